@@ -1,0 +1,163 @@
+package events
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Type names an event. It is also the last token of the fact's subject and the middle of its CloudEvents type.
+type Type string
+
+// The closed set of facts. Past participles: a fact has happened and asks for nothing.
+const (
+	TypeJobObserved   Type = "JobObserved"
+	TypeJobGone       Type = "JobGone"
+	TypeJobListed     Type = "JobListed"
+	TypePodObserved   Type = "PodObserved"
+	TypePodGone       Type = "PodGone"
+	TypeTimerFired    Type = "TimerFired"
+	TypeEffectRefused Type = "EffectRefused"
+)
+
+// Event is one thing that has happened to the object that a Key names. The set is closed: decode refuses any other.
+type Event interface {
+	// Type is the event's name in the vocabulary.
+	Type() Type
+	// id tells this event from every other of its key and type: "" where it has no identity that outlives a process.
+	id() string
+}
+
+// JobObserved is a sight of a Job at one resourceVersion.
+type JobObserved struct {
+	Job Job `json:"job"`
+}
+
+// JobGone says that the Job of the key no longer exists.
+type JobGone struct {
+	Name string `json:"name"`
+	// Version is the resourceVersion of the deletion, 0 where a GET found nothing.
+	Version uint64 `json:"version,omitzero"`
+}
+
+// JobListed is a roster: the Job as a complete LIST of Jobs showed it, and its Pods as a LIST of Pods that began
+// afterwards showed them. It answers a TakeInventory by its ID, or comes unasked after a relist of the trigger.
+//
+//	LIST Jobs (JobsVersion) ---- then ----> LIST Pods (Version)
+//
+// The order carries the proof: whatever was released and counted before the Job was read is in its counters, and
+// whatever was held after that is among the Pods.
+type JobListed struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	// Job is nil where the list of Jobs did not hold it.
+	Job *Job `json:"job,omitempty"`
+	// JobsVersion is the resourceVersion of the list of Jobs; compare it with versions of Jobs only.
+	JobsVersion uint64 `json:"jobsVersion"`
+	// Version is the resourceVersion of the list of Pods; compare it with versions of Pods only.
+	Version uint64 `json:"version"`
+	// Pods are all Pods of the Job that are held or not finished.
+	Pods []Pod `json:"pods,omitempty"`
+}
+
+// PodObserved is a sight of a Pod at one resourceVersion.
+type PodObserved struct {
+	Pod Pod `json:"pod"`
+}
+
+// PodGone says that a Pod no longer exists. Its Pod is the last sight; Version is that of the deletion, and only
+// Name and UID are meaningful where a GET found nothing.
+type PodGone struct {
+	Pod Pod `json:"pod"`
+}
+
+// TimerFired is the ring of a timer that was set by an effect. It only wakes: Plan looks at the clock itself.
+type TimerFired struct {
+	Name string `json:"name"`
+}
+
+// EffectRefused is the road back from act: the API server understood an effect and refused it for good reasons of its
+// own (quota, admission, an invalid template, a name taken by a stranger). Repeating it at once would not help.
+type EffectRefused struct {
+	// Effect is the kind of the refused effect, such as "CreatePod".
+	Effect string `json:"effect"`
+	// Serial is that of the Pod where the effect was about one.
+	Serial int `json:"serial"`
+	// Reason is the API's own reason: Forbidden, Invalid, AlreadyExists, NotFound, …
+	Reason string `json:"reason"`
+	// Message is for people. It names fields but never their values, since values may be secrets.
+	Message string `json:"message"`
+	// At is when the API server refused it.
+	At time.Time `json:"at"`
+}
+
+// Type implements Event.
+func (JobObserved) Type() Type { return TypeJobObserved }
+
+// Type implements Event.
+func (JobGone) Type() Type { return TypeJobGone }
+
+// Type implements Event.
+func (JobListed) Type() Type { return TypeJobListed }
+
+// Type implements Event.
+func (PodObserved) Type() Type { return TypePodObserved }
+
+// Type implements Event.
+func (PodGone) Type() Type { return TypePodGone }
+
+// Type implements Event.
+func (TimerFired) Type() Type { return TypeTimerFired }
+
+// Type implements Event.
+func (EffectRefused) Type() Type { return TypeEffectRefused }
+
+// NoSerial and NoIndex stand where a Pod carries no serial or no completion index.
+const (
+	NoSerial = -1
+	NoIndex  = -1
+)
+
+// Pod is what functions need to know of a Pod, and nothing else: no template, no environment, no message.
+type Pod struct {
+	_ struct{} `cbor:",toarray"` // the state keeps thousands of these: no field names on each
+
+	Name string    `json:"name"`
+	UID  types.UID `json:"uid,omitempty"`
+	// Version is the resourceVersion of this sight; comparable among all Pods (KEP-5504), not with other types.
+	Version uint64 `json:"version,omitzero"`
+	// Owner is the name of the Job that controls the Pod, or that it was made for.
+	Owner string `json:"owner,omitempty"`
+	// Serial is the Pod's ordinal within its Job, NoSerial for a Pod that carries none.
+	Serial int `json:"serial"`
+	// Index is the completion index of an Indexed Job's Pod, else NoIndex.
+	Index int      `json:"index"`
+	Phase PodPhase `json:"phase,omitempty"`
+	// Held says that the Pod carries our finalizer: it cannot vanish before it is counted.
+	Held bool `json:"held,omitempty"`
+	// Deleting says that a deletion timestamp is set.
+	Deleting  bool `json:"deleting,omitempty"`
+	Ready     bool `json:"ready,omitempty"`
+	Scheduled bool `json:"scheduled,omitempty"`
+	// Restarts is the sum of restart counts over init containers and containers.
+	Restarts   int32     `json:"restarts,omitempty"`
+	Created    time.Time `json:"created,omitzero"`
+	ReadySince time.Time `json:"readySince,omitzero"`
+	// Finished is when the Pod ended, by the best evidence it carries; zero while it has not.
+	Finished time.Time `json:"finished,omitzero"`
+}
+
+// PodPhase is core/v1's phase in one word.
+type PodPhase string
+
+// The phases that matter to tracking; any other reads as Pending.
+const (
+	Pending   PodPhase = "Pending"
+	Running   PodPhase = "Running"
+	Unknown   PodPhase = "Unknown"
+	Succeeded PodPhase = "Succeeded"
+	Failed    PodPhase = "Failed"
+)
+
+// Terminal says that the Pod's containers have ended for good.
+func (p Pod) Terminal() bool { return p.Phase == Succeeded || p.Phase == Failed }

@@ -1,0 +1,126 @@
+// Package fn says what a function is: Observe remembers, Plan decides, and that is all.
+//
+//	state + events --Observe*--> state --Plan(now)--> state + effects
+//
+// Neither half does I/O, reads a clock, or fails. Plan decides from the state alone, never from the event that woke it,
+// so a lost, repeated or late event can delay a decision but not change it.
+package fn
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// Function is the whole behaviour of one kind of object.
+type Function[S any] struct {
+	// Name is the function's: the first token of its keys, its bucket, its metric label.
+	Name string
+	// Version is that of S. Raising it forgets every state of older versions and takes inventory again.
+	Version int
+	// Wakes lists what it hears.
+	Wakes []events.Type
+	// Observe remembers an event. It must be idempotent and tolerate any order.
+	Observe func(S, events.Event) S
+	// Plan decides what to do now. It is called once after a batch of events has been observed.
+	Plan func(S, time.Time) (S, []effect.Effect)
+	// Rests reports that nothing is left to do and the state may be forgotten after a while.
+	Rests func(S) bool
+}
+
+// Decide folds a batch and plans once.
+func (f Function[S]) Decide(s S, batch []events.Event, now time.Time) (S, []effect.Effect) {
+	for _, e := range batch {
+		s = f.Observe(s, e)
+	}
+	return f.Plan(s, now)
+}
+
+// Decision is what came of one Decide over encoded state.
+type Decision struct {
+	// State is to be committed before any of the Effects is done.
+	State   []byte
+	Effects []effect.Effect
+	// Rests is the function's answer for State.
+	Rests bool
+}
+
+// Registered is a Function whose state type has been forgotten: what the engine works with.
+type Registered struct {
+	Name    string
+	Version int
+	Wakes   []events.Type
+	// Decide decodes the state (nil is the empty one), folds the batch, plans, and encodes. Its error is ErrNewer or a
+	// state that cannot be decoded, which is healed by forgetting it.
+	Decide func(state []byte, batch []events.Event, now time.Time) (Decision, error)
+}
+
+// ErrNewer says that the state was written by a newer version of the function. An older one must not touch it.
+type ErrNewer struct{ Have, Want int }
+
+func (e ErrNewer) Error() string {
+	return fmt.Sprintf("state has version %d, this binary knows %d: leave it to the newer one", e.Have, e.Want)
+}
+
+// envelope is the encoded form: the version outside, so that it can be read without knowing S.
+type envelope struct {
+	_       struct{} `cbor:",toarray"`
+	Version int
+	State   cbor.RawMessage
+}
+
+// encoding is deterministic, so that equal states are equal bytes and an unchanged one need not be written.
+var encoding = must(cbor.EncOptions{Sort: cbor.SortCanonical, Time: cbor.TimeRFC3339Nano}.EncMode())
+var decoding = must(cbor.DecOptions{MaxArrayElements: 1 << 20, MaxMapPairs: 1 << 20}.DecMode())
+
+// Register forgets the state type of f.
+func Register[S any](f Function[S]) Registered {
+	return Registered{Name: f.Name, Version: f.Version, Wakes: f.Wakes,
+		Decide: func(b []byte, batch []events.Event, now time.Time) (Decision, error) {
+			s, err := decode[S](b, f.Version)
+			if err != nil {
+				return Decision{}, err
+			}
+			s, effects := f.Decide(s, batch, now)
+			inner, err := encoding.Marshal(s)
+			if err != nil {
+				return Decision{}, fmt.Errorf("encode state: %w", err)
+			}
+			out, err := encoding.Marshal(envelope{Version: f.Version, State: inner})
+			if err != nil {
+				return Decision{}, fmt.Errorf("encode state: %w", err)
+			}
+			return Decision{State: out, Effects: effects, Rests: f.Rests != nil && f.Rests(s)}, nil
+		}}
+}
+
+func decode[S any](b []byte, version int) (s S, err error) {
+	if len(b) == 0 {
+		return s, nil
+	}
+	var e envelope
+	if err := decoding.Unmarshal(b, &e); err != nil {
+		return s, fmt.Errorf("decode state: %w", err)
+	}
+	switch {
+	case e.Version > version:
+		return s, ErrNewer{Have: e.Version, Want: version}
+	case e.Version < version:
+		return s, nil // an older memory is forgotten, never migrated: inventory is taken again
+	}
+	if err := decoding.Unmarshal(e.State, &s); err != nil {
+		return s, fmt.Errorf("decode state: %w", err)
+	}
+	return s, nil
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
