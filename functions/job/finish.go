@@ -1,0 +1,118 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// conclude adds conditions. The interim one is written before finalizers go, so that a verdict survives the Pods that
+// caused it; the terminal one when nothing is left: no UID uncounted, no Pod active, terminating or held.
+func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time) {
+	say := func(t batchv1.JobConditionType, reason, message string) {
+		setCondition(st, t, corev1.ConditionTrue, reason, message, now)
+	}
+	obstacles(st, s, now)
+	if v.kind == "" || c.active > 0 {
+		return
+	}
+	say(v.kind, v.reason, v.message)
+	u := st.UncountedTerminatedPods
+	if len(u.Succeeded)+len(u.Failed) > 0 || c.terminating > 0 || c.held > 0 {
+		return
+	}
+	if v.failing() {
+		say(batchv1.JobFailed, v.reason, v.message)
+	} else {
+		say(batchv1.JobComplete, v.reason, v.message)
+		st.CompletionTime = &metav1.Time{Time: now.Truncate(time.Second)}
+	}
+	if st.StartTime == nil { // a finished Job must have started (status rule 20)
+		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
+	}
+}
+
+// obstacles tells what keeps the Job from going on: what the API server refuses, what this version does not do.
+func obstacles(st *batchv1.JobStatus, s State, now time.Time) {
+	if len(s.Job.Unsupported) > 0 {
+		setCondition(st, v1alpha1.UnsupportedCondition, corev1.ConditionTrue, "NotImplemented",
+			"this version of jobstream starts no Pods for a Job with "+strings.Join(s.Job.Unsupported, ", "), now)
+	} else {
+		setCondition(st, v1alpha1.UnsupportedCondition, corev1.ConditionFalse, "Implemented", "", now)
+	}
+	kinds := slices.Sorted(maps.Keys(s.Waits))
+	if len(kinds) == 0 {
+		setCondition(st, v1alpha1.RefusedCondition, corev1.ConditionFalse, "Accepted", "", now)
+		return
+	}
+	w := s.Waits[kinds[0]]
+	setCondition(st, v1alpha1.RefusedCondition, corev1.ConditionTrue, w.Reason, fmt.Sprintf("%s: %s", kinds[0], w.Message), now)
+}
+
+// setCondition changes a condition in place. A condition that has never been True is not added as False (upstream:
+// ensureJobConditionStatus), and conditions that are none of ours are left alone.
+func setCondition(st *batchv1.JobStatus, t batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string, now time.Time) {
+	at := metav1.Time{Time: now.Truncate(time.Second)}
+	for i := range st.Conditions {
+		old := &st.Conditions[i]
+		if old.Type != t {
+			continue
+		}
+		if old.Status != status {
+			old.LastTransitionTime = at
+		}
+		if old.Status != status || old.Reason != reason || old.Message != message {
+			old.Status, old.Reason, old.Message, old.LastProbeTime = status, reason, message, at
+		}
+		return
+	}
+	if status == corev1.ConditionTrue {
+		st.Conditions = append(st.Conditions, batchv1.JobCondition{Type: t, Status: status, Reason: reason, Message: message,
+			LastProbeTime: at, LastTransitionTime: at})
+	}
+}
+
+// reports are the Kubernetes Events that go with a status: what has become true in it that was not before.
+func reports(j events.Job, want batchv1.JobStatus) (out []effect.Report) {
+	for _, c := range want.Conditions {
+		old, was := j.Condition(c.Type)
+		if c.Status != corev1.ConditionTrue || was && old.Message == c.Message {
+			continue
+		}
+		switch c.Type {
+		case batchv1.JobComplete:
+			if j.Completions != nil && want.Succeeded > *j.Completions {
+				out = append(out, effect.Report{Warning: true, Reason: "TooManySucceededPods", Message: "Too many succeeded pods running after completion count reached"})
+			}
+			out = append(out, effect.Report{Reason: "Completed", Message: "Job completed"})
+		case batchv1.JobFailed:
+			out = append(out, effect.Report{Warning: true, Reason: c.Reason, Message: c.Message})
+		case v1alpha1.UnsupportedCondition:
+			out = append(out, effect.Report{Warning: true, Reason: "Unsupported", Message: c.Message})
+		case v1alpha1.RefusedCondition:
+			out = append(out, effect.Report{Warning: true, Reason: refusedReason(c.Message), Message: c.Message})
+		}
+	}
+	return out
+}
+
+// refusedReason is upstream's word for what was refused, where it has one.
+func refusedReason(message string) string {
+	switch {
+	case strings.HasPrefix(message, effect.CreatePod{}.Kind()):
+		return "FailedCreate"
+	case strings.HasPrefix(message, effect.DeletePod{}.Kind()):
+		return "FailedDelete"
+	}
+	return "Refused"
+}

@@ -1,0 +1,196 @@
+package job
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+const (
+	// intendedMax is the most Pods that are intended and not yet seen (Kubernetes 1.36, MaxPodCreateDeletePerSync).
+	intendedMax = 500
+
+	// lossGap is how many serials are skipped after a loss of memory: more than can have been given out since the last
+	// status write, whose annotation has the next one.
+	lossGap = 2 * intendedMax
+
+	// unsettledMax is the most Pods of one Job that we keep in mind: 20,000 rows stay well below the 8 MB that one
+	// message on the bus may have. More are created as these settle.
+	unsettledMax = 20_000
+)
+
+// arrange makes the fleet of Pods what the Job asks for: intends new ones, dooms those that are too many. It changes the
+// State only; command turns it into effects. It also finds that the Job has completed, which depends on the fleet.
+func arrange(s State, v outcome, c count, now time.Time) (State, outcome) {
+	if v.kind == "" {
+		s = size(s, c, now)
+		c = tally(s, false)
+		if complete(s.Job, c) && len(s.Job.Unsupported) == 0 {
+			v = outcome{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods"}
+		}
+	}
+	if v.kind != "" {
+		s = withdraw(s)
+	}
+	if v.kind == batchv1.JobSuccessCriteriaMet {
+		for serial, r := range s.Pods {
+			if r.live() {
+				r.Doomed = true
+				s.Pods[serial] = r
+			}
+		}
+	}
+	return s, v
+}
+
+// wanted is how many Pods should be active (upstream: manageJob).
+func wanted(j events.Job, c count) int {
+	parallelism := int(j.Parallelism)
+	if j.Completions == nil {
+		if c.done > 0 {
+			return int(c.active)
+		}
+		return parallelism
+	}
+	return max(0, min(parallelism, int(*j.Completions)-c.done))
+}
+
+// size intends or dooms, never both at once; what is too many goes first.
+func size(s State, c count, now time.Time) State {
+	want := wanted(s.Job, c)
+	if want == 0 {
+		s = withdraw(s)
+		c = tally(s, false)
+	}
+	var doomed []int
+	if s.Job.Indexed {
+		doomed = duplicates(s, c)
+	}
+	if surplus := int(c.active) - len(doomed) - want; surplus > 0 {
+		more := expendables(s, doomed)
+		doomed = append(doomed, more[:min(surplus, len(more))]...)
+	}
+	if len(doomed) > 0 {
+		for _, serial := range doomed {
+			r := s.Pods[serial]
+			r.Doomed = true
+			s.Pods[serial] = r
+		}
+		return s
+	}
+	missing := want - int(c.active)
+	if s.Job.ReplaceFailedOnly {
+		missing -= int(c.terminating)
+	}
+	return intend(s, c, missing, now)
+}
+
+// intend gives out serials for Pods to come. After a refusal one Pod at a time feels its way; after failures none is
+// made until the backoff has passed.
+func intend(s State, c count, missing int, now time.Time) State {
+	create := effect.CreatePod{}.Kind()
+	if missing <= 0 || len(s.Job.Unsupported) > 0 || s.blocked(create, now) || !backoffEnds(s, c, now).IsZero() {
+		return s
+	}
+	outstanding := 0
+	for _, r := range s.Pods {
+		if r.intended() {
+			outstanding++
+		}
+	}
+	limit := intendedMax
+	if s.Waits[create].Count > 0 {
+		limit = 1
+	}
+	missing = min(missing, limit-outstanding, unsettledMax-len(s.Pods))
+	if missing <= 0 {
+		return s
+	}
+	indexes := slices.Repeat([]int{events.NoIndex}, missing)
+	if s.Job.Indexed {
+		indexes = freeIndexes(s, c, missing)
+	}
+	for _, index := range indexes {
+		s.Pods[s.Next] = Row{Pod: events.Pod{Serial: s.Next, Index: index, Name: PodName(s.Job.Name, s.Job.UID, s.Next, index)}}
+		s.Next++
+	}
+	return s
+}
+
+// withdraw takes back what was intended and not seen. A Pod of these that shows up yet is one like any other.
+func withdraw(s State) State {
+	for serial, r := range s.Pods {
+		if r.intended() {
+			delete(s.Pods, serial)
+		}
+	}
+	return s
+}
+
+// expendables lists the active Pods, those first that are missed least, without the ones already chosen.
+func expendables(s State, chosen []int) []int {
+	var out []int
+	for _, serial := range s.serials() {
+		if r := s.Pods[serial]; r.live() && !r.Doomed && !r.Pod.Deleting && !slices.Contains(chosen, serial) {
+			out = append(out, serial)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int { return expendable(s.Pods[a].Pod, s.Pods[b].Pod) })
+	return out
+}
+
+// expendable orders Pods for deletion (Kubernetes 1.36, controller.ActivePods): unscheduled before scheduled, Pending
+// before Unknown before Running, not ready before ready, newly ready before long ready, more restarts before fewer, newer
+// before older.
+func expendable(a, b events.Pod) int {
+	stage := map[events.PodPhase]int{events.Pending: 0, events.Unknown: 1, events.Running: 2}
+	yes := map[bool]int{true: 1}
+	return cmp.Or(
+		cmp.Compare(yes[a.Scheduled], yes[b.Scheduled]),
+		cmp.Compare(stage[a.Phase], stage[b.Phase]),
+		cmp.Compare(yes[a.Ready], yes[b.Ready]),
+		b.ReadySince.Compare(a.ReadySince),
+		cmp.Compare(b.Restarts, a.Restarts),
+		b.Created.Compare(a.Created),
+	)
+}
+
+// command turns the fleet's State into effects. Each is repeated until a sight shows that it is done.
+func command(s State, v outcome, now time.Time) (out []effect.Effect) {
+	// A Job that has not started has no Pods: inventory relies on it (see events.JobListed and the cluster adapter).
+	started := s.Job.Status.StartTime != nil
+	for _, serial := range s.serials() {
+		r := s.Pods[serial]
+		p := r.Pod
+		switch {
+		case r.intended():
+			if started {
+				out = append(out, effect.CreatePod{Job: s.Job.Name, Name: p.Name, Serial: serial, Index: p.Index})
+			}
+		case !r.live():
+		case r.Doomed && p.Held:
+			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})
+		case p.Deleting:
+		case r.Doomed, v.failing():
+			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID})
+		case !p.Held:
+			out = append(out, effect.HoldPod{Name: p.Name, UID: p.UID, Version: p.Version})
+		}
+	}
+	out = append(out, banish(s)...)
+	return slices.DeleteFunc(out, func(e effect.Effect) bool { return s.blocked(e.Kind(), now) })
+}
+
+func sortedStrays(s State) []events.Pod {
+	var out []events.Pod
+	for _, serial := range slices.Sorted(maps.Keys(s.Strays)) {
+		out = append(out, s.Strays[serial])
+	}
+	return out
+}

@@ -1,0 +1,192 @@
+package job
+
+import (
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// observe remembers an event. Until the inventory that this memory asked for has come, it remembers nothing but names.
+func observe(s State, e events.Event) State {
+	if s.Name == "" {
+		s.Name = nameIn(e)
+	}
+	if list, ok := e.(events.JobListed); ok {
+		if !s.Known {
+			return takeInventory(s, list)
+		}
+		return compare(s, list)
+	}
+	if !s.Known {
+		return s
+	}
+	switch e := e.(type) {
+	case events.JobObserved:
+		return seeJob(s, e.Job)
+	case events.JobGone:
+		s.Gone = true
+	case events.PodObserved:
+		if e.Pod.Version > s.Horizon {
+			return seePod(s, e.Pod)
+		}
+	case events.PodGone:
+		return missPod(s, e.Pod)
+	case events.EffectRefused:
+		return suffer(s, e)
+	case events.TimerFired: // only wakes
+	}
+	return s
+}
+
+func nameIn(e events.Event) string {
+	switch e := e.(type) {
+	case events.JobObserved:
+		return e.Job.Name
+	case events.JobGone:
+		return e.Name
+	case events.JobListed:
+		return e.Name
+	case events.PodObserved:
+		return e.Pod.Owner
+	case events.PodGone:
+		return e.Pod.Owner
+	}
+	return ""
+}
+
+// takeInventory turns an empty State into a knowing one. A roster that somebody else asked for, perhaps before our memory
+// was lost, proves nothing and is ignored.
+func takeInventory(s State, list events.JobListed) State {
+	if s.Asked == "" || list.ID != s.Asked {
+		return s
+	}
+	s.Known, s.Horizon = true, list.Version
+	s.Pods, s.Strays = map[int]Row{}, map[int]events.Pod{}
+	if list.Job == nil {
+		s.Gone = true
+	} else {
+		s.Job, s.Next = *list.Job, list.Job.NextSerial
+	}
+	for _, p := range list.Pods {
+		if p.Serial != events.NoSerial {
+			s.Pods[p.Serial] = Row{Pod: p}
+			s.Next = max(s.Next, p.Serial+1)
+		}
+	}
+	if s.Next > 0 {
+		// A worker of the lost memory may still be making Pods whose serials nobody has written down. They are welcome
+		// as long as they do not share one with ours.
+		s.Next += lossGap
+	}
+	return s
+}
+
+// compare holds what we remember against a roster: what we saw at or before it, and it does not list, is gone.
+func compare(s State, list events.JobListed) State {
+	if list.Job != nil {
+		s = seeJob(s, *list.Job)
+	} else if s.Job.Version <= list.JobsVersion {
+		s.Gone = true
+	}
+	listed := make(map[int]events.Pod, len(list.Pods))
+	for _, p := range list.Pods {
+		if p.Serial != events.NoSerial {
+			listed[p.Serial] = p
+			if p.Version > s.Horizon {
+				s = seePod(s, p)
+			}
+		}
+	}
+	for serial, r := range s.Pods {
+		if r.Pod.UID != "" && r.Pod.Version <= list.Version && listed[serial].UID != r.Pod.UID {
+			r.Gone = true
+			s.Pods[serial] = r
+		}
+	}
+	for serial, p := range s.Strays {
+		if p.Version <= list.Version && listed[serial].UID != p.UID {
+			delete(s.Strays, serial)
+		}
+	}
+	s.Horizon = max(s.Horizon, list.Version)
+	return s
+}
+
+func seeJob(s State, j events.Job) State {
+	if j.Version <= s.Job.Version {
+		return s
+	}
+	s.Job, s.Next = j, max(s.Next, j.NextSerial)
+	delete(s.Waits, effect.WriteJobStatus{}.Kind())
+	return s
+}
+
+// seePod remembers the newest sight of a Pod that is not settled yet. Pods without a serial are none of ours.
+func seePod(s State, p events.Pod) State {
+	if p.Serial == events.NoSerial {
+		return s
+	}
+	r, ok := s.Pods[p.Serial]
+	switch {
+	case !ok && s.Settled.Has(p.Serial):
+		return seeStray(s, p)
+	case !ok:
+		s.Next = max(s.Next, p.Serial+1)
+	case p.Version <= r.Pod.Version, r.Gone && r.Pod.UID == p.UID:
+		return s
+	case r.intended():
+		delete(s.Waits, effect.CreatePod{}.Kind())
+	case r.Pod.UID != p.UID: // somebody made a Pod of the same name after ours had gone
+		r = Row{}
+	}
+	r.Pod = p
+	s.Pods[p.Serial] = r
+	return s
+}
+
+func seeStray(s State, p events.Pod) State {
+	old, ok := s.Strays[p.Serial]
+	switch {
+	case ok && old.Version >= p.Version:
+	case p.Held:
+		s.Strays[p.Serial] = p
+	default:
+		delete(s.Strays, p.Serial)
+	}
+	return s
+}
+
+// missPod notes that a Pod is gone. A GET that found nothing knows its name and UID only.
+func missPod(s State, p events.Pod) State {
+	for serial, stray := range s.Strays {
+		if stray.UID == p.UID {
+			delete(s.Strays, serial)
+		}
+	}
+	if r, ok := s.Pods[p.Serial]; ok && r.intended() {
+		// It came and went before we saw it. Its serial must not be made again: that would run it twice.
+		r.Gone = true
+		s.Pods[p.Serial] = r
+		return s
+	}
+	for serial, r := range s.Pods {
+		if r.Pod.UID == p.UID {
+			r.Gone = true
+			s.Pods[serial] = r
+		}
+	}
+	return s
+}
+
+// suffer remembers a refusal. A refused Pod does not exist, or is a stranger's: its serial is spent, but not settled. If
+// another worker was allowed to make it after all, it is as welcome as any.
+func suffer(s State, e events.EffectRefused) State {
+	create := e.Effect == effect.CreatePod{}.Kind()
+	if r, ok := s.Pods[e.Serial]; create && ok && r.intended() {
+		delete(s.Pods, e.Serial)
+	}
+	if create && e.Reason == "AlreadyExists" {
+		return s // the next serial has another name
+	}
+	s.refuse(e)
+	return s
+}

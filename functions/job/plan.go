@@ -1,0 +1,131 @@
+package job
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// plan decides, from the state alone. It reads top to bottom like the algorithm of KEP-2307, in the order in which
+// Kubernetes 1.36 evaluates (syncJob): existing verdict, failure, fleet, completion, status.
+func plan(s State, now time.Time) (State, []effect.Effect) {
+	switch {
+	case !s.Known:
+		return ask(s, now)
+	case s.Gone || s.Job.Deleting:
+		return letGo(s)
+	case s.Job.Finished():
+		return sweep(s)
+	}
+	s = settle(s)
+	c := tally(s, false)   // KEP step 1: what has ended, what runs
+	v := verdict(s.Job, c) // is it over?
+	s, v = arrange(s, v, c, now)
+	c = tally(s, v.failing()) // what was just intended or doomed stands in the status at once
+	var at alarm
+	var out []effect.Effect
+	if want, due := account(s, c, v, now); due { // KEP steps 2 and 4: list UIDs, count what was released
+		if write, ok := writeStatus(s, want, c, now, &at); ok {
+			s.Written = now
+			out = append(out, write)
+		}
+	}
+	out = append(out, release(s, c)...)      // KEP step 3: only what the observed status lists
+	out = append(out, command(s, v, now)...) // the fleet's effects, repeated until they are seen
+	return s, append(out, at.ring(s, v, c, now)...)
+}
+
+// ask takes inventory under an ID of its own: the answer to an older memory's question proves nothing.
+func ask(s State, now time.Time) (State, []effect.Effect) {
+	if s.Asked == "" {
+		s.Asked = strconv.FormatInt(now.UnixNano(), 36)
+	}
+	return s, []effect.Effect{effect.TakeInventory{ID: s.Asked, Job: s.Name}}
+}
+
+// letGo takes the finalizers off the Pods of a Job that is gone or being deleted, and counts nothing (KEP-2307, "Deleted
+// Jobs"). Whether the Pods live on is up to how the Job was deleted.
+func letGo(s State) (State, []effect.Effect) {
+	var out []effect.Effect
+	for _, serial := range s.serials() {
+		if r := s.Pods[serial]; r.held() {
+			out = append(out, effect.ReleasePod{Name: r.Pod.Name, UID: r.Pod.UID})
+		} else {
+			s.settleSerial(serial)
+		}
+	}
+	for _, p := range sortedStrays(s) {
+		out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
+	}
+	return s, out
+}
+
+// sweep cleans up behind a Job that is Complete or Failed: nothing of it may stay held, and nothing may run on.
+func sweep(s State) (State, []effect.Effect) {
+	var out []effect.Effect
+	for _, serial := range s.serials() {
+		r := s.Pods[serial]
+		switch {
+		case r.held() && r.live():
+			out = append(out, effect.DeletePod{Name: r.Pod.Name, UID: r.Pod.UID, Version: r.Pod.Version, Release: true})
+		case r.held():
+			out = append(out, effect.ReleasePod{Name: r.Pod.Name, UID: r.Pod.UID})
+		case r.live() && !r.Pod.Deleting:
+			out = append(out, effect.DeletePod{Name: r.Pod.Name, UID: r.Pod.UID})
+		default:
+			s.settleSerial(serial)
+		}
+	}
+	return s, append(out, banish(s)...)
+}
+
+// rests says that nothing is left to do for the Job.
+func rests(s State) bool {
+	return s.Known && (s.Gone || s.Job.Finished()) && len(s.Pods)+len(s.Strays) == 0
+}
+
+// settle forgets Pods that no longer matter: released and ended, or gone. Their UIDs may still stand in the observed
+// status; a UID there that we do not hold is one that may be counted.
+func settle(s State) State {
+	for serial, r := range s.Pods {
+		if r.Gone || r.Pod.UID != "" && !r.Pod.Held && r.Pod.Terminal() {
+			s.settleSerial(serial)
+		}
+	}
+	return s
+}
+
+// banish releases and deletes strays. The precondition is the sight itself: a late sight of a Pod that was counted long
+// ago no longer holds, and nothing happens.
+func banish(s State) (out []effect.Effect) {
+	for _, p := range sortedStrays(s) {
+		out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})
+	}
+	return out
+}
+
+// alarm collects when to look again.
+type alarm struct{ at time.Time }
+
+func (a *alarm) by(t time.Time) {
+	if !t.IsZero() && (a.at.IsZero() || t.Before(a.at)) {
+		a.at = t
+	}
+}
+
+// ring sets the one timer of the Job to the earliest of everything that waits for time to pass.
+func (a *alarm) ring(s State, v outcome, c count, now time.Time) []effect.Effect {
+	if v.kind == "" && int(c.active) < wanted(s.Job, c) {
+		a.by(backoffEnds(s, c, now))
+	}
+	for _, w := range s.Waits {
+		if now.Before(w.Until) {
+			a.by(w.Until)
+		}
+	}
+	if a.at.IsZero() {
+		return nil
+	}
+	return []effect.Effect{effect.SetTimer{Name: "wake", At: a.at}}
+}

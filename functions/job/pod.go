@@ -1,0 +1,131 @@
+package job
+
+import (
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+const (
+	// suffixAlphabet is that of generated names in Kubernetes (apimachinery, rand.String): no vowels and no characters
+	// that are mistaken for one another, so that no suffix is a word.
+	suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
+	// suffixLength is that of generated names in Kubernetes.
+	suffixLength = 5
+	// suffixes is how many there are: 27^5. No two serials below it share a name within a Job.
+	suffixes = 14_348_907
+	// suffixStride walks through all suffixes before it repeats one, because it is coprime to 3, and it lies near the golden
+	// section of suffixes, so that neighbours do not look alike.
+	suffixStride = 8_868_113
+	// maxName is the length of a DNS label: a Pod's name is also its hostname.
+	maxName = 63
+
+	completionIndexEnv = "JOB_COMPLETION_INDEX"
+)
+
+// PodName is the name of the Pod with that serial: "<job>-<suffix>", or "<job>-<index>-<suffix>" where index is not
+// events.NoIndex. It is a function of its arguments, so that a creation that is repeated meets the Pod that the first one
+// made; within one Job (one UID) it is injective in the serial. The Job's name is cut so that the whole has 63 characters.
+func PodName(jobName string, uid types.UID, serial, index int) string {
+	tail := "-" + suffix(uid, serial)
+	if index != events.NoIndex {
+		tail = "-" + strconv.Itoa(index) + tail
+	}
+	return cut(jobName, maxName-len(tail)) + tail
+}
+
+// suffix writes (serial * stride + hash of the UID) mod 27^5 in base 27: a bijection of the serials below 27^5, shifted
+// by the UID so that a Job does not meet the leftover Pods of an earlier one of the same name.
+func suffix(uid types.UID, serial int) string {
+	h := fnv.New64a()
+	h.Write([]byte(uid))
+	n := (uint64(serial)%suffixes*suffixStride + h.Sum64()%suffixes) % suffixes
+	var b [suffixLength]byte
+	for i := len(b) - 1; i >= 0; i-- {
+		b[i] = suffixAlphabet[n%uint64(len(suffixAlphabet))]
+		n /= uint64(len(suffixAlphabet))
+	}
+	return string(b[:])
+}
+
+// cut shortens a name to at most n characters that may be followed by a hyphen: "a.-b" is not legal where "a-b" is.
+func cut(name string, n int) string {
+	if len(name) > n {
+		name = name[:n]
+	}
+	return strings.TrimRight(name, "-.")
+}
+
+// BuildPod makes the Pod that the effect asks for from the Job's template, as Kubernetes' own controller would, with the
+// mark and the serial by which we know it again. The Job is not changed and shares nothing with the Pod.
+func BuildPod(j *batchv1.Job, e effect.CreatePod) *corev1.Pod {
+	t := j.Spec.Template.DeepCopy()
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       j.Namespace,
+			Name:            e.Name,
+			Labels:          orEmpty(t.Labels),
+			Annotations:     orEmpty(t.Annotations),
+			Finalizers:      t.Finalizers,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(j, batchv1.SchemeGroupVersion.WithKind("Job"))},
+		},
+		Spec: t.Spec,
+	}
+	if !slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) {
+		p.Finalizers = append(p.Finalizers, batchv1.JobTrackingFinalizer)
+	}
+	p.Labels[v1alpha1.ManagedLabel] = "true"
+	p.Annotations[v1alpha1.SerialAnnotation] = strconv.Itoa(e.Serial)
+	if e.Index != events.NoIndex {
+		giveIndex(p, j.Name, e.Index)
+	}
+	return p
+}
+
+// giveIndex tells the Pod of an Indexed Job which index it works on, in every way in which Kubernetes does: annotation,
+// label, environment and hostname.
+func giveIndex(p *corev1.Pod, jobName string, index int) {
+	i := strconv.Itoa(index)
+	p.Annotations[batchv1.JobCompletionIndexAnnotation] = i
+	p.Labels[batchv1.JobCompletionIndexAnnotation] = i
+	p.Spec.Hostname = hostname(jobName, i)
+	for k := range p.Spec.InitContainers {
+		addIndexEnv(&p.Spec.InitContainers[k])
+	}
+	for k := range p.Spec.Containers {
+		addIndexEnv(&p.Spec.Containers[k])
+	}
+}
+
+// addIndexEnv leaves a variable of that name alone that the user has defined.
+func addIndexEnv(c *corev1.Container) {
+	if slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == completionIndexEnv }) {
+		return
+	}
+	c.Env = append(c.Env, corev1.EnvVar{Name: completionIndexEnv, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['" + batchv1.JobCompletionIndexAnnotation + "']"},
+	}})
+}
+
+// hostname is "<job>-<index>". The API server accepts no Indexed Job for which that is not a DNS label, but an elastic
+// one that starts with 0 completions, or grows more digits, can come here with a name that has to be bent.
+func hostname(jobName, index string) string {
+	return cut(strings.ReplaceAll(jobName, ".", "-"), maxName-1-len(index)) + "-" + index
+}
+
+func orEmpty(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
+}

@@ -1,0 +1,96 @@
+package job
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/backoff"
+	"github.com/jobstream/jobstream/functions/intervals"
+)
+
+// State is what we remember of one Job. Losing it is safe: an empty State takes inventory before it decides anything.
+//
+// Observe and Plan own the State they are given and change its maps in place.
+type State struct {
+	// Name is the Job's, from any sight of it or of its Pods: it makes the inventory cheap.
+	Name string
+	// Asked is the ID of the inventory that this memory waits for, or began with. It tells this memory from a lost one.
+	Asked string
+	// Known says that the inventory has been taken.
+	Known bool
+	// Gone says that the Job no longer exists. That is final, since keys are UIDs.
+	Gone bool
+	// Horizon is the newest list of Pods that we have folded: a Pod that we do not know, at or below it, is history.
+	Horizon uint64
+	// Job is the newest sight of it.
+	Job events.Job
+	// Pods are the unsettled ones, by serial.
+	Pods map[int]Row
+	// Strays carry a serial that is settled: made a second time by a worker that slept, or seen late. They are released
+	// and deleted, never counted.
+	Strays map[int]events.Pod
+	// Settled are the serials of Pods that need no more attention: counted, or gone without counting.
+	Settled intervals.Set
+	// Next is the next serial.
+	Next int
+	// Written is when a status was last written.
+	Written time.Time
+	// Waits are the kinds of effects that the API server refuses just now.
+	Waits map[string]Wait
+}
+
+// Row is one unsettled Pod.
+type Row struct {
+	_ struct{} `cbor:",toarray"`
+	// Pod is the newest sight. Without a UID the Pod is intended: its CreatePod is repeated until it is seen or refused.
+	Pod events.Pod
+	// Doomed says that the Pod is one too many: it is released and deleted and counts for nothing, unless it succeeds
+	// before that happens.
+	Doomed bool
+	// Gone says that the Pod no longer exists.
+	Gone bool
+}
+
+// Wait is how long an effect that was refused rests.
+type Wait struct {
+	Count   int
+	Until   time.Time
+	Reason  string
+	Message string
+}
+
+func (r Row) intended() bool { return r.Pod.UID == "" && !r.Gone }
+
+// live says that the Pod exists and its containers have not all ended.
+func (r Row) live() bool { return r.Pod.UID != "" && !r.Gone && !r.Pod.Terminal() }
+
+// held says that the Pod exists and carries our finalizer.
+func (r Row) held() bool { return r.Pod.Held && !r.Gone }
+
+// serials lists the unsettled Pods in the order of their making, so that every plan is the same for the same state.
+func (s State) serials() []int { return slices.Sorted(maps.Keys(s.Pods)) }
+
+// settleSerial forgets a Pod for good.
+func (s *State) settleSerial(serial int) {
+	delete(s.Pods, serial)
+	s.Settled = s.Settled.With(serial)
+}
+
+// refuse notes a refusal. Of several that come at once only the first counts, since they are one attempt.
+func (s *State) refuse(e events.EffectRefused) {
+	w := s.Waits[e.Effect]
+	if e.At.Before(w.Until) {
+		return
+	}
+	w.Count++
+	w.Until, w.Reason, w.Message = e.At.Add(backoff.API.Delay(w.Count)), e.Reason, e.Message
+	if s.Waits == nil {
+		s.Waits = map[string]Wait{}
+	}
+	s.Waits[e.Effect] = w
+}
+
+// blocked says that effects of the kind rest at the given time.
+func (s State) blocked(kind string, now time.Time) bool { return now.Before(s.Waits[kind].Until) }

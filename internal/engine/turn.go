@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+)
+
+// Turn is one turn of one key, in steps, so that a simulator can stop between any two of them. It has no goroutine and
+// no clock of its own.
+//
+//	      .------------------ conflict ------------------.
+//	      v                                              |
+//	--> Load --> Decide --> Commit --> Act, Act, ... --> done: acknowledge
+//	               ^                        |
+//	               '------- answers --------'
+//
+// An answer of the API server goes straight into the next Decide, so that a turn sees its own writes.
+type Turn struct {
+	Key   events.Key
+	fn    fn.Registered
+	store Store
+
+	inbox    []events.Event // folded by the next Decide
+	folded   []events.Event // folded by the last Decide; back into the inbox on a conflict
+	state    []byte
+	revision uint64
+	decision fn.Decision
+	decided  time.Time
+	rounds   int
+	late     bool
+	retry    *Retry
+}
+
+// NewTurn begins a turn for the key with the facts that woke it.
+func NewTurn(f fn.Registered, store Store, key events.Key, facts ...events.Event) *Turn {
+	return &Turn{Key: key, fn: f, store: store, inbox: facts}
+}
+
+// Lateness is how long after its decision an effect may still be done: half the redelivery time, after which another
+// worker may have the key. An older one is dropped and decided anew.
+const Lateness = AckWait / 2
+
+// AckWait is how long the bus waits for us before it gives a fact to somebody else, unless we ask for more.
+const AckWait = 3 * time.Second
+
+// roundsMax bounds the rounds of one turn. A turn that still has answers to fold then goes back to the bus, so that one
+// key cannot hold a worker for ever.
+const roundsMax = 256
+
+// Load reads the newest state.
+func (t *Turn) Load(ctx context.Context) error {
+	state, revision, err := t.store.Load(ctx, t.Key)
+	if err != nil {
+		return fmt.Errorf("load state of %s: %w", t.Key, err)
+	}
+	t.state, t.revision = state, revision
+	return nil
+}
+
+// Decide folds the inbox and plans. A state that cannot be read is forgotten: inventory heals it. It returns
+// fn.ErrNewer where the state belongs to a newer version, and a Poisoned where the function panicked.
+func (t *Turn) Decide(now time.Time) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = Poisoned{Cause: fmt.Errorf("function %s panicked on %s: %v", t.fn.Name, t.Key, r)}
+		}
+	}()
+	t.rounds++
+	t.late, t.retry = false, nil
+	d, err := t.fn.Decide(t.state, t.inbox, now)
+	if newer := (fn.ErrNewer{}); err != nil && !errors.As(err, &newer) {
+		d, err = t.fn.Decide(nil, t.inbox, now)
+	}
+	if err != nil {
+		return err
+	}
+	t.folded, t.inbox = t.inbox, nil
+	t.decision, t.decided = d, now
+	return nil
+}
+
+// Commit makes the decision ours: compare-and-set before any effect. Where somebody else was faster it returns an error
+// that wraps ErrConflict, and the turn goes on from Load.
+func (t *Turn) Commit(ctx context.Context) error {
+	if len(t.decision.Effects) == 0 && bytes.Equal(t.decision.State, t.state) {
+		return nil
+	}
+	revision, err := t.store.Save(ctx, t.Key, t.decision.State, t.revision, t.decision.Rests)
+	if err != nil {
+		t.inbox, t.folded = append(t.folded, t.inbox...), nil
+		return fmt.Errorf("commit state of %s: %w", t.Key, err)
+	}
+	t.state, t.revision = t.decision.State, revision
+	return nil
+}
+
+// Effects are those of the last decision, in its order.
+func (t *Turn) Effects() []effect.Effect { return t.decision.Effects }
+
+// Act does one effect of the last decision, unless it has become too old for that. It may be called from several
+// goroutines at once; give what it returns to Answer from one.
+func (t *Turn) Act(ctx context.Context, a Actor, e effect.Effect, now time.Time) Answer {
+	if t.TooLate(now) {
+		return Answer{Late: true}
+	}
+	facts, err := a.Act(ctx, t.Key, e)
+	return Answer{Facts: facts, Err: err}
+}
+
+// TooLate says that the last decision is too old to act upon.
+func (t *Turn) TooLate(now time.Time) bool { return now.Sub(t.decided) > Lateness }
+
+// Answer is what came of an effect.
+type Answer struct {
+	Facts []events.Event
+	Err   error
+	Late  bool
+}
+
+// Answer takes in what came of an effect.
+func (t *Turn) Answer(a Answer) {
+	t.inbox = append(t.inbox, a.Facts...)
+	t.late = t.late || a.Late
+	if a.Err != nil {
+		r := Retry{Err: a.Err}
+		errors.As(a.Err, &r)
+		if t.retry == nil || r.After > t.retry.After {
+			t.retry = &r
+		}
+	}
+}
+
+// Again says that the turn has something to decide yet: answers that came back, or effects that were dropped as late.
+// After a Retry it has not: deciding again at once would repeat at once what just failed.
+func (t *Turn) Again() bool {
+	return t.retry == nil && (len(t.inbox) > 0 || t.late) && t.rounds < roundsMax
+}
+
+// Err is why the facts of a finished turn must be delivered again: a Retry, or nil.
+func (t *Turn) Err() error {
+	if t.retry != nil {
+		return *t.retry
+	}
+	if len(t.inbox) > 0 || t.late {
+		return Retry{Err: fmt.Errorf("turn of %s took more than %d rounds", t.Key, roundsMax)}
+	}
+	return nil
+}
+
+// Poisoned says that a function could not digest a fact: the fact is quarantined, the key's state forgotten.
+type Poisoned struct{ Cause error }
+
+func (e Poisoned) Error() string { return e.Cause.Error() }
+
+func (e Poisoned) Unwrap() error { return e.Cause }

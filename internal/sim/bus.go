@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// message is one fact on the bus until it is acknowledged.
+type message struct {
+	key   events.Key
+	event events.Event
+	// holder is the worker that has it, -1 for none; until is when the bus gives it to another.
+	holder int
+	until  time.Time
+}
+
+// bus is JetStream as far as it matters: facts that are delivered at least once, in any order; timers; state with
+// compare-and-set.
+type bus struct {
+	facts    []*message
+	timers   map[string]timer
+	states   map[events.Key]state
+	sequence uint64
+}
+
+type timer struct {
+	key  events.Key
+	name string
+	at   time.Time
+}
+
+type state struct {
+	data     []byte
+	revision uint64
+}
+
+func newBus() *bus { return &bus{timers: map[string]timer{}, states: map[events.Key]state{}} }
+
+func (b *bus) publish(key events.Key, e events.Event) {
+	b.facts = append(b.facts, &message{key: key, event: e, holder: -1})
+}
+
+// remove acknowledges a message, which may have been lost in the meantime.
+func (b *bus) remove(m *message) {
+	if i := slices.Index(b.facts, m); i >= 0 {
+		b.facts = slices.Delete(b.facts, i, i+1)
+	}
+}
+
+// Load implements engine.Store.
+func (b *bus) Load(_ context.Context, key events.Key) ([]byte, uint64, error) {
+	s := b.states[key]
+	return s.data, s.revision, nil
+}
+
+// Save implements engine.Store.
+func (b *bus) Save(_ context.Context, key events.Key, data []byte, revision uint64, _ bool) (uint64, error) {
+	if b.states[key].revision != revision {
+		return 0, fmt.Errorf("%s: %w", key, engine.ErrConflict)
+	}
+	b.sequence++
+	b.states[key] = state{data: data, revision: b.sequence}
+	return b.sequence, nil
+}
+
+// Forget implements engine.Store.
+func (b *bus) Forget(_ context.Context, key events.Key) error {
+	delete(b.states, key)
+	return nil
+}
+
+// Set implements engine.Timers.
+func (b *bus) Set(_ context.Context, key events.Key, name string, at time.Time) error {
+	b.timers[key.String()+name] = timer{key: key, name: name, at: at}
+	return nil
+}
+
+// ring publishes the timers that are due, or one that nearly is: the real ones may be a second early.
+func (b *bus) ring(now time.Time) {
+	for _, id := range slices.Sorted(maps.Keys(b.timers)) {
+		if t := b.timers[id]; !t.at.After(now.Add(time.Second)) {
+			delete(b.timers, id)
+			b.publish(t.key, events.TimerFired{Name: t.name})
+		}
+	}
+}
+
+// next is the earliest timer, zero where there is none.
+func (b *bus) next() (at time.Time) {
+	for _, t := range b.timers {
+		if at.IsZero() || t.at.Before(at) {
+			at = t.at
+		}
+	}
+	return at
+}

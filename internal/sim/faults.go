@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+)
+
+// fault lets something go wrong now and then.
+func (w *World) fault() bool {
+	k := w.workers[w.rand.IntN(len(w.workers))]
+	switch {
+	case k.stage != idle && w.odds(w.rates.Crash):
+		w.happens("crash", "worker%d dies", k.id)
+		w.drop(k)
+	case k.stage != idle && w.odds(w.rates.Sleep):
+		k.asleep = w.now.Add(time.Duration(w.rand.IntN(8000)) * time.Millisecond)
+		w.happens("sleep", "worker%d sleeps until %s", k.id, k.asleep.Format("15:04:05.000"))
+	case w.odds(w.rates.Meddle):
+		w.Steps["meddle"]++
+		w.meddle()
+	case w.odds(w.rates.Lose):
+		w.happens("state lost", "bus      the state bucket is lost")
+		w.truth.forgot()
+		w.bus.states = map[events.Key]state{}
+		w.relist()
+	case w.odds(w.rates.Wipe):
+		w.happens("bus lost", "bus      everything is lost")
+		w.truth.forgot()
+		sequence := w.bus.sequence
+		*w.bus = *newBus()
+		w.bus.sequence = sequence + 1000 // a new server's revisions: a worker that remembers one must not match by chance
+		w.relist()
+	case !w.gap && w.odds(w.rates.Gap):
+		w.happens("watch gap", "trigger  is away")
+		w.gap = true
+	case w.gap && w.rand.IntN(30) == 0:
+		w.trace("trigger  is back and relists")
+		w.relist()
+	case w.odds(w.rates.Quota):
+		w.quota = !w.quota
+		w.happens("quota", "api      refuses Pods: %v", w.quota)
+	case w.odds(w.rates.RestTime):
+		w.now = w.now.Add(time.Duration(w.rand.IntN(60)) * time.Second)
+	default:
+		return false
+	}
+	return true
+}
+
+func (w *World) happens(what, format string, args ...any) {
+	w.Steps[what]++
+	w.trace(format, args...)
+}
+
+// Calm ends all faults: what is broken heals, and nothing new breaks. The trigger relists, as it does every ten minutes.
+func (w *World) Calm() {
+	w.trace("world    calms down")
+	w.rates, w.quota = Rates{}, false
+	w.relist()
+}

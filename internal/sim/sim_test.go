@@ -1,0 +1,70 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/jobstream/jobstream/functions/catalog"
+	"github.com/jobstream/jobstream/internal/sim"
+)
+
+var (
+	seeds = flag.Int("seeds", 200, "how many worlds TestWorlds runs")
+	base  = flag.Uint64("base", 0, "seed of the first world; 0 draws one")
+	seed  = flag.Uint64("seed", 0, "run this one world and print its trace")
+)
+
+// TestWorlds runs random worlds. A world that breaks a law names the command that replays it.
+func TestWorlds(t *testing.T) {
+	if *seed != 0 {
+		if err := run(*seed, os.Stdout, nil); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if *base == 0 {
+		*base = uint64(rand.Uint32()) + 1
+	}
+	fmt.Printf("simulator: %d worlds from base %d\n", *seeds, *base)
+	total, mu := map[string]int{}, sync.Mutex{}
+	t.Run("seeds", func(t *testing.T) {
+		next := make(chan uint64)
+		var wg sync.WaitGroup
+		bad := 0
+		for range runtime.GOMAXPROCS(0) {
+			wg.Go(func() {
+				for s := range next {
+					own := map[string]int{}
+					err := run(s, nil, own)
+					mu.Lock()
+					for k, n := range own {
+						total[k] += n
+					}
+					if err != nil && bad < 10 {
+						bad++
+						t.Errorf("seed %d: %v\n  replay: go test ./internal/sim -run TestWorlds -seed=%d", s, err, s)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		for i := range uint64(*seeds) {
+			next <- *base + i
+		}
+		close(next)
+		wg.Wait()
+	})
+	fmt.Printf("simulator: %v\n", total)
+}
+
+// run lives through one world: rough weather, then calm until it settles, then on to see that it stays so.
+func run(seed uint64, out io.Writer, steps map[string]int) error {
+	w := sim.New(seed, catalog.All()[0], sim.Rough, out)
+	return sim.Live(w, steps)
+}
