@@ -34,6 +34,13 @@ type (
 		Index  int // completion index, events.NoIndex where the Job is not Indexed
 	}
 
+	// FindPod asks whether a Pod that was to be made, and is no longer wanted, has been made: answered by a sight of it, or
+	// by a PodGone with its serial and no UID.
+	FindPod struct {
+		Name   string
+		Serial int
+	}
+
 	// ReleasePod takes our finalizer off. Precondition: the UID.
 	ReleasePod struct {
 		Name string
@@ -91,6 +98,9 @@ type Report struct {
 func (CreatePod) Kind() string { return "CreatePod" }
 
 // Kind implements Effect.
+func (FindPod) Kind() string { return "FindPod" }
+
+// Kind implements Effect.
 func (ReleasePod) Kind() string { return "ReleasePod" }
 
 // Kind implements Effect.
@@ -115,6 +125,9 @@ func (e CreatePod) String() string {
 	}
 	return fmt.Sprintf("CreatePod %s (serial %d)", e.Name, e.Serial)
 }
+
+// String implements Effect.
+func (e FindPod) String() string { return "FindPod " + e.Name }
 
 // String implements Effect.
 func (e ReleasePod) String() string { return "ReleasePod " + e.Name }
@@ -169,6 +182,7 @@ func (e SetTimer) String() string {
 func (e TakeInventory) String() string { return "TakeInventory" }
 
 func (CreatePod) effect()      {}
+func (FindPod) effect()        {}
 func (ReleasePod) effect()     {}
 func (HoldPod) effect()        {}
 func (DeletePod) effect()      {}

@@ -48,7 +48,7 @@ func restartsExhausted(j events.Job, c count) bool {
 
 // complete says that the Job has all the successes that it needs.
 func complete(j events.Job, c count) bool {
-	if c.active > 0 {
+	if c.active+c.intended > 0 {
 		return false
 	}
 	if j.Completions == nil { // a work queue: any success says that the queue is empty, the rest may finish

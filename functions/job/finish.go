@@ -17,18 +17,18 @@ import (
 )
 
 // conclude adds conditions. The interim one is written before finalizers go, so that a verdict survives the Pods that
-// caused it; the terminal one when nothing is left: no UID uncounted, no Pod active, terminating or held.
+// caused it; the terminal one when nothing is left: no UID uncounted, no Pod active, terminating, held or unsure.
 func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time) {
 	say := func(t batchv1.JobConditionType, reason, message string) {
 		setCondition(st, t, corev1.ConditionTrue, reason, message, now)
 	}
 	obstacles(st, s, now)
-	if v.kind == "" || c.active > 0 {
+	if v.kind == "" || c.active+c.intended > 0 {
 		return
 	}
 	say(v.kind, v.reason, v.message)
 	u := st.UncountedTerminatedPods
-	if len(u.Succeeded)+len(u.Failed) > 0 || c.terminating > 0 || c.held > 0 {
+	if len(u.Succeeded)+len(u.Failed) > 0 || c.terminating > 0 || c.held+c.unsure > 0 {
 		return
 	}
 	if v.failing() {

@@ -36,7 +36,7 @@ func arrange(s State, v outcome, c count, now time.Time) (State, outcome) {
 		}
 	}
 	if v.kind != "" {
-		s = withdraw(s)
+		s = withdraw(s, len(s.Pods))
 	}
 	if v.kind == batchv1.JobSuccessCriteriaMet {
 		for serial, r := range s.Pods {
@@ -54,61 +54,50 @@ func wanted(j events.Job, c count) int {
 	parallelism := int(j.Parallelism)
 	if j.Completions == nil {
 		if c.done > 0 {
-			return int(c.active)
+			return int(c.active + c.intended)
 		}
 		return parallelism
 	}
 	return max(0, min(parallelism, int(*j.Completions)-c.done))
 }
 
-// size intends or dooms, never both at once; what is too many goes first.
+// size intends or dooms, never both at once; what is too many goes first, and of that what is only intended.
 func size(s State, c count, now time.Time) State {
 	want := wanted(s.Job, c)
-	if want == 0 {
-		s = withdraw(s)
-		c = tally(s, false)
-	}
 	var doomed []int
 	if s.Job.Indexed {
 		doomed = duplicates(s, c)
 	}
-	if surplus := int(c.active) - len(doomed) - want; surplus > 0 {
+	surplus := int(c.active+c.intended) - len(doomed) - want
+	if surplus > 0 {
+		n := min(surplus, int(c.intended))
+		s = withdraw(s, n)
 		more := expendables(s, doomed)
-		doomed = append(doomed, more[:min(surplus, len(more))]...)
+		doomed = append(doomed, more[:min(surplus-n, len(more))]...)
 	}
-	if len(doomed) > 0 {
-		for _, serial := range doomed {
-			r := s.Pods[serial]
-			r.Doomed = true
-			s.Pods[serial] = r
-		}
+	for _, serial := range doomed {
+		r := s.Pods[serial]
+		r.Doomed = true
+		s.Pods[serial] = r
+	}
+	if surplus > 0 || len(doomed) > 0 {
 		return s
 	}
-	missing := want - int(c.active)
+	missing := -surplus
 	if s.Job.ReplaceFailedOnly {
 		missing -= int(c.terminating)
 	}
 	return intend(s, c, missing, now)
 }
 
-// intend gives out serials for Pods to come. After a refusal one Pod at a time feels its way; after failures none is
-// made until the backoff has passed.
+// intend gives out serials for Pods to come. While creations are refused and until the backoff after failures has passed,
+// none is given out.
 func intend(s State, c count, missing int, now time.Time) State {
-	create := effect.CreatePod{}.Kind()
-	if missing <= 0 || len(s.Job.Unsupported) > 0 || s.blocked(create, now) || !backoffEnds(s, c, now).IsZero() {
+	_, refused := s.Waits[effect.CreatePod{}.Kind()]
+	if len(s.Job.Unsupported) > 0 || refused && c.intended > 0 || !backoffEnds(s, c, now).IsZero() {
 		return s
 	}
-	outstanding := 0
-	for _, r := range s.Pods {
-		if r.intended() {
-			outstanding++
-		}
-	}
-	limit := intendedMax
-	if s.Waits[create].Count > 0 {
-		limit = 1
-	}
-	missing = min(missing, limit-outstanding, unsettledMax-len(s.Pods))
+	missing = min(missing, intendedMax-int(c.intended), unsettledMax-len(s.Pods))
 	if missing <= 0 {
 		return s
 	}
@@ -123,11 +112,14 @@ func intend(s State, c count, missing int, now time.Time) State {
 	return s
 }
 
-// withdraw takes back what was intended and not seen. A Pod of these that shows up yet is one like any other.
-func withdraw(s State) State {
-	for serial, r := range s.Pods {
-		if r.intended() {
-			delete(s.Pods, serial)
+// withdraw takes back n of the Pods that are intended and not seen, the newest first. They may exist already and have to
+// be looked for.
+func withdraw(s State, n int) State {
+	for _, serial := range slices.Backward(s.serials()) {
+		if r := s.Pods[serial]; n > 0 && r.intended() && !r.Withdrawn {
+			r.Withdrawn = true
+			s.Pods[serial] = r
+			n--
 		}
 	}
 	return s
@@ -165,13 +157,17 @@ func expendable(a, b events.Pod) int {
 func command(s State, v outcome, now time.Time) (out []effect.Effect) {
 	// A Job that has not started has no Pods: inventory relies on it (see events.JobListed and the cluster adapter).
 	started := s.Job.Status.StartTime != nil
+	_, refused := s.Waits[effect.CreatePod{}.Kind()]
 	for _, serial := range s.serials() {
 		r := s.Pods[serial]
 		p := r.Pod
 		switch {
+		case r.intended() && r.Withdrawn:
+			out = append(out, effect.FindPod{Name: p.Name, Serial: serial})
 		case r.intended():
 			if started {
 				out = append(out, effect.CreatePod{Job: s.Job.Name, Name: p.Name, Serial: serial, Index: p.Index})
+				started = !refused // after a refusal one Pod at a time feels its way
 			}
 		case !r.live():
 		case r.Doomed && p.Held:

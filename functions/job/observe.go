@@ -138,7 +138,7 @@ func seePod(s State, p events.Pod) State {
 	case r.Pod.UID != p.UID: // somebody made a Pod of the same name after ours had gone
 		r = Row{}
 	}
-	r.Pod = p
+	r.Pod, r.Withdrawn = p, false
 	s.Pods[p.Serial] = r
 	return s
 }
@@ -155,18 +155,25 @@ func seeStray(s State, p events.Pod) State {
 	return s
 }
 
-// missPod notes that a Pod is gone. A GET that found nothing knows its name and UID only.
+// missPod notes that a Pod is gone. A GET that found nothing knows no UID where we knew none.
 func missPod(s State, p events.Pod) State {
-	for serial, stray := range s.Strays {
-		if stray.UID == p.UID {
-			delete(s.Strays, serial)
-		}
-	}
-	if r, ok := s.Pods[p.Serial]; ok && r.intended() {
+	r, ok := s.Pods[p.Serial]
+	switch {
+	case ok && r.intended() && p.UID != "":
 		// It came and went before we saw it. Its serial must not be made again: that would run it twice.
 		r.Gone = true
 		s.Pods[p.Serial] = r
 		return s
+	case ok && r.intended() && r.Withdrawn:
+		delete(s.Pods, p.Serial)
+	}
+	if p.UID == "" {
+		return s
+	}
+	for serial, stray := range s.Strays {
+		if stray.UID == p.UID {
+			delete(s.Strays, serial)
+		}
 	}
 	for serial, r := range s.Pods {
 		if r.Pod.UID == p.UID {
@@ -177,15 +184,15 @@ func missPod(s State, p events.Pod) State {
 	return s
 }
 
-// suffer remembers a refusal. A refused Pod does not exist, or is a stranger's: its serial is spent, but not settled. If
-// another worker was allowed to make it after all, it is as welcome as any.
+// suffer remembers a refusal. A name that is taken by a stranger is given up, and with it the serial; anything else is
+// tried again later, under the same name, because another worker may have been allowed to do it.
 func suffer(s State, e events.EffectRefused) State {
-	create := e.Effect == effect.CreatePod{}.Kind()
-	if r, ok := s.Pods[e.Serial]; create && ok && r.intended() {
-		delete(s.Pods, e.Serial)
-	}
-	if create && e.Reason == "AlreadyExists" {
-		return s // the next serial has another name
+	r, ok := s.Pods[e.Serial]
+	if e.Effect == (effect.CreatePod{}).Kind() && e.Reason == "AlreadyExists" {
+		if ok && r.intended() {
+			delete(s.Pods, e.Serial)
+		}
+		return s
 	}
 	s.refuse(e)
 	return s

@@ -116,7 +116,7 @@ func (a *alarm) by(t time.Time) {
 
 // ring sets the one timer of the Job to the earliest of everything that waits for time to pass.
 func (a *alarm) ring(s State, v outcome, c count, now time.Time) []effect.Effect {
-	if v.kind == "" && int(c.active) < wanted(s.Job, c) {
+	if v.kind == "" && int(c.active+c.intended) < wanted(s.Job, c) {
 		a.by(backoffEnds(s, c, now))
 	}
 	for _, w := range s.Waits {

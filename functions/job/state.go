@@ -51,6 +51,9 @@ type Row struct {
 	Doomed bool
 	// Gone says that the Pod no longer exists.
 	Gone bool
+	// Withdrawn says that an intended Pod is no longer wanted. Whether it has been made already has to be found out
+	// before the Job may finish.
+	Withdrawn bool
 }
 
 // Wait is how long an effect that was refused rests.

@@ -32,8 +32,10 @@ type count struct {
 	done, lost int
 	// recorded is the observed status.completedIndexes, completed is that and the newly succeeded ones.
 	recorded, completed intervals.Set
-	// active Pods run or are intended; ready ones are among them; terminating ones are on their way out.
-	active, ready, terminating int32
+	// active Pods run, ready ones are among them; terminating ones are on their way out; intended ones are to come.
+	active, ready, terminating, intended int32
+	// unsure is how many Pods are withdrawn and may exist nevertheless.
+	unsure int
 	// held is how many Pods carry our finalizer, listed or not.
 	held int
 	// restarts is the sum over active Pods.
@@ -79,8 +81,10 @@ func (c *count) add(j events.Job, r Row, failing bool) {
 	fresh := r.held() && !c.listed[p.UID] && counts(j, p)
 	switch {
 	case r.Gone:
+	case r.intended() && r.Withdrawn:
+		c.unsure++
 	case r.intended():
-		c.active++
+		c.intended++
 	case p.Phase == events.Succeeded:
 		if fresh && j.Indexed {
 			if c.completed.Has(p.Index) {
@@ -118,6 +122,9 @@ func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, boo
 		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
 	st.Active, st.Ready, st.Terminating = c.active, &c.ready, &c.terminating
+	if _, refused := s.Waits[effect.CreatePod{}.Kind()]; !refused {
+		st.Active += c.intended // as good as made: spares a write per Pod
+	}
 	flush(&st, s)
 	list(&st, s.Job, c)
 	conclude(&st, s, c, v, now)

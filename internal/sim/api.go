@@ -29,6 +29,7 @@ type API struct {
 
 	version uint64
 	made    int
+	names   map[string]bool // every Pod name there has been, or was looked for in vain
 	jobs    map[types.UID]*events.Job
 	pods    map[string]*pod
 }
@@ -37,6 +38,7 @@ type API struct {
 type Checker interface {
 	StatusWritten(old, next events.Job)
 	PodReleased(p events.Pod, owner types.UID, by effect.Effect)
+	PodRepeated(p events.Pod)
 }
 
 // pod is a Pod and what the API server knows besides the projection.
@@ -47,7 +49,7 @@ type pod struct {
 
 // NewAPI returns an empty API server.
 func NewAPI(now func() time.Time) *API {
-	return &API{Now: now, jobs: map[types.UID]*events.Job{}, pods: map[string]*pod{}}
+	return &API{Now: now, jobs: map[types.UID]*events.Job{}, pods: map[string]*pod{}, names: map[string]bool{}}
 }
 
 // Key is the key of a Job's state.
@@ -147,6 +149,12 @@ func (a *API) Act(_ context.Context, key events.Key, e effect.Effect) ([]events.
 		return a.writeStatus(key, e), nil
 	case effect.CreatePod:
 		return a.createPod(key, e), nil
+	case effect.FindPod:
+		if p := a.pods[e.Name]; p != nil && p.owner == key.UID && p.Serial == e.Serial {
+			return []events.Event{events.PodObserved{Pod: p.Pod}}, nil
+		}
+		a.names[e.Name] = true
+		return []events.Event{events.PodGone{Pod: events.Pod{Name: e.Name, Serial: e.Serial}}}, nil
 	case effect.ReleasePod:
 		return a.changePod(e.Name, e.UID, 0, func(p *pod) { a.release(p, e) }), nil
 	case effect.HoldPod:
@@ -214,6 +222,10 @@ func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {
 	a.made++
 	p := &pod{owner: key.UID, Pod: events.Pod{Name: e.Name, UID: types.UID(fmt.Sprintf("pod-%d", a.made)), Version: a.tick(), Owner: j.Name,
 		Serial: e.Serial, Index: e.Index, Phase: events.Pending, Held: true, Created: a.Now()}}
+	if a.names[p.Name] && a.Check != nil {
+		a.Check.PodRepeated(p.Pod)
+	}
+	a.names[p.Name] = true
 	a.pods[e.Name] = p
 	a.emit(key.UID, events.PodObserved{Pod: p.Pod})
 	return []events.Event{events.PodObserved{Pod: p.Pod}}

@@ -56,7 +56,7 @@ func (w *World) end(p *pod, well bool) {
 	if well {
 		phase = events.Succeeded
 	}
-	w.trace("node     %s %s", p.Name, phase)
+	w.trace("node     %s (%s) %s", p.Name, p.UID, phase)
 	w.truth.ended(p.Pod, p.owner, well)
 	w.api.UpdatePod(p.Name, func(p *events.Pod) {
 		p.Phase, p.Ready, p.Finished = phase, false, w.now.Truncate(time.Second)

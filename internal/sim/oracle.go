@@ -23,6 +23,7 @@ type truth struct {
 	surplus           map[types.UID]bool // released by a deletion while they ran: they count for nothing
 	most              int                // the highest parallelism the Job has had
 	losses            int                // how often memory was lost
+	withdrawals       int                // how often intended Pods may have been taken back
 	zombies           int                // Pods made by a worker that slept between its last look at the clock and the call
 }
 
@@ -38,8 +39,11 @@ func (t *truth) fail(format string, args ...any) {
 	}
 }
 
-func (t *truth) ended(p events.Pod, _ types.UID, well bool) {
+func (t *truth) ended(p events.Pod, owner types.UID, well bool) {
 	t.index[p.UID] = p.Index
+	if j := t.w.api.jobs[owner]; j == nil || j.Finished() {
+		t.excuse(p.UID) // a zombie: whatever it did, its Job was over
+	}
 	if well {
 		t.succeeded[p.UID] = true
 	} else {
@@ -49,7 +53,12 @@ func (t *truth) ended(p events.Pod, _ types.UID, well bool) {
 
 func (t *truth) excuse(uid types.UID) { t.excused[uid] = true }
 
-func (t *truth) scaled(to int32) { t.most = max(t.most, int(to)) }
+func (t *truth) scaled(to int32) {
+	t.most = max(t.most, int(to))
+	if to == 0 {
+		t.withdrawals++
+	}
+}
 
 func (t *truth) forgot() { t.losses++ }
 
@@ -90,8 +99,25 @@ func (t *truth) StatusWritten(old, next events.Job) {
 	if next.Finished() && (b.Active > 0 || *b.Terminating > 0 || len(seen) > 0) {
 		t.fail("finished with active %d, terminating %d, uncounted %d", b.Active, *b.Terminating, len(seen))
 	}
+	if next.Finished() && !old.Finished() {
+		t.leftBehind(next)
+	}
 	if len(seen) > 500 {
 		t.fail("uncounted lists %d Pods", len(seen))
+	}
+}
+
+// leftBehind: a Job does not finish over Pods that it holds. Only one that it cannot know of may be left: made by a worker
+// whose memory was lost, or whose creation was taken back when a user scaled to nothing.
+func (t *truth) leftBehind(j events.Job) {
+	for _, p := range t.w.api.pods {
+		if p.owner != j.UID || !p.Held {
+			continue
+		}
+		if t.losses+t.zombies+t.withdrawals == 0 {
+			t.fail("the Job finishes while %s is held", p.Name)
+		}
+		t.excuse(p.UID)
 	}
 }
 
@@ -163,6 +189,11 @@ func (t *truth) PodReleased(p events.Pod, owner types.UID, by effect.Effect) {
 	}
 	t.fail("%s (%s) is released before its UID is safe in the status", p.Name, p.Phase)
 }
+
+// PodRepeated implements Checker: a Pod of this name has been before, or was looked for in vain. That takes a worker that
+// slept between its look at the clock and the call, a second one that was at the key just then, or a user who took the
+// first Pod away by force.
+func (t *truth) PodRepeated(events.Pod) { t.zombies++ }
 
 // Check holds at every step.
 func (w *World) Check() error {
