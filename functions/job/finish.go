@@ -23,12 +23,12 @@ func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time)
 		setCondition(st, t, corev1.ConditionTrue, reason, message, now)
 	}
 	obstacles(st, s, now)
-	if v.kind == "" || c.active+c.intended > 0 {
+	if v.kind == "" {
 		return
 	}
 	say(v.kind, v.reason, v.message)
 	u := st.UncountedTerminatedPods
-	if len(u.Succeeded)+len(u.Failed) > 0 || c.terminating > 0 || c.held+c.unsure > 0 {
+	if c.active+c.intended+c.terminating > 0 || c.held+c.unsure+len(u.Succeeded)+len(u.Failed) > 0 {
 		return
 	}
 	if v.failing() {

@@ -30,7 +30,7 @@ const (
 func arrange(s State, v outcome, c count, now time.Time) (State, outcome) {
 	if v.kind == "" {
 		s = size(s, c, now)
-		c = tally(s, false)
+		c = tally(s)
 		if complete(s.Job, c) && len(s.Job.Unsupported) == 0 {
 			v = outcome{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods"}
 		}
@@ -154,10 +154,12 @@ func expendable(a, b events.Pod) int {
 }
 
 // command turns the fleet's State into effects. Each is repeated until a sight shows that it is done.
-func command(s State, v outcome, now time.Time) (out []effect.Effect) {
+func command(s State, now time.Time) (out []effect.Effect) {
 	// A Job that has not started has no Pods: inventory relies on it (see events.JobListed and the cluster adapter).
 	started := s.Job.Status.StartTime != nil
 	_, refused := s.Waits[effect.CreatePod{}.Kind()]
+	// Pods are deleted for a failure only once it is recorded: the evidence for it may go with them.
+	_, failing := s.Job.Condition(batchv1.JobFailureTarget)
 	for _, serial := range s.serials() {
 		r := s.Pods[serial]
 		p := r.Pod
@@ -173,7 +175,7 @@ func command(s State, v outcome, now time.Time) (out []effect.Effect) {
 		case r.Doomed && p.Held:
 			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})
 		case p.Deleting:
-		case r.Doomed, v.failing():
+		case r.Doomed, failing:
 			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID})
 		case !p.Held:
 			out = append(out, effect.HoldPod{Name: p.Name, UID: p.UID, Version: p.Version})

@@ -19,10 +19,10 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 		return sweep(s)
 	}
 	s = settle(s)
-	c := tally(s, false)   // KEP step 1: what has ended, what runs
+	c := tally(s)          // KEP step 1: what has ended, what runs
 	v := verdict(s.Job, c) // is it over?
 	s, v = arrange(s, v, c, now)
-	c = tally(s, v.failing()) // what was just intended or doomed stands in the status at once
+	c = tally(s) // what was just intended or doomed stands in the status at once
 	var at alarm
 	var out []effect.Effect
 	if want, due := account(s, c, v, now); due { // KEP steps 2 and 4: list UIDs, count what was released
@@ -31,8 +31,8 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 			out = append(out, write)
 		}
 	}
-	out = append(out, release(s, c)...)      // KEP step 3: only what the observed status lists
-	out = append(out, command(s, v, now)...) // the fleet's effects, repeated until they are seen
+	out = append(out, release(s, c)...)   // KEP step 3: only what the observed status lists
+	out = append(out, command(s, now)...) // the fleet's effects, repeated until they are seen
 	return s, append(out, at.ring(s, v, c, now)...)
 }
 

@@ -42,10 +42,11 @@ type count struct {
 	restarts int32
 }
 
-// tally counts. With failing, every Pod that was told to end and has not succeeded counts as failed (upstream: "when the
-// job is considered finished, every non-terminated pod is considered failed").
-func tally(s State, failing bool) count {
+// tally counts. Once the observed status says that the Job fails, every Pod that was told to end and has not succeeded
+// counts as failed (upstream: "when the job is considered finished, every non-terminated pod is considered failed").
+func tally(s State) count {
 	st := s.Job.Status
+	_, failing := s.Job.Condition(batchv1.JobFailureTarget)
 	c := count{listed: map[types.UID]bool{}, done: int(st.Succeeded), lost: int(st.Failed)}
 	if u := st.UncountedTerminatedPods; u != nil {
 		for _, uid := range u.Succeeded {

@@ -39,6 +39,7 @@ type Checker interface {
 	StatusWritten(old, next events.Job)
 	PodReleased(p events.Pod, owner types.UID, by effect.Effect)
 	PodRepeated(p events.Pod)
+	PodDeleted(p events.Pod)
 }
 
 // pod is a Pod and what the API server knows besides the projection.
@@ -163,6 +164,8 @@ func (a *API) Act(_ context.Context, key events.Key, e effect.Effect) ([]events.
 		return a.changePod(e.Name, e.UID, e.Version, func(p *pod) {
 			if e.Release {
 				a.release(p, e)
+			} else if p.Held && a.Check != nil {
+				a.Check.PodDeleted(p.Pod)
 			}
 			p.Deleting, p.Finished = true, a.Now()
 		}), nil

@@ -37,6 +37,9 @@ func (w *World) fault() bool {
 	case w.gap && w.rand.IntN(30) == 0:
 		w.trace("trigger  is back and relists")
 		w.relist()
+	case !w.gap && w.odds(w.rates.Relist):
+		w.happens("relist", "trigger  relists")
+		w.relist()
 	case w.odds(w.rates.Quota):
 		w.quota = !w.quota
 		w.happens("quota", "api      refuses Pods: %v", w.quota)
@@ -53,9 +56,12 @@ func (w *World) happens(what, format string, args ...any) {
 	w.trace(format, args...)
 }
 
-// Calm ends all faults: what is broken heals, and nothing new breaks. The trigger relists, as it does every ten minutes.
+// Calm ends all faults: what is broken heals, and nothing new breaks. Nobody relists who does not have to: what was
+// missed until now must heal by itself.
 func (w *World) Calm() {
 	w.trace("world    calms down")
 	w.rates, w.quota = Rates{}, false
-	w.relist()
+	if w.gap {
+		w.relist()
+	}
 }

@@ -8,6 +8,9 @@ import (
 
 // live moves one Pod one step on, as the kubelet and the garbage collector do. It reports whether there was one to move.
 func (w *World) live() bool {
+	if w.frozen {
+		return false
+	}
 	names := w.api.podNames()
 	w.rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names {
@@ -27,8 +30,13 @@ func (w *World) liveOne(p *pod) bool {
 	case orphan && !p.Deleting:
 		w.trace("gc       %s deleted: its Job is gone", p.Name)
 		w.delete(p.Name)
+	case p.Terminal() && !p.Held && w.rand.IntN(4) == 0:
+		w.trace("gc       %s collected", p.Name)
+		w.delete(p.Name)
 	case p.Terminal():
 		return false
+	case p.Deleting && w.rand.IntN(4) > 0:
+		return false // its grace period
 	case p.Deleting:
 		w.end(p, w.rand.IntN(4) == 0) // told to end; some succeed yet
 	case p.Phase == events.Pending:
@@ -57,6 +65,9 @@ func (w *World) end(p *pod, well bool) {
 		phase = events.Succeeded
 	}
 	w.trace("node     %s (%s) %s", p.Name, p.UID, phase)
+	if !p.Held {
+		w.truth.excuse(p.UID)
+	}
 	w.truth.ended(p.Pod, p.owner, well)
 	w.api.UpdatePod(p.Name, func(p *events.Pod) {
 		p.Phase, p.Ready, p.Finished = phase, false, w.now.Truncate(time.Second)
@@ -82,12 +93,15 @@ func (w *World) meddle() {
 		p := w.api.pods[names[w.rand.IntN(len(names))]]
 		w.trace("user     takes the finalizer off %s and deletes it by force", p.Name)
 		w.truth.excuse(p.UID)
+		w.truth.zombies++ // its name is free, and whoever has not heard of it makes it again
 		p.Held = false
 		w.api.removePod(p.Name)
 	case n < 6 && len(names) > 0:
 		p := w.api.pods[names[w.rand.IntN(len(names))]]
 		w.trace("user     takes the finalizer off %s", p.Name)
-		w.truth.excuse(p.UID)
+		if p.Terminal() || p.Deleting {
+			w.truth.excuse(p.UID)
+		}
 		w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Held = false })
 	case n < 10 && job != nil && !job.Finished():
 		to := int32(w.rand.IntN(6))

@@ -20,6 +20,7 @@ type truth struct {
 	index             map[types.UID]int
 	counted           map[types.UID]bool // UIDs that have left status.uncounted into a counter
 	excused           map[types.UID]bool // a user took the finalizer off: nobody can count these for sure
+	deleted           map[types.UID]bool // by us, and not released before
 	surplus           map[types.UID]bool // released by a deletion while they ran: they count for nothing
 	most              int                // the highest parallelism the Job has had
 	losses            int                // how often memory was lost
@@ -29,7 +30,7 @@ type truth struct {
 
 func newTruth(w *World) *truth {
 	return &truth{w: w, succeeded: map[types.UID]bool{}, failed: map[types.UID]bool{}, index: map[types.UID]int{}, counted: map[types.UID]bool{},
-		excused: map[types.UID]bool{}, surplus: map[types.UID]bool{}, most: int(w.plan.job.Parallelism)}
+		excused: map[types.UID]bool{}, deleted: map[types.UID]bool{}, surplus: map[types.UID]bool{}, most: int(w.plan.job.Parallelism)}
 }
 
 func (t *truth) fail(format string, args ...any) {
@@ -81,6 +82,12 @@ func (t *truth) StatusWritten(old, next events.Job) {
 	}
 	if b.Failed-a.Failed != int32(t.count(was.Failed, seen)) {
 		t.fail("failed went from %d to %d, but uncounted lost %v", a.Failed, b.Failed, was.Failed)
+	}
+	_, failing := next.Condition(batchv1.JobFailureTarget)
+	for _, uid := range is.Failed {
+		if t.deleted[uid] && !failing {
+			t.fail("%s was one too many and is listed as failed", uid)
+		}
 	}
 	for _, uid := range is.Succeeded {
 		if !t.succeeded[uid] {
@@ -190,6 +197,9 @@ func (t *truth) PodReleased(p events.Pod, owner types.UID, by effect.Effect) {
 	t.fail("%s (%s) is released before its UID is safe in the status", p.Name, p.Phase)
 }
 
+// PodDeleted implements Checker: we have deleted a Pod that we hold.
+func (t *truth) PodDeleted(p events.Pod) { t.deleted[p.UID] = true }
+
 // PodRepeated implements Checker: a Pod of this name has been before, or was looked for in vain. That takes a worker that
 // slept between its look at the clock and the call, a second one that was at the key just then, or a user who took the
 // first Pod away by force.
@@ -215,12 +225,46 @@ func (w *World) Check() error {
 	return t.Err
 }
 
+// Steady holds when nothing is left to do and the nodes are frozen: the fleet is what the Job asks for, every Pod of it is
+// held, and the status says so.
+func (w *World) Steady() error {
+	j := w.api.jobs[w.uid]
+	if j == nil || j.Finished() {
+		return nil
+	}
+	want := int(j.Parallelism)
+	if j.Completions != nil {
+		want = min(want, int(*j.Completions)-int(j.Status.Succeeded))
+	}
+	running := 0
+	for _, p := range w.api.pods {
+		if p.Terminal() || p.Deleting {
+			continue
+		}
+		if running++; !p.Held {
+			return fmt.Errorf("%s runs and nobody holds it", p.Name)
+		}
+	}
+	if _, ending := j.Condition(batchv1.JobFailureTarget); ending || j.Completions == nil && j.Status.Succeeded > 0 {
+		return nil
+	}
+	for _, p := range w.api.pods {
+		if p.Deleting && j.ReplaceFailedOnly {
+			return nil // it is waited for
+		}
+	}
+	if running != max(want, 0) || int(j.Status.Active) != running {
+		return fmt.Errorf("%d Pods run, %d are wanted, the status says %d", running, want, j.Status.Active)
+	}
+	return nil
+}
+
 // Settled says whether the world has come to its end: the Job finished or gone or paused, nothing held, nothing running.
 func (w *World) Settled() error {
 	j := w.api.jobs[w.uid]
 	paused := j != nil && j.Parallelism == 0
 	if j != nil && !j.Finished() && !paused {
-		return fmt.Errorf("the Job has not finished: %+v", j.Status)
+		return fmt.Errorf("the Job has not finished: %v", effect.WriteJobStatus{Version: j.Version, Status: j.Status})
 	}
 	for _, p := range w.api.pods {
 		if p.Held {

@@ -27,12 +27,13 @@ type Rates struct {
 	Wipe     int // the whole bus is lost: facts, timers, state
 	Gap      int // the trigger sees nothing for a while, then relists
 	Fail     int // an API call fails, before or after it has done the work
+	Relist   int // the trigger relists without need, as it does every ten minutes
 	Quota    int // the API server begins or ceases to refuse Pods
 	RestTime int // the clock jumps by up to a minute
 }
 
 // Rough is a world worse than any real one.
-var Rough = Rates{Repeat: 1500, Crash: 100, Sleep: 120, Meddle: 60, Lose: 12, Wipe: 8, Gap: 15, Fail: 300, Quota: 20, RestTime: 30}
+var Rough = Rates{Repeat: 1500, Crash: 100, Sleep: 120, Meddle: 60, Lose: 12, Wipe: 8, Gap: 15, Relist: 30, Fail: 300, Quota: 20, RestTime: 30}
 
 // plan is what one seed makes of the Job.
 type plan struct {
@@ -56,6 +57,7 @@ type World struct {
 	quota   bool // Pods are refused
 	out     io.Writer
 	lists   int
+	frozen  bool // the nodes do nothing
 
 	// Steps counts what happened, by name, for the run's summary.
 	Steps map[string]int
@@ -156,6 +158,8 @@ type worker struct {
 	effects []effect.Effect
 	answers []engine.Answer
 	calling effect.Effect // checked for lateness and not yet sent
+	decided time.Time
+	checked time.Time
 }
 
 type stage int
@@ -230,7 +234,7 @@ func (w *World) work(k *worker) bool {
 			w.drop(k)
 			return true
 		}
-		k.stage = committing
+		k.stage, k.decided = committing, w.now
 	case committing:
 		if err := k.turn.Commit(ctx); errors.Is(err, engine.ErrConflict) {
 			w.trace("worker%d meets a conflict", k.id)
@@ -293,7 +297,7 @@ func (w *World) act(ctx context.Context, k *worker) {
 			k.answers, k.effects = append(k.answers, a), k.effects[1:]
 			return
 		}
-		k.calling = e
+		k.calling, k.checked = e, w.now
 		return
 	}
 	k.calling, k.effects = nil, k.effects[1:]
@@ -306,8 +310,11 @@ func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Ans
 	if t, ok := e.(effect.SetTimer); ok {
 		return engine.Answer{Err: w.bus.Set(ctx, k.turn.Key, t.Name, t.At)}
 	}
-	if _, ok := e.(effect.CreatePod); ok && k.turn.TooLate(w.now) {
-		w.trace("worker%d makes a zombie", k.id)
+	if k.checked.Sub(k.decided) > engine.Lateness {
+		w.truth.fail("%v is done %v after it was decided", e, k.checked.Sub(k.decided))
+	}
+	if _, ok := e.(effect.CreatePod); ok && w.now.Sub(k.decided) > engine.Lateness {
+		w.trace("worker%d slept between its look at the clock and the call", k.id)
 		w.truth.zombies++
 	}
 	broken, before := w.odds(w.rates.Fail), w.rand.IntN(2) == 0
@@ -346,8 +353,21 @@ const (
 	quietSteps = 60
 )
 
-// Live lives through the world: rough weather, then calm until it settles, then a little longer to see that it stays so.
-// It returns the first law that is broken, and adds to steps what happened.
+// rest lets the world go on until nothing moves any more.
+func (w *World) rest() error {
+	for i := 0; w.Step(); i++ {
+		if err := w.Check(); err != nil {
+			return err
+		}
+		if i == calmSteps {
+			return errors.New("never comes to rest")
+		}
+	}
+	return nil
+}
+
+// Live lives through the world: rough weather; then calm, first with the nodes frozen to see that the fleet is what the
+// Job asks for, then until everything has settled; then a little longer to see that it stays so. It returns the first law that is broken, and adds to steps what happened.
 func Live(w *World, steps map[string]int) error {
 	defer func() {
 		for k, n := range w.Steps {
@@ -366,18 +386,22 @@ func Live(w *World, steps map[string]int) error {
 		}
 	}
 	w.Calm()
-	for i := 0; w.Step(); i++ {
-		if err := w.Check(); err != nil {
-			return err
-		}
-		if i == calmSteps {
-			return fmt.Errorf("never comes to rest; last seen: %w", w.Settled())
-		}
+	w.frozen = true
+	if err := w.rest(); err != nil {
+		return err
+	}
+	if err := w.Steady(); err != nil {
+		return err
+	}
+	w.frozen = false
+	if err := w.rest(); err != nil {
+		return err
 	}
 	if err := w.Settled(); err != nil {
 		return err
 	}
 	before := w.api.version
+	w.frozen = true
 	w.relist()
 	for i := 0; w.Step() && i < quietSteps; i++ {
 		if err := w.Check(); err != nil {

@@ -1,0 +1,103 @@
+// Mutants plants deliberate bugs, one at a time, and lets the simulator look for them. A simulator that does not notice
+// a planted bug would not notice a real one either.
+//
+//	go run ./internal/sim/mutants [-seeds 4000] [-only name]
+//
+// Each bug is a replacement of text in one file, given to the compiler as an overlay: the tree is never touched. It
+// fails where a bug no longer fits the code, or where fewer than nine of ten are found.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+func main() {
+	seeds := flag.Int("seeds", 4000, "worlds per bug")
+	only := flag.String("only", "", "plant this one bug only")
+	flag.Parse()
+	if err := run(*seeds, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(seeds int, only string) error {
+	dir, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	killed, planted := 0, 0
+	for _, m := range all {
+		if only != "" && m.name != only {
+			continue
+		}
+		overlay, err := plant(dir, m)
+		if err != nil {
+			return err
+		}
+		found, how := hunt(overlay, seeds)
+		planted++
+		verdict := "SURVIVED"
+		if found {
+			killed++
+			verdict = "killed"
+		}
+		if !found && m.harmless != "" {
+			how = "harmless: " + m.harmless
+		}
+		fmt.Printf("%-9s %-32s %s\n", verdict, m.name, how)
+	}
+	fmt.Printf("%d of %d planted bugs were found\n", killed, planted)
+	if killed*10 < planted*9 {
+		return fmt.Errorf("fewer than nine of ten were found")
+	}
+	return nil
+}
+
+// plant writes the changed file and an overlay that puts it in the place of the real one.
+func plant(dir string, m mutant) (overlay string, err error) {
+	source, err := os.ReadFile(m.file)
+	if err != nil {
+		return "", fmt.Errorf("%w (run it from the root of the repository)", err)
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		return "", fmt.Errorf("%s: the text to replace stands %d times in %s: bring the bug up to date with the code", m.name, n, m.file)
+	}
+	changed := filepath.Join(dir, m.name+".go")
+	if err := os.WriteFile(changed, []byte(strings.Replace(string(source), m.old, m.new, 1)), 0o600); err != nil {
+		return "", err
+	}
+	original, err := filepath.Abs(m.file)
+	if err != nil {
+		return "", err
+	}
+	b, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
+	if err != nil {
+		return "", err
+	}
+	overlay = filepath.Join(dir, m.name+".json")
+	return overlay, os.WriteFile(overlay, b, 0o600)
+}
+
+var finding = regexp.MustCompile(`(?m)^.*sim_test.go:\d+: (.*)$`)
+
+// hunt runs worlds against the changed code and returns what the simulator said first.
+func hunt(overlay string, seeds int) (found bool, how string) {
+	cmd := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "./internal/sim", "-run", "TestWorlds", "-base=1", fmt.Sprintf("-seeds=%d", seeds))
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return false, ""
+	}
+	if m := finding.FindSubmatch(out); m != nil {
+		return true, string(m[1])
+	}
+	return false, "does not build or ends oddly: " + strings.TrimSpace(string(out[max(0, len(out)-300):]))
+}
