@@ -60,7 +60,7 @@ func (w *World) happens(what, format string, args ...any) {
 // missed until now must heal by itself.
 func (w *World) Calm() {
 	w.trace("world    calms down")
-	w.rates, w.quota = Rates{}, false
+	w.rates, w.quota, w.calm = Rates{}, false, true
 	if w.gap {
 		w.relist()
 	}

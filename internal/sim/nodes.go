@@ -35,7 +35,7 @@ func (w *World) liveOne(p *pod) bool {
 		w.delete(p.Name)
 	case p.Terminal():
 		return false
-	case p.Deleting && w.rand.IntN(4) > 0:
+	case p.Deleting && !w.calm && w.rand.IntN(4) > 0:
 		return false // its grace period
 	case p.Deleting:
 		w.end(p, w.rand.IntN(4) == 0) // told to end; some succeed yet

@@ -61,6 +61,9 @@ func TestWorlds(t *testing.T) {
 		wg.Wait()
 	})
 	fmt.Printf("simulator: %v\n", total)
+	if healed := total[sim.HealedByRelist]; healed*1000 > *seeds {
+		t.Errorf("%d of %d worlds needed another relist: more than 1 in 1,000 is no accident", healed, *seeds)
+	}
 }
 
 // run lives through one world: rough weather, then calm until it settles, then on to see that it stays so.
