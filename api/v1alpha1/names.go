@@ -25,8 +25,9 @@ const (
 	// {"failures":2,"last":"2026-11-21T00:00:00Z"}. Upstream keeps this record in memory and forgets it at a restart.
 	BackoffAnnotation = Group + "/backoff"
 
-	// PodsRefusedCondition is True on a Job while the API server refuses its Pods (quota, admission, an invalid template).
-	PodsRefusedCondition = Group + "/PodsRefused"
+	// RefusedCondition is True on a Job while the API server refuses what the Job needs done: its Pods by a quota, an
+	// admission webhook or an invalid template, a deletion, a release. Its reason and message are the API server's.
+	RefusedCondition = Group + "/Refused"
 
 	// UnsupportedCondition is True on a Job that asks for something this version does not do. None of its Pods are started.
 	UnsupportedCondition = Group + "/Unsupported"

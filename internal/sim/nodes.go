@@ -79,12 +79,22 @@ func (w *World) delete(name string) {
 	w.api.UpdatePod(name, func(p *events.Pod) { p.Deleting, p.Finished = true, w.now.Truncate(time.Second) })
 }
 
+// strip takes the finalizer off a Pod.
+func (w *World) strip(name string) {
+	p := w.api.pods[name]
+	w.trace("user     takes the finalizer off %s", name)
+	if p.Terminal() || p.Deleting {
+		w.truth.excuse(p.UID)
+	}
+	w.api.UpdatePod(name, func(p *events.Pod) { p.Held = false })
+}
+
 // meddle does what users do at the worst moment.
 func (w *World) meddle() {
 	names := w.api.podNames()
 	uid := w.uid
 	job := w.api.jobs[uid]
-	switch n := w.rand.IntN(12); {
+	switch n := w.rand.IntN(14); {
 	case n < 4 && len(names) > 0:
 		name := names[w.rand.IntN(len(names))]
 		w.trace("user     deletes %s", name)
@@ -96,19 +106,14 @@ func (w *World) meddle() {
 		w.truth.zombies++ // its name is free, and whoever has not heard of it makes it again
 		p.Held = false
 		w.api.removePod(p.Name)
-	case n < 6 && len(names) > 0:
-		p := w.api.pods[names[w.rand.IntN(len(names))]]
-		w.trace("user     takes the finalizer off %s", p.Name)
-		if p.Terminal() || p.Deleting {
-			w.truth.excuse(p.UID)
-		}
-		w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Held = false })
-	case n < 10 && job != nil && !job.Finished():
+	case n < 8 && len(names) > 0:
+		w.strip(names[w.rand.IntN(len(names))])
+	case n < 12 && job != nil && !job.Finished():
 		to := int32(w.rand.IntN(6))
 		w.trace("user     scales to parallelism %d", to)
 		w.truth.scaled(to)
 		w.api.UpdateJob(uid, func(j *events.Job) { j.Parallelism = to })
-	case n < 11 && job != nil && w.rand.IntN(6) == 0:
+	case n < 13 && job != nil && w.rand.IntN(6) == 0:
 		w.trace("user     deletes the Job")
 		w.api.DeleteJob(uid)
 	case job != nil:

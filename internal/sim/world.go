@@ -412,6 +412,11 @@ func Live(w *World, steps map[string]int) error {
 	}
 	w.Calm()
 	w.frozen = true
+	for _, name := range w.api.podNames() {
+		if w.rand.IntN(4) == 0 {
+			w.strip(name)
+		}
+	}
 	if err := w.reach(w.Steady); err != nil {
 		return err
 	}

@@ -1,0 +1,152 @@
+package bus
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// benchKeys is how many Jobs the facts of a benchmark are about.
+const benchKeys = 1000
+
+// BenchmarkTurn is the life of a fact without any work: publish, deliver, load, compare-and-set of 1 KiB, acknowledge.
+func BenchmarkTurn(b *testing.B) {
+	s := serve(b)
+	trigger, reconciler := connect(b, s), connect(b, s)
+	st := store(b, reconciler)
+	state := make([]byte, 1<<10)
+	var turns, conflicts atomic.Int64
+	done := make(chan struct{})
+	listen(b, reconciler, AllLanes(), func(d engine.Delivery) {
+		ctx := context.Background()
+		_, rev, err := st.Load(ctx, d.Key())
+		if err == nil {
+			_, err = st.Save(ctx, d.Key(), state, rev, false)
+		}
+		if err != nil {
+			conflicts.Add(1)
+			d.Nak(0)
+			return
+		}
+		d.Ack()
+		if turns.Add(1) == int64(b.N) {
+			close(done)
+		}
+	})
+	until(b, "all lanes are consumed", func() bool { return consumers(b, reconciler) == 2*events.Lanes })
+	b.ResetTimer()
+	for n := range b.N {
+		if err := trigger.Publish(b.Context(), sight(keyOf(uid(n%benchKeys)), uint64(n+1))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	<-done
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
+	b.ReportMetric(float64(conflicts.Load()), "conflicts")
+}
+
+// BenchmarkPublish is one trigger that publishes as fast as it can.
+func BenchmarkPublish(b *testing.B) {
+	bus := connect(b, serve(b))
+	b.ResetTimer()
+	for n := range b.N {
+		if err := bus.Publish(b.Context(), sight(keyOf(uid(n%benchKeys)), uint64(n+1))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := bus.Flush(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "facts/s")
+}
+
+// BenchmarkDeliver is one reconciler that acknowledges as fast as it can, all facts of one lane or of all.
+func BenchmarkDeliver(b *testing.B) {
+	for name, keys := range map[string]int{"one key": 1, "all lanes": benchKeys} {
+		b.Run(name, func(b *testing.B) {
+			bus := connect(b, serve(b))
+			for n := range b.N {
+				if err := bus.Publish(b.Context(), sight(keyOf(uid(n%keys)), uint64(n+1))); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := bus.Flush(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			var heard atomic.Int64
+			done := make(chan struct{})
+			b.ResetTimer()
+			listen(b, bus, AllLanes(), func(d engine.Delivery) {
+				d.Ack()
+				if heard.Add(1) == int64(b.N) {
+					close(done)
+				}
+			})
+			<-done
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "facts/s")
+		})
+	}
+}
+
+// BenchmarkLatency is one fact at a time, from Publish to its delivery, on an idle bus.
+func BenchmarkLatency(b *testing.B) {
+	bus := connect(b, serve(b))
+	heard := make(chan struct{}, 1)
+	listen(b, bus, AllLanes(), func(d engine.Delivery) { d.Ack(); heard <- struct{}{} })
+	until(b, "all lanes are consumed", func() bool { return consumers(b, bus) == 2*events.Lanes })
+	b.ResetTimer()
+	for n := range b.N {
+		if err := bus.Publish(b.Context(), sight(keyOf(uid(n%benchKeys)), uint64(n+1))); err != nil {
+			b.Fatal(err)
+		}
+		<-heard
+	}
+}
+
+// BenchmarkStart is how long a reconciler needs until it consumes all 64 consumers: made anew, or found.
+func BenchmarkStart(b *testing.B) {
+	for range b.N {
+		bus := connect(b, serve(b))
+		for _, what := range []string{"new-ms", "found-ms"} {
+			began := time.Now()
+			e := listen(b, bus, AllLanes(), nil)
+			until(b, "all lanes are pulled", func() bool { return pulls(b, bus) == 2*events.Lanes })
+			b.ReportMetric(float64(time.Since(began).Microseconds())/1000, what)
+			e.end(b)
+			until(b, "no lane is pulled", func() bool { return pulls(b, bus) == 0 })
+		}
+	}
+}
+
+func consumers(t testing.TB, b *Bus) int {
+	n := 0
+	for _, name := range []string{b.names.facts(), b.names.timers()} {
+		s, err := b.js.Stream(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += s.CachedInfo().State.Consumers
+	}
+	return n
+}
+
+// pulls is how many consumers have somebody waiting.
+func pulls(t testing.TB, b *Bus) int {
+	n := 0
+	for _, name := range []string{b.names.facts(), b.names.timers()} {
+		s, err := b.js.Stream(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range s.ListConsumers(t.Context()).Info() {
+			if c.NumWaiting > 0 {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,88 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// apiLevel is the lowest level of JetStream's API that has all we use: 1 brought messages with a time to live
+	// (2.11), 2 brought message schedules (2.12); the partitions of subject transforms are older than levels (2.10).
+	apiLevel = 2
+	// oldestServer is the first release of that level, for people.
+	oldestServer = "2.12"
+	// minPayload lets "8M" pass, which a server reads as eight million bytes, as well as "8MB". The memory of a Job
+	// with 20,000 unsettled Pods needs it.
+	minPayload = 8_000_000
+	// checkTimeout is for one question at the start: a cluster without a leader answers nothing at all, so ask often.
+	checkTimeout = 2 * time.Second
+)
+
+// check asks whether the server can do what we need. Each answer no names the remedy.
+func (b *Bus) check(ctx context.Context) error {
+	where := b.cfg.where()
+	ask, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	info, err := b.js.AccountInfo(ask)
+	switch {
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
+		return fmt.Errorf("bus: JetStream is off on %s: start the server with -js, or with jetstream {} in its configuration", where)
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return fmt.Errorf("bus: JetStream is off for our account on %s: enable it in the account's jetstream limits", where)
+	case err != nil:
+		return fmt.Errorf("bus: JetStream on %s does not answer: %w: has its cluster a leader, and may our user publish to $JS.API.> and subscribe to its inbox?", where, err)
+	}
+	if info.API.Level < apiLevel {
+		return fmt.Errorf("bus: %s is nats-server %s with JetStream API level %d, too old for message schedules: use nats-server %s or newer (level %d)",
+			where, b.nc.ConnectedServerVersion(), info.API.Level, oldestServer, apiLevel)
+	}
+	if have := b.nc.MaxPayload(); have < minPayload {
+		return fmt.Errorf("bus: max_payload of %s is %d bytes, at least %d are needed: set max_payload: 8MB in the server's configuration", where, have, minPayload)
+	}
+	return nil
+}
+
+// comingUp says that the error is one of a NATS cluster which has not chosen its leader yet or misses servers still.
+func comingUp(err error) bool {
+	c := code(err)
+	return errors.Is(err, context.DeadlineExceeded) || c == codeNoLeader || c == codeNoPeers
+}
+
+// explain turns what a server says about a stream that it would not make into what to do about it.
+func explain(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: has the stream a leader, and may our user publish to $JS.API.> and subscribe to its inbox?", err)
+	}
+	switch code(err) {
+	case codeInsufficientStorage, codeNoResources:
+		return fmt.Errorf("%w: give JetStream more storage (max_file_store), or this bus fewer bytes", err)
+	case codeReplicasUnsupported, codeNoPeers:
+		return fmt.Errorf("%w: ask for one replica, or add servers to the NATS cluster", err)
+	case codeSubjectsOverlap:
+		return fmt.Errorf("%w: another stream listens to our subjects: narrow or delete it", err)
+	}
+	return err
+}
+
+// code is what the server says is wrong; 0 where the error is not the server's.
+func code(err error) jetstream.ErrorCode {
+	var js jetstream.JetStreamError
+	if !errors.As(err, &js) || js.APIError() == nil {
+		return 0
+	}
+	return js.APIError().ErrorCode
+}
+
+// Codes of JetStream's API (nats-server, server/errors.json).
+const (
+	codeNoLeader            jetstream.ErrorCode = 10008
+	codeNoPeers             jetstream.ErrorCode = 10005
+	codeNoResources         jetstream.ErrorCode = 10023
+	codeInsufficientStorage jetstream.ErrorCode = 10047
+	codeSubjectsOverlap     jetstream.ErrorCode = 10065
+	codeReplicasUnsupported jetstream.ErrorCode = 10074
+)

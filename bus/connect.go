@@ -1,0 +1,265 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// reconnectWait is the pause between two attempts to reach a lost server: short, since work stands still meanwhile.
+	reconnectWait = 500 * time.Millisecond
+	// pingInterval finds a dead connection within a minute (two pings may fail); the default would take six.
+	pingInterval = 20 * time.Second
+	// requestTimeout is for one question to JetStream where the caller's context says nothing. A lost leader takes up to
+	// seven seconds to replace, but the caller can ask again sooner than that.
+	requestTimeout = 5 * time.Second
+	// farewell is how long Close waits for acknowledgements to leave.
+	farewell = time.Second
+)
+
+// Config says where the bus is and whose facts it carries.
+type Config struct {
+	// URL of the server, several separated by commas, such as "nats://nats:4222".
+	URL string
+	// Server is an embedded one to use inside this process instead of a URL.
+	Server *Server
+	// Cluster is the name of the Kubernetes cluster: in every subject and stream. Required; at most 100 bytes.
+	Cluster string
+	// Name of this client, shown by the server's monitoring. Default "jobstream".
+	Name string
+	// Replicas of every stream: 1 (the default), or 3 on a cluster of at least three servers.
+	Replicas int
+	// CredentialsFile is a NATS .creds file; CAFile, CertFile and KeyFile are PEM files for TLS.
+	CredentialsFile, CAFile, CertFile, KeyFile string
+	// MaxFactsBytes bounds the stream of facts; the oldest go first. Default 1 GiB.
+	MaxFactsBytes int64
+	// Log is where the bus writes; default slog.Default().
+	Log *slog.Logger
+	// AckWait is how long a delivery may stay silent before it is given to somebody else. Default 3 s.
+	AckWait time.Duration
+	// ConnectTimeout is how long Connect waits for the server to come up. Default 10 s.
+	ConnectTimeout time.Duration
+}
+
+// withDefaults checks the configuration and fills what was left out.
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.URL == "" && c.Server == nil:
+		return c, errors.New("bus: neither a URL nor an embedded server is given: set one, such as nats://127.0.0.1:4222")
+	case c.URL != "" && c.Server != nil:
+		return c, errors.New("bus: both a URL and an embedded server are given: which one holds the streams?")
+	case (c.CertFile == "") != (c.KeyFile == ""):
+		return c, errors.New("bus: a client certificate needs both its certificate file and its key file")
+	case c.Replicas < 0 || c.Replicas > 5 || c.Replicas > 0 && c.Replicas%2 == 0:
+		return c, fmt.Errorf("bus: %d replicas: use 1, or 3 on a cluster of three servers", c.Replicas)
+	}
+	if c.Name == "" {
+		c.Name = "jobstream"
+	}
+	if c.Replicas == 0 {
+		c.Replicas = 1
+	}
+	if c.MaxFactsBytes <= 0 {
+		c.MaxFactsBytes = 1 << 30
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.AckWait <= 0 {
+		c.AckWait = 3 * time.Second
+	}
+	if c.ConnectTimeout <= 0 {
+		c.ConnectTimeout = 10 * time.Second
+	}
+	return c, nil
+}
+
+// where names the bus without its credentials.
+func (c Config) where() string {
+	if c.Server != nil {
+		return "the embedded NATS server"
+	}
+	var safe []string
+	for s := range strings.SplitSeq(c.URL, ",") {
+		s = strings.TrimSpace(s)
+		if u, err := url.Parse(s); err == nil && u.Host != "" {
+			u.User = nil
+			s = u.String()
+		} else if i := strings.LastIndexByte(s, '@'); i >= 0 {
+			s = s[i+1:]
+		}
+		safe = append(safe, s)
+	}
+	return "NATS at " + strings.Join(safe, ",")
+}
+
+// Bus is a connection to JetStream with everything in place that one cluster needs. All methods are safe for concurrent
+// use.
+type Bus struct {
+	cfg    Config
+	names  names
+	log    *slog.Logger
+	gripes *complaints
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	top    *topology
+	pub    *publisher
+	gate   chan struct{} // bounds how many consumers are looked up at once
+
+	closed chan struct{} // closed by Close
+	once   sync.Once
+	done   sync.WaitGroup
+}
+
+// Connect reaches the server, checks that it can do what we need, and makes the streams that are missing. Its error names
+// the cause and the remedy. From then on the bus looks after itself: it reconnects for ever and remakes what vanishes.
+func Connect(ctx context.Context, c Config) (*Bus, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	n, err := newNames(c.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	log := c.Log.With("component", "bus", "cluster", c.Cluster)
+	b := &Bus{cfg: c, names: n, log: log, gripes: newComplaints(log), closed: make(chan struct{}), gate: make(chan struct{}, atOnce)}
+	b.top = newTopology(b)
+	ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout)
+	defer cancel()
+	if b.nc, err = b.dial(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.open(ctx); err != nil {
+		b.nc.Close()
+		return nil, err
+	}
+	run, stop := context.WithCancel(context.Background())
+	b.done.Go(func() { <-b.closed; stop() })
+	b.done.Go(func() { b.top.watch(run) })
+	b.done.Go(func() { b.pub.run(run) })
+	return b, nil
+}
+
+// open makes a bus of a connection.
+func (b *Bus) open(ctx context.Context) error {
+	var err error
+	if b.js, err = jetstream.New(b.nc, jetstream.WithDefaultTimeout(requestTimeout), jetstream.WithPublishAsyncTimeout(requestTimeout)); err != nil {
+		return fmt.Errorf("bus: %w", err)
+	}
+	b.pub = newPublisher(b)
+	for {
+		err := b.check(ctx)
+		if err == nil {
+			err = b.top.build(ctx)
+		}
+		if ctx.Err() != nil || !comingUp(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(reconnectWait):
+		}
+	}
+}
+
+// Close stops the bus. Facts that are not confirmed yet may be lost: Flush first.
+func (b *Bus) Close() {
+	b.once.Do(func() {
+		close(b.closed)
+		b.done.Wait()
+		if b.nc.IsConnected() {
+			_ = b.nc.FlushTimeout(farewell) // acknowledgements; what is lost is delivered again
+		}
+		b.nc.Close()
+	})
+}
+
+// Ready is nil while we are connected and everything stands; its error says what is missing. For readiness probes.
+func (b *Bus) Ready() error {
+	if s := b.nc.Status(); s != nats.CONNECTED {
+		return fmt.Errorf("bus: %s: %s", b.cfg.where(), strings.ToLower(s.String()))
+	}
+	return b.top.stands()
+}
+
+// dial tries until the server answers or the context ends. We retry ourselves, and not by nats.RetryOnFailedConnect, so
+// that a wrong address is an error at the start and not a process that waits in silence.
+func (b *Bus) dial(ctx context.Context) (*nats.Conn, error) {
+	for {
+		nc, err := nats.Connect(b.cfg.URL, b.options()...)
+		if err == nil {
+			return nc, nil
+		}
+		if remedy, final := refusal(err); final {
+			return nil, fmt.Errorf("bus: %s refuses us: %w: %s", b.cfg.where(), err, remedy)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("bus: %s cannot be reached: %w: is it running, and is the address right? (gave up after %v; for one machine, an embedded server needs no address)",
+				b.cfg.where(), err, b.cfg.ConnectTimeout)
+		case <-time.After(reconnectWait):
+		}
+	}
+}
+
+// refusal tells the errors that waiting does not cure.
+func refusal(err error) (remedy string, final bool) {
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return "check the credentials file, or the user in the URL", true
+	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
+		return "one side wants TLS and the other does not: check the tls:// in the URL and the CA file", true
+	case strings.Contains(err.Error(), "no such file"), strings.Contains(err.Error(), "x509:"), strings.Contains(err.Error(), "tls:"):
+		return "check the files for credentials, CA, certificate and key", true
+	}
+	return "", false
+}
+
+func (b *Bus) options() []nats.Option {
+	c := b.cfg
+	o := []nats.Option{
+		nats.Name(c.Name),
+		nats.MaxReconnects(-1), // the default gives up after two minutes, for ever
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait/2, reconnectWait/2),
+		nats.IgnoreAuthErrorAbort(), // a server that comes back before its users do is not a reason to stay away
+		nats.ReconnectBufSize(-1),   // else a write that "failed" would land after the reconnect
+		nats.PingInterval(pingInterval),
+		nats.CustomInboxPrefix("_INBOX_jobstream_" + b.names.plain),
+		nats.NoCallbacksAfterClientClose(),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			b.gripes.warn("bus lost; reconnecting", "err", err)
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			b.log.Info("bus found again", "server", nc.ConnectedServerName())
+			b.top.look()
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) {
+			b.gripes.warn("bus complains", "err", err)
+		}),
+	}
+	if c.Server != nil {
+		o = append(o, nats.InProcessServer(c.Server.server))
+	}
+	if c.CredentialsFile != "" {
+		o = append(o, nats.UserCredentials(c.CredentialsFile))
+	}
+	if c.CAFile != "" {
+		o = append(o, nats.RootCAs(c.CAFile))
+	}
+	if c.CertFile != "" {
+		o = append(o, nats.ClientCert(c.CertFile, c.KeyFile))
+	}
+	return o
+}

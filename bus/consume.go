@@ -1,0 +1,280 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+const (
+	// factsWindow is how many facts of one lane may be delivered and not acknowledged, over all reconcilers together:
+	// what a turn can fold. At 1,500 facts a second of one Job it allows turns of 85 ms. All 32 lanes together, with
+	// their timers, hold at most 5,120 messages, which is also how many want an InProgress while an engine is stuck.
+	factsWindow = 128
+	// firedWindow is the same for rings: there are few, and they fold to nothing.
+	firedWindow = 32
+	// pullExpiry and pullHeartbeat make an idle lane cost one small message every five seconds, and let a lane whose
+	// consumer vanished without a word notice within ten.
+	pullExpiry    = 30 * time.Second
+	pullHeartbeat = 5 * time.Second
+	// pullBytes bounds one batch, so that a few lists of huge Jobs do not overflow the client's buffer of 64 MiB, which
+	// would drop them until they are delivered again.
+	pullBytes = 16 << 20
+	// atOnce is how many consumers are looked up or made at the same time; with three replicas each takes 60 ms.
+	atOnce = 16
+	// laneRetry is the first pause of a lane that cannot be consumed; it doubles up to laneRetryAtMost.
+	laneRetry       = 100 * time.Millisecond
+	laneRetryAtMost = 2 * time.Second
+)
+
+// Consume delivers all facts and fired timers of the function that lie in the given lanes (0 to 31), each at least once,
+// and blocks until the context ends. It survives whatever happens to the server, the streams and the consumers. Each lane
+// is delivered in the order of its stream, except for what is delivered again; deliver is called from several
+// goroutines, may block briefly, must return when the context has ended, and is not called after Consume has returned.
+// What has not been delivered by then is given back at once. The error is nil, or says that a lane does not exist or
+// that the bus is closed.
+//
+// Any number of processes may consume the same lane at the same time: they share its messages.
+func (b *Bus) Consume(ctx context.Context, function string, lanes []int, deliver func(engine.Delivery)) error {
+	for _, n := range lanes {
+		if n < 0 || n >= events.Lanes {
+			return fmt.Errorf("consume %s: lane %d does not exist: they go from 0 to %d", function, n, events.Lanes-1)
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, n := range lanes {
+		facts := &lane{
+			bus: b, deliver: deliver, stream: b.names.facts(),
+			config: b.consumer(factsConsumer(function, n), b.names.factsLane(function, n), factsWindow),
+		}
+		fired := &lane{
+			bus: b, deliver: deliver, stream: b.names.timers(), sweeps: true,
+			config: b.consumer(firedConsumer(function, n), b.names.firedLane(function, n), firedWindow),
+		}
+		all.Go(func() { facts.run(ctx) })
+		all.Go(func() { fired.run(ctx) })
+	}
+	select {
+	case <-ctx.Done():
+		all.Wait()
+		return nil
+	case <-b.closed:
+		cancel()
+		all.Wait()
+		return fmt.Errorf("consume %s: %w", function, errClosed)
+	}
+}
+
+// consumer is a durable one: it remembers what was acknowledged while nobody is there. MaxDeliver is unlimited, because
+// to give up on a fact is the engine's decision (Quarantine), never a counter's.
+func (b *Bus) consumer(name, filter string, window int) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable:       name,
+		FilterSubject: filter,
+		DeliverPolicy: jetstream.DeliverAllPolicy,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       b.cfg.AckWait,
+		MaxDeliver:    -1,
+		MaxAckPending: window,
+	}
+}
+
+// lane is one consumer of one stream, kept alive.
+type lane struct {
+	bus     *Bus
+	deliver func(engine.Delivery)
+	stream  string
+	config  jetstream.ConsumerConfig
+	sweeps  bool // remove what was acknowledged
+
+	mu   sync.Mutex // held during deliver
+	over bool       // no delivery any more
+
+	heard atomic.Uint64 // messages handed over
+}
+
+// run consumes until the context ends; each round is one life of the consumer.
+func (l *lane) run(ctx context.Context) {
+	pause := laneRetry
+	for ctx.Err() == nil {
+		remade := l.bus.top.changed() // before the consumer is looked up, or a change in between would be missed
+		c, err := l.ensure(ctx)
+		if err == nil {
+			pause = laneRetry
+			err = l.consume(ctx, c, remade)
+		}
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		l.bus.top.suspect(err)
+		l.bus.gripes.warn("lane is not consumed; trying again", "consumer", l.config.Durable, "err", err)
+		select {
+		case <-ctx.Done():
+		case <-remade:
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, laneRetryAtMost)
+	}
+}
+
+// ensure looks the consumer up, and makes it or brings it in line where that is needed. Asking is cheap; making one costs
+// a round of consensus.
+func (l *lane) ensure(ctx context.Context) (jetstream.Consumer, error) {
+	select {
+	case l.bus.gate <- struct{}{}:
+		defer func() { <-l.bus.gate }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	c, err := l.bus.js.Consumer(ctx, l.stream, l.config.Durable)
+	switch {
+	case err == nil:
+		have := c.CachedInfo().Config
+		if have.FilterSubject == l.config.FilterSubject && have.AckWait == l.config.AckWait && have.MaxAckPending == l.config.MaxAckPending {
+			return c, nil
+		}
+	case !errors.Is(err, jetstream.ErrConsumerNotFound):
+		return nil, fmt.Errorf("consumer %s: %w", l.config.Durable, err)
+	}
+	if c, err = l.bus.js.CreateOrUpdateConsumer(ctx, l.stream, l.config); err != nil {
+		return nil, fmt.Errorf("make consumer %s: %w", l.config.Durable, err)
+	}
+	return c, nil
+}
+
+// consume pulls until the context ends, the streams are made anew, or the consumer gives reason for doubt.
+func (l *lane) consume(ctx context.Context, c jetstream.Consumer, remade <-chan struct{}) error {
+	doubt := make(chan error, 1)
+	cc, err := c.Consume(func(m jetstream.Msg) { l.hand(ctx, m) },
+		jetstream.PullMaxMessagesWithBytesLimit(l.config.MaxAckPending, int(max(pullBytes, 2*l.bus.nc.MaxPayload()))),
+		jetstream.PullExpiry(pullExpiry),
+		jetstream.PullHeartbeat(pullHeartbeat),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			if !harmless(err) {
+				select {
+				case doubt <- err:
+				default:
+				}
+			}
+		}))
+	if err != nil {
+		return fmt.Errorf("consume %s: %w", l.config.Durable, err)
+	}
+	stopSweep := func() {}
+	if l.sweeps {
+		stopSweep = l.sweepEvery(ctx, c)
+	}
+	defer stopSweep()
+	select {
+	case <-ctx.Done():
+	case <-remade:
+	case err = <-doubt:
+		err = fmt.Errorf("consume %s: %w", l.config.Durable, err)
+	}
+	l.end(ctx, cc)
+	return err
+}
+
+// end stops the pulling. What was fetched is still handed over, or given back where the context has ended.
+func (l *lane) end(ctx context.Context, cc jetstream.ConsumeContext) {
+	cc.Drain()
+	select {
+	case <-cc.Closed():
+	case <-time.After(farewell): // the connection is down
+		cc.Stop()
+	}
+	if ctx.Err() != nil {
+		l.mu.Lock() // waits for the delivery that runs
+		l.over = true
+		l.mu.Unlock()
+	}
+}
+
+// harmless are the errors after which nats.go goes on by itself.
+func harmless(err error) bool {
+	return errors.Is(err, jetstream.ErrConsumerLeadershipChanged) || errors.Is(err, jetstream.ErrServerShutdown) ||
+		errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrMaxBytesExceeded) || errors.Is(err, jetstream.ErrNoMessages)
+}
+
+// hand makes a delivery of a message, or sets it aside where nobody can read it.
+func (l *lane) hand(ctx context.Context, m jetstream.Msg) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over || ctx.Err() != nil {
+		_ = m.Nak() // somebody else may have it at once
+		return
+	}
+	f, err := l.read(m)
+	d := &delivery{bus: l.bus, msg: m, fact: f}
+	if err != nil {
+		d.Quarantine(err)
+		return
+	}
+	l.heard.Add(1)
+	l.deliver(d)
+}
+
+// read decodes the message and checks that it says what its subject says: the lane was chosen by the subject.
+func (l *lane) read(m jetstream.Msg) (events.Fact, error) {
+	f, err := events.Decode(m.Data())
+	if err != nil {
+		return f, err
+	}
+	tokens, ok := keyTokens(m.Subject())
+	if !ok || tokens != f.Key.Tokens() {
+		return f, fmt.Errorf("fact %s came on subject %s, which is not its own", f.ID(), m.Subject())
+	}
+	if f.Cluster != l.bus.cfg.Cluster {
+		return f, fmt.Errorf("fact %s is about cluster %q, not %q", f.ID(), f.Cluster, l.bus.cfg.Cluster)
+	}
+	return f, nil
+}
+
+// delivery is engine.Delivery on a message of JetStream. What cannot be told to the server needs no error: the message
+// is delivered again.
+type delivery struct {
+	bus  *Bus
+	msg  jetstream.Msg
+	fact events.Fact
+}
+
+func (d *delivery) Key() events.Key     { return d.fact.Key }
+func (d *delivery) Event() events.Event { return d.fact.Event }
+func (d *delivery) Ack()                { d.told(d.msg.Ack()) }
+func (d *delivery) InProgress()         { d.told(d.msg.InProgress()) }
+
+func (d *delivery) Nak(after time.Duration) {
+	if after <= 0 {
+		d.told(d.msg.Nak())
+		return
+	}
+	d.told(d.msg.NakWithDelay(after))
+}
+
+func (d *delivery) told(err error) {
+	if err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+		d.bus.gripes.warn("an acknowledgement was not sent; the fact will come again", "err", err)
+	}
+}
+
+// AllLanes returns the numbers of all lanes, for a reconciler that is alone.
+func AllLanes() []int {
+	lanes := make([]int, events.Lanes)
+	for n := range lanes {
+		lanes[n] = n
+	}
+	return lanes
+}

@@ -1,0 +1,274 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"pgregory.net/rapid"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+func TestFactsOfTwoTriggersAreOne(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	a, b := connect(t, s), connect(t, s)
+	const facts = 500
+	var both sync.WaitGroup
+	for _, bus := range []*Bus{a, b} {
+		both.Go(func() {
+			for n := range facts {
+				if err := bus.Publish(t.Context(), sight(keyOf(uid(n%7)), uint64(n+1))); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := bus.Flush(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	if n := messages(t, a, a.names.facts()); n != facts {
+		t.Errorf("%d facts are stored, want %d", n, facts)
+	}
+}
+
+func TestEveryLaneKeepsItsOrder(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	e := listen(t, b, AllLanes(), nil)
+	const keys, each = 64, 50
+	for v := range each {
+		for k := range keys {
+			if err := b.Publish(t.Context(), sight(keyOf(uid(k)), uint64(v+1))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	until(t, "all facts are heard", func() bool { return e.count(nil) >= keys*each })
+	for k := range keys {
+		if got := e.versions(keyOf(uid(k))); len(got) != each || !slices.IsSorted(got) {
+			t.Errorf("key %d heard %v", k, got)
+		}
+	}
+}
+
+// The lane that the server computes is Key.Lane's, whatever the UID looks like: timers are laid by the latter.
+func TestLaneIsTheServers(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	seen := map[string]bool{}
+	var mu sync.Mutex
+	e := listen(t, b, AllLanes(), func(d engine.Delivery) {
+		lane := strings.Split(d.(*delivery).msg.Subject(), ".")[2]
+		if want := fmt.Sprint(d.Key().Lane()); lane != want {
+			t.Errorf("%s came in lane %s, Key.Lane says %s", d.Key(), lane, want)
+		}
+		mu.Lock()
+		seen[lane] = true
+		mu.Unlock()
+		d.Ack()
+	})
+	sent := map[events.Key]bool{}
+	uids := map[string]bool{} // a UID belongs to one object: a fact's id does not name the namespace
+	rapid.Check(t, func(r *rapid.T) {
+		key := events.Key{
+			Function:  "job",
+			Namespace: rapid.StringMatching(`[a-z0-9]([-a-z0-9]{0,10}[a-z0-9])?`).Draw(r, "namespace"),
+			UID:       keyOf(rapid.OneOf(rapid.StringMatching(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`), rapid.StringMatching(`[!-~]{1,60}`)).Draw(r, "uid")).UID,
+		}
+		if uids[string(key.UID)] {
+			return
+		}
+		sent[key], uids[string(key.UID)] = true, true
+		if err := b.Publish(t.Context(), sight(key, 1)); err != nil {
+			r.Fatal(err)
+		}
+	})
+	until(t, "all facts are heard", func() bool { return e.count(nil) >= len(sent) })
+	for key := range sent {
+		if len(e.versions(key)) != 1 {
+			t.Errorf("%s was heard %d times", key, len(e.versions(key)))
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(seen) < events.Lanes*3/4 {
+		t.Errorf("only %d lanes were used", len(seen))
+	}
+}
+
+func TestNakComesAgain(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	key := keyOf(uid(1))
+	var first atomic.Int64
+	e := listen(t, b, []int{key.Lane()}, func(d engine.Delivery) {
+		if first.CompareAndSwap(0, time.Now().UnixNano()) {
+			d.Nak(300 * time.Millisecond)
+			return
+		}
+		d.Ack()
+	})
+	publish(t, b, sight(key, 1))
+	until(t, "the fact comes again", func() bool { return e.count(nil) == 2 })
+	if took := time.Since(time.Unix(0, first.Load())); took < 300*time.Millisecond {
+		t.Errorf("came again after %v", took)
+	}
+}
+
+func TestSilenceIsRedeliveredAndProgressIsNot(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t), func(c *Config) { c.AckWait = 600 * time.Millisecond })
+	silent, working := keyOf(uid(1)), keyOf(uid(2))
+	hand := make(chan engine.Delivery, 1)
+	e := listen(t, b, AllLanes(), func(d engine.Delivery) {
+		if d.Key() == working {
+			d.InProgress()
+			hand <- d
+		}
+	})
+	publish(t, b, sight(silent, 1), sight(working, 1))
+	work := <-hand
+	until(t, "the silent one comes again, three times", func() bool {
+		work.InProgress()
+		return len(e.versions(silent)) >= 4
+	})
+	if n := len(e.versions(working)); n != 1 {
+		t.Errorf("what was in progress was delivered %d times", n)
+	}
+	work.Ack()
+}
+
+func TestStopGivesBackWhatWasFetched(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	a, b := connect(t, s, func(c *Config) { c.AckWait = time.Minute }), connect(t, s, func(c *Config) { c.AckWait = time.Minute })
+	key := keyOf(uid(1))
+	for v := range 50 {
+		publish(t, a, sight(key, uint64(v+1)))
+	}
+	stuck := make(chan struct{})
+	first := listen(t, a, []int{key.Lane()}, func(d engine.Delivery) { <-stuck; d.Nak(0) })
+	until(t, "one delivery is in hand", func() bool { return first.count(nil) == 1 })
+	second := listen(t, b, []int{key.Lane()}, nil)
+	first.stop()
+	close(stuck)
+	first.end(t)
+	// With an AckWait of a minute, only what was given back comes in time.
+	until(t, "the second hears all", func() bool {
+		got := second.versions(key)
+		slices.Sort(got)
+		return len(slices.Compact(got)) == 50
+	})
+	if n := first.count(nil); n > 2 {
+		t.Errorf("the first was handed %d deliveries, want only what was in its hand", n)
+	}
+}
+
+func TestConsumeRefusesLanesThatDoNotExist(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	if err := b.Consume(t.Context(), "job", []int{32}, nil); err == nil {
+		t.Error("lane 32 was accepted")
+	}
+}
+
+func TestPoisonIsSetAsideAndTheRestFlows(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	key := keyOf(uid(1))
+	e := listen(t, b, AllLanes(), func(d engine.Delivery) {
+		if versionOf(d.Event()) == 13 {
+			d.Quarantine(errors.New("it panicked:\nindex out of range"))
+			return
+		}
+		d.Ack()
+	})
+	subject := sight(key, 1).Subject()
+	raw := func(data string) {
+		t.Helper()
+		if _, err := b.js.PublishMsg(t.Context(), &nats.Msg{Subject: subject, Data: []byte(data)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stray := sight(keyOf(uid(2)), 1) // about another key than its subject says
+	strayData, err := events.Encode(stray)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw("not json")
+	raw(`{"specversion":"1.0","id":"x","source":"/clusters/test","type":"dev.jobstream.fact.Nonsense.v1","subject":"job.default.u"}`)
+	raw(string(strayData))
+	raw("")
+	raw(strings.Repeat("x", int(b.nc.MaxPayload())-200)) // no room for headers: has to be cut
+	publish(t, b, sight(key, 13), sight(key, 14))
+	until(t, "the good fact is heard", func() bool { return slices.Contains(e.versions(key), 14) })
+	var aside []Quarantined
+	until(t, "six are set aside", func() bool {
+		if aside, err = b.Quarantined(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return len(aside) == 6
+	})
+	for _, q := range aside {
+		if q.Key != key.Tokens() || q.Sequence == 0 || q.Stream != b.names.facts() || q.Reason == "" || time.Since(q.Time) > time.Minute || q.Time.IsZero() {
+			t.Errorf("set aside: %s %s %d %q %v", q.Key, q.Stream, q.Sequence, q.Reason, q.Time)
+		}
+	}
+	if string(aside[0].Payload) != "not json" || !strings.Contains(aside[0].Reason, "not a structured CloudEvent") {
+		t.Errorf("the first: %+v", aside[0])
+	}
+	if got := aside[4]; got.Truncated != int(b.nc.MaxPayload())-200 || len(got.Payload) >= got.Truncated || len(got.Payload) < 8_000_000 {
+		t.Errorf("the large one: %d of %d bytes", len(got.Payload), got.Truncated)
+	}
+	if got := aside[5].Reason; got != "it panicked: index out of range" {
+		t.Errorf("reason %q", got)
+	}
+	until(t, "nothing is left to deliver", func() bool {
+		c, err := b.js.Consumer(t.Context(), b.names.facts(), factsConsumer("job", key.Lane()))
+		return err == nil && c.CachedInfo().NumAckPending == 0 && c.CachedInfo().NumPending == 0
+	})
+}
+
+func TestTwoClustersDoNotMix(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	in := func(name string) func(*Config) { return func(c *Config) { c.Cluster = name } }
+	// Names that a careless escape would make one.
+	clusters := []string{"prod.eu", "prod_eu", "prod-eu", "prod_2Eeu", "test"}
+	key := keyOf(uid(1))
+	for n, name := range clusters {
+		b := connect(t, s, in(name))
+		e := listen(t, b, AllLanes(), nil)
+		f := sight(key, uint64(n+1))
+		f.Cluster = name
+		publish(t, b, f)
+		store, err := b.Store("job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, rev, err := store.Load(t.Context(), key); err != nil || data != nil || rev != 0 {
+			t.Errorf("%s: state %q at %d, %v: another cluster's?", name, data, rev, err)
+		}
+		if _, err := store.Save(t.Context(), key, []byte(name), 0, false); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		until(t, "the fact is heard", func() bool { return e.count(nil) > 0 })
+		if got := e.versions(key); !slices.Equal(got, []uint64{uint64(n + 1)}) {
+			t.Errorf("%s heard %v", name, got)
+		}
+		f.Cluster = "elsewhere"
+		if err := b.Publish(t.Context(), f); err == nil {
+			t.Errorf("%s carries facts of another cluster", name)
+		}
+	}
+}

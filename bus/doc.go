@@ -1,0 +1,28 @@
+// Package bus is JetStream and nothing else: the durable road that facts travel, the memory that functions keep, and
+// the clocks that wake them. It knows subjects, streams and consumers; it knows nothing of Jobs.
+//
+//	Publish   facts.<cluster>.<function>.<namespace>.<uid>.<kind>           what happened, as one message per sight
+//	             |  the server's transform inserts the lane: FNV-1a of the UID modulo 32
+//	             v
+//	stream    facts.<cluster>.<lane>.<function>.<namespace>.<uid>.<kind>  --> consumer <function>-<lane>       --.
+//	                                                                                                             |
+//	Set       timers.<cluster>.<function>.<namespace>.<uid>.<name>          one schedule per subject             |
+//	             |  the server rings                                                                             v
+//	             v                                                                                          Consume
+//	stream    fired.<cluster>.<lane>.<function>.<namespace>.<uid>.<name>  --> consumer <function>-fired-<lane> --|
+//	                                                                                                             |
+//	Save      $KV.jobstream_<cluster>_state_<function>.<namespace>.<uid>    one value per key, compare-and-set   |
+//	                                                                                                             v
+//	stream    quarantine.<cluster>.<function>.<namespace>.<uid>             <-- what nobody could read or bear --'
+//
+// Three things keep it simple:
+//
+//   - Everything is delivered at least once and may come late or out of order. A fact that is published twice within
+//     ten minutes is stored once; after that, the receiver's own comparison of versions takes over.
+//   - Losing the bus is safe for counts, and so this package heals instead of mourning: whatever is missing, be it one
+//     consumer, a stream or the whole server, is made again, and Losses tells whoever publishes to list the cluster anew.
+//   - A stream that is made anew never repeats a sequence number of its predecessor (see firstSequence), so that an
+//     old revision or a late acknowledgement can never hit a new message by accident.
+//
+// Start with Connect; the streams are in topology.go, the names in names.go.
+package bus

@@ -1,0 +1,396 @@
+package bus
+
+import (
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+func portOf(t testing.TB, s *Server) int {
+	t.Helper()
+	u, err := url.Parse(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, p, err := net.SplitHostPort(u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func losses(b *Bus) int {
+	select {
+	case <-b.Losses():
+		return 1
+	default:
+		return 0
+	}
+}
+
+// signalled waits for a loss.
+func signalled(t testing.TB, b *Bus) {
+	t.Helper()
+	select {
+	case <-b.Losses():
+	case <-time.After(soon):
+		t.Fatal("no loss was signalled")
+	}
+}
+
+// The server goes, its disk with it, and an empty one comes in its place, while we publish and consume.
+func TestServerReplacedByAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serveIn(t, dir, -1)
+	port := portOf(t, s)
+	trigger, reconciler := connect(t, s), connect(t, s)
+	st := store(t, reconciler)
+	key := keyOf(uid(1))
+	old, err := st.Save(t.Context(), key, []byte("old"), 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := listen(t, reconciler, AllLanes(), nil)
+
+	var version atomic.Uint64
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() { // a trigger that never pauses
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+			v := version.Add(1)
+			_ = trigger.Publish(t.Context(), sight(keyOf(uid(int(v%50))), v)) // Losses says what became of it
+		}
+	}()
+	until(t, "facts are heard", func() bool { return e.count(nil) > 200 })
+	if n := losses(trigger) + losses(reconciler); n != 0 {
+		t.Fatal("a loss was signalled in quiet times")
+	}
+
+	s.Shutdown()
+	until(t, "readiness ends", func() bool { return trigger.Ready() != nil && reconciler.Ready() != nil })
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	serveIn(t, dir, port)
+	signalled(t, trigger)
+	signalled(t, reconciler)
+	t.Logf("both buses knew of the loss %v after the new server started to start", time.Since(began))
+	if err := trigger.Ready(); err != nil {
+		t.Errorf("a loss was signalled, and the bus is not ready: %v", err)
+	}
+	after := version.Load()
+	until(t, "newer facts are heard", func() bool {
+		return e.count(func(d engine.Delivery) bool { return versionOf(d.Event()) > after }) > 200
+	})
+	t.Logf("facts flowed again after %v", time.Since(began))
+	close(stop)
+	<-stopped
+
+	data, rev, err := st.Load(t.Context(), key)
+	if err != nil || data != nil || rev != 0 {
+		t.Errorf("the memory of the old server: %q %d %v", data, rev, err)
+	}
+	fresh, err := st.Save(t.Context(), key, []byte("new"), 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fresh <= old {
+		t.Errorf("revision %d of the new server does not lie above %d of the old: one could pass for the other", fresh, old)
+	}
+	if err := reconciler.Timers().Set(t.Context(), key, "x", time.Now()); err != nil {
+		t.Error(err)
+	}
+	until(t, "a timer rings", func() bool {
+		return e.count(func(d engine.Delivery) bool { return d.Event().Type() == events.TypeTimerFired }) > 0
+	})
+}
+
+// An acknowledgement that comes too late must not hit a fact of the new stream.
+func TestLateAcknowledgementHitsNothing(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t), func(c *Config) { c.AckWait = 500 * time.Millisecond })
+	key := keyOf(uid(1))
+	e := listen(t, b, []int{key.Lane()}, func(engine.Delivery) {})
+	publish(t, b, sight(key, 1))
+	until(t, "the fact is heard", func() bool { return e.count(nil) > 0 })
+	late := e.all()[0]
+	if err := b.js.DeleteStream(t.Context(), b.names.facts()); err != nil {
+		t.Fatal(err)
+	}
+	signalled(t, b)
+	publish(t, b, sight(key, 2))
+	until(t, "the new fact is heard", func() bool { return slices.Contains(e.versions(key), 2) })
+	late.Ack()
+	until(t, "the new fact is still owed", func() bool {
+		n := 0
+		for _, v := range e.versions(key) {
+			if v == 2 {
+				n++
+			}
+		}
+		return n > 2
+	})
+}
+
+func TestStreamsDeletedByHand(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	a, b := connect(t, s), connect(t, s)
+	st := store(t, b)
+	key := keyOf(uid(1))
+	e := listen(t, b, AllLanes(), nil)
+	for n, stream := range []string{a.names.facts(), a.names.timers(), a.names.state("job"), a.names.quarantine()} {
+		if _, err := st.Save(t.Context(), key, []byte("x"), 0, false); err != nil {
+			t.Fatalf("%s: %v", stream, err)
+		}
+		publish(t, a, sight(key, uint64(n+1)))
+		until(t, "a fact is heard", func() bool { return slices.Contains(e.versions(key), uint64(n+1)) })
+		before := e.count(isRing)
+		if err := b.Timers().Set(t.Context(), key, "x", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "a timer rings", func() bool { return e.count(isRing) > before })
+		if err := st.Forget(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+
+		began := time.Now()
+		if err := a.js.DeleteStream(t.Context(), stream); err != nil {
+			t.Fatal(err)
+		}
+		switch stream {
+		case a.names.quarantine(): // no fact is lost with it
+			until(t, "it stands again", func() bool { _, err := a.js.Stream(t.Context(), stream); return err == nil })
+		case a.names.state("job"): // the trigger has no store
+			signalled(t, b)
+		default:
+			signalled(t, b)
+			signalled(t, a)
+		}
+		t.Logf("%s stood again after %v", stream, time.Since(began))
+		until(t, "the bus is ready", func() bool { return a.Ready() == nil && b.Ready() == nil })
+	}
+	publish(t, a, sight(key, 99))
+	until(t, "facts flow", func() bool { return slices.Contains(e.versions(key), 99) })
+}
+
+func isRing(d engine.Delivery) bool { return d.Event().Type() == events.TypeTimerFired }
+
+func TestConsumersDeletedByHand(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	key := keyOf(uid(1))
+	e := listen(t, b, AllLanes(), nil)
+	publish(t, b, sight(key, 1))
+	until(t, "a fact is heard", func() bool { return slices.Contains(e.versions(key), 1) })
+	for v := uint64(2); v < 5; v++ {
+		if err := b.js.DeleteConsumer(t.Context(), b.names.facts(), factsConsumer("job", key.Lane())); err != nil {
+			t.Fatal(err)
+		}
+		publish(t, b, sight(key, v))
+		until(t, "the next fact is heard", func() bool { return slices.Contains(e.versions(key), v) })
+	}
+	if err := b.js.DeleteConsumer(t.Context(), b.names.timers(), firedConsumer("job", key.Lane())); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Timers().Set(t.Context(), key, "x", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "a timer rings", func() bool { return e.count(isRing) > 0 })
+	if losses(b) != 0 {
+		t.Error("a deleted consumer is no loss: the facts are still there")
+	}
+}
+
+// A server that restarts with its disk loses nothing, and nothing is said to be lost.
+func TestRestartKeepsEverything(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serveIn(t, dir, -1)
+	port := portOf(t, s)
+	b := connect(t, s)
+	st := store(t, b)
+	key := keyOf(uid(1))
+	rev, err := st.Save(t.Context(), key, []byte("x"), 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, b, sight(key, 1))
+	s.Shutdown()
+	sent := make(chan error, 1)
+	go func() { sent <- b.Publish(t.Context(), sight(key, 2)) }() // while nobody is there
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	serveIn(t, dir, port)
+	if err := b.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e := listen(t, b, AllLanes(), nil)
+	until(t, "both facts are heard", func() bool { return slices.Equal(e.versions(key), []uint64{1, 2}) })
+	until(t, "the bus is ready", func() bool { return b.Ready() == nil })
+	if data, have, err := st.Load(t.Context(), key); err != nil || string(data) != "x" || have != rev {
+		t.Errorf("%q %d %v", data, have, err)
+	}
+	if losses(b) != 0 {
+		t.Error("a loss was signalled, and nothing is lost")
+	}
+}
+
+// A disk that lost what had been confirmed, as after a power failure, is a loss although every stream is there.
+func TestConfirmedAndGone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serveIn(t, dir, -1)
+	port := portOf(t, s)
+	b := connect(t, s)
+	key := keyOf(uid(1))
+	publish(t, b, sight(key, 1))
+	s.Shutdown()
+	backup := t.TempDir()
+	if err := os.CopyFS(backup, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	s = serveIn(t, dir, port)
+	until(t, "the bus is found again", func() bool { return b.Ready() == nil })
+	publish(t, b, sight(key, 2), sight(key, 3))
+	s.Shutdown()
+	serveIn(t, backup, port) // the disk as it was before the last two facts
+	signalled(t, b)
+	publish(t, b, sight(key, 4))
+	if losses(b) != 0 {
+		t.Error("one loss was announced twice")
+	}
+}
+
+// The server restarts again and again under load; every fact that was published is heard.
+func TestRestartsUnderLoad(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serveIn(t, dir, -1)
+	port := portOf(t, s)
+	trigger, reconciler := connect(t, s), connect(t, s)
+	st := store(t, reconciler)
+	e := listen(t, reconciler, AllLanes(), func(d engine.Delivery) {
+		_, rev, err := st.Load(t.Context(), d.Key())
+		if err == nil {
+			_, err = st.Save(t.Context(), d.Key(), []byte("x"), rev, false)
+		}
+		if err != nil {
+			d.Nak(50 * time.Millisecond)
+			return
+		}
+		d.Ack()
+	})
+	sent := uint64(0)
+	send := func(n int) {
+		for range n {
+			sent++
+			if err := trigger.Publish(t.Context(), sight(keyOf(uid(int(sent%30))), sent)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 3 {
+		send(300)
+		s.Shutdown()
+		send(100)
+		s = serveIn(t, dir, port)
+	}
+	if err := trigger.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "every fact is heard", func() bool {
+		seen := map[uint64]bool{}
+		for _, d := range e.all() {
+			seen[versionOf(d.Event())] = true
+		}
+		return uint64(len(seen)) == sent
+	})
+	if losses(trigger)+losses(reconciler) > 0 {
+		t.Error("a loss was signalled, and nothing is lost")
+	}
+}
+
+// Many start at once on an empty server: one makes each stream, and all agree on it.
+func TestManyStartAtOnce(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	var all sync.WaitGroup
+	starters := make([]*Bus, 8)
+	for n := range starters {
+		all.Go(func() {
+			b, err := Connect(t.Context(), Config{URL: s.URL(), Cluster: "test", Log: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(b.Close)
+			if _, err := b.Store("job"); err != nil {
+				t.Error(err)
+			}
+			starters[n] = b
+		})
+	}
+	all.Wait()
+	for _, b := range starters {
+		if b == nil {
+			t.FailNow()
+		}
+		if err := b.top.mend(t.Context()); err != nil || losses(b) != 0 {
+			t.Errorf("a start among many: %v", err)
+		}
+	}
+}
+
+// Settings that were changed by hand in ways that break us are put right at the start; others stay.
+func TestSettingsAreBroughtInLine(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	b := connect(t, s)
+	info, err := b.js.Stream(t.Context(), b.names.facts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := info.CachedInfo().Config
+	c.SubjectTransform, c.MaxBytes, c.Description = nil, 1<<20, "somebody's own words"
+	if _, err := b.js.UpdateStream(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	again := connect(t, s)
+	if info, err = again.js.Stream(t.Context(), b.names.facts()); err != nil {
+		t.Fatal(err)
+	}
+	got := info.CachedInfo().Config
+	if _, differs := merge(got, again.factsStream()); differs {
+		t.Errorf("settings: %+v", got)
+	}
+	if got.Description != c.Description || got.FirstSeq != c.FirstSeq {
+		t.Errorf("settings that are not ours were changed: %+v", got)
+	}
+	third := connect(t, s)
+	if err := third.Ready(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,135 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jobstream/jobstream/events"
+)
+
+// Headers of our own on quarantined messages. Those of NATS are set through nats.go's options.
+const (
+	headerSubject   = "Jobstream-Subject"   // the subject that the message was stored under
+	headerStream    = "Jobstream-Stream"    // the stream that held it
+	headerSequence  = "Jobstream-Sequence"  // its sequence there
+	headerReason    = "Jobstream-Reason"    // why it was set aside
+	headerTime      = "Jobstream-Time"      // when, RFC 3339
+	headerTruncated = "Jobstream-Truncated" // the length of the payload where it had to be cut
+)
+
+// Headers of NATS that nats.go has no constant for, or that we write with more precision than its option does.
+const (
+	headerSchedule       = "Nats-Schedule"
+	headerScheduleTarget = "Nats-Schedule-Target"
+	headerKVOperation    = "KV-Operation"
+	headerMarkerReason   = "Nats-Marker-Reason"
+)
+
+// maxClusterName keeps every subject far below what a server's default control line (4 KiB) allows.
+const maxClusterName = 100
+
+// names derives every subject, stream, bucket and consumer from the name of the cluster.
+type names struct {
+	token string // in subjects
+	plain string // in names of streams and buckets, which allow fewer characters
+}
+
+func newNames(cluster string) (names, error) {
+	if cluster == "" {
+		return names{}, errors.New("bus: the name of the cluster is empty: set Config.Cluster; it keeps the clusters that share one NATS apart")
+	}
+	if len(cluster) > maxClusterName {
+		return names{}, fmt.Errorf("bus: the name of the cluster has %d bytes, at most %d are allowed", len(cluster), maxClusterName)
+	}
+	return names{token: events.Token(cluster), plain: plain(cluster)}, nil
+}
+
+// plain makes a part of a stream's or a bucket's name: letters, digits and '-' stay, all else becomes '_' and two upper
+// case hexadecimal digits. Since '_' is always escaped, "_facts" and the like can only be our own separators: two
+// clusters never share a name.
+func plain(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' {
+			b.WriteByte(c)
+			continue
+		}
+		fmt.Fprintf(&b, "_%02X", c)
+	}
+	return b.String()
+}
+
+// Streams.
+
+func (n names) facts() string      { return "jobstream_" + n.plain + "_facts" }
+func (n names) timers() string     { return "jobstream_" + n.plain + "_timers" }
+func (n names) quarantine() string { return "jobstream_" + n.plain + "_quarantine" }
+
+// bucket is the name that `nats kv` knows the state of a function by.
+func (n names) bucket(function string) string {
+	return "jobstream_" + n.plain + "_state_" + plain(function)
+}
+
+func (n names) state(function string) string { return "KV_" + n.bucket(function) }
+
+// Consumers.
+
+func factsConsumer(function string, lane int) string {
+	return fmt.Sprintf("%s-%02d", plain(function), lane)
+}
+
+func firedConsumer(function string, lane int) string {
+	return fmt.Sprintf("%s-fired-%02d", plain(function), lane)
+}
+
+// Subjects. A published fact has six tokens and a stored one seven, and the stream listens to exactly six: so nobody can
+// publish a fact into a lane of their own choice, and a stored subject never passes the transform again.
+
+func (n names) published() string { return "facts." + n.token + ".*.*.*.*" }
+
+// stored is the transform's destination: wildcard 3 of published is the UID.
+func (n names) stored() string {
+	return fmt.Sprintf("facts.%s.{{partition(%d,3)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.{{wildcard(4)}}", n.token, events.Lanes)
+}
+
+func (n names) factsLane(function string, lane int) string {
+	return "facts." + n.token + "." + strconv.Itoa(lane) + "." + events.Token(function) + ".>"
+}
+
+func (n names) schedules() string { return "timers." + n.token + ".*.*.*.*" }
+func (n names) fired() string     { return "fired." + n.token + ".*.*.*.*.*" }
+
+func (n names) schedule(k events.Key, name string) string {
+	return "timers." + n.token + "." + k.Tokens() + "." + events.Token(name)
+}
+
+func (n names) ring(k events.Key, name string) string {
+	return "fired." + n.token + "." + strconv.Itoa(k.Lane()) + "." + k.Tokens() + "." + events.Token(name)
+}
+
+func (n names) firedLane(function string, lane int) string {
+	return "fired." + n.token + "." + strconv.Itoa(lane) + "." + events.Token(function) + ".>"
+}
+
+func (n names) quarantined() string { return "quarantine." + n.token + ".>" }
+
+func (n names) aside(keyTokens string) string { return "quarantine." + n.token + "." + keyTokens }
+
+func (n names) values(function string) string { return "$KV." + n.bucket(function) + ".>" }
+
+func (n names) value(k events.Key) string {
+	return "$KV." + n.bucket(k.Function) + "." + events.Token(k.Namespace) + "." + events.Token(string(k.UID))
+}
+
+// keyTokens cuts "<function>.<namespace>.<uid>" out of the subject of a stored fact or of a ring, which both have seven
+// tokens; ok is false for any other subject.
+func keyTokens(subject string) (tokens string, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) != 7 {
+		return "", false
+	}
+	return strings.Join(t[3:6], "."), true
+}

@@ -1,0 +1,250 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/events"
+)
+
+const (
+	// outstanding is how many facts may wait for their confirmation: enough to hide a replicated stream's round trip
+	// (256 in 5 ms is 50,000 a second), few enough to be sent again at once.
+	outstanding = 256
+	// patience is how long a fact is tried before it is given up: twice the seven seconds that a lost leader takes.
+	// Repeating is harmless, since the message id is the fact's own.
+	patience = 15 * time.Second
+	// resendAfter is the first pause before facts are sent again; it doubles up to resendAtMost.
+	resendAfter  = 50 * time.Millisecond
+	resendAtMost = time.Second
+	// headerRoom is what the headers of any message of ours may take of max_payload.
+	headerRoom = 16 << 10
+)
+
+var errClosed = errors.New("the bus is closed")
+
+// publisher sends facts in order and keeps those that are not confirmed yet in a window. When one fails, the whole
+// window is sent again in order: what had arrived is recognised by its id.
+//
+//	Publish --> queue --> [ window: oldest ... newest ] --> confirmed
+//	                              ^        |
+//	                              '-resend-'    after patience: given up, and Losses will say so
+type publisher struct {
+	bus      *Bus
+	slots    chan struct{} // one token for each fact that is not confirmed
+	queue    chan *parcel
+	patience time.Duration
+
+	mu     sync.Mutex
+	failed error // the first failure that no Flush has reported yet
+}
+
+// parcel is a fact on its way, or the mark of a Flush.
+type parcel struct {
+	id, subject string
+	data        []byte
+	since       time.Time
+	ok          <-chan *jetstream.PubAck
+	fail        <-chan error
+	flush       chan struct{} // not nil: a mark, closed when everything before it has an outcome
+}
+
+func newPublisher(b *Bus) *publisher {
+	return &publisher{
+		bus:      b,
+		slots:    make(chan struct{}, outstanding),
+		queue:    make(chan *parcel, outstanding),
+		patience: patience,
+	}
+}
+
+// Publish sends the fact and does not wait for its confirmation; it blocks while 256 facts are unconfirmed. The fact's
+// ID is the message's, so that the same fact is stored once however often and by whomever it is published within ten
+// minutes. The error is the context's, or says that the fact can never be sent (too large, a broken key), or that the
+// bus has been lost for so long that facts are dropped until Losses asks for a new list.
+func (b *Bus) Publish(ctx context.Context, f events.Fact) error {
+	if f.Cluster != b.cfg.Cluster {
+		return fmt.Errorf("publish %s: it is about cluster %q, and this bus carries %q", f.ID(), f.Cluster, b.cfg.Cluster)
+	}
+	data, err := events.Encode(f)
+	if err != nil {
+		return err
+	}
+	if most := b.nc.MaxPayload() - headerRoom; int64(len(data)) > most && most > 0 {
+		return fmt.Errorf("publish %s: %d bytes, at most %d fit: raise max_payload of the NATS server", f.ID(), len(data), most)
+	}
+	if b.top.losing() {
+		return fmt.Errorf("publish %s: the bus is lost: dropped, since a new list must follow anyway", f.ID())
+	}
+	select {
+	case b.pub.slots <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("publish %s: %w", f.ID(), ctx.Err())
+	case <-b.closed:
+		return fmt.Errorf("publish %s: %w", f.ID(), errClosed)
+	}
+	b.pub.queue <- &parcel{id: f.ID(), subject: f.Subject(), data: data, since: time.Now()} // holds as many as there are slots
+	return nil
+}
+
+// Flush waits until every fact that was published before is confirmed. It returns the first failure among them, or of
+// earlier ones that no Flush has reported yet.
+func (b *Bus) Flush(ctx context.Context) error {
+	mark := &parcel{flush: make(chan struct{})}
+	select {
+	case b.pub.slots <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("flush: %w", ctx.Err())
+	case <-b.closed:
+		return fmt.Errorf("flush: %w", errClosed)
+	}
+	b.pub.queue <- mark
+	select {
+	case <-mark.flush:
+		return b.pub.report()
+	case <-ctx.Done():
+		return fmt.Errorf("flush: %w", ctx.Err())
+	case <-b.closed:
+		return fmt.Errorf("flush: %w", errClosed)
+	}
+}
+
+// run is the publisher's one goroutine.
+func (p *publisher) run(ctx context.Context) {
+	var window []*parcel
+	for {
+		for len(window) > 0 && window[0].flush != nil {
+			close(window[0].flush)
+			window = p.settle(window)
+		}
+		var ok <-chan *jetstream.PubAck
+		var fail <-chan error
+		if len(window) > 0 {
+			ok, fail = window[0].ok, window[0].fail
+		}
+		select {
+		case next := <-p.queue:
+			window = append(window, next)
+			if err := p.send(next); err != nil {
+				window = p.resend(ctx, window, err)
+			}
+		case ack := <-ok:
+			p.bus.top.confirmed(ack.Stream, ack.Sequence)
+			window = p.settle(window)
+		case err := <-fail:
+			window = p.resend(ctx, window, err)
+		case <-ctx.Done():
+			p.giveUp(window, errClosed)
+			return
+		}
+	}
+}
+
+// settle takes the oldest off the window.
+func (p *publisher) settle(window []*parcel) []*parcel {
+	window[0] = nil
+	<-p.slots
+	return window[1:]
+}
+
+func (p *publisher) send(c *parcel) error {
+	if c.flush != nil {
+		return nil
+	}
+	f, err := p.bus.js.PublishMsgAsync(&nats.Msg{
+		Subject: c.subject,
+		Data:    c.data,
+		Header:  nats.Header{jetstream.MsgIDHeader: {c.id}, "Content-Type": {events.ContentType}},
+	}, jetstream.WithRetryAttempts(0)) // nats.go would retry one message alone, out of order
+	if err != nil {
+		return err
+	}
+	c.ok, c.fail = f.Ok(), f.Err()
+	return nil
+}
+
+// resend sends the whole window again, in order, until that succeeds or patience ends.
+func (p *publisher) resend(ctx context.Context, window []*parcel, cause error) []*parcel {
+	pause := resendAfter
+	for {
+		p.bus.top.suspect(cause)
+		p.bus.gripes.warn("facts are not confirmed; sending them again", "facts", len(window), "err", cause)
+		if oldest := oldest(window); !oldest.IsZero() && time.Since(oldest) > p.patience {
+			return p.giveUp(window, cause)
+		}
+		select {
+		case <-ctx.Done():
+			return p.giveUp(window, ctx.Err())
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, resendAtMost)
+		if cause = p.sendAll(window); cause == nil {
+			return window
+		}
+	}
+}
+
+func (p *publisher) sendAll(window []*parcel) error {
+	for _, c := range window {
+		if err := p.send(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oldest is when the oldest fact of the window was published.
+func oldest(window []*parcel) time.Time {
+	for _, c := range window {
+		if c.flush == nil {
+			return c.since
+		}
+	}
+	return time.Time{}
+}
+
+// giveUp drops all that waits, also in the queue: after a loss everything is listed anew, and the newest news with it.
+func (p *publisher) giveUp(window []*parcel, cause error) []*parcel {
+	p.bus.top.lose()
+	for {
+		select {
+		case c := <-p.queue:
+			window = append(window, c)
+			continue
+		default:
+		}
+		break
+	}
+	for _, c := range window {
+		if c.flush != nil {
+			close(c.flush)
+		} else {
+			p.fail(fmt.Errorf("publish %s: %w", c.id, cause))
+		}
+		<-p.slots
+	}
+	return nil
+}
+
+func (p *publisher) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed == nil {
+		p.failed = err
+	}
+}
+
+// report returns the first failure once.
+func (p *publisher) report() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := p.failed
+	p.failed = nil
+	return err
+}

@@ -1,0 +1,117 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+func TestPublishWaitsForRoomAndHonoursItsContext(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	b := connect(t, s)
+	s.Shutdown()
+	until(t, "the bus is lost", func() bool { return b.Ready() != nil })
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	n := 0
+	var err error
+	for ; err == nil; n++ {
+		err = b.Publish(ctx, sight(keyOf(uid(1)), uint64(n)))
+	}
+	if !errors.Is(err, context.DeadlineExceeded) || n < outstanding {
+		t.Errorf("fact %d: %v", n, err)
+	}
+	if err := b.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("flush: %v", err)
+	}
+}
+
+// A bus that stays away too long loses facts; it says so to who flushes, to who publishes, and by Losses once it is back.
+func TestPatienceEnds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serveIn(t, dir, -1)
+	port := portOf(t, s)
+	b := connect(t, s)
+	b.pub.patience = 200 * time.Millisecond
+	s.Shutdown()
+	key := keyOf(uid(1))
+	if err := b.Publish(t.Context(), sight(key, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), sight(key, 1).ID()) {
+		t.Errorf("flush: %v", err)
+	}
+	if err := b.Publish(t.Context(), sight(key, 2)); err == nil || !strings.Contains(err.Error(), "dropped") {
+		t.Errorf("published on a lost bus: %v", err)
+	}
+	if losses(b) != 0 {
+		t.Error("the loss was announced while there is nobody to tell the news to")
+	}
+	serveIn(t, dir, port)
+	signalled(t, b)
+	publish(t, b, sight(key, 3))
+	e := listen(t, b, AllLanes(), nil)
+	until(t, "the third is heard", func() bool { return len(e.versions(key)) > 0 })
+	if got := e.versions(key); got[0] != 3 {
+		t.Errorf("heard %v", got)
+	}
+}
+
+func TestFactsThatCanNeverBeSent(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	huge := events.Fact{Cluster: "test", Key: keyOf(uid(1)), Event: events.EffectRefused{Effect: "CreatePod", Message: strings.Repeat("x", 9<<20)}}
+	if err := b.Publish(t.Context(), huge); err == nil || !strings.Contains(err.Error(), "max_payload") {
+		t.Errorf("9 MiB: %v", err)
+	}
+	huge.Event = events.EffectRefused{Effect: "CreatePod", Message: strings.Repeat("x", 7<<20)}
+	e := listen(t, b, AllLanes(), nil)
+	publish(t, b, huge)
+	until(t, "7 MiB are heard", func() bool { return e.count(nil) == 1 })
+	if losses(b) != 0 {
+		t.Error("a fact that its publisher knows cannot be sent is no loss")
+	}
+}
+
+// Facts that were evicted while all reconcilers were away are a loss, and it is announced when they are back.
+func TestEvictedFactsAreALoss(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t), func(c *Config) { c.MaxFactsBytes = 64 << 10 })
+	key := keyOf(uid(1))
+	e := listen(t, b, AllLanes(), nil)
+	publish(t, b, sight(key, 1))
+	until(t, "the first is heard", func() bool { return e.count(nil) == 1 })
+	ctx := t.Context()
+	if b.top.evicted(ctx, false) {
+		t.Fatal("behind in quiet times")
+	}
+	e.end(t)
+	for v := range 1000 {
+		if err := b.Publish(ctx, sight(key, uint64(v+2))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	behind := b.top.evicted(ctx, false)
+	if !behind {
+		t.Fatal("a thousand facts in 64 KiB, and none was evicted")
+	}
+	if behind = b.top.evicted(ctx, behind); !behind || losses(b) != 0 {
+		t.Error("the loss was announced while nobody listens")
+	}
+	back := listen(t, b, AllLanes(), nil)
+	until(t, "the newest is heard", func() bool {
+		return back.count(func(d engine.Delivery) bool { return versionOf(d.Event()) == 1001 }) == 1
+	})
+	until(t, "no consumer is behind", func() bool { behind = b.top.evicted(ctx, behind); return !behind })
+	signalled(t, b)
+}

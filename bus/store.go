@@ -1,0 +1,116 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// restTTL is how long a state that rests is remembered: long enough that the late facts of an object that has just ended
+// meet a memory, short enough that a cluster which runs a million Jobs a day keeps the memory of an hour. Forgetting
+// too early costs one inventory and nothing else.
+const restTTL = time.Hour
+
+// Store is the memory of one function: engine.Store on a key-value bucket. It remembers no revisions itself.
+type Store struct {
+	bus      *Bus
+	function string
+	stream   jetstream.Stream
+}
+
+var _ engine.Store = (*Store)(nil)
+
+// Store opens the memory of the function, and makes its bucket where there is none. Its error names cause and remedy.
+func (b *Bus) Store(function string) (*Store, error) {
+	if function == "" {
+		return nil, errors.New("bus: a store needs the name of a function")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), b.cfg.ConnectTimeout)
+	defer cancel()
+	s, err := b.top.add(ctx, b.stateStream(function))
+	if err != nil {
+		return nil, err
+	}
+	return &Store{bus: b, function: function, stream: s}, nil
+}
+
+// Load implements engine.Store. The answer comes from the stream's leader. A state that was deleted by other means than
+// Forget (`nats kv del`) leaves a marker: then data is nil and the revision is the marker's, which Save accepts.
+func (s *Store) Load(ctx context.Context, key events.Key) ([]byte, uint64, error) {
+	subject, err := s.subject(key)
+	if err != nil {
+		return nil, 0, err
+	}
+	m, err := s.stream.GetLastMsgForSubject(ctx, subject)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return nil, 0, nil
+	case err != nil:
+		s.bus.top.suspect(err)
+		return nil, 0, fmt.Errorf("load state of %s: %w", key, err)
+	case m.Header.Get(headerKVOperation) != "", m.Header.Get(headerMarkerReason) != "", len(m.Data) == 0:
+		return nil, m.Sequence, nil
+	}
+	return m.Data, m.Sequence, nil
+}
+
+// Save implements engine.Store. An error that does not wrap engine.ErrConflict leaves open whether the state was written:
+// the next Load knows. A state that rests is forgotten after an hour.
+func (s *Store) Save(ctx context.Context, key events.Key, data []byte, revision uint64, rests bool) (uint64, error) {
+	subject, err := s.subject(key)
+	if err != nil {
+		return 0, err
+	}
+	if most := s.bus.nc.MaxPayload() - headerRoom; int64(len(data)) > most && most > 0 {
+		return 0, fmt.Errorf("save state of %s: %d bytes, at most %d fit: raise max_payload of the NATS server", key, len(data), most)
+	}
+	o := []jetstream.PublishOpt{
+		jetstream.WithExpectLastSequencePerSubject(revision),
+		jetstream.WithExpectStream(s.bus.names.state(s.function)),
+	}
+	if rests {
+		o = append(o, jetstream.WithMsgTTL(restTTL))
+	}
+	ack, err := s.bus.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data}, o...)
+	switch code(err) {
+	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
+		return 0, fmt.Errorf("save state of %s at revision %d: %w: %w", key, revision, engine.ErrConflict, err)
+	}
+	if err != nil {
+		s.bus.top.suspect(err)
+		return 0, fmt.Errorf("save state of %s at revision %d: %w", key, revision, err)
+	}
+	s.bus.top.confirmed(ack.Stream, ack.Sequence)
+	return ack.Sequence, nil
+}
+
+// Forget implements engine.Store. The key is as if it had never been: its next revision starts from 0.
+func (s *Store) Forget(ctx context.Context, key events.Key) error {
+	subject, err := s.subject(key)
+	if err != nil {
+		return err
+	}
+	if err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+		s.bus.top.suspect(err)
+		return fmt.Errorf("forget state of %s: %w", key, err)
+	}
+	return nil
+}
+
+// subject refuses what would be written into another function's bucket or under no name at all.
+func (s *Store) subject(key events.Key) (string, error) {
+	if key.Function != s.function {
+		return "", fmt.Errorf("state of %s: this store is function %s's", key, s.function)
+	}
+	if key.Namespace == "" || key.UID == "" {
+		return "", fmt.Errorf("state of %q: a key needs a namespace and a UID", key)
+	}
+	return s.bus.names.value(key), nil
+}

@@ -1,0 +1,192 @@
+package bus
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+func store(t testing.TB, b *Bus) *Store {
+	t.Helper()
+	s, err := b.Store("job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestStoreComparesAndSets(t *testing.T) {
+	t.Parallel()
+	st := store(t, connect(t, serve(t)))
+	ctx, key := t.Context(), keyOf(uid(1))
+	if data, rev, err := st.Load(ctx, key); data != nil || rev != 0 || err != nil {
+		t.Fatalf("an unknown key: %q %d %v", data, rev, err)
+	}
+	one, err := st.Save(ctx, key, []byte("one"), 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Save(ctx, key, []byte("other"), 0, false); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), key.String()) {
+		t.Errorf("created twice: %v", err)
+	}
+	two, err := st.Save(ctx, key, []byte("two"), one, false)
+	if err != nil || two <= one {
+		t.Fatal(two, err)
+	}
+	if _, err := st.Save(ctx, key, []byte("stale"), one, true); !errors.Is(err, engine.ErrConflict) {
+		t.Errorf("a stale save: %v", err)
+	}
+	if data, rev, err := st.Load(ctx, key); string(data) != "two" || rev != two || err != nil {
+		t.Errorf("loaded %q %d %v", data, rev, err)
+	}
+	if err := st.Forget(ctx, key); err != nil {
+		t.Fatal(err)
+	}
+	if data, rev, err := st.Load(ctx, key); data != nil || rev != 0 || err != nil {
+		t.Errorf("a forgotten key: %q %d %v", data, rev, err)
+	}
+	if _, err := st.Save(ctx, key, []byte("late"), two, false); !errors.Is(err, engine.ErrConflict) {
+		t.Errorf("a save over a forgotten key: %v", err)
+	}
+	if _, err := st.Save(ctx, key, []byte("new"), 0, false); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of many that save at the same revision one wins, and all others hear of it.
+func TestStoreHasOneWinner(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	key := keyOf(uid(1))
+	var wins, conflicts atomic.Int64
+	var all sync.WaitGroup
+	for range 8 {
+		st := store(t, connect(t, s))
+		all.Go(func() {
+			for range 50 {
+				_, rev, err := st.Load(t.Context(), key)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				switch _, err = st.Save(t.Context(), key, []byte("x"), rev, false); {
+				case err == nil:
+					wins.Add(1)
+				case errors.Is(err, engine.ErrConflict):
+					conflicts.Add(1)
+				default:
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	st := store(t, connect(t, s))
+	_, rev, err := st.Load(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info := st.stream.CachedInfo(); rev-info.Config.FirstSeq+1 != uint64(wins.Load()) || wins.Load()+conflicts.Load() != 400 {
+		t.Errorf("%d writes, %d wins, %d conflicts", rev-info.Config.FirstSeq+1, wins.Load(), conflicts.Load())
+	}
+}
+
+func TestRestingStatesAreForgotten(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	st := store(t, b)
+	key := keyOf(uid(1))
+	rev, err := st.Save(t.Context(), key, []byte("asleep"), 0, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ttl := func(seq uint64) string {
+		m, err := st.stream.GetMsg(t.Context(), seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Header.Get(jetstream.MsgTTLHeader)
+	}
+	if got := ttl(rev); got != restTTL.String() {
+		t.Errorf("TTL %q, want %v", got, restTTL)
+	}
+	if rev, err = st.Save(t.Context(), key, []byte("awake"), rev, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := ttl(rev); got != "" {
+		t.Errorf("TTL %q of a state that does not rest", got)
+	}
+	// The server does forget, and the key is then as if it had never been.
+	if _, err := b.js.Publish(t.Context(), b.names.value(key), []byte("brief"), jetstream.WithMsgTTL(1e9)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the state is forgotten", func() bool {
+		data, rev, err := st.Load(t.Context(), key)
+		return data == nil && rev == 0 && err == nil
+	})
+	if _, err := st.Save(t.Context(), key, []byte("again"), 0, false); err != nil {
+		t.Error(err)
+	}
+}
+
+// What `nats kv del` leaves behind is no state, and its revision can be saved over.
+func TestDeletedByHand(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	st := store(t, b)
+	key := keyOf(uid(1))
+	if _, err := st.Save(t.Context(), key, []byte("x"), 0, false); err != nil {
+		t.Fatal(err)
+	}
+	kv, err := b.js.KeyValue(t.Context(), b.names.bucket("job"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kv.Delete(t.Context(), events.Token(key.Namespace)+"."+events.Token(string(key.UID))); err != nil {
+		t.Fatal(err)
+	}
+	data, rev, err := st.Load(t.Context(), key)
+	if err != nil || data != nil {
+		t.Fatalf("%q %d %v", data, rev, err)
+	}
+	if _, err := st.Save(t.Context(), key, []byte("y"), rev, false); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStateThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	st := store(t, connect(t, serve(t)))
+	key := keyOf(uid(1))
+	if _, err := st.Save(t.Context(), key, make([]byte, 7<<20), 0, false); err != nil {
+		t.Errorf("7 MiB: %v", err)
+	}
+	_, err := st.Save(t.Context(), keyOf(uid(2)), make([]byte, 9<<20), 0, false)
+	if err == nil || !strings.Contains(err.Error(), "max_payload") || errors.Is(err, engine.ErrConflict) {
+		t.Errorf("9 MiB: %v", err)
+	}
+}
+
+func TestStoreIsOneFunctions(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	st := store(t, b)
+	key := events.Key{Function: "scheduledjob", Namespace: "default", UID: "u"}
+	if _, err := st.Save(t.Context(), key, []byte("x"), 0, false); err == nil {
+		t.Error("another function's state was saved")
+	}
+	if _, _, err := st.Load(t.Context(), events.Key{Function: "job"}); err == nil {
+		t.Error("a key without a UID was loaded")
+	}
+	info := st.stream.CachedInfo().Config
+	if info.AllowDirect {
+		t.Error("reads may come from a replica")
+	}
+}

@@ -1,0 +1,58 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// Timers are alarm clocks kept by the server, as schedules of JetStream: engine.Timers. They ring while we are down, and
+// a restarted server rings at once what it has missed.
+type Timers struct{ bus *Bus }
+
+var _ engine.Timers = (*Timers)(nil)
+
+// Timers returns the clocks of this cluster.
+func (b *Bus) Timers() *Timers { return &Timers{bus: b} }
+
+// Set implements engine.Timers. The timer rings at the given time and not earlier, by the server's clock; a busy server
+// rings up to a quarter of a second late, and so does one whose time has come already. The message has no id: within the
+// window of duplicates, a timer could not be set back to a time that it had before.
+func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.Time) error {
+	if key.Function == "" || key.Namespace == "" || key.UID == "" || name == "" {
+		return fmt.Errorf("set timer %q of %q: key and name must be complete", name, key)
+	}
+	if at.IsZero() || at.Year() > 9999 || at.Year() < 1 {
+		return fmt.Errorf("set timer %s of %s: %w: %v", name, key, errors.New("no such time"), at)
+	}
+	f := events.Fact{Cluster: t.bus.cfg.Cluster, Key: key, Event: events.TimerFired{Name: name}}
+	data, err := events.Encode(f)
+	if err != nil {
+		return fmt.Errorf("set timer %s of %s: %w", name, key, err)
+	}
+	// jetstream.WithScheduleAt would cut the time down to the second and so ring up to one too early; the server reads
+	// fractions. To the millisecond is enough, rounded up.
+	at = at.Add(time.Millisecond - 1).Truncate(time.Millisecond).UTC()
+	ack, err := t.bus.js.PublishMsg(ctx, &nats.Msg{
+		Subject: t.bus.names.schedule(key, name),
+		Data:    data,
+		Header: nats.Header{
+			headerSchedule:       {"@at " + at.Format(time.RFC3339Nano)},
+			headerScheduleTarget: {t.bus.names.ring(key, name)},
+			"Content-Type":       {events.ContentType},
+		},
+	}, jetstream.WithExpectStream(t.bus.names.timers()))
+	if err != nil {
+		t.bus.top.suspect(err)
+		return fmt.Errorf("set timer %s of %s: %w", name, key, err)
+	}
+	t.bus.top.confirmed(ack.Stream, ack.Sequence)
+	return nil
+}

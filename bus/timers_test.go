@@ -1,0 +1,146 @@
+package bus
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// rings collects when each timer rang.
+func rings(e *ear, name string) int {
+	return e.count(func(d engine.Delivery) bool { return d.Event() == events.Event(events.TimerFired{Name: name}) })
+}
+
+func TestTimersRing(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	rang := make(chan struct {
+		name string
+		at   time.Time
+	}, 100)
+	e := listen(t, b, AllLanes(), func(d engine.Delivery) {
+		rang <- struct {
+			name string
+			at   time.Time
+		}{d.Event().(events.TimerFired).Name, time.Now()}
+		d.Ack()
+	})
+	ctx, key := t.Context(), keyOf(uid(1))
+	now := time.Now()
+	want := map[string]time.Time{
+		"past":     now,
+		"soon":     now.Add(1234 * time.Millisecond),
+		"later":    now.Add(2700 * time.Millisecond),
+		"replaced": now.Add(2 * time.Second),
+		"sooner":   now.Add(1500 * time.Millisecond),
+	}
+	set := func(name string, at time.Time) {
+		t.Helper()
+		if err := b.Timers().Set(ctx, key, name, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("replaced", now.Add(time.Second))
+	set("sooner", now.Add(time.Hour))
+	set("forth-and-back", now.Add(time.Second))
+	set("forth-and-back", now.Add(time.Hour))
+	set("forth-and-back", now.Add(time.Second))
+	want["forth-and-back"] = now.Add(time.Second)
+	for name, at := range want {
+		set(name, at)
+	}
+	set("past", now.Add(-time.Hour))
+	for range want {
+		select {
+		case r := <-rang:
+			late := r.at.Sub(want[r.name])
+			t.Logf("%s rang %v after its time", r.name, late)
+			if late < 0 || late > 10*time.Second {
+				t.Errorf("%s rang %v after its time", r.name, late)
+			}
+		case <-time.After(soon):
+			t.Fatal("a timer did not ring")
+		}
+	}
+	for name := range want {
+		if n := rings(e, name); n != 1 {
+			t.Errorf("%s rang %d times", name, n)
+		}
+	}
+}
+
+func TestTimersOutliveTheServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serveIn(t, dir, -1)
+	b := connect(t, s)
+	set := func(name string, in time.Duration) {
+		t.Helper()
+		if err := b.Timers().Set(t.Context(), keyOf(uid(7)), name, time.Now().Add(in)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("missed", 300*time.Millisecond)
+	set("coming", 3*time.Second)
+	set("far", time.Hour)
+	b.Close()
+	s.Shutdown()
+	time.Sleep(300 * time.Millisecond) // the timer's time passes while nobody is there
+	s = serveIn(t, dir, -1)
+	b = connect(t, s)
+	e := listen(t, b, AllLanes(), nil)
+	until(t, "both ring", func() bool { return rings(e, "missed") == 1 && rings(e, "coming") == 1 })
+	if n := messages(t, b, b.names.timers()); n > 3 {
+		t.Errorf("%d messages in the stream of timers", n)
+	}
+	if rings(e, "far") != 0 {
+		t.Error("a timer rang an hour early")
+	}
+}
+
+// Rings that were heard do not pile up; rings that were not stay.
+func TestHeardRingsAreSwept(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	heard, unheard := keyOf(uid(1)), keyOf(uid(2))
+	if heard.Lane() == unheard.Lane() {
+		t.Fatal("choose UIDs of two lanes")
+	}
+	for _, k := range []events.Key{heard, unheard} {
+		if err := b.Timers().Set(t.Context(), k, "x", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := listen(t, b, []int{heard.Lane()}, nil)
+	until(t, "it rings", func() bool { return rings(e, "x") == 1 })
+	until(t, "both have rung", func() bool { return messages(t, b, b.names.timers()) == 2 && onlyRings(t, b) })
+	// Sweeping waits for nobody but the clock; do at once what it does then.
+	l := &lane{bus: b, stream: b.names.timers(), config: b.consumer(firedConsumer("job", heard.Lane()), b.names.firedLane("job", heard.Lane()), 1)}
+	c, err := b.js.Consumer(t.Context(), l.stream, l.config.Durable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var floor uint64
+	until(t, "it is swept", func() bool {
+		l.sweep(t.Context(), c, &floor)
+		return messages(t, b, b.names.timers()) == 1
+	})
+	late := listen(t, b, []int{unheard.Lane()}, nil)
+	until(t, "the other one is heard", func() bool { return rings(late, "x") == 1 })
+}
+
+func onlyRings(t *testing.T, b *Bus) bool {
+	s, err := b.js.Stream(t.Context(), b.names.timers())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := s.Info(t.Context(), jetstream.WithSubjectFilter("fired.>"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(info.State.Subjects) == 2
+}

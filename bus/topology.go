@@ -1,0 +1,186 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// factsAge is how long a fact is kept after it was published: long enough to look at yesterday, and for reconcilers
+	// that were down over a weekend. Whoever was away for longer starts from a new list anyway.
+	factsAge = 72 * time.Hour
+	// dedupeWindow is how long two triggers, or one that starts again, may be apart and still publish as one. The server
+	// keeps every id of the window in memory, about 150 bytes each.
+	dedupeWindow = 10 * time.Minute
+	// shortWindow is for streams where no message carries an id: as small as allowed costs nothing.
+	shortWindow = time.Second
+	// quarantineMessages and quarantineBytes bound what is set aside: enough to find a bug, too little to fill a disk.
+	quarantineMessages = 1000
+	quarantineBytes    = 256 << 20
+)
+
+// factsStream holds what happened. Limits retention, because a server forgets message ids together with messages that
+// were removed by an acknowledgement.
+func (b *Bus) factsStream() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:             b.names.facts(),
+		Description:      "jobstream: facts of cluster " + b.cfg.Cluster,
+		Subjects:         []string{b.names.published()},
+		SubjectTransform: &jetstream.SubjectTransformConfig{Source: b.names.published(), Destination: b.names.stored()},
+		Retention:        jetstream.LimitsPolicy,
+		Discard:          jetstream.DiscardOld,
+		MaxBytes:         b.cfg.MaxFactsBytes,
+		MaxAge:           factsAge,
+		Duplicates:       dedupeWindow,
+		Replicas:         b.cfg.Replicas,
+		Storage:          jetstream.FileStorage,
+	}
+}
+
+// timersStream holds the schedules and what they ring, which the server wants in one stream. Nothing in it expires: a
+// timer for next year must survive, and so must a ring that nobody has heard yet (heard ones: see sweep).
+func (b *Bus) timersStream() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              b.names.timers(),
+		Description:       "jobstream: timers of cluster " + b.cfg.Cluster,
+		Subjects:          []string{b.names.schedules(), b.names.fired()},
+		Retention:         jetstream.LimitsPolicy,
+		Discard:           jetstream.DiscardOld, // schedules cannot be used with DiscardNew
+		AllowMsgSchedules: true,
+		AllowMsgTTL:       true,
+		AllowRollup:       true, // schedules imply it; said here so that the settings compare equal
+		Duplicates:        shortWindow,
+		Replicas:          b.cfg.Replicas,
+		Storage:           jetstream.FileStorage,
+	}
+}
+
+// quarantineStream holds what could not be read or borne.
+func (b *Bus) quarantineStream() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        b.names.quarantine(),
+		Description: "jobstream: messages set aside in cluster " + b.cfg.Cluster,
+		Subjects:    []string{b.names.quarantined()},
+		Retention:   jetstream.LimitsPolicy,
+		Discard:     jetstream.DiscardOld,
+		MaxMsgs:     quarantineMessages,
+		MaxBytes:    quarantineBytes,
+		Duplicates:  dedupeWindow, // of two reconcilers that set the same message aside
+		Replicas:    b.cfg.Replicas,
+		Storage:     jetstream.FileStorage,
+	}
+}
+
+// stateStream is a key-value bucket made by hand, which `nats kv` can read: the client's own buckets answer reads from
+// any replica, and measured on three of them one read in ten right after a write was stale. AllowDirect is off, so that
+// every read comes from the leader.
+func (b *Bus) stateStream(function string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              b.names.state(function),
+		Description:       "jobstream: state of function " + function + " in cluster " + b.cfg.Cluster,
+		Subjects:          []string{b.names.values(function)},
+		Retention:         jetstream.LimitsPolicy,
+		Discard:           jetstream.DiscardNew,
+		MaxMsgsPerSubject: 1, // history
+		AllowRollup:       true,
+		DenyDelete:        true,
+		AllowDirect:       false,
+		AllowMsgTTL:       true, // resting states, see restTTL. No delete markers: nobody watches, and they would outlive the state
+		Duplicates:        shortWindow,
+		Replicas:          b.cfg.Replicas,
+		Storage:           jetstream.FileStorage,
+	}
+}
+
+// firstSequence is where a new stream starts to count: the time in microseconds. A stream that was wiped and made again
+// never hands out a sequence of its predecessor (unless that had taken more than a million writes a second all its
+// life), and so no revision read from the old one passes the compare-and-set of the new one, and no late
+// acknowledgement meets a message that it was not meant for. It stays below 2^53, so JSON in any language can hold it.
+func firstSequence() uint64 { return uint64(time.Now().UnixMicro()) }
+
+// ensure makes the stream, or brings the settings that we own in line, and returns what stands then.
+func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
+	for {
+		s, err := b.js.Stream(ctx, want.Name)
+		switch {
+		case err == nil:
+			return b.align(ctx, s, want)
+		case !errors.Is(err, jetstream.ErrStreamNotFound):
+			return nil, fmt.Errorf("bus: stream %s: %w", want.Name, explain(err))
+		}
+		want.FirstSeq = firstSequence()
+		s, err = b.js.CreateStream(ctx, want)
+		switch {
+		case err == nil:
+			b.log.Info("stream made", "stream", want.Name)
+			return s, nil
+		case !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
+			return nil, fmt.Errorf("bus: make stream %s: %w", want.Name, explain(err))
+		}
+		// Somebody else made it between our two questions: look again, but not in a tight loop.
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("bus: make stream %s: %w", want.Name, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// align updates a stream whose settings are not ours, keeping whatever we have no opinion on.
+func (b *Bus) align(ctx context.Context, s jetstream.Stream, want jetstream.StreamConfig) (jetstream.Stream, error) {
+	have := s.CachedInfo().Config
+	merged, differs := merge(have, want)
+	if !differs {
+		return s, nil
+	}
+	s, err := b.js.UpdateStream(ctx, merged)
+	if err != nil {
+		return nil, fmt.Errorf("bus: bring stream %s in line: %w", want.Name, explain(err))
+	}
+	b.log.Info("stream brought in line", "stream", want.Name)
+	return s, nil
+}
+
+// merge lays the settings that decide about correctness and bounds over those that the stream has.
+func merge(have, want jetstream.StreamConfig) (merged jetstream.StreamConfig, differs bool) {
+	merged = have
+	merged.Subjects = want.Subjects
+	merged.SubjectTransform = want.SubjectTransform
+	merged.Discard = want.Discard
+	merged.Replicas = want.Replicas
+	merged.MaxAge = want.MaxAge
+	merged.MaxBytes = unlimited(want.MaxBytes)
+	merged.MaxMsgs = unlimited(want.MaxMsgs)
+	merged.MaxMsgsPerSubject = unlimited(want.MaxMsgsPerSubject)
+	merged.Duplicates = want.Duplicates
+	merged.AllowDirect = want.AllowDirect
+	merged.AllowRollup = want.AllowRollup
+	merged.AllowMsgTTL = want.AllowMsgTTL
+	merged.AllowMsgSchedules = want.AllowMsgSchedules
+	differs = !slices.Equal(have.Subjects, merged.Subjects) || !equalTransform(have.SubjectTransform, merged.SubjectTransform) ||
+		have.Discard != merged.Discard || have.Replicas != merged.Replicas || have.MaxAge != merged.MaxAge ||
+		have.MaxBytes != merged.MaxBytes || have.MaxMsgs != merged.MaxMsgs || have.MaxMsgsPerSubject != merged.MaxMsgsPerSubject ||
+		have.Duplicates != merged.Duplicates || have.AllowDirect != merged.AllowDirect || have.AllowRollup != merged.AllowRollup ||
+		have.AllowMsgTTL != merged.AllowMsgTTL || have.AllowMsgSchedules != merged.AllowMsgSchedules
+	return merged, differs
+}
+
+// unlimited is how a server says 0.
+func unlimited(n int64) int64 {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+func equalTransform(a, b *jetstream.SubjectTransformConfig) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}

@@ -1,0 +1,253 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// lookEvery is how often somebody who hears nothing asks whether all streams still stand: four small questions.
+	// Whoever meets trouble asks at once.
+	lookEvery = 5 * time.Second
+	// lookAgain is the pause after a look that failed.
+	lookAgain = 500 * time.Millisecond
+	// shrunkAfter is how long a stream may seem to miss what was confirmed before we believe it.
+	shrunkAfter = 2 * time.Second
+)
+
+// topology knows which streams must stand and whether they do. It is the one place that remakes them, and the one that
+// finds out that facts may have been lost: a stream that is gone, was made by somebody else meanwhile, or no longer
+// reaches the last message that was confirmed to us.
+type topology struct {
+	bus    *Bus
+	poke   chan struct{} // look now
+	losses chan struct{} // Losses
+
+	mu      sync.Mutex
+	streams map[string]*standing
+	broken  error         // why it does not stand
+	lost    bool          // a loss that is announced once all stands again
+	remade  chan struct{} // closed and replaced whenever a stream was made anew
+}
+
+// standing is a stream as we last saw it.
+type standing struct {
+	want    jetstream.StreamConfig
+	stream  jetstream.Stream
+	created time.Time
+	acked   uint64 // the last sequence that was confirmed to us
+}
+
+func newTopology(b *Bus) *topology {
+	return &topology{
+		bus:     b,
+		poke:    make(chan struct{}, 1),
+		losses:  make(chan struct{}, 1),
+		streams: map[string]*standing{},
+		remade:  make(chan struct{}),
+	}
+}
+
+// build makes the streams that every bus has.
+func (t *topology) build(ctx context.Context) error {
+	b := t.bus
+	g, ctx := errgroup.WithContext(ctx)
+	for _, want := range []jetstream.StreamConfig{b.factsStream(), b.timersStream(), b.quarantineStream()} {
+		g.Go(func() error { _, err := t.add(ctx, want); return err })
+	}
+	return g.Wait()
+}
+
+// add makes the stream and keeps it from now on.
+func (t *topology) add(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
+	s, err := t.bus.ensure(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if have := t.streams[want.Name]; have != nil {
+		return have.stream, nil
+	}
+	t.streams[want.Name] = &standing{want: want, stream: s, created: s.CachedInfo().Created}
+	return s, nil
+}
+
+// stands is nil while the last look found everything in place.
+func (t *topology) stands() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.broken
+}
+
+// changed returns a channel that is closed when a stream has been made anew: consumers of the old one are gone.
+func (t *topology) changed() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.remade
+}
+
+// look asks for a look at all streams, now.
+func (t *topology) look() {
+	select {
+	case t.poke <- struct{}{}:
+	default:
+	}
+}
+
+// suspect looks at once where the error says that a stream may be gone.
+func (t *topology) suspect(err error) {
+	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
+		t.look()
+	}
+}
+
+// confirmed notes that the server holds the message.
+func (t *topology) confirmed(stream string, seq uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.streams[stream]; s != nil && seq > s.acked {
+		s.acked = seq
+	}
+}
+
+// lose says that facts may have been lost. Losses hears of it once everything stands again: to list the cluster for a
+// bus that is not there would be in vain.
+func (t *topology) lose() {
+	t.mu.Lock()
+	t.lost = true
+	t.mu.Unlock()
+	t.look()
+}
+
+// losing says that a loss is known and not yet announced.
+func (t *topology) losing() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lost
+}
+
+// watch looks after the streams until the context ends.
+func (t *topology) watch(ctx context.Context) {
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
+	evicted := time.NewTicker(evictedEvery)
+	defer evicted.Stop()
+	var behind bool
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-evicted.C:
+			behind = t.evicted(ctx, behind)
+			continue
+		case <-t.poke:
+		case <-timer.C:
+		}
+		next := lookEvery
+		if err := t.mend(ctx); err != nil {
+			next = lookAgain
+			if ctx.Err() == nil && t.bus.nc.IsConnected() {
+				t.bus.gripes.warn("streams do not stand", "err", err)
+			}
+		}
+		timer.Reset(next)
+	}
+}
+
+// mend looks at every stream and remakes what is gone.
+func (t *topology) mend(ctx context.Context) error {
+	if !t.bus.nc.IsConnected() {
+		err := fmt.Errorf("bus: %s is not connected", t.bus.cfg.where())
+		t.mu.Lock()
+		t.broken = err
+		t.mu.Unlock()
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 4*requestTimeout)
+	defer cancel()
+	t.mu.Lock()
+	all := make([]standing, 0, len(t.streams))
+	for _, s := range t.streams {
+		all = append(all, *s) // a copy: what was confirmed before we ask must be in the answer
+	}
+	t.mu.Unlock()
+	g, gctx := errgroup.WithContext(ctx)
+	for _, s := range all {
+		g.Go(func() error { return t.mendOne(gctx, s) })
+	}
+	err := g.Wait()
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.broken = err
+	if err == nil && t.lost {
+		t.lost = false
+		select {
+		case t.losses <- struct{}{}:
+		default:
+		}
+	}
+	return err
+}
+
+func (t *topology) mendOne(ctx context.Context, was standing) error {
+	info, err := was.stream.Info(ctx)
+	if err == nil && info.Created.Equal(was.created) {
+		if info.State.LastSeq < was.acked && t.shrunk(ctx, was) {
+			t.lose()
+		}
+		return nil
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("bus: stream %s: %w", was.want.Name, explain(err))
+	}
+	s, err := t.bus.ensure(ctx, was.want)
+	if err != nil {
+		return err
+	}
+	t.bus.log.Warn("stream was lost and stands again", "stream", was.want.Name)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.streams[was.want.Name] = &standing{want: was.want, stream: s, created: s.CachedInfo().Created}
+	t.lost = t.lost || was.want.Name != t.bus.names.quarantine() // no fact was lost with that one
+	close(t.remade)
+	t.remade = make(chan struct{})
+	return nil
+}
+
+// shrunk says that the stream ends for good before a message that was confirmed to us: a power failure took what was
+// not on the disk yet. A leader that was just elected may take a moment to apply what it has, so ask until it has had
+// time to.
+func (t *topology) shrunk(ctx context.Context, was standing) bool {
+	for deadline := time.Now().Add(shrunkAfter); ; {
+		info, err := was.stream.Info(ctx)
+		if err != nil || info.State.LastSeq >= was.acked {
+			return false // trouble of another kind, or none: the next look knows
+		}
+		if time.Now().After(deadline) {
+			t.bus.log.Warn("stream has lost confirmed messages", "stream", was.want.Name, "last", info.State.LastSeq, "confirmed", was.acked)
+			t.mu.Lock()
+			t.streams[was.want.Name].acked = 0
+			t.mu.Unlock()
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// Losses gets a signal when facts may have been lost: a publish failed for good, a stream vanished, or the server was
+// replaced by an empty one. Whoever publishes must then list the cluster again. Signals coalesce, and come when the bus
+// stands again.
+func (b *Bus) Losses() <-chan struct{} { return b.top.losses }

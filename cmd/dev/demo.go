@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/cmd/dev/manifests"
+	"github.com/jobstream/jobstream/cmd/dev/show"
+	"github.com/jobstream/jobstream/internal/app"
+)
+
+const (
+	// demoNamespace is there in every cluster.
+	demoNamespace = "default"
+	// redrawEvery looks like motion and costs nothing; reportEvery is for files, which grow.
+	redrawEvery = 100 * time.Millisecond
+	reportEvery = time.Second
+)
+
+// exhibits are the Jobs of the demo, by the names of their files, and how they end.
+var exhibits = []struct {
+	name  string
+	wants batchv1.JobConditionType
+}{
+	{"pi", batchv1.JobComplete},
+	{"squares", batchv1.JobComplete},
+	{"queue", batchv1.JobComplete},
+	{"doomed", batchv1.JobFailed},
+}
+
+func demoCommand() *cobra.Command {
+	timeout := 3 * time.Minute
+	logging := app.LogOptions{Level: "warn", Format: "text"}
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Run real Jobs on a cluster of our own, show them live, and end",
+		Example: `  jobstream-dev demo
+  jobstream-dev demo > demo.txt      # plain lines`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			screen := show.NewScreen(c.OutOrStdout())
+			log, err := logging.Logger(screen)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeoutCause(c.Context(), timeout, fmt.Errorf("not over after %v", timeout))
+			defer cancel()
+			p := plan{Cluster: "demo", Node: true, Trigger: addresses{app.Off, app.Off}, Reconciler: addresses{app.Off, app.Off}, Log: log,
+				Say: func(format string, args ...any) { screen.Say(fmt.Sprintf(format, args...)) }}
+			return runDemo(ctx, p, screen)
+		},
+	}
+	c.Flags().DurationVar(&timeout, "timeout", timeout, "`time` after which the demo gives up")
+	logging.Add(c.Flags())
+	return c
+}
+
+// demo is one performance.
+type demo struct {
+	system *system
+	screen *show.Screen
+	story  *show.Story
+
+	reported map[string]string // the last line about each Job, for a screen that is not live
+}
+
+// runDemo starts a system, performs on it, and stops it whatever happened.
+func runDemo(ctx context.Context, p plan, screen *show.Screen) error {
+	began := time.Now()
+	s, err := startSystem(ctx, p)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	screen.Say(fmt.Sprintf("everything is up after %.1f s", time.Since(began).Seconds()), "")
+	d := &demo{system: s, screen: screen, story: show.NewStory(time.Now()), reported: map[string]string{}}
+	err = interrupted(ctx, d.perform(ctx))
+	return errors.Join(err, s.stop())
+}
+
+// interrupted says why the context has ended, if it has: whatever failed then failed because of it.
+func interrupted(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return errors.New("interrupted")
+}
+
+// perform applies the Jobs, tells how they run, and sums up.
+func (d *demo) perform(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	jobs, err := d.load()
+	if err != nil {
+		return err
+	}
+	sights, err := watchAll(ctx, d.system.client, demoNamespace)
+	if err != nil {
+		return &app.Fatal{Cannot: "watch the demo", Err: err}
+	}
+	for _, j := range jobs {
+		created, err := d.system.client.BatchV1().Jobs(demoNamespace).Create(ctx, j, metav1.CreateOptions{})
+		if err != nil {
+			return &app.Fatal{Cannot: "apply Job " + j.Name, Err: err}
+		}
+		d.take(sight{at: time.Now(), job: created})
+	}
+	err = d.tell(ctx, sights)
+	d.screen.Keep()
+	if err != nil {
+		d.screen.Say("")
+		d.screen.Say(d.story.Summary()...)
+		d.screen.Say("", "more can be seen with --log-level debug")
+		return err
+	}
+	return d.sumUp(ctx)
+}
+
+// load reads the manifests and gets the stand-in for what this machine does not have.
+func (d *demo) load() ([]*batchv1.Job, error) {
+	var jobs []*batchv1.Job
+	for _, e := range exhibits {
+		j, err := manifests.Load(e.name)
+		if err != nil {
+			return nil, err
+		}
+		if e.name == "pi" && !perlKnowsPi() {
+			if err := standIn(&j.Spec.Template.Spec.Containers[0]); err != nil {
+				return nil, err
+			}
+			d.screen.Say("there is no perl with bignum here: this program computes pi in its place")
+		}
+		d.story.Expect(j.Name, e.wants)
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+// tell shows what happens until every Job has ended.
+func (d *demo) tell(ctx context.Context, sights <-chan sight) error {
+	redraw, report := time.NewTicker(redrawEvery), time.NewTicker(reportEvery)
+	defer redraw.Stop()
+	defer report.Stop()
+	for !d.story.Over() {
+		select {
+		case s := <-sights:
+			d.take(s)
+		case <-redraw.C:
+			d.screen.Draw(d.story.Bars(time.Now(), d.screen.Style()))
+		case <-report.C:
+			d.report()
+		case err := <-d.system.failed:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	d.screen.Draw(d.story.Bars(time.Now(), d.screen.Style()))
+	return nil
+}
+
+// take takes in what was seen, and says what is worth it.
+func (d *demo) take(s sight) {
+	var moments []show.Moment
+	if s.job != nil {
+		moments = d.story.SawJob(s.job, s.at)
+	} else {
+		moments = d.story.SawPod(s.pod, s.gone, s.at)
+	}
+	for _, m := range moments {
+		d.screen.Say(d.story.Line(m, d.screen.Style()))
+	}
+}
+
+// report writes a line about every Job that has moved, where bars cannot be redrawn.
+func (d *demo) report() {
+	if d.screen.Live {
+		return
+	}
+	now := time.Now()
+	for _, k := range d.story.Jobs {
+		if moved := fmt.Sprint(k.Active, k.Succeeded, k.Failed, k.Result); d.reported[k.Name] != moved {
+			d.reported[k.Name] = moved
+			d.screen.Say(d.story.Bar(k, now, d.screen.Style()))
+		}
+	}
+}
+
+// sumUp says how it ended, shows what Pods had to say, and where to go from here.
+func (d *demo) sumUp(ctx context.Context) error {
+	d.screen.Say("")
+	d.screen.Say(d.story.Summary()...)
+	d.screen.Say("")
+	for _, job := range []string{"pi", "squares"} {
+		pod := d.story.PodOf(job)
+		line, err := firstLine(ctx, d.system.client.CoreV1().Pods(demoNamespace).GetLogs(pod, &corev1.PodLogOptions{}))
+		if err != nil {
+			return &app.Fatal{Cannot: "read the log of Pod " + pod, Err: err}
+		}
+		d.screen.Say(fmt.Sprintf("kubectl logs %s:  %s", pod, shorten(line, 60)))
+	}
+	d.screen.Say("")
+	if !d.story.AsExpected() {
+		return errors.New("not every Job ended as expected: see the table")
+	}
+	d.screen.Say("All Jobs ended as expected.",
+		"\"make dev\" keeps such a cluster up until Ctrl-C, and says how to point kubectl at it; the manifests are in cmd/dev/manifests.")
+	return nil
+}

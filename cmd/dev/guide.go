@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/jobstream/jobstream/cmd/dev/manifests"
+	"github.com/jobstream/jobstream/internal/controlplane"
+)
+
+// guide is what the user of a system must know.
+type guide struct {
+	apiServer, kubeconfig, nats string
+	trigger, reconciler         addresses
+	node                        bool
+	manifest                    string // a file to apply
+	kubectl                     string // how to call it
+	aftermath                   string // what Ctrl-C does
+}
+
+// guideTo says where everything is, and writes the manifests that it speaks of.
+func guideTo(s *system) (guide, error) {
+	dir := filepath.Join(s.dir, "manifests")
+	if err := manifests.WriteTo(dir); err != nil {
+		return guide{}, fmt.Errorf("write the example manifests: %w", err)
+	}
+	g := guide{
+		apiServer: s.apiServer, kubeconfig: s.kubeconfig, nats: s.nats.URL(),
+		trigger: s.plan.Trigger, reconciler: s.plan.Reconciler, node: s.plan.Node,
+		manifest: filepath.Join(dir, manifests.Example+".yaml"), kubectl: findKubectl(),
+	}
+	switch {
+	case s.plan.Kubeconfig != "":
+		g.aftermath = "Ctrl-C stops jobstream and leaves the cluster as it is then."
+	case s.plan.Dir != "":
+		g.aftermath = "Ctrl-C stops everything; the cluster goes on next time with --dir " + s.plan.Dir + "."
+	default:
+		g.aftermath = "Ctrl-C stops everything and leaves nothing behind."
+	}
+	return g, nil
+}
+
+// String is the guide as text.
+func (g guide) String() string {
+	var b strings.Builder
+	line := func(what, where string) { fmt.Fprintf(&b, "  %-12s %s\n", what, where) }
+	b.WriteString("\njobstream is up.\n\n")
+	line("API server", g.apiServer)
+	line("kubeconfig", g.kubeconfig)
+	line("NATS", g.nats)
+	line("trigger", g.trigger.String())
+	line("reconciler", g.reconciler.String())
+	if g.node {
+		line("node", "runs the commands of Pods as processes of this machine; images are not looked at")
+	}
+	fmt.Fprintf(&b, `
+In another terminal:
+
+  export KUBECONFIG=%s
+  %[2]s apply -f %[3]s
+  %[2]s get jobs -w
+  %[2]s logs job/%[4]s
+
+Jobs whose spec says "managedBy: jobstream.dev/reconciler" are ours.
+%[5]s
+`, g.kubeconfig, g.kubectl, g.manifest, manifests.Example, g.aftermath)
+	return b.String()
+}
+
+// String is where to look.
+func (a addresses) String() string {
+	return "http://" + a.metrics + "/metrics  http://" + a.health + "/readyz"
+}
+
+// findKubectl is the user's kubectl, else the one that was built with the control plane.
+func findKubectl() string {
+	const name = "kubectl"
+	if _, err := exec.LookPath(name); err == nil {
+		return name
+	}
+	dir, err := controlplane.Assets()
+	if err != nil {
+		return name
+	}
+	path, err := exec.LookPath(filepath.Join(dir, name))
+	if err != nil {
+		return name
+	}
+	return path
+}

@@ -1,0 +1,36 @@
+// Command dev runs all of jobstream on one machine, for people who want to see it or to work on it: a NATS server inside
+// this process, a real Kubernetes control plane as child processes, a node that runs Pods as local processes, a trigger
+// and a reconciler. It needs no container engine and no root, listens on loopback only, and leaves nothing behind.
+//
+//	dev up      a cluster that stays until Ctrl-C, to use with kubectl          up.go     (make dev)
+//	dev demo    real Jobs with their progress live, ends by itself              demo.go   (make demo)
+//
+// system.go starts and stops the parts; the packages beside it know how a demo is told (show) and hold its Jobs
+// (manifests).
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobstream/jobstream/internal/app"
+)
+
+func main() { os.Exit(app.Main(command())) }
+
+func command() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "jobstream-dev",
+		Short: "Run all of jobstream on this machine",
+		Long: `jobstream-dev runs all of jobstream on this machine: NATS, a real Kubernetes control plane, a node that runs
+Pods as local processes, a trigger and a reconciler. It needs no container engine and no root.`,
+		Example: `  jobstream-dev demo                 # watch real Jobs run, then end
+  jobstream-dev up                   # a cluster to use with kubectl, until Ctrl-C
+  jobstream-dev up --dir ~/cluster   # the same cluster again next time`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(upCommand(), demoCommand(), piCommand())
+	return c
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/jobstream/jobstream/internal/app"
+	"github.com/jobstream/jobstream/internal/controlplane"
+)
+
+// ensurePrograms builds the control plane's programs where they are missing and the source is at hand.
+func ensurePrograms(ctx context.Context, say func(string, ...any)) error {
+	_, err := controlplane.Assets()
+	if err == nil {
+		return nil
+	}
+	missing := &app.Fatal{Cannot: "start a control plane", Err: err, Remedy: "in a checkout of jobstream, \"make controlplane\" builds it; --kubeconfig names a cluster that exists"}
+	root := checkout()
+	if root == "" {
+		return missing
+	}
+	say("the control plane has not been built yet: building it from source, about five minutes the first time")
+	build := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(root, "test"), "./controlplane/build")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) }
+	if err := build.Run(); err != nil {
+		missing.Err = err
+		return missing
+	}
+	if _, missing.Err = controlplane.Assets(); missing.Err != nil {
+		return missing
+	}
+	return nil
+}
+
+// checkout is the folder of jobstream's source that we stand in, "" where we stand elsewhere.
+func checkout() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	for {
+		if mod, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(mod), "module github.com/jobstream/jobstream\n") {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}
+
+// freePort is the wanted port on loopback, or any free one where that is taken or 0.
+func freePort(wanted int) int {
+	for _, port := range []int{wanted, 0} {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().(*net.TCPAddr).Port
+		}
+	}
+	return wanted // whoever listens there next will say what is wrong
+}
+
+// freeAddress is the wanted address, or one on loopback with any free port where that is taken.
+func freeAddress(wanted string) string {
+	if wanted == app.Off {
+		return wanted
+	}
+	l, err := net.Listen("tcp", wanted)
+	if err != nil {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(0)))
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

@@ -1,0 +1,182 @@
+package show
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// Story is what has been seen of some Jobs since Began. Its times are those at which we saw something, all by one clock:
+// those in the objects are rounded to seconds.
+type Story struct {
+	Began time.Time
+	Jobs  []*Job
+}
+
+// Job is what has been seen of one Job.
+type Job struct {
+	Name string
+	// Wants is how it should end: Complete or Failed.
+	Wants batchv1.JobConditionType
+	// Result is how it has ended, "" while it has not; Reason is the controller's word for why.
+	Result batchv1.JobConditionType
+	Reason string
+
+	// Completions is how many successes it needs, 0 for a work queue; Parallelism is how many Pods it may have at once.
+	Completions, Parallelism int32
+	// BackoffLimit is how many Pods may fail before it is given up.
+	BackoffLimit int32
+	// Active, Succeeded and Failed are the counters of its status.
+	Active, Succeeded, Failed int32
+
+	// Applied, Started, FirstPod, LastEnd, Ended and Released are when we saw it for the first time, its startTime, its
+	// first Pod, the end of the Pod that ended last, its terminal condition, and that no finalizer is left.
+	Applied, Started, FirstPod, LastEnd, Ended, Released time.Time
+	// NextTry is when the Pod that replaces a failed one may be created.
+	NextTry time.Time
+
+	done bool // the interim condition has been seen
+	pods map[types.UID]*pod
+}
+
+type pod struct {
+	name  string
+	phase corev1.PodPhase
+	held  bool
+}
+
+// NewStory begins a story about nothing.
+func NewStory(began time.Time) *Story { return &Story{Began: began} }
+
+// Expect adds a Job to the story that will be applied and should end in the wanted way.
+func (s *Story) Expect(name string, wants batchv1.JobConditionType) {
+	s.Jobs = append(s.Jobs, &Job{Name: name, Wants: wants, pods: map[types.UID]*pod{}})
+}
+
+// SawJob takes in a sight of a Job and returns what is worth telling about it.
+func (s *Story) SawJob(j *batchv1.Job, at time.Time) []Moment {
+	k := s.job(j.Name)
+	if k == nil || !k.Ended.IsZero() {
+		return nil
+	}
+	var m moments
+	k.Completions, k.Parallelism, k.BackoffLimit = ptr.Deref(j.Spec.Completions, 0), ptr.Deref(j.Spec.Parallelism, 1), ptr.Deref(j.Spec.BackoffLimit, 6)
+	k.Active, k.Succeeded, k.Failed = j.Status.Active, j.Status.Succeeded, j.Status.Failed
+	if k.Applied.IsZero() {
+		k.Applied = at
+		m.say(at, k, "applied: %s", k.work())
+	}
+	if j.Status.StartTime != nil && k.Started.IsZero() {
+		k.Started = at
+		m.say(at, k, "started %s after it was applied", span(at.Sub(k.Applied)))
+	}
+	for _, c := range j.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget:
+			if !k.done {
+				k.done, k.NextTry = true, time.Time{}
+				m.say(at, k, "decided: %s, %s", c.Type, c.Reason)
+			}
+		case batchv1.JobComplete, batchv1.JobFailed:
+			k.Ended, k.Result, k.Reason = at, c.Type, c.Reason
+			m.say(at, k, "%s", k.ending())
+		}
+	}
+	return append(m, k.released(at)...)
+}
+
+// SawPod takes in a sight of a Pod, or that it is gone, and returns what is worth telling about it.
+func (s *Story) SawPod(p *corev1.Pod, gone bool, at time.Time) []Moment {
+	k := s.owner(p)
+	if k == nil {
+		return nil
+	}
+	var m moments
+	have := k.pods[p.UID]
+	if have == nil {
+		have = &pod{name: p.Name}
+		k.pods[p.UID] = have
+		if len(k.pods) == 1 {
+			k.FirstPod = at
+			m.say(at, k, "first Pod created %s after the Job", span(at.Sub(k.Applied)))
+		} else if !k.NextTry.IsZero() {
+			k.NextTry = time.Time{}
+			m.say(at, k, "tried again: Pod %s", p.Name)
+		}
+	}
+	was := have.phase
+	have.phase, have.held = p.Status.Phase, !gone && slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer)
+	if ended(have.phase) && !ended(was) {
+		k.LastEnd = at
+		if have.phase == corev1.PodFailed {
+			k.podFailed(&m, p, at)
+		}
+	}
+	return append(m, k.released(at)...)
+}
+
+// Over says that every Job has ended and that no finalizer is left.
+func (s *Story) Over() bool {
+	return !slices.ContainsFunc(s.Jobs, func(k *Job) bool { return k.Released.IsZero() })
+}
+
+// AsExpected says that every Job has ended as it should.
+func (s *Story) AsExpected() bool {
+	return !slices.ContainsFunc(s.Jobs, func(k *Job) bool { return k.Result != k.Wants })
+}
+
+// PodOf is the name of a Pod of the Job that succeeded: the one that comes first by name; "" where there is none.
+func (s *Story) PodOf(job string) string {
+	name := ""
+	if k := s.job(job); k != nil {
+		for _, p := range k.pods {
+			if p.phase == corev1.PodSucceeded && (name == "" || p.name < name) {
+				name = p.name
+			}
+		}
+	}
+	return name
+}
+
+func (s *Story) job(name string) *Job {
+	for _, k := range s.Jobs {
+		if k.Name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+func (s *Story) owner(p *corev1.Pod) *Job {
+	for _, o := range p.OwnerReferences {
+		if o.Kind == "Job" && ptr.Deref(o.Controller, false) {
+			return s.job(o.Name)
+		}
+	}
+	return nil
+}
+
+// released tells once that the Job has ended and that nothing of it is held any more.
+func (k *Job) released(at time.Time) []Moment {
+	if k.Ended.IsZero() || !k.Released.IsZero() {
+		return nil
+	}
+	for _, p := range k.pods {
+		if p.held {
+			return nil
+		}
+	}
+	k.Released = at
+	var m moments
+	m.say(at, k, "every Pod counted, all finalizers gone")
+	return m
+}
+
+func ended(p corev1.PodPhase) bool { return p == corev1.PodSucceeded || p == corev1.PodFailed }

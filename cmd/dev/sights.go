@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+)
+
+// sight is a Job or a Pod as a watch has shown it.
+type sight struct {
+	at   time.Time
+	job  *batchv1.Job
+	pod  *corev1.Pod
+	gone bool
+}
+
+// watchAll watches the Jobs and Pods of a namespace from now on, until ctx ends. A watch that breaks is taken up again.
+func watchAll(ctx context.Context, client kubernetes.Interface, namespace string) (<-chan sight, error) {
+	// Both watches begin at one version: versions of different resources come from one counter in a cluster that keeps
+	// them in one etcd, as ours does.
+	now, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	sights := make(chan sight, 100)
+	for _, open := range []cache.WatchFuncWithContext{
+		func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return client.BatchV1().Jobs(namespace).Watch(ctx, o)
+		},
+		func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return client.CoreV1().Pods(namespace).Watch(ctx, o)
+		},
+	} {
+		w, err := watchtools.NewRetryWatcherWithContext(ctx, now.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: open})
+		if err != nil {
+			return nil, err
+		}
+		go forward(ctx, w, sights)
+	}
+	return sights, nil
+}
+
+// forward passes on what the watch shows.
+func forward(ctx context.Context, w watch.Interface, sights chan<- sight) {
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		s := sight{at: time.Now(), gone: e.Type == watch.Deleted}
+		switch o := e.Object.(type) {
+		case *batchv1.Job:
+			s.job = o
+		case *corev1.Pod:
+			s.pod = o
+		default:
+			continue
+		}
+		select {
+		case sights <- s:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// firstLine is the first line of a log.
+func firstLine(ctx context.Context, logs *rest.Request) (string, error) {
+	stream, err := logs.Stream(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer stream.Close()
+	line, err := bufio.NewReader(stream).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return line, nil
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/internal/app"
+	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/processnode"
+)
+
+// readyTimeout is for the trigger's first list and the reconciler's first word with everybody: a second, usually.
+const readyTimeout = time.Minute
+
+// plan says what a system is made of.
+type plan struct {
+	// Dir keeps everything for the next time; "" is a temporary folder that goes in the end.
+	Dir string
+	// Kubeconfig and Context name a cluster that exists. Where there is none, a control plane is started.
+	Kubeconfig, Context string
+	// Node runs Pods as processes of this machine.
+	Node bool
+	// Cluster is its name on the bus.
+	Cluster string
+	// APIPort and NATSPort are where to listen; another port where one is taken, any where it is 0.
+	APIPort, NATSPort int
+	// Trigger and Reconciler are where they serve metrics and health.
+	Trigger, Reconciler addresses
+	Log                 *slog.Logger
+	// Say tells the user what is being done.
+	Say func(format string, args ...any)
+}
+
+type addresses struct{ metrics, health string }
+
+// system is everything at work. Its parts stand in the order in which they are started; they stop in reverse.
+type system struct {
+	plan   plan
+	dir    string
+	client kubernetes.Interface
+
+	kubeconfig string
+	apiServer  string // its URL
+	nats       *bus.Server
+
+	stops  []func() error
+	failed chan error
+}
+
+// startSystem starts all parts and returns when Jobs can be applied. Where one does not start, the others are stopped.
+func startSystem(ctx context.Context, p plan) (*system, error) {
+	s := &system{plan: p, failed: make(chan error, 1)}
+	for _, step := range []func(context.Context) error{s.makeFolder, s.startNATS, s.startCluster, s.startNode, s.startPrograms} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, s.stop())
+		}
+	}
+	return s, nil
+}
+
+// stop stops all parts. It may be called more than once.
+func (s *system) stop() error {
+	var errs []error
+	for i := len(s.stops) - 1; i >= 0; i-- {
+		errs = append(errs, s.stops[i]())
+	}
+	s.stops = nil
+	return errors.Join(errs...)
+}
+
+// onStop adds a part to stop.
+func (s *system) onStop(f func() error) { s.stops = append(s.stops, f) }
+
+// fail reports the first part that ended by itself.
+func (s *system) fail(part string, err error) {
+	select {
+	case s.failed <- fmt.Errorf("%s ended: %w", part, err):
+	default:
+	}
+}
+
+func (s *system) makeFolder(context.Context) error {
+	f, err := openFolder(s.plan.Dir)
+	if err != nil {
+		return &app.Fatal{Cannot: "make a folder", Err: err, Remedy: "--dir names another one"}
+	}
+	s.dir = f.dir
+	s.onStop(f.close)
+	return nil
+}
+
+func (s *system) startNATS(context.Context) (err error) {
+	s.nats, err = bus.StartEmbedded(bus.EmbeddedConfig{StoreDir: filepath.Join(s.dir, "nats"), Port: freePort(s.plan.NATSPort), Log: app.Quiet(s.plan.Log)})
+	if err != nil {
+		return &app.Fatal{Cannot: "start NATS", Err: err}
+	}
+	s.onStop(func() error { s.nats.Shutdown(); return nil })
+	return nil
+}
+
+// startCluster starts a control plane, or takes the one that was named.
+func (s *system) startCluster(ctx context.Context) error {
+	s.kubeconfig = s.plan.Kubeconfig
+	if s.kubeconfig == "" {
+		if err := s.startControlPlane(ctx); err != nil {
+			return err
+		}
+	}
+	client, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: s.kubeconfig, Context: s.plan.Context, UserAgent: "jobstream-dev"})
+	if err != nil {
+		return &app.Fatal{Cannot: "make a client for the API server", Err: err}
+	}
+	s.client, s.apiServer = client, config.Host
+	return nil
+}
+
+func (s *system) startControlPlane(ctx context.Context) error {
+	if err := ensurePrograms(ctx, s.plan.Say); err != nil {
+		return err
+	}
+	s.plan.Say("starting a control plane: etcd, kube-apiserver and kube-controller-manager")
+	cp, err := controlplane.Start(ctx, controlplane.Config{
+		Dir: filepath.Join(s.dir, "cluster"), Port: freePort(s.plan.APIPort), ControllerManager: true,
+		UnsafeNoFsync: s.plan.Dir == "", // what goes in the end need not be on disk before
+	})
+	if err != nil {
+		return &app.Fatal{Cannot: "start a control plane", Err: err}
+	}
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case err := <-cp.Died():
+			s.fail("the control plane", err)
+		case <-ended:
+		}
+	}()
+	s.onStop(func() error { close(ended); return cp.Stop() })
+	s.kubeconfig = cp.Kubeconfig()
+	return nil
+}
+
+func (s *system) startNode(context.Context) error {
+	if !s.plan.Node {
+		return nil
+	}
+	s.plan.Say("starting a node that runs Pods as processes of this machine")
+	n, err := processnode.New(processnode.Config{Client: s.client, DataDir: s.dir, Log: s.plan.Log})
+	if err != nil {
+		return &app.Fatal{Cannot: "start a node", Err: err}
+	}
+	s.run("the node", n.Run)
+	return nil
+}
+
+// startPrograms starts a trigger and a reconciler as their own programs would, but in this process, and waits until both
+// are ready.
+func (s *system) startPrograms(ctx context.Context) error {
+	s.plan.Say("starting a trigger and a reconciler")
+	trigger, reconciler := app.TriggerDefaults(), app.ReconcilerDefaults()
+	s.configure(&trigger.Options, s.plan.Trigger)
+	s.configure(&reconciler.Options, s.plan.Reconciler)
+	s.run("the trigger", func(ctx context.Context) error { return app.RunTrigger(ctx, trigger) })
+	s.run("the reconciler", func(ctx context.Context) error { return app.RunReconciler(ctx, reconciler) })
+	return s.await(ctx, trigger.Probes, reconciler.Probes)
+}
+
+func (s *system) configure(o *app.Options, listen addresses) {
+	o.Kubeconfig, o.Context = s.kubeconfig, s.plan.Context
+	o.Bus.URL, o.Bus.Cluster = s.nats.URL(), s.plan.Cluster
+	o.MetricsAddress, o.HealthAddress = listen.metrics, listen.health
+	o.Log, o.Probes = s.plan.Log, &app.Probes{}
+}
+
+// run runs a part until the system stops.
+func (s *system) run(part string, f func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	var ended error
+	done.Go(func() {
+		if ended = f(ctx); ctx.Err() == nil {
+			s.fail(part, or(ended, errors.New("for no reason")))
+			ended = nil // it has been told
+		}
+	})
+	s.onStop(func() error { cancel(); done.Wait(); return ended })
+}
+
+func or(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// await waits until all are ready. Probes tell nobody when they change, so we ask.
+func (s *system) await(ctx context.Context, probes ...*app.Probes) error {
+	late := time.NewTimer(readyTimeout)
+	defer late.Stop()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		missing := ""
+		for _, p := range probes {
+			if report, ready := p.Report(ctx); !ready {
+				missing += report
+			}
+		}
+		if missing == "" {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-s.failed:
+			return err
+		case <-late.C:
+			return &app.Fatal{Cannot: "start", Err: fmt.Errorf("not ready after %v: %s", readyTimeout, missing)}
+		}
+	}
+}

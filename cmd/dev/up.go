@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobstream/jobstream/internal/app"
+)
+
+// Ports that are tried first, so that a line in a shell's history works again next time.
+const (
+	usualAPIPort  = 6443
+	usualNATSPort = 4222
+)
+
+func upCommand() *cobra.Command {
+	p := plan{Cluster: "default", APIPort: usualAPIPort, NATSPort: usualNATSPort, Node: true}
+	logging := app.LogOptions{Level: "warn", Format: "text"}
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Run a cluster with jobstream until Ctrl-C",
+		Example: `  jobstream-dev up                              # a fresh cluster, gone after Ctrl-C
+  jobstream-dev up --dir ~/cluster              # one that is kept
+  jobstream-dev up --log-level debug            # with every turn in the log
+  jobstream-dev up --kubeconfig ~/.kube/config  # beside a cluster that exists, without a node of ours`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			log, err := logging.Logger(c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			p.Log = log
+			if p.Kubeconfig != "" && !c.Flags().Changed("node") {
+				p.Node = false // a cluster that exists has nodes
+			}
+			t, r := app.TriggerDefaults(), app.ReconcilerDefaults()
+			p.Trigger = addresses{freeAddress(t.MetricsAddress), freeAddress(t.HealthAddress)}
+			p.Reconciler = addresses{freeAddress(r.MetricsAddress), freeAddress(r.HealthAddress)}
+			return up(c.Context(), p, c.OutOrStdout())
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&p.Dir, "dir", "", "`folder` that keeps the cluster and the bus for the next time; default a temporary one")
+	f.StringVar(&p.Kubeconfig, "kubeconfig", "", "`file` that names a cluster that exists, instead of one that is started")
+	f.StringVar(&p.Context, "context", "", "`name` of the context of the kubeconfig to use; default its current one")
+	f.BoolVar(&p.Node, "node", p.Node, "run Pods as processes of this machine; with --kubeconfig only where asked for")
+	f.StringVar(&p.Cluster, "cluster-name", p.Cluster, "`name` of the cluster in subjects and streams")
+	f.IntVar(&p.APIPort, "api-port", p.APIPort, "`port` of the API server on 127.0.0.1; another one where it is taken")
+	f.IntVar(&p.NATSPort, "nats-port", p.NATSPort, "`port` of NATS on 127.0.0.1; another one where it is taken")
+	logging.Add(f)
+	return c
+}
+
+// up runs the system until the context ends.
+func up(ctx context.Context, p plan, out io.Writer) error {
+	p.Say = func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
+	s, err := startSystem(ctx, p)
+	if ctx.Err() != nil {
+		return nil // Ctrl-C during the start is no failure
+	}
+	if err != nil {
+		return err
+	}
+	g, err := guideTo(s)
+	if err == nil {
+		fmt.Fprint(out, g)
+		select {
+		case <-ctx.Done():
+		case err = <-s.failed:
+		}
+	}
+	fmt.Fprintln(out, "\nstopping")
+	return errors.Join(err, s.stop())
+}

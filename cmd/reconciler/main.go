@@ -1,0 +1,47 @@
+// Command reconciler turns facts into effects on a Kubernetes cluster: it takes what a trigger has published on NATS
+// JetStream, lets the functions decide, and creates Pods, releases them, counts them and writes the status of Jobs. Any
+// number of reconcilers may run side by side: compare-and-set on their common memory lets only one decide at a time.
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobstream/jobstream/internal/app"
+)
+
+func main() { os.Exit(app.Main(command())) }
+
+func command() *cobra.Command {
+	config, logging := app.ReconcilerDefaults(), app.LogDefaults()
+	c := &cobra.Command{
+		Use:   "jobstream-reconciler",
+		Short: "Turn facts on NATS JetStream into effects on a Kubernetes cluster",
+		Long: `jobstream-reconciler hears of Jobs and Pods over NATS JetStream, decides, and acts: it creates Pods, counts
+them and writes the status of Jobs. Kill it whenever you like: what was unfinished is delivered again. Run as many as
+you like: each turn of a Job is taken by one of them.
+
+Every flag has a twin in the environment, named in brackets; the flag beats it.`,
+		Example: `  # In a cluster, as a Deployment with a service account
+  jobstream-reconciler --nats-url nats://nats.jobstream:4222 --health-bind-address :8081
+
+  # Beside a cluster, with every turn in the log
+  jobstream-reconciler --kubeconfig ~/.kube/config --nats-url nats://127.0.0.1:4222 --log-level debug
+
+  # Two clusters on one NATS, over TLS, with credentials
+  jobstream-reconciler --cluster-name west --nats-url tls://nats.example.com --nats-credentials west.creds`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			log, err := logging.Logger(c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			config.Log = log
+			return app.RunReconciler(c.Context(), config)
+		},
+	}
+	config.AddFlags(c.Flags())
+	logging.Add(c.Flags())
+	return c
+}

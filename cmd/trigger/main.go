@@ -1,0 +1,46 @@
+// Command trigger turns a Kubernetes cluster into facts on NATS JetStream: what happens to Jobs and their Pods is
+// published once, for the reconcilers and for whoever else wants to know. It changes nothing in the cluster. Any number
+// of triggers may run side by side: what two of them see is stored once.
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobstream/jobstream/internal/app"
+)
+
+func main() { os.Exit(app.Main(command())) }
+
+func command() *cobra.Command {
+	config, logging := app.TriggerDefaults(), app.LogDefaults()
+	c := &cobra.Command{
+		Use:   "jobstream-trigger",
+		Short: "Turn what happens in a Kubernetes cluster into facts on NATS JetStream",
+		Long: `jobstream-trigger watches Jobs whose spec.managedBy names us and their Pods, and publishes what it sees
+on NATS JetStream. It changes nothing in the cluster. Run as many as you like: what two see is stored once.
+
+Every flag has a twin in the environment, named in brackets; the flag beats it.`,
+		Example: `  # In a cluster, as a Deployment with a service account
+  jobstream-trigger --nats-url nats://nats.jobstream:4222 --health-bind-address :8081
+
+  # Beside a cluster
+  jobstream-trigger --kubeconfig ~/.kube/config --nats-url nats://127.0.0.1:4222
+
+  # Two clusters on one NATS, over TLS, with credentials
+  jobstream-trigger --cluster-name west --nats-url tls://nats.example.com --nats-credentials west.creds`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			log, err := logging.Logger(c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			config.Log = log
+			return app.RunTrigger(c.Context(), config)
+		},
+	}
+	config.AddFlags(c.Flags())
+	logging.Add(c.Flags())
+	return c
+}

@@ -1,0 +1,78 @@
+// Package apptest plays the API server of an empty cluster, for tests of how programs start and end. What they do to Jobs
+// is tested on a real one.
+package apptest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// API is an API server that knows its version, lists nothing, and has watches in which nothing happens.
+type API struct {
+	*http.ServeMux // for what a test wants to add
+	// URL is where it listens, Kubeconfig a file that says so.
+	URL, Kubeconfig string
+}
+
+// Start starts an API server that ends with the test.
+func Start(t testing.TB) *API {
+	t.Helper()
+	a := &API{ServeMux: http.NewServeMux()}
+	ended := make(chan struct{})
+	a.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
+		Answer(w, version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
+	})
+	at := metav1.ListMeta{ResourceVersion: "1"}
+	for path, list := range map[string]any{
+		"GET /apis/batch/v1/jobs": batchv1.JobList{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}, ListMeta: at},
+		"GET /api/v1/pods":        corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: at},
+	} {
+		a.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("watch") == "" {
+				Answer(w, list)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+			case <-ended:
+			}
+		})
+	}
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(ended) }) // before the server, which waits for its watches
+	a.URL, a.Kubeconfig = server.URL, Kubeconfig(t, server.URL)
+	return a
+}
+
+// Answer writes an object.
+func Answer(w http.ResponseWriter, o any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(o)
+}
+
+// Kubeconfig writes a kubeconfig for an API server that asks for no credentials.
+func Kubeconfig(t testing.TB, url string) string {
+	t.Helper()
+	c := clientcmdapi.NewConfig()
+	c.Clusters["test"] = &clientcmdapi.Cluster{Server: url}
+	c.Contexts["test"] = &clientcmdapi.Context{Cluster: "test"}
+	c.CurrentContext = "test"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*c, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

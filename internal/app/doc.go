@@ -1,0 +1,17 @@
+// Package app is what the programs would repeat: flags with twins in the environment, logs, metrics, health, life and
+// death, and how a trigger and a reconciler are put together. It decides nothing about Jobs.
+//
+//	main.go:  os.Exit(app.Main(command))
+//
+//	Main             signals, exit codes, errors that name the cause and the remedy     lifecycle.go, fatal.go
+//	  flags, env     --nats-url is JOBSTREAM_NATS_URL; the flag beats it                flags.go, options.go
+//	  RunTrigger     API server --watch--> bus                                          trigger.go
+//	  RunReconciler  bus --turns--> API server                                          reconciler.go
+//	    service      what both need: client, bus, logs, metrics, health                 service.go, log.go, metrics.go, health.go
+//
+// RunTrigger and RunReconciler are ordinary functions that end with their context, so that the development command and
+// tests run both in one process.
+//
+// A program ends in this order: it stops taking work, finishes what it has in hand, closes the bus, and closes the
+// servers for metrics and health last, so that one can watch it end.
+package app

@@ -1,0 +1,51 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// envPrefix begins the name of every environment variable that we read.
+const envPrefix = "JOBSTREAM_"
+
+// EnvName is the twin of a flag in the environment: JOBSTREAM_NATS_URL for nats-url.
+func EnvName(flag string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// hasNoTwin are flags that ask for an answer instead of setting something.
+func hasNoTwin(flag string) bool { return flag == "help" || flag == "version" }
+
+// showEnv adds to the help of every flag the name of its twin.
+func showEnv(flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !hasNoTwin(f.Name) {
+			f.Usage += " [$" + EnvName(f.Name) + "]"
+		}
+	})
+}
+
+// takeEnv sets every flag that was not given from its twin. A twin that is empty counts as not set, since that is what
+// an empty value of a chart or a Compose file means. lookup is os.LookupEnv.
+func takeEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
+	var errs []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || hasNoTwin(f.Name) {
+			return
+		}
+		value, ok := lookup(EnvName(f.Name))
+		if !ok || value == "" {
+			return
+		}
+		if err := flags.Set(f.Name, value); err != nil {
+			errs = append(errs, fmt.Errorf("environment variable %s: %w", EnvName(f.Name), err))
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		return Usage{err}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// probeTimeout bounds one answer of /readyz; a kubelet waits one second by default, so whoever asks more sets more.
+const probeTimeout = 2 * time.Second
+
+// Probes are the named checks behind /readyz. The zero value has none and is not ready: a
+// program that has not said yet what it needs cannot have it. It must not be copied.
+type Probes struct {
+	mu     sync.Mutex
+	checks []probe
+}
+
+type probe struct {
+	name  string
+	check func(context.Context) error
+}
+
+// Set adds a check, or replaces the one of the same name.
+func (p *Probes) Set(name string, check func(context.Context) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.IndexFunc(p.checks, func(c probe) bool { return c.name == name }); i >= 0 {
+		p.checks[i].check = check
+		return
+	}
+	p.checks = append(p.checks, probe{name, check})
+}
+
+// await makes the check fail until it is set again: what a program still waits for at its start.
+func (p *Probes) await(name string) {
+	p.Set(name, func(context.Context) error { return fmt.Errorf("starting") })
+}
+
+// Report asks all checks and writes a line about each, in the words of the API server's own /readyz.
+func (p *Probes) Report(ctx context.Context) (report string, ready bool) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	p.mu.Lock()
+	checks := slices.Clone(p.checks)
+	p.mu.Unlock()
+	var b strings.Builder
+	if ready = len(checks) > 0; !ready {
+		b.WriteString("[-]start failed: not begun\n")
+	}
+	for _, c := range checks {
+		if err := c.check(ctx); err != nil {
+			ready = false
+			fmt.Fprintf(&b, "[-]%s failed: %s\n", c.name, oneLine(err.Error()))
+			continue
+		}
+		fmt.Fprintf(&b, "[+]%s ok\n", c.name)
+	}
+	if ready {
+		b.WriteString("ready\n")
+	} else {
+		b.WriteString("not ready\n")
+	}
+	return b.String(), ready
+}
+
+// handler serves /healthz and /readyz. /healthz says only that the process answers: whatever else is wrong, the bus or the
+// API server, would not get better by a restart, and a restart would cost the work in hand.
+func (p *Probes) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		report, ready := p.Report(r.Context())
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		if !ready {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		fmt.Fprint(w, report)
+	})
+	return mux
+}

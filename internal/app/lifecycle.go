@@ -1,0 +1,108 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// stopTimeout is how long a program may take to end after it was asked to: less than the 30 seconds after which a kubelet
+// kills it, so that the log says what happened.
+const stopTimeout = 25 * time.Second
+
+// echo is how soon after a signal the same one again means nothing: make, timeout and the like pass on what the terminal
+// has sent to everybody already.
+const echo = 500 * time.Millisecond
+
+// Main runs the command and returns its exit code. The context of the command ends with the first SIGINT or SIGTERM; the
+// second one, or stopTimeout, ends the program at once.
+func Main(c *cobra.Command) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		if why := obey(signals, cancel, ended); why != "" {
+			fmt.Fprintf(os.Stderr, "%s: %s: ending at once\n", c.Name(), why)
+			os.Exit(ExitFatal) // what is unfinished is delivered again, to whoever comes next
+		}
+	}()
+	return execute(ctx, c, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+// obey cancels at the first signal, and returns why the program must not go on: a second one, or too much time. It
+// returns "" where the program ended first.
+func obey(signals <-chan os.Signal, cancel func(), ended <-chan struct{}) (why string) {
+	select {
+	case <-ended:
+		return ""
+	case <-signals:
+	}
+	asked := time.Now()
+	cancel()
+	late := time.NewTimer(stopTimeout)
+	defer late.Stop()
+	for {
+		select {
+		case <-ended:
+			return ""
+		case <-late.C:
+			return fmt.Sprintf("still at work %v after it was asked to stop", stopTimeout)
+		case <-signals:
+			if time.Since(asked) > echo {
+				return "asked twice to stop"
+			}
+		}
+	}
+}
+
+// execute is Main without the process around it.
+func execute(ctx context.Context, c *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	prepare(c)
+	c.SetArgs(args)
+	c.SetOut(stdout)
+	c.SetErr(stderr)
+	err := c.ExecuteContext(ctx)
+	if err != nil {
+		explain(stderr, c.Name(), err)
+	}
+	return exitCode(err)
+}
+
+// prepare gives the command and all below it what our programs have in common: twins of flags, errors of our own form,
+// --version.
+func prepare(c *cobra.Command) {
+	c.Version = longVersion()
+	c.SilenceErrors, c.SilenceUsage = true, true
+	c.CompletionOptions.HiddenDefaultCmd = true
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage{err} })
+	c.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return takeEnv(c.Flags(), os.LookupEnv) }
+	each(c, func(c *cobra.Command) {
+		c.Flags().SortFlags = false // they stand in the order of their importance
+		showEnv(c.LocalFlags())
+		if args := c.Args; args != nil {
+			c.Args = func(c *cobra.Command, given []string) error {
+				if err := args(c, given); err != nil {
+					return Usage{err}
+				}
+				return nil
+			}
+		}
+	})
+}
+
+func each(c *cobra.Command, do func(*cobra.Command)) {
+	do(c)
+	for _, sub := range c.Commands() {
+		each(sub, do)
+	}
+}

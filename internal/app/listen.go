@@ -1,0 +1,57 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	// readTimeout ends connections that never ask anything.
+	readTimeout = 10 * time.Second
+	// closeTimeout is for answers that are being written while we end.
+	closeTimeout = time.Second
+)
+
+// listener is an HTTP server that is there until it is closed.
+type listener struct {
+	server *http.Server
+	done   chan struct{}
+}
+
+// listen serves on the address; an address that says Off serves nothing. flag is the one that named it.
+func listen(address, flag string, h http.Handler, log *slog.Logger) (*listener, error) {
+	if !listens(address) {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, &Fatal{Cannot: "serve on " + address, Err: err,
+			Remedy: "another program may have the port: choose another address with --" + flag + " (" + EnvName(flag) + "), or 0 for none"}
+	}
+	s := &listener{server: &http.Server{Handler: h, ReadHeaderTimeout: readTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		if err := s.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("server ended", "address", address, "error", err)
+		}
+	}()
+	log.Info("serving", "what", flag, "address", l.Addr().String())
+	return s, nil
+}
+
+// close ends the server, if there is one, and returns when nothing of it is left.
+func (s *listener) close() {
+	if s == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if s.server.Shutdown(ctx) != nil {
+		_ = s.server.Close() // what has not been answered by now will not be missed
+	}
+	<-s.done
+}

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/jobstream/jobstream/bus"
+)
+
+// Where the programs listen unless told otherwise: on loopback, and each on ports of its own, so that a trigger and a
+// reconciler run on one machine without any flag.
+const (
+	triggerMetrics    = "127.0.0.1:8180"
+	triggerHealth     = "127.0.0.1:8181"
+	reconcilerMetrics = "127.0.0.1:8190"
+	reconcilerHealth  = "127.0.0.1:8191"
+)
+
+// Off as an address of a server says that it is not wanted.
+const Off = "0"
+
+// DefaultNATS is where NATS listens on this machine unless it was told otherwise.
+const DefaultNATS = "nats://127.0.0.1:4222"
+
+// Options are what every long-running program of ours must be told. The zero value listens nowhere.
+type Options struct {
+	// Kubeconfig is the path of a file; "" means the service account of the Pod that we run in. Context is one of its
+	// contexts, "" its current one.
+	Kubeconfig, Context string
+	// Bus says where the bus is and whose facts it carries. Name and Log are filled in.
+	Bus bus.Config
+	// MetricsAddress and HealthAddress are what to listen on, "0" or "" for nothing.
+	MetricsAddress, HealthAddress string
+	// Log is where to write; nil means slog.Default().
+	Log *slog.Logger
+	// Probes, if not nil, are what the health server asks: for somebody in this process who wants to ask too.
+	Probes *Probes
+}
+
+// add defines the flags for the options, with what the options hold as defaults.
+func (o *Options) add(f *pflag.FlagSet) {
+	f.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` that says how to reach the API server; default $KUBECONFIG, or inside of a cluster the service account of the Pod")
+	f.StringVar(&o.Context, "context", o.Context, "`name` of the context of the kubeconfig to use; default its current one")
+	f.StringVar(&o.Bus.URL, "nats-url", o.Bus.URL, "`URL` of the NATS server, or several separated by commas; tls:// asks for TLS")
+	f.StringVar(&o.Bus.CredentialsFile, "nats-credentials", o.Bus.CredentialsFile, "NATS credentials `file` (.creds)")
+	f.StringVar(&o.Bus.CAFile, "nats-ca", o.Bus.CAFile, "PEM `file` of the authority that signed the NATS server's certificate")
+	f.StringVar(&o.Bus.CertFile, "nats-cert", o.Bus.CertFile, "PEM `file` of a client certificate for NATS")
+	f.StringVar(&o.Bus.KeyFile, "nats-key", o.Bus.KeyFile, "PEM `file` of the key of --nats-cert")
+	f.IntVar(&o.Bus.Replicas, "nats-replicas", o.Bus.Replicas, "replicas of every stream: 1, or 3 on a NATS cluster of three servers or more; the same for all programs of a cluster")
+	f.Int64Var(&o.Bus.MaxFactsBytes, "nats-facts-bytes", o.Bus.MaxFactsBytes, "bytes that the stream of facts may take on disk before its oldest go; the same for all programs of a cluster")
+	f.StringVar(&o.Bus.Cluster, "cluster-name", o.Bus.Cluster, "`name` of the Kubernetes cluster in subjects and streams: it keeps clusters apart that share one NATS")
+	f.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` that serves Prometheus metrics at /metrics; 0 for none")
+	f.StringVar(&o.HealthAddress, "health-bind-address", o.HealthAddress, "`address` that serves /healthz and /readyz; 0 for none")
+}
+
+// defaults are the options that a program starts from.
+func defaults(metrics, health string) Options {
+	return Options{
+		Bus:            bus.Config{URL: DefaultNATS, Cluster: "default", Replicas: 1, MaxFactsBytes: 1 << 30},
+		MetricsAddress: metrics,
+		HealthAddress:  health,
+	}
+}
+
+// complete takes what flags cannot say and refuses what cannot work.
+func (o *Options) complete() error {
+	if o.Kubeconfig == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+		o.Kubeconfig = os.Getenv("KUBECONFIG")
+	}
+	for flag, address := range map[string]string{"metrics-bind-address": o.MetricsAddress, "health-bind-address": o.HealthAddress} {
+		if listens(address) {
+			if _, _, err := net.SplitHostPort(address); err != nil {
+				return Usage{fmt.Errorf("--%s %s: %w: write host:port, such as 127.0.0.1:8080, or 0 for none", flag, address, err)}
+			}
+		}
+	}
+	switch {
+	case o.Bus.URL == "" && o.Bus.Server == nil:
+		return Usage{fmt.Errorf("--nats-url is empty: name the NATS server, such as %s", DefaultNATS)}
+	case o.Bus.Cluster == "":
+		return Usage{errors.New("--cluster-name is empty: name the cluster, such as default")}
+	}
+	return nil
+}
+
+func listens(address string) bool { return address != "" && address != Off }

@@ -1,0 +1,108 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/functions/catalog"
+	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// drainTimeout is how long a reconciler that ends waits for the turns in hand: a request to an API server that hangs takes
+// 15 seconds to fail. What is not done by then is delivered again, to somebody.
+const drainTimeout = 15 * time.Second
+
+// ReconcilerConfig says how a reconciler works.
+type ReconcilerConfig struct {
+	Options
+	// Keys is how many objects take their turns at once, Requests how many requests to the API server are under way at
+	// most; 0 means the engine's and the adapter's default.
+	Keys, Requests int
+}
+
+// ReconcilerDefaults is what a reconciler does without any flag.
+func ReconcilerDefaults() ReconcilerConfig {
+	return ReconcilerConfig{Options: defaults(reconcilerMetrics, reconcilerHealth), Keys: 64, Requests: 64}
+}
+
+// AddFlags defines the reconciler's flags, with what the configuration holds as defaults.
+func (c *ReconcilerConfig) AddFlags(f *pflag.FlagSet) {
+	c.add(f)
+	f.IntVar(&c.Keys, "concurrent-turns", c.Keys, "how many Jobs take their turns at once")
+	f.IntVar(&c.Requests, "concurrent-requests", c.Requests, "how many requests to the API server are under way at most; there is no other rate limit")
+}
+
+// RunReconciler turns facts into effects on the cluster until ctx ends, and then finishes the turns in hand. Its error is
+// a Fatal or a Usage and comes from the start: later on, an API server or a bus that is away is waited for.
+func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
+	if c.Keys < 0 || c.Requests < 0 {
+		return Usage{fmt.Errorf("--concurrent-turns %d and --concurrent-requests %d: use 1 or more", c.Keys, c.Requests)}
+	}
+	m := newMetrics()
+	m.forReconciler()
+	s, err := start(ctx, "jobstream-reconciler", c.Options, m)
+	switch {
+	case errors.Is(err, errStopped):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer s.close()
+	recorder := cluster.NewRecorder(s.client, "jobstream")
+	defer recorder.Close()
+	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, Recorder: recorder, Concurrency: c.Requests})
+	if err != nil {
+		return Usage{err}
+	}
+	s.probes.Set(probeCluster, reachable(s))
+	var configs []engine.Config
+	for _, f := range catalog.All() {
+		store, err := s.bus.Store(f.Name)
+		if err != nil {
+			return &Fatal{Cannot: "open the memory of function " + f.Name, Err: err, Remedy: "look at the NATS server's log: has it room for one more stream?"}
+		}
+		configs = append(configs, engine.Config{Function: f, Store: store, Actor: m.counted(actor), Timers: s.bus.Timers(),
+			Log: s.log, Keys: c.Keys, Turned: m.turned})
+	}
+	g, running := errgroup.WithContext(ctx)
+	for _, e := range configs {
+		g.Go(func() error { return s.reconcile(running, e) })
+	}
+	return g.Wait()
+}
+
+// reconcile takes turns for one function until ctx ends. Then nothing new is taken, and the engine's own context ends only
+// when what has been taken is done.
+func (s *service) reconcile(ctx context.Context, c engine.Config) error {
+	function := c.Function.Name
+	engineCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	runner := engine.NewRunner(engineCtx, c)
+	hand := newHand(func() { s.metrics.quarantined.WithLabelValues(function).Inc() })
+	err := s.bus.Consume(ctx, function, bus.AllLanes(), func(d engine.Delivery) { runner.Deliver(hand.take(d)) })
+	s.log.Info("stopping", "function", function, "facts in hand", hand.count())
+	if left := hand.empty(drainTimeout); left > 0 {
+		s.log.Warn("turns were not finished in time; their facts will be delivered again", "function", function, "facts", left)
+	}
+	stop()
+	runner.Wait()
+	if err != nil {
+		return &Fatal{Cannot: "listen to the bus", Err: err}
+	}
+	return nil
+}
+
+// reachable asks whether the API server answers, in the cheapest way.
+func reachable(s *service) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := s.client.Discovery().RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
+		return err
+	}
+}

@@ -1,0 +1,158 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/app/apptest"
+)
+
+// soon is how long anything may take that should happen by itself.
+const soon = 30 * time.Second
+
+// options are those of a program on a bus and an API server of the test's own.
+func options(t *testing.T, api *apptest.API) Options {
+	t.Helper()
+	s, err := bus.StartEmbedded(bus.EmbeddedConfig{StoreDir: t.TempDir(), Port: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	o := defaults(Off, Off)
+	o.Kubeconfig, o.Bus.URL, o.Probes = api.Kubeconfig, s.URL(), &Probes{}
+	return o
+}
+
+// awaitReady polls, because probes tell nobody when they change.
+func awaitReady(t *testing.T, p *Probes, ended <-chan error) {
+	t.Helper()
+	late, again := time.After(soon), time.NewTicker(5*time.Millisecond)
+	defer again.Stop()
+	for {
+		report, ready := p.Report(t.Context())
+		if ready {
+			return
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("ended before it was ready: %v", err)
+		case <-late:
+			t.Fatalf("not ready: %s", report)
+		case <-again.C:
+		}
+	}
+}
+
+// run starts a program; stop asks it to end.
+func run(t *testing.T, f func(context.Context) error) (stop func(), ended <-chan error) {
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	result := make(chan error, 1)
+	go func() { result <- f(ctx) }()
+	return cancel, result
+}
+
+func awaitEnd(t *testing.T, ended <-chan error) {
+	t.Helper()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("a program that was asked to stop says %v", err)
+		}
+	case <-time.After(soon):
+		t.Fatal("it does not end")
+	}
+}
+
+func TestTriggerBecomesReadyAndEnds(t *testing.T) {
+	c := TriggerDefaults()
+	c.Options = options(t, apptest.Start(t))
+	stop, ended := run(t, func(ctx context.Context) error { return RunTrigger(ctx, c) })
+	awaitReady(t, c.Probes, ended)
+	stop()
+	awaitEnd(t, ended)
+}
+
+// A reconciler that is asked to stop while an effect is under way finishes the turn: here the API server answers a GET
+// only after the request to stop, and the write of the status that follows from the answer must still come.
+func TestReconcilerFinishesTheTurnInHand(t *testing.T) {
+	api := apptest.Start(t)
+	j := &batchv1.Job{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "slow", UID: "3d5e3eb4-0001-4001-8001-000000000001", ResourceVersion: "5"},
+		Spec: batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.DefaultManagedBy), Completions: ptr.To[int32](1), Parallelism: ptr.To[int32](1),
+			BackoffLimit: ptr.To[int32](6), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}}},
+	}
+	var first sync.Once
+	asked, release, written := make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
+	api.HandleFunc("GET /apis/batch/v1/namespaces/default/jobs/slow", func(w http.ResponseWriter, _ *http.Request) {
+		first.Do(func() { close(asked) })
+		<-release
+		apptest.Answer(w, j)
+	})
+	api.HandleFunc("PUT /apis/batch/v1/namespaces/default/jobs/slow/status", func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case written <- struct{}{}:
+		default:
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound) // deleted meanwhile: nothing is left to do
+		apptest.Answer(w, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+			Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
+	})
+	c := ReconcilerDefaults()
+	c.Options = options(t, api)
+	stop, ended := run(t, func(ctx context.Context) error { return RunReconciler(ctx, c) })
+	awaitReady(t, c.Probes, ended)
+
+	b, err := bus.Connect(t.Context(), bus.Config{URL: c.Bus.URL, Cluster: c.Bus.Cluster})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	fact := events.Fact{Cluster: c.Bus.Cluster, Key: events.Key{Function: "job", Namespace: j.Namespace, UID: j.UID}, Event: events.JobObserved{Job: events.ProjectJob(j)}}
+	if err := b.Publish(t.Context(), fact); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	stop()
+	select {
+	case err := <-ended:
+		t.Fatalf("it ended in the middle of a turn: %v", err)
+	case <-written:
+		t.Fatal("the status was written before the Job had been read")
+	default:
+	}
+	close(release)
+	awaitEnd(t, ended)
+	select {
+	case <-written:
+	default:
+		t.Error("the turn was not finished")
+	}
+}
+
+func TestStoppedWhileStarting(t *testing.T) {
+	api := apptest.Start(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	trigger, reconciler := TriggerDefaults(), ReconcilerDefaults()
+	trigger.Options, reconciler.Options = options(t, api), options(t, api)
+	cancel()
+	if err := RunTrigger(ctx, trigger); err != nil {
+		t.Errorf("the trigger says %v", err)
+	}
+	if err := RunReconciler(ctx, reconciler); err != nil {
+		t.Errorf("the reconciler says %v", err)
+	}
+}

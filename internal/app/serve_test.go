@@ -1,0 +1,121 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+func get(t *testing.T, h http.Handler, path string) (code int, body string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w.Code, w.Body.String()
+}
+
+func TestHealthAndReadiness(t *testing.T) {
+	p := &Probes{}
+	p.await("bus")
+	p.Set("cluster", func(context.Context) error { return nil })
+	if code, body := get(t, p.handler(), "/healthz"); code != http.StatusOK || body != "ok\n" {
+		t.Errorf("/healthz while starting: %d %q", code, body)
+	}
+	if code, body := get(t, p.handler(), "/readyz"); code != http.StatusServiceUnavailable || body != "[-]bus failed: starting\n[+]cluster ok\nnot ready\n" {
+		t.Errorf("/readyz while starting: %d %q", code, body)
+	}
+	p.Set("bus", func(context.Context) error { return nil })
+	if code, body := get(t, p.handler(), "/readyz"); code != http.StatusOK || body != "[+]bus ok\n[+]cluster ok\nready\n" {
+		t.Errorf("/readyz when ready: %d %q", code, body)
+	}
+	p.Set("bus", func(context.Context) error { return errors.New("gone\naway") })
+	if code, body := get(t, p.handler(), "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "[-]bus failed: gone; away\n") {
+		t.Errorf("/readyz without a bus: %d %q", code, body)
+	}
+}
+
+func TestListen(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	for _, address := range []string{"", Off} {
+		if l, err := listen(address, "x", nil, log); l != nil || err != nil {
+			t.Errorf("%q: %v, %v", address, l, err)
+		}
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, err = listen(taken.Addr().String(), "health-bind-address", nil, log)
+	var fatal *Fatal
+	if !errors.As(err, &fatal) || !strings.Contains(fatal.Remedy, "--health-bind-address") || !strings.Contains(fatal.Remedy, "JOBSTREAM_HEALTH_BIND_ADDRESS") {
+		t.Errorf("a port that is taken: %v", err)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	m := newMetrics()
+	m.forReconciler()
+	m.forTrigger()
+	m.bus(func() error { return errors.New("away") })
+	key := events.Key{Function: "job"}
+	m.turned(engine.Turned{Function: "job", Facts: 3})
+	m.turned(engine.Turned{Function: "job", Err: engine.Retry{Err: errors.New("busy")}})
+	for _, answers := range [][]events.Event{nil, {events.EffectRefused{}}} {
+		a := m.counted(engine.ActorFunc(func(context.Context, events.Key, effect.Effect) ([]events.Event, error) { return answers, nil }))
+		if _, err := a.Act(t.Context(), key, effect.CreatePod{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, body := get(t, m.handler(), "/metrics")
+	if code != http.StatusOK {
+		t.Fatalf("%d: %s", code, body)
+	}
+	for _, want := range []string{
+		`jobstream_turns_total{function="job",result="ok"} 1`,
+		`jobstream_turns_total{function="job",result="retry"} 1`,
+		`jobstream_turn_duration_seconds_count{function="job"} 2`,
+		`jobstream_facts_total{function="job"} 3`,
+		`jobstream_effects_total{effect="CreatePod",function="job",result="ok"} 1`,
+		`jobstream_effects_total{effect="CreatePod",function="job",result="refused"} 1`,
+		`jobstream_bus_ready 0`,
+		`jobstream_relists_total 0`,
+		`jobstream_build_info{version=`,
+		`go_goroutines`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+func TestTurnResults(t *testing.T) {
+	for want, err := range map[string]error{
+		"ok":          nil,
+		"retry":       engine.Retry{Err: io.EOF},
+		"stopped":     engine.Retry{Err: context.Canceled},
+		"quarantined": engine.Poisoned{Cause: io.EOF},
+		"newer":       fn.ErrNewer{},
+		"error":       io.EOF,
+	} {
+		if got := turnResult(err); got != want {
+			t.Errorf("%v is %s, want %s", err, got, want)
+		}
+	}
+}
+
+func TestNotReadyBeforeItHasBegun(t *testing.T) {
+	if report, ready := new(Probes).Report(t.Context()); ready {
+		t.Errorf("ready without any check: %s", report)
+	}
+}

@@ -1,0 +1,108 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/cluster"
+)
+
+// flushTimeout is for the last facts of a trigger that ends. What does not arrive is listed by the next one.
+const flushTimeout = 5 * time.Second
+
+// TriggerConfig says how a trigger works.
+type TriggerConfig struct {
+	Options
+	// ManagedBy is the spec.managedBy of the Jobs that are ours.
+	ManagedBy string
+	// RelistInterval is the time between two complete lists; 0 means that they are made only where they must be.
+	RelistInterval time.Duration
+}
+
+// TriggerDefaults is what a trigger does without any flag.
+func TriggerDefaults() TriggerConfig {
+	return TriggerConfig{
+		Options:        defaults(triggerMetrics, triggerHealth),
+		ManagedBy:      v1alpha1.DefaultManagedBy,
+		RelistInterval: cluster.DefaultRelistInterval,
+	}
+}
+
+// AddFlags defines the trigger's flags, with what the configuration holds as defaults.
+func (c *TriggerConfig) AddFlags(f *pflag.FlagSet) {
+	c.add(f)
+	f.StringVar(&c.ManagedBy, "managed-by", c.ManagedBy, "`value` of spec.managedBy of the Jobs that are ours")
+	f.DurationVar(&c.RelistInterval, "relist-interval", c.RelistInterval, "`time` between two complete lists that are made for safety only; 0 for never")
+}
+
+// RunTrigger turns the cluster into facts on the bus until ctx ends. Its error is a Fatal or a Usage and comes from the
+// start: later on, an API server or a bus that is away is waited for.
+func RunTrigger(ctx context.Context, c TriggerConfig) error {
+	m := newMetrics()
+	m.forTrigger()
+	s, err := start(ctx, "jobstream-trigger", c.Options, m)
+	switch {
+	case errors.Is(err, errStopped):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer s.close()
+	w, err := cluster.NewWatcher(cluster.WatcherConfig{
+		Client: s.client, Sink: sink{s.bus, m}, Cluster: c.Bus.Cluster, ManagedBy: c.ManagedBy, Interval: c.RelistInterval, Log: s.log,
+	})
+	if err != nil {
+		return Usage{err}
+	}
+	s.probes.Set(probeCluster, func(context.Context) error {
+		if !w.Ready() {
+			return errors.New("the first complete list has not been published yet")
+		}
+		return nil
+	})
+	g, running := errgroup.WithContext(ctx)
+	g.Go(func() error { return w.Run(running) })
+	g.Go(func() error { return relistAfterLosses(running, s.bus.Losses(), w.Relist, m) })
+	err = g.Wait()
+	s.log.Info("stopping")
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+	defer cancel()
+	if err := s.bus.Flush(last); err != nil {
+		s.log.Warn("the last facts may be lost; the next trigger lists everything anyway", "error", err)
+	}
+	return err
+}
+
+// relistAfterLosses lists the cluster anew whenever the bus may have lost facts.
+func relistAfterLosses(ctx context.Context, losses <-chan struct{}, relist func(), m *metrics) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-losses:
+			m.relists.Inc()
+			relist()
+		}
+	}
+}
+
+// sink is a cluster.Sink that counts.
+type sink struct {
+	cluster.Sink
+	metrics *metrics
+}
+
+// Publish implements cluster.Sink.
+func (s sink) Publish(ctx context.Context, f events.Fact) error {
+	err := s.Sink.Publish(ctx, f)
+	if err == nil {
+		s.metrics.published.WithLabelValues(f.Key.Function, string(f.Event.Type())).Inc()
+	}
+	return err
+}

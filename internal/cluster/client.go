@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	// defaultUserAgent is also the field manager of our writes, up to the first slash.
+	defaultUserAgent = "jobstream"
+	// checkTimeout is long enough for a slow TLS handshake and short enough for a person who waits.
+	checkTimeout = 10 * time.Second
+	// managedByMinor is the minor version of Kubernetes 1 from which on spec.managedBy cannot be switched off.
+	managedByMinor = 35
+	// managedByBetaMinor is the one from which on it is at least on by default.
+	managedByBetaMinor = 32
+)
+
+// ClientConfig says how to reach the API server. The zero value is that of a Pod in the cluster.
+type ClientConfig struct {
+	// Kubeconfig is the path of a kubeconfig file; "" means the service account of the Pod that we run in.
+	Kubeconfig string
+	// Context is a context of the kubeconfig; "" means its current one.
+	Context string
+	// UserAgent names us in audit logs and in field ownership; "" means "jobstream".
+	UserAgent string
+}
+
+// NewClient makes a client that speaks protobuf and has no rate limit of its own: concurrency is bounded by the Actor,
+// and the API server's priority and fairness knows better who has to wait. The rest.Config is the one it was made of.
+// No request is sent: see Check.
+func NewClient(c ClientConfig) (kubernetes.Interface, *rest.Config, error) {
+	config, err := c.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	config.QPS = -1
+	config.UserAgent = c.UserAgent
+	if config.UserAgent == "" {
+		config.UserAgent = defaultUserAgent
+	}
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	// The API server warns about deprecated fields of a template once for every Pod; its Job's author has been told.
+	config.WarningHandler = rest.NoWarnings{}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a Kubernetes client for %s: %w", config.Host, err)
+	}
+	return client, config, nil
+}
+
+func (c ClientConfig) load() (*rest.Config, error) {
+	if c.Kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if errors.Is(err, rest.ErrNotInCluster) {
+			return nil, errors.New("no kubeconfig was named, and this is not a Pod of a cluster " +
+				"(KUBERNETES_SERVICE_HOST is not set): name a kubeconfig file")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the Pod's service account: %w: is automountServiceAccountToken off?", err)
+		}
+		return config, nil
+	}
+	if _, err := os.Stat(c.Kubeconfig); err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w: name a file that exists, or none inside of a cluster", err)
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig},
+		&clientcmd.ConfigOverrides{CurrentContext: c.Context},
+	).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s: %w: see \"kubectl config view\"", c.Kubeconfig, err)
+	}
+	return config, nil
+}
+
+// Check asks the API server for its version. It fails where the server cannot be reached or does not let us in, and
+// warns where it is too old to hand Jobs over by spec.managedBy.
+func Check(ctx context.Context, client kubernetes.Interface, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	request := client.Discovery().RESTClient().Get().AbsPath("/version")
+	body, err := request.MaxRetries(0).Do(ctx).Raw()
+	if err != nil {
+		return fmt.Errorf("cannot reach the API server at %s: %w: is it up, and is this the right address and credential?",
+			request.URL().Host, err)
+	}
+	var v version.Info
+	if err := json.Unmarshal(body, &v); err != nil {
+		return fmt.Errorf("what answers at %s is no Kubernetes API server: %w: is this the right address?",
+			request.URL().Host, err)
+	}
+	if w := versionWarning(v); w != "" {
+		log.Warn(w, "version", v.GitVersion)
+	}
+	return nil
+}
+
+// versionWarning says what is wrong with the server's version, or nothing.
+func versionWarning(v version.Info) string {
+	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+"))
+	switch {
+	case v.Major != "1" || err != nil:
+		return "the API server's version is unknown to us: spec.managedBy of Jobs needs Kubernetes 1.35, or 1.32 with the feature gate JobManagedBy"
+	case minor < managedByBetaMinor:
+		return "the API server is older than Kubernetes 1.32: spec.managedBy of Jobs is off unless its feature gate JobManagedBy is switched on"
+	case minor < managedByMinor:
+		return "the API server is older than Kubernetes 1.35: make sure that its feature gate JobManagedBy has not been switched off"
+	}
+	return ""
+}

@@ -1,0 +1,13 @@
+// Package cluster is client-go and nothing else: it watches Jobs and Pods, and does to them what effects ask for.
+//
+//	Watcher   LIST, then watch      Kubernetes API  ---->  facts      (watch.go, relist.go)
+//	Actor     one effect at a time  effects  ---->  Kubernetes API    (actor.go, pods.go, status.go, inventory.go)
+//	                                facts    <----  its answers
+//
+// It decides nothing. What an effect needs to know stands in the effect, what the API server answers becomes a fact, and
+// a precondition that failed is no error: the answer then holds a newer sight. Errors have one kind, engine.Retry;
+// refusal.go tells it from a refusal, which is a fact too.
+//
+// No object is kept beyond the moment, except the Jobs whose Pods are being created (jobcache.go): memory does not grow
+// with the cluster.
+package cluster

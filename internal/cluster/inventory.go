@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// inventoryTimeout bounds two complete lists of the largest cluster.
+const inventoryTimeout = 5 * time.Minute
+
+// takeInventory answers with a roster of the Job. One that has never started has no Pods, because none is created
+// before the start stands in its status: it costs one GET, and its roster claims nothing about Pods.
+func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.TakeInventory) ([]events.Event, error) {
+	if e.Job != "" {
+		j, err := a.getJob(ctx, key, e.Job)
+		if err != nil {
+			return a.refused(e, events.NoSerial, err)
+		}
+		if j != nil && neverStarted(j) {
+			a.jobs.saw(j)
+			p := events.ProjectJob(j)
+			return []events.Event{events.JobListed{ID: e.ID, Name: p.Name, Job: &p, JobsVersion: p.Version}}, nil
+		}
+	}
+	r, err := a.inventory.ask(ctx, key.UID)
+	if err != nil {
+		return a.refused(e, events.NoSerial, err)
+	}
+	roster := r.roster(e.ID, key.UID)
+	if roster.Name == "" {
+		roster.Name = e.Job
+	}
+	return []events.Event{roster}, nil
+}
+
+// neverStarted says that nothing in the Job speaks of a Pod. One with a selector of the user's own may have Pods that
+// were there before it.
+func neverStarted(j *batchv1.Job) bool {
+	s := j.Status
+	return s.StartTime == nil && len(s.Conditions) == 0 &&
+		s.Active == 0 && s.Succeeded == 0 && s.Failed == 0 && s.CompletedIndexes == "" &&
+		(s.Terminating == nil || *s.Terminating == 0) &&
+		(s.UncountedTerminatedPods == nil || len(s.UncountedTerminatedPods.Succeeded)+len(s.UncountedTerminatedPods.Failed) == 0) &&
+		(j.Spec.ManualSelector == nil || !*j.Spec.ManualSelector)
+}
+
+// inventory shares lists among all who ask: a list by label makes the API server look at every Pod, so nothing may cost
+// one list per Job.
+//
+//	ask ask ask          ask ask
+//	   \ | /                \ |
+//	 [ round 1: lists ]  [ round 2: lists ]     who asks while a round lists waits for the next: its lists must begin later
+type inventory struct {
+	lister
+
+	mu   sync.Mutex
+	next *round // collects who asks; nil while nobody does
+	busy bool
+}
+
+// round is one pair of lists and those who wait for it.
+type round struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	waiting int
+	asked   map[types.UID]struct{}
+
+	done chan struct{} // closed when what follows is there
+	err  error
+	rosters
+}
+
+// ask waits for a pair of lists that begins after now.
+func (i *inventory) ask(ctx context.Context, uid types.UID) (*round, error) {
+	r := i.join(uid)
+	select {
+	case <-r.done:
+		return r, r.err
+	case <-ctx.Done():
+		i.leave(r)
+		return nil, ctx.Err()
+	}
+}
+
+func (i *inventory) join(uid types.UID) *round {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.next == nil {
+		r := &round{asked: map[types.UID]struct{}{}, done: make(chan struct{})}
+		// Its life is that of all who wait for it, not that of the first.
+		r.ctx, r.cancel = context.WithTimeout(context.Background(), inventoryTimeout)
+		i.next = r
+	}
+	r := i.next
+	r.asked[uid] = struct{}{}
+	r.waiting++
+	if !i.busy {
+		i.busy = true
+		go i.run()
+	}
+	return r
+}
+
+func (i *inventory) leave(r *round) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if r.waiting--; r.waiting > 0 {
+		return
+	}
+	r.cancel()
+	if i.next == r {
+		i.next = nil
+	}
+}
+
+// run does rounds for as long as there is somebody to do them for.
+func (i *inventory) run() {
+	for {
+		i.mu.Lock()
+		r := i.next
+		i.next = nil
+		if r == nil {
+			i.busy = false
+			i.mu.Unlock()
+			return
+		}
+		i.mu.Unlock()
+		r.rosters, r.err = i.rosters(r.ctx,
+			func(j *batchv1.Job) bool { _, asked := r.asked[j.UID]; return asked },
+			func(p *corev1.Pod) bool { _, asked := r.asked[events.OwnerUID(p)]; return asked })
+		if r.err != nil {
+			r.err = fmt.Errorf("take inventory: %w", r.err)
+		}
+		r.cancel()
+		close(r.done)
+	}
+}

@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+)
+
+// maxJobAge bounds how long a Job is used without having been seen. A template can only change while the Job is
+// suspended, and the status is written, and so the Job seen, whenever that changes; unless another process wrote it.
+const maxJobAge = time.Minute
+
+// jobCache remembers Jobs by UID for the sake of their templates, which never travel with effects, and of the whole
+// object that a status PUT needs. Its Jobs are shared: nobody may change them.
+type jobCache struct {
+	now func() time.Time
+
+	mu   sync.Mutex // makes get-or-add one step
+	jobs *lru.Cache // types.UID -> *cachedJob
+}
+
+// cachedJob is one Job, nil until it was read. The gate is held while it is being read, so that 500 Pods that are to be
+// created at once cost one GET.
+type cachedJob struct {
+	gate chan struct{}
+
+	mu    sync.Mutex
+	job   *batchv1.Job
+	seen  time.Time
+	owned bool
+}
+
+func newJobCache(size int, now func() time.Time) *jobCache {
+	return &jobCache{now: now, jobs: lru.New(size)}
+}
+
+// load returns the Job of that UID, and reads it by fetch where it is unknown or was seen too long ago. fetch returns
+// nil where there is none.
+func (c *jobCache) load(ctx context.Context, uid types.UID, fetch func(context.Context) (*batchv1.Job, error)) (*batchv1.Job, error) {
+	entry := c.entry(uid)
+	select {
+	case entry.gate <- struct{}{}:
+		defer func() { <-entry.gate }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if j, seen := entry.get(); j != nil && c.now().Sub(seen) < maxJobAge {
+		return j, nil
+	}
+	j, err := fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if j == nil {
+		c.forget(uid)
+		return nil, nil
+	}
+	entry.put(j, c.now())
+	return j, nil
+}
+
+// at returns the Job if it is remembered at exactly that version, else nil.
+func (c *jobCache) at(uid types.UID, version uint64) *batchv1.Job {
+	e, ok := c.jobs.Get(uid)
+	if !ok {
+		return nil
+	}
+	if j, _ := e.(*cachedJob).get(); j != nil && versionOf(j.ResourceVersion) == version {
+		return j
+	}
+	return nil
+}
+
+// saw remembers a Job that the API server has just answered with.
+func (c *jobCache) saw(j *batchv1.Job) { c.entry(j.UID).put(j, c.now()) }
+
+// own remembers that the Job's field ownership cannot be taken off.
+func (c *jobCache) own(uid types.UID) {
+	e := c.entry(uid)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.owned = true
+}
+
+func (c *jobCache) owned(uid types.UID) bool {
+	e := c.entry(uid)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.owned
+}
+
+func (c *jobCache) forget(uid types.UID) { c.jobs.Remove(uid) }
+
+func (c *jobCache) entry(uid types.UID) *cachedJob {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.jobs.Get(uid); ok {
+		return e.(*cachedJob)
+	}
+	e := &cachedJob{gate: make(chan struct{}, 1)}
+	c.jobs.Add(uid, e)
+	return e
+}
+
+func (e *cachedJob) get() (*batchv1.Job, time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.job, e.seen
+}
+
+// put keeps the newer of two sights, since answers may overtake each other.
+func (e *cachedJob) put(j *batchv1.Job, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.job != nil && versionOf(e.job.ResourceVersion) > versionOf(j.ResourceVersion) {
+		return
+	}
+	e.job, e.seen = j, now
+}

@@ -1,0 +1,213 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/job"
+)
+
+// createPod makes the Pod from the Job's template. The Job is looked at before: a Pod of a Job that is gone would be
+// collected as garbage, and a Job that is being deleted wants no more Pods.
+func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePod) ([]events.Event, error) {
+	j, err := a.jobs.load(ctx, key.UID, func(ctx context.Context) (*batchv1.Job, error) {
+		return a.getJob(ctx, key, e.Job)
+	})
+	switch {
+	case err != nil:
+		return a.refused(e, e.Serial, err)
+	case j == nil:
+		return missedJob(e.Job), nil
+	case j.DeletionTimestamp != nil:
+		return sawJob(j), nil
+	}
+	created := &corev1.Pod{}
+	err = a.call(ctx, a.core.Post().Namespace(key.Namespace).Resource("pods").Body(job.BuildPod(j, e)), created)
+	switch {
+	case err == nil:
+		a.report(key, e.Job, effect.Report{Reason: "SuccessfulCreate", Message: "Created pod: " + created.Name})
+		return sawPod(created), nil
+	case apierrors.IsAlreadyExists(err):
+		return a.meetPod(ctx, key, e, err)
+	}
+	return a.refused(e, e.Serial, err)
+}
+
+// meetPod finds out whose Pod has the name already. Ours is a success that was not heard of. A stranger's, or one that
+// has vanished since and may have been either, burns the serial, which costs nothing.
+func (a *Actor) meetPod(ctx context.Context, key events.Key, e effect.CreatePod, taken error) ([]events.Event, error) {
+	p := &corev1.Pod{}
+	err := a.call(ctx, a.core.Get().Namespace(key.Namespace).Resource("pods").Name(e.Name), p)
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return a.refused(e, e.Serial, err)
+	case err == nil && isOurs(p, key, e.Serial):
+		return sawPod(p), nil
+	}
+	return a.refused(e, e.Serial, taken)
+}
+
+// findPod looks whether the Pod with that serial has been made. A stranger of the same name is none of ours.
+func (a *Actor) findPod(ctx context.Context, key events.Key, e effect.FindPod) ([]events.Event, error) {
+	p := &corev1.Pod{}
+	err := a.call(ctx, a.core.Get().Namespace(key.Namespace).Resource("pods").Name(e.Name), p)
+	switch {
+	case err == nil && isOurs(p, key, e.Serial):
+		return sawPod(p), nil
+	case err != nil && !apierrors.IsNotFound(err):
+		return a.refused(e, e.Serial, err)
+	}
+	return []events.Event{events.PodGone{Pod: events.Pod{Name: e.Name, Serial: e.Serial, Index: events.NoIndex}}}, nil
+}
+
+// isOurs says that the Pod is the one that the Job of the key gave that serial.
+func isOurs(p *corev1.Pod, key events.Key, serial int) bool {
+	return events.OwnerUID(p) == key.UID && events.ProjectPod(p).Serial == serial
+}
+
+// releasePod takes our finalizer off. The API server retries the patch on its newest version of the Pod, so nothing but
+// another Pod of the same name can be in the way.
+func (a *Actor) releasePod(ctx context.Context, key events.Key, e effect.ReleasePod) ([]events.Event, error) {
+	p, err := a.patchPod(ctx, key, e.Name, a.withoutFinalizer(e.UID, 0))
+	switch {
+	case err == nil:
+		return sawPod(p), nil
+	case preconditionFailed(err):
+		return a.lookAtPod(ctx, key, e, e.Name, e.UID, err)
+	}
+	return a.refused(e, events.NoSerial, err)
+}
+
+// holdPod puts our finalizer on. The API server refuses that as invalid on a Pod that is being deleted.
+func (a *Actor) holdPod(ctx context.Context, key events.Key, e effect.HoldPod) ([]events.Event, error) {
+	p, err := a.patchPod(ctx, key, e.Name, podPatch{UID: e.UID, ResourceVersion: strconv.FormatUint(e.Version, 10),
+		AddFinalizers: []string{batchv1.JobTrackingFinalizer}})
+	switch {
+	case err == nil:
+		return sawPod(p), nil
+	case preconditionFailed(err):
+		return a.lookAtPod(ctx, key, e, e.Name, e.UID, err)
+	}
+	return a.refused(e, events.NoSerial, err)
+}
+
+// deletePod deletes, if asked to only after the finalizer has gone, and only a Pod that is as the effect knew it.
+func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePod) ([]events.Event, error) {
+	version := e.Version
+	if e.Release {
+		p, err := a.patchPod(ctx, key, e.Name, a.withoutFinalizer(e.UID, e.Version))
+		switch {
+		case preconditionFailed(err):
+			return a.lookAtPod(ctx, key, e, e.Name, e.UID, err)
+		case err != nil:
+			return a.refused(e, events.NoSerial, err)
+		case vanished(p):
+			return sawPod(p), nil
+		}
+		version = versionOf(p.ResourceVersion)
+	}
+	preconditions := &metav1.Preconditions{UID: &e.UID}
+	if version != 0 {
+		v := strconv.FormatUint(version, 10)
+		preconditions.ResourceVersion = &v
+	}
+	p := &corev1.Pod{}
+	err := a.call(ctx, a.core.Delete().Namespace(key.Namespace).Resource("pods").Name(e.Name).
+		Body(&metav1.DeleteOptions{Preconditions: preconditions}), p)
+	switch {
+	case preconditionFailed(err):
+		return a.lookAtPod(ctx, key, e, e.Name, e.UID, err)
+	case err != nil:
+		return a.refused(e, events.NoSerial, err)
+	}
+	if p.UID != e.UID { // the answer may be a mere "success", and then the Pod is gone
+		return missedPod(e.Name, e.UID), nil
+	}
+	a.report(key, events.ProjectPod(p).Owner, effect.Report{Reason: "SuccessfulDelete", Message: "Deleted pod: " + e.Name})
+	return sawPod(p), nil
+}
+
+// preconditionFailed says that the Pod is not, or not any more, as the effect knew it; lookAtPod finds out how it is.
+func preconditionFailed(err error) bool {
+	return !byAdmission(err) && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err))
+}
+
+// lookAtPod answers an effect whose precondition failed with how the Pod is now. Where it is the same Pod, "invalid"
+// was not about its UID and is a refusal; except that a Pod that is being deleted takes no finalizer.
+func (a *Actor) lookAtPod(ctx context.Context, key events.Key, e effect.Effect, name string, uid types.UID, cause error) ([]events.Event, error) {
+	if apierrors.IsNotFound(cause) {
+		return missedPod(name, uid), nil
+	}
+	p := &corev1.Pod{}
+	err := a.call(ctx, a.core.Get().Namespace(key.Namespace).Resource("pods").Name(name), p)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && p.UID != uid:
+		return missedPod(name, uid), nil
+	case err != nil:
+		return a.refused(e, events.NoSerial, err)
+	case apierrors.IsInvalid(cause) && (e.Kind() != effect.HoldPod{}.Kind() || p.DeletionTimestamp == nil):
+		return a.refused(e, events.ProjectPod(p).Serial, cause)
+	}
+	return sawPod(p), nil
+}
+
+// podPatch is the metadata of a strategic merge patch. The API server takes UID and ResourceVersion as preconditions:
+// another version is a conflict, another UID is "invalid", since a UID cannot be changed.
+type podPatch struct {
+	UID             types.UID `json:"uid"`
+	ResourceVersion string    `json:"resourceVersion,omitempty"`
+	AddFinalizers   []string  `json:"finalizers,omitempty"`
+	DropFinalizers  []string  `json:"$deleteFromPrimitiveList/finalizers,omitempty"`
+	// ManagedFields of one empty entry reset field ownership.
+	ManagedFields []struct{} `json:"managedFields,omitempty"`
+}
+
+// withoutFinalizer releases a Pod. It is at the end of its life, so nobody needs to know who owns which of its fields.
+func (a *Actor) withoutFinalizer(uid types.UID, version uint64) podPatch {
+	p := podPatch{UID: uid, DropFinalizers: []string{batchv1.JobTrackingFinalizer}}
+	if version != 0 {
+		p.ResourceVersion = strconv.FormatUint(version, 10)
+	}
+	if !a.keepFields {
+		p.ManagedFields = make([]struct{}, 1)
+	}
+	return p
+}
+
+func (a *Actor) patchPod(ctx context.Context, key events.Key, name string, patch podPatch) (*corev1.Pod, error) {
+	body, err := json.Marshal(map[string]podPatch{"metadata": patch})
+	if err != nil {
+		return nil, err
+	}
+	p := &corev1.Pod{}
+	return p, a.call(ctx, a.core.Patch(types.StrategicMergePatchType).
+		Namespace(key.Namespace).Resource("pods").Name(name).Body(body), p)
+}
+
+// sawPod makes a fact of an answer that holds a Pod: a write that removed the last obstacle answers with the Pod as it
+// was when it went.
+func sawPod(p *corev1.Pod) []events.Event {
+	if vanished(p) {
+		return []events.Event{events.PodGone{Pod: events.ProjectPod(p)}}
+	}
+	return []events.Event{events.PodObserved{Pod: events.ProjectPod(p)}}
+}
+
+// vanished says that nothing keeps a deleted Pod any longer: no finalizer, no time of grace.
+func vanished(p *corev1.Pod) bool {
+	return p.DeletionTimestamp != nil && len(p.Finalizers) == 0 &&
+		(p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds == 0)
+}
+
+func missedPod(name string, uid types.UID) []events.Event {
+	return []events.Event{events.PodGone{Pod: events.Pod{Name: name, UID: uid, Serial: events.NoSerial, Index: events.NoIndex}}}
+}

@@ -1,0 +1,181 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+)
+
+// flushInterval is how long a fact may have been lost on its way before we know.
+const flushInterval = time.Second
+
+// Run lists, publishes and watches until ctx ends, and then returns nil. No trouble ends it: an API server or a sink that
+// is away is waited for.
+func (w *Watcher) Run(ctx context.Context) error {
+	trouble := newTrouble(w.log, "turn the cluster into facts")
+	for {
+		err := w.session(ctx, trouble.over)
+		if ended(ctx) {
+			return nil
+		}
+		if expired(err) {
+			w.log.Info("a watch cannot be taken up where it was: listing everything again", "cause", err)
+		} else {
+			trouble.begins(err)
+		}
+		if trouble.wait(ctx) != nil {
+			return nil
+		}
+	}
+}
+
+// session is one pair of lists and the watches from there on. It ends with the first thing that breaks the continuity of
+// what was published. Lists that are made for safety only run beside the watches.
+//
+//	LIST Jobs, LIST Pods --> rosters --> watch Jobs from the first, Pods from the second
+//	                                     list again now and then, or when asked to
+func (w *Watcher) session(ctx context.Context, works func()) error {
+	select {
+	case <-w.again: // this is it
+	default:
+	}
+	jobs, pods, err := w.relist(ctx)
+	if err != nil {
+		return err
+	}
+	works()
+	w.ready.Store(true)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return w.follow(ctx, "Jobs", jobs, w.config.Client.BatchV1().Jobs("").Watch, w.onJob) })
+	g.Go(func() error { return w.follow(ctx, "Pods", pods, w.watchPods, w.onPod) })
+	g.Go(func() error { return w.relists(ctx) })
+	g.Go(func() error { return w.flushes(ctx) })
+	return g.Wait()
+}
+
+func (w *Watcher) watchPods(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	o.LabelSelector = v1alpha1.ManagedLabel
+	return w.config.Client.CoreV1().Pods("").Watch(ctx, o)
+}
+
+// relists lists again when somebody asks for it and when the interval has passed.
+func (w *Watcher) relists(ctx context.Context) error {
+	var tick <-chan time.Time
+	if w.config.Interval > 0 {
+		t := time.NewTicker(w.config.Interval)
+		defer t.Stop()
+		tick = t.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick:
+		case <-w.again:
+		}
+		if _, _, err := w.relist(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// flushes finds out about facts that got lost after Publish had returned.
+func (w *Watcher) flushes(ctx context.Context) error {
+	t := time.NewTicker(flushInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.C:
+		}
+		if err := w.flush(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *Watcher) flush(ctx context.Context) error {
+	if err := w.config.Sink.Flush(ctx); err != nil {
+		return sinkError{fmt.Errorf("publish: %w", err)}
+	}
+	return nil
+}
+
+// relist publishes one roster for every Job of ours that still needs one, and returns the versions of the two lists when
+// all of them are safe.
+func (w *Watcher) relist(ctx context.Context) (jobs, pods uint64, err error) {
+	began := time.Now()
+	others := map[types.UID]struct{}{} // Jobs that exist and are not ours: not to be taken for gone
+	r, err := lister{w.config.Client}.rosters(ctx,
+		func(j *batchv1.Job) bool {
+			if w.ours(j) {
+				return true
+			}
+			others[j.UID] = struct{}{}
+			return false
+		},
+		func(p *corev1.Pod) bool { _, other := others[events.OwnerUID(p)]; return !other })
+	if err != nil {
+		return 0, 0, err
+	}
+	id := w.rosterID(r)
+	n := 0
+	tell := func(namespace string, uid types.UID) error {
+		n++
+		return w.publish(ctx, namespace, uid, r.roster(id, uid))
+	}
+	for uid, j := range r.jobs {
+		if j.Finished() && !anyHeld(r.pods[uid]) {
+			continue
+		}
+		if err := tell(j.Namespace, uid); err != nil {
+			return 0, 0, err
+		}
+	}
+	for uid, left := range r.pods {
+		if r.jobs[uid] != nil || !anyHeld(left) {
+			continue
+		}
+		if err := tell(r.namespaces[uid], uid); err != nil {
+			return 0, 0, err
+		}
+	}
+	if err := w.flush(ctx); err != nil {
+		return 0, 0, err
+	}
+	w.log.Info("listed everything", "jobs", len(r.jobs), "rosters", n, "version", id, "took", time.Since(began).Round(time.Millisecond))
+	return r.jobsVersion, r.podsVersion, nil
+}
+
+// rosterID is the same for two triggers that list the same versions, so that their rosters become one message, and new
+// for every list of one trigger: what is listed again although nothing has changed is to wake those who have forgotten.
+func (w *Watcher) rosterID(r rosters) string {
+	id := fmt.Sprintf("relist/%d/%d", r.jobsVersion, r.podsVersion)
+	w.lists++
+	if last, _, _ := strings.Cut(w.lastID, "#"); last == id {
+		id += fmt.Sprintf("#%d", w.lists)
+	}
+	w.lastID = id
+	return id
+}
+
+func anyHeld(pods []events.Pod) bool {
+	for _, p := range pods {
+		if p.Held {
+			return true
+		}
+	}
+	return false
+}

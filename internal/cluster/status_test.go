@@ -1,0 +1,215 @@
+package cluster
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+func statusEffect(j *batchv1.Job, change func(*effect.WriteJobStatus)) effect.WriteJobStatus {
+	e := effect.WriteJobStatus{Job: j.Name, Version: versionOf(j.ResourceVersion), Status: *j.Status.DeepCopy()}
+	change(&e)
+	return e
+}
+
+func start(e *effect.WriteJobStatus) {
+	e.Status.StartTime = ptr(metav1.NewTime(time.Unix(1000, 0)))
+	e.Status.Active = 2
+}
+
+func TestWriteJobStatus(t *testing.T) {
+	w := newWorld(t)
+	j, key := w.createJob("pi", func(j *batchv1.Job) {
+		j.Labels = map[string]string{"mine": "stays"}
+		j.Annotations = map[string]string{"mine": "stays"}
+	})
+	last := time.Date(2026, 11, 21, 0, 0, 1, 5000, time.UTC)
+	put := "PUT /apis/batch/v1/namespaces/" + w.ns + "/jobs/pi/status"
+	get := "GET /apis/batch/v1/namespaces/" + w.ns + "/jobs/pi"
+
+	first := only[events.JobObserved](t, w.act(key, statusEffect(j, func(e *effect.WriteJobStatus) {
+		start(e)
+		e.NextSerial = 2
+		e.Backoff = events.Backoff{Failures: 3, Last: last}
+	}))).Job
+	live := w.liveJob("pi")
+	if first.Version != versionOf(live.ResourceVersion) || first.Status.Active != 2 || first.NextSerial != 2 || first.Backoff != (events.Backoff{Failures: 3, Last: last}) {
+		t.Errorf("saw %+v", first)
+	}
+	if live.Labels["mine"] != "stays" || live.Annotations["mine"] != "stays" || live.Annotations[v1alpha1.NextSerialAnnotation] != "2" ||
+		live.Annotations[v1alpha1.BackoffAnnotation] != `{"failures":3,"last":"2026-11-21T00:00:01.000005Z"}` {
+		t.Errorf("is %+v", live.ObjectMeta)
+	}
+
+	t.Run("the next one needs no GET, and can forget the backoff", func(t *testing.T) {
+		gets := w.requests.count(get)
+		seen := only[events.JobObserved](t, w.act(key, statusEffect(live, func(e *effect.WriteJobStatus) {
+			e.Status.Active, e.NextSerial = 1, 3
+		}))).Job
+		live = w.liveJob("pi")
+		if _, has := live.Annotations[v1alpha1.BackoffAnnotation]; has || seen.NextSerial != 3 || seen.Status.Active != 1 {
+			t.Errorf("saw %+v, annotations %v", seen, live.Annotations)
+		}
+		if w.requests.count(get) != gets {
+			t.Error("it was read again")
+		}
+	})
+	t.Run("an older version writes nothing and answers with the newer one", func(t *testing.T) {
+		puts := w.requests.count(put)
+		seen := only[events.JobObserved](t, w.act(key, statusEffect(j, start))).Job
+		if seen.Version != versionOf(live.ResourceVersion) || w.requests.count(put) != puts || w.liveJob("pi").ResourceVersion != live.ResourceVersion {
+			t.Errorf("saw %+v", seen)
+		}
+	})
+	t.Run("a version that was overtaken after we had seen it conflicts", func(t *testing.T) {
+		touched := live.DeepCopy()
+		touched.Annotations["touched"] = "by the user"
+		touched, err := w.BatchV1().Jobs(w.ns).Update(t.Context(), touched, metav1.UpdateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		puts := w.requests.count(put)
+		seen := only[events.JobObserved](t, w.act(key, statusEffect(live, func(e *effect.WriteJobStatus) { e.Status.Active = 7 }))).Job
+		if seen.Version != versionOf(touched.ResourceVersion) || seen.Status.Active != 1 || w.requests.count(put) != puts+1 {
+			t.Errorf("saw %+v after %d PUTs", seen, w.requests.count(put)-puts)
+		}
+		live = touched
+	})
+	t.Run("invalid", func(t *testing.T) {
+		refused := only[events.EffectRefused](t, w.act(key, statusEffect(live, func(e *effect.WriteJobStatus) {
+			e.Status.Active = -1
+			e.Status.CompletedIndexes = "what is this"
+		})))
+		if refused.Effect != "WriteJobStatus" || refused.Serial != events.NoSerial || refused.Reason != "Invalid" ||
+			!strings.Contains(refused.Message, "field status.active: FieldValueInvalid") || strings.Contains(refused.Message, "what") {
+			t.Errorf("%+v", refused)
+		}
+	})
+	t.Run("of a Job that is gone, or another one", func(t *testing.T) {
+		w.deleteJob("pi")
+		only[events.JobGone](t, w.act(key, statusEffect(live, start)))
+		again, againKey := w.createJob("pi")
+		only[events.JobGone](t, w.act(key, statusEffect(live, start)))
+		only[events.JobGone](t, w.act(key, statusEffect(again, start))) // right version, wrong UID
+		only[events.JobObserved](t, w.act(againKey, statusEffect(again, start)))
+	})
+	t.Run("of a Job that was recreated behind our cache", func(t *testing.T) {
+		j, key := w.createJob("fast")
+		seen := only[events.JobObserved](t, w.act(key, statusEffect(j, start))).Job
+		w.deleteJob("fast")
+		w.createJob("fast")
+		e := statusEffect(j, start)
+		e.Version = seen.Version
+		only[events.JobGone](t, w.act(key, e))
+		if now := w.liveJob("fast"); now.Status.StartTime != nil {
+			t.Errorf("wrote into another Job: %+v", now.Status)
+		}
+	})
+}
+
+func wide(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr(int32(10)), ptr(int32(500)) }
+
+func TestWriteJobStatusAndFieldOwnership(t *testing.T) {
+	managers := func(j *batchv1.Job) (out []string) {
+		for _, m := range j.ManagedFields {
+			out = append(out, string(m.Operation)+" "+m.Manager)
+		}
+		return out
+	}
+	t.Run("it is taken off a large Job once", func(t *testing.T) {
+		w := newWorld(t)
+		j, key := w.createJob("large", wide)
+		put := "PUT /apis/batch/v1/namespaces/" + w.ns + "/jobs/large"
+		seen := only[events.JobObserved](t, w.act(key, statusEffect(j, start))).Job
+		live := w.liveJob("large")
+		if len(live.ManagedFields) != 0 || seen.Version != versionOf(live.ResourceVersion) || live.Status.Active != 2 || live.Generation != 1 {
+			t.Errorf("managers %v, status %+v", managers(live), live.Status)
+		}
+		w.act(key, statusEffect(live, func(e *effect.WriteJobStatus) { e.Status.Active, e.NextSerial = 3, 4 }))
+		if live = w.liveJob("large"); len(live.ManagedFields) != 0 || live.Status.Active != 3 || w.requests.count(put) != 1 {
+			t.Errorf("managers %v, status %+v, %d PUTs of the Job", managers(live), live.Status, w.requests.count(put))
+		}
+	})
+	t.Run("a small one is not worth it", func(t *testing.T) {
+		w := newWorld(t)
+		j, key := w.createJob("small")
+		w.act(key, statusEffect(j, start))
+		if got := managers(w.liveJob("small")); len(got) != 2 {
+			t.Errorf("managers %v", got)
+		}
+	})
+	t.Run("a conflict there is one of the effect", func(t *testing.T) {
+		w := newWorld(t)
+		j, key := w.createJob("large", wide)
+		w.act(key, effect.TakeInventory{ID: "x", Job: "large"}) // now it is remembered at this version
+		touched := j.DeepCopy()
+		touched.Annotations = map[string]string{"touched": "by the user"}
+		touched, err := w.BatchV1().Jobs(w.ns).Update(t.Context(), touched, metav1.UpdateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := only[events.JobObserved](t, w.act(key, statusEffect(j, start))).Job
+		if live := w.liveJob("large"); seen.Version != versionOf(touched.ResourceVersion) || live.ResourceVersion != touched.ResourceVersion {
+			t.Errorf("saw %+v", seen)
+		}
+	})
+	t.Run("a server that refuses that is not asked again", func(t *testing.T) {
+		w := newWorld(t)
+		j, key := w.createJob("large", wide)
+		path := "/apis/batch/v1/namespaces/" + w.ns + "/jobs/large"
+		w.requests.inject(func(q *http.Request) (*http.Response, error) {
+			if q.Method == "PUT" && q.URL.Path == path {
+				return answer(q, 403, metav1.Status{Status: "Failure", Code: 403, Reason: metav1.StatusReasonForbidden}), nil
+			}
+			return nil, nil
+		})
+		w.act(key, statusEffect(j, start))
+		live := w.liveJob("large")
+		w.act(key, statusEffect(live, func(e *effect.WriteJobStatus) { e.Status.Active = 3 }))
+		if live = w.liveJob("large"); live.Status.Active != 3 || len(live.ManagedFields) != 2 || w.requests.count("PUT "+path) != 1 {
+			t.Errorf("status %+v, managers %v, %d PUTs of the Job", live.Status, managers(live), w.requests.count("PUT "+path))
+		}
+	})
+	t.Run("applied Jobs keep it", func(t *testing.T) {
+		w := newWorld(t)
+		manifest := `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"applied"},"spec":{"managedBy":"jobstream.dev/reconciler",
+			"parallelism":20,"completions":20,"ttlSecondsAfterFinished":9,
+			"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"none"}]}}}}`
+		apply := func(manifest string) *batchv1.Job {
+			t.Helper()
+			j, err := w.BatchV1().Jobs(w.ns).Patch(t.Context(), "applied", types.ApplyPatchType, []byte(manifest), metav1.PatchOptions{FieldManager: "somebody"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j
+		}
+		j := apply(manifest)
+		key := events.Key{Function: "job", Namespace: w.ns, UID: j.UID}
+		w.act(key, statusEffect(j, start))
+		got := managers(w.liveJob("applied"))
+		if len(got) != 2 || got[0] != "Apply somebody" || !strings.HasPrefix(got[1], "Update ") {
+			t.Errorf("managers %v", got)
+		}
+		// What its owner no longer applies goes away: that is the meaning of the entry that was kept.
+		if j = apply(strings.Replace(manifest, `"ttlSecondsAfterFinished":9,`, "", 1)); j.Spec.TTLSecondsAfterFinished != nil || j.Status.Active != 2 {
+			t.Errorf("%+v", j.Spec)
+		}
+	})
+	t.Run("by request, all keep it", func(t *testing.T) {
+		w := newWorld(t, func(c *ActorConfig) { c.KeepManagedFields = true })
+		j, key := w.createJob("large", wide)
+		w.act(key, statusEffect(j, start))
+		if got := managers(w.liveJob("large")); len(got) != 2 {
+			t.Errorf("managers %v", got)
+		}
+	})
+}

@@ -1,0 +1,221 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+)
+
+// jobFunction is the name of the function whose keys the facts wake.
+const jobFunction = "job"
+
+// DefaultRelistInterval is how often a trigger tells again what it has told: often enough that whatever was missed for a
+// reason that nobody thought of heals while somebody is still waiting for it, and rare enough to cost nothing.
+const DefaultRelistInterval = 10 * time.Minute
+
+// Sink takes facts to where they wake functions. It may be used from several goroutines.
+type Sink interface {
+	// Publish hands over a fact. It may return before the fact is safe; then a later Publish or Flush reports the failure.
+	// Any error makes the Watcher list everything again, since facts may be lost; except one that wraps an error with a
+	// method Permanent() bool that returns true, which is about this fact alone, such as one that is too large: that fact
+	// is logged and left out.
+	Publish(ctx context.Context, f events.Fact) error
+	// Flush returns when every fact that was published before is safe. An error means that some may be lost.
+	Flush(ctx context.Context) error
+}
+
+// WatcherConfig says what to watch.
+type WatcherConfig struct {
+	Client kubernetes.Interface
+	Sink   Sink
+	// Cluster is the name of the cluster in the facts.
+	Cluster string
+	// ManagedBy is the spec.managedBy of the Jobs that are ours; "" means v1alpha1.DefaultManagedBy.
+	ManagedBy string
+	// Interval between two complete lists; 0 means that they are made only where they must be.
+	Interval time.Duration
+	// Log is where troubles go; nil means nowhere.
+	Log *slog.Logger
+}
+
+// Watcher turns the cluster into facts. Any number of them may run: two that see the same publish the same.
+type Watcher struct {
+	config WatcherConfig
+	log    *slog.Logger
+	again  chan struct{}
+	ready  atomic.Bool
+	// lists counts the relists of this process, and lastID is the ID of the last: only one is made at a time.
+	lists  int
+	lastID string
+}
+
+// NewWatcher makes a Watcher. It fails where the configuration cannot work.
+func NewWatcher(c WatcherConfig) (*Watcher, error) {
+	switch {
+	case c.Client == nil || c.Sink == nil:
+		return nil, errors.New("cluster watcher: no client or no sink: set WatcherConfig.Client and WatcherConfig.Sink")
+	case c.Cluster == "":
+		return nil, errors.New("cluster watcher: the cluster has no name: set WatcherConfig.Cluster")
+	case c.Interval < 0:
+		return nil, fmt.Errorf("cluster watcher: interval %v is negative: use 0 for never", c.Interval)
+	}
+	if c.ManagedBy == "" {
+		c.ManagedBy = v1alpha1.DefaultManagedBy
+	}
+	w := &Watcher{config: c, log: c.Log, again: make(chan struct{}, 1)}
+	if w.log == nil {
+		w.log = slog.New(slog.DiscardHandler)
+	}
+	return w, nil
+}
+
+// publish hands a fact about the Job with that UID to the sink.
+func (w *Watcher) publish(ctx context.Context, namespace string, owner types.UID, e events.Event) error {
+	key := events.Key{Function: jobFunction, Namespace: namespace, UID: owner}
+	err := w.config.Sink.Publish(ctx, events.Fact{Cluster: w.config.Cluster, Key: key, Event: e})
+	if err == nil {
+		return nil
+	}
+	var permanent interface{ Permanent() bool }
+	if errors.As(err, &permanent) && permanent.Permanent() {
+		w.log.Error("a fact can never be published: left out", "fact", e.Type(), "key", key.String(), "cause", err)
+		return nil
+	}
+	return sinkError{fmt.Errorf("publish %s of %s: %w", e.Type(), key, err)}
+}
+
+// Ready says that everything that the cluster held at some time since the start has been published.
+func (w *Watcher) Ready() bool { return w.ready.Load() }
+
+// Relist makes the Watcher list everything again as soon as it can, because facts may have been lost. It returns at once.
+func (w *Watcher) Relist() {
+	select {
+	case w.again <- struct{}{}:
+	default: // asked for already
+	}
+}
+
+// ours says that the Job was handed to us.
+func (w *Watcher) ours(j *batchv1.Job) bool {
+	return j.Spec.ManagedBy != nil && *j.Spec.ManagedBy == w.config.ManagedBy
+}
+
+// sinkError tells a failure of the sink from one of the API server.
+type sinkError struct{ error }
+
+func (e sinkError) Unwrap() error { return e.error }
+
+// onJob publishes what the watch of Jobs has shown.
+func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object) error {
+	j, ok := o.(*batchv1.Job)
+	if !ok || !w.ours(j) {
+		return nil
+	}
+	if t == watch.Deleted {
+		return w.publish(ctx, j.Namespace, j.UID, events.JobGone{Name: j.Name, Version: versionOf(j.ResourceVersion)})
+	}
+	return w.publish(ctx, j.Namespace, j.UID, events.JobObserved{Job: events.ProjectJob(j)})
+}
+
+// onPod publishes what the watch of Pods has shown.
+func (w *Watcher) onPod(ctx context.Context, t watch.EventType, o runtime.Object) error {
+	p, ok := o.(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	owner := events.OwnerUID(p)
+	if owner == "" {
+		return nil
+	}
+	if t != watch.Deleted {
+		return w.publish(ctx, p.Namespace, owner, events.PodObserved{Pod: events.ProjectPod(p)})
+	}
+	if len(p.Finalizers) > 0 && p.DeletionTimestamp == nil {
+		// Nothing that has a finalizer is deleted in one step: the Pod has left our selector, not the cluster. It is not
+		// gone, so we do not say so. The next list cannot show it either, and then it counts as lost.
+		w.log.Warn("somebody took the label "+v1alpha1.ManagedLabel+" from a Pod that is still needed: put it back, or delete the Pod",
+			"namespace", p.Namespace, "pod", p.Name)
+		return nil
+	}
+	return w.publish(ctx, p.Namespace, owner, events.PodGone{Pod: events.ProjectPod(p)})
+}
+
+// follow watches one resource from a version on and hands over what happens. It takes a broken watch up again where it
+// was, for as long as it takes, and returns only if that cannot be done: the server no longer knows the version
+// (expired), the sink failed, ctx ended.
+func (w *Watcher) follow(ctx context.Context, what string, version uint64,
+	open func(context.Context, metav1.ListOptions) (watch.Interface, error),
+	handle func(context.Context, watch.EventType, runtime.Object) error,
+) error {
+	at := strconv.FormatUint(version, 10)
+	trouble := newTrouble(w.log, "watch "+what)
+	for {
+		before := at
+		err := followOnce(ctx, &at, open, handle)
+		if ended(ctx) {
+			return ctx.Err()
+		}
+		if sink := (sinkError{}); errors.As(err, &sink) || expired(err) {
+			return fmt.Errorf("watch %s: %w", what, err)
+		}
+		if at != before {
+			trouble.over()
+		}
+		if err == nil && at != before {
+			continue // servers end watches now and then
+		}
+		if err == nil {
+			err = errors.New("the API server ended the watch at once")
+		}
+		trouble.begins(err)
+		if err := trouble.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// followOnce is one watch. It moves at along, and returns nil where the server ended the watch in good order.
+func followOnce(ctx context.Context, at *string,
+	open func(context.Context, metav1.ListOptions) (watch.Interface, error),
+	handle func(context.Context, watch.EventType, runtime.Object) error,
+) error {
+	stream, err := open(ctx, metav1.ListOptions{
+		ResourceVersion: *at, AllowWatchBookmarks: true,
+	})
+	if err != nil {
+		return err
+	}
+	defer stream.Stop()
+	for e := range stream.ResultChan() {
+		if e.Type == watch.Error {
+			return apierrors.FromObject(e.Object)
+		}
+		o, ok := e.Object.(metav1.Object)
+		if !ok {
+			return fmt.Errorf("the watch delivered a %T", e.Object)
+		}
+		if e.Type != watch.Bookmark {
+			if err := handle(ctx, e.Type, e.Object); err != nil {
+				return err
+			}
+		}
+		*at = o.GetResourceVersion()
+	}
+	return nil
+}

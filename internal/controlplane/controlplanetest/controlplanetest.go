@@ -1,0 +1,31 @@
+// Package controlplanetest starts a control plane for a test and takes it away afterwards.
+package controlplanetest
+
+import (
+	"testing"
+
+	"github.com/jobstream/jobstream/internal/controlplane"
+)
+
+// Start starts a control plane that ends with the test, whether it passes, fails or panics. etcd does not fsync:
+// a test does not survive a crash of the machine anyway. Without the programs the test fails, and says what to run:
+// a test that skips itself is a test that nobody misses.
+func Start(t testing.TB, config controlplane.Config) *controlplane.ControlPlane {
+	t.Helper()
+	config.UnsafeNoFsync = true
+	cp, err := controlplane.Start(t.Context(), config)
+	if err != nil {
+		t.Fatalf("start a control plane: %v", err)
+	}
+	t.Cleanup(func() {
+		select {
+		case err := <-cp.Died():
+			t.Errorf("the control plane broke during the test: %v", err)
+		default:
+		}
+		if err := cp.Stop(); err != nil {
+			t.Errorf("stop the control plane: %v", err)
+		}
+	})
+	return cp
+}

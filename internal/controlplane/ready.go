@@ -1,0 +1,80 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// pollInterval is short beside a start of seconds, and costs a few hundred tiny requests at most.
+const pollInterval = 25 * time.Millisecond
+
+// waitFor returns when url answers 200. It fails when the program behind it ends, when ctx ends, or at the deadline,
+// and then says what the last answer was and where the program's own words are.
+func (cp *ControlPlane) waitFor(ctx context.Context, p *process, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	// A client for this wait alone: idle connections would outlive the server that they belong to.
+	client, err := cp.httpClient()
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		last := get(ctx, client, url)
+		if last == nil && p.running() { // else somebody else answered on a port that we did not get
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-p.done:
+			return p.ended()
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready (%w), it last said: %v; the end of %s:\n%s",
+				p.name, context.Cause(ctx), last, p.logFile, tail(p.logFile, 8))
+		}
+	}
+}
+
+// httpClient trusts this control plane's authority only: another one that got our port is not mistaken for ours.
+func (cp *ControlPlane) httpClient() (*http.Client, error) {
+	config := cp.RESTConfig()
+	transport, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, err
+	}
+	direct := &http.Transport{TLSClientConfig: transport} // no proxy: everything is on loopback
+	authenticated, err := rest.HTTPWrappersForConfig(config, direct)
+	if err != nil {
+		return nil, err
+	}
+	const oneAnswer = 5 * time.Second
+	return &http.Client{Transport: authenticated, Timeout: oneAnswer}, nil
+}
+
+func get(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<10))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(string(body)))
+	}
+	return nil
+}

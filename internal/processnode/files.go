@@ -1,0 +1,22 @@
+package processnode
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// removeAll removes a folder also where a container has taken the rights on parts of it away. What still cannot be
+// removed is left: there is nobody to tell.
+func removeAll(path string) {
+	if os.RemoveAll(path) == nil {
+		return
+	}
+	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(path)
+}

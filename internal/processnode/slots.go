@@ -1,0 +1,75 @@
+package processnode
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// slots bounds how many Pods run at once. A slot is held by a Pod's UID from before it is bound until its containers
+// have ended, so that a Pod is never bound to a node that has no room for it.
+type slots struct {
+	mu      sync.Mutex
+	free    int
+	held    map[types.UID]time.Time
+	waiters []waiter // first come, first served
+}
+
+type waiter struct {
+	uid  types.UID
+	wake func()
+}
+
+func newSlots(n int) *slots { return &slots{free: n, held: map[types.UID]time.Time{}} }
+
+// take holds a slot for the Pod and says so. Where none is free it calls wake, once, as soon as it holds one.
+func (s *slots) take(uid types.UID, wake func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.held[uid]; ok {
+		return true
+	}
+	if s.free > 0 {
+		s.free--
+		s.held[uid] = time.Now()
+		return true
+	}
+	s.waiters = append(s.waiters, waiter{uid, wake})
+	return false
+}
+
+// give returns the Pod's slot, or its place in the queue. It is harmless where there is neither.
+func (s *slots) give(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.held[uid]; !ok {
+		s.waiters = slices.DeleteFunc(s.waiters, func(w waiter) bool { return w.uid == uid })
+		return
+	}
+	delete(s.held, uid)
+	s.free++
+	for s.free > 0 && len(s.waiters) > 0 {
+		w := s.waiters[0]
+		s.waiters = s.waiters[1:]
+		if _, ok := s.held[w.uid]; !ok {
+			s.free--
+			s.held[w.uid] = time.Now()
+		}
+		go w.wake() // not under the lock
+	}
+}
+
+// stale lists the holders of old slots that the node does not know: Pods that were bound and never arrived.
+func (s *slots) stale(before time.Time, known func(types.UID) bool) []types.UID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []types.UID
+	for uid, since := range s.held {
+		if since.Before(before) && !known(uid) {
+			out = append(out, uid)
+		}
+	}
+	return out
+}

@@ -1,0 +1,191 @@
+package controlplane_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/controlplane/assets"
+	"github.com/jobstream/jobstream/internal/controlplane/controlplanetest"
+)
+
+func clientOf(t *testing.T, cp *controlplane.ControlPlane) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(cp.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func newJob(name string) *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers:    []corev1.Container{{Name: "main", Image: "true"}},
+		}}},
+	}
+}
+
+// podsOf expects the Pods that a Job controller made for a Job.
+func podsOf(ctx context.Context, client kubernetes.Interface, job string, want int) error {
+	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + job})
+	if err != nil {
+		return err
+	}
+	if len(pods.Items) != want {
+		return fmt.Errorf("job %s has %d pods, want %d", job, len(pods.Items), want)
+	}
+	return nil
+}
+
+func TestBuiltInControllerCreatesPodOfJob(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	cp := controlplanetest.Start(t, controlplane.Config{ControllerManager: true, AuditLog: true})
+	t.Logf("started in %v", time.Since(began).Round(10*time.Millisecond))
+
+	config, err := clientcmd.BuildConfigFromFlags("", cp.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := client.Discovery().ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := version.GitVersion; got != "v"+assets.KubernetesVersion && os.Getenv(assets.EnvAssets) == "" {
+		t.Errorf("the server says that it is %s", got)
+	}
+	if _, err := client.BatchV1().Jobs("default").Create(t.Context(), newJob("plain"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 30*time.Second, func() error { return podsOf(t.Context(), client, "plain", 1) })
+	eventually(t, 10*time.Second, func() error {
+		audit, err := os.ReadFile(cp.AuditLog())
+		if err == nil && !strings.Contains(string(audit), `"subresource":"status"`) {
+			err = fmt.Errorf("no status write in %s", cp.AuditLog())
+		}
+		return err
+	})
+	metrics, err := client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	if err != nil || !strings.Contains(string(metrics), "apiserver_request_total") {
+		t.Errorf("metrics of the API server: %v", err)
+	}
+}
+
+func TestStopLeavesNothing(t *testing.T) {
+	t.Parallel()
+	cp, err := controlplane.Start(t.Context(), controlplane.Config{ControllerManager: true, UnsafeNoFsync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := processesOf(t, cp.Dir())
+	if err := cp.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if len(running) != 3 {
+		t.Errorf("%d processes ran, want 3: %q", len(running), running)
+	}
+	if left := processesOf(t, cp.Dir()); len(left) > 0 {
+		t.Errorf("processes left: %q", left)
+	}
+	if _, err := os.Stat(cp.Dir()); !os.IsNotExist(err) {
+		t.Errorf("folder %s is left: %v", cp.Dir(), err)
+	}
+	for _, address := range []string{cp.URL(), cp.ControllerManagerURL()} {
+		where, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if conn, err := net.Dial("tcp", where.Host); err == nil {
+			conn.Close()
+			t.Errorf("%s still answers", address)
+		}
+	}
+	if err := cp.StartAPIServer(t.Context()); err == nil {
+		t.Error("a stopped control plane starts an API server")
+	}
+}
+
+func TestTwoControlPlanesSideBySide(t *testing.T) {
+	t.Parallel()
+	one := controlplanetest.Start(t, controlplane.Config{})
+	two := controlplanetest.Start(t, controlplane.Config{})
+	if _, err := clientOf(t, one).BatchV1().Jobs("default").Create(t.Context(), newJob("here"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	there, err := clientOf(t, two).BatchV1().Jobs("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(there.Items) != 0 {
+		t.Errorf("the second cluster shows jobs of the first: %v", there.Items)
+	}
+}
+
+func TestFolderKeepsCluster(t *testing.T) {
+	t.Parallel()
+	config := controlplane.Config{Dir: t.TempDir(), UnsafeNoFsync: true}
+	first, err := controlplane.Start(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, createErr := clientOf(t, first).BatchV1().Jobs("default").Create(t.Context(), newJob("kept"), metav1.CreateOptions{})
+	_, secondErr := controlplane.Start(t.Context(), config)
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if createErr != nil {
+		t.Fatal(createErr)
+	}
+	if secondErr == nil || !strings.Contains(secondErr.Error(), "another control plane is running") {
+		t.Errorf("two control planes in one folder: %v", secondErr)
+	}
+
+	// The certificates are the old ones too: a client of the first run is good in the second.
+	again := controlplanetest.Start(t, config)
+	if _, err := clientOf(t, again).BatchV1().Jobs("default").Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	if string(first.RESTConfig().CAData) != string(again.RESTConfig().CAData) {
+		t.Error("the second run has another authority")
+	}
+}
+
+func TestAPIServerRestarts(t *testing.T) {
+	t.Parallel()
+	cp := controlplanetest.Start(t, controlplane.Config{})
+	client := clientOf(t, cp)
+	if _, err := client.BatchV1().Jobs("default").Create(t.Context(), newJob("survivor"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := cp.StopAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.BatchV1().Jobs("default").Get(t.Context(), "survivor", metav1.GetOptions{}); err == nil {
+		t.Fatal("a stopped API server answers")
+	}
+	if err := cp.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.BatchV1().Jobs("default").Get(t.Context(), "survivor", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+}
