@@ -18,14 +18,15 @@ const (
 	// minPayload lets "8M" pass, which a server reads as eight million bytes, as well as "8MB". The memory of a Job
 	// with 20,000 unsettled Pods needs it.
 	minPayload = 8_000_000
-	// checkTimeout is for one question at the start: a cluster without a leader answers nothing at all, so ask often.
-	checkTimeout = 2 * time.Second
+	// askTimeout is for one question about a stream or the account: whatever has no leader at the moment does not answer
+	// at all, ever, so ask again soon.
+	askTimeout = 2 * time.Second
 )
 
 // check asks whether the server can do what we need. Each answer no names the remedy.
 func (b *Bus) check(ctx context.Context) error {
 	where := b.cfg.where()
-	ask, cancel := context.WithTimeout(ctx, checkTimeout)
+	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	info, err := b.js.AccountInfo(ask)
 	switch {

@@ -106,7 +106,7 @@ func firstSequence() uint64 { return uint64(time.Now().UnixMicro()) }
 // ensure makes the stream, or brings the settings that we own in line, and returns what stands then.
 func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	for {
-		s, err := b.js.Stream(ctx, want.Name)
+		s, err := b.find(ctx, want.Name)
 		switch {
 		case err == nil:
 			return b.align(ctx, s, want)
@@ -114,7 +114,7 @@ func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstrea
 			return nil, fmt.Errorf("bus: stream %s: %w", want.Name, explain(err))
 		}
 		want.FirstSeq = firstSequence()
-		s, err = b.js.CreateStream(ctx, want)
+		s, err = b.create(ctx, want)
 		switch {
 		case err == nil:
 			b.log.Info("stream made", "stream", want.Name)
@@ -131,6 +131,18 @@ func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstrea
 	}
 }
 
+func (b *Bus) find(ctx context.Context, name string) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return b.js.Stream(ctx, name)
+}
+
+func (b *Bus) create(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return b.js.CreateStream(ctx, want)
+}
+
 // align updates a stream whose settings are not ours, keeping whatever we have no opinion on.
 func (b *Bus) align(ctx context.Context, s jetstream.Stream, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	have := s.CachedInfo().Config
@@ -138,6 +150,8 @@ func (b *Bus) align(ctx context.Context, s jetstream.Stream, want jetstream.Stre
 	if !differs {
 		return s, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	s, err := b.js.UpdateStream(ctx, merged)
 	if err != nil {
 		return nil, fmt.Errorf("bus: bring stream %s in line: %w", want.Name, explain(err))

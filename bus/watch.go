@@ -45,6 +45,12 @@ type standing struct {
 	acked   uint64 // the last sequence that was confirmed to us
 }
 
+func (s standing) info(ctx context.Context) (*jetstream.StreamInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return s.stream.Info(ctx)
+}
+
 func newTopology(b *Bus) *topology {
 	return &topology{
 		bus:     b,
@@ -199,7 +205,7 @@ func (t *topology) mend(ctx context.Context) error {
 }
 
 func (t *topology) mendOne(ctx context.Context, was standing) error {
-	info, err := was.stream.Info(ctx)
+	info, err := was.info(ctx)
 	if err == nil && info.Created.Equal(was.created) {
 		if info.State.LastSeq < was.acked && t.shrunk(ctx, was) {
 			t.lose()
@@ -228,7 +234,7 @@ func (t *topology) mendOne(ctx context.Context, was standing) error {
 // time to.
 func (t *topology) shrunk(ctx context.Context, was standing) bool {
 	for deadline := time.Now().Add(shrunkAfter); ; {
-		info, err := was.stream.Info(ctx)
+		info, err := was.info(ctx)
 		if err != nil || info.State.LastSeq >= was.acked {
 			return false // trouble of another kind, or none: the next look knows
 		}

@@ -158,7 +158,7 @@ func TestBadStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	t.Cleanup(func() { taken.Close() })
 	quiet := []string{"--metrics-bind-address=0", "--health-bind-address=0"}
 	good := nats(t, bus.EmbeddedConfig{})
 	for _, tt := range []struct {

@@ -22,6 +22,9 @@ const (
 	// redrawEvery looks like motion and costs nothing; reportEvery is for files, which grow.
 	redrawEvery = 100 * time.Millisecond
 	reportEvery = time.Second
+	// applyEvery lets the story begin one Job at a time, so that it can be read, and so that each has the machine to itself
+	// while it starts.
+	applyEvery = 300 * time.Millisecond
 )
 
 // exhibits are the Jobs of the demo, by the names of their files, and how they end.
@@ -30,9 +33,9 @@ var exhibits = []struct {
 	wants batchv1.JobConditionType
 }{
 	{"pi", batchv1.JobComplete},
+	{"doomed", batchv1.JobFailed}, // early, since it waits for ten seconds
 	{"squares", batchv1.JobComplete},
 	{"queue", batchv1.JobComplete},
-	{"doomed", batchv1.JobFailed},
 }
 
 func demoCommand() *cobra.Command {
@@ -107,15 +110,11 @@ func (d *demo) perform(ctx context.Context) error {
 	if err != nil {
 		return &app.Fatal{Cannot: "watch the demo", Err: err}
 	}
-	for _, j := range jobs {
-		created, err := d.system.client.BatchV1().Jobs(demoNamespace).Create(ctx, j, metav1.CreateOptions{})
-		if err != nil {
-			return &app.Fatal{Cannot: "apply Job " + j.Name, Err: err}
-		}
-		d.take(sight{at: time.Now(), job: created})
-	}
-	err = d.tell(ctx, sights)
+	err = d.tell(ctx, jobs, sights)
 	d.screen.Keep()
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
 	if err != nil {
 		d.screen.Say("")
 		d.screen.Say(d.story.Summary()...)
@@ -145,13 +144,22 @@ func (d *demo) load() ([]*batchv1.Job, error) {
 	return jobs, nil
 }
 
-// tell shows what happens until every Job has ended.
-func (d *demo) tell(ctx context.Context, sights <-chan sight) error {
+// tell applies the Jobs and shows what happens until every one has ended.
+func (d *demo) tell(ctx context.Context, jobs []*batchv1.Job, sights <-chan sight) error {
+	next := time.NewTimer(0)
+	defer next.Stop()
 	redraw, report := time.NewTicker(redrawEvery), time.NewTicker(reportEvery)
 	defer redraw.Stop()
 	defer report.Stop()
 	for !d.story.Over() {
 		select {
+		case <-next.C:
+			if err := d.apply(ctx, jobs[0]); err != nil {
+				return err
+			}
+			if jobs = jobs[1:]; len(jobs) > 0 {
+				next.Reset(applyEvery)
+			}
 		case s := <-sights:
 			d.take(s)
 		case <-redraw.C:
@@ -165,6 +173,16 @@ func (d *demo) tell(ctx context.Context, sights <-chan sight) error {
 		}
 	}
 	d.screen.Draw(d.story.Bars(time.Now(), d.screen.Style()))
+	return nil
+}
+
+// apply does what "kubectl apply" would.
+func (d *demo) apply(ctx context.Context, j *batchv1.Job) error {
+	created, err := d.system.client.BatchV1().Jobs(demoNamespace).Create(ctx, j, metav1.CreateOptions{})
+	if err != nil {
+		return &app.Fatal{Cannot: "apply Job " + j.Name, Err: err}
+	}
+	d.take(sight{at: time.Now(), job: created})
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -188,7 +189,36 @@ func answer(q *http.Request, code int, status metav1.Status) *http.Response {
 		Body: io.NopCloser(bytes.NewReader(jsonOf(status)))}
 }
 
-// TestListsArePaged reads more Pods than a page holds, all of one version.
+// TestTakeInventoryOfManyPods reads more Pods than a page holds.
+func TestTakeInventoryOfManyPods(t *testing.T) {
+	if testing.Short() {
+		t.Skip("creates hundreds of Pods")
+	}
+	w := newWorld(t)
+	j, key := w.createJob("wide")
+	j = w.startJob(j)
+	const many = pageSize + 20
+	g, ctx := errgroup.WithContext(t.Context())
+	for serial := range many {
+		g.Go(func() error {
+			_, err := w.actor.Act(ctx, key, createEffect(j, serial))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	got := only[events.JobListed](t, w.act(key, effect.TakeInventory{ID: "i"}))
+	serials := map[int]bool{}
+	for _, p := range got.Pods {
+		serials[p.Serial] = true
+	}
+	if len(serials) != many || len(got.Pods) != many || w.requests.count(listPods) < 2 {
+		t.Errorf("%d Pods, %d serials, %d pages", len(got.Pods), len(serials), w.requests.count(listPods))
+	}
+}
+
+// TestListsArePaged: every page asks for the next one of the same list.
 func TestListsArePaged(t *testing.T) {
 	fetched := 0
 	v, err := pages(t.Context(), func(_ context.Context, o metav1.ListOptions) (*corev1.PodList, error) {

@@ -271,12 +271,12 @@ func TestWatcherWatches(t *testing.T) {
 	for _, o := range of[events.PodObserved](x.sink, key) {
 		if o.Pod.UID == p.UID {
 			phases = append(phases, string(o.Pod.Phase))
-			if o.Pod.Held == (o.Pod.Version == released.Version) {
+			if o.Pod.Held != (o.Pod.Version < released.Version) {
 				t.Errorf("held at the wrong time: %+v", o.Pod)
 			}
 		}
 	}
-	if strings.Join(phases, " ") != "Pending Succeeded Succeeded" {
+	if strings.Join(phases, " ") != "Pending Succeeded Succeeded Succeeded" { // made, ended, released, deleted
 		t.Errorf("phases %v", phases)
 	}
 	for _, o := range of[events.PodGone](x.sink, key) {
@@ -286,7 +286,7 @@ func TestWatcherWatches(t *testing.T) {
 				t.Errorf("%+v", o.Pod)
 			}
 		case waits.UID: // the API server deletes it with the finalizer still in its stored form
-			if o.Pod.Serial != 1 || o.Pod.Version < let.Version {
+			if o.Pod.Serial != 1 || !o.Pod.Held || let.Held || o.Pod.Version <= let.Version {
 				t.Errorf("the watch says %+v, the answer said %+v", o.Pod, let)
 			}
 		default:
@@ -375,7 +375,7 @@ func TestWatcherTakesABrokenWatchUp(t *testing.T) {
 	seen.inject(func(q *http.Request) (*http.Response, error) {
 		if isWatch(q, "pods") {
 			if n := opened.Add(1); n == 1 || n == 2 {
-				return nil, errors.New("connection reset by peer")
+				return answer(q, http.StatusInternalServerError, metav1.Status{Status: "Failure", Code: http.StatusInternalServerError}), nil
 			}
 		}
 		return nil, nil

@@ -20,3 +20,11 @@ func removeAll(path string) {
 	})
 	_ = os.RemoveAll(path)
 }
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}

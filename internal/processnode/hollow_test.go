@@ -3,14 +3,14 @@ package processnode
 import (
 	"context"
 	"fmt"
-	"os"
-	"runtime/pprof"
+	"log/slog"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 )
 
 func TestHollowPods(t *testing.T) {
@@ -31,6 +31,12 @@ func TestHollowPods(t *testing.T) {
 	w.awaitPhase("long", v1.PodRunning)
 	w.delete("long", metav1.DeleteOptions{})
 	w.awaitGone("long")
+}
+
+// Every Pod of a burst is run once and comes to its end, many more than there are slots.
+func TestBurst(t *testing.T) {
+	w := newWorld(t, Config{MaxPods: 20})
+	w.burst(100)
 }
 
 // BenchmarkPods measures what a Pod costs from its creation to its end, with the API server, on all cores: pods/s.
@@ -56,42 +62,40 @@ func BenchmarkPods(b *testing.B) {
 // burst creates many Pods at once and returns when all have succeeded.
 func (w *world) burst(count int) {
 	w.Helper()
-	watch, err := w.client.CoreV1().Pods(w.namespace).Watch(w.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.Fatal(err)
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	succeeded := make(chan string, count)
+	sight := func(p *v1.Pod) {
+		if p.Namespace == w.namespace && p.Status.Phase == v1.PodSucceeded {
+			succeeded <- p.Name
+		}
 	}
-	defer watch.Stop()
+	// A reflector: the API server ends the watches of those who are slow for a moment, on a machine as busy as this one.
+	go watch(klog.NewContext(ctx, klog.Logger{}), w.client, slog.Default(), boundTo(w.config.Name), sink{
+		sight: sight, gone: func(*v1.Pod) {}, replace: func(list []*v1.Pod) {
+			for _, p := range list {
+				sight(p)
+			}
+		},
+	})
 	var group errgroup.Group
 	group.SetLimit(16)
-	go func() {
+	group.Go(func() error {
 		for i := range count {
 			group.Go(func() error {
 				p := shell(fmt.Sprintf("burst-%d", i), "true")
 				p.Spec.NodeSelector = map[string]string{v1.LabelHostname: w.config.Name}
-				_, err := w.client.CoreV1().Pods(w.namespace).Create(w.Context(), p, metav1.CreateOptions{})
+				_, err := w.client.CoreV1().Pods(w.namespace).Create(ctx, p, metav1.CreateOptions{})
 				return err
 			})
 		}
-	}()
-	ended := map[string]bool{}
-	timeout := time.After(patience)
-	for len(ended) < count {
+		return nil
+	})
+	for ended := map[string]bool{}; len(ended) < count; {
 		select {
-		case e, open := <-watch.ResultChan():
-			if !open {
-				w.Fatalf("the test's watch has ended after %d of %d pods", len(ended), count)
-			}
-			if p, ok := e.Object.(*v1.Pod); ok && p.Status.Phase == v1.PodSucceeded {
-				ended[p.Name] = true
-			}
-		case <-timeout:
-			list, _ := w.client.CoreV1().Pods(w.namespace).List(context.Background(), metav1.ListOptions{})
-			for _, p := range list.Items {
-				if p.Status.Phase != v1.PodSucceeded {
-					w.Logf("%s %q %s %+v", p.Name, p.Spec.NodeName, p.Status.Phase, p.Status.ContainerStatuses)
-				}
-			}
-			pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		case name := <-succeeded:
+			ended[name] = true
+		case <-ctx.Done():
 			w.Fatalf("%d of %d pods have succeeded", len(ended), count)
 		}
 	}

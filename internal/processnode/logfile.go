@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -11,6 +12,9 @@ import (
 const (
 	// logLimit ends the log of a run that writes without end before it fills the disk of a development machine.
 	logLimit = 64 << 20
+	// memoryLimit is up to where a log stays in memory: most Pods say little, and to make a file for it costs more than to
+	// run them.
+	memoryLimit = 16 << 10
 	// lineLimit cuts lines that never end, where container runtimes cut them.
 	lineLimit = 16 << 10
 	// stampFormat has a fixed width, so that the lines of a log file stand in columns.
@@ -20,41 +24,66 @@ const (
 // logFile is the log of one run: lines of "time stream flag text", the format of container runtimes, flag being F for a
 // full line and P for a part of one.
 type logFile struct {
-	path string
+	path string // of the file that a long log is moved to
 
 	mu      sync.Mutex
+	memory  []byte // all of it, until there is a file
 	file    *os.File
+	moved   bool
+	ended   bool
 	size    int64
 	changed chan struct{} // closed at the next change; nil while nobody waits
 }
 
-func createLog(path string) (*logFile, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return &logFile{path: path, file: f}, nil
+// logState is a log at one moment.
+type logState struct {
+	memory  []byte // all of it, unless it is in the file
+	moved   bool
+	size    int64
+	open    bool            // more may come
+	changed <-chan struct{} // closed when there is more, or will be none
 }
 
-// state is how much can be read, whether more may come, and a channel that closes when that changes.
-func (l *logFile) state() (size int64, open bool, changed <-chan struct{}) {
+func (l *logFile) state() logState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.changed == nil {
 		l.changed = make(chan struct{})
 	}
-	return l.size, l.file != nil, l.changed
+	return logState{memory: l.memory, moved: l.moved, size: l.size, open: !l.ended, changed: l.changed}
 }
 
 func (l *logFile) write(b []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.file == nil || l.size >= logLimit {
+	if l.ended || l.size >= logLimit {
 		return
 	}
-	n, _ := l.file.Write(b) // a full disk must not end the container: its log is cut instead
-	l.size += int64(n)
+	if !l.moved && len(l.memory)+len(b) <= memoryLimit {
+		l.memory = append(l.memory, b...)
+		l.size += int64(len(b))
+	} else {
+		l.size += int64(l.append(b))
+	}
 	l.wake()
+}
+
+// append writes to the file, to which the log is moved first. Where that fails the log is cut: a full disk must not end
+// the container.
+func (l *logFile) append(b []byte) int {
+	if !l.moved {
+		f, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+		if err != nil {
+			return 0
+		}
+		if _, err := f.Write(l.memory); err != nil {
+			f.Close()
+			return 0
+		}
+		l.file, l.memory, l.moved = f, nil, true
+	}
+	n, _ := l.file.Write(b)
+	return n
 }
 
 // end says that nothing more will be written.
@@ -65,7 +94,17 @@ func (l *logFile) end() {
 		l.file.Close()
 		l.file = nil
 	}
+	l.memory = slices.Clip(l.memory)
+	l.ended = true
 	l.wake()
+}
+
+// remove ends the log and removes its file.
+func (l *logFile) remove() {
+	l.end()
+	if l.moved {
+		_ = os.Remove(l.path)
+	}
 }
 
 func (l *logFile) wake() {

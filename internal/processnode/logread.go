@@ -76,36 +76,61 @@ func parseLine(b []byte) (logLineParts, bool) {
 	return logLineParts{stamp: string(stamp), stream: string(stream), text: text}, true
 }
 
+// logReader reads a log while it grows, and while it moves from memory to its file.
+type logReader struct {
+	*logFile
+	file *os.File
+}
+
+func (r *logReader) section(s logState, from int64) (io.Reader, error) {
+	if !s.moved {
+		return bytes.NewReader(s.memory[from:]), nil
+	}
+	if r.file == nil {
+		f, err := os.Open(r.path)
+		if err != nil {
+			return nil, err
+		}
+		r.file = f
+	}
+	return io.NewSectionReader(r.file, from, s.size-from), nil
+}
+
 // read writes what the query asks for, and goes on while the run does where it asks to follow.
 func (l *logFile) read(ctx context.Context, q logQuery, w io.Writer, flush func()) error {
-	f, err := os.Open(l.path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
+	r := logReader{logFile: l}
+	defer func() { closeAll(r.file) }()
 	out := &logWriter{q: q, w: w}
-	size, open, changed := l.state()
+	s := l.state()
 	from := int64(0)
 	if q.tail >= 0 {
-		if from, err = tailOffset(io.NewSectionReader(f, 0, size), q); err != nil {
+		all, err := r.section(s, 0)
+		if err == nil {
+			from, err = tailOffset(all, q)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	for {
-		if err := out.lines(io.NewSectionReader(f, from, size-from)); err != nil || out.full {
+		fresh, err := r.section(s, from)
+		if err == nil {
+			err = out.lines(fresh)
+		}
+		if err != nil || out.full {
 			return err
 		}
 		flush()
-		if !q.follow || !open {
+		if !q.follow || !s.open {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-changed:
+		case <-s.changed:
 		}
-		from = size
-		size, open, changed = l.state()
+		from = s.size
+		s = l.state()
 	}
 }
 

@@ -1,9 +1,6 @@
 package processnode
 
 import (
-	"os"
-	"path/filepath"
-	"strconv"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,12 +14,9 @@ type logs struct {
 
 type history struct{ current, previous *logFile }
 
-// create opens the log of a new run in the Pod's folder.
-func (l *logs) create(dir string, uid types.UID, container string, number int32) (*logFile, error) {
-	f, err := createLog(filepath.Join(dir, container+"."+strconv.Itoa(int(number))+".log"))
-	if err != nil {
-		return nil, err
-	}
+// create begins the log of a new run.
+func (l *logs) create(path string, uid types.UID, container string) *logFile {
+	f := &logFile{path: path}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.pods == nil {
@@ -37,10 +31,10 @@ func (l *logs) create(dir string, uid types.UID, container string, number int32)
 		l.pods[uid][container] = h
 	}
 	if h.previous != nil {
-		os.Remove(h.previous.path)
+		h.previous.remove()
 	}
 	h.previous, h.current = h.current, f
-	return f, nil
+	return f
 }
 
 // find returns the log of the newest run, or of the one before it; nil where there is none.
@@ -57,12 +51,15 @@ func (l *logs) find(uid types.UID, container string, previous bool) *logFile {
 	return h.current
 }
 
-// forget ends the logs of a Pod; those who follow them see the end.
+// forget removes the logs of a Pod; those who follow them see the end.
 func (l *logs) forget(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, h := range l.pods[uid] {
-		h.current.end()
+		h.current.remove()
+		if h.previous != nil {
+			h.previous.remove()
+		}
 	}
 	delete(l.pods, uid)
 }

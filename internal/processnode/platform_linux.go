@@ -1,6 +1,9 @@
 package processnode
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // newLauncher returns what runs the containers of this node; dir is theirs.
 func (n *Node) newLauncher(dir string) (launcher, error) {
@@ -9,6 +12,7 @@ func (n *Node) newLauncher(dir string) (launcher, error) {
 	}
 	return &processes{
 		dir: dir, client: n.cfg.Client, ip: n.cfg.Address, capacity: n.capacity(), starter: newStarter(), logs: n.logs,
+		paths: map[types.UID][]string{},
 	}, nil
 }
 

@@ -88,7 +88,7 @@ func (s *pods) finish(e *entry) {
 	late := e.pod.newest(last)
 	e.pod.object, e.pod.containers, e.pod.handles = nil, nil, nil
 	if _, there := s.byUID[e.pod.uid]; !there {
-		s.over(e.pod.uid) // its object went first
+		s.work.Go(func() { s.over(e.pod.uid) }) // its object went first
 		return
 	}
 	if late != last && asksForRemoval(late) && s.ctx.Err() == nil {
@@ -114,7 +114,7 @@ func (s *pods) gone(uid types.UID) {
 		s.order = s.order[1:]
 	}
 	if e.finished {
-		s.over(uid)
+		s.work.Go(func() { s.over(uid) })
 		return
 	}
 	e.pod.post(func(in *inbox) { in.gone = true })

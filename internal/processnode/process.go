@@ -141,14 +141,6 @@ func (p *process) wait() (*os.ProcessState, time.Time) {
 	return state, finished
 }
 
-func closeAll(files ...*os.File) {
-	for _, f := range files {
-		if f != nil {
-			f.Close()
-		}
-	}
-}
-
 // exitOf renders how a process ended as a container runtime does: 128 + the signal where a signal ended it.
 func exitOf(state *os.ProcessState, e exit) exit {
 	e.code, e.reason = 255, "Error"

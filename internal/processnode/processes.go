@@ -8,9 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	authv1 "k8s.io/api/authentication/v1"
@@ -27,19 +31,19 @@ import (
 const (
 	messageLimit  = 4096
 	fallbackLimit = 2048
+	fallbackLines = 80
 )
 
-const volumesFolder = "volumes.d"
-
-// processes is the launcher that runs real processes. Below dir every Pod has a folder:
+// processes is the launcher that runs real processes. In dir there are, side by side:
 //
-//	<uid>/<container>/          where a container without a workingDir starts
-//	<uid>/<container>.<n>.log   what its n-th run has written
-//	<uid>/<container>.root/     where its new root is put together; always empty on the host
-//	<uid>/volumes.d/<volume>/   as containers see them
+//	<uid>.<container>           where a container without a workingDir starts
+//	<uid>.<container>.root      where its new root is put together; always empty on the host
+//	<uid>.<container>.message   its termination message
+//	<uid>.<container>.<n>.log   what its n-th run has written, if it is much
+//	<uid>..volumes/<volume>     as containers see them
 //
-// A container's name holds no dot. Folders are few, and made when they are needed: to make one costs a file system more
-// than to fork a process.
+// Names of containers are not empty and hold no dots. What is not needed is not made, and there are no folders of
+// folders: to make one costs a file system more than to fork a process.
 type processes struct {
 	dir      string
 	client   kubernetes.Interface
@@ -48,6 +52,9 @@ type processes struct {
 	capacity v1.ResourceList
 	starter  *starter
 	logs     *logs
+
+	mu    sync.Mutex
+	paths map[types.UID][]string // made for a Pod, logs and volumes aside
 }
 
 func (l *processes) launch(ctx context.Context, r run, ended func(exit)) (handle, error) {
@@ -55,21 +62,18 @@ func (l *processes) launch(ctx context.Context, r run, ended func(exit)) (handle
 		return nil, broken{fmt.Errorf("the development node runs commands, not images: give the container %s a command",
 			r.container.Name)}
 	}
-	dir := filepath.Join(l.dir, string(r.pod.UID))
-	c, message, err := l.command(ctx, r, dir)
+	c, message, err := l.command(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	log, err := l.logs.create(dir, r.pod.UID, r.container.Name, r.number)
-	if err != nil {
-		return nil, unready{fmt.Errorf("cannot create the log: %w", err)}
-	}
+	home := l.path(r.pod.UID, r.container.Name)
+	log := l.logs.create(home+"."+strconv.Itoa(int(r.number))+".log", r.pod.UID, r.container.Name)
 	started := time.Now()
 	p, err := l.starter.start(c, log, func(state *os.ProcessState, finished time.Time) {
 		log.end()
 		e := exitOf(state, exit{id: r.id, started: started, finished: finished})
 		if e.message == "" {
-			e.message = terminationMessage(message, r.container.TerminationMessagePolicy, e.code, log.path)
+			e.message = terminationMessage(message, r.container.TerminationMessagePolicy, e.code, log)
 		}
 		ended(e)
 	})
@@ -82,9 +86,9 @@ func (l *processes) launch(ctx context.Context, r run, ended func(exit)) (handle
 }
 
 // command prepares everything that the run needs. message is where a termination message will be found.
-func (l *processes) command(ctx context.Context, r run, dir string) (c command, message string, err error) {
-	home := filepath.Join(dir, r.container.Name)
-	if err := os.MkdirAll(home, 0o700); err != nil {
+func (l *processes) command(ctx context.Context, r run) (c command, message string, err error) {
+	home := l.path(r.pod.UID, r.container.Name)
+	if err := l.folder(r.pod.UID, home); err != nil {
 		return c, "", unready{err}
 	}
 	res := resolver{pod: r.pod, ip: l.ip, objects: apiObjects{l.client}, capacity: l.capacity}
@@ -107,20 +111,44 @@ func (l *processes) command(ctx context.Context, r run, dir string) (c command, 
 	if c.dir = r.container.WorkingDir; c.dir == "" {
 		c.dir = home
 	}
-	v := volumes{resolver: res, dir: filepath.Join(dir, volumesFolder), token: l.token}
+	v := volumes{resolver: res, dir: l.path(r.pod.UID, ".volumes"), token: l.token}
 	mounts, message, err := mountsOf(ctx, v, r.container, home+".message")
+	l.own(r.pod.UID, message)
 	if err != nil {
 		return c, "", err
 	}
 	// Container runtimes make a working directory that the image does not have; the host must not keep one.
 	if _, err := os.Stat(c.dir); len(mounts) > 0 || err != nil {
 		stage := home + ".root"
-		if err := os.MkdirAll(stage, 0o700); err != nil {
+		if err := l.folder(r.pod.UID, stage); err != nil {
 			return c, "", unready{err}
 		}
 		c.sandbox = &sandbox.Spec{Stage: stage, Mounts: mounts, Dir: c.dir, Args: c.args}
 	}
 	return c, message, nil
+}
+
+func (l *processes) path(uid types.UID, name string) string {
+	return filepath.Join(l.dir, string(uid)+"."+name)
+}
+
+// folder makes a folder for the Pod unless an earlier run has.
+func (l *processes) folder(uid types.UID, path string) error {
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	l.own(uid, path)
+	return err
+}
+
+// own remembers what goes with the Pod.
+func (l *processes) own(uid types.UID, path string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if path != "" && !slices.Contains(l.paths[uid], path) {
+		l.paths[uid] = append(l.paths[uid], path)
+	}
 }
 
 // mountsOf makes the volumes that the container mounts, and the file for its termination message where its command
@@ -158,7 +186,7 @@ func mountsOf(ctx context.Context, v volumes, c *v1.Container, file string) (mou
 }
 
 // terminationMessage is what the container has left for its status.
-func terminationMessage(path string, policy v1.TerminationMessagePolicy, code int32, log string) string {
+func terminationMessage(path string, policy v1.TerminationMessagePolicy, code int32, log *logFile) string {
 	if path != "" {
 		if b := head(path, messageLimit); len(b) > 0 {
 			return string(b)
@@ -167,8 +195,10 @@ func terminationMessage(path string, policy v1.TerminationMessagePolicy, code in
 	if policy != v1.TerminationMessageFallbackToLogsOnError || code == 0 {
 		return ""
 	}
-	b, _ := os.ReadFile(log)
-	return lastText(b, fallbackLimit)
+	var text bytes.Buffer
+	_ = log.read(context.Background(), logQuery{tail: fallbackLines, limit: -1}, &text, func() {})
+	b := text.Bytes()
+	return string(bytes.ToValidUTF8(b[max(0, len(b)-fallbackLimit):], nil))
 }
 
 func head(path string, limit int64) []byte {
@@ -181,17 +211,6 @@ func head(path string, limit int64) []byte {
 	return b
 }
 
-// lastText is the end of a log without the columns that the node has added.
-func lastText(log []byte, limit int) string {
-	var text []byte
-	for line := range bytes.Lines(log) {
-		if l, ok := parseLine(line); ok {
-			text = append(text, l.text...)
-		}
-	}
-	return string(bytes.ToValidUTF8(text[max(0, len(text)-limit):], nil))
-}
-
 func (l *processes) token(ctx context.Context, namespace, account string, spec authv1.TokenRequestSpec) (string, error) {
 	t, err := l.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account, &authv1.TokenRequest{Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
@@ -200,13 +219,18 @@ func (l *processes) token(ctx context.Context, namespace, account string, spec a
 	return t.Status.Token, nil
 }
 
-func (l *processes) rest(uid types.UID) {
-	removeAll(filepath.Join(l.dir, string(uid), volumesFolder))
-}
+func (l *processes) rest(uid types.UID) { removeAll(l.path(uid, ".volumes")) }
 
 func (l *processes) forget(uid types.UID) {
 	l.logs.forget(uid)
-	removeAll(filepath.Join(l.dir, string(uid)))
+	l.rest(uid)
+	l.mu.Lock()
+	paths := l.paths[uid]
+	delete(l.paths, uid)
+	l.mu.Unlock()
+	for _, path := range paths {
+		removeAll(path)
+	}
 }
 
 func (l *processes) claim(mark string) { l.mark = mark }

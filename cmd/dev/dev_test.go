@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobstream/jobstream/cmd/dev/manifests"
+	"github.com/jobstream/jobstream/internal/app"
+)
+
+func TestPi(t *testing.T) {
+	const digits = "3.14159265358979323846264338327950288419716939937510582097494"
+	for _, n := range []int{2, 30, 60} {
+		if got := pi(n); got != digits[:n+1] {
+			t.Errorf("%d digits of pi are %s", n, got)
+		}
+	}
+	// The last of a thousand digits, which rounding would spoil first.
+	if got := pi(1000); !strings.HasSuffix(got, "64201989") {
+		t.Errorf("a thousand digits of pi end in %s", got[len(got)-8:])
+	}
+	var c corev1.Container
+	if err := standIn(&c); err != nil || len(c.Command) != 3 || !filepath.IsAbs(c.Command[0]) {
+		t.Errorf("the stand-in is %v, %v", c.Command, err)
+	}
+}
+
+func TestExhibitsAreThere(t *testing.T) {
+	for _, e := range exhibits {
+		if j, err := manifests.Load(e.name); err != nil || j.Name != e.name {
+			t.Errorf("%s: %v", e.name, err)
+		}
+	}
+}
+
+func TestFolderOfAProgramThatWasKilled(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	mine, err := openFolder("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	orphan := filepath.Join(os.TempDir(), tempPrefix+"orphan")
+	for _, dir := range []string{orphan, filepath.Join(os.TempDir(), "somebody-elses")} {
+		if err := os.MkdirAll(filepath.Join(dir, "deep"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{orphan, mine.dir} {
+		if err := os.Chtimes(dir, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second, err := openFolder("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(orphan); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the orphan is still there: %v", err)
+	}
+	if _, err := os.Stat(mine.dir); err != nil {
+		t.Errorf("a folder in use was removed: %v", err)
+	}
+	if err := errors.Join(mine.close(), second.close()); err != nil {
+		t.Error(err)
+	}
+	left, _ := os.ReadDir(os.TempDir())
+	if len(left) != 1 || left[0].Name() != "somebody-elses" {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestFolderIsUsedByOne(t *testing.T) {
+	dir := t.TempDir()
+	f, err := openFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openFolder(dir); err == nil || !strings.Contains(err.Error(), "another") {
+		t.Errorf("a second user: %v", err)
+	}
+	if err := f.close(); err != nil {
+		t.Error(err)
+	}
+	if f, err = openFolder(dir); err != nil {
+		t.Fatalf("after the first: %v", err)
+	}
+	_ = f.close()
+}
+
+func TestPortsGiveWay(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken := l.Addr().(*net.TCPAddr).Port
+	if got := freePort(taken); got == taken || got == 0 {
+		t.Errorf("instead of a port that is taken: %d", got)
+	}
+	address := "127.0.0.1:" + strconv.Itoa(taken)
+	if got := freeAddress(address); got == address || !strings.HasPrefix(got, "127.0.0.1:") {
+		t.Errorf("instead of an address that is taken: %s", got)
+	}
+	if got := freeAddress(app.Off); got != app.Off {
+		t.Errorf("instead of none: %s", got)
+	}
+}
+
+// Without the control plane's programs, and without the source to build them from, the error names both ways out.
+func TestProgramsThatAreMissing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("KUBEBUILDER_ASSETS", "")
+	t.Setenv("JOBSTREAM_CONTROLPLANE_DIR", t.TempDir())
+	err := ensurePrograms(t.Context(), func(string, ...any) {})
+	var fatal *app.Fatal
+	if !errors.As(err, &fatal) || !strings.Contains(fatal.Remedy, "make controlplane") || !strings.Contains(fatal.Remedy, "--kubeconfig") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCheckoutIsFoundFromWithin(t *testing.T) {
+	root := checkout()
+	if _, err := os.Stat(filepath.Join(root, "cmd", "dev", "main.go")); root == "" || err != nil {
+		t.Errorf("%q: %v", root, err)
+	}
+	t.Chdir(t.TempDir())
+	if got := checkout(); got != "" {
+		t.Errorf("outside it is %s", got)
+	}
+}
+
+func TestGuide(t *testing.T) {
+	text := guide{
+		apiServer: "https://127.0.0.1:6443", kubeconfig: "/dir/kubeconfig", nats: "nats://127.0.0.1:4222",
+		trigger: addresses{"127.0.0.1:1", "127.0.0.1:2"}, reconciler: addresses{"127.0.0.1:3", "127.0.0.1:4"},
+		node: true, manifest: "/dir/squares.yaml", kubectl: "kubectl", aftermath: "Gone.",
+	}.String()
+	for _, want := range []string{
+		"\n  export KUBECONFIG=/dir/kubeconfig\n", "\n  kubectl apply -f /dir/squares.yaml\n", "\n  kubectl get jobs -w\n",
+		"\n  kubectl logs job/squares\n", "nats://127.0.0.1:4222", "http://127.0.0.1:3/metrics", "http://127.0.0.1:2/readyz", "Gone.\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the guide does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestInterruptions(t *testing.T) {
+	broken := errors.New("broken")
+	late, cancel := context.WithTimeoutCause(t.Context(), 0, errors.New("too late"))
+	defer cancel()
+	<-late.Done()
+	asked, stop := context.WithCancel(t.Context())
+	stop()
+	for _, tt := range []struct {
+		ctx  context.Context
+		err  error
+		want string
+	}{
+		{t.Context(), nil, ""}, {t.Context(), broken, "broken"}, {late, broken, "too late"}, {asked, broken, "interrupted"}, {asked, nil, ""},
+	} {
+		got := ""
+		if err := interrupted(tt.ctx, tt.err); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package cluster
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// reconcilerRules and triggerRules are all that the two programs need of the API server. Where the admission plugin
+// OwnerReferencesPermissionEnforcement is on, the reconciler also needs "update" on jobs/finalizers.
+var (
+	reconcilerRules = []rbacv1.PolicyRule{
+		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "update"}},
+		{APIGroups: []string{"batch"}, Resources: []string{"jobs/status"}, Verbs: []string{"update"}},
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "create", "patch", "delete"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	}
+	triggerRules = []rbacv1.PolicyRule{
+		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
+	}
+)
+
+// TestPermissions acts as two users that may do just that.
+func TestPermissions(t *testing.T) {
+	w := newWorld(t)
+	as := func(rules []rbacv1.PolicyRule) kubernetes.Interface {
+		t.Helper()
+		role, err := w.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}, Rules: rules}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: role.Name}}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, config, err := NewClient(ClientConfig{Kubeconfig: realCluster(t).Kubeconfig()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Impersonate = rest.ImpersonationConfig{UserName: role.Name}
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() string { // the authorizer hears of roles by a watch
+			if _, err := client.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{Limit: 1}); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
+		return client
+	}
+
+	client := as(reconcilerRules)
+	actor, err := NewActor(ActorConfig{Client: client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.actor = actor
+	j, key := w.createJob("pi", wide)
+	j0 := only[events.JobObserved](t, w.act(key, statusEffect(j, start))).Job
+	if live := w.liveJob("pi"); j0.Version != versionOf(live.ResourceVersion) || len(live.ManagedFields) != 0 {
+		t.Errorf("%+v", live.ObjectMeta)
+	}
+	p := w.createPod(j, key, 0)
+	p = only[events.PodObserved](t, w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID})).Pod
+	p = only[events.PodObserved](t, w.act(key, effect.HoldPod{Name: p.Name, UID: p.UID, Version: p.Version})).Pod
+	if list := only[events.JobListed](t, w.act(key, effect.TakeInventory{ID: "x", Job: "pi"})); len(list.Pods) != 1 {
+		t.Errorf("%+v", list)
+	}
+	only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true}))
+	recorder := NewRecorder(client, "jobstream")
+	defer recorder.Close()
+	for range 2 { // the second one patches the first
+		recorder.Report(&corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: w.ns, Name: "pi", UID: j.UID}, effect.Report{Reason: "Completed", Message: "m"})
+	}
+	eventually(t, func() string {
+		list, err := w.CoreV1().Events(w.ns).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list.Items) == 1 && list.Items[0].Count == 2 {
+			return ""
+		}
+		return "one Event that happened twice"
+	})
+
+	x := startWatcher(t, &memorySink{}, as(triggerRules), nil)
+	w.createPod(j, key, 1)
+	eventually(t, func() string {
+		if len(of[events.PodObserved](x.sink, key)) == 0 {
+			return "a sight of the Pod"
+		}
+		return ""
+	})
+}
