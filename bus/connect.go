@@ -19,8 +19,8 @@ const (
 	reconnectWait = 500 * time.Millisecond
 	// pingInterval finds a dead connection within a minute (two pings may fail); the default would take six.
 	pingInterval = 20 * time.Second
-	// requestTimeout is for one question to JetStream where the caller's context says nothing. A lost leader takes up to
-	// seven seconds to replace, but the caller can ask again sooner than that.
+	// requestTimeout is for one request to JetStream, however long the caller would wait: a stream without a leader drops
+	// what it is asked, and only who asks again gets an answer. A lost leader takes up to seven seconds to replace.
 	requestTimeout = 5 * time.Second
 	// farewell is how long Close waits for acknowledgements to leave.
 	farewell = time.Second

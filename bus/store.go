@@ -48,6 +48,8 @@ func (s *Store) Load(ctx context.Context, key events.Key) ([]byte, uint64, error
 	if err != nil {
 		return nil, 0, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	m, err := s.stream.GetLastMsgForSubject(ctx, subject)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
@@ -62,7 +64,7 @@ func (s *Store) Load(ctx context.Context, key events.Key) ([]byte, uint64, error
 }
 
 // Save implements engine.Store. An error that does not wrap engine.ErrConflict leaves open whether the state was written:
-// the next Load knows. A state that rests is forgotten after an hour.
+// the next Load knows; it comes after five seconds at most. A state that rests is forgotten after an hour.
 func (s *Store) Save(ctx context.Context, key events.Key, data []byte, revision uint64, rests bool) (uint64, error) {
 	subject, err := s.subject(key)
 	if err != nil {
@@ -71,6 +73,8 @@ func (s *Store) Save(ctx context.Context, key events.Key, data []byte, revision 
 	if most := s.bus.nc.MaxPayload() - headerRoom; int64(len(data)) > most && most > 0 {
 		return 0, fmt.Errorf("save state of %s: %d bytes, at most %d fit: raise max_payload of the NATS server", key, len(data), most)
 	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	o := []jetstream.PublishOpt{
 		jetstream.WithExpectLastSequencePerSubject(revision),
 		jetstream.WithExpectStream(s.bus.names.state(s.function)),
@@ -97,6 +101,8 @@ func (s *Store) Forget(ctx context.Context, key events.Key) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	if err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
 		s.bus.top.suspect(err)
 		return fmt.Errorf("forget state of %s: %w", key, err)

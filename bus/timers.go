@@ -40,6 +40,8 @@ func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.T
 	// jetstream.WithScheduleAt would cut the time down to the second and so ring up to one too early; the server reads
 	// fractions. To the millisecond is enough, rounded up.
 	at = at.Add(time.Millisecond - 1).Truncate(time.Millisecond).UTC()
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	ack, err := t.bus.js.PublishMsg(ctx, &nats.Msg{
 		Subject: t.bus.names.schedule(key, name),
 		Data:    data,

@@ -179,9 +179,9 @@ func TestKeysSurviveASubject(t *testing.T) {
 func TestIDsTellSightsApart(t *testing.T) {
 	id := func(e events.Event) string { return events.Fact{Cluster: "c", Key: key(), Event: e}.ID() }
 	p := events.Pod{UID: "u", Version: 7}
-	newer, other := p, p
+	again, newer, other := p, p, p
 	newer.Version, other.UID = 8, "v"
-	if id(events.PodObserved{Pod: p}) != id(events.PodObserved{Pod: p}) {
+	if id(events.PodObserved{Pod: again}) != id(events.PodObserved{Pod: p}) {
 		t.Error("the same sight has two ids")
 	}
 	seen := map[string]bool{}

@@ -8,11 +8,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -22,13 +24,16 @@ func main() {
 	seeds := flag.Int("seeds", 4000, "worlds per bug")
 	only := flag.String("only", "", "plant this one bug only")
 	flag.Parse()
-	if err := run(*seeds, *only); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *seeds, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
+		stop()
 		os.Exit(1)
 	}
 }
 
-func run(seeds int, only string) error {
+func run(ctx context.Context, seeds int, only string) error {
 	dir, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
 		return err
@@ -43,7 +48,7 @@ func run(seeds int, only string) error {
 		if err != nil {
 			return err
 		}
-		found, how := hunt(overlay, seeds)
+		found, how := hunt(ctx, overlay, seeds)
 		planted++
 		verdict := "SURVIVED"
 		if found {
@@ -90,8 +95,8 @@ func plant(dir string, m mutant) (overlay string, err error) {
 var finding = regexp.MustCompile(`(?m)^.*sim_test.go:\d+: (.*)$`)
 
 // hunt runs worlds against the changed code and returns what the simulator said first.
-func hunt(overlay string, seeds int) (found bool, how string) {
-	cmd := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "./internal/sim", "-run", "TestWorlds", "-base=1", fmt.Sprintf("-seeds=%d", seeds))
+func hunt(ctx context.Context, overlay string, seeds int) (found bool, how string) {
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-overlay", overlay, "./internal/sim", "-run", "TestWorlds", "-base=1", fmt.Sprintf("-seeds=%d", seeds))
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return false, ""

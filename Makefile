@@ -1,0 +1,76 @@
+# jobstream. "make" alone lists what there is.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+MAKEFLAGS += --no-print-directory
+
+CACHE    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/jobstream
+LINT      = $(CACHE)/bin/golangci-lint-v2.15.0
+SEEDS    ?= 2000
+MINUTES  ?= 10
+
+.PHONY: help
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ See it run
+
+.PHONY: demo
+demo: controlplane ## start everything, run real Jobs, show them live, print a summary, stop
+	@go run ./cmd/dev demo
+
+.PHONY: dev
+dev: controlplane ## start everything and keep it up; prints how to point kubectl at it
+	@go run ./cmd/dev up
+
+.PHONY: build
+build: ## build the binaries into bin/
+	@go build -trimpath -o bin/ ./cmd/trigger ./cmd/reconciler ./cmd/dev
+
+##@ Check it
+
+.PHONY: test
+test: lint unit sim e2e ## the whole truth: lint, laws, scripts, simulator, bus, end to end on a real control plane
+
+.PHONY: check
+check: ## the quick inner loop: vet, unit tests, scripts, a few simulated worlds
+	@go vet ./...
+	@go test ./api/... ./events/... ./functions/... ./internal/engine/... ./internal/app/... ./cmd/...
+	@go test ./internal/sim -seeds=500
+
+.PHONY: lint
+lint: $(LINT) ## golangci-lint: the import arrows and the house rules
+	@$(LINT) run ./...
+	@cd test && $(LINT) run ./...
+
+$(LINT):
+	@echo "building golangci-lint (once, about two minutes)"
+	@mkdir -p $(CACHE)/bin
+	@GOBIN=$(CACHE)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(lastword $(subst -, ,$(LINT)))
+	@mv $(CACHE)/bin/golangci-lint $(LINT)
+
+.PHONY: unit
+unit: controlplane ## unit, law, script, bus and adapter tests under the race detector
+	@go test -race -timeout 20m ./...
+
+.PHONY: sim
+sim: ## SEEDS=2000 simulated worlds from a fresh random base
+	@go test ./internal/sim -count=1 -timeout 60m -v -run TestWorlds -seeds=$(SEEDS) | grep -v '^=== '
+
+.PHONY: mutants
+mutants: ## plant deliberate bugs and see which the simulator finds
+	@go run ./internal/sim/mutants
+
+.PHONY: e2e
+e2e: controlplane ## end to end: real API server, real JetStream, real processes as Pods
+	@go test -C test -count=1 -timeout 40m ./...
+
+##@ Prepare
+
+.PHONY: controlplane
+controlplane: ## build etcd, kube-apiserver, kube-controller-manager and kubectl (minutes, once)
+	@go run -C test ./controlplane/build
+
+.PHONY: tidy
+tidy: ## go mod tidy in every module
+	@for m in . test test/controlplane/kubernetes test/controlplane/etcd; do (cd $$m && go mod tidy) || exit 1; done
