@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -18,17 +17,16 @@ const (
 	// minPayload lets "8M" pass, which a server reads as eight million bytes, as well as "8MB". The memory of a Job
 	// with 20,000 unsettled Pods needs it.
 	minPayload = 8_000_000
-	// askTimeout is for one question about a stream or the account: whatever has no leader at the moment does not answer
-	// at all, ever, so ask again soon.
-	askTimeout = 2 * time.Second
 )
 
 // check asks whether the server can do what we need. Each answer no names the remedy.
 func (b *Bus) check(ctx context.Context) error {
 	where := b.cfg.where()
-	ask, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	info, err := b.js.AccountInfo(ask)
+	var info *jetstream.AccountInfo
+	err := b.ask(ctx, askTimeout, func(ctx context.Context) (err error) {
+		info, err = b.js.AccountInfo(ctx)
+		return err
+	})
 	switch {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return fmt.Errorf("bus: JetStream is off on %s: start the server with -js, or with jetstream {} in its configuration", where)
@@ -50,7 +48,7 @@ func (b *Bus) check(ctx context.Context) error {
 // comingUp says that the error is one of a NATS cluster which has not chosen its leader yet or misses servers still.
 func comingUp(err error) bool {
 	c := code(err)
-	return errors.Is(err, context.DeadlineExceeded) || c == codeNoLeader || c == codeNoPeers
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errLost) || c == codeNoLeader || c == codeNoPeers
 }
 
 // explain turns what a server says about a stream that it would not make into what to do about it.

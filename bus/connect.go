@@ -19,9 +19,6 @@ const (
 	reconnectWait = 500 * time.Millisecond
 	// pingInterval finds a dead connection within a minute (two pings may fail); the default would take six.
 	pingInterval = 20 * time.Second
-	// requestTimeout is for one request to JetStream, however long the caller would wait: a stream without a leader drops
-	// what it is asked, and only who asks again gets an answer. A lost leader takes up to seven seconds to replace.
-	requestTimeout = 5 * time.Second
 	// farewell is how long Close waits for acknowledgements to leave.
 	farewell = time.Second
 )
@@ -115,6 +112,10 @@ type Bus struct {
 	pub    *publisher
 	gate   chan struct{} // bounds how many consumers are looked up at once
 
+	mu      sync.Mutex
+	session context.Context // ends when the connection is lost
+	lose    context.CancelFunc
+
 	closed chan struct{} // closed by Close
 	once   sync.Once
 	done   sync.WaitGroup
@@ -134,6 +135,7 @@ func Connect(ctx context.Context, c Config) (*Bus, error) {
 	log := c.Log.With("component", "bus", "cluster", c.Cluster)
 	b := &Bus{cfg: c, names: n, log: log, gripes: newComplaints(log), closed: make(chan struct{}), gate: make(chan struct{}, atOnce)}
 	b.top = newTopology(b)
+	b.found()
 	ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout)
 	defer cancel()
 	if b.nc, err = b.dial(ctx); err != nil {
@@ -239,9 +241,11 @@ func (b *Bus) options() []nats.Option {
 		nats.CustomInboxPrefix("_INBOX_jobstream_" + b.names.plain),
 		nats.NoCallbacksAfterClientClose(),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			b.lost()
 			b.gripes.warn("bus lost; reconnecting", "err", err)
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
+			b.found()
 			b.log.Info("bus found again", "server", nc.ConnectedServerName())
 			b.top.look()
 		}),

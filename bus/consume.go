@@ -137,9 +137,11 @@ func (l *lane) ensure(ctx context.Context) (jetstream.Consumer, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	c, err := l.bus.js.Consumer(ctx, l.stream, l.config.Durable)
+	var c jetstream.Consumer
+	err := l.bus.ask(ctx, askTimeout, func(ctx context.Context) (err error) {
+		c, err = l.bus.js.Consumer(ctx, l.stream, l.config.Durable)
+		return err
+	})
 	switch {
 	case err == nil:
 		have := c.CachedInfo().Config
@@ -149,7 +151,11 @@ func (l *lane) ensure(ctx context.Context) (jetstream.Consumer, error) {
 	case !errors.Is(err, jetstream.ErrConsumerNotFound):
 		return nil, fmt.Errorf("consumer %s: %w", l.config.Durable, err)
 	}
-	if c, err = l.bus.js.CreateOrUpdateConsumer(ctx, l.stream, l.config); err != nil {
+	err = l.bus.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
+		c, err = l.bus.js.CreateOrUpdateConsumer(ctx, l.stream, l.config)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("make consumer %s: %w", l.config.Durable, err)
 	}
 	return c, nil

@@ -315,9 +315,20 @@ func TestRestartsUnderLoad(t *testing.T) {
 	for range 3 {
 		send(300)
 		s.Shutdown()
+		back := make(chan *Server)
+		go func() { // meanwhile, since Publish blocks when too much is not confirmed
+			s, err := StartEmbedded(EmbeddedConfig{StoreDir: dir, Port: port})
+			if err != nil {
+				t.Error(err)
+			}
+			back <- s
+		}()
 		send(100)
-		s = serveIn(t, dir, port)
+		if s = <-back; s == nil {
+			t.FailNow()
+		}
 	}
+	t.Cleanup(s.Shutdown)
 	if err := trigger.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}

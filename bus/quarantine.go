@@ -33,9 +33,7 @@ type Quarantined struct {
 
 // Quarantine implements engine.Delivery. The message is acknowledged once its copy is safe; until then it comes again.
 func (d *delivery) Quarantine(reason error) {
-	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
-	defer cancel()
-	if err := d.setAside(ctx, reason); err != nil {
+	if err := d.setAside(context.Background(), reason); err != nil {
 		d.bus.gripes.warn("a message cannot be set aside; it will come again", "subject", d.msg.Subject(), "err", err)
 		d.Nak(asideRetry)
 		return
@@ -65,7 +63,11 @@ func (d *delivery) setAside(ctx context.Context, reason error) error {
 		m.Header.Set(headerTruncated, strconv.Itoa(len(m.Data)))
 		m.Data = m.Data[:most]
 	}
-	ack, err := b.js.PublishMsg(ctx, m, jetstream.WithMsgID(meta.Stream+"/"+seq), jetstream.WithExpectStream(b.names.quarantine()))
+	var ack *jetstream.PubAck
+	err = b.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
+		ack, err = b.js.PublishMsg(ctx, m, jetstream.WithMsgID(meta.Stream+"/"+seq), jetstream.WithExpectStream(b.names.quarantine()))
+		return err
+	})
 	if err != nil {
 		b.top.suspect(err)
 		return fmt.Errorf("set aside: %w", err)
@@ -93,7 +95,7 @@ func oneLine(s string) string {
 
 // Quarantined lists what was set aside, oldest first: at most 1,000 messages are kept.
 func (b *Bus) Quarantined(ctx context.Context) ([]Quarantined, error) {
-	s, err := b.js.Stream(ctx, b.names.quarantine())
+	s, err := b.find(ctx, b.names.quarantine())
 	if err != nil {
 		b.top.suspect(err)
 		return nil, fmt.Errorf("list what was set aside: %w", err)

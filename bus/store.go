@@ -48,9 +48,11 @@ func (s *Store) Load(ctx context.Context, key events.Key) ([]byte, uint64, error
 	if err != nil {
 		return nil, 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	m, err := s.stream.GetLastMsgForSubject(ctx, subject)
+	var m *jetstream.RawStreamMsg
+	err = s.bus.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
+		m, err = s.stream.GetLastMsgForSubject(ctx, subject)
+		return err
+	})
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return nil, 0, nil
@@ -73,8 +75,6 @@ func (s *Store) Save(ctx context.Context, key events.Key, data []byte, revision 
 	if most := s.bus.nc.MaxPayload() - headerRoom; int64(len(data)) > most && most > 0 {
 		return 0, fmt.Errorf("save state of %s: %d bytes, at most %d fit: raise max_payload of the NATS server", key, len(data), most)
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	o := []jetstream.PublishOpt{
 		jetstream.WithExpectLastSequencePerSubject(revision),
 		jetstream.WithExpectStream(s.bus.names.state(s.function)),
@@ -82,7 +82,11 @@ func (s *Store) Save(ctx context.Context, key events.Key, data []byte, revision 
 	if rests {
 		o = append(o, jetstream.WithMsgTTL(restTTL))
 	}
-	ack, err := s.bus.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data}, o...)
+	var ack *jetstream.PubAck
+	err = s.bus.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
+		ack, err = s.bus.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data}, o...)
+		return err
+	})
 	switch code(err) {
 	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
 		return 0, fmt.Errorf("save state of %s at revision %d: %w: %w", key, revision, engine.ErrConflict, err)
@@ -101,9 +105,10 @@ func (s *Store) Forget(ctx context.Context, key events.Key) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	if err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+	err = s.bus.ask(ctx, requestTimeout, func(ctx context.Context) error {
+		return s.stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	})
+	if err != nil {
 		s.bus.top.suspect(err)
 		return fmt.Errorf("forget state of %s: %w", key, err)
 	}

@@ -40,9 +40,7 @@ func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.T
 	// jetstream.WithScheduleAt would cut the time down to the second and so ring up to one too early; the server reads
 	// fractions. To the millisecond is enough, rounded up.
 	at = at.Add(time.Millisecond - 1).Truncate(time.Millisecond).UTC()
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	ack, err := t.bus.js.PublishMsg(ctx, &nats.Msg{
+	m := &nats.Msg{
 		Subject: t.bus.names.schedule(key, name),
 		Data:    data,
 		Header: nats.Header{
@@ -50,7 +48,12 @@ func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.T
 			headerScheduleTarget: {t.bus.names.ring(key, name)},
 			"Content-Type":       {events.ContentType},
 		},
-	}, jetstream.WithExpectStream(t.bus.names.timers()))
+	}
+	var ack *jetstream.PubAck
+	err = t.bus.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
+		ack, err = t.bus.js.PublishMsg(ctx, m, jetstream.WithExpectStream(t.bus.names.timers()))
+		return err
+	})
 	if err != nil {
 		t.bus.top.suspect(err)
 		return fmt.Errorf("set timer %s of %s: %w", name, key, err)

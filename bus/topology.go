@@ -131,16 +131,19 @@ func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstrea
 	}
 }
 
-func (b *Bus) find(ctx context.Context, name string) (jetstream.Stream, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	return b.js.Stream(ctx, name)
+func (b *Bus) find(ctx context.Context, name string) (s jetstream.Stream, err error) {
+	err = b.ask(ctx, askTimeout, func(ctx context.Context) error { s, err = b.js.Stream(ctx, name); return err })
+	return s, err
 }
 
-func (b *Bus) create(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	return b.js.CreateStream(ctx, want)
+func (b *Bus) create(ctx context.Context, want jetstream.StreamConfig) (s jetstream.Stream, err error) {
+	err = b.ask(ctx, requestTimeout, func(ctx context.Context) error { s, err = b.js.CreateStream(ctx, want); return err })
+	return s, err
+}
+
+func (b *Bus) update(ctx context.Context, want jetstream.StreamConfig) (s jetstream.Stream, err error) {
+	err = b.ask(ctx, requestTimeout, func(ctx context.Context) error { s, err = b.js.UpdateStream(ctx, want); return err })
+	return s, err
 }
 
 // align updates a stream whose settings are not ours, keeping whatever we have no opinion on.
@@ -150,9 +153,7 @@ func (b *Bus) align(ctx context.Context, s jetstream.Stream, want jetstream.Stre
 	if !differs {
 		return s, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	s, err := b.js.UpdateStream(ctx, merged)
+	s, err := b.update(ctx, merged)
 	if err != nil {
 		return nil, fmt.Errorf("bus: bring stream %s in line: %w", want.Name, explain(err))
 	}

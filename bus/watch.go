@@ -45,12 +45,6 @@ type standing struct {
 	acked   uint64 // the last sequence that was confirmed to us
 }
 
-func (s standing) info(ctx context.Context) (*jetstream.StreamInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	return s.stream.Info(ctx)
-}
-
 func newTopology(b *Bus) *topology {
 	return &topology{
 		bus:     b,
@@ -205,7 +199,7 @@ func (t *topology) mend(ctx context.Context) error {
 }
 
 func (t *topology) mendOne(ctx context.Context, was standing) error {
-	info, err := was.info(ctx)
+	info, err := t.info(ctx, was)
 	if err == nil && info.Created.Equal(was.created) {
 		if info.State.LastSeq < was.acked && t.shrunk(ctx, was) {
 			t.lose()
@@ -229,12 +223,17 @@ func (t *topology) mendOne(ctx context.Context, was standing) error {
 	return nil
 }
 
+func (t *topology) info(ctx context.Context, was standing) (info *jetstream.StreamInfo, err error) {
+	err = t.bus.ask(ctx, askTimeout, func(ctx context.Context) error { info, err = was.stream.Info(ctx); return err })
+	return info, err
+}
+
 // shrunk says that the stream ends for good before a message that was confirmed to us: a power failure took what was
 // not on the disk yet. A leader that was just elected may take a moment to apply what it has, so ask until it has had
 // time to.
 func (t *topology) shrunk(ctx context.Context, was standing) bool {
 	for deadline := time.Now().Add(shrunkAfter); ; {
-		info, err := was.info(ctx)
+		info, err := t.info(ctx, was)
 		if err != nil || info.State.LastSeq >= was.acked {
 			return false // trouble of another kind, or none: the next look knows
 		}

@@ -177,7 +177,7 @@ func TestBadStarts(t *testing.T) {
 		{"a kubeconfig that is missing", nil, []string{"--kubeconfig=/nowhere/config"}, 1, []string{"/nowhere/config", "no such file", "--kubeconfig"}},
 		{"a kubeconfig of the environment that is missing", []string{"KUBECONFIG=/nowhere/env"}, nil, 1, []string{"/nowhere/env", "no such file"}},
 		{"an API server that is away", nil, []string{"--kubeconfig=" + apptest.Kubeconfig(t, "http://"+nobody(t))}, 1, []string{"cannot reach the API server at 127.0.0.1:", "refused", "kubectl version"}},
-		{"a bus that is away", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=nats://" + nobody(t)}, 1, []string{"NATS at nats://127.0.0.1:", "cannot be reached", "--nats-url", "JOBSTREAM_NATS_URL"}},
+		{"a bus that is away", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-connect-timeout=1s", "--nats-url=nats://" + nobody(t)}, 1, []string{"NATS at nats://127.0.0.1:", "cannot be reached", "--nats-url", "JOBSTREAM_NATS_URL"}},
 		{"an old bus", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + oldNATS(t)}, 1, []string{"2.10.29", "too old", "2.12"}},
 		{"a bus for small messages", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + nats(t, bus.EmbeddedConfig{MaxPayload: 1 << 20})}, 1, []string{"max_payload", "1048576", "8MB"}},
 		{"a bus that wants credentials that are missing", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + good, "--nats-credentials=/nowhere/creds"}, 1, []string{"/nowhere/creds", "check the files"}},

@@ -50,7 +50,7 @@ func obstacles(st *batchv1.JobStatus, s State, now time.Time) {
 	} else {
 		setCondition(st, v1alpha1.UnsupportedCondition, corev1.ConditionFalse, "Implemented", "", now)
 	}
-	kinds := slices.Sorted(maps.Keys(s.Waits))
+	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Waits)), func(kind string) bool { return !s.refused(kind) })
 	if len(kinds) == 0 {
 		setCondition(st, v1alpha1.RefusedCondition, corev1.ConditionFalse, "Accepted", "", now)
 		return

@@ -93,7 +93,7 @@ func size(s State, c count, now time.Time) State {
 // intend gives out serials for Pods to come. While creations are refused and until the backoff after failures has passed,
 // none is given out.
 func intend(s State, c count, missing int, now time.Time) State {
-	_, refused := s.Waits[effect.CreatePod{}.Kind()]
+	refused := s.refused(effect.CreatePod{}.Kind())
 	if len(s.Job.Unsupported) > 0 || refused && c.intended > 0 || !backoffEnds(s, c, now).IsZero() {
 		return s
 	}
@@ -157,7 +157,7 @@ func expendable(a, b events.Pod) int {
 func command(s State, now time.Time) (out []effect.Effect) {
 	// A Job that has not started has no Pods: inventory relies on it (see events.JobListed and the cluster adapter).
 	started := s.Job.Status.StartTime != nil
-	_, refused := s.Waits[effect.CreatePod{}.Kind()]
+	refused := s.refused(effect.CreatePod{}.Kind())
 	// Pods are deleted for a failure only once it is recorded: the evidence for it may go with them.
 	_, failing := s.Job.Condition(batchv1.JobFailureTarget)
 	for _, serial := range s.serials() {

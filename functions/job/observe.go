@@ -116,7 +116,7 @@ func seeJob(s State, j events.Job) State {
 		return s
 	}
 	s.Job, s.Next = j, max(s.Next, j.NextSerial)
-	delete(s.Waits, effect.WriteJobStatus{}.Kind())
+	s.accept(effect.WriteJobStatus{}.Kind())
 	return s
 }
 
@@ -134,7 +134,7 @@ func seePod(s State, p events.Pod) State {
 	case p.Version <= r.Pod.Version, r.Gone && r.Pod.UID == p.UID:
 		return s
 	case r.intended():
-		delete(s.Waits, effect.CreatePod{}.Kind())
+		s.accept(effect.CreatePod{}.Kind())
 	case r.Pod.UID != p.UID: // somebody made a Pod of the same name after ours had gone
 		r = Row{}
 	}

@@ -37,7 +37,7 @@ type State struct {
 	Next int
 	// Written is when a status was last written.
 	Written time.Time
-	// Waits are the kinds of effects that the API server refuses just now.
+	// Waits are the kinds of effects that the API server refuses just now, or once did.
 	Waits map[string]Wait
 }
 
@@ -56,10 +56,13 @@ type Row struct {
 	Withdrawn bool
 }
 
-// Wait is how long an effect that was refused rests.
+// Wait is how long a kind of effect that was refused rests.
 type Wait struct {
-	Count   int
-	Until   time.Time
+	// Count is how often it was refused in a row, 0 where it is accepted again.
+	Count int
+	Until time.Time
+	// Last is when the newest refusal that we know of happened: one that comes again changes nothing.
+	Last    time.Time
 	Reason  string
 	Message string
 }
@@ -84,16 +87,29 @@ func (s *State) settleSerial(serial int) {
 // refuse notes a refusal. Of several that come at once only the first counts, since they are one attempt.
 func (s *State) refuse(e events.EffectRefused) {
 	w := s.Waits[e.Effect]
-	if e.At.Before(w.Until) {
+	if !e.At.After(w.Last) {
 		return
 	}
-	w.Count++
-	w.Until, w.Reason, w.Message = e.At.Add(backoff.API.Delay(w.Count)), e.Reason, e.Message
+	w.Last = e.At
+	if !e.At.Before(w.Until) {
+		w.Count++
+		w.Until, w.Reason, w.Message = e.At.Add(backoff.API.Delay(w.Count)), e.Reason, e.Message
+	}
 	if s.Waits == nil {
 		s.Waits = map[string]Wait{}
 	}
 	s.Waits[e.Effect] = w
 }
+
+// accept notes that effects of the kind are accepted.
+func (s *State) accept(kind string) {
+	if w, ok := s.Waits[kind]; ok {
+		s.Waits[kind] = Wait{Last: w.Last}
+	}
+}
+
+// refused says that the last effect of the kind was refused.
+func (s State) refused(kind string) bool { return s.Waits[kind].Count > 0 }
 
 // blocked says that effects of the kind rest at the given time.
 func (s State) blocked(kind string, now time.Time) bool { return now.Before(s.Waits[kind].Until) }

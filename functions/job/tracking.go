@@ -123,7 +123,7 @@ func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, boo
 		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
 	st.Active, st.Ready, st.Terminating = c.active, &c.ready, &c.terminating
-	if _, refused := s.Waits[effect.CreatePod{}.Kind()]; !refused {
+	if !s.refused(effect.CreatePod{}.Kind()) {
 		st.Active += c.intended // as good as made: spares a write per Pod
 	}
 	flush(&st, s)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -51,6 +52,7 @@ func (o *Options) add(f *pflag.FlagSet) {
 	f.StringVar(&o.Bus.CAFile, "nats-ca", o.Bus.CAFile, "PEM `file` of the authority that signed the NATS server's certificate")
 	f.StringVar(&o.Bus.CertFile, "nats-cert", o.Bus.CertFile, "PEM `file` of a client certificate for NATS")
 	f.StringVar(&o.Bus.KeyFile, "nats-key", o.Bus.KeyFile, "PEM `file` of the key of --nats-cert")
+	f.DurationVar(&o.Bus.ConnectTimeout, "nats-connect-timeout", o.Bus.ConnectTimeout, "`time` to wait for the NATS server at the start; one that is lost later is waited for without end")
 	f.IntVar(&o.Bus.Replicas, "nats-replicas", o.Bus.Replicas, "replicas of every stream: 1, or 3 on a NATS cluster of three servers or more; the same for all programs of a cluster")
 	f.Int64Var(&o.Bus.MaxFactsBytes, "nats-facts-bytes", o.Bus.MaxFactsBytes, "bytes that the stream of facts may take on disk before its oldest go; the same for all programs of a cluster")
 	f.StringVar(&o.Bus.Cluster, "cluster-name", o.Bus.Cluster, "`name` of the Kubernetes cluster in subjects and streams: it keeps clusters apart that share one NATS")
@@ -61,7 +63,7 @@ func (o *Options) add(f *pflag.FlagSet) {
 // defaults are the options that a program starts from.
 func defaults(metrics, health string) Options {
 	return Options{
-		Bus:            bus.Config{URL: DefaultNATS, Cluster: "default", Replicas: 1, MaxFactsBytes: 1 << 30},
+		Bus:            bus.Config{URL: DefaultNATS, Cluster: "default", Replicas: 1, MaxFactsBytes: 1 << 30, ConnectTimeout: 10 * time.Second},
 		MetricsAddress: metrics,
 		HealthAddress:  health,
 	}

@@ -15,8 +15,8 @@ func Version() string {
 		return release
 	}
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
 	}
 	return info.Main.Version
 }

@@ -174,7 +174,7 @@ func TestInventoryIsShared(t *testing.T) {
 		}
 	})
 	t.Run("is tried again later where the server cannot", func(t *testing.T) {
-		w.requests.inject(func(q *http.Request) (*http.Response, error) { return nil, errors.New("the cable is out") })
+		w.requests.inject(func(*http.Request) (*http.Response, error) { return nil, errors.New("the cable is out") })
 		_, err := w.actor.Act(t.Context(), key, effect.TakeInventory{ID: "z"})
 		if retry := (engine.Retry{}); !errors.As(err, &retry) {
 			t.Errorf("%v", err)

@@ -132,7 +132,7 @@ func TestPatience(t *testing.T) {
 		{"500", func(q *http.Request) (*http.Response, error) {
 			return answer(q, 500, metav1.Status{Status: "Failure", Code: 500, Reason: metav1.StatusReasonInternalError}), nil
 		}, 0},
-		{"connection", func(q *http.Request) (*http.Response, error) { return nil, errors.New("connection reset by peer") }, 0},
+		{"connection", func(*http.Request) (*http.Response, error) { return nil, errors.New("connection reset by peer") }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.requests.inject(c.fault)

@@ -34,7 +34,7 @@ func TestTrouble(t *testing.T) {
 			t.Errorf("paused %d s after it had worked for a moment", again)
 		}
 		x.over()
-		time.Sleep(5 * time.Minute) // the bubble's clock, not ours
+		<-time.After(5 * time.Minute) // by the clock of the bubble
 		if again := fail(); again != 0 {
 			t.Errorf("paused %d s after it had worked for long", again)
 		}

@@ -1,0 +1,117 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+func TestWatcherLists(t *testing.T) {
+	w := newWorld(t)
+	fresh, freshKey := w.createJob("fresh")
+
+	busy, busyKey := w.createJob("busy")
+	busy = w.startJob(busy)
+	running := w.createPod(busy, busyKey, 0)
+	counted := w.createPod(busy, busyKey, 1)
+	w.endPod(counted.Name, corev1.PodSucceeded)
+	w.act(busyKey, effect.ReleasePod{Name: counted.Name, UID: counted.UID})
+
+	_, doneKey := w.finishedJob("done", false)
+	left, leftKey := w.finishedJob("left", true)
+
+	gone, goneKey := w.createJob("gone")
+	orphan := w.createPod(w.startJob(gone), goneKey, 0)
+	loose := w.createPod(gone, goneKey, 1)
+	w.act(goneKey, effect.ReleasePod{Name: loose.Name, UID: loose.UID})
+	w.deleteJob("gone")
+	vanished, vanishedKey := w.createJob("vanished") // whose only Pod nobody has to release
+	free := w.createPod(w.startJob(vanished), vanishedKey, 0)
+	w.act(vanishedKey, effect.ReleasePod{Name: free.Name, UID: free.UID})
+	w.deleteJob("vanished")
+
+	foreign, foreignKey := w.createJob("foreign", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
+	w.createPod(foreign, foreignKey, 0) // it even carries our label
+
+	client, seen := testClient(t)
+	x := startWatcher(t, &memorySink{}, client, seen)
+	for _, c := range []struct {
+		name string
+		key  events.Key
+		job  *batchv1.Job // nil: absent
+		pods []string
+	}{
+		{"fresh", freshKey, fresh, nil},
+		{"busy", busyKey, busy, []string{running.Name}},
+		{"left", leftKey, left, []string{"left-held"}},
+		{"gone", goneKey, nil, []string{orphan.Name, loose.Name}},
+	} {
+		rosters := of[events.JobListed](x.sink, c.key)
+		if len(rosters) != 1 {
+			t.Errorf("%s: rosters %+v", c.name, rosters)
+			continue
+		}
+		r := rosters[0]
+		names := map[string]bool{}
+		for _, p := range r.Pods {
+			names[p.Name] = true
+		}
+		ok := r.Name == c.name && len(names) == len(c.pods) && r.JobsVersion != 0 && r.Version != 0 && strings.HasPrefix(r.ID, "relist/")
+		for _, p := range c.pods {
+			ok = ok && names[p]
+		}
+		if ok = ok && (r.Job == nil) == (c.job == nil); !ok || c.job != nil && r.Job.UID != c.job.UID {
+			t.Errorf("%s: roster %+v", c.name, r)
+		}
+	}
+	for name, key := range map[string]events.Key{"done": doneKey, "vanished": vanishedKey, "foreign": foreignKey} {
+		if facts := x.sink.about(key); len(facts) != 0 {
+			t.Errorf("%s: %+v", name, facts)
+		}
+	}
+
+	t.Run("again when asked, under another ID", func(t *testing.T) {
+		first := of[events.JobListed](x.sink, busyKey)[0]
+		x.Relist()
+		eventually(t, func() string {
+			rosters := of[events.JobListed](x.sink, busyKey)
+			if len(rosters) < 2 {
+				return "another roster"
+			}
+			if rosters[1].ID == first.ID {
+				t.Fatalf("the ID %q came twice", first.ID)
+			}
+			return ""
+		})
+	})
+}
+
+// finishedJob makes a Job that is Complete, with or without a Pod that is still held.
+func (w *world) finishedJob(name string, holds bool) (*batchv1.Job, events.Key) {
+	w.Helper()
+	j, key := w.createJob(name)
+	j = w.startJob(j)
+	if holds {
+		e := createEffect(j, 0)
+		e.Name = name + "-held"
+		only[events.PodObserved](w, w.act(key, e))
+		w.endPod(e.Name, corev1.PodSucceeded)
+	}
+	now := metav1.Now()
+	j.Status.Succeeded, j.Status.CompletionTime = 1, &now
+	j.Status.Conditions = []batchv1.JobCondition{
+		{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: now},
+		{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: now},
+	}
+	j, err := w.BatchV1().Jobs(w.ns).UpdateStatus(w.Context(), j, metav1.UpdateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return j, key
+}
