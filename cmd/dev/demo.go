@@ -102,7 +102,7 @@ func interrupted(ctx context.Context, err error) error {
 func (d *demo) perform(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	jobs, err := d.load()
+	jobs, err := d.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -125,14 +125,14 @@ func (d *demo) perform(ctx context.Context) error {
 }
 
 // load reads the manifests and gets the stand-in for what this machine does not have.
-func (d *demo) load() ([]*batchv1.Job, error) {
+func (d *demo) load(ctx context.Context) ([]*batchv1.Job, error) {
 	var jobs []*batchv1.Job
 	for _, e := range exhibits {
 		j, err := manifests.Load(e.name)
 		if err != nil {
 			return nil, err
 		}
-		if e.name == "pi" && !perlKnowsPi() {
+		if e.name == "pi" && !perlKnowsPi(ctx) {
 			if err := standIn(&j.Spec.Template.Spec.Containers[0]); err != nil {
 				return nil, err
 			}

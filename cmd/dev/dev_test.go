@@ -104,14 +104,14 @@ func TestPortsGiveWay(t *testing.T) {
 	}
 	defer l.Close()
 	taken := l.Addr().(*net.TCPAddr).Port
-	if got := freePort(taken); got == taken || got == 0 {
+	if got := freePort(t.Context(), taken); got == taken || got == 0 {
 		t.Errorf("instead of a port that is taken: %d", got)
 	}
 	address := "127.0.0.1:" + strconv.Itoa(taken)
-	if got := freeAddress(address); got == address || !strings.HasPrefix(got, "127.0.0.1:") {
+	if got := freeAddress(t.Context(), address); got == address || !strings.HasPrefix(got, "127.0.0.1:") {
 		t.Errorf("instead of an address that is taken: %s", got)
 	}
-	if got := freeAddress(app.Off); got != app.Off {
+	if got := freeAddress(t.Context(), app.Off); got != app.Off {
 		t.Errorf("instead of none: %s", got)
 	}
 }

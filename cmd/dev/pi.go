@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/big"
 	"os"
@@ -15,8 +16,8 @@ import (
 )
 
 // perlKnowsPi says that this machine has a perl that can do what the manifest asks: some have no bignum.
-func perlKnowsPi() bool {
-	return exec.Command("perl", "-Mbignum=bpi", "-e", "1").Run() == nil
+func perlKnowsPi(ctx context.Context) bool {
+	return exec.CommandContext(ctx, "perl", "-Mbignum=bpi", "-e", "1").Run() == nil
 }
 
 // standIn lets this program do the container's work.

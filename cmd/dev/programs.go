@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/jobstream/jobstream/internal/app"
 	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/controlplane/assets"
 )
 
 // ensurePrograms builds the control plane's programs where they are missing and the source is at hand.
@@ -21,7 +23,7 @@ func ensurePrograms(ctx context.Context, say func(string, ...any)) error {
 	}
 	missing := &app.Fatal{Cannot: "start a control plane", Err: err, Remedy: "in a checkout of jobstream, \"make controlplane\" builds it; --kubeconfig names a cluster that exists"}
 	root := checkout()
-	if root == "" {
+	if root == "" || os.Getenv(assets.EnvAssets) != "" { // a folder of the user's own is not ours to fill
 		return missing
 	}
 	say("the control plane has not been built yet: building it from source, about five minutes the first time")
@@ -29,7 +31,7 @@ func ensurePrograms(ctx context.Context, say func(string, ...any)) error {
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) }
 	if err := build.Run(); err != nil {
-		missing.Err = err
+		missing.Err = fmt.Errorf("its build failed: %w: see above", err)
 		return missing
 	}
 	if _, missing.Err = controlplane.Assets(); missing.Err != nil {
@@ -57,9 +59,10 @@ func checkout() string {
 }
 
 // freePort is the wanted port on loopback, or any free one where that is taken or 0.
-func freePort(wanted int) int {
+func freePort(ctx context.Context, wanted int) int {
+	var listen net.ListenConfig
 	for _, port := range []int{wanted, 0} {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		l, err := listen.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err == nil {
 			defer l.Close()
 			return l.Addr().(*net.TCPAddr).Port
@@ -69,13 +72,14 @@ func freePort(wanted int) int {
 }
 
 // freeAddress is the wanted address, or one on loopback with any free port where that is taken.
-func freeAddress(wanted string) string {
+func freeAddress(ctx context.Context, wanted string) string {
 	if wanted == app.Off {
 		return wanted
 	}
-	l, err := net.Listen("tcp", wanted)
+	var listen net.ListenConfig
+	l, err := listen.Listen(ctx, "tcp", wanted)
 	if err != nil {
-		return net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(0)))
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(ctx, 0)))
 	}
 	defer l.Close()
 	return l.Addr().String()

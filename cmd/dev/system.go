@@ -98,8 +98,8 @@ func (s *system) makeFolder(context.Context) error {
 	return nil
 }
 
-func (s *system) startNATS(context.Context) (err error) {
-	s.nats, err = bus.StartEmbedded(bus.EmbeddedConfig{StoreDir: filepath.Join(s.dir, "nats"), Port: freePort(s.plan.NATSPort), Log: app.Quiet(s.plan.Log)})
+func (s *system) startNATS(ctx context.Context) (err error) {
+	s.nats, err = bus.StartEmbedded(bus.EmbeddedConfig{StoreDir: filepath.Join(s.dir, "nats"), Port: freePort(ctx, s.plan.NATSPort), Log: app.Quiet(s.plan.Log)})
 	if err != nil {
 		return &app.Fatal{Cannot: "start NATS", Err: err}
 	}
@@ -129,7 +129,7 @@ func (s *system) startControlPlane(ctx context.Context) error {
 	}
 	s.plan.Say("starting a control plane: etcd, kube-apiserver and kube-controller-manager")
 	cp, err := controlplane.Start(ctx, controlplane.Config{
-		Dir: filepath.Join(s.dir, "cluster"), Port: freePort(s.plan.APIPort), ControllerManager: true,
+		Dir: filepath.Join(s.dir, "cluster"), Port: freePort(ctx, s.plan.APIPort), ControllerManager: true,
 		UnsafeNoFsync: s.plan.Dir == "", // what goes in the end need not be on disk before
 	})
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *system) startControlPlane(ctx context.Context) error {
 	return nil
 }
 
-func (s *system) startNode(context.Context) error {
+func (s *system) startNode(ctx context.Context) error {
 	if !s.plan.Node {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (s *system) startNode(context.Context) error {
 	if err != nil {
 		return &app.Fatal{Cannot: "start a node", Err: err}
 	}
-	s.run("the node", n.Run)
+	s.run(ctx, "the node", n.Run)
 	return nil
 }
 
@@ -168,8 +168,8 @@ func (s *system) startPrograms(ctx context.Context) error {
 	trigger, reconciler := app.TriggerDefaults(), app.ReconcilerDefaults()
 	s.configure(&trigger.Options, s.plan.Trigger)
 	s.configure(&reconciler.Options, s.plan.Reconciler)
-	s.run("the trigger", func(ctx context.Context) error { return app.RunTrigger(ctx, trigger) })
-	s.run("the reconciler", func(ctx context.Context) error { return app.RunReconciler(ctx, reconciler) })
+	s.run(ctx, "the trigger", func(ctx context.Context) error { return app.RunTrigger(ctx, trigger) })
+	s.run(ctx, "the reconciler", func(ctx context.Context) error { return app.RunReconciler(ctx, reconciler) })
 	return s.await(ctx, trigger.Probes, reconciler.Probes)
 }
 
@@ -180,9 +180,9 @@ func (s *system) configure(o *app.Options, listen addresses) {
 	o.Log, o.Probes = s.plan.Log, &app.Probes{}
 }
 
-// run runs a part until the system stops.
-func (s *system) run(part string, f func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.Background())
+// run runs a part until the system stops it, which is not when ctx ends: parts stop one after the other.
+func (s *system) run(ctx context.Context, part string, f func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var done sync.WaitGroup
 	var ended error
 	done.Go(func() {

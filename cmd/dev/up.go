@@ -38,8 +38,8 @@ func upCommand() *cobra.Command {
 				p.Node = false // a cluster that exists has nodes
 			}
 			t, r := app.TriggerDefaults(), app.ReconcilerDefaults()
-			p.Trigger = addresses{freeAddress(t.MetricsAddress), freeAddress(t.HealthAddress)}
-			p.Reconciler = addresses{freeAddress(r.MetricsAddress), freeAddress(r.HealthAddress)}
+			p.Trigger = addresses{freeAddress(c.Context(), t.MetricsAddress), freeAddress(c.Context(), t.HealthAddress)}
+			p.Reconciler = addresses{freeAddress(c.Context(), r.MetricsAddress), freeAddress(c.Context(), r.HealthAddress)}
 			return up(c.Context(), p, c.OutOrStdout())
 		},
 	}
@@ -59,10 +59,10 @@ func upCommand() *cobra.Command {
 func up(ctx context.Context, p plan, out io.Writer) error {
 	p.Say = func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
 	s, err := startSystem(ctx, p)
-	if ctx.Err() != nil {
-		return nil // Ctrl-C during the start is no failure
-	}
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil //nolint:nilerr // Ctrl-C during the start is no failure, and whatever failed then failed because of it
+	case err != nil:
 		return err
 	}
 	g, err := guideTo(s)

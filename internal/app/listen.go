@@ -23,11 +23,12 @@ type listener struct {
 }
 
 // listen serves on the address; an address that says Off serves nothing. flag is the one that named it.
-func listen(address, flag string, h http.Handler, log *slog.Logger) (*listener, error) {
+func listen(ctx context.Context, address, flag string, h http.Handler, log *slog.Logger) (*listener, error) {
 	if !listens(address) {
 		return nil, nil
 	}
-	l, err := net.Listen("tcp", address)
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, &Fatal{Cannot: "serve on " + address, Err: err,
 			Remedy: "another program may have the port: choose another address with --" + flag + " (" + EnvName(flag) + "), or 0 for none"}
@@ -44,11 +45,11 @@ func listen(address, flag string, h http.Handler, log *slog.Logger) (*listener, 
 }
 
 // close ends the server, if there is one, and returns when nothing of it is left.
-func (s *listener) close() {
+func (s *listener) close(ctx context.Context) {
 	if s == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	if s.server.Shutdown(ctx) != nil {
 		_ = s.server.Close() // what has not been answered by now will not be missed

@@ -54,7 +54,7 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 	case err != nil:
 		return err
 	}
-	defer s.close()
+	defer s.close(ctx)
 	recorder := cluster.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
 	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, Recorder: recorder, Concurrency: c.Requests})
@@ -64,7 +64,7 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 	s.probes.Set(probeCluster, reachable(s))
 	var configs []engine.Config
 	for _, f := range catalog.All() {
-		store, err := s.bus.Store(f.Name)
+		store, err := s.bus.Store(f.Name) //nolint:contextcheck // it has a time limit of its own
 		if err != nil {
 			return &Fatal{Cannot: "open the memory of function " + f.Name, Err: err, Remedy: "look at the NATS server's log: has it room for one more stream?"}
 		}

@@ -47,7 +47,7 @@ func TestHealthAndReadiness(t *testing.T) {
 func TestListen(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	for _, address := range []string{"", Off} {
-		if l, err := listen(address, "x", nil, log); l != nil || err != nil {
+		if l, err := listen(t.Context(), address, "x", nil, log); l != nil || err != nil {
 			t.Errorf("%q: %v, %v", address, l, err)
 		}
 	}
@@ -56,7 +56,7 @@ func TestListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	_, err = listen(taken.Addr().String(), "health-bind-address", nil, log)
+	_, err = listen(t.Context(), taken.Addr().String(), "health-bind-address", nil, log)
 	var fatal *Fatal
 	if !errors.As(err, &fatal) || !strings.Contains(fatal.Remedy, "--health-bind-address") || !strings.Contains(fatal.Remedy, "JOBSTREAM_HEALTH_BIND_ADDRESS") {
 		t.Errorf("a port that is taken: %v", err)

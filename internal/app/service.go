@@ -47,7 +47,7 @@ func start(ctx context.Context, name string, o Options, m *metrics) (*service, e
 	s.probes.await(probeCluster)
 	s.probes.await(probeBus)
 	if err := s.begin(ctx, name, o); err != nil {
-		s.close()
+		s.close(ctx)
 		if ctx.Err() != nil {
 			err = errStopped // whatever failed then, failed because of that
 		}
@@ -58,7 +58,7 @@ func start(ctx context.Context, name string, o Options, m *metrics) (*service, e
 
 func (s *service) begin(ctx context.Context, name string, o Options) error {
 	s.log.Info("starting", "program", name, "version", Version(), "cluster", o.Bus.Cluster)
-	if err := s.serve(o); err != nil {
+	if err := s.serve(ctx, o); err != nil {
 		return err
 	}
 	if err := s.reachCluster(ctx, name, o); err != nil {
@@ -68,13 +68,13 @@ func (s *service) begin(ctx context.Context, name string, o Options) error {
 }
 
 // serve opens the ports.
-func (s *service) serve(o Options) error {
-	health, err := listen(o.HealthAddress, "health-bind-address", s.probes.handler(), s.log)
+func (s *service) serve(ctx context.Context, o Options) error {
+	health, err := listen(ctx, o.HealthAddress, "health-bind-address", s.probes.handler(), s.log)
 	if err != nil {
 		return err
 	}
 	s.servers = append(s.servers, health)
-	metrics, err := listen(o.MetricsAddress, "metrics-bind-address", s.metrics.handler(), s.log)
+	metrics, err := listen(ctx, o.MetricsAddress, "metrics-bind-address", s.metrics.handler(), s.log)
 	if err != nil {
 		return err
 	}
@@ -114,11 +114,11 @@ func (s *service) reachBus(ctx context.Context, name string, o Options) error {
 }
 
 // close closes what is open, the bus first and the servers last.
-func (s *service) close() {
+func (s *service) close(ctx context.Context) {
 	if s.bus != nil {
 		s.bus.Close()
 	}
 	for _, l := range s.servers {
-		l.close()
+		l.close(ctx)
 	}
 }

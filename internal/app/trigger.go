@@ -53,7 +53,7 @@ func RunTrigger(ctx context.Context, c TriggerConfig) error {
 	case err != nil:
 		return err
 	}
-	defer s.close()
+	defer s.close(ctx)
 	w, err := cluster.NewWatcher(cluster.WatcherConfig{
 		Client: s.client, Sink: sink{s.bus, m}, Cluster: c.Bus.Cluster, ManagedBy: c.ManagedBy, Interval: c.RelistInterval, Log: s.log,
 	})

@@ -136,7 +136,7 @@ func (b *binder) run(ctx context.Context) error {
 
 func (b *binder) bind(ctx context.Context, p *v1.Pod) {
 	granted := make(chan struct{})
-	if !b.slots.take(p.UID, func() { close(granted) }) {
+	if !b.slots.take(p.UID, askedByBinder, func() { close(granted) }) {
 		select {
 		case <-granted:
 		case <-ctx.Done():

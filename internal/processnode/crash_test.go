@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -77,10 +76,14 @@ func TestKilledNode(t *testing.T) {
 	p.Spec.Containers[0] = step("main", note("run")+"; setsid sh -c 'echo $$$$ >> "+pids+"; exec sleep 600' & echo $$$$ >> "+pids+"; wait")
 	w.create(p)
 	w.awaitPhase("orphan", v1.PodRunning)
-	var all []string
+	var all []int
 	w.await("orphan", "with two processes", func(*v1.Pod) bool {
 		b, _ := os.ReadFile(pids)
-		all = strings.Fields(string(b))
+		all = nil
+		for _, s := range strings.Fields(string(b)) {
+			pid, _ := strconv.Atoi(s)
+			all = append(all, pid)
+		}
 		return len(all) == 2
 	})
 	if err := victim.Process.Kill(); err != nil {
@@ -92,17 +95,7 @@ func TestKilledNode(t *testing.T) {
 	if got.Status.Reason != "NodeRestarted" || read() != "run" {
 		t.Errorf("after %q the status is %+v", read(), got.Status)
 	}
-	deadline := time.Now().Add(patience)
-	for _, s := range all {
-		pid, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for syscall.Kill(pid, 0) == nil && !zombie(pid) {
-			if time.Now().After(deadline) {
-				t.Fatalf("process %d still runs", pid)
-			}
-			pause(t.Context(), 10*time.Millisecond)
-		}
+	for _, pid := range all {
+		awaitDead(t, pid)
 	}
 }

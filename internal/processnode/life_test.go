@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -81,7 +79,7 @@ func TestSlotsBoundWhatRuns(t *testing.T) {
 	bound := shell("three", "true") // somebody else has bound it: it waits on the node
 	bound.Spec.NodeName = w.config.Name
 	w.create(bound)
-	pause(t.Context(), 200*time.Millisecond)
+	w.await("one", "waited for", func(*v1.Pod) bool { return w.node.slots.waiting() == 2 })
 	for _, name := range []string{"two", "three"} {
 		if p := w.awaitPhase(name, v1.PodPending); len(p.Status.ContainerStatuses) != 0 {
 			t.Errorf("pod %s was started without a slot: %+v", name, p.Status)
@@ -145,12 +143,11 @@ func TestRestartedNodeRunsNothingTwice(t *testing.T) {
 	w.awaitPhase("once", v1.PodRunning)
 	var pid int
 	w.await("once", "with a process that has left its group", func(*v1.Pod) bool {
-		b, _ := os.ReadFile(pidFile)
-		pid, _ = strconv.Atoi(strings.TrimSpace(string(b)))
+		pid = readPID(pidFile)
 		return pid > 0
 	})
 	w.stop()
-	if err := syscall.Kill(pid, 0); err == nil && !zombie(pid) {
+	if !dead(pid) {
 		t.Errorf("process %d has outlived its node", pid)
 	}
 	if left, _ := os.ReadDir(w.config.DataDir); len(left) > 0 {
@@ -166,12 +163,6 @@ func TestRestartedNodeRunsNothingTwice(t *testing.T) {
 	if read() != "run" {
 		t.Errorf("the pod ran %q", read())
 	}
-}
-
-// zombie says that the process has ended and only waits for its parent.
-func zombie(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err != nil || strings.Contains(string(b), ") Z ")
 }
 
 func TestFollowedLog(t *testing.T) {

@@ -196,15 +196,15 @@ func TestSlots(t *testing.T) {
 	s := newSlots(1)
 	woken := make(chan string, 10)
 	wake := func(name string) func() { return func() { woken <- name } }
-	if !s.take("a", wake("a")) || !s.take("a", wake("a")) {
+	if !s.take("a", askedByPod, wake("a")) || !s.take("a", askedByPod, wake("a")) {
 		t.Error("a free slot is not given")
 	}
-	if s.take("b", wake("b")) || s.take("c", wake("c")) || s.take("d", wake("d")) {
+	if s.take("b", askedByPod, wake("b")) || s.take("c", askedByPod, wake("c")) || s.take("d", askedByPod, wake("d")) {
 		t.Error("there are more slots than there should be")
 	}
 	s.give("c") // gives up waiting
 	s.give("a")
-	if got := <-woken; got != "b" || !s.take("b", nil) {
+	if got := <-woken; got != "b" || !s.take("b", askedByPod, nil) {
 		t.Errorf("%s is woken instead of b", got)
 	}
 	if left := s.stale(time.Now().Add(time.Hour), func(uid types.UID) bool { return false }); len(left) != 1 || left[0] != "b" {
@@ -216,7 +216,7 @@ func TestSlots(t *testing.T) {
 	}
 	s.give("d")
 	s.give("d") // once is enough
-	if !s.take("e", nil) || s.take("f", wake("f")) {
+	if !s.take("e", askedByPod, nil) || s.take("f", askedByPod, wake("f")) {
 		t.Error("a slot was given back twice")
 	}
 }

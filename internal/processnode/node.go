@@ -102,9 +102,10 @@ func (n *Node) live(ctx context.Context, group *errgroup.Group, l launcher) erro
 }
 
 func (n *Node) newPods(ctx context.Context, l launcher) *pods {
+	writes := newSlots(writesAtOnce)
 	fresh := func(o *v1.Pod) *pod {
 		p := &pod{
-			uid: o.UID, name: nameOf(o), client: n.cfg.Client, launcher: l, slots: n.slots, backoff: n.cfg.Backoff,
+			uid: o.UID, name: nameOf(o), client: n.cfg.Client, launcher: l, slots: n.slots, writes: writes, backoff: n.cfg.Backoff,
 			delay: n.cfg.StatusDelay, ip: n.cfg.Address, log: n.cfg.Log, wake: make(chan struct{}, 1), object: o,
 			containers: containersOf(&o.Spec), started: time.Now(),
 		}

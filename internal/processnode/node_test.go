@@ -1,8 +1,10 @@
 package processnode
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -136,20 +138,37 @@ func (w *world) awaitLog(name, want string) {
 
 func TestForcedDeletionKills(t *testing.T) {
 	w := newWorld(t, Config{})
-	mark := filepath.Join(t.TempDir(), "alive")
-	w.create(shell("forced", `trap '' TERM; while :; do touch `+mark+`; sleep 0.02; done`))
-	w.await("forced", "Running", func(p *v1.Pod) bool { _, err := os.Stat(mark); return err == nil })
+	file := filepath.Join(t.TempDir(), "pid")
+	w.create(shell("forced", `trap '' TERM; echo $$$$ > `+file+`; while :; do sleep 0.02; done`))
+	w.awaitPhase("forced", v1.PodRunning)
+	pid := 0
+	w.await("forced", "up", func(*v1.Pod) bool { pid = readPID(file); return pid > 0 })
 	w.delete("forced", metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
 	w.awaitGone("forced")
-	deadline := time.Now().Add(patience)
-	for time.Now().Before(deadline) {
-		os.Remove(mark)
-		pause(t.Context(), 200*time.Millisecond)
-		if _, err := os.Stat(mark); err != nil {
-			return
+	awaitDead(t, pid)
+}
+
+// readPID reads a process id that a container has written; 0 where it has not yet.
+func readPID(file string) int {
+	b, _ := os.ReadFile(file)
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
+	return pid
+}
+
+// awaitDead polls until the process has ended.
+func awaitDead(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !dead(pid); pause(t.Context(), 10*time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d still runs", pid)
 		}
 	}
-	t.Error("the process of a Pod that is gone still runs")
+}
+
+// dead says that the process has ended; a zombie, which only waits for its parent, has.
+func dead(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(b), ") Z ")
 }
 
 func TestOnFailureRestarts(t *testing.T) {

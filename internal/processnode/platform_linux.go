@@ -24,3 +24,11 @@ func machineMemory() int64 {
 	}
 	return int64(uint64(info.Totalram) * uint64(info.Unit))
 }
+
+func kernelVersion() string {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(name.Release[:])
+}

@@ -28,7 +28,8 @@ type pod struct {
 	name     types.NamespacedName
 	client   kubernetes.Interface
 	launcher launcher
-	slots    *slots
+	slots    *slots // to run
+	writes   *slots // to the API server
 	backoff  Backoff
 	delay    time.Duration // Config.StatusDelay
 	ip       string
@@ -80,6 +81,7 @@ func (p *pod) nudge() {
 // server knows, when the object is gone and its processes too, or when ctx ends.
 func (p *pod) run(ctx context.Context) {
 	defer p.slots.give(p.uid)
+	defer p.writes.give(p.uid)
 	for {
 		p.receive(time.Now())
 		s := p.advance(ctx)
@@ -187,7 +189,7 @@ func (p *pod) advance(ctx context.Context) steps {
 			return s
 		}
 		if len(s.start) > 0 && !p.admitted {
-			if p.admitted = p.slots.take(p.uid, p.nudge); !p.admitted {
+			if p.admitted = p.slots.take(p.uid, askedByPod, p.nudge); !p.admitted {
 				return steps{}
 			}
 		}
@@ -281,6 +283,9 @@ func (p *pod) abandon() {
 		}
 	}
 }
+
+// clear drops what only a running Pod needs.
+func (p *pod) clear() { p.object, p.containers, p.handles = nil, nil, nil }
 
 // grace is the Pod's termination grace period.
 func grace(spec *v1.PodSpec) time.Duration {

@@ -56,6 +56,7 @@ func (s *pods) see(object *v1.Pod, orphan bool) {
 		s.byUID[object.UID] = e
 		s.byName[e.pod.name] = object.UID
 		if e.finished {
+			e.pod.clear()
 			break
 		}
 		if orphan {
@@ -86,7 +87,7 @@ func (s *pods) finish(e *entry) {
 	e.finished = true
 	last := e.pod.object
 	late := e.pod.newest(last)
-	e.pod.object, e.pod.containers, e.pod.handles = nil, nil, nil
+	e.pod.clear()
 	if _, there := s.byUID[e.pod.uid]; !there {
 		s.work.Go(func() { s.over(e.pod.uid) }) // its object went first
 		return

@@ -84,7 +84,7 @@ func (n *Node) object() *v1.Node {
 			Addresses:       []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: n.cfg.Address}},
 			DaemonEndpoints: v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: n.server.port()}},
 			NodeInfo: v1.NodeSystemInfo{
-				OperatingSystem: runtime.GOOS, Architecture: runtime.GOARCH,
+				OperatingSystem: runtime.GOOS, Architecture: runtime.GOARCH, KernelVersion: kernelVersion(), OSImage: "this machine",
 				KubeletVersion: "v0.0.0-processnode", ContainerRuntimeVersion: "process://1",
 			},
 			Conditions: []v1.NodeCondition{

@@ -14,6 +14,9 @@ import (
 const (
 	// requestTimeout bounds one request: a connection that has been cut must not hold up a Pod for long.
 	requestTimeout = 10 * time.Second
+	// writesAtOnce bounds the writes under way. More would not go faster, and with thousands of Pods those at the end of
+	// the queue would time out.
+	writesAtOnce = 64
 	// reportRetry is the first wait after a write that failed, doubled up to reportRetryMax.
 	reportRetry    = 100 * time.Millisecond
 	reportRetryMax = 5 * time.Second
@@ -60,6 +63,9 @@ func (p *pod) reportIfDue(ctx context.Context, done bool) (next time.Time) {
 	if now.Before(due) {
 		return due
 	}
+	if !p.writes.take(p.uid, askedByPod, p.nudge) {
+		return time.Time{} // what happens until it is this Pod's turn is written with it
+	}
 	r.since, r.writing = time.Time{}, true
 	object := *p.object
 	object.Status = statusOf(p.object, view{
@@ -69,6 +75,7 @@ func (p *pod) reportIfDue(ctx context.Context, done bool) (next time.Time) {
 	object.ManagedFields = []metav1.ManagedFieldsEntry{{}}
 	go func() {
 		w := p.write(ctx, &object)
+		p.writes.give(p.uid)
 		p.post(func(in *inbox) { in.wrote = append(in.wrote, w) })
 	}()
 	return time.Time{}
@@ -121,11 +128,15 @@ func (p *pod) settle(w written, now time.Time) {
 // leaves that to the node. Finalizers may keep the object; that is not the node's business any more.
 func (p *pod) removeIfDeleted(ctx context.Context, object *v1.Pod) {
 	for ; asksForRemoval(object); object = p.newest(object) {
+		for !p.writes.take(p.uid, askedByPod, p.nudge) && ctx.Err() == nil {
+			p.sleep(ctx, time.Time{})
+		}
 		c, cancel := context.WithTimeout(ctx, requestTimeout)
 		err := p.client.CoreV1().Pods(object.Namespace).Delete(c, object.Name, metav1.DeleteOptions{
 			GracePeriodSeconds: ptr.To(int64(0)), Preconditions: metav1.NewUIDPreconditions(string(object.UID)),
 		})
 		cancel()
+		p.writes.give(p.uid)
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || ctx.Err() != nil {
 			return
 		}

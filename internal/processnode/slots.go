@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// slots bounds how many Pods run at once. A slot is held by a Pod's UID from before it is bound until its containers
-// have ended, so that a Pod is never bound to a node that has no room for it.
+// slots bounds how many Pods do something at once: run, or write to the API server. The slot to run is held by a Pod's
+// UID from before it is bound until its containers have ended, so that a Pod is never bound to a node without room.
 type slots struct {
 	mu      sync.Mutex
 	free    int
@@ -18,14 +18,24 @@ type slots struct {
 }
 
 type waiter struct {
-	uid  types.UID
-	wake func()
+	uid   types.UID
+	asker asker
+	wake  func()
 }
+
+// asker is the part of the node that waits for a Pod's slot. Each waits once.
+type asker int
+
+const (
+	askedByBinder asker = iota
+	askedByPod
+)
 
 func newSlots(n int) *slots { return &slots{free: n, held: map[types.UID]time.Time{}} }
 
-// take holds a slot for the Pod and says so. Where none is free it calls wake, once, as soon as it holds one.
-func (s *slots) take(uid types.UID, wake func()) bool {
+// take holds a slot for the Pod and says so. Where none is free it calls wake as soon as it
+// holds one.
+func (s *slots) take(uid types.UID, by asker, wake func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.held[uid]; ok {
@@ -36,7 +46,9 @@ func (s *slots) take(uid types.UID, wake func()) bool {
 		s.held[uid] = time.Now()
 		return true
 	}
-	s.waiters = append(s.waiters, waiter{uid, wake})
+	if !slices.ContainsFunc(s.waiters, func(w waiter) bool { return w.uid == uid && w.asker == by }) {
+		s.waiters = append(s.waiters, waiter{uid, by, wake})
+	}
 	return false
 }
 
@@ -59,6 +71,13 @@ func (s *slots) give(uid types.UID) {
 		}
 		go w.wake() // not under the lock
 	}
+}
+
+// waiting is how many wait for a slot.
+func (s *slots) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.waiters)
 }
 
 // stale lists the holders of old slots that the node does not know: Pods that were bound and never arrived.

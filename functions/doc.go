@@ -1,0 +1,29 @@
+// Package functions is the pure middle, and the place where a newcomer starts. It holds no code itself.
+//
+//	fn            what a function is: Observe remembers, Plan decides
+//	effect        what Plan may ask for
+//	job           the Job function; every other function has the same files
+//	catalog       the one list of functions, and the laws that all of them keep
+//	intervals     sets of integers that read "0-3,7"
+//	backoff       how long to wait after the n-th failure
+//
+// A function never does anything. It is given its state, what has happened and the time, and returns a new state and a
+// list of effects:
+//
+//	          facts                    now
+//	            |                       |
+//	state --> Observe --> state --> Plan --> state, effects
+//
+// The engine commits the state first, does the effects second, and acknowledges the facts last. Everything may therefore
+// be repeated, and a function has to be written so that it does not matter:
+//
+//  1. Plan decides from the state alone. An event only wakes it; a lost one can delay a decision but not change it.
+//  2. What Plan wants is repeated until a fact shows that it is so. There is no "already asked" in any state.
+//  3. Every effect names what must still be true for it: a name that one Pod only can have, a UID, a resourceVersion.
+//  4. A sight that is older than the one remembered is ignored. Versions are compared within one resource type only.
+//  5. An empty state knows nothing and takes inventory before it decides anything. State is memory, never truth.
+//
+// To add a behaviour: write the transcript that you want to read in job/testdata, change the function until it reads
+// so, and run make sim, which kills, repeats and reorders everything around it. To add a function: one folder with the
+// same files, and one line in catalog.
+package functions

@@ -1,0 +1,60 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// NATS is a NATS server as a process of its own, on a port that it keeps.
+type NATS struct {
+	*Process
+	// URL is where it listens.
+	URL string
+
+	dir string
+}
+
+var listening = regexp.MustCompile(`listening url=(\S+)`)
+
+// StartNATS starts a server that stores in a new folder below dir.
+func StartNATS(ctx context.Context, program, dir string, args ...string) (*NATS, error) {
+	n := &NATS{dir: filepath.Join(dir, "nats")}
+	n.Process = &Process{Name: "nats", Path: program, Args: append([]string{"-dir", n.dir}, args...), LogFile: filepath.Join(dir, "nats.log")}
+	if err := n.start(ctx); err != nil {
+		return nil, err
+	}
+	where, err := url.Parse(n.URL)
+	if err != nil {
+		return nil, err
+	}
+	n.Args = append(n.Args, "-port", where.Port())
+	return n, nil
+}
+
+func (n *NATS) start(ctx context.Context) (err error) {
+	if err := n.Start(); err != nil {
+		return err
+	}
+	n.URL, err = n.Await(ctx, listening)
+	return err
+}
+
+// Wipe is the worst that can happen to a bus: kill -9, all data gone.
+func (n *NATS) Wipe() error { return errors.Join(n.Kill(), os.RemoveAll(n.dir)) }
+
+// Restart starts the server again, on the port that it had. Somebody may have the port for a moment, as the near end of
+// a connection: then it is tried again.
+func (n *NATS) Restart(ctx context.Context) error {
+	return Poll(ctx, func(ctx context.Context) error {
+		err := n.start(ctx)
+		if err != nil && !strings.Contains(err.Error(), "address already in use") {
+			return Hopeless{err}
+		}
+		return err
+	})
+}

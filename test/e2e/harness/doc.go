@@ -1,0 +1,21 @@
+// Package harness starts everything that jobstream needs as it runs in earnest, each part a process that a test may kill:
+//
+//	etcd, kube-apiserver, kube-controller-manager      internal/controlplane        child processes
+//	a node that runs Pods as processes                 internal/processnode         in the test's process
+//	NATS with JetStream                                natsd                        child process
+//	jobstream-trigger, jobstream-reconciler            cmd/trigger, cmd/reconciler  child processes, the real binaries
+//
+// The files, in the order in which one meets them:
+//
+//	programs.go  builds the binaries, once for all tests
+//	process.go   one child process: start, kill -9, start again, and what it printed
+//	system.go    all of the above together; its log files are shown when a test fails
+//	bus.go       the NATS server, and how to replace it by an empty one
+//	jobs.go      a namespace of the test's own, Jobs in it, and what became of them
+//	ledger.go    the file in which every Pod writes its UID and exit code: the truth that counters are held against
+//	audit.go     what the API server was asked to do, from its audit log
+//	wait.go      waiting for a condition with a deadline
+//
+// Whatever happens to a test, nothing of it stays: child processes die with the test's (the kernel sees to it on Linux),
+// and a folder that a killed test has left is removed by the next.
+package harness

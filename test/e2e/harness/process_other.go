@@ -1,0 +1,8 @@
+//go:build !linux
+
+package harness
+
+import "syscall"
+
+// dieWithParent puts a child into its own process group. Only Linux can tie its life to ours.
+func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

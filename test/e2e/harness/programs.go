@@ -1,0 +1,113 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Root is the root of the repository, seen from the folder that the tests run in.
+const Root = "../.."
+
+// Programs are the paths of the binaries.
+type Programs struct{ Trigger, Reconciler, Dev, NATS string }
+
+// BuildPrograms builds the binaries from the source beside the tests.
+func BuildPrograms(ctx context.Context, dir string) (Programs, error) {
+	p := Programs{
+		Trigger:    filepath.Join(dir, "jobstream-trigger"),
+		Reconciler: filepath.Join(dir, "jobstream-reconciler"),
+		Dev:        filepath.Join(dir, "jobstream-dev"),
+		NATS:       filepath.Join(dir, "natsd"),
+	}
+	for _, b := range []struct{ path, module, pkg string }{
+		{p.Trigger, Root, "./cmd/trigger"}, {p.Reconciler, Root, "./cmd/reconciler"}, {p.Dev, Root, "./cmd/dev"},
+		{p.NATS, filepath.Join(Root, "test"), "./e2e/natsd"},
+	} {
+		build := exec.CommandContext(ctx, "go", "build", "-o", b.path, b.pkg)
+		build.Dir = b.module
+		if out, err := build.CombinedOutput(); err != nil {
+			return p, fmt.Errorf("build %s: %w\n%s", b.pkg, err, out)
+		}
+	}
+	return p, nil
+}
+
+const (
+	folderPrefix = "jobstream-e2e-"
+	// orphanAge keeps a sweep from taking a folder that another test has made and not locked yet.
+	orphanAge = time.Minute
+)
+
+// Folder is where all files of a run of tests are. The kernel frees its lock when the process ends, however it ends: so a
+// folder whose lock is free was left behind by a run that was killed, and the next one removes it.
+type Folder struct {
+	Dir  string
+	kept bool
+	lock *os.File
+}
+
+// OpenFolder makes a temporary folder, or takes the one that is named, which is kept.
+func OpenFolder(named string) (*Folder, error) {
+	f := &Folder{Dir: named, kept: named != ""}
+	var err error
+	if f.kept {
+		f.Dir, err = filepath.Abs(named)
+		err = errors.Join(err, os.MkdirAll(f.Dir, 0o700))
+	} else {
+		removeOrphans()
+		f.Dir, err = os.MkdirTemp("", folderPrefix)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.lock, err = lock(f.Dir); err != nil {
+		return nil, fmt.Errorf("another run of tests is at work in %s: %w", f.Dir, err)
+	}
+	return f, nil
+}
+
+// Close removes the folder unless it is to be kept.
+func (f *Folder) Close() error {
+	var err error
+	if !f.kept {
+		err = os.RemoveAll(f.Dir)
+	}
+	return errors.Join(err, f.lock.Close())
+}
+
+func lock(dir string) (*os.File, error) {
+	file, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// removeOrphans removes what killed runs have left. What cannot be removed stays.
+func removeOrphans() {
+	entries, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !entry.IsDir() || !strings.HasPrefix(entry.Name(), folderPrefix) || time.Since(info.ModTime()) < orphanAge {
+			continue
+		}
+		dir := filepath.Join(os.TempDir(), entry.Name())
+		if file, err := lock(dir); err == nil {
+			_ = os.RemoveAll(dir)
+			_ = file.Close()
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/processnode"
+)
+
+// readyTimeout is for a start on two cores that also compile; it usually takes three seconds.
+const readyTimeout = 2 * time.Minute
+
+// auditPolicy logs what the tests count: writes of a Job's status, and creations of Pods.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  verbs: [update, patch]
+  resources: [{group: batch, resources: [jobs/status]}]
+- level: Metadata
+  verbs: [create]
+  resources: [{group: "", resources: [pods]}]
+- level: None
+`
+
+// Config says what a System consists of.
+type Config struct {
+	Programs Programs
+	// Dir is where its files go.
+	Dir string
+	// Triggers and Reconcilers are how many of each run; 0 means 1.
+	Triggers, Reconcilers int
+}
+
+// System is everything at work.
+type System struct {
+	Client kubernetes.Interface
+	// REST is an administrator's.
+	REST         *rest.Config
+	ControlPlane *controlplane.ControlPlane
+	NATS         *NATS
+	// Triggers and Reconcilers are the programs under test.
+	Triggers, Reconcilers []*Process
+
+	config Config
+	stops  []func() error
+	once   sync.Once
+	err    error
+}
+
+// StartSystem starts all parts and returns when Jobs can be applied. Where one does not start, the others are stopped.
+func StartSystem(ctx context.Context, c Config) (*System, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	c.Triggers, c.Reconcilers = max(1, c.Triggers), max(1, c.Reconcilers)
+	s := &System{config: c}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	for _, step := range []func(context.Context) error{s.startControlPlane, s.startNode, s.startNATS, s.startPrograms} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, s.Stop())
+		}
+	}
+	return s, nil
+}
+
+// Stop stops everything, the last part first. It may be called more than once.
+func (s *System) Stop() error {
+	s.once.Do(func() {
+		for i := len(s.stops) - 1; i >= 0; i-- {
+			s.err = errors.Join(s.err, s.stops[i]())
+		}
+	})
+	return s.err
+}
+
+func (s *System) onStop(f func() error) { s.stops = append(s.stops, f) }
+
+func (s *System) path(name string) string { return filepath.Join(s.config.Dir, name) }
+
+func (s *System) startControlPlane(ctx context.Context) error {
+	cp, err := controlplane.Start(ctx, controlplane.Config{
+		ControllerManager: true, UnsafeNoFsync: true, AuditLog: true, AuditPolicy: auditPolicy,
+	})
+	if err != nil {
+		return err
+	}
+	s.onStop(func() error {
+		select {
+		case err := <-cp.Died():
+			return errors.Join(fmt.Errorf("the control plane broke: %w", err), cp.Stop())
+		default:
+			return cp.Stop()
+		}
+	})
+	s.ControlPlane, s.REST = cp, cp.RESTConfig()
+	s.REST.ContentType = runtime.ContentTypeProtobuf
+	s.REST.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	s.Client, err = kubernetes.NewForConfig(s.REST)
+	return err
+}
+
+func (s *System) startNode(ctx context.Context) error {
+	log, err := os.OpenFile(s.path("node.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	node, err := processnode.New(processnode.Config{
+		Client: s.Client, DataDir: s.config.Dir, Log: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	if err != nil {
+		return err
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- node.Run(life) }()
+	s.onStop(func() error { end(); return errors.Join(<-ended, log.Close()) })
+	select {
+	case <-node.Registered():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the node did not register: %w", ctx.Err())
+	}
+}
+
+func (s *System) startNATS(ctx context.Context) (err error) {
+	s.NATS, err = StartNATS(ctx, s.config.Programs.NATS, s.config.Dir)
+	if err == nil {
+		s.onStop(s.NATS.Kill)
+	}
+	return err
+}
+
+func (s *System) startPrograms(ctx context.Context) error {
+	for i := range s.config.Triggers {
+		s.Triggers = append(s.Triggers, s.Program("trigger-"+strconv.Itoa(i), s.config.Programs.Trigger))
+	}
+	for i := range s.config.Reconcilers {
+		s.Reconcilers = append(s.Reconcilers, s.Program("reconciler-"+strconv.Itoa(i), s.config.Programs.Reconciler))
+	}
+	all := append(append([]*Process{}, s.Triggers...), s.Reconcilers...)
+	for _, p := range all {
+		if err := p.Start(); err != nil {
+			return err
+		}
+		s.onStop(p.Stop)
+	}
+	for _, p := range all {
+		if err := Ready(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Program is one of our programs, pointed at this System, not started yet. Its log holds every turn.
+func (s *System) Program(name, path string, args ...string) *Process {
+	return &Process{Name: name, Path: path, LogFile: s.path(name + ".log"), Args: append([]string{
+		"--kubeconfig=" + s.ControlPlane.Kubeconfig(), "--nats-url=" + s.NATS.URL, "--cluster-name=" + ClusterName,
+		"--health-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0", "--log-level=debug",
+	}, args...)}
+}
+
+// ClusterName is the name of the cluster on the bus.
+const ClusterName = "e2e"
+
+var (
+	healthAddress  = regexp.MustCompile(`what=health-bind-address address=(\S+)`)
+	metricsAddress = regexp.MustCompile(`what=metrics-bind-address address=(\S+)`)
+)
+
+// Ready waits until the program says that it is ready.
+func Ready(ctx context.Context, p *Process) error {
+	address, err := p.Await(ctx, healthAddress)
+	if err != nil {
+		return err
+	}
+	return Poll(ctx, func(ctx context.Context) error {
+		if !p.Running() {
+			return Hopeless{fmt.Errorf("%s ended:\n%s", p.Name, Tail(p.Printed(), 10))}
+		}
+		_, err := get(ctx, "http://"+address+"/readyz")
+		return err
+	})
+}
+
+// Metrics are what the program serves at /metrics.
+func Metrics(ctx context.Context, p *Process) (string, error) {
+	address, err := p.Await(ctx, metricsAddress)
+	if err != nil {
+		return "", err
+	}
+	return get(ctx, "http://"+address+"/metrics")
+}
+
+// Watch shows, if the test fails, what the parts have printed since now.
+func (s *System) Watch(t testing.TB) {
+	t.Helper()
+	files, err := filepath.Glob(s.path("*.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := map[string]int64{}
+	for _, f := range files {
+		from[f] = size(f)
+	}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		files, _ := filepath.Glob(s.path("*.log"))
+		for _, f := range files {
+			if text := excerpt(since(f, from[f])); text != "" {
+				t.Logf("==== %s, from %s:\n%s", base(f), f, text)
+			}
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// pollEvery is often enough for a person who waits and rare enough for two busy cores.
+const pollEvery = 50 * time.Millisecond
+
+// Hopeless is an error that waiting does not cure.
+type Hopeless struct{ error }
+
+// Unwrap returns the reason.
+func (h Hopeless) Unwrap() error { return h.error }
+
+// Poll asks until there is no error, the error is Hopeless, or ctx ends; then it returns the last error.
+func Poll(ctx context.Context, check func(context.Context) error) error {
+	again := time.NewTicker(pollEvery)
+	defer again.Stop()
+	last := errors.New("never asked")
+	for {
+		err := check(ctx)
+		if hopeless := (Hopeless{}); err == nil || errors.As(err, &hopeless) {
+			return err
+		}
+		if ctx.Err() == nil {
+			last = err // after the end, every question fails for that reason alone
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return last
+		}
+	}
+}
+
+// Until polls until check returns no error, and fails the test with the last one after the time.
+func Until(t testing.TB, within time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	began := time.Now()
+	if err := Poll(ctx, check); err != nil {
+		t.Fatalf("%s: after %v: %v", what, time.Since(began).Round(time.Millisecond), err)
+	}
+}
+
+// Holds polls for the whole time and fails the test as soon as check returns an error: what must not happen.
+func Holds(t testing.TB, during time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
+	over := time.NewTimer(during)
+	defer over.Stop()
+	again := time.NewTicker(pollEvery)
+	defer again.Stop()
+	for {
+		if err := check(t.Context()); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		select {
+		case <-again.C:
+		case <-over.C:
+			return
+		}
+	}
+}
+
+// Pass waits for a moment that a test is about, such as "restarted five seconds later". It is no way to wait for a
+// condition.
+func Pass(t testing.TB, d time.Duration) {
+	t.Helper()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.Context().Done():
+		t.Fatal(fmt.Errorf("the test ended: %w", t.Context().Err()))
+	}
+}
