@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"io"
 	"net"
 	"net/http/httptest"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/jobstream/jobstream/internal/engine"
 )
 
 // refused connects and returns the error, which must hold all the words.
@@ -161,6 +164,47 @@ func TestTLS(t *testing.T) {
 	}
 	b := connect(t, nil, func(c *Config) { c.URL, c.CAFile = u, ca })
 	publish(t, b, sight(keyOf(uid(1)), 1))
+}
+
+// A user with the permissions that doc.go names, and no others, can do everything.
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	may := &server.Permissions{
+		Publish: &server.SubjectPermission{Allow: []string{
+			"facts.test.>", "timers.test.>", "quarantine.test.>", "$KV.jobstream_test_state_job.>", "$JS.API.>", "$JS.ACK.>",
+		}},
+		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX_jobstream_test.>"}},
+	}
+	u := bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20, Users: []*server.User{{Username: "me", Password: "right", Permissions: may}}})
+	b := connect(t, nil, func(c *Config) { c.URL = strings.Replace(u, "nats://", "nats://me:right@", 1) })
+	key := keyOf(uid(1))
+	e := listen(t, b, AllLanes(), func(d engine.Delivery) {
+		if versionOf(d.Event()) == 1 {
+			d.Quarantine(errors.New("a test"))
+			return
+		}
+		d.Ack()
+	})
+	publish(t, b, sight(key, 1), sight(key, 2))
+	if err := b.Timers().Set(t.Context(), key, "x", time.Now()); err != nil {
+		t.Error(err)
+	}
+	st := store(t, b)
+	if _, err := st.Save(t.Context(), key, []byte("x"), 0, true); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := st.Load(t.Context(), key); err != nil {
+		t.Error(err)
+	}
+	if err := st.Forget(t.Context(), key); err != nil {
+		t.Error(err)
+	}
+	until(t, "facts and timers are heard", func() bool { return e.count(nil) == 3 })
+	until(t, "one is set aside", func() bool { aside, err := b.Quarantined(t.Context()); return err == nil && len(aside) == 1 })
+	b.top.evicted(t.Context(), false)
+	if err := b.top.mend(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 // A real server of the release before schedules were complete must be refused by name. It is built from its module

@@ -249,33 +249,6 @@ func (l *lane) read(m jetstream.Msg) (events.Fact, error) {
 	return f, nil
 }
 
-// delivery is engine.Delivery on a message of JetStream. What cannot be told to the server needs no error: the message
-// is delivered again.
-type delivery struct {
-	bus  *Bus
-	msg  jetstream.Msg
-	fact events.Fact
-}
-
-func (d *delivery) Key() events.Key     { return d.fact.Key }
-func (d *delivery) Event() events.Event { return d.fact.Event }
-func (d *delivery) Ack()                { d.told(d.msg.Ack()) }
-func (d *delivery) InProgress()         { d.told(d.msg.InProgress()) }
-
-func (d *delivery) Nak(after time.Duration) {
-	if after <= 0 {
-		d.told(d.msg.Nak())
-		return
-	}
-	d.told(d.msg.NakWithDelay(after))
-}
-
-func (d *delivery) told(err error) {
-	if err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-		d.bus.gripes.warn("an acknowledgement was not sent; the fact will come again", "err", err)
-	}
-}
-
 // AllLanes returns the numbers of all lanes, for a reconciler that is alone.
 func AllLanes() []int {
 	lanes := make([]int, events.Lanes)

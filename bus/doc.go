@@ -24,5 +24,9 @@
 //   - A stream that is made anew never repeats a sequence number of its predecessor (see firstSequence), so that an
 //     old revision or a late acknowledgement can never hit a new message by accident.
 //
-// Start with Connect; the streams are in topology.go, the names in names.go.
+// Where to read on: connect.go and check.go for the start, topology.go for the streams and names.go for what they are
+// called, watch.go for how they are kept, publish.go and consume.go for the road itself.
+//
+// A user of NATS that may do no more than this needs to publish to facts.<cluster>.>, timers.<cluster>.>,
+// quarantine.<cluster>.>, $KV.<bucket>.>, $JS.API.> and $JS.ACK.>, and to subscribe to _INBOX_jobstream_<cluster>.>.
 package bus

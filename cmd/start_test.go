@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/bus"
+	_ "github.com/jobstream/jobstream/internal/app" // what the programs are made of: see TestMain
 	"github.com/jobstream/jobstream/internal/app/apptest"
 )
 
@@ -38,6 +39,12 @@ func TestMain(m *testing.M) {
 		defer os.RemoveAll(dir)
 		built = dir
 		for _, p := range programs {
+			// The go command remembers the result of a test until something changes that the test has read or imports, but it
+			// does not know what we build.
+			if _, err := os.ReadFile(filepath.Join(p, "main.go")); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
 			if out, err := exec.Command("go", "build", "-o", path(p), "./"+p).CombinedOutput(); err != nil {
 				fmt.Fprintf(os.Stderr, "build %s: %v\n%s", p, err, out)
 				return 1
