@@ -66,7 +66,6 @@ func TestServerReplacedByAnEmptyOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := listen(t, reconciler, AllLanes(), nil)
-
 	var version atomic.Uint64
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() { // a trigger that never pauses
@@ -106,7 +105,6 @@ func TestServerReplacedByAnEmptyOne(t *testing.T) {
 	t.Logf("facts flowed again after %v", time.Since(began))
 	close(stop)
 	<-stopped
-
 	data, rev, err := st.Load(t.Context(), key)
 	if err != nil || data != nil || rev != 0 {
 		t.Errorf("the memory of the old server: %q %d %v", data, rev, err)

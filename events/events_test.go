@@ -202,7 +202,7 @@ func TestProjectionHoldsNoSecrets(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "pi", Namespace: "default", UID: uid, ResourceVersion: "5", Annotations: map[string]string{"a": secret}, Labels: map[string]string{"l": secret}}
 	j := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{ObjectMeta: meta, Spec: spec}}}
 	p := &corev1.Pod{ObjectMeta: meta, Spec: spec, Status: corev1.PodStatus{Message: secret, Reason: secret}}
-	for _, e := range []events.Event{events.JobObserved{Job: events.ProjectJob(j)}, events.PodObserved{Pod: events.ProjectPod(p)}} {
+	for _, e := range []events.Event{events.JobObserved{Job: events.ProjectJob(j, v1alpha1.DefaultManagedBy)}, events.PodObserved{Pod: events.ProjectPod(p)}} {
 		b, err := events.Encode(events.Fact{Cluster: "c", Key: key(), Event: e})
 		if err != nil {
 			t.Fatal(err)

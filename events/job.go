@@ -14,6 +14,8 @@ type Job struct {
 	UID       types.UID `json:"uid"`
 	// Version is the resourceVersion of this sight; comparable with versions of Jobs only.
 	Version uint64 `json:"version"`
+	// Foreign says that spec.managedBy names somebody else, or nobody: the Job and its Pods are none of our business.
+	Foreign bool `json:"foreign,omitempty"`
 	// Deleting says that a deletion timestamp is set.
 	Deleting bool      `json:"deleting,omitempty"`
 	Created  time.Time `json:"created,omitzero"`

@@ -13,11 +13,13 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// ProjectJob takes from a Job what functions need. It expects an object that the API server has defaulted.
-func ProjectJob(j *batchv1.Job) Job {
+// ProjectJob takes from a Job what functions need. It expects an object that the API server has defaulted. managedBy is the
+// value of spec.managedBy by which Jobs are ours.
+func ProjectJob(j *batchv1.Job, managedBy string) Job {
 	out := Job{
 		Namespace: j.Namespace, Name: j.Name, UID: j.UID,
 		Version:         version(j.ResourceVersion),
+		Foreign:         orDefault(j.Spec.ManagedBy, "") != managedBy,
 		Deleting:        j.DeletionTimestamp != nil,
 		Created:         j.CreationTimestamp.UTC(),
 		Parallelism:     orDefault(j.Spec.Parallelism, 1),

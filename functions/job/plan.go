@@ -13,6 +13,8 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 	switch {
 	case !s.Known:
 		return ask(s, now)
+	case s.Job.Foreign:
+		return s, nil
 	case s.Gone || s.Job.Deleting:
 		return letGo(s)
 	case s.Job.Finished():
@@ -82,7 +84,8 @@ func sweep(s State) (State, []effect.Effect) {
 
 // rests says that nothing is left to do for the Job.
 func rests(s State) bool {
-	return s.Known && (s.Gone || s.Job.Finished()) && len(s.Pods)+len(s.Strays) == 0
+	over := s.Gone || s.Job.Finished()
+	return s.Known && (s.Job.Foreign || over && len(s.Pods)+len(s.Strays) == 0)
 }
 
 // settle forgets Pods that no longer matter: released and ended, or gone. Their UIDs may still stand in the observed

@@ -35,6 +35,8 @@ func parseJob(t *testing.T, d *datadriven.TestData) events.Job {
 			j.RestartsInPlace = true
 		case "replace-failed-only":
 			j.ReplaceFailedOnly = true
+		case "foreign":
+			j.Foreign = true
 		case "unsupported":
 			j.Unsupported = a.Vals
 		default:

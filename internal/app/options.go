@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/bus"
 )
 
@@ -33,6 +34,8 @@ type Options struct {
 	// Kubeconfig is the path of a file; "" means the service account of the Pod that we run in. Context is one of its
 	// contexts, "" its current one.
 	Kubeconfig, Context string
+	// ManagedBy is the spec.managedBy of the Jobs that are ours.
+	ManagedBy string
 	// Bus says where the bus is and whose facts it carries. Name and Log are filled in.
 	Bus bus.Config
 	// MetricsAddress and HealthAddress are what to listen on, "0" or "" for nothing.
@@ -47,6 +50,7 @@ type Options struct {
 func (o *Options) add(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` that says how to reach the API server; default $KUBECONFIG, or inside of a cluster the service account of the Pod")
 	f.StringVar(&o.Context, "context", o.Context, "`name` of the context of the kubeconfig to use; default its current one")
+	f.StringVar(&o.ManagedBy, "managed-by", o.ManagedBy, "`value` of spec.managedBy of the Jobs that are ours; the same for all programs of a --cluster-name")
 	f.StringVar(&o.Bus.URL, "nats-url", o.Bus.URL, "`URL` of the NATS server, or several separated by commas; tls:// asks for TLS")
 	f.StringVar(&o.Bus.CredentialsFile, "nats-credentials", o.Bus.CredentialsFile, "NATS credentials `file` (.creds)")
 	f.StringVar(&o.Bus.CAFile, "nats-ca", o.Bus.CAFile, "PEM `file` of the authority that signed the NATS server's certificate")
@@ -63,6 +67,7 @@ func (o *Options) add(f *pflag.FlagSet) {
 // defaults are the options that a program starts from.
 func defaults(metrics, health string) Options {
 	return Options{
+		ManagedBy:      v1alpha1.DefaultManagedBy,
 		Bus:            bus.Config{URL: DefaultNATS, Cluster: "default", Replicas: 1, MaxFactsBytes: 1 << 30, ConnectTimeout: 10 * time.Second},
 		MetricsAddress: metrics,
 		HealthAddress:  health,

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/cluster"
 )
@@ -19,8 +18,6 @@ const flushTimeout = 5 * time.Second
 // TriggerConfig says how a trigger works.
 type TriggerConfig struct {
 	Options
-	// ManagedBy is the spec.managedBy of the Jobs that are ours.
-	ManagedBy string
 	// RelistInterval is the time between two complete lists; 0 means that they are made only where they must be.
 	RelistInterval time.Duration
 }
@@ -29,7 +26,6 @@ type TriggerConfig struct {
 func TriggerDefaults() TriggerConfig {
 	return TriggerConfig{
 		Options:        defaults(triggerMetrics, triggerHealth),
-		ManagedBy:      v1alpha1.DefaultManagedBy,
 		RelistInterval: cluster.DefaultRelistInterval,
 	}
 }
@@ -37,7 +33,6 @@ func TriggerDefaults() TriggerConfig {
 // AddFlags defines the trigger's flags, with what the configuration holds as defaults.
 func (c *TriggerConfig) AddFlags(f *pflag.FlagSet) {
 	c.add(f)
-	f.StringVar(&c.ManagedBy, "managed-by", c.ManagedBy, "`value` of spec.managedBy of the Jobs that are ours")
 	f.DurationVar(&c.RelistInterval, "relist-interval", c.RelistInterval, "`time` between two complete lists that are made for safety only; 0 for never")
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/internal/engine"
@@ -32,6 +33,9 @@ const (
 // ActorConfig says how an Actor works. All but Client may be zero.
 type ActorConfig struct {
 	Client kubernetes.Interface
+	// ManagedBy is the spec.managedBy of the Jobs that are ours; "" means v1alpha1.DefaultManagedBy. Another one's Job is
+	// told apart from a fact about it, and left alone.
+	ManagedBy string
 	// Recorder tells people what was done, as Events of the Job; nil tells nobody.
 	Recorder *Recorder
 	// Concurrency is how many requests are under way at most; 0 means 64.
@@ -54,6 +58,7 @@ type Actor struct {
 	slots       chan struct{}
 	timeout     time.Duration
 	keepFields  bool
+	managedBy   string
 	jobs        *jobCache
 	inventory   *inventory
 	now         func() time.Time
@@ -73,7 +78,11 @@ func NewActor(c ActorConfig) (*Actor, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.ManagedBy == "" {
+		c.ManagedBy = v1alpha1.DefaultManagedBy
+	}
 	return &Actor{
+		managedBy:  c.ManagedBy,
 		core:       c.Client.CoreV1().RESTClient(),
 		batch:      c.Client.BatchV1().RESTClient(),
 		recorder:   c.Recorder,
@@ -81,7 +90,7 @@ func NewActor(c ActorConfig) (*Actor, error) {
 		timeout:    or(c.Timeout, defaultTimeout),
 		keepFields: c.KeepManagedFields,
 		jobs:       newJobCache(or(c.CachedJobs, defaultCachedJobs), c.Now),
-		inventory:  &inventory{lister: lister{c.Client}},
+		inventory:  &inventory{lister: lister{client: c.Client, managedBy: c.ManagedBy}},
 		now:        c.Now,
 	}, nil
 }
@@ -142,8 +151,8 @@ func (a *Actor) report(key events.Key, job string, r effect.Report) {
 	}
 }
 
-func sawJob(j *batchv1.Job) []events.Event {
-	return []events.Event{events.JobObserved{Job: events.ProjectJob(j)}}
+func (a *Actor) sawJob(j *batchv1.Job) []events.Event {
+	return []events.Event{events.JobObserved{Job: events.ProjectJob(j, a.managedBy)}}
 }
 
 func missedJob(name string) []events.Event { return []events.Event{events.JobGone{Name: name}} }

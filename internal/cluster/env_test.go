@@ -144,13 +144,11 @@ func newWorld(t *testing.T, change ...func(*ActorConfig)) *world {
 	return &world{T: t, Interface: admin, ns: ns.Name, actor: actor, requests: seen}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func jobObject(name string, change ...func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: batchv1.JobSpec{
-			ManagedBy: ptr(v1alpha1.DefaultManagedBy),
+			ManagedBy: new(v1alpha1.DefaultManagedBy),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever,
 				Containers:    []corev1.Container{{Name: "main", Image: "none"}},
@@ -176,7 +174,7 @@ func (w *world) createJob(name string, change ...func(*batchv1.Job)) (*batchv1.J
 func (w *world) startJob(j *batchv1.Job) *batchv1.Job {
 	w.Helper()
 	j = j.DeepCopy()
-	j.Status.StartTime = ptr(metav1.NewTime(time.Unix(1000, 0)))
+	j.Status.StartTime = new(metav1.NewTime(time.Unix(1000, 0)))
 	j, err := w.BatchV1().Jobs(w.ns).UpdateStatus(w.Context(), j, metav1.UpdateOptions{})
 	if err != nil {
 		w.Fatal(err)

@@ -27,7 +27,7 @@ func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.Take
 		}
 		if j != nil && neverStarted(j) {
 			a.jobs.saw(j)
-			p := events.ProjectJob(j)
+			p := events.ProjectJob(j, a.managedBy)
 			return []events.Event{events.JobListed{ID: e.ID, Name: p.Name, Job: &p, JobsVersion: p.Version}}, nil
 		}
 	}

@@ -94,7 +94,7 @@ func TestTakeInventory(t *testing.T) {
 // TestInventoryIsShared holds the first list until everybody else has asked: these share the second one.
 func TestInventoryIsShared(t *testing.T) {
 	w := newWorld(t)
-	j, key := w.createJob("pi", func(j *batchv1.Job) { j.Spec.Suspend = ptr(false) })
+	j, key := w.createJob("pi", func(j *batchv1.Job) { j.Spec.Suspend = new(false) })
 	w.startJob(j)
 	var lists atomic.Int32
 	first, release := make(chan struct{}), make(chan struct{})

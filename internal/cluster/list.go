@@ -26,7 +26,10 @@ const (
 )
 
 // lister reads complete, consistent lists page by page, and keeps projections only.
-type lister struct{ client kubernetes.Interface }
+type lister struct {
+	client    kubernetes.Interface
+	managedBy string
+}
 
 // rosters are two lists, the Pods' begun after the Jobs' was complete, sorted by the UID of the Job.
 type rosters struct {
@@ -66,7 +69,7 @@ func (l lister) rostersOnce(ctx context.Context, wantJob func(*batchv1.Job) bool
 	r.jobsVersion, err = pages(ctx, l.client.BatchV1().Jobs("").List, "", func(page *batchv1.JobList) {
 		for i := range page.Items {
 			if j := &page.Items[i]; wantJob(j) {
-				p := events.ProjectJob(j)
+				p := events.ProjectJob(j, l.managedBy)
 				r.jobs[j.UID] = &p
 			}
 		}

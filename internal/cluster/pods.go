@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
@@ -27,8 +28,8 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 		return a.refused(e, e.Serial, err)
 	case j == nil:
 		return missedJob(e.Job), nil
-	case j.DeletionTimestamp != nil:
-		return sawJob(j), nil
+	case j.DeletionTimestamp != nil, ptr.Deref(j.Spec.ManagedBy, "") != a.managedBy:
+		return a.sawJob(j), nil
 	}
 	created := &corev1.Pod{}
 	err = a.call(ctx, a.core.Post().Namespace(key.Namespace).Resource("pods").Body(job.BuildPod(j, e)), created)

@@ -73,7 +73,7 @@ func TestCreatePod(t *testing.T) {
 
 func (w *world) deleteJob(name string) {
 	w.Helper()
-	err := w.BatchV1().Jobs(w.ns).Delete(w.Context(), name, metav1.DeleteOptions{PropagationPolicy: ptr(metav1.DeletePropagationBackground)})
+	err := w.BatchV1().Jobs(w.ns).Delete(w.Context(), name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestReleasePod(t *testing.T) {
 
 func (w *world) deletePodNow(name string) {
 	w.Helper()
-	if err := w.CoreV1().Pods(w.ns).Delete(w.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}); err != nil {
+	if err := w.CoreV1().Pods(w.ns).Delete(w.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -357,4 +357,20 @@ func TestDeletePod(t *testing.T) {
 			t.Errorf("%+v", live.ObjectMeta)
 		}
 	})
+}
+
+// TestForeignJobs: whoever sends a fact about another controller's Job gets no Pod for it.
+func TestForeignJobs(t *testing.T) {
+	w := newWorld(t)
+	j, key := w.createJob("foreign", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
+	if seen := only[events.JobObserved](w, w.act(key, createEffect(j, 0))); !seen.Job.Foreign {
+		t.Errorf("got %+v, want it called foreign", seen.Job)
+	}
+	roster := only[events.JobListed](w, w.act(key, effect.TakeInventory{ID: "ask", Job: j.Name}))
+	if roster.Job == nil || !roster.Job.Foreign {
+		t.Errorf("got %+v, want a foreign Job", roster)
+	}
+	if pods, err := w.CoreV1().Pods(w.ns).List(t.Context(), metav1.ListOptions{}); err != nil || len(pods.Items) > 0 {
+		t.Errorf("got %d Pods, %v; want none", len(pods.Items), err)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/job"
 )
 
 func TestWatcherLists(t *testing.T) {
@@ -37,7 +38,10 @@ func TestWatcherLists(t *testing.T) {
 	w.deleteJob("vanished")
 
 	foreign, foreignKey := w.createJob("foreign", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
-	w.createPod(foreign, foreignKey, 0) // it even carries our label
+	pod := job.BuildPod(foreign, createEffect(foreign, 0)) // it even carries our label
+	if _, err := w.CoreV1().Pods(w.ns).Create(w.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 
 	client, seen := testClient(t)
 	x := startWatcher(t, &memorySink{}, client, seen)

@@ -43,7 +43,7 @@ func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.Wri
 	for _, r := range e.Reports {
 		a.report(key, e.Job, r)
 	}
-	return sawJob(written), nil
+	return a.sawJob(written), nil
 }
 
 // putStatus writes. Its first write to a large Job takes the field ownership off before.
@@ -70,7 +70,7 @@ func (a *Actor) jobMoved(key events.Key, e effect.WriteJobStatus, live *batchv1.
 		return missedJob(e.Job), nil
 	}
 	a.jobs.saw(live)
-	return sawJob(live), nil
+	return a.sawJob(live), nil
 }
 
 // jobPreconditionFailed says that the Job is gone, or not at that version, or not of that UID.

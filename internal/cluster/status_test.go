@@ -22,7 +22,7 @@ func statusEffect(j *batchv1.Job, change func(*effect.WriteJobStatus)) effect.Wr
 }
 
 func start(e *effect.WriteJobStatus) {
-	e.Status.StartTime = ptr(metav1.NewTime(time.Unix(1000, 0)))
+	e.Status.StartTime = new(metav1.NewTime(time.Unix(1000, 0)))
 	e.Status.Active = 2
 }
 
@@ -116,7 +116,7 @@ func TestWriteJobStatus(t *testing.T) {
 	})
 }
 
-func wide(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr(int32(10)), ptr(int32(500)) }
+func wide(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(10)), new(int32(500)) }
 
 func TestWriteJobStatusAndFieldOwnership(t *testing.T) {
 	managers := func(j *batchv1.Job) (out []string) {

@@ -130,7 +130,7 @@ func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object
 	if t == watch.Deleted {
 		return w.publish(ctx, j.Namespace, j.UID, events.JobGone{Name: j.Name, Version: versionOf(j.ResourceVersion)})
 	}
-	return w.publish(ctx, j.Namespace, j.UID, events.JobObserved{Job: events.ProjectJob(j)})
+	return w.publish(ctx, j.Namespace, j.UID, events.JobObserved{Job: events.ProjectJob(j, w.config.ManagedBy)})
 }
 
 // onPod publishes what the watch of Pods has shown.
