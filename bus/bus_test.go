@@ -73,7 +73,7 @@ func testLog(t testing.TB) interface{ Write([]byte) (int, error) } {
 // until polls until the condition holds.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(soon); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(soon); !ok(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within %v: %s", soon, what)
 		}

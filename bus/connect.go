@@ -249,7 +249,7 @@ func (b *Bus) options() []nats.Option {
 			b.log.Info("bus found again", "server", nc.ConnectedServerName())
 			b.top.look()
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) {
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			b.gripes.warn("bus complains", "err", err)
 		}),
 	}

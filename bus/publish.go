@@ -27,6 +27,14 @@ const (
 	headerRoom = 16 << 10
 )
 
+// unsendable is about one fact that can never be sent, however healthy the bus is: whoever publishes goes on without it.
+type unsendable struct{ error }
+
+// Permanent says that trying again is useless.
+func (unsendable) Permanent() bool { return true }
+
+func (e unsendable) Unwrap() error { return e.error }
+
 var errClosed = errors.New("the bus is closed")
 
 // publisher sends facts in order and keeps those that are not confirmed yet in a window. When one fails, the whole
@@ -70,14 +78,14 @@ func newPublisher(b *Bus) *publisher {
 // bus has been lost for so long that facts are dropped until Losses asks for a new list.
 func (b *Bus) Publish(ctx context.Context, f events.Fact) error {
 	if f.Cluster != b.cfg.Cluster {
-		return fmt.Errorf("publish %s: it is about cluster %q, and this bus carries %q", f.ID(), f.Cluster, b.cfg.Cluster)
+		return unsendable{fmt.Errorf("publish %s: it is about cluster %q, and this bus carries %q", f.ID(), f.Cluster, b.cfg.Cluster)}
 	}
 	data, err := events.Encode(f)
 	if err != nil {
-		return err
+		return unsendable{err}
 	}
 	if most := b.nc.MaxPayload() - headerRoom; int64(len(data)) > most && most > 0 {
-		return fmt.Errorf("publish %s: %d bytes, at most %d fit: raise max_payload of the NATS server", f.ID(), len(data), most)
+		return unsendable{fmt.Errorf("publish %s: %d bytes, at most %d fit: raise max_payload of the NATS server", f.ID(), len(data), most)}
 	}
 	if b.top.losing() {
 		return fmt.Errorf("publish %s: the bus is lost: dropped, since a new list must follow anyway", f.ID())

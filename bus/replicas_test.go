@@ -94,7 +94,7 @@ func TestThreeReplicas(t *testing.T) {
 				return
 			}
 			if n%10 == 0 {
-				time.Sleep(10 * time.Millisecond)
+				<-time.After(10 * time.Millisecond) // a pace, not a wait
 			}
 		}
 		published <- trigger.Flush(t.Context())

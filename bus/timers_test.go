@@ -91,7 +91,7 @@ func TestTimersOutliveTheServer(t *testing.T) {
 	set("far", time.Hour)
 	b.Close()
 	s.Shutdown()
-	time.Sleep(300 * time.Millisecond) // the timer's time passes while nobody is there
+	<-time.After(300 * time.Millisecond) // the timer's time passes while nobody is there
 	s = serveIn(t, dir, -1)
 	b = connect(t, s)
 	e := listen(t, b, AllLanes(), nil)

@@ -35,7 +35,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 			trouble.begins(err)
 		}
 		if trouble.wait(ctx) != nil {
-			return nil
+			return nil //nolint:nilerr // only the end of ctx ends the wait, and that is how Run is meant to end
 		}
 	}
 }

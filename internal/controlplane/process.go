@@ -125,7 +125,7 @@ func (p *process) ended() error {
 	if strings.Contains(printed, "address already in use") {
 		return fmt.Errorf("%s: %w: %s", p.name, errPortTaken, printed)
 	}
-	return fmt.Errorf("%s ended by itself (%v); the end of %s:\n%s", p.name, p.waitErr, p.logFile, printed)
+	return fmt.Errorf("%s ended by itself (%w); the end of %s:\n%s", p.name, p.waitErr, p.logFile, printed)
 }
 
 // tail returns the last lines of a file, as far as its last 16 KiB go: enough for any reason of a failure.

@@ -37,7 +37,7 @@ func (cp *ControlPlane) waitFor(ctx context.Context, p *process, url string) err
 		case <-p.done:
 			return p.ended()
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready (%w), it last said: %v; the end of %s:\n%s",
+			return fmt.Errorf("%s is not ready (%w), it last said: %w; the end of %s:\n%s",
 				p.name, context.Cause(ctx), last, p.logFile, tail(p.logFile, 8))
 		}
 	}

@@ -12,7 +12,7 @@ func removeAll(path string) {
 	if os.RemoveAll(path) == nil {
 		return
 	}
-	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, _ error) error {
 		if d != nil && d.IsDir() {
 			_ = os.Chmod(p, 0o700)
 		}

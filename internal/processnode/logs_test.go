@@ -196,8 +196,10 @@ func TestSlots(t *testing.T) {
 	s := newSlots(1)
 	woken := make(chan string, 10)
 	wake := func(name string) func() { return func() { woken <- name } }
-	if !s.take("a", askedByPod, wake("a")) || !s.take("a", askedByPod, wake("a")) {
-		t.Error("a free slot is not given")
+	for range 2 { // asking again for what one has is no second slot
+		if !s.take("a", askedByPod, wake("a")) {
+			t.Error("a free slot is not given")
+		}
 	}
 	if s.take("b", askedByPod, wake("b")) || s.take("c", askedByPod, wake("c")) || s.take("d", askedByPod, wake("d")) {
 		t.Error("there are more slots than there should be")
@@ -207,7 +209,7 @@ func TestSlots(t *testing.T) {
 	if got := <-woken; got != "b" || !s.take("b", askedByPod, nil) {
 		t.Errorf("%s is woken instead of b", got)
 	}
-	if left := s.stale(time.Now().Add(time.Hour), func(uid types.UID) bool { return false }); len(left) != 1 || left[0] != "b" {
+	if left := s.stale(time.Now().Add(time.Hour), func(types.UID) bool { return false }); len(left) != 1 || left[0] != "b" {
 		t.Errorf("stale holders are %v", left)
 	}
 	s.give("b")

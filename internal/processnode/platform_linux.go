@@ -22,7 +22,7 @@ func machineMemory() int64 {
 	if err := unix.Sysinfo(&info); err != nil {
 		return 1 << 30 // no more than a number that Kubernetes wants to see
 	}
-	return int64(uint64(info.Totalram) * uint64(info.Unit))
+	return int64(info.Totalram * uint64(info.Unit))
 }
 
 func kernelVersion() string {

@@ -40,7 +40,7 @@ func (n *Node) register(ctx context.Context) (uid types.UID, existed bool, err e
 		case err == nil:
 			return node.UID, existed, nil
 		case ctx.Err() != nil:
-			return "", false, nil
+			return "", false, nil //nolint:nilerr // told to stop: not worth an error
 		case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err):
 			return "", false, fmt.Errorf("processnode: cannot register node %s: %w", n.cfg.Name, err)
 		}

@@ -29,7 +29,7 @@ func killStrays(mark string) int {
 		if !found {
 			break
 		}
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond) // until the killed are reaped
 	}
 	return len(killed)
 }

@@ -65,7 +65,7 @@ func TestVolumes(t *testing.T) {
 		{Name: "me", MountPath: "/usr/share/jobstream-test"},
 	}
 	w.create(p)
-	got := w.await("vols", "at its end", func(p *v1.Pod) bool { return terminal(p) })
+	got := w.await("vols", "at its end", terminal)
 	log := w.logs("vols", &v1.PodLogOptions{})
 	want := "from a map\nhush\ntier=\"test\"from a map\nwritten\nthe host is there\n/jobstream-test/data/work\n"
 	if log != want {

@@ -126,12 +126,10 @@ func (b *batch) difference(sum harness.Tally) string {
 }
 
 func TestThousandCompletionsAreCountedExactly(t *testing.T) {
-	for name, indexed := range map[string]bool{"NonIndexed": false, "Indexed": true} {
-		t.Run(name, func(t *testing.T) {
-			b := startBatch(t, shared(t), 1000, 100, indexed)
-			if n := b.finish(t); n > statusWritesMax {
-				t.Errorf("%d status writes, at most %d are allowed", n, statusWritesMax)
-			}
-		})
-	}
+	eachMode(t, func(t *testing.T, indexed bool) {
+		b := startBatch(t, shared(t), 1000, 100, indexed)
+		if n := b.finish(t); n > statusWritesMax {
+			t.Errorf("%d status writes, at most %d are allowed", n, statusWritesMax)
+		}
+	})
 }

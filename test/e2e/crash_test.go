@@ -119,4 +119,3 @@ func TestTwoOfEachAndOneOfEachKilled(t *testing.T) {
 		b.finish(t)
 	})
 }
-

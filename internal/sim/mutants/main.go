@@ -25,10 +25,10 @@ func main() {
 	only := flag.String("only", "", "plant this one bug only")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *seeds, *only); err != nil {
+	err := run(ctx, *seeds, *only)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
-		stop()
 		os.Exit(1)
 	}
 }

@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// seconds is what "in seconds" means on a busy machine. A Pod that had to wait for its time of grace would take 30.
+const seconds = 15 * time.Second
+
+// awaitNoPods waits until no Pod of the Job with that UID is left.
+func awaitNoPods(t *testing.T, p *harness.Space, j *batchv1.Job) {
+	t.Helper()
+	began := time.Now()
+	harness.Until(t, seconds, "the Pods of a deleted Job to go", func(ctx context.Context) error {
+		list, err := p.Client.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.ControllerUidLabel + "=" + string(j.UID)})
+		if err == nil && len(list.Items) > 0 {
+			first := list.Items[0]
+			err = fmt.Errorf("%d are left, %d of them with a finalizer; one is %s, deleted %v, finalizers %v", len(list.Items),
+				len(harness.Held(list.Items)), first.Status.Phase, first.DeletionTimestamp, first.Finalizers)
+		}
+		return err
+	})
+	t.Logf("gone after %.1f s", time.Since(began).Seconds())
+}
+
+func TestPodsOfADeletedJobAreGoneInSeconds(t *testing.T) {
+	const pods = 20
+	p := shared(t).Space(t)
+	j := p.Apply(harness.Shell("long", "sleep 600", harness.Size(pods, pods, 0)))
+	p.Await("long", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == pods })
+	if held := harness.Held(p.Pods("long")); len(held) != pods {
+		t.Fatalf("%d Pods are held, want %d: this test would prove nothing", len(held), pods)
+	}
+	p.Delete("long")
+	awaitNoPods(t, p, j)
+}
+
+// kubectl delete --cascade=orphan leaves the Pods to themselves: they run on, and nothing holds them.
+func TestPodsOfADeletedJobMayStay(t *testing.T) {
+	p := shared(t).Space(t)
+	p.Apply(harness.Shell("long", "sleep 600", harness.Size(2, 2, 0)))
+	p.Await("long", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 2 })
+	err := p.Client.BatchV1().Jobs(p.Namespace).Delete(t.Context(), "long", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationOrphan)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Until(t, seconds, "the Pods to be let go", func(context.Context) error {
+		if held := harness.Held(p.Pods("long")); len(held) > 0 {
+			return fmt.Errorf("held are %v", held)
+		}
+		return nil
+	})
+	for _, pod := range p.Pods("long") {
+		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || len(pod.OwnerReferences) > 0 {
+			t.Errorf("Pod %s is %s, deleted %v, owned by %v", pod.Name, pod.Status.Phase, pod.DeletionTimestamp, pod.OwnerReferences)
+		}
+	}
+	if n := len(p.Pods("long")); n != 2 {
+		t.Errorf("%d Pods are left, want 2", n)
+	}
+}
+
+// A Job that is created as soon as its namesake has been deleted, while the old Pods still end, starts from nothing.
+func TestNewJobOfAnOldNameShowsNoTraceOfTheOldOne(t *testing.T) {
+	eachMode(t, func(t *testing.T, indexed bool) {
+		p, ledger := shared(t).Space(t), harness.NewLedger(t)
+		job := func(script string, change ...func(*batchv1.JobSpec)) *batchv1.Job {
+			j := harness.Shell("again", script, change...)
+			if indexed {
+				harness.Indexed(&j.Spec)
+			}
+			return j
+		}
+		// The old Job has something of everything: a success, a failure with its backoff, Pods that run and would not stop.
+		old := p.Apply(job(drawLots(t.TempDir())+`case $RANK in 0) exit 0;; 1) exit 1;; esac; trap "" TERM; sleep 600`, harness.Size(4, 4, 10)))
+		p.Await("again", time.Minute, "to have one of everything", func(j *batchv1.Job) bool {
+			return j.Status.Succeeded == 1 && j.Status.Failed == 1 && j.Status.Active >= 2
+		})
+		p.Delete("again")
+		now := p.Apply(job(ledger.Script("1", ""), harness.Size(3, 2, 0)))
+		trail := p.Follow(now)
+		end := p.AwaitEnd("again", batchv1.JobComplete, time.Minute)
+		if end.UID != now.UID || end.Status.Succeeded != 3 || end.Status.Failed != 0 {
+			t.Errorf("the new Job is %s", harness.Brief(end.Status))
+		}
+		if sum := ledger.Read(t); sum.Succeeded != 3 || len(sum.Codes) != 3 {
+			t.Errorf("the new Job has run %d Pods, want 3", len(sum.Codes))
+		}
+		for _, pod := range p.Pods("again") {
+			if owner := metav1.GetControllerOf(&pod); owner.UID != old.UID && owner.UID != now.UID {
+				t.Errorf("Pod %s belongs to %v", pod.Name, owner)
+			}
+		}
+		for _, wrong := range trail.Wrong() {
+			t.Error(wrong)
+		}
+		awaitHeldNone(t, p)
+	})
+}
+
+// drawLots gives every Pod that starts another $RANK, from 0 on.
+func drawLots(dir string) string {
+	return `RANK=0; while ! mkdir '` + dir + `'/$RANK 2>/dev/null; do RANK=$((RANK+1)); done; `
+}
+
+func awaitHeldNone(t *testing.T, p *harness.Space) {
+	t.Helper()
+	harness.Until(t, time.Minute, "every finalizer to go", func(context.Context) error {
+		if held := harness.Held(p.Pods("")); len(held) > 0 {
+			return fmt.Errorf("held are %v", held)
+		}
+		return nil
+	})
+}
