@@ -141,7 +141,7 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 			return err
 		}
 		select {
-		case _ = <-cp.died: // of the lost race, which is no longer news
+		case <-cp.died: //nolint:errcheck // of the lost race, which is no longer news
 		default:
 		}
 	}
