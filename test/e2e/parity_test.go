@@ -136,6 +136,9 @@ func portray(t *testing.T, p *harness.Space, j *batchv1.Job, pod *corev1.Pod) po
 			m[k] = strings.ReplaceAll(v, string(j.UID), "UID-OF-JOB")
 		}
 	}
+	if len(pod.Annotations) == 0 {
+		pod.Annotations = nil // ours was the only one
+	}
 	out := podPortrait{Labels: pod.Labels, Annotations: pod.Annotations, Finalizers: pod.Finalizers, Spec: pod.Spec,
 		Phase: pod.Status.Phase, Exits: map[string]string{}, Logs: map[string]string{}}
 	for _, o := range pod.OwnerReferences {

@@ -57,10 +57,11 @@ type System struct {
 	// Triggers and Reconcilers are the programs under test.
 	Triggers, Reconcilers []*Process
 
-	config Config
-	stops  []func() error
-	once   sync.Once
-	err    error
+	config  Config
+	stops   []func() error
+	once    sync.Once
+	err     error
+	watched sync.Map // the tests that Watch knows
 }
 
 // StartSystem starts all parts and returns when Jobs can be applied. Where one does not start, the others are stopped.
@@ -212,6 +213,9 @@ func Metrics(ctx context.Context, p *Process) (string, error) {
 // Watch shows, if the test fails, what the parts have printed since now.
 func (s *System) Watch(t testing.TB) {
 	t.Helper()
+	if _, known := s.watched.LoadOrStore(t, true); known {
+		return
+	}
 	files, err := filepath.Glob(s.path("*.log"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,289 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+var key = events.Key{Function: "count", Namespace: "default", UID: "u"}
+
+// journal records what happens, in order.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) add(format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, fmt.Sprintf(format, args...))
+}
+
+func (j *journal) count(line string) (n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, l := range j.lines {
+		if l == line {
+			n++
+		}
+	}
+	return n
+}
+
+// bench is a runner over ports in memory: the state of one key, an actor and deliveries that only write into the journal.
+type bench struct {
+	journal
+	*engine.Runner
+	state     []byte
+	revision  uint64
+	conflicts int                               // how many saves lose
+	act       func(effect.Effect) engine.Answer // nil: every effect succeeds
+}
+
+// start runs the function f until the test ends.
+func start(t *testing.T, f fn.Registered) *bench {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &bench{}
+	b.Runner = engine.NewRunner(ctx, engine.Config{Function: f, Store: b, Actor: engine.ActorFunc(b.perform), Timers: b, Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() {
+		cancel()
+		b.Wait()
+	})
+	return b
+}
+
+func (b *bench) Load(context.Context, events.Key) ([]byte, uint64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state, b.revision, nil
+}
+
+func (b *bench) Save(_ context.Context, _ events.Key, data []byte, revision uint64, _ bool) (uint64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.conflicts > 0 {
+		b.conflicts--
+		b.revision++
+	}
+	if revision != b.revision {
+		b.lines = append(b.lines, "conflict")
+		return 0, engine.ErrConflict
+	}
+	b.state, b.revision = data, revision+1
+	b.lines = append(b.lines, "commit")
+	return b.revision, nil
+}
+
+func (b *bench) Forget(context.Context, events.Key) error {
+	b.add("forget")
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.state = nil
+	b.revision++
+	return nil
+}
+
+func (b *bench) Set(_ context.Context, _ events.Key, name string, _ time.Time) error {
+	b.add("timer %s", name)
+	return nil
+}
+
+func (b *bench) perform(_ context.Context, _ events.Key, e effect.Effect) ([]events.Event, error) {
+	b.add("act %v", e)
+	if b.act == nil {
+		return nil, nil
+	}
+	a := b.act(e)
+	return a.Facts, a.Err
+}
+
+// fact is a delivery that writes what becomes of it into the journal.
+type fact struct {
+	b    *bench
+	name string
+}
+
+func (f fact) Key() events.Key      { return key }
+func (f fact) Event() events.Event  { return events.TimerFired{Name: f.name} }
+func (f fact) Ack()                 { f.b.add("ack %s", f.name) }
+func (f fact) Nak(time.Duration)    { f.b.add("nak %s", f.name) }
+func (f fact) InProgress()          {}
+func (f fact) Quarantine(why error) { f.b.add("quarantine %s: %v", f.name, why != nil) }
+
+// await waits until the journal has the line.
+func (b *bench) await(t *testing.T, line string) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for b.count(line) == 0 {
+		select {
+		case <-deadline:
+			t.Fatalf("never happened: %q; what did:\n%v", line, b.lines)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// counter counts the facts it has seen by name, and wants a Pod released for each until it is told that it has been.
+func counter() fn.Registered {
+	type state struct{ Open []string }
+	return fn.Register(fn.Function[state]{Name: "count", Version: 1,
+		Observe: func(s state, e events.Event) state {
+			switch e := e.(type) {
+			case events.TimerFired:
+				if e.Name == "poison" {
+					panic("cannot digest this")
+				}
+				if e.Name != "wake" && !slices.Contains(s.Open, e.Name) {
+					s.Open = append(s.Open, e.Name)
+				}
+			case events.PodGone:
+				s.Open = slices.DeleteFunc(s.Open, func(name string) bool { return name == e.Pod.Name })
+			}
+			return s
+		},
+		Plan: func(s state, _ time.Time) (state, []effect.Effect) {
+			var out []effect.Effect
+			for _, name := range s.Open {
+				out = append(out, effect.ReleasePod{Name: name})
+			}
+			return s, out
+		}})
+}
+
+// gone answers an effect with the fact that settles it.
+func gone(e effect.Effect) engine.Answer {
+	return engine.Answer{Facts: []events.Event{events.PodGone{Pod: events.Pod{Name: e.(effect.ReleasePod).Name}}}}
+}
+
+func TestCommitThenActThenAcknowledge(t *testing.T) {
+	b := start(t, counter())
+	b.act = gone
+	b.Deliver(fact{b, "a"})
+	b.await(t, "ack a")
+	want := []string{"commit", "act ReleasePod a", "commit", "ack a"}
+	if !slices.Equal(b.lines, want) {
+		t.Errorf("got  %q\nwant %q", b.lines, want)
+	}
+}
+
+func TestAConflictIsDecidedAnewOnTheNewestState(t *testing.T) {
+	b := start(t, counter())
+	b.act, b.conflicts = gone, 2
+	b.Deliver(fact{b, "a"})
+	b.await(t, "ack a")
+	if b.count("conflict") != 2 || b.count("act ReleasePod a") != 1 {
+		t.Errorf("got %q", b.lines)
+	}
+}
+
+func TestWhatCouldNotBeDoneIsGivenBackAndTriedAgain(t *testing.T) {
+	b := start(t, counter())
+	failures := 1
+	b.act = func(e effect.Effect) engine.Answer {
+		if failures > 0 {
+			failures--
+			return engine.Answer{Err: engine.Retry{After: 10 * time.Millisecond, Err: errors.New("the server asks for patience")}}
+		}
+		return gone(e)
+	}
+	b.Deliver(fact{b, "a"})
+	b.await(t, "nak a")
+	b.await(t, "commit") // and the runner wakes the key by itself, even if the bus has given the fact to somebody else
+	deadline := time.After(10 * time.Second)
+	for b.count("act ReleasePod a") < 2 {
+		select {
+		case <-deadline:
+			t.Fatalf("not tried again: %q", b.lines)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func TestPoisonIsSetAsideAndTheRestGoesOn(t *testing.T) {
+	b := start(t, counter())
+	b.act = gone
+	b.Deliver(fact{b, "poison"})
+	b.Deliver(fact{b, "a"})
+	b.await(t, "quarantine poison: true")
+	b.await(t, "forget")
+	b.await(t, "ack a")
+	if b.count("quarantine a: true") > 0 || b.count("ack poison") > 0 {
+		t.Errorf("got %q", b.lines)
+	}
+}
+
+func TestAStateOfANewerVersionIsNeverWritten(t *testing.T) {
+	b := start(t, counter())
+	d, err := fn.Register(fn.Function[int]{Name: "count", Version: 9,
+		Observe: func(s int, _ events.Event) int { return s },
+		Plan:    func(s int, _ time.Time) (int, []effect.Effect) { return s, nil }}).Decide(nil, nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.mu.Lock()
+	b.state, b.revision = d.State, 1
+	b.mu.Unlock()
+	b.Deliver(fact{b, "a"})
+	b.await(t, "nak a")
+	if b.count("commit") > 0 || b.count("ack a") > 0 {
+		t.Errorf("got %q", b.lines)
+	}
+}
+
+func TestALateEffectIsNotDone(t *testing.T) {
+	b := start(t, counter())
+	turn := engine.NewTurn(counter(), b, key, events.TimerFired{Name: "a"})
+	decided := time.Unix(1000, 0)
+	for _, err := range []error{turn.Load(t.Context()), turn.Decide(decided), turn.Commit(t.Context())} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := turn.Act(t.Context(), engine.ActorFunc(b.perform), turn.Effects()[0], decided.Add(engine.Lateness+1))
+	turn.Answer(a)
+	if !a.Late || b.count("act ReleasePod a") > 0 || !turn.Again() {
+		t.Errorf("answer %+v, again %v, journal %q", a, turn.Again(), b.lines)
+	}
+}
+
+func TestOneKeyNeverTakesTwoTurnsAtOnce(t *testing.T) {
+	b := start(t, counter())
+	var mu sync.Mutex
+	inside := 0
+	b.act = func(e effect.Effect) engine.Answer {
+		mu.Lock()
+		if inside++; inside > 1 {
+			t.Error("two effects of one Pod at once")
+		}
+		mu.Unlock()
+		defer func() {
+			mu.Lock()
+			inside--
+			mu.Unlock()
+		}()
+		return gone(e)
+	}
+	for range 200 {
+		b.Deliver(fact{b, "same"})
+	}
+	deadline := time.After(10 * time.Second)
+	for b.count("ack same") < 200 {
+		select {
+		case <-deadline:
+			t.Fatalf("%d of 200 acknowledged", b.count("ack same"))
+		case <-time.After(time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// setParallelism does what "kubectl patch" would.
+func setParallelism(t *testing.T, p *harness.Space, job string, n int) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"parallelism":%d}}`, n)
+	if _, err := p.Client.BatchV1().Jobs(p.Namespace).Patch(t.Context(), job, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A Job grows and shrinks while it runs, down to nothing and up again. The Pods that are taken away are no failures.
+func TestParallelismGoesUpAndDownWithoutFailures(t *testing.T) {
+	eachMode(t, func(t *testing.T, indexed bool) {
+		p, ledger := shared(t).Space(t), harness.NewLedger(t)
+		const completions = 60
+		j := harness.Shell("elastic", ledger.Script("1", ""), harness.Size(completions, 2, 0))
+		if indexed {
+			harness.Indexed(&j.Spec)
+		}
+		trail := p.Follow(p.Apply(j))
+		active := func(n int) {
+			t.Helper()
+			p.Await("elastic", time.Minute, fmt.Sprintf("to have %d active Pods", n), func(j *batchv1.Job) bool { return int(j.Status.Active) == n })
+		}
+		active(2)
+		for _, n := range []int{20, 3, 0, 30} {
+			setParallelism(t, p, "elastic", n)
+			active(n)
+		}
+		end := p.AwaitEnd("elastic", batchv1.JobComplete, time.Minute)
+		sum := ledger.Read(t)
+		// A Pod that was taken away between its last word and its end has worked for nothing: it is in the ledger only.
+		if end.Status.Succeeded != completions || end.Status.Failed != 0 || sum.Succeeded < completions || sum.Failed > 0 {
+			t.Errorf("%d Pods say that they have succeeded: %s", sum.Succeeded, harness.Brief(end.Status))
+		}
+		if indexed && sum.Indexes != completions {
+			t.Errorf("%d of %d indexes have succeeded", sum.Indexes, completions)
+		}
+		for _, wrong := range trail.Wrong() {
+			t.Error(wrong)
+		}
+		awaitHeldNone(t, p)
+	})
+}
+
+// One failure more than backoffLimit allows ends the Job. The second Pod comes ten seconds after the first has failed.
+func TestJobFailsAtItsBackoffLimit(t *testing.T) {
+	p, ledger := shared(t).Space(t), harness.NewLedger(t)
+	p.Apply(harness.Shell("doomed", ledger.Script("0", "code=7"), harness.Size(1, 1, 1)))
+	end := p.AwaitEnd("doomed", batchv1.JobFailed, time.Minute)
+	c := harness.Condition(end, batchv1.JobFailed)
+	if c.Reason != batchv1.JobReasonBackoffLimitExceeded || c.Message != "Job has reached the specified backoff limit" {
+		t.Errorf("it failed for the reason %s: %s", c.Reason, c.Message)
+	}
+	if sum := ledger.Read(t); sum.Failed != 2 || end.Status.Failed != 2 || end.Status.Succeeded != 0 || end.Status.CompletionTime != nil {
+		t.Errorf("%d Pods have failed: %s", sum.Failed, harness.Brief(end.Status))
+	}
+	pods := p.Pods("doomed")
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	if len(pods) != 2 {
+		t.Fatalf("%d Pods are kept, want 2", len(pods))
+	}
+	failed := pods[0].Status.ContainerStatuses[0].State.Terminated.FinishedAt
+	if gap := pods[1].CreationTimestamp.Sub(failed.Time); gap < 10*time.Second || gap > 15*time.Second {
+		t.Errorf("the second Pod came %v after the first had failed, want 10 s", gap)
+	}
+	p.Await("doomed", time.Minute, "to have a Warning about it", func(*batchv1.Job) bool {
+		return slices.ContainsFunc(p.Events("doomed"), func(e corev1.Event) bool {
+			return e.Type == corev1.EventTypeWarning && e.Reason == batchv1.JobReasonBackoffLimitExceeded
+		})
+	})
+	awaitHeldNone(t, p)
+}
+
+// Workers that share a queue: once one of them finds it empty, none is started any more, and the Job ends with the last.
+func TestWorkQueueIsWorkedOffOnce(t *testing.T) {
+	const tasks, workers = 30, 5
+	queue, done := t.TempDir(), t.TempDir()
+	for i := range tasks {
+		if err := os.WriteFile(filepath.Join(queue, fmt.Sprint("task-", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, ledger := shared(t).Space(t), harness.NewLedger(t)
+	// Whoever renames a task has it.
+	work := `for task in '` + queue + `'/*; do mv "$task" '` + done + `'/"${task##*/}.$POD_UID" 2>/dev/null && sleep 0.1; done`
+	j := harness.Shell("queue", ledger.Script("0", work), func(s *batchv1.JobSpec) { s.Parallelism = ptr.To[int32](workers) })
+	p.Apply(j)
+	end := p.AwaitEnd("queue", batchv1.JobComplete, time.Minute)
+	if sum := ledger.Read(t); sum.Succeeded != workers || end.Status.Succeeded != workers || end.Status.Failed != 0 {
+		t.Errorf("%d workers have ended well: %s", sum.Succeeded, harness.Brief(end.Status))
+	}
+	files, err := os.ReadDir(done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != tasks {
+		t.Errorf("%d of %d tasks are done", len(files), tasks)
+	}
+	awaitHeldNone(t, p)
+}
+
+// A container that is restarted in place is no failed Pod.
+func TestContainerThatIsRestartedInPlaceIsNoFailure(t *testing.T) {
+	p, ledger, dir := shared(t).Space(t), harness.NewLedger(t), t.TempDir()
+	first := `mkdir '` + dir + `'/$POD_UID 2>/dev/null && exit 1`
+	j := harness.Shell("stumbling", ledger.Script("0", first), harness.Size(3, 3, 6))
+	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	p.Apply(j)
+	end := p.AwaitEnd("stumbling", batchv1.JobComplete, time.Minute)
+	if sum := ledger.Read(t); sum.Succeeded != 3 || end.Status.Succeeded != 3 || end.Status.Failed != 0 {
+		t.Errorf("%d Pods have succeeded: %s", sum.Succeeded, harness.Brief(end.Status))
+	}
+	for _, pod := range p.Pods("stumbling") {
+		if n := pod.Status.ContainerStatuses[0].RestartCount; n != 1 {
+			t.Errorf("the container of Pod %s was restarted %d times, want 1", pod.Name, n)
+		}
+	}
+	awaitHeldNone(t, p)
+}
+
+// Restarts in place count against backoffLimit too, and then the Pod that keeps restarting is deleted.
+func TestRestartsInPlaceEndAtTheBackoffLimit(t *testing.T) {
+	p := shared(t).Space(t)
+	j := harness.Shell("stubborn", "exit 1", harness.Size(1, 1, 1))
+	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	p.Apply(j)
+	end := p.AwaitEnd("stubborn", batchv1.JobFailed, time.Minute)
+	if c := harness.Condition(end, batchv1.JobFailed); !strings.HasPrefix(c.Reason, batchv1.JobReasonBackoffLimitExceeded) {
+		t.Errorf("it failed for the reason %s", c.Reason)
+	}
+	if end.Status.Failed != 1 || end.Status.Active != 0 {
+		t.Errorf("it is %s", harness.Brief(end.Status))
+	}
+	awaitHeldNone(t, p)
+}
