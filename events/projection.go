@@ -33,6 +33,9 @@ func ProjectJob(j *batchv1.Job, managedBy string) Job {
 	if p := j.Spec.PodReplacementPolicy; p != nil {
 		out.ReplaceFailedOnly = *p == batchv1.Failed
 	}
+	if j.Status.StartTime == nil && len(j.Status.Conditions) == 0 {
+		return out // never started: annotations can only have been copied from another Job
+	}
 	out.NextSerial = number(j.Annotations, v1alpha1.NextSerialAnnotation, 0)
 	// A record that somebody has made unreadable delays nothing: the annotation is rewritten with the next status.
 	_ = json.Unmarshal([]byte(j.Annotations[v1alpha1.BackoffAnnotation]), &out.Backoff)

@@ -40,6 +40,9 @@ func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time)
 	if st.StartTime == nil { // a finished Job must have started (status rule 20)
 		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
+	if st.CompletionTime != nil && st.CompletionTime.Before(st.StartTime) { // by another clock (status rule 14)
+		st.CompletionTime = st.StartTime.DeepCopy()
+	}
 }
 
 // obstacles tells what keeps the Job from going on: what the API server refuses, what this version does not do.
@@ -50,13 +53,24 @@ func obstacles(st *batchv1.JobStatus, s State, now time.Time) {
 	} else {
 		setCondition(st, v1alpha1.UnsupportedCondition, corev1.ConditionFalse, "Implemented", "", now)
 	}
-	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Waits)), func(kind string) bool { return !s.refused(kind) })
-	if len(kinds) == 0 {
-		setCondition(st, v1alpha1.RefusedCondition, corev1.ConditionFalse, "Accepted", "", now)
-		return
+	for _, kind := range slices.Sorted(maps.Keys(s.Waits)) {
+		if w := s.Waits[kind]; w.Reason != "" {
+			refusal(st, w.Reason, fmt.Sprintf("%s: %s", kind, w.Message), now)
+			return
+		}
 	}
-	w := s.Waits[kinds[0]]
-	setCondition(st, v1alpha1.RefusedCondition, corev1.ConditionTrue, w.Reason, fmt.Sprintf("%s: %s", kinds[0], w.Message), now)
+	setCondition(st, v1alpha1.RefusedCondition, corev1.ConditionFalse, "Accepted", "", now)
+}
+
+// refusal says what is refused. Messages of the API server name the Pod and the quota's use, so they differ each time:
+// one a minute is enough.
+func refusal(st *batchv1.JobStatus, reason, message string, now time.Time) {
+	for _, c := range st.Conditions {
+		if c.Type == v1alpha1.RefusedCondition && c.Status == corev1.ConditionTrue && c.Reason == reason && now.Sub(c.LastProbeTime.Time) < time.Minute {
+			return
+		}
+	}
+	setCondition(st, v1alpha1.RefusedCondition, corev1.ConditionTrue, reason, message, now)
 }
 
 // setCondition changes a condition in place. A condition that has never been True is not added as False (upstream:
@@ -86,7 +100,7 @@ func setCondition(st *batchv1.JobStatus, t batchv1.JobConditionType, status core
 func reports(j events.Job, want batchv1.JobStatus) (out []effect.Report) {
 	for _, c := range want.Conditions {
 		old, was := j.Condition(c.Type)
-		if c.Status != corev1.ConditionTrue || was && old.Message == c.Message {
+		if c.Status != corev1.ConditionTrue || was && old.Reason == c.Reason {
 			continue
 		}
 		switch c.Type {

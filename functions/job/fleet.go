@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/intervals"
 )
 
 const (
@@ -54,7 +55,7 @@ func wanted(j events.Job, c count) int {
 	parallelism := int(j.Parallelism)
 	if j.Completions == nil {
 		if c.done > 0 {
-			return int(c.active + c.intended)
+			return int(c.active) // what runs may end; what is only intended is withdrawn
 		}
 		return parallelism
 	}
@@ -90,11 +91,10 @@ func size(s State, c count, now time.Time) State {
 	return intend(s, c, missing, now)
 }
 
-// intend gives out serials for Pods to come. While creations are refused and until the backoff after failures has passed,
-// none is given out.
+// intend gives out serials for Pods to come. While some are refused, and until the backoff after failures has passed, none
+// is given out.
 func intend(s State, c count, missing int, now time.Time) State {
-	refused := s.refused(effect.CreatePod{}.Kind())
-	if len(s.Job.Unsupported) > 0 || refused && c.intended > 0 || !backoffEnds(s, c, now).IsZero() {
+	if len(s.Job.Unsupported) > 0 || s.pressed() && c.intended > 0 || !backoffEnds(s, c, now).IsZero() {
 		return s
 	}
 	missing = min(missing, intendedMax-int(c.intended), unsettledMax-len(s.Pods))
@@ -128,8 +128,9 @@ func withdraw(s State, n int) State {
 // expendables lists the active Pods, those first that are missed least, without the ones already chosen.
 func expendables(s State, chosen []int) []int {
 	var out []int
+	taken := intervals.Of(chosen...)
 	for _, serial := range s.serials() {
-		if r := s.Pods[serial]; r.live() && !r.Doomed && !r.Pod.Deleting && !slices.Contains(chosen, serial) {
+		if r := s.Pods[serial]; r.live() && !r.Doomed && !r.Pod.Deleting && !taken.Has(serial) {
 			out = append(out, serial)
 		}
 	}
@@ -150,14 +151,15 @@ func expendable(a, b events.Pod) int {
 		b.ReadySince.Compare(a.ReadySince),
 		cmp.Compare(b.Restarts, a.Restarts),
 		b.Created.Compare(a.Created),
+		cmp.Compare(b.Serial, a.Serial),
 	)
 }
 
 // command turns the fleet's State into effects. Each is repeated until a sight shows that it is done.
-func command(s State, now time.Time) (out []effect.Effect) {
+func command(s State) (out []effect.Effect) {
 	// A Job that has not started has no Pods: inventory relies on it (see events.JobListed and the cluster adapter).
 	started := s.Job.Status.StartTime != nil
-	refused := s.refused(effect.CreatePod{}.Kind())
+	creates := 0
 	// Pods are deleted for a failure only once it is recorded: the evidence for it may go with them.
 	_, failing := s.Job.Condition(batchv1.JobFailureTarget)
 	for _, serial := range s.serials() {
@@ -167,9 +169,9 @@ func command(s State, now time.Time) (out []effect.Effect) {
 		case r.intended() && r.Withdrawn:
 			out = append(out, effect.FindPod{Name: p.Name, Serial: serial})
 		case r.intended():
-			if started {
+			if started && (!s.pressed() || creates < s.Allowed) { // after a refusal a few feel their way
 				out = append(out, effect.CreatePod{Job: s.Job.Name, Name: p.Name, Serial: serial, Index: p.Index})
-				started = !refused // after a refusal one Pod at a time feels its way
+				creates++
 			}
 		case !r.live():
 		case r.Doomed && p.Held:
@@ -181,8 +183,7 @@ func command(s State, now time.Time) (out []effect.Effect) {
 			out = append(out, effect.HoldPod{Name: p.Name, UID: p.UID, Version: p.Version})
 		}
 	}
-	out = append(out, banish(s)...)
-	return slices.DeleteFunc(out, func(e effect.Effect) bool { return s.blocked(e.Kind(), now) })
+	return append(out, banish(s)...)
 }
 
 func sortedStrays(s State) []events.Pod {

@@ -31,13 +31,14 @@ func counts(j events.Job, p events.Pod) bool {
 
 // freeIndexes returns the n lowest indexes that have neither succeeded nor a Pod that may still do it.
 func freeIndexes(s State, c count, n int) []int {
-	taken := c.completed
+	var busy []int
 	for _, r := range s.Pods {
-		waits := r.live() && (!r.Pod.Deleting || s.Job.ReplaceFailedOnly) && !r.Doomed
-		if r.intended() || waits {
-			taken = taken.With(r.Pod.Index)
+		leaving := r.Pod.Deleting || r.Doomed
+		if r.Pod.Index >= 0 && (r.intended() || r.live() && (!leaving || s.Job.ReplaceFailedOnly)) {
+			busy = append(busy, r.Pod.Index)
 		}
 	}
+	taken := c.completed.Union(intervals.Of(busy...))
 	out := make([]int, 0, n)
 	for i := 0; i < completions(s.Job) && len(out) < n; i++ {
 		if !taken.Has(i) {

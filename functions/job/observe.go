@@ -17,7 +17,7 @@ func observe(s State, e events.Event) State {
 		return compare(s, list)
 	}
 	if !s.Known {
-		return s
+		return stir(s, e)
 	}
 	switch e := e.(type) {
 	case events.JobObserved:
@@ -33,6 +33,24 @@ func observe(s State, e events.Event) State {
 	case events.EffectRefused:
 		return suffer(s, e)
 	case events.TimerFired: // only wakes
+	}
+	return s
+}
+
+// stir notes whether an event may need us, as long as we know nothing. What is settled stays settled: the end of a Job, the
+// deletion of anything, a Pod that nobody holds.
+func stir(s State, e events.Event) State {
+	switch e := e.(type) {
+	case events.JobObserved:
+		s.Stirred = s.Stirred || !e.Job.Finished() && !e.Job.Foreign
+	case events.PodObserved:
+		s.Stirred = s.Stirred || e.Pod.Held || !e.Pod.Terminal()
+	case events.TimerFired:
+		s.Stirred = true
+	case events.EffectRefused:
+		if e.Effect == (effect.TakeInventory{}).Kind() {
+			s.refuse(e)
+		}
 	}
 	return s
 }
@@ -57,6 +75,7 @@ func nameIn(e events.Event) string {
 // was lost, proves nothing and is ignored.
 func takeInventory(s State, list events.JobListed) State {
 	if s.Asked == "" || list.ID != s.Asked {
+		s.Stirred = true // nobody sends rosters of Jobs that need nothing
 		return s
 	}
 	s.Known, s.Horizon = true, list.Version
@@ -134,9 +153,15 @@ func seePod(s State, p events.Pod) State {
 	case p.Version <= r.Pod.Version, r.Gone && r.Pod.UID == p.UID:
 		return s
 	case r.intended():
-		s.accept(effect.CreatePod{}.Kind())
+		s.allowMore()
 	case r.Pod.UID != p.UID: // somebody made a Pod of the same name after ours had gone
 		r = Row{}
+	}
+	if r.Pod.Held && !p.Held {
+		s.accept(effect.ReleasePod{}.Kind())
+	}
+	if !r.Pod.Deleting && p.Deleting {
+		s.accept(effect.DeletePod{}.Kind())
 	}
 	r.Pod, r.Withdrawn = p, false
 	s.Pods[p.Serial] = r
@@ -193,6 +218,9 @@ func suffer(s State, e events.EffectRefused) State {
 			delete(s.Pods, e.Serial)
 		}
 		return s
+	}
+	if e.Effect == (effect.CreatePod{}).Kind() {
+		s.Allowed = 1
 	}
 	s.refuse(e)
 	return s

@@ -1,45 +1,75 @@
 package job
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// plan decides, from the state alone. It reads top to bottom like the algorithm of KEP-2307, in the order in which
-// Kubernetes 1.36 evaluates (syncJob): existing verdict, failure, fleet, completion, status.
+// plan decides, from the state alone. What the API server has just refused rests, and the timer is set to the earliest of
+// everything that waits for time to pass.
 func plan(s State, now time.Time) (State, []effect.Effect) {
+	var at alarm
+	var out []effect.Effect
 	switch {
 	case !s.Known:
-		return ask(s, now)
+		s, out = ask(s, now)
 	case s.Job.Foreign:
 		return s, nil
 	case s.Gone || s.Job.Deleting:
-		return letGo(s)
+		s, out = letGo(s)
 	case s.Job.Finished():
-		return sweep(s)
+		s, out = sweep(s)
+	default:
+		s, out = track(s, now, &at)
 	}
+	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.blocked(e.Kind(), now) })
+	return s, append(out, at.ring(s, now)...)
+}
+
+// track reads top to bottom like the algorithm of KEP-2307, in the order in which Kubernetes 1.36 evaluates (syncJob):
+// existing verdict, failure, fleet, completion, status.
+func track(s State, now time.Time, at *alarm) (State, []effect.Effect) {
 	s = settle(s)
 	c := tally(s)          // KEP step 1: what has ended, what runs
 	v := verdict(s.Job, c) // is it over?
 	s, v = arrange(s, v, c, now)
-	c = tally(s) // what was just intended or doomed stands in the status at once
-	var at alarm
-	var out []effect.Effect
-	if want, due := account(s, c, v, now); due { // KEP steps 2 and 4: list UIDs, count what was released
-		if write, ok := writeStatus(s, want, c, now, &at); ok {
+	c = tally(s)                                // what was just intended or doomed stands in the status at once
+	out := append(release(s, c), command(s)...) // KEP step 3: only what the observed status lists; and the fleet
+	s = forgive(s, out)
+	if v.kind == "" && int(c.active+c.intended) < wanted(s.Job, c) {
+		at.by(backoffEnds(s, c, now))
+	}
+	if want, differs := account(s, c, v, now); differs { // KEP steps 2 and 4: list UIDs, count what was released
+		if write, due := writeStatus(s, want, c, now, at); due {
 			s.Written = now
-			out = append(out, write)
+			out = append([]effect.Effect{write}, out...)
 		}
 	}
-	out = append(out, release(s, c)...)   // KEP step 3: only what the observed status lists
-	out = append(out, command(s, now)...) // the fleet's effects, repeated until they are seen
-	return s, append(out, at.ring(s, v, c, now)...)
+	return s, out
+}
+
+// forgive drops refusals of what nobody wants any more.
+func forgive(s State, wanted []effect.Effect) State {
+	for kind := range s.Waits {
+		wants := func(e effect.Effect) bool { return e.Kind() == kind }
+		if kind != (effect.WriteJobStatus{}).Kind() && !slices.ContainsFunc(wanted, wants) {
+			s.accept(kind)
+		}
+	}
+	return s
 }
 
 // ask takes inventory under an ID of its own: the answer to an older memory's question proves nothing.
+//
+// It asks only when something has stirred that may need us: the late deletion of a Job or a Pod that was settled long ago
+// would otherwise cost a list of the whole cluster.
 func ask(s State, now time.Time) (State, []effect.Effect) {
+	if !s.Stirred {
+		return s, nil
+	}
 	if s.Asked == "" {
 		s.Asked = strconv.FormatInt(now.UnixNano(), 36)
 	}
@@ -85,7 +115,7 @@ func sweep(s State) (State, []effect.Effect) {
 // rests says that nothing is left to do for the Job.
 func rests(s State) bool {
 	over := s.Gone || s.Job.Finished()
-	return s.Known && (s.Job.Foreign || over && len(s.Pods)+len(s.Strays) == 0)
+	return !s.Known && !s.Stirred || s.Known && (s.Job.Foreign || over && len(s.Pods)+len(s.Strays) == 0)
 }
 
 // settle forgets Pods that no longer matter: released and ended, or gone. Their UIDs may still stand in the observed
@@ -117,11 +147,8 @@ func (a *alarm) by(t time.Time) {
 	}
 }
 
-// ring sets the one timer of the Job to the earliest of everything that waits for time to pass.
-func (a *alarm) ring(s State, v outcome, c count, now time.Time) []effect.Effect {
-	if v.kind == "" && int(c.active+c.intended) < wanted(s.Job, c) {
-		a.by(backoffEnds(s, c, now))
-	}
+// ring sets the one timer of the Job.
+func (a *alarm) ring(s State, now time.Time) []effect.Effect {
 	for _, w := range s.Waits {
 		if now.Before(w.Until) {
 			a.by(w.Until)

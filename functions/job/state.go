@@ -7,6 +7,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/backoff"
+	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
@@ -18,6 +19,8 @@ type State struct {
 	Name string
 	// Asked is the ID of the inventory that this memory waits for, or began with. It tells this memory from a lost one.
 	Asked string
+	// Stirred says that something was heard which needs the inventory.
+	Stirred bool
 	// Known says that the inventory has been taken.
 	Known bool
 	// Gone says that the Job no longer exists. That is final, since keys are UIDs.
@@ -37,6 +40,8 @@ type State struct {
 	Next int
 	// Written is when a status was last written.
 	Written time.Time
+	// Allowed is how many intended Pods may be created at once after a refusal: 1, then 2, 4, …; 0 is no limit.
+	Allowed int
 	// Waits are the kinds of effects that the API server refuses just now, or once did.
 	Waits map[string]Wait
 }
@@ -106,7 +111,27 @@ func (s *State) accept(kind string) {
 	if w, ok := s.Waits[kind]; ok {
 		s.Waits[kind] = Wait{Last: w.Last}
 	}
+	if kind == (effect.CreatePod{}).Kind() {
+		s.Allowed = 0
+	}
 }
+
+// allowMore notes that a Pod has been created: after a refusal twice as many may be tried next.
+func (s *State) allowMore() {
+	if s.Allowed == 0 {
+		return
+	}
+	kind := effect.CreatePod{}.Kind()
+	w := s.Waits[kind]
+	w.Count, w.Until = 0, time.Time{}
+	s.Waits[kind] = w
+	if s.Allowed *= 2; s.Allowed > intendedMax {
+		s.accept(kind)
+	}
+}
+
+// pressed says that Pods are refused, or were so recently that not all of them have been tried again.
+func (s State) pressed() bool { return s.Allowed > 0 }
 
 // refused says that the last effect of the kind was refused.
 func (s State) refused(kind string) bool { return s.Waits[kind].Count > 0 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -36,6 +37,8 @@ type count struct {
 	active, ready, terminating, intended int32
 	// unsure is how many Pods are withdrawn and may exist nevertheless.
 	unsure int
+	// seen are the UIDs of Pods that are added: an edited serial must not make two of one.
+	seen map[types.UID]bool
 	// held is how many Pods carry our finalizer, listed or not.
 	held int
 	// restarts is the sum over active Pods.
@@ -47,7 +50,7 @@ type count struct {
 func tally(s State) count {
 	st := s.Job.Status
 	_, failing := s.Job.Condition(batchv1.JobFailureTarget)
-	c := count{listed: map[types.UID]bool{}, done: int(st.Succeeded), lost: int(st.Failed)}
+	c := count{listed: map[types.UID]bool{}, seen: map[types.UID]bool{}, done: int(st.Succeeded), lost: int(st.Failed)}
 	if u := st.UncountedTerminatedPods; u != nil {
 		for _, uid := range u.Succeeded {
 			c.listed[uid] = true
@@ -76,6 +79,10 @@ func tally(s State) count {
 
 func (c *count) add(j events.Job, r Row, failing bool) {
 	p := r.Pod
+	if p.UID != "" && c.seen[p.UID] {
+		return
+	}
+	c.seen[p.UID] = true
 	if r.held() {
 		c.held++
 	}
@@ -123,7 +130,7 @@ func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, boo
 		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
 	st.Active, st.Ready, st.Terminating = c.active, &c.ready, &c.terminating
-	if !s.refused(effect.CreatePod{}.Kind()) {
+	if !s.pressed() {
 		st.Active += c.intended // as good as made: spares a write per Pod
 	}
 	flush(&st, s)
@@ -193,14 +200,23 @@ func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *al
 	if s.blocked(w.Kind(), now) {
 		return w, false
 	}
-	have := s.Job.Status
-	urgent := want.StartTime != nil && have.StartTime == nil || !equality.Semantic.DeepEqual(want.Conditions, have.Conditions)
+	urgent := want.StartTime != nil && s.Job.Status.StartTime == nil || turned(want.Conditions, s.Job.Status.Conditions)
 	next := s.Written.Add(statusInterval)
+	if s.Written.After(now) {
+		next = now // the clock of whoever wrote last was ahead, or ours was set back
+	}
 	if !urgent && !much(s.Job, c) && now.Before(next) {
 		at.by(next)
 		return w, false
 	}
 	return w, true
+}
+
+// turned says that a condition has come, or changed its status; a message alone can wait.
+func turned(want, have []batchv1.JobCondition) bool {
+	return len(want) != len(have) || slices.ContainsFunc(want, func(w batchv1.JobCondition) bool {
+		return !slices.ContainsFunc(have, func(h batchv1.JobCondition) bool { return h.Type == w.Type && h.Status == w.Status })
+	})
 }
 
 // much says that a quarter of the Job's parallelism has ended since the observed status.
