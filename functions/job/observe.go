@@ -186,8 +186,7 @@ func missPod(s State, p events.Pod) State {
 	switch {
 	case ok && r.intended() && p.UID != "":
 		// It came and went before we saw it. Its serial must not be made again: that would run it twice.
-		r.Gone = true
-		s.Pods[p.Serial] = r
+		s.Pods[p.Serial] = Row{Pod: p, Gone: true}
 		return s
 	case ok && r.intended() && r.Withdrawn:
 		delete(s.Pods, p.Serial)
@@ -219,9 +218,8 @@ func suffer(s State, e events.EffectRefused) State {
 		}
 		return s
 	}
-	if e.Effect == (effect.CreatePod{}).Kind() {
+	if s.refuse(e) && e.Effect == (effect.CreatePod{}).Kind() {
 		s.Allowed = 1
 	}
-	s.refuse(e)
 	return s
 }

@@ -25,6 +25,7 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 	default:
 		s, out = track(s, now, &at)
 	}
+	s = forgive(s, out)
 	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.blocked(e.Kind(), now) })
 	return s, append(out, at.ring(s, now)...)
 }
@@ -55,7 +56,8 @@ func track(s State, now time.Time, at *alarm) (State, []effect.Effect) {
 func forgive(s State, wanted []effect.Effect) State {
 	for kind := range s.Waits {
 		wants := func(e effect.Effect) bool { return e.Kind() == kind }
-		if kind != (effect.WriteJobStatus{}).Kind() && !slices.ContainsFunc(wanted, wants) {
+		write := kind == (effect.WriteJobStatus{}).Kind() && s.Known && !s.Gone // may be wanted and rest for its own reasons
+		if !write && !slices.ContainsFunc(wanted, wants) {
 			s.accept(kind)
 		}
 	}

@@ -89,11 +89,12 @@ func (s *State) settleSerial(serial int) {
 	s.Settled = s.Settled.With(serial)
 }
 
-// refuse notes a refusal. Of several that come at once only the first counts, since they are one attempt.
-func (s *State) refuse(e events.EffectRefused) {
+// refuse notes a refusal, and says whether it is news. Of several that come at once only the first makes the wait longer,
+// since they are one attempt.
+func (s *State) refuse(e events.EffectRefused) bool {
 	w := s.Waits[e.Effect]
 	if !e.At.After(w.Last) {
-		return
+		return false
 	}
 	w.Last = e.At
 	if !e.At.Before(w.Until) {
@@ -104,6 +105,7 @@ func (s *State) refuse(e events.EffectRefused) {
 		s.Waits = map[string]Wait{}
 	}
 	s.Waits[e.Effect] = w
+	return true
 }
 
 // accept notes that effects of the kind are accepted.
