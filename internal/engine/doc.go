@@ -3,7 +3,9 @@
 //
 //	ports.go   Store, Actor, Delivery, Timers: what an adapter promises
 //	turn.go    one turn in steps, for the simulator and for the runner alike
-//	runner.go  the goroutines: one key at a time, many keys at once
+//	runner.go  the goroutines: one turn of a key at a time, many keys at once
+//	rounds.go  what a turn does: decide, commit, act, and again with the answers; what becomes of its facts
+//	alarm.go   waking keys: timers on the bus, alarms in this process, rest after failures
 //
 // The order is the first law, commit before act. Whatever is interrupted is delivered again and decided again, from the
 // same state to the same effects, each of which may be done twice.

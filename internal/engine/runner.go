@@ -2,16 +2,11 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/functions/backoff"
-	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
@@ -41,12 +36,6 @@ type Turned struct {
 	Err error
 }
 
-// effectsAtOnce is how many effects of one turn run at the same time; the adapter bounds all turns together.
-const effectsAtOnce = 32
-
-// nearby is how soon a timer must be due to be kept in this process as well as on the bus, whose timers are coarse.
-const nearby = 5 * time.Second
-
 // Runner takes turns for many keys: never two of one key at once, and for each all that has arrived for it together.
 type Runner struct {
 	cfg   Config
@@ -57,15 +46,17 @@ type Runner struct {
 	ctx   context.Context
 }
 
-// desk is what lies before one key: facts that wait, facts in the running turn, and its nearest local alarm.
+// desk is what lies before one key.
 type desk struct {
-	waiting []Delivery
-	working []Delivery
+	waiting []Delivery // facts that no turn has folded
+	working []Delivery // facts of the running turn
 	busy    bool
-	wake    bool
+	wake    bool // take a turn, also without a fact
 	alarm   *time.Timer
 	rings   time.Time // when alarm does
-	failed  int       // turns in a row that were put back
+	timer   time.Time // what the timer on the bus was last set to
+	failed  int       // turns in a row in which nothing could be done
+	pause   time.Time // effects rest until then
 }
 
 // NewRunner returns a Runner that takes deliveries until ctx ends; Wait returns once it has put everything down.
@@ -130,9 +121,13 @@ func (r *Runner) serve(key events.Key, k *desk) {
 		r.mu.Lock()
 		batch := k.waiting
 		k.waiting, k.working, k.wake = nil, batch, false
+		quiet := time.Now().Before(k.pause)
 		r.mu.Unlock()
-		r.turn(key, batch)
+		r.turn(key, batch, quiet)
 		<-r.slots
+		if quiet {
+			r.alarmIn(key, time.Until(k.pause))
+		}
 		r.mu.Lock()
 		k.working = nil
 		if len(k.waiting) == 0 && !k.wake || r.ctx.Err() != nil {
@@ -145,174 +140,6 @@ func (r *Runner) serve(key events.Key, k *desk) {
 		}
 		r.mu.Unlock()
 	}
-}
-
-// turn takes one turn and acknowledges its facts, gives them back, or sets them aside.
-func (r *Runner) turn(key events.Key, batch []Delivery) {
-	began := time.Now()
-	facts := make([]events.Event, len(batch))
-	for i, d := range batch {
-		facts[i] = d.Event()
-	}
-	t := NewTurn(r.cfg.Function, r.cfg.Store, key, facts...)
-	done, err := r.run(t)
-	var poisoned Poisoned
-	switch {
-	case err == nil:
-		r.succeed(key)
-		for _, d := range batch {
-			d.Ack()
-		}
-	case errors.As(err, &poisoned):
-		r.quarantine(key, batch, poisoned)
-	default:
-		after := r.pause(key, err)
-		for _, d := range batch {
-			d.Nak(after)
-		}
-		r.alarmIn(key, after)
-		if r.ctx.Err() == nil {
-			r.cfg.Log.Warn("turn put back", "function", r.cfg.Function.Name, "key", key.String(), "after", after, "error", err)
-		}
-	}
-	if r.cfg.Turned != nil {
-		r.cfg.Turned(Turned{Function: r.cfg.Function.Name, Key: key, Facts: len(batch), Rounds: t.rounds, Effects: done,
-			Duration: time.Since(began), Err: err})
-	}
-}
-
-// pause is how long the facts of the key rest after a turn that failed: as long as the answer asked, else 1 s doubling
-// to 1 min, so that an API server that is away is not hammered.
-func (r *Runner) pause(key events.Key, err error) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	k := r.desk(key)
-	k.failed++
-	var retry Retry
-	if errors.As(err, &retry) && retry.After > 0 {
-		return retry.After
-	}
-	if newer := (fn.ErrNewer{}); errors.As(err, &newer) {
-		return 10 * time.Second // a newer reconciler is alive and will take it
-	}
-	return backoff.API.Delay(k.failed)
-}
-
-func (r *Runner) succeed(key events.Key) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.desk(key).failed = 0
-}
-
-// run goes through the steps of the turn until nothing is left to decide, and returns how many effects it did.
-func (r *Runner) run(t *Turn) (done int, err error) {
-	if err := t.Load(r.ctx); err != nil {
-		return 0, err
-	}
-	for {
-		if err := t.Decide(r.cfg.Now()); err != nil {
-			return done, err
-		}
-		if err := t.Commit(r.ctx); errors.Is(err, ErrConflict) {
-			if err := t.Load(r.ctx); err != nil {
-				return done, err
-			}
-			if t.rounds < roundsMax {
-				continue
-			}
-			return done, err
-		} else if err != nil {
-			return done, err
-		}
-		done += r.act(t)
-		if !t.Again() {
-			return done, t.Err()
-		}
-	}
-}
-
-// act does all effects of the decision, several at once.
-func (r *Runner) act(t *Turn) int {
-	effects := t.Effects()
-	if len(effects) == 0 {
-		return 0
-	}
-	if r.cfg.Log.Enabled(r.ctx, slog.LevelDebug) {
-		r.cfg.Log.Debug("turn", "function", r.cfg.Function.Name, "key", t.Key.String(), "revision", t.revision, "facts", len(t.folded), "effects", effects)
-	}
-	answers := make([]Answer, len(effects))
-	var g errgroup.Group
-	g.SetLimit(effectsAtOnce)
-	for i, e := range effects {
-		g.Go(func() error {
-			answers[i] = t.Act(r.ctx, ActorFunc(r.perform), e, r.cfg.Now())
-			return nil
-		})
-	}
-	_ = g.Wait() // the goroutines return no errors: answers carry them
-	for _, a := range answers {
-		t.Answer(a)
-	}
-	return len(effects)
-}
-
-// ActorFunc makes an Actor of a function.
-type ActorFunc func(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error)
-
-// Act implements Actor.
-func (f ActorFunc) Act(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
-	return f(ctx, key, e)
-}
-
-// perform does one effect: timers are the bus's, everything else is the cluster's.
-func (r *Runner) perform(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
-	timer, ok := e.(effect.SetTimer)
-	if !ok {
-		return r.cfg.Actor.Act(ctx, key, e)
-	}
-	if in := timer.At.Sub(r.cfg.Now()); in < nearby {
-		r.alarmIn(key, in)
-	}
-	return nil, r.cfg.Timers.Set(ctx, key, timer.Name, timer.At)
-}
-
-// alarmIn wakes the key after a while, in this process only. Of two alarms the earlier one stays: Plan sets the other
-// again when it looks at the clock.
-func (r *Runner) alarmIn(key events.Key, in time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	k, rings := r.desk(key), time.Now().Add(in)
-	if k.alarm != nil {
-		if k.rings.Before(rings) {
-			return
-		}
-		k.alarm.Stop()
-	}
-	k.rings = rings
-	k.alarm = time.AfterFunc(max(in, 0), func() {
-		r.mu.Lock()
-		k.alarm = nil
-		r.mu.Unlock()
-		r.Wake(key)
-	})
-}
-
-// quarantine sets poison aside. Of several facts nobody knows which one it is: they go back and come one by one.
-func (r *Runner) quarantine(key events.Key, batch []Delivery, cause Poisoned) {
-	if len(batch) > 1 {
-		for _, d := range batch {
-			r.turn(key, []Delivery{d})
-		}
-		return
-	}
-	for _, d := range batch {
-		d.Quarantine(cause)
-	}
-	r.cfg.Log.Error("fact quarantined and memory forgotten; inventory follows", "function", r.cfg.Function.Name, "key", key.String(), "error", cause)
-	if err := r.cfg.Store.Forget(r.ctx, key); err != nil {
-		r.cfg.Log.Error("memory not forgotten", "key", key.String(), "error", err)
-	}
-	r.alarmIn(key, time.Second)
 }
 
 // keepAlive asks the bus for more time for every fact that is in our hands.

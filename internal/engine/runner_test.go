@@ -188,7 +188,7 @@ func TestAConflictIsDecidedAnewOnTheNewestState(t *testing.T) {
 	}
 }
 
-func TestWhatCouldNotBeDoneIsGivenBackAndTriedAgain(t *testing.T) {
+func TestWhatCouldNotBeDoneIsTriedAgain(t *testing.T) {
 	b := start(t, counter())
 	failures := 1
 	b.act = func(e effect.Effect) engine.Answer {
@@ -199,8 +199,8 @@ func TestWhatCouldNotBeDoneIsGivenBackAndTriedAgain(t *testing.T) {
 		return gone(e)
 	}
 	b.Deliver(fact{b, "a"})
-	b.await(t, "nak a")
-	b.await(t, "commit") // and the runner wakes the key by itself, even if the bus has given the fact to somebody else
+	b.await(t, "timer again") // on the bus, so that it is repeated even if we die now,
+	b.await(t, "ack a")       // and so that the fact need not wait in our hands
 	deadline := time.After(10 * time.Second)
 	for b.count("act ReleasePod a") < 2 {
 		select {
@@ -285,5 +285,52 @@ func TestOneKeyNeverTakesTwoTurnsAtOnce(t *testing.T) {
 			t.Fatalf("%d of 200 acknowledged", b.count("ack same"))
 		case <-time.After(time.Millisecond):
 		}
+	}
+}
+
+func TestFactsAreRememberedAndNothingIsDoneWhileEffectsRest(t *testing.T) {
+	b := start(t, counter())
+	b.act = func(effect.Effect) engine.Answer {
+		return engine.Answer{Err: engine.Retry{After: time.Hour, Err: errors.New("the server asks for patience")}}
+	}
+	b.Deliver(fact{b, "a"})
+	b.await(t, "ack a")
+	tries := b.count("act ReleasePod a")
+	for _, name := range []string{"b", "c", "d"} {
+		b.Deliver(fact{b, name})
+		b.await(t, "ack "+name)
+	}
+	if tries != 1 || b.count("act ReleasePod a") != 1 || b.count("act ReleasePod b") != 0 {
+		t.Errorf("got %q", b.lines)
+	}
+}
+
+func TestAnswersAreRememberedEvenIfOneEffectFails(t *testing.T) {
+	b := start(t, counter())
+	failed := false
+	b.act = func(e effect.Effect) engine.Answer {
+		if e.(effect.ReleasePod).Name == "b" && !failed {
+			failed = true
+			return engine.Answer{Err: engine.Retry{After: 10 * time.Millisecond, Err: errors.New("timeout")}}
+		}
+		return gone(e)
+	}
+	turn := engine.NewTurn(counter(), b, key, events.TimerFired{Name: "a"}, events.TimerFired{Name: "b"})
+	for _, err := range []error{turn.Load(t.Context()), turn.Decide(time.Now()), turn.Commit(t.Context())} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Wake(key) // the state wants two Pods released
+	deadline := time.After(10 * time.Second)
+	for b.count("act ReleasePod b") < 2 {
+		select {
+		case <-deadline:
+			t.Fatalf("b is not tried again: %q", b.lines)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if b.count("act ReleasePod a") != 1 {
+		t.Errorf("a was done again although its answer had come: %q", b.lines)
 	}
 }

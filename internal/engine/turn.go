@@ -35,6 +35,7 @@ type Turn struct {
 	decided  time.Time
 	rounds   int
 	late     bool
+	done     int // effects of the last decision that were done
 	retry    *Retry
 }
 
@@ -49,10 +50,6 @@ const Lateness = AckWait / 2
 
 // AckWait is how long the bus waits for us before it gives a fact to somebody else, unless we ask for more.
 const AckWait = 3 * time.Second
-
-// roundsMax bounds the rounds of one turn. A turn that still has answers to fold then goes back to the bus, so that one
-// key cannot hold a worker for ever.
-const roundsMax = 256
 
 // Load reads the newest state.
 func (t *Turn) Load(ctx context.Context) error {
@@ -73,7 +70,7 @@ func (t *Turn) Decide(now time.Time) (err error) {
 		}
 	}()
 	t.rounds++
-	t.late, t.retry = false, nil
+	t.late, t.retry, t.done = false, nil, 0
 	d, err := t.fn.Decide(t.state, t.inbox, now)
 	if newer := (fn.ErrNewer{}); err != nil && !errors.As(err, &newer) {
 		d, err = t.fn.Decide(nil, t.inbox, now)
@@ -89,8 +86,9 @@ func (t *Turn) Decide(now time.Time) (err error) {
 // Commit makes the decision ours: compare-and-set before any effect. Where somebody else was faster it returns an error
 // that wraps ErrConflict, and the turn goes on from Load.
 func (t *Turn) Commit(ctx context.Context) error {
-	if len(t.decision.Effects) == 0 && bytes.Equal(t.decision.State, t.state) {
-		return nil
+	idle := len(t.decision.Effects) == 0
+	if idle && (bytes.Equal(t.decision.State, t.state) || t.state == nil && t.decision.Rests) {
+		return nil // nothing to remember
 	}
 	revision, err := t.store.Save(ctx, t.Key, t.decision.State, t.revision, t.decision.Rests)
 	if err != nil {
@@ -128,6 +126,9 @@ type Answer struct {
 func (t *Turn) Answer(a Answer) {
 	t.inbox = append(t.inbox, a.Facts...)
 	t.late = t.late || a.Late
+	if a.Err == nil && !a.Late {
+		t.done++
+	}
 	if a.Err != nil {
 		r := Retry{Err: a.Err}
 		errors.As(a.Err, &r)
@@ -137,19 +138,16 @@ func (t *Turn) Answer(a Answer) {
 	}
 }
 
-// Again says that the turn has something to decide yet: answers that came back, or effects that were dropped as late.
-// After a Retry it has not: deciding again at once would repeat at once what just failed.
-func (t *Turn) Again() bool {
-	return t.retry == nil && (len(t.inbox) > 0 || t.late) && t.rounds < roundsMax
-}
+// Fold adds facts that have arrived meanwhile to the next Decide.
+func (t *Turn) Fold(facts ...events.Event) { t.inbox = append(t.inbox, facts...) }
 
-// Err is why the facts of a finished turn must be delivered again: a Retry, or nil.
+// Again says that the turn has something to decide yet: answers that came back, or effects that were dropped as late.
+func (t *Turn) Again() bool { return len(t.inbox) > 0 || t.late }
+
+// Err is why the effects of the last decision have to be repeated later: a Retry, or nil.
 func (t *Turn) Err() error {
 	if t.retry != nil {
 		return *t.retry
-	}
-	if len(t.inbox) > 0 || t.late {
-		return Retry{Err: fmt.Errorf("turn of %s took more than %d rounds", t.Key, roundsMax)}
 	}
 	return nil
 }

@@ -161,6 +161,7 @@ type worker struct {
 	calling effect.Effect // checked for lateness and not yet sent
 	decided time.Time
 	checked time.Time
+	failed  error // why effects have to be repeated
 }
 
 type stage int
@@ -242,6 +243,10 @@ func (w *World) work(k *worker) bool {
 			k.stage = loading
 			return true
 		}
+		if k.failed != nil { // the answers are remembered, and what failed is repeated later
+			w.finish(k)
+			return true
+		}
 		k.effects = slices.Clone(k.turn.Effects())
 		w.rand.Shuffle(len(k.effects), func(i, j int) { k.effects[i], k.effects[j] = k.effects[j], k.effects[i] })
 		k.stage = acting
@@ -282,12 +287,12 @@ func (w *World) act(ctx context.Context, k *worker) {
 		for _, a := range k.answers {
 			k.turn.Answer(a)
 		}
-		k.answers = nil
+		k.answers, k.failed = nil, k.turn.Err()
 		if k.turn.Again() {
 			k.stage = deciding
 			return
 		}
-		w.finish(k, k.turn.Err())
+		w.finish(k)
 		return
 	}
 	e := k.effects[0]
@@ -332,17 +337,13 @@ func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Ans
 	return engine.Answer{Facts: facts, Err: err}
 }
 
-// finish acknowledges, or gives the facts back for a second.
-func (w *World) finish(k *worker, err error) {
-	for _, m := range k.held {
-		if err == nil {
-			w.bus.remove(m)
-		} else {
-			m.holder, m.until = -1, w.now.Add(time.Second)
-		}
+// finish acknowledges. What could not be done is repeated in a second, because a timer on the bus says so.
+func (w *World) finish(k *worker) {
+	if k.failed != nil {
+		_ = w.bus.Set(context.Background(), k.turn.Key, "again", w.now.Add(time.Second))
 	}
-	if err != nil { // the runner wakes the key as well: its facts may have been given to another worker meanwhile
-		w.bus.facts = append(w.bus.facts, &message{key: k.turn.Key, event: events.TimerFired{Name: "again"}, holder: -1, until: w.now.Add(time.Second)})
+	for _, m := range k.held {
+		w.bus.remove(m)
 	}
 	*k = worker{id: k.id}
 }

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/backoff"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+)
+
+// ActorFunc makes an Actor of a function.
+type ActorFunc func(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error)
+
+// Act implements Actor.
+func (f ActorFunc) Act(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
+	return f(ctx, key, e)
+}
+
+// perform does one effect: timers are ours and the bus's, everything else is the cluster's.
+func (r *Runner) perform(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
+	timer, ok := e.(effect.SetTimer)
+	if !ok {
+		return r.cfg.Actor.Act(ctx, key, e)
+	}
+	r.alarmIn(key, timer.At.Sub(r.cfg.Now()))
+	r.mu.Lock()
+	k := r.desk(key)
+	known := k.timer.Equal(timer.At)
+	k.timer = timer.At
+	r.mu.Unlock()
+	if known { // Plan repeats itself; and a server whose clock is ahead would ring at once, again and again
+		return nil, nil
+	}
+	return nil, r.cfg.Timers.Set(ctx, key, timer.Name, timer.At)
+}
+
+// alarmIn wakes the key after a while, in this process only. Of two alarms the earlier one stays: Plan sets the other
+// again when it looks at the clock.
+func (r *Runner) alarmIn(key events.Key, in time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k, rings := r.desk(key), time.Now().Add(in)
+	if k.alarm != nil {
+		if k.rings.Before(rings) {
+			return
+		}
+		k.alarm.Stop()
+	}
+	var alarm *time.Timer
+	alarm = time.AfterFunc(max(in, 0), func() {
+		r.mu.Lock()
+		if k.alarm == alarm {
+			k.alarm = nil
+		}
+		r.mu.Unlock()
+		r.Wake(key)
+	})
+	k.alarm, k.rings = alarm, rings
+}
+
+// rest makes the effects of the key rest after a failure, and returns for how long: as long as the answer asked, else 1 s
+// doubling to 1 min while nothing at all succeeds.
+func (r *Runner) rest(key events.Key, err error, done int) time.Duration {
+	r.mu.Lock()
+	k := r.desk(key)
+	if k.failed++; done > 0 {
+		k.failed = 1
+	}
+	after := backoff.API.Delay(k.failed)
+	var retry Retry
+	if newer := (fn.ErrNewer{}); errors.As(err, &newer) {
+		after = 10 * time.Second // a newer reconciler is alive and will take it
+	} else if errors.As(err, &retry) && retry.After > 0 {
+		after = retry.After
+	}
+	k.pause = time.Now().Add(after)
+	r.mu.Unlock()
+	r.alarmIn(key, after)
+	return after
+}
+
+func (r *Runner) succeed(key events.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.desk(key).failed = 0
+}

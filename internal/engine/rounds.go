@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+const (
+	// effectsAtOnce is how many effects of one turn run at the same time; the adapter bounds all turns together.
+	effectsAtOnce = 32
+
+	// turnMax is how long a turn may go on with its own answers. What has arrived meanwhile is then acknowledged, and the
+	// key takes its next turn: a Job with thousands of Pods to make does not keep the facts of its lane.
+	turnMax = time.Second
+
+	// again is the name of the engine's own timer of a key: to repeat effects that could not be done.
+	again = "again"
+)
+
+// turn takes one turn. Its facts are acknowledged once they are in the state and what follows from them is done, or will
+// be, because a timer on the bus says so: facts that wait for an API server would keep those of other keys from coming.
+// In a quiet turn nothing is done, since the last one has just failed; facts are only remembered.
+func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
+	began := time.Now()
+	facts := make([]events.Event, len(batch))
+	for i, d := range batch {
+		facts[i] = d.Event()
+	}
+	t := NewTurn(r.cfg.Function, r.cfg.Store, key, facts...)
+	done, err := r.run(t, quiet, began.Add(turnMax))
+	var retry Retry
+	if errors.As(err, &retry) {
+		after := r.rest(key, retry, done)
+		if set := r.cfg.Timers.Set(r.ctx, key, again, r.cfg.Now().Add(after)); set != nil {
+			err = errors.Join(err, set)
+		} else {
+			err = nil
+		}
+		if r.ctx.Err() == nil {
+			r.cfg.Log.Warn("effects failed and will be repeated", "function", r.cfg.Function.Name, "key", key.String(), "after", after, "error", retry.Err)
+		}
+	} else if err == nil && !quiet {
+		r.succeed(key)
+	}
+	r.settle(key, batch, err)
+	if r.cfg.Turned != nil {
+		if err == nil && retry.Err != nil {
+			err = retry
+		}
+		r.cfg.Turned(Turned{Function: r.cfg.Function.Name, Key: key, Facts: len(batch), Rounds: t.rounds, Effects: done,
+			Duration: time.Since(began), Err: err})
+	}
+}
+
+// settle acknowledges the facts of a turn, gives them back, or sets them aside.
+func (r *Runner) settle(key events.Key, batch []Delivery, err error) {
+	var poisoned Poisoned
+	switch {
+	case err == nil:
+		for _, d := range batch {
+			d.Ack()
+		}
+	case errors.As(err, &poisoned):
+		r.quarantine(key, batch, poisoned)
+	default:
+		after := r.rest(key, err, 0)
+		for _, d := range batch {
+			d.Nak(after)
+		}
+		if r.ctx.Err() == nil {
+			r.cfg.Log.Warn("turn put back", "function", r.cfg.Function.Name, "key", key.String(), "after", after, "error", err)
+		}
+	}
+}
+
+// run goes through the steps of the turn until nothing is left to decide, and returns how many effects it did. Its error
+// is a Retry where the state holds all facts and some effects have to be repeated; with any other, nothing is certain.
+func (r *Runner) run(t *Turn, quiet bool, until time.Time) (done int, err error) {
+	if err := t.Load(r.ctx); err != nil {
+		return 0, err
+	}
+	for {
+		if err := r.commit(t); err != nil {
+			return done, err
+		}
+		if quiet {
+			return done, nil
+		}
+		r.act(t)
+		done += t.done
+		retry := t.Err()
+		if retry == nil && !t.Again() {
+			return done, nil
+		}
+		if retry == nil && time.Now().Before(until) {
+			continue
+		}
+		if t.Again() { // remember the answers before somebody else takes over
+			if err := r.commit(t); err != nil {
+				return done, err
+			}
+		}
+		if retry == nil {
+			r.Wake(t.Key)
+			return done, r.cfg.Timers.Set(r.ctx, t.Key, again, r.cfg.Now().Add(turnMax))
+		}
+		return done, retry
+	}
+}
+
+// commit decides and makes the decision ours, on the newest state.
+func (r *Runner) commit(t *Turn) error {
+	for {
+		if err := t.Decide(r.cfg.Now()); err != nil {
+			return err
+		}
+		err := t.Commit(r.ctx)
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+		if err := t.Load(r.ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// act does all effects of the decision, several at once.
+func (r *Runner) act(t *Turn) {
+	effects := t.Effects()
+	if len(effects) == 0 {
+		return
+	}
+	if r.cfg.Log.Enabled(r.ctx, slog.LevelDebug) {
+		r.cfg.Log.Debug("turn", "function", r.cfg.Function.Name, "key", t.Key.String(), "revision", t.revision, "facts", len(t.folded), "effects", effects)
+	}
+	if _, waits := effects[0].(effect.TakeInventory); waits { // for a list that all share who ask meanwhile: let them ask
+		<-r.slots
+		defer func() { r.slots <- struct{}{} }()
+	}
+	answers := make([]Answer, len(effects))
+	var g errgroup.Group
+	g.SetLimit(effectsAtOnce)
+	for i, e := range effects {
+		g.Go(func() error {
+			answers[i] = t.Act(r.ctx, ActorFunc(r.perform), e, r.cfg.Now())
+			return nil
+		})
+	}
+	_ = g.Wait() // the goroutines return no errors: answers carry them
+	for _, a := range answers {
+		t.Answer(a)
+	}
+}
+
+// quarantine sets poison aside. Of several facts nobody knows which one it is: they come one by one.
+func (r *Runner) quarantine(key events.Key, batch []Delivery, cause Poisoned) {
+	if len(batch) > 1 {
+		for _, d := range batch {
+			r.turn(key, []Delivery{d}, false)
+		}
+		return
+	}
+	for _, d := range batch {
+		d.Quarantine(cause)
+	}
+	r.cfg.Log.Error("fact quarantined and memory forgotten; inventory follows", "function", r.cfg.Function.Name, "key", key.String(), "error", cause)
+	if err := r.cfg.Store.Forget(r.ctx, key); err != nil {
+		r.cfg.Log.Error("memory not forgotten", "key", key.String(), "error", err)
+	}
+	r.rest(key, cause, 0)
+}
