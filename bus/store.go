@@ -18,6 +18,10 @@ import (
 // too early costs one inventory and nothing else.
 const restTTL = time.Hour
 
+// liveTTL is how long any state is remembered that nobody has written since. The trigger's relist, every ten minutes,
+// refreshes those of Jobs that exist; what is left belongs to objects whose end nobody has told us of.
+const liveTTL = 24 * time.Hour
+
 // Store is the memory of one function: engine.Store on a key-value bucket. It remembers no revisions itself.
 type Store struct {
 	bus      *Bus
@@ -66,7 +70,7 @@ func (s *Store) Load(ctx context.Context, key events.Key) ([]byte, uint64, error
 }
 
 // Save implements engine.Store. An error that does not wrap engine.ErrConflict leaves open whether the state was written:
-// the next Load knows; it comes after five seconds at most. A state that rests is forgotten after an hour.
+// the next Load knows; it comes after five seconds at most. A state that rests is forgotten after an hour, any other after a day.
 func (s *Store) Save(ctx context.Context, key events.Key, data []byte, revision uint64, rests bool) (uint64, error) {
 	subject, err := s.subject(key)
 	if err != nil {
@@ -79,9 +83,11 @@ func (s *Store) Save(ctx context.Context, key events.Key, data []byte, revision 
 		jetstream.WithExpectLastSequencePerSubject(revision),
 		jetstream.WithExpectStream(s.bus.names.state(s.function)),
 	}
+	ttl := liveTTL
 	if rests {
-		o = append(o, jetstream.WithMsgTTL(restTTL))
+		ttl = restTTL
 	}
+	o = append(o, jetstream.WithMsgTTL(ttl))
 	var ack *jetstream.PubAck
 	err = s.bus.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
 		ack, err = s.bus.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data}, o...)

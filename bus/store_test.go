@@ -120,8 +120,8 @@ func TestRestingStatesAreForgotten(t *testing.T) {
 	if rev, err = st.Save(t.Context(), key, []byte("awake"), rev, false); err != nil {
 		t.Fatal(err)
 	}
-	if got := ttl(rev); got != "" {
-		t.Errorf("TTL %q of a state that does not rest", got)
+	if got := ttl(rev); got != liveTTL.String() {
+		t.Errorf("TTL %q of a state that does not rest, want %v", got, liveTTL)
 	}
 	// The server does forget, and the key is then as if it had never been.
 	if _, err := b.js.Publish(t.Context(), b.names.value(key), []byte("brief"), jetstream.WithMsgTTL(1e9)); err != nil {

@@ -2,6 +2,7 @@ package events
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -122,17 +123,7 @@ func OwnerUID(p *corev1.Pod) types.UID {
 // finished is when a Pod ended, by the best evidence it carries, in upstream's order (backoff_utils.go getFinishedTime):
 // the latest end of a container, else when it stopped being ready, else its deletion less the grace period, else its birth.
 func finished(p *corev1.Pod) time.Time {
-	var last time.Time
-	ended := 0
-	for _, c := range p.Status.ContainerStatuses {
-		if t := c.State.Terminated; t != nil && !t.FinishedAt.IsZero() {
-			ended++
-			if t.FinishedAt.After(last) {
-				last = t.FinishedAt.Time
-			}
-		}
-	}
-	if ended > 0 && ended == len(p.Status.ContainerStatuses) {
+	if last := lastContainer(p); !last.IsZero() {
 		return last.UTC()
 	}
 	for _, c := range p.Status.Conditions {
@@ -145,6 +136,27 @@ func finished(p *corev1.Pod) time.Time {
 		return d.Add(-grace).UTC()
 	}
 	return p.CreationTimestamp.UTC()
+}
+
+// lastContainer is when the last container or sidecar ended; zero while one has not.
+func lastContainer(p *corev1.Pod) (last time.Time) {
+	sidecar := map[string]bool{}
+	for _, c := range p.Spec.InitContainers {
+		sidecar[c.Name] = c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+	}
+	for i, c := range slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses) {
+		if i >= len(p.Status.ContainerStatuses) && !sidecar[c.Name] {
+			continue
+		}
+		t := c.State.Terminated
+		if t == nil || t.FinishedAt.IsZero() {
+			return time.Time{}
+		}
+		if t.FinishedAt.After(last) {
+			last = t.FinishedAt.Time
+		}
+	}
+	return last
 }
 
 // version reads a resourceVersion. Kubernetes promises decimal numbers that grow (KEP-5504); 0 stands for one that is not.

@@ -57,7 +57,7 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 	defer s.close(ctx)
 	recorder := cluster.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
-	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, ManagedBy: c.ManagedBy, Recorder: recorder, Concurrency: c.Requests})
+	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, ManagedBy: c.ManagedBy, Log: s.log, Recorder: recorder, Concurrency: c.Requests})
 	if err != nil {
 		return Usage{err}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -36,6 +37,8 @@ type ActorConfig struct {
 	// ManagedBy is the spec.managedBy of the Jobs that are ours; "" means v1alpha1.DefaultManagedBy. Another one's Job is
 	// told apart from a fact about it, and left alone.
 	ManagedBy string
+	// Log hears of refusals; nil means slog.Default().
+	Log *slog.Logger
 	// Recorder tells people what was done, as Events of the Job; nil tells nobody.
 	Recorder *Recorder
 	// Concurrency is how many requests are under way at most; 0 means 64.
@@ -59,6 +62,7 @@ type Actor struct {
 	timeout     time.Duration
 	keepFields  bool
 	managedBy   string
+	log         *slog.Logger
 	jobs        *jobCache
 	inventory   *inventory
 	now         func() time.Time
@@ -78,11 +82,15 @@ func NewActor(c ActorConfig) (*Actor, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
 	if c.ManagedBy == "" {
 		c.ManagedBy = v1alpha1.DefaultManagedBy
 	}
 	return &Actor{
 		managedBy:  c.ManagedBy,
+		log:        c.Log,
 		core:       c.Client.CoreV1().RESTClient(),
 		batch:      c.Client.BatchV1().RESTClient(),
 		recorder:   c.Recorder,

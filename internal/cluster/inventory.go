@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
@@ -18,14 +19,15 @@ import (
 const inventoryTimeout = 5 * time.Minute
 
 // takeInventory answers with a roster of the Job. One that has never started has no Pods, because none is created
-// before the start stands in its status: it costs one GET, and its roster claims nothing about Pods.
+// before the start stands in its status: it costs one GET, and its roster claims nothing about Pods. Neither does that of
+// a Job that is not ours.
 func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.TakeInventory) ([]events.Event, error) {
 	if e.Job != "" {
 		j, err := a.getJob(ctx, key, e.Job)
 		if err != nil {
 			return a.refused(e, events.NoSerial, err)
 		}
-		if j != nil && neverStarted(j) {
+		if j != nil && (neverStarted(j) || ptr.Deref(j.Spec.ManagedBy, "") != a.managedBy) {
 			a.jobs.saw(j)
 			p := events.ProjectJob(j, a.managedBy)
 			return []events.Event{events.JobListed{ID: e.ID, Name: p.Name, Job: &p, JobsVersion: p.Version}}, nil

@@ -27,6 +27,7 @@ func (a *Actor) refused(e effect.Effect, serial int, err error) ([]events.Event,
 		return nil, engine.Retry{After: after, Err: fmt.Errorf("%s: %w", e, err)}
 	}
 	reason, message := refusal(err)
+	a.log.Warn("the API server refuses an effect; it is tried again, ever more rarely", "effect", e.String(), "reason", reason, "message", message)
 	return []events.Event{events.EffectRefused{
 		Effect: e.Kind(), Serial: serial, Reason: reason, Message: message, At: a.now(),
 	}}, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -90,7 +91,7 @@ func TestRefused(t *testing.T) {
 			reason: "Forbidden", message: `pods "p" is forbidden: ` + strings.Repeat("ü", 499) + "..."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := &Actor{now: func() time.Time { return time.Unix(5, 0) }}
+			a := &Actor{log: slog.New(slog.DiscardHandler), now: func() time.Time { return time.Unix(5, 0) }}
 			facts, err := a.refused(effect.CreatePod{Name: "p", Index: events.NoIndex}, 3, c.err)
 			retry := engine.Retry{}
 			if errors.As(err, &retry) != c.retry || retry.After != c.after {

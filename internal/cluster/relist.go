@@ -34,7 +34,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		} else {
 			trouble.begins(err)
 		}
-		if trouble.wait(ctx) != nil {
+		if trouble.wait(ctx, w.again) != nil {
 			return nil //nolint:nilerr // only the end of ctx ends the wait, and that is how Run is meant to end
 		}
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
@@ -37,7 +39,13 @@ func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.Wri
 		live, err := a.getJob(ctx, key, e.Job)
 		return a.jobMoved(key, e, live, err)
 	case err != nil:
-		return a.refused(e, events.NoSerial, err)
+		facts, err := a.refused(e, events.NoSerial, err)
+		for _, f := range facts { // a status cannot say that the status is refused
+			if r, ok := f.(events.EffectRefused); ok {
+				a.report(key, e.Job, effect.Report{Warning: true, Reason: "FailedStatusUpdate", Message: r.Message})
+			}
+		}
+		return facts, err
 	}
 	a.jobs.saw(written)
 	for _, r := range e.Reports {
@@ -114,14 +122,13 @@ func (a *Actor) disowns(j *batchv1.Job) bool {
 }
 
 // disown resets the field ownership of the Job, which the API server then stops to track: it makes every later status
-// write 40 to 80 % cheaper. A PUT of the status cannot do it, since a subresource's managedFields are ignored, so this
-// is a PUT of the Job as it is, with the same preconditions. A server that refuses it is not asked again: the effect
-// goes on without.
+// write 40 to 80 % cheaper. A PUT of the status cannot do it, since a subresource's managedFields are ignored; a PUT of
+// the Job could wipe fields that a newer API server has and we do not know. So this is a patch of that one field, with
+// the same preconditions. A server that refuses it is not asked again: the effect goes on without.
 func (a *Actor) disown(ctx context.Context, j *batchv1.Job) (*batchv1.Job, error) {
-	light := *j
-	light.ManagedFields = make([]metav1.ManagedFieldsEntry, 1)
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":%q,"managedFields":[{}]}}`, j.UID, j.ResourceVersion)
 	written := &batchv1.Job{}
-	err := a.call(ctx, a.batch.Put().Namespace(j.Namespace).Resource("jobs").Name(j.Name).Body(&light), written)
+	err := a.call(ctx, a.batch.Patch(types.MergePatchType).Namespace(j.Namespace).Resource("jobs").Name(j.Name).Body([]byte(patch)), written)
 	if err == nil {
 		return written, nil
 	}

@@ -128,15 +128,15 @@ func TestWriteJobStatusAndFieldOwnership(t *testing.T) {
 	t.Run("it is taken off a large Job once", func(t *testing.T) {
 		w := newWorld(t)
 		j, key := w.createJob("large", wide)
-		put := "PUT /apis/batch/v1/namespaces/" + w.ns + "/jobs/large"
+		taken := "PATCH /apis/batch/v1/namespaces/" + w.ns + "/jobs/large"
 		seen := only[events.JobObserved](t, w.act(key, statusEffect(j, start))).Job
 		live := w.liveJob("large")
 		if len(live.ManagedFields) != 0 || seen.Version != versionOf(live.ResourceVersion) || live.Status.Active != 2 || live.Generation != 1 {
 			t.Errorf("managers %v, status %+v", managers(live), live.Status)
 		}
 		w.act(key, statusEffect(live, func(e *effect.WriteJobStatus) { e.Status.Active, e.NextSerial = 3, 4 }))
-		if live = w.liveJob("large"); len(live.ManagedFields) != 0 || live.Status.Active != 3 || w.requests.count(put) != 1 {
-			t.Errorf("managers %v, status %+v, %d PUTs of the Job", managers(live), live.Status, w.requests.count(put))
+		if live = w.liveJob("large"); len(live.ManagedFields) != 0 || live.Status.Active != 3 || w.requests.count(taken) != 1 {
+			t.Errorf("managers %v, status %+v, %d patches of the Job", managers(live), live.Status, w.requests.count(taken))
 		}
 	})
 	t.Run("a small one is not worth it", func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestWriteJobStatusAndFieldOwnership(t *testing.T) {
 		j, key := w.createJob("large", wide)
 		path := "/apis/batch/v1/namespaces/" + w.ns + "/jobs/large"
 		w.requests.inject(func(q *http.Request) (*http.Response, error) {
-			if q.Method == "PUT" && q.URL.Path == path {
+			if q.Method == "PATCH" && q.URL.Path == path {
 				return answer(q, 403, metav1.Status{Status: "Failure", Code: 403, Reason: metav1.StatusReasonForbidden}), nil
 			}
 			return nil, nil
@@ -175,8 +175,8 @@ func TestWriteJobStatusAndFieldOwnership(t *testing.T) {
 		w.act(key, statusEffect(j, start))
 		live := w.liveJob("large")
 		w.act(key, statusEffect(live, func(e *effect.WriteJobStatus) { e.Status.Active = 3 }))
-		if live = w.liveJob("large"); live.Status.Active != 3 || len(live.ManagedFields) != 2 || w.requests.count("PUT "+path) != 1 {
-			t.Errorf("status %+v, managers %v, %d PUTs of the Job", live.Status, managers(live), w.requests.count("PUT "+path))
+		if live = w.liveJob("large"); live.Status.Active != 3 || len(live.ManagedFields) != 2 || w.requests.count("PATCH "+path) != 1 {
+			t.Errorf("status %+v, managers %v, %d patches of the Job", live.Status, managers(live), w.requests.count("PATCH "+path))
 		}
 	})
 	t.Run("applied Jobs keep it", func(t *testing.T) {

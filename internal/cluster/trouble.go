@@ -41,8 +41,9 @@ func (t *trouble) over() {
 }
 
 // wait lets some time pass before the next attempt: none if the last one held for a while, else ever more, so that what
-// fails again and again right after it worked is paced too. It fails only if ctx ends.
-func (t *trouble) wait(ctx context.Context) error {
+// fails again and again right after it worked is paced too. It is over at once if somebody asks by sooner, which may be nil,
+// and fails only if ctx ends.
+func (t *trouble) wait(ctx context.Context, sooner <-chan struct{}) error {
 	if time.Since(t.last) > lastPause+t.pause {
 		t.pause = 0
 	}
@@ -52,6 +53,8 @@ func (t *trouble) wait(ctx context.Context) error {
 	defer func() { t.last = time.Now() }()
 	select {
 	case <-timer.C:
+		return nil
+	case <-sooner:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -17,7 +17,7 @@ func TestTrouble(t *testing.T) {
 		fail := func() time.Duration {
 			began := time.Now()
 			x.begins(errors.New("away"))
-			if err := x.wait(t.Context()); err != nil {
+			if err := x.wait(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
 			return time.Since(began) / time.Second

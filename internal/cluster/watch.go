@@ -184,7 +184,7 @@ func (w *Watcher) follow(ctx context.Context, what string, version uint64,
 			err = errors.New("the API server ended the watch at once")
 		}
 		trouble.begins(err)
-		if err := trouble.wait(ctx); err != nil {
+		if err := trouble.wait(ctx, nil); err != nil {
 			return err
 		}
 	}
