@@ -135,8 +135,5 @@ func (s *State) allowMore() {
 // pressed says that Pods are refused, or were so recently that not all of them have been tried again.
 func (s State) pressed() bool { return s.Allowed > 0 }
 
-// refused says that the last effect of the kind was refused.
-func (s State) refused(kind string) bool { return s.Waits[kind].Count > 0 }
-
 // blocked says that effects of the kind rest at the given time.
 func (s State) blocked(kind string, now time.Time) bool { return now.Before(s.Waits[kind].Until) }
