@@ -1,9 +1,12 @@
 package e2e
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
@@ -35,10 +38,16 @@ func eachMode(t *testing.T, test func(t *testing.T, indexed bool)) {
 	}
 }
 
+// awaitMiddle waits until some of the Pods have succeeded, another number each time, and long before the last do.
+func (b *batch) awaitMiddle() {
+	b.Helper()
+	b.awaitDone(b.completions/10 + rand.IntN(b.completions/2))
+}
+
 // killInTheMiddle kills a program in the middle of a run and starts it again five seconds later.
 func killInTheMiddle(t *testing.T, s *harness.System, p *harness.Process, indexed bool) {
 	b := startBatch(t, s, crashCompletions(), crashParallelism, indexed)
-	b.awaitDone(crashCompletions() / 4)
+	b.awaitMiddle()
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -68,18 +77,16 @@ func TestKilledTriggerMiscountsNothing(t *testing.T) {
 }
 
 // The bus is killed, all its data deleted, and an empty one put in its place, while the trigger and the reconciler run
-// on: what was known there has to be learnt from the cluster again.
+// on: what was known there has to be learnt from the cluster again. It happens twice in one run: at once, when nobody has
+// noticed yet, and with five seconds without any bus.
 func TestBusReplacedByAnEmptyOneMiscountsNothing(t *testing.T) {
 	s := own(t, harness.Config{})
 	eachMode(t, func(t *testing.T, indexed bool) {
 		b := startBatch(t, s, crashCompletions(), crashParallelism, indexed)
-		b.awaitDone(crashCompletions() / 4)
-		if err := s.NATS.Wipe(); err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("bus wiped when the Job was %s", harness.Brief(b.Job(b.job.Name).Status))
-		if err := s.NATS.Restart(t.Context()); err != nil {
-			t.Fatal(err)
+		for i, away := range []time.Duration{0, absence} {
+			b.awaitDone(b.completions/10 + i*b.completions/3 + rand.IntN(b.completions/4))
+			replaceBus(t, s, away)
+			t.Logf("bus replaced, away for %v, by an empty one when the Job was %s", away, harness.Brief(b.Job(b.job.Name).Status))
 		}
 		b.finish(t)
 		for _, p := range append(s.Triggers, s.Reconcilers...) {
@@ -88,29 +95,79 @@ func TestBusReplacedByAnEmptyOneMiscountsNothing(t *testing.T) {
 			}
 		}
 		if log := s.Triggers[0].Printed(); !strings.Contains(log, "was lost and stands again") {
-			t.Error("the trigger has not noticed: was the bus wiped at all?")
+			t.Error("the trigger has not noticed: was the bus replaced at all?")
 		}
 	})
 }
 
-// Two of each work at once; one of each is killed for good.
-func TestTwoOfEachAndOneOfEachKilled(t *testing.T) {
-	s := own(t, harness.Config{Triggers: 2, Reconcilers: 2})
+func replaceBus(t *testing.T, s *harness.System, away time.Duration) {
+	t.Helper()
+	if err := s.NATS.Wipe(); err != nil {
+		t.Fatal(err)
+	}
+	harness.Pass(t, away)
+	if err := s.NATS.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Everything of ours is lost at once, and starts again from what the cluster knows.
+func TestEverythingLostAtOnceMiscountsNothing(t *testing.T) {
+	s := own(t, harness.Config{})
 	eachMode(t, func(t *testing.T, indexed bool) {
-		const completions = 200
+		b := startBatch(t, s, crashCompletions(), crashParallelism, indexed)
+		b.awaitMiddle()
 		for _, p := range append(s.Triggers, s.Reconcilers...) {
-			if p.Running() {
-				continue
-			}
-			if err := p.Start(); err != nil { // what the first mode has killed
-				t.Fatal(err)
-			}
-			if err := harness.Ready(t.Context(), p); err != nil {
+			if err := p.Kill(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		b := startBatch(t, s, completions, 50, indexed)
-		b.awaitDone(completions / 4)
+		replaceBus(t, s, 0)
+		startAll(t, s)
+		b.finish(t)
+	})
+}
+
+// startAll starts what does not run.
+func startAll(t *testing.T, s *harness.System) {
+	t.Helper()
+	for _, p := range append(s.Triggers, s.Reconcilers...) {
+		if p.Running() {
+			continue
+		}
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := harness.Ready(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The API server dies in the middle of a run, and comes back five seconds later.
+func TestKilledAPIServerMiscountsNothing(t *testing.T) {
+	s := own(t, harness.Config{})
+	eachMode(t, func(t *testing.T, indexed bool) {
+		b := startBatch(t, s, crashCompletions(), crashParallelism, indexed)
+		b.awaitMiddle()
+		if err := s.ControlPlane.StopAPIServer(); err != nil {
+			t.Fatal(err)
+		}
+		harness.Pass(t, absence)
+		if err := s.ControlPlane.StartAPIServer(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.finish(t)
+	})
+}
+
+// Two of each work at once. One of each is killed for good.
+func TestTwoOfEachAndOneOfEachKilled(t *testing.T) {
+	s := own(t, harness.Config{Triggers: 2, Reconcilers: 2})
+	eachMode(t, func(t *testing.T, indexed bool) {
+		startAll(t, s) // what the mode before has killed
+		b := startBatch(t, s, crashCompletions()/2, crashParallelism/2, indexed)
+		b.awaitMiddle()
 		for _, p := range []*harness.Process{s.Reconcilers[0], s.Triggers[0]} {
 			if err := p.Kill(); err != nil {
 				t.Fatal(err)
@@ -118,4 +175,60 @@ func TestTwoOfEachAndOneOfEachKilled(t *testing.T) {
 		}
 		b.finish(t)
 	})
+}
+
+// Two of each work at once. One of each is frozen, given up by the others, and goes on later with what it knew.
+func TestFrozenProgramsThatWakeUpLateMiscountNothing(t *testing.T) {
+	s := own(t, harness.Config{Triggers: 2, Reconcilers: 2})
+	eachMode(t, func(t *testing.T, indexed bool) {
+		b := startBatch(t, s, crashCompletions(), crashParallelism, indexed)
+		frozen := []*harness.Process{s.Reconcilers[0], s.Triggers[0]}
+		for i := range 2 {
+			b.awaitDone(b.completions/10 + i*b.completions/3 + rand.IntN(b.completions/4))
+			for _, p := range frozen {
+				if err := p.Freeze(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			harness.Pass(t, absence)
+			for _, p := range frozen {
+				if err := p.Thaw(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		b.finish(t)
+	})
+}
+
+// A Job that waits out its backoff when everything of ours is lost is not forgotten: it makes no news that would wake
+// anybody. Nor does it start early.
+func TestBackoffOutlivesWhoeverWaitsForIt(t *testing.T) {
+	s := own(t, harness.Config{})
+	for _, lose := range []struct {
+		name string
+		what func(t *testing.T)
+	}{
+		{"Reconciler", func(t *testing.T) {
+			if err := s.Reconcilers[0].Kill(); err != nil {
+				t.Fatal(err)
+			}
+			startAll(t, s)
+		}},
+		{"Bus", func(t *testing.T) { replaceBus(t, s, 0) }},
+	} {
+		t.Run(lose.name, func(t *testing.T) {
+			p, ledger := s.Space(t), harness.NewLedger(t)
+			firstFails := `mkdir '` + t.TempDir() + `/once' 2>/dev/null && code=1`
+			p.Apply(harness.Shell("patient", ledger.Script("0", firstFails), harness.Size(1, 1, 6)))
+			p.Await("patient", time.Minute, "to have failed once", func(j *batchv1.Job) bool { return j.Status.Failed == 1 })
+			lose.what(t)
+			end := p.AwaitEnd("patient", batchv1.JobComplete, time.Minute)
+			if sum := ledger.Read(t); sum.Succeeded != 1 || sum.Failed != 1 || end.Status.Succeeded != 1 || end.Status.Failed != 1 {
+				t.Errorf("%v: %s", sum.Codes, harness.Brief(end.Status))
+			}
+			backedOff(t, p.Pods("patient"))
+			awaitHeldNone(t, p)
+		})
+	}
 }

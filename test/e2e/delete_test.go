@@ -33,9 +33,19 @@ func awaitNoPods(t *testing.T, p *harness.Space, j *batchv1.Job) {
 	t.Logf("gone after %.1f s", time.Since(began).Seconds())
 }
 
-func TestPodsOfADeletedJobAreGoneInSeconds(t *testing.T) {
+// kubectl delete job: as soon as the garbage collector has deleted the Pods, nothing of ours keeps them. The built-in Job
+// controller, which would help us out, is off.
+func TestDeletedJobs(t *testing.T) {
+	s := own(t, harness.Config{NoBuiltInJobs: true})
+	t.Run("PodsAreGoneInSeconds", func(t *testing.T) { podsAreGone(t, s.Space(t)) })
+	t.Run("PodsMayStay", func(t *testing.T) { podsMayStay(t, s.Space(t)) })
+	t.Run("NewJobOfTheNameShowsNoTrace", func(t *testing.T) {
+		eachMode(t, func(t *testing.T, indexed bool) { noTrace(t, s.Space(t), indexed) })
+	})
+}
+
+func podsAreGone(t *testing.T, p *harness.Space) {
 	const pods = 20
-	p := shared(t).Space(t)
 	j := p.Apply(harness.Shell("long", "sleep 600", harness.Size(pods, pods, 0)))
 	p.Await("long", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == pods })
 	if held := harness.Held(p.Pods("long")); len(held) != pods {
@@ -45,9 +55,8 @@ func TestPodsOfADeletedJobAreGoneInSeconds(t *testing.T) {
 	awaitNoPods(t, p, j)
 }
 
-// kubectl delete --cascade=orphan leaves the Pods to themselves: they run on, and nothing holds them.
-func TestPodsOfADeletedJobMayStay(t *testing.T) {
-	p := shared(t).Space(t)
+// podsMayStay: kubectl delete --cascade=orphan leaves the Pods to themselves. They run on, and nothing holds them.
+func podsMayStay(t *testing.T, p *harness.Space) {
 	p.Apply(harness.Shell("long", "sleep 600", harness.Size(2, 2, 0)))
 	p.Await("long", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 2 })
 	err := p.Client.BatchV1().Jobs(p.Namespace).Delete(t.Context(), "long", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationOrphan)})
@@ -70,42 +79,40 @@ func TestPodsOfADeletedJobMayStay(t *testing.T) {
 	}
 }
 
-// A Job that is created as soon as its namesake has been deleted, while the old Pods still end, starts from nothing.
-func TestNewJobOfAnOldNameShowsNoTraceOfTheOldOne(t *testing.T) {
-	eachMode(t, func(t *testing.T, indexed bool) {
-		p, ledger := shared(t).Space(t), harness.NewLedger(t)
-		job := func(script string, change ...func(*batchv1.JobSpec)) *batchv1.Job {
-			j := harness.Shell("again", script, change...)
-			if indexed {
-				harness.Indexed(&j.Spec)
-			}
-			return j
+// noTrace: a Job that is created as soon as its namesake has been deleted, while the old Pods still end, starts from nothing.
+func noTrace(t *testing.T, p *harness.Space, indexed bool) {
+	ledger := harness.NewLedger(t)
+	job := func(script string, change ...func(*batchv1.JobSpec)) *batchv1.Job {
+		j := harness.Shell("again", script, change...)
+		if indexed {
+			harness.Indexed(&j.Spec)
 		}
-		// The old Job has something of everything: a success, a failure with its backoff, Pods that run and would not stop.
-		old := p.Apply(job(drawLots(t.TempDir())+`case $RANK in 0) exit 0;; 1) exit 1;; esac; trap "" TERM; sleep 600`, harness.Size(4, 4, 10)))
-		p.Await("again", time.Minute, "to have one of everything", func(j *batchv1.Job) bool {
-			return j.Status.Succeeded == 1 && j.Status.Failed == 1 && j.Status.Active >= 2
-		})
-		p.Delete("again")
-		now := p.Apply(job(ledger.Script("1", ""), harness.Size(3, 2, 0)))
-		trail := p.Follow(now)
-		end := p.AwaitEnd("again", batchv1.JobComplete, time.Minute)
-		if end.UID != now.UID || end.Status.Succeeded != 3 || end.Status.Failed != 0 {
-			t.Errorf("the new Job is %s", harness.Brief(end.Status))
-		}
-		if sum := ledger.Read(t); sum.Succeeded != 3 || len(sum.Codes) != 3 {
-			t.Errorf("the new Job has run %d Pods, want 3", len(sum.Codes))
-		}
-		for _, pod := range p.Pods("again") {
-			if owner := metav1.GetControllerOf(&pod); owner.UID != old.UID && owner.UID != now.UID {
-				t.Errorf("Pod %s belongs to %v", pod.Name, owner)
-			}
-		}
-		for _, wrong := range trail.Wrong() {
-			t.Error(wrong)
-		}
-		awaitHeldNone(t, p)
+		return j
+	}
+	// The old Job has something of everything: a success, a failure with its backoff, Pods that run and would not stop.
+	old := p.Apply(job(drawLots(t.TempDir())+`case $RANK in 0) exit 0;; 1) exit 1;; esac; trap "" TERM; sleep 600`, harness.Size(4, 4, 10)))
+	p.Await("again", time.Minute, "to have one of everything", func(j *batchv1.Job) bool {
+		return j.Status.Succeeded == 1 && j.Status.Failed == 1 && j.Status.Active >= 2
 	})
+	p.Delete("again")
+	now := p.Apply(job(ledger.Script("1", ""), harness.Size(3, 2, 0)))
+	trail := p.Follow(now)
+	end := p.AwaitEnd("again", batchv1.JobComplete, time.Minute)
+	if end.UID != now.UID || end.Status.Succeeded != 3 || end.Status.Failed != 0 {
+		t.Errorf("the new Job is %s", harness.Brief(end.Status))
+	}
+	if sum := ledger.Read(t); sum.Succeeded != 3 || len(sum.Codes) != 3 {
+		t.Errorf("the new Job has run %d Pods, want 3", len(sum.Codes))
+	}
+	for _, pod := range p.Pods("again") {
+		if owner := metav1.GetControllerOf(&pod); owner.UID != old.UID && owner.UID != now.UID {
+			t.Errorf("Pod %s belongs to %v", pod.Name, owner)
+		}
+	}
+	for _, wrong := range trail.Wrong() {
+		t.Error(wrong)
+	}
+	awaitHeldNone(t, p)
 }
 
 // drawLots gives every Pod that starts another $RANK, from 0 on.

@@ -1,4 +1,33 @@
 // Package e2e proves the promises of jobstream on a real API server, a real NATS server and with the real binaries as
-// processes of their own, whose Pods run as processes of this machine. Nothing is simulated; what is killed, is killed
-// with -9.
+// processes of their own, whose Pods run as processes of this machine. Nothing is simulated; what is killed is killed
+// with -9. It needs the control plane that "make controlplane" builds, and sh; where a program is missing that one case
+// needs, that case is skipped and says so.
+//
+//	counts_test.go    1,000 completions, 5 % of the Pods failing: every Pod counted once, few status writes
+//	crash_test.go     the same with the reconciler, the trigger or the whole bus lost in the middle; two of each
+//	parity_test.go    documented Jobs end as under the built-in controller
+//	delete_test.go    deleted Jobs let go of their Pods, and leave no trace to a namesake
+//	refusal_test.go   Pods that the API server refuses
+//	bus_test.go       unreadable messages; secrets
+//	start_test.go     programs that cannot work
+//	users_test.go     what users do with Jobs
+//	demo_test.go      "jobstream-dev demo" as a program
+//
+// One control plane, NATS, trigger and reconciler serve all tests, each in a namespace of its own; those that break what
+// others need have their own. How all of it is started and observed is in the package harness.
+//
+// # Run one test
+//
+//	make controlplane                                                       # once
+//	go test -C test ./e2e -v -run 'Thousand/^Indexed'
+//	go test -C test ./e2e -v -run KilledReconciler -count=10                # the moment of the kill is another one each time
+//	JOBSTREAM_E2E_LONG=1 go test -C test ./e2e -v -run 'Killed|Empty'       # with 1,000 completions instead of 400
+//
+// # Logs
+//
+// A test that fails shows the warnings and the last lines of what every part has printed since it began. To keep all of
+// it, name a folder: there are trigger-0.log, reconciler-0.log (with every turn), nats.log and node.log, in "shared" or in
+// a folder of the test's name. Without that, nothing is left behind.
+//
+//	JOBSTREAM_E2E_LOGS=/tmp/e2e go test -C test ./e2e -v -run Empty
 package e2e

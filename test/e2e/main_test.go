@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"k8s.io/klog/v2"
 
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
@@ -38,6 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says in this process about servers that we have killed
 	if all.folder, err = harness.OpenFolder(os.Getenv(logsEnv)); err != nil {
 		return 1, err
 	}
@@ -61,8 +65,12 @@ func run(m *testing.M) (code int, err error) {
 		}
 		return s, err
 	})
-	defer func() { err = errors.Join(err, all.stop()) }()
-	return m.Run(), nil
+	code = m.Run()
+	err = all.stop()
+	if left := harness.Children(); len(left) > 0 {
+		err = errors.Join(err, fmt.Errorf("processes are left: %q", left))
+	}
+	return code, err
 }
 
 func programs(t *testing.T) harness.Programs {

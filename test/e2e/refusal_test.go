@@ -37,7 +37,10 @@ func TestRefusedPodsAreToldAndNotForgotten(t *testing.T) {
 		{"priority class that does not exist", nothing, makePriorityClass, usePriorityClass, "Forbidden", []string{"PriorityClass", "e2e-urgent"}},
 		{"limit below the request", setLimit, dropLimit, requestMuch, "Invalid", []string{"spec.containers[0].resources.requests"}},
 	} {
-		t.Run(r.name, func(t *testing.T) { tellsAndGoesOn(t, r) })
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel() // they mostly wait
+			tellsAndGoesOn(t, r)
+		})
 	}
 }
 
@@ -49,6 +52,8 @@ const (
 	podRequestsMax = refusedCompletions + 3
 	// statusWritesRefusedMax is the start, the refusal, and what each attempt may have to say.
 	statusWritesRefusedMax = 6
+	// turnsMax are four rounds of an attempt, its answer and its alarm, and a few for the start.
+	turnsMax = 25
 )
 
 func tellsAndGoesOn(t *testing.T, r refusal) {
@@ -76,13 +81,14 @@ func tellsAndGoesOn(t *testing.T, r refusal) {
 		t.Fatal(err)
 	}
 	pods, writes := harness.Count(requests, harness.PodCreation), harness.Count(requests, harness.StatusWrite)
-	if pods > podRequestsMax || writes > statusWritesRefusedMax {
-		t.Errorf("it spins: %d requests for Pods and %d status writes in %v", pods, writes, watchedFor)
+	turns := strings.Count(s.Reconcilers[0].Printed(), `key="job `+p.Namespace+"/")
+	if pods > podRequestsMax || writes > statusWritesRefusedMax || turns > turnsMax {
+		t.Errorf("it spins: %d requests for Pods, %d status writes and %d turns in %v", pods, writes, turns, watchedFor)
 	}
 	if n := len(p.Pods("")); n != 0 {
 		t.Errorf("%d Pods exist: nothing was refused", n)
 	}
-	t.Logf("refused: %s: %s; %d requests for Pods, %d status writes in %v", c.Reason, c.Message, pods, writes, watchedFor)
+	t.Logf("refused: %s: %s; %d requests for Pods, %d status writes, %d turns in %v", c.Reason, c.Message, pods, writes, turns, watchedFor)
 
 	r.allow(t, p)
 	j = p.AwaitEnd("refused", batchv1.JobComplete, 2*time.Minute)

@@ -39,7 +39,10 @@ func TestParallelismGoesUpAndDownWithoutFailures(t *testing.T) {
 		trail := p.Follow(p.Apply(j))
 		active := func(n int) {
 			t.Helper()
-			p.Await("elastic", time.Minute, fmt.Sprintf("to have %d active Pods", n), func(j *batchv1.Job) bool { return int(j.Status.Active) == n })
+			// Half of them ready shows that they really run; all of them ready at one moment may never happen.
+			p.Await("elastic", time.Minute, fmt.Sprintf("to have %d active Pods", n), func(j *batchv1.Job) bool {
+				return int(j.Status.Active) == n && int(ptr.Deref(j.Status.Ready, 0)) >= n/2
+			})
 		}
 		active(2)
 		for _, n := range []int{20, 3, 0, 30} {
@@ -74,7 +77,18 @@ func TestJobFailsAtItsBackoffLimit(t *testing.T) {
 	if sum := ledger.Read(t); sum.Failed != 2 || end.Status.Failed != 2 || end.Status.Succeeded != 0 || end.Status.CompletionTime != nil {
 		t.Errorf("%d Pods have failed: %s", sum.Failed, harness.Brief(end.Status))
 	}
-	pods := p.Pods("doomed")
+	backedOff(t, p.Pods("doomed"))
+	p.Await("doomed", time.Minute, "to have a Warning about it", func(*batchv1.Job) bool {
+		return slices.ContainsFunc(p.Events("doomed"), func(e corev1.Event) bool {
+			return e.Type == corev1.EventTypeWarning && e.Reason == batchv1.JobReasonBackoffLimitExceeded
+		})
+	})
+	awaitHeldNone(t, p)
+}
+
+// backedOff expects two Pods, the second made ten seconds after the first had failed.
+func backedOff(t *testing.T, pods []corev1.Pod) {
+	t.Helper()
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	if len(pods) != 2 {
 		t.Fatalf("%d Pods are kept, want 2", len(pods))
@@ -83,12 +97,6 @@ func TestJobFailsAtItsBackoffLimit(t *testing.T) {
 	if gap := pods[1].CreationTimestamp.Sub(failed.Time); gap < 10*time.Second || gap > 15*time.Second {
 		t.Errorf("the second Pod came %v after the first had failed, want 10 s", gap)
 	}
-	p.Await("doomed", time.Minute, "to have a Warning about it", func(*batchv1.Job) bool {
-		return slices.ContainsFunc(p.Events("doomed"), func(e corev1.Event) bool {
-			return e.Type == corev1.EventTypeWarning && e.Reason == batchv1.JobReasonBackoffLimitExceeded
-		})
-	})
-	awaitHeldNone(t, p)
 }
 
 // Workers that share a queue: once one of them finds it empty, none is started any more, and the Job ends with the last.
@@ -123,7 +131,7 @@ func TestWorkQueueIsWorkedOffOnce(t *testing.T) {
 func TestContainerThatIsRestartedInPlaceIsNoFailure(t *testing.T) {
 	p, ledger, dir := shared(t).Space(t), harness.NewLedger(t), t.TempDir()
 	first := `mkdir '` + dir + `'/$POD_UID 2>/dev/null && exit 1`
-	j := harness.Shell("stumbling", ledger.Script("0", first), harness.Size(3, 3, 6))
+	j := harness.Shell("stumbling", ledger.Script("1", first), harness.Size(3, 3, 6))
 	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 	p.Apply(j)
 	end := p.AwaitEnd("stumbling", batchv1.JobComplete, time.Minute)

@@ -72,9 +72,6 @@ func StatusWrite(r Request) bool { return r.Resource == "jobs/status" && r.Code 
 // PodCreation says that the request asked for a Pod, whatever the answer was.
 func PodCreation(r Request) bool { return r.Verb == "create" && r.Resource == "pods" }
 
-// PodCreated says that the request made a Pod.
-func PodCreated(r Request) bool { return PodCreation(r) && r.Code == http.StatusCreated }
-
 // get reads a small page.
 func get(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

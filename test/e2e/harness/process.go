@@ -110,12 +110,27 @@ func (p *Process) Stop() error {
 	return nil
 }
 
+// Freeze stops the process where it is, as a machine that is short of memory does; Thaw lets it go on and find out what
+// has happened meanwhile.
+func (p *Process) Freeze() error { return p.signal(syscall.SIGSTOP) }
+
+// Thaw ends Freeze.
+func (p *Process) Thaw() error { return p.signal(syscall.SIGCONT) }
+
+func (p *Process) signal(signal syscall.Signal) error {
+	l := p.current()
+	if l == nil || !l.alive() {
+		return fmt.Errorf("%s does not run", p.Name)
+	}
+	return syscall.Kill(-l.cmd.Process.Pid, signal)
+}
+
 func (p *Process) end(signal syscall.Signal, within time.Duration) error {
 	l := p.current()
 	if l == nil || !l.alive() {
 		return nil
 	}
-	_ = syscall.Kill(-l.cmd.Process.Pid, signal) // fails only if it has just ended, which is what we want
+	_ = p.signal(signal) // fails only if it has just ended, which is what we want
 	late := time.NewTimer(within)
 	defer late.Stop()
 	select {

@@ -80,3 +80,6 @@ func Pass(t testing.TB, d time.Duration) {
 		t.Fatal(fmt.Errorf("the test ended: %w", t.Context().Err()))
 	}
 }
+
+// Stop makes the error one that waiting does not cure.
+func Stop(err error) error { return Hopeless{err} }

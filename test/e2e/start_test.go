@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// oldNATS is the last release of a line that has no message schedules.
+const oldNATS = "v2.10.29"
+
+// What cannot work ends within seconds, with an exit code, the cause and the remedy. cmd/start_test.go has many more of
+// these against servers that are played; here they are real.
+func TestProgramsThatCannotWorkSayWhyAndEnd(t *testing.T) {
+	s := shared(t)
+	kubeconfig := "--kubeconfig=" + s.ControlPlane.Kubeconfig()
+	small := func(t *testing.T) string { return startNATS(t, "-max-payload", "1048576") }
+	for _, tt := range []struct {
+		name string
+		args func(t *testing.T) []string
+		says []string // the cause first, then the remedy
+	}{
+		{"kubeconfig that is missing", func(*testing.T) []string { return []string{"--kubeconfig=/nowhere/config", "--nats-url=" + s.NATS.URL} },
+			[]string{"/nowhere/config", "no such file", "--kubeconfig", "JOBSTREAM_KUBECONFIG"}},
+		{"bus that cannot be reached", func(t *testing.T) []string {
+			return []string{kubeconfig, "--nats-url=nats://" + nobody(t), "--nats-connect-timeout=2s"}
+		},
+			[]string{"NATS at nats://127.0.0.1:", "cannot be reached", "--nats-url", "JOBSTREAM_NATS_URL"}},
+		{"bus for small messages", func(t *testing.T) []string { return []string{kubeconfig, "--nats-url=" + small(t)} },
+			[]string{"max_payload", "1048576", "set max_payload: 8MB"}},
+		{"old bus", func(t *testing.T) []string { return []string{kubeconfig, "--nats-url=" + startOldNATS(t)} },
+			[]string{strings.TrimPrefix(oldNATS, "v"), "too old", "use nats-server 2.12"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			args := tt.args(t)
+			for name, path := range map[string]string{"jobstream-trigger": programs(t).Trigger, "jobstream-reconciler": programs(t).Reconciler} {
+				p := &harness.Process{Name: name, Path: path, LogFile: filepath.Join(t.TempDir(), "log"),
+					Args: append(args, "--health-bind-address=0", "--metrics-bind-address=0"),
+					Env:  []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}}
+				if err := p.Start(); err != nil {
+					t.Fatal(err)
+				}
+				code, err := p.Exit(seconds)
+				if err != nil {
+					t.Fatal(err, p.Kill())
+				}
+				_, complaint, found := strings.Cut("\n"+p.Printed(), "\n"+name+": ")
+				if code == 0 || !found || !hasAll(complaint, tt.says) {
+					t.Errorf("%s ended with %d and said, want %q:\n%s", name, code, tt.says, p.Printed())
+				}
+			}
+		})
+	}
+}
+
+// nobody is an address on loopback where nobody listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// startNATS starts a server that goes with the test.
+func startNATS(t *testing.T, args ...string) (url string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	n, err := harness.StartNATS(ctx, programs(t).NATS, t.TempDir(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Kill() })
+	return n.URL
+}
+
+// startOldNATS starts a real server of the old release. Where it cannot be had, the test says so and is skipped.
+func startOldNATS(t *testing.T) (url string) {
+	t.Helper()
+	path, err := buildOldNATS(t.Context())
+	if err != nil {
+		t.Skipf("skipped, there is no old NATS server: %v", err)
+	}
+	address := nobody(t)
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &harness.Process{Name: "old nats-server", Path: path, LogFile: filepath.Join(t.TempDir(), "log"),
+		Args: []string{"-js", "-a", "127.0.0.1", "-p", port, "-sd", t.TempDir()}}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Kill() })
+	harness.Until(t, 30*time.Second, "the old NATS server to listen", func(context.Context) error {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			err = c.Close()
+		}
+		return err
+	})
+	return "nats://" + address
+}
+
+// buildOldNATS builds the server once, into the folder where the Makefile keeps such things.
+var oldNATSOnce sync.Mutex
+
+func buildOldNATS(ctx context.Context) (path string, err error) {
+	oldNATSOnce.Lock()
+	defer oldNATSOnce.Unlock()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "jobstream", "bin")
+	path = filepath.Join(dir, "nats-server-"+oldNATS)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	temp, err := os.MkdirTemp(all.folder.Dir, "old-nats-")
+	if err != nil {
+		return "", err
+	}
+	build := exec.CommandContext(ctx, "go", "install", "github.com/nats-io/nats-server/v2@"+oldNATS)
+	build.Env = append(os.Environ(), "GOBIN="+temp, "GOFLAGS=-mod=mod")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go install nats-server %s: %w: %s", oldNATS, err, harness.Tail(string(out), 3))
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	built, err := os.ReadFile(filepath.Join(temp, "nats-server"))
+	if err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(path, built, 0o755)
+}
