@@ -16,7 +16,7 @@ const (
 	// statusWritesMax is the issue's: a status write costs the API server as much as a Pod.
 	statusWritesMax = 100
 	// patience is for a run on two cores that are also busy with other things.
-	patience = 4 * time.Minute
+	patience = 2 * time.Minute
 )
 
 // batch is a Job whose Pods write into a ledger, five in a hundred of them failing, and what is known about it.

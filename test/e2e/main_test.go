@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
 	"k8s.io/klog/v2"
@@ -26,7 +28,9 @@ var all struct {
 	folder   *harness.Folder
 	programs func() (harness.Programs, error)
 	system   func() (*harness.System, error)
-	stop     func() error
+
+	mu      sync.Mutex
+	systems []*harness.System // that were ever started, for the end
 }
 
 func TestMain(m *testing.M) {
@@ -45,32 +49,53 @@ func run(m *testing.M) (code int, err error) {
 	if all.folder, err = harness.OpenFolder(os.Getenv(logsEnv)); err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, all.folder.Close()) }()
-	all.programs = sync.OnceValues(func() (harness.Programs, error) {
-		bin, err := os.MkdirTemp(all.folder.Dir, "bin-")
-		if err != nil {
-			return harness.Programs{}, err
-		}
-		return harness.BuildPrograms(context.Background(), bin)
-	})
-	all.stop = func() error { return nil }
-	all.system = sync.OnceValues(func() (*harness.System, error) {
-		p, err := all.programs()
-		if err != nil {
-			return nil, err
-		}
-		s, err := harness.StartSystem(context.Background(), harness.Config{Programs: p, Dir: filepath.Join(all.folder.Dir, "shared")})
-		if err == nil {
-			all.stop = s.Stop
-		}
-		return s, err
-	})
-	code = m.Run()
-	err = all.stop()
-	if left := harness.Children(); len(left) > 0 {
-		err = errors.Join(err, fmt.Errorf("processes are left: %q", left))
+	// Whatever anybody here makes in passing goes with the folder, even if we are killed.
+	temp := filepath.Join(all.folder.Dir, "tmp")
+	if err := errors.Join(os.RemoveAll(temp), os.Mkdir(temp, 0o700), os.Setenv("TMPDIR", temp)); err != nil {
+		return 1, err
 	}
-	return code, err
+	all.programs = sync.OnceValues(func() (harness.Programs, error) {
+		return harness.BuildPrograms(context.Background(), filepath.Join(all.folder.Dir, "bin"))
+	})
+	all.system = sync.OnceValues(func() (*harness.System, error) { return start(context.Background(), "shared", harness.Config{}) })
+	stop := sync.OnceValue(stopAll)
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		why := <-asked
+		fmt.Fprintln(os.Stderr, "e2e: stopping:", why, stop())
+		os.Exit(1)
+	}()
+	return m.Run(), stop()
+}
+
+// start starts a System whose files are in a folder of that name.
+func start(ctx context.Context, name string, c harness.Config) (s *harness.System, err error) {
+	if c.Programs, err = all.programs(); err != nil {
+		return nil, err
+	}
+	c.Dir = filepath.Join(all.folder.Dir, name)
+	if s, err = harness.StartSystem(ctx, c); err != nil {
+		return nil, err
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.systems = append(all.systems, s)
+	return s, nil
+}
+
+// stopAll stops what runs and complains about what is left.
+func stopAll() error {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	var errs []error
+	for _, s := range all.systems {
+		errs = append(errs, s.Stop())
+	}
+	if left := harness.Children(); len(left) > 0 {
+		errs = append(errs, fmt.Errorf("processes are left: %q", left))
+	}
+	return errors.Join(append(errs, all.folder.Close())...)
 }
 
 func programs(t *testing.T) harness.Programs {
@@ -95,8 +120,7 @@ func shared(t *testing.T) *harness.System {
 // own is a System of the test's own, for those that break what others need.
 func own(t *testing.T, c harness.Config) *harness.System {
 	t.Helper()
-	c.Programs, c.Dir = programs(t), filepath.Join(all.folder.Dir, t.Name())
-	s, err := harness.StartSystem(t.Context(), c)
+	s, err := start(t.Context(), t.Name(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ const Root = "../.."
 // Programs are the paths of the binaries.
 type Programs struct{ Trigger, Reconciler, Dev, NATS string }
 
-// BuildPrograms builds the binaries from the source beside the tests.
+// BuildPrograms builds the binaries from the source beside the tests into a folder.
 func BuildPrograms(ctx context.Context, dir string) (Programs, error) {
 	p := Programs{
 		Trigger:    filepath.Join(dir, "jobstream-trigger"),

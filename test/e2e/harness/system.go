@@ -41,7 +41,7 @@ rules:
 // Config says what a System consists of.
 type Config struct {
 	Programs Programs
-	// Dir is where its files go.
+	// Dir is where its files go; what was there before is removed.
 	Dir string
 	// Triggers and Reconcilers are how many of each run; 0 means 1.
 	Triggers, Reconcilers int
@@ -73,7 +73,7 @@ func StartSystem(ctx context.Context, c Config) (*System, error) {
 	defer cancel()
 	c.Triggers, c.Reconcilers = max(1, c.Triggers), max(1, c.Reconcilers)
 	s := &System{config: c}
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+	if err := errors.Join(os.RemoveAll(c.Dir), os.MkdirAll(c.Dir, 0o700)); err != nil {
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{s.startControlPlane, s.startNode, s.startNATS, s.startPrograms} {
