@@ -10,7 +10,7 @@ type mutant struct {
 
 // all are the bugs that matter: each breaks a law, a precondition or a step of KEP-2307.
 var all = []mutant{
-	{name: "ack-before-effects", file: "internal/sim/world.go",
+	{name: "ack-before-effects", file: "internal/sim/worker.go",
 		old: "k.held, facts = append(k.held, m), append(facts, m.event)",
 		new: "w.bus.remove(m)\n\t\t\tfacts = append(facts, m.event)"},
 	{name: "ack-after-failed-effect", file: "internal/engine/turn.go",
