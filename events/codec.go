@@ -43,12 +43,15 @@ func (f Fact) Subject() string {
 
 func sight(uid string, version uint64) string { return uid + "/" + strconv.FormatUint(version, 10) }
 
-func (e JobObserved) id() string   { return sight(string(e.Job.UID), e.Job.Version) }
-func (e JobGone) id() string       { return strconv.FormatUint(e.Version, 10) }
-func (e JobListed) id() string     { return e.ID }
-func (e PodObserved) id() string   { return sight(string(e.Pod.UID), e.Pod.Version) }
-func (e PodGone) id() string       { return sight(string(e.Pod.UID), e.Pod.Version) }
-func (e TimerFired) id() string    { return e.Name }
+func (e JobObserved) id() string { return sight(string(e.Job.UID), e.Job.Version) }
+func (e JobGone) id() string     { return strconv.FormatUint(e.Version, 10) }
+func (e JobListed) id() string   { return e.ID }
+func (e PodObserved) id() string { return sight(string(e.Pod.UID), e.Pod.Version) }
+func (e PodGone) id() string     { return sight(string(e.Pod.UID), e.Pod.Version) }
+func (e TimerFired) id() string  { return e.Name }
+
+func (e ParametersObserved) id() string { return e.Name + "/" + strconv.Itoa(e.Count) }
+
 func (e EffectRefused) id() string { return e.Effect + "/" + strconv.FormatInt(e.At.UnixNano(), 10) }
 
 // Encode renders the fact as a structured-mode CloudEvent. It fails where an attribute breaks the specification, such as
@@ -107,6 +110,8 @@ func decodeData(t Type, data []byte) (Event, error) {
 		return into[PodObserved](data)
 	case TypePodGone:
 		return into[PodGone](data)
+	case TypeParametersObserved:
+		return into[ParametersObserved](data)
 	case TypeTimerFired:
 		return into[TimerFired](data)
 	case TypeEffectRefused:

@@ -3,6 +3,7 @@ package events
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -18,6 +19,8 @@ const (
 	TypePodGone       Type = "PodGone"
 	TypeTimerFired    Type = "TimerFired"
 	TypeEffectRefused Type = "EffectRefused"
+
+	TypeParametersObserved Type = "ParametersObserved"
 )
 
 // Event is one thing that has happened to the object that a Key names. The set is closed: decode refuses any other.
@@ -56,7 +59,8 @@ type JobListed struct {
 	JobsVersion uint64 `json:"jobsVersion"`
 	// Version is the resourceVersion of the list of Pods; compare it with versions of Pods only.
 	Version uint64 `json:"version"`
-	// Pods are all Pods of the Job that are held or not finished.
+	// Pods are all Pods of the Job that are held or not finished; of a Job with a limit of failed Pods those that have failed,
+	// too. Orphans that the Job may adopt are among them.
 	Pods []Pod `json:"pods,omitempty"`
 }
 
@@ -69,6 +73,14 @@ type PodObserved struct {
 // Name and UID are meaningful where a GET found nothing.
 type PodGone struct {
 	Pod Pod `json:"pod"`
+}
+
+// ParametersObserved says that the ConfigMap of per-completion parameters is good, and for how many completions. A bad one
+// is an EffectRefused of ReadParameters.
+type ParametersObserved struct {
+	Name string `json:"name"`
+	// Count is the length of its lists.
+	Count int `json:"count"`
 }
 
 // TimerFired is the ring of a timer that was set by an effect. It only wakes: Plan looks at the clock itself.
@@ -107,6 +119,9 @@ func (PodObserved) Type() Type { return TypePodObserved }
 func (PodGone) Type() Type { return TypePodGone }
 
 // Type implements Event.
+func (ParametersObserved) Type() Type { return TypeParametersObserved }
+
+// Type implements Event.
 func (TimerFired) Type() Type { return TypeTimerFired }
 
 // Type implements Event.
@@ -135,6 +150,10 @@ type Pod struct {
 	Phase PodPhase `json:"phase,omitempty"`
 	// Held says that the Pod carries our finalizer: it cannot vanish before it is counted.
 	Held bool `json:"held,omitempty"`
+	// Orphan says that no controller owns the Pod, though the Job of the key may adopt it.
+	Orphan bool `json:"orphan,omitempty"`
+	// Labels decide whether the Job's selector matches; nil where the Pod has the generated label of this very Job.
+	Labels map[string]string `json:"labels,omitempty"`
 	// Deleting says that a deletion timestamp is set.
 	Deleting  bool `json:"deleting,omitempty"`
 	Ready     bool `json:"ready,omitempty"`
@@ -145,6 +164,31 @@ type Pod struct {
 	ReadySince time.Time `json:"readySince,omitzero"`
 	// Finished is when the Pod ended, by the best evidence it carries; zero while it has not.
 	Finished time.Time `json:"finished,omitzero"`
+	// Waiting is why a Pending Pod does not start, in the kubelet's or the scheduler's word, such as ImagePullBackOff.
+	Waiting string `json:"waiting,omitempty"`
+	// IndexFailures and IndexIgnoredFailures are how often the Pod's index had failed when the Pod was made.
+	IndexFailures        int32 `json:"indexFailures,omitzero"`
+	IndexIgnoredFailures int32 `json:"indexIgnoredFailures,omitzero"`
+	// Exits and Conditions are the evidence for a podFailurePolicy, of a Pod that has failed or is being deleted: the
+	// containers that ended with another code than 0, init containers last, and the Pod's conditions.
+	Exits      []Exit         `json:"exits,omitempty"`
+	Conditions []PodCondition `json:"conditions,omitempty"`
+}
+
+// Exit is how a container ended that did not end well.
+type Exit struct {
+	_ struct{} `cbor:",toarray"`
+
+	Container string `json:"container"`
+	Code      int32  `json:"code"` // not 0
+}
+
+// PodCondition is a condition of a Pod without its words.
+type PodCondition struct {
+	_ struct{} `cbor:",toarray"`
+
+	Type   corev1.PodConditionType `json:"type"`
+	Status corev1.ConditionStatus  `json:"status"`
 }
 
 // PodPhase is core/v1's phase in one word.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -37,13 +38,14 @@ func samples() map[string]events.Event {
 	p := events.Pod{Name: "pi-1-d52jl", UID: "0b7e5d0a-5c1c-4d0e-8f6f-2f1f0f5a9a11", Version: 1050, Owner: "pi", Serial: 1, Index: 1,
 		Phase: events.Failed, Held: true, Scheduled: true, Created: at(2), Finished: at(9)}
 	return map[string]events.Event{
-		"JobObserved":   events.JobObserved{Job: j},
-		"JobGone":       events.JobGone{Name: "pi", Version: 1100},
-		"JobListed":     events.JobListed{ID: "relist/1090/1091", Name: "pi", Job: &j, JobsVersion: 1090, Version: 1091, Pods: []events.Pod{p}},
-		"PodObserved":   events.PodObserved{Pod: p},
-		"PodGone":       events.PodGone{Pod: p},
-		"TimerFired":    events.TimerFired{Name: "wake"},
-		"EffectRefused": events.EffectRefused{Effect: "CreatePod", Serial: 2, Reason: "Forbidden", Message: "exceeded quota: compute", At: at(3)},
+		"JobObserved":        events.JobObserved{Job: j},
+		"JobGone":            events.JobGone{Name: "pi", Version: 1100},
+		"JobListed":          events.JobListed{ID: "relist/1090/1091", Name: "pi", Job: &j, JobsVersion: 1090, Version: 1091, Pods: []events.Pod{p}},
+		"PodObserved":        events.PodObserved{Pod: p},
+		"PodGone":            events.PodGone{Pod: p},
+		"ParametersObserved": events.ParametersObserved{Name: "shards-7f9c", Count: 100},
+		"TimerFired":         events.TimerFired{Name: "wake"},
+		"EffectRefused":      events.EffectRefused{Effect: "CreatePod", Serial: 2, Reason: "Forbidden", Message: "exceeded quota: compute", At: at(3)},
 	}
 }
 
@@ -202,7 +204,7 @@ func TestProjectionHoldsNoSecrets(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "pi", Namespace: "default", UID: uid, ResourceVersion: "5", Annotations: map[string]string{"a": secret}, Labels: map[string]string{"l": secret}}
 	j := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{ObjectMeta: meta, Spec: spec}}}
 	p := &corev1.Pod{ObjectMeta: meta, Spec: spec, Status: corev1.PodStatus{Message: secret, Reason: secret}}
-	for _, e := range []events.Event{events.JobObserved{Job: events.ProjectJob(j, v1alpha1.DefaultManagedBy)}, events.PodObserved{Pod: events.ProjectPod(p)}} {
+	for _, e := range []events.Event{events.JobObserved{Job: events.ProjectJob(j, events.Claim{ManagedBy: v1alpha1.DefaultManagedBy})}, events.PodObserved{Pod: events.ProjectPod(p)}} {
 		b, err := events.Encode(events.Fact{Cluster: "c", Key: key(), Event: e})
 		if err != nil {
 			t.Fatal(err)
@@ -223,12 +225,14 @@ func TestProjectPod(t *testing.T) {
 		Status: corev1.PodStatus{Phase: corev1.PodFailed,
 			InitContainerStatuses: []corev1.ContainerStatus{{RestartCount: 2}},
 			ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 1, State: corev1.ContainerState{
-				Terminated: &corev1.ContainerStateTerminated{FinishedAt: ended}}}}},
+				Terminated: &corev1.ContainerStateTerminated{FinishedAt: ended, ExitCode: 3}}, Name: "main"}},
+			Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Message: "long"}}},
 	}
 	got := events.ProjectPod(p)
 	want := events.Pod{Name: "pi-1-d52jl", UID: "u", Version: 1050, Owner: "pi", Serial: 4, Index: 1, Phase: events.Failed, Held: true,
-		Scheduled: true, Restarts: 3, Created: at(2), Finished: at(9)}
-	if got != want {
+		Scheduled: true, Restarts: 3, Created: at(2), Finished: at(9), Orphan: true, Labels: map[string]string{batchv1.JobNameLabel: "pi"},
+		Exits: []events.Exit{{Container: "main", Code: 3}}, Conditions: []events.PodCondition{{Type: "DisruptionTarget", Status: "True"}}}
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
@@ -247,7 +251,8 @@ func TestOwnerUID(t *testing.T) {
 		{"controlled by a Job", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{job}, Labels: label}, "job"},
 		{"controlled by a Job of another group", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{foreign}, Labels: label, Finalizers: held}, ""},
 		{"an orphan that is held", metav1.ObjectMeta{Labels: label, Finalizers: held}, "label"},
-		{"an orphan that is free", metav1.ObjectMeta{Labels: label}, ""},
+		{"an orphan that is free", metav1.ObjectMeta{Labels: label}, "label"},
+		{"an orphan of nobody", metav1.ObjectMeta{}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

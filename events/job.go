@@ -4,6 +4,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -14,7 +15,9 @@ type Job struct {
 	UID       types.UID `json:"uid"`
 	// Version is the resourceVersion of this sight; comparable with versions of Jobs only.
 	Version uint64 `json:"version"`
-	// Foreign says that spec.managedBy names somebody else, or nobody: the Job and its Pods are none of our business.
+	// Generation grows with every change of the spec: Pods are built from a template that is at least as new.
+	Generation int64 `json:"generation,omitzero"`
+	// Foreign says that the Job was not handed to us (Claim): it and its Pods are none of our business.
 	Foreign bool `json:"foreign,omitempty"`
 	// Deleting says that a deletion timestamp is set.
 	Deleting bool      `json:"deleting,omitempty"`
@@ -27,9 +30,25 @@ type Job struct {
 	BackoffLimit int32  `json:"backoffLimit"`
 	// RestartsInPlace is restartPolicy OnFailure: the kubelet restarts containers, and restarts count as retries.
 	RestartsInPlace bool `json:"restartsInPlace,omitempty"`
-	// ReplaceFailedOnly is podReplacementPolicy Failed: a terminating Pod is replaced only after it has ended.
+	// ReplaceFailedOnly is podReplacementPolicy Failed, which a podFailurePolicy implies: a terminating Pod is replaced, and
+	// counted, only after it has ended.
 	ReplaceFailedOnly bool `json:"replaceFailedOnly,omitempty"`
-	// Unsupported names the fields of the spec that ask for what this version does not do.
+	// Suspended is spec.suspend: the Job shall have no Pods for now.
+	Suspended bool `json:"suspended,omitempty"`
+	// ActiveDeadlineSeconds is how long the Job may run since its start, nil for ever.
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+	// BackoffLimitPerIndex is how many failures each index may have, nil where only the Job as a whole has a limit.
+	BackoffLimitPerIndex *int32 `json:"backoffLimitPerIndex,omitempty"`
+	// MaxFailedIndexes is how many indexes may fail before the Job fails at once, nil for any number.
+	MaxFailedIndexes        *int32                    `json:"maxFailedIndexes,omitempty"`
+	PodFailurePolicy        *batchv1.PodFailurePolicy `json:"podFailurePolicy,omitempty"`
+	SuccessPolicy           *batchv1.SuccessPolicy    `json:"successPolicy,omitempty"`
+	TTLSecondsAfterFinished *int32                    `json:"ttlSecondsAfterFinished,omitempty"`
+	// Selector is the user's own, with manualSelector; nil where the API server has generated it from the UID.
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// Wishes are what the Job's annotations ask for beyond its spec.
+	Wishes Wishes `json:"wishes,omitzero"`
+	// Unsupported names the fields of the spec whose values this version does not know.
 	Unsupported []string `json:"unsupported,omitempty"`
 
 	Status batchv1.JobStatus `json:"status"`
@@ -38,11 +57,25 @@ type Job struct {
 	Backoff    Backoff `json:"backoff,omitzero"`
 }
 
+// Wishes are what a user asks for by annotations of a Job, where batch/v1 has no field for it.
+type Wishes struct {
+	// BackoffSeconds is the delay after the first failure (proposal job.md), nil for the flag's.
+	BackoffSeconds *int64 `json:"backoffSeconds,omitempty"`
+	// FailedPodsLimit is how many failed Pods are kept once they are counted (proposal job.md), nil for all.
+	FailedPodsLimit *int `json:"failedPodsLimit,omitempty"`
+	// PendingDeadlineSeconds is how long a Pod may be Pending before it is given up as failed, nil for ever.
+	PendingDeadlineSeconds *int64 `json:"pendingDeadlineSeconds,omitempty"`
+	// Parameters names the ConfigMap with one list of values per variable, "" for none (proposal indexed-job.md).
+	Parameters string `json:"parameters,omitempty"`
+	// Ignored says in whole sentences which wishes cannot be granted and are ignored, and why.
+	Ignored []string `json:"ignored,omitempty"`
+}
+
 // Backoff is the record that delays the creation of Pods after failures (upstream's backoffRecord, made durable).
 type Backoff struct {
 	// Failures since the last success.
 	Failures int `json:"failures,omitzero"`
-	// Last is when the last of them ended.
+	// Last is when the last of them ended; after a success, when that did.
 	Last time.Time `json:"last,omitzero"`
 }
 

@@ -25,9 +25,29 @@ const (
 	// {"failures":2,"last":"2026-11-21T00:00:00Z"}. Upstream keeps this record in memory and forgets it at a restart.
 	BackoffAnnotation = Group + "/backoff"
 
+	// BackoffSecondsAnnotation on a Job is how long the creation of Pods waits after the first failure: 1 to 600 seconds. It
+	// doubles with each further one (proposal job.md, backoffSeconds).
+	BackoffSecondsAnnotation = Group + "/backoff-seconds"
+
+	// FailedPodsLimitAnnotation on a Job is how many failed Pods are kept once they are counted, the newest: 0 or more
+	// (proposal job.md, failedPodsLimit). Without it all are kept, as Kubernetes does.
+	FailedPodsLimitAnnotation = Group + "/failed-pods-limit"
+
+	// PendingDeadlineSecondsAnnotation on a Job is how long one of its Pods may be Pending before it is deleted and counts as
+	// failed: 1 second or more. Without it a Pod whose image cannot be pulled waits for ever.
+	PendingDeadlineSecondsAnnotation = Group + "/pending-deadline-seconds"
+
+	// PerCompletionEnvAnnotation on an Indexed Job names an immutable ConfigMap of its namespace. Each of its keys is an
+	// environment variable, and its value one line per completion index (proposal indexed-job.md, per-completion-env).
+	PerCompletionEnvAnnotation = Group + "/per-completion-env"
+
 	// RefusedCondition is True on a Job while the API server refuses what the Job needs done: its Pods by a quota, an
 	// admission webhook or an invalid template, a deletion, a release. Its reason and message are the API server's.
 	RefusedCondition = Group + "/Refused"
+
+	// IgnoredCondition is True on a Job one of whose annotations cannot be granted. The message says which and why; the Job
+	// runs as if it were not there.
+	IgnoredCondition = Group + "/AnnotationIgnored"
 
 	// UnsupportedCondition is True on a Job that asks for something this version does not do. None of its Pods are started.
 	UnsupportedCondition = Group + "/Unsupported"

@@ -6,9 +6,9 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// All returns the functions that a reconciler runs.
-func All() []fn.Registered {
+// All returns the functions that a reconciler runs, within the limits that its flags set.
+func All(limits job.Limits) []fn.Registered {
 	return []fn.Registered{
-		fn.Register(job.Function),
+		fn.Register(job.New(limits)),
 	}
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/sim"
 )
 
 // TestLaws holds every function against the laws of functions/fn on the states and facts of random worlds: what a law
 // says of a function has to be true in the places where a function really gets.
 func TestLaws(t *testing.T) {
-	for _, f := range catalog.All() {
+	for _, f := range catalog.All(job.DefaultLimits()) {
 		for name, law := range laws {
 			t.Run(f.Name+"/"+name, func(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {

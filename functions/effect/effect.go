@@ -32,6 +32,14 @@ type (
 		Name   string // derived from the Job's UID and the serial
 		Serial int
 		Index  int // completion index, events.NoIndex where the Job is not Indexed
+		// Generation is the Job's: the template must be at least as new.
+		Generation int64
+		// PerIndex says that failures are counted per index, in annotations of the Pods: IndexFailures and
+		// IndexIgnoredFailures are how often the index has failed before.
+		PerIndex                            bool
+		IndexFailures, IndexIgnoredFailures int32
+		// Parameters names the ConfigMap that has a value for this index of each of its variables, "" for none.
+		Parameters string
 	}
 
 	// FindPod asks whether a Pod that was to be made, and is no longer wanted, has been made: answered by a sight of it, or
@@ -54,13 +62,34 @@ type (
 		Version uint64
 	}
 
+	// AdoptPod makes the Pod the Job's own, in one patch: owner reference, label, serial, and with Hold the finalizer. A Pod
+	// that is owned already gets what it lacks. Preconditions: UID and Version of the Pod, and a live look at the Job:
+	// that it exists under the key's UID and is not being deleted.
+	AdoptPod struct {
+		Job     string
+		Name    string
+		UID     types.UID
+		Version uint64
+		Serial  int
+		Hold    bool
+	}
+
+	// DisownPod takes owner reference, finalizer and label off a Pod that the Job's selector no longer matches: answered by a
+	// PodGone, since it is none of the Job's any more. Precondition: the UID.
+	DisownPod struct {
+		Name string
+		UID  types.UID
+	}
+
 	// DeletePod deletes the Pod. With Release, it first takes the finalizer off, so that the deletion counts for nothing,
 	// and does nothing at all unless the Pod is still at Version: a Pod that succeeded meanwhile keeps its success.
 	DeletePod struct {
 		Name    string
 		UID     types.UID
-		Version uint64
+		Version uint64 // 0 for any
 		Release bool
+		// Report is made instead of the usual one after the Pod has been told to end; zero for the usual one.
+		Report Report
 	}
 
 	// WriteJobStatus puts the status and the two annotations that belong to it. Precondition: UID and Version. The
@@ -73,6 +102,16 @@ type (
 		Backoff    events.Backoff
 		Reports    []Report
 	}
+
+	// DeleteJob deletes the Job and then its Pods in the foreground, because its time to live is over. Preconditions: the
+	// key's UID, and Version.
+	DeleteJob struct {
+		Job     string
+		Version uint64
+	}
+
+	// ReadParameters asks for a ParametersObserved, or a refusal that says what is wrong with the ConfigMap of that name.
+	ReadParameters struct{ ConfigMap string }
 
 	// SetTimer makes TimerFired{Name} happen at At or a little earlier; a timer of the same name is replaced.
 	SetTimer struct {
@@ -107,7 +146,19 @@ func (ReleasePod) Kind() string { return "ReleasePod" }
 func (HoldPod) Kind() string { return "HoldPod" }
 
 // Kind implements Effect.
+func (AdoptPod) Kind() string { return "AdoptPod" }
+
+// Kind implements Effect.
+func (DisownPod) Kind() string { return "DisownPod" }
+
+// Kind implements Effect.
 func (DeletePod) Kind() string { return "DeletePod" }
+
+// Kind implements Effect.
+func (DeleteJob) Kind() string { return "DeleteJob" }
+
+// Kind implements Effect.
+func (ReadParameters) Kind() string { return "ReadParameters" }
 
 // Kind implements Effect.
 func (WriteJobStatus) Kind() string { return "WriteJobStatus" }
@@ -120,10 +171,17 @@ func (TakeInventory) Kind() string { return "TakeInventory" }
 
 // String implements Effect.
 func (e CreatePod) String() string {
+	out := fmt.Sprintf("CreatePod %s (serial %d", e.Name, e.Serial)
 	if e.Index != events.NoIndex {
-		return fmt.Sprintf("CreatePod %s (serial %d, index %d)", e.Name, e.Serial, e.Index)
+		out += fmt.Sprintf(", index %d", e.Index)
 	}
-	return fmt.Sprintf("CreatePod %s (serial %d)", e.Name, e.Serial)
+	if e.IndexFailures > 0 {
+		out += fmt.Sprintf(", failed %d times", e.IndexFailures)
+	}
+	if e.IndexIgnoredFailures > 0 {
+		out += fmt.Sprintf(", failed %d times and was excused", e.IndexIgnoredFailures)
+	}
+	return out + ")"
 }
 
 // String implements Effect.
@@ -136,12 +194,37 @@ func (e ReleasePod) String() string { return "ReleasePod " + e.Name }
 func (e HoldPod) String() string { return fmt.Sprintf("HoldPod %s@%d", e.Name, e.Version) }
 
 // String implements Effect.
-func (e DeletePod) String() string {
-	if e.Release {
-		return fmt.Sprintf("DeletePod %s@%d, released first", e.Name, e.Version)
+func (e AdoptPod) String() string {
+	out := fmt.Sprintf("AdoptPod %s@%d (serial %d)", e.Name, e.Version, e.Serial)
+	if e.Hold {
+		out += " and hold it"
 	}
-	return "DeletePod " + e.Name
+	return out
 }
+
+// String implements Effect.
+func (e DisownPod) String() string { return "DisownPod " + e.Name }
+
+// String implements Effect.
+func (e DeletePod) String() string {
+	out := "DeletePod " + e.Name
+	if e.Version != 0 {
+		out += fmt.Sprintf("@%d", e.Version)
+	}
+	if e.Release {
+		out += ", released first"
+	}
+	if e.Report != (Report{}) {
+		out += ": " + e.Report.Message
+	}
+	return out
+}
+
+// String implements Effect.
+func (e DeleteJob) String() string { return fmt.Sprintf("DeleteJob %s@%d", e.Job, e.Version) }
+
+// String implements Effect.
+func (e ReadParameters) String() string { return "ReadParameters " + e.ConfigMap }
 
 // String implements Effect.
 func (e WriteJobStatus) String() string {
@@ -155,6 +238,9 @@ func (e WriteJobStatus) String() string {
 	}
 	if s.CompletedIndexes != "" {
 		out += " completed=" + s.CompletedIndexes
+	}
+	if s.FailedIndexes != nil && *s.FailedIndexes != "" {
+		out += " failedIndexes=" + *s.FailedIndexes
 	}
 	if u := s.UncountedTerminatedPods; u != nil && len(u.Succeeded)+len(u.Failed) > 0 {
 		out += fmt.Sprintf(" uncounted=%v/%v", u.Succeeded, u.Failed)
@@ -185,7 +271,11 @@ func (CreatePod) effect()      {}
 func (FindPod) effect()        {}
 func (ReleasePod) effect()     {}
 func (HoldPod) effect()        {}
+func (AdoptPod) effect()       {}
+func (DisownPod) effect()      {}
 func (DeletePod) effect()      {}
+func (DeleteJob) effect()      {}
+func (ReadParameters) effect() {}
 func (WriteJobStatus) effect() {}
 func (SetTimer) effect()       {}
 func (TakeInventory) effect()  {}

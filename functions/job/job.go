@@ -15,17 +15,41 @@
 package job
 
 import (
+	"time"
+
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/backoff"
+	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
-// Function is the Job function.
-var Function = fn.Function[State]{
-	Name:    "job",
-	Version: 1,
-	Wakes: []events.Type{events.TypeJobObserved, events.TypeJobGone, events.TypeJobListed, events.TypePodObserved,
-		events.TypePodGone, events.TypeTimerFired, events.TypeEffectRefused},
-	Observe: observe,
-	Plan:    plan,
-	Rests:   rests,
+// New is the Job function within the given limits.
+func New(l Limits) fn.Function[State] {
+	return fn.Function[State]{
+		Name:    "job",
+		Version: 2,
+		Wakes: []events.Type{events.TypeJobObserved, events.TypeJobGone, events.TypeJobListed, events.TypePodObserved,
+			events.TypePodGone, events.TypeTimerFired, events.TypeEffectRefused, events.TypeParametersObserved},
+		Observe: func(s State, e events.Event) State { s.limits = l; return observe(s, e) },
+		Plan:    func(s State, now time.Time) (State, []effect.Effect) { s.limits = l; return plan(s, now) },
+		Rests:   func(s State) bool { s.limits = l; return rests(s) },
+	}
+}
+
+// Limits are what users tune by flags.
+type Limits struct {
+	// PodBackoff is how the creation of Pods waits for failed ones.
+	PodBackoff backoff.Policy
+	// MaxUncounted is the most UIDs and indexes that one status write adds: 1 to 500.
+	MaxUncounted int
+	// MaxPodChanges is the most Pods that one plan creates or deletes: 1 or more.
+	MaxPodChanges int
+	// DeleteExpired deletes finished Jobs when their ttlSecondsAfterFinished are over: for clusters where
+	// kube-controller-manager does not do it. It does no harm where that does it, too.
+	DeleteExpired bool
+}
+
+// DefaultLimits are those of Kubernetes 1.36.
+func DefaultLimits() Limits {
+	return Limits{PodBackoff: backoff.Pods, MaxUncounted: 500, MaxPodChanges: 500}
 }

@@ -67,8 +67,9 @@ func cut(name string, n int) string {
 }
 
 // BuildPod makes the Pod that the effect asks for from the Job's template, as Kubernetes' own controller would, with the
-// mark and the serial by which we know it again. The Job is not changed and shares nothing with the Pod.
-func BuildPod(j *batchv1.Job, e effect.CreatePod) *corev1.Pod {
+// mark and the serial by which we know it again. The Job is not changed and shares nothing with the Pod. parameters are the
+// values of the Pod's index, nil for none.
+func BuildPod(j *batchv1.Job, e effect.CreatePod, parameters []corev1.EnvVar) *corev1.Pod {
 	t := j.Spec.Template.DeepCopy()
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -88,6 +89,15 @@ func BuildPod(j *batchv1.Job, e effect.CreatePod) *corev1.Pod {
 	p.Annotations[v1alpha1.SerialAnnotation] = strconv.Itoa(e.Serial)
 	if e.Index != events.NoIndex {
 		giveIndex(p, j.Name, e.Index)
+	}
+	if e.PerIndex {
+		p.Annotations[batchv1.JobIndexFailureCountAnnotation] = strconv.Itoa(int(e.IndexFailures))
+		if e.IndexIgnoredFailures > 0 {
+			p.Annotations[batchv1.JobIndexIgnoredFailureCountAnnotation] = strconv.Itoa(int(e.IndexIgnoredFailures))
+		}
+	}
+	if len(parameters) > 0 {
+		giveParameters(p, parameters)
 	}
 	return p
 }

@@ -197,7 +197,7 @@ func TestBuildPod(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := c.job.DeepCopy()
-			got := BuildPod(c.job, effect.CreatePod{Job: "pi", Name: "pi-x", Serial: 4, Index: c.index})
+			got := BuildPod(c.job, effect.CreatePod{Job: "pi", Name: "pi-x", Serial: 4, Index: c.index}, nil)
 			if !equality.Semantic.DeepEqual(got, c.want) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}

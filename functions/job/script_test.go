@@ -46,7 +46,7 @@ type stage struct {
 }
 
 func newStage() *stage {
-	s := &stage{fn: fn.Register(job.Function), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	s := &stage{fn: fn.Register(job.New(job.DefaultLimits())), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	s.api = sim.NewAPI(func() time.Time { return s.now })
 	s.api.Emit = func(_ events.Key, e events.Event) { s.inbox, s.facts = append(s.inbox, e), append(s.facts, e) }
 	s.api.Refuse = func(effect.CreatePod) (string, string) {

@@ -44,6 +44,11 @@ type State struct {
 	Allowed int
 	// Waits are the kinds of effects that the API server refuses just now, or once did.
 	Waits map[string]Wait
+
+	// Parameters is for how many completions the ConfigMap of per-completion values has one, 0 while it has not been read.
+	Parameters int
+
+	limits Limits // those of this process: no memory
 }
 
 // Row is one unsettled Pod.

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/events"
 )
 
 // Where the programs listen unless told otherwise: on loopback, and each on ports of its own, so that a trigger and a
@@ -36,6 +38,8 @@ type Options struct {
 	Kubeconfig, Context string
 	// ManagedBy is the spec.managedBy of the Jobs that are ours.
 	ManagedBy string
+	// ClaimUnmanaged claims Jobs that name nobody or Kubernetes' own controller, too, which must then be off.
+	ClaimUnmanaged bool
 	// Bus says where the bus is and whose facts it carries. Name and Log are filled in.
 	Bus bus.Config
 	// MetricsAddress and HealthAddress are what to listen on, "0" or "" for nothing.
@@ -51,6 +55,7 @@ func (o *Options) add(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` that says how to reach the API server; default $KUBECONFIG, or inside of a cluster the service account of the Pod")
 	f.StringVar(&o.Context, "context", o.Context, "`name` of the context of the kubeconfig to use; default its current one")
 	f.StringVar(&o.ManagedBy, "managed-by", o.ManagedBy, "`value` of spec.managedBy of the Jobs that are ours; the same for all programs of a --cluster-name")
+	f.BoolVar(&o.ClaimUnmanaged, "claim-unmanaged", o.ClaimUnmanaged, "also run Jobs without spec.managedBy, or with "+batchv1.JobControllerName+": only where kube-controller-manager runs with --controllers=-job-controller,*; the same for all programs of a --cluster-name")
 	f.StringVar(&o.Bus.URL, "nats-url", o.Bus.URL, "`URL` of the NATS server, or several separated by commas; tls:// asks for TLS")
 	f.StringVar(&o.Bus.CredentialsFile, "nats-credentials", o.Bus.CredentialsFile, "NATS credentials `file` (.creds)")
 	f.StringVar(&o.Bus.CAFile, "nats-ca", o.Bus.CAFile, "PEM `file` of the authority that signed the NATS server's certificate")
@@ -93,6 +98,10 @@ func (o *Options) complete() error {
 		return Usage{errors.New("--cluster-name is empty: name the cluster, such as default")}
 	}
 	return nil
+}
+
+func (o *Options) claim() events.Claim {
+	return events.Claim{ManagedBy: o.ManagedBy, Unmanaged: o.ClaimUnmanaged}
 }
 
 func listens(address string) bool { return address != "" && address != Off }

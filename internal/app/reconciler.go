@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/functions/catalog"
+	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/engine"
 )
@@ -57,13 +58,13 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 	defer s.close(ctx)
 	recorder := cluster.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
-	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, ManagedBy: c.ManagedBy, Log: s.log, Recorder: recorder, Concurrency: c.Requests})
+	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, Claim: c.claim(), Log: s.log, Recorder: recorder, Concurrency: c.Requests})
 	if err != nil {
 		return Usage{err}
 	}
 	s.probes.Set(probeCluster, reachable(s))
 	var configs []engine.Config
-	for _, f := range catalog.All() {
+	for _, f := range catalog.All(job.DefaultLimits()) {
 		store, err := s.bus.Store(f.Name) //nolint:contextcheck // it has a time limit of its own
 		if err != nil {
 			return &Fatal{Cannot: "open the memory of function " + f.Name, Err: err, Remedy: "look at the NATS server's log: has it room for one more stream?"}

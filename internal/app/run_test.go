@@ -121,7 +121,7 @@ func TestReconcilerFinishesTheTurnInHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	fact := events.Fact{Cluster: c.Bus.Cluster, Key: events.Key{Function: "job", Namespace: j.Namespace, UID: j.UID}, Event: events.JobObserved{Job: events.ProjectJob(j, v1alpha1.DefaultManagedBy)}}
+	fact := events.Fact{Cluster: c.Bus.Cluster, Key: events.Key{Function: "job", Namespace: j.Namespace, UID: j.UID}, Event: events.JobObserved{Job: events.ProjectJob(j, events.Claim{ManagedBy: v1alpha1.DefaultManagedBy})}}
 	if err := b.Publish(t.Context(), fact); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func RunTrigger(ctx context.Context, c TriggerConfig) error {
 	}
 	defer s.close(ctx)
 	w, err := cluster.NewWatcher(cluster.WatcherConfig{
-		Client: s.client, Sink: sink{s.bus, m}, Cluster: c.Bus.Cluster, ManagedBy: c.ManagedBy, Interval: c.RelistInterval, Log: s.log,
+		Client: s.client, Sink: sink{s.bus, m}, Cluster: c.Bus.Cluster, Claim: c.claim(), Interval: c.RelistInterval, Log: s.log,
 	})
 	if err != nil {
 		return Usage{err}

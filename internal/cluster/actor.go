@@ -34,9 +34,9 @@ const (
 // ActorConfig says how an Actor works. All but Client may be zero.
 type ActorConfig struct {
 	Client kubernetes.Interface
-	// ManagedBy is the spec.managedBy of the Jobs that are ours; "" means v1alpha1.DefaultManagedBy. Another one's Job is
-	// told apart from a fact about it, and left alone.
-	ManagedBy string
+	// Claim says which Jobs are ours; its ManagedBy "" means v1alpha1.DefaultManagedBy. Another one's Job is told apart from a
+	// fact about it, and left alone.
+	Claim events.Claim
 	// Log hears of refusals; nil means slog.Default().
 	Log *slog.Logger
 	// Recorder tells people what was done, as Events of the Job; nil tells nobody.
@@ -61,7 +61,7 @@ type Actor struct {
 	slots       chan struct{}
 	timeout     time.Duration
 	keepFields  bool
-	managedBy   string
+	claim       events.Claim
 	log         *slog.Logger
 	jobs        *jobCache
 	inventory   *inventory
@@ -85,11 +85,11 @@ func NewActor(c ActorConfig) (*Actor, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	if c.ManagedBy == "" {
-		c.ManagedBy = v1alpha1.DefaultManagedBy
+	if c.Claim.ManagedBy == "" {
+		c.Claim.ManagedBy = v1alpha1.DefaultManagedBy
 	}
 	return &Actor{
-		managedBy:  c.ManagedBy,
+		claim:      c.Claim,
 		log:        c.Log,
 		core:       c.Client.CoreV1().RESTClient(),
 		batch:      c.Client.BatchV1().RESTClient(),
@@ -98,7 +98,7 @@ func NewActor(c ActorConfig) (*Actor, error) {
 		timeout:    or(c.Timeout, defaultTimeout),
 		keepFields: c.KeepManagedFields,
 		jobs:       newJobCache(or(c.CachedJobs, defaultCachedJobs), c.Now),
-		inventory:  &inventory{lister: lister{client: c.Client, managedBy: c.ManagedBy}},
+		inventory:  &inventory{lister: lister{client: c.Client, claim: c.Claim}},
 		now:        c.Now,
 	}, nil
 }
@@ -160,7 +160,7 @@ func (a *Actor) report(key events.Key, job string, r effect.Report) {
 }
 
 func (a *Actor) sawJob(j *batchv1.Job) []events.Event {
-	return []events.Event{events.JobObserved{Job: events.ProjectJob(j, a.managedBy)}}
+	return []events.Event{events.JobObserved{Job: events.ProjectJob(j, a.claim)}}
 }
 
 func missedJob(name string) []events.Event { return []events.Event{events.JobGone{Name: name}} }

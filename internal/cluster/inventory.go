@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
@@ -27,9 +26,9 @@ func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.Take
 		if err != nil {
 			return a.refused(e, events.NoSerial, err)
 		}
-		if j != nil && (neverStarted(j) || ptr.Deref(j.Spec.ManagedBy, "") != a.managedBy) {
+		if j != nil && (neverStarted(j) || !a.claim.Ours(j)) {
 			a.jobs.saw(j)
-			p := events.ProjectJob(j, a.managedBy)
+			p := events.ProjectJob(j, a.claim)
 			return []events.Event{events.JobListed{ID: e.ID, Name: p.Name, Job: &p, JobsVersion: p.Version}}, nil
 		}
 	}

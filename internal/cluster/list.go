@@ -27,8 +27,8 @@ const (
 
 // lister reads complete, consistent lists page by page, and keeps projections only.
 type lister struct {
-	client    kubernetes.Interface
-	managedBy string
+	client kubernetes.Interface
+	claim  events.Claim
 }
 
 // rosters are two lists, the Pods' begun after the Jobs' was complete, sorted by the UID of the Job.
@@ -69,7 +69,7 @@ func (l lister) rostersOnce(ctx context.Context, wantJob func(*batchv1.Job) bool
 	r.jobsVersion, err = pages(ctx, l.client.BatchV1().Jobs("").List, "", func(page *batchv1.JobList) {
 		for i := range page.Items {
 			if j := &page.Items[i]; wantJob(j) {
-				p := events.ProjectJob(j, l.managedBy)
+				p := events.ProjectJob(j, l.claim)
 				r.jobs[j.UID] = &p
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
@@ -28,11 +27,11 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 		return a.refused(e, e.Serial, err)
 	case j == nil:
 		return missedJob(e.Job), nil
-	case j.DeletionTimestamp != nil, ptr.Deref(j.Spec.ManagedBy, "") != a.managedBy:
+	case j.DeletionTimestamp != nil, !a.claim.Ours(j):
 		return a.sawJob(j), nil
 	}
 	created := &corev1.Pod{}
-	err = a.call(ctx, a.core.Post().Namespace(key.Namespace).Resource("pods").Body(job.BuildPod(j, e)), created)
+	err = a.call(ctx, a.core.Post().Namespace(key.Namespace).Resource("pods").Body(job.BuildPod(j, e, nil)), created)
 	switch {
 	case err == nil:
 		a.report(key, e.Job, effect.Report{Reason: "SuccessfulCreate", Message: "Created pod: " + created.Name})

@@ -118,7 +118,7 @@ func (w *Watcher) flush(ctx context.Context) error {
 func (w *Watcher) relist(ctx context.Context) (jobs, pods uint64, err error) {
 	began := time.Now()
 	others := map[types.UID]struct{}{} // Jobs that exist and are not ours: not to be taken for gone
-	r, err := lister{client: w.config.Client, managedBy: w.config.ManagedBy}.rosters(ctx,
+	r, err := lister{client: w.config.Client, claim: w.config.Claim}.rosters(ctx,
 		func(j *batchv1.Job) bool {
 			if w.ours(j) {
 				return true

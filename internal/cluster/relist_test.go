@@ -38,7 +38,7 @@ func TestWatcherLists(t *testing.T) {
 	w.deleteJob("vanished")
 
 	foreign, foreignKey := w.createJob("foreign", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
-	pod := job.BuildPod(foreign, createEffect(foreign, 0)) // it even carries our label
+	pod := job.BuildPod(foreign, createEffect(foreign, 0), nil) // it even carries our label
 	if _, err := w.CoreV1().Pods(w.ns).Create(w.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -46,8 +46,8 @@ type WatcherConfig struct {
 	Sink   Sink
 	// Cluster is the name of the cluster in the facts.
 	Cluster string
-	// ManagedBy is the spec.managedBy of the Jobs that are ours; "" means v1alpha1.DefaultManagedBy.
-	ManagedBy string
+	// Claim says which Jobs are ours; its ManagedBy "" means v1alpha1.DefaultManagedBy.
+	Claim events.Claim
 	// Interval between two complete lists; 0 means that they are made only where they must be.
 	Interval time.Duration
 	// Log is where troubles go; nil means nowhere.
@@ -75,8 +75,8 @@ func NewWatcher(c WatcherConfig) (*Watcher, error) {
 	case c.Interval < 0:
 		return nil, fmt.Errorf("cluster watcher: interval %v is negative: use 0 for never", c.Interval)
 	}
-	if c.ManagedBy == "" {
-		c.ManagedBy = v1alpha1.DefaultManagedBy
+	if c.Claim.ManagedBy == "" {
+		c.Claim.ManagedBy = v1alpha1.DefaultManagedBy
 	}
 	w := &Watcher{config: c, log: c.Log, again: make(chan struct{}, 1)}
 	if w.log == nil {
@@ -113,7 +113,7 @@ func (w *Watcher) Relist() {
 
 // ours says that the Job was handed to us.
 func (w *Watcher) ours(j *batchv1.Job) bool {
-	return j.Spec.ManagedBy != nil && *j.Spec.ManagedBy == w.config.ManagedBy
+	return w.config.Claim.Ours(j)
 }
 
 // sinkError tells a failure of the sink from one of the API server.
@@ -130,7 +130,7 @@ func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object
 	if t == watch.Deleted {
 		return w.publish(ctx, j.Namespace, j.UID, events.JobGone{Name: j.Name, Version: versionOf(j.ResourceVersion)})
 	}
-	return w.publish(ctx, j.Namespace, j.UID, events.JobObserved{Job: events.ProjectJob(j, w.config.ManagedBy)})
+	return w.publish(ctx, j.Namespace, j.UID, events.JobObserved{Job: events.ProjectJob(j, w.config.Claim)})
 }
 
 // onPod publishes what the watch of Pods has shown.

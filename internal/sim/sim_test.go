@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jobstream/jobstream/functions/catalog"
+	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/sim"
 )
 
@@ -68,6 +69,6 @@ func TestWorlds(t *testing.T) {
 
 // run lives through one world: rough weather, then calm until it settles, then on to see that it stays so.
 func run(seed uint64, out io.Writer, steps map[string]int) error {
-	w := sim.New(seed, catalog.All()[0], sim.Rough, out)
+	w := sim.New(seed, catalog.All(job.DefaultLimits())[0], sim.Rough, out)
 	return sim.Live(w, steps)
 }

@@ -1,9 +1,8 @@
 package events
 
 import (
-	"encoding/json"
+	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,51 +12,6 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
-
-// ProjectJob takes from a Job what functions need. It expects an object that the API server has defaulted. managedBy is the
-// value of spec.managedBy by which Jobs are ours.
-func ProjectJob(j *batchv1.Job, managedBy string) Job {
-	out := Job{
-		Namespace: j.Namespace, Name: j.Name, UID: j.UID,
-		Version:         version(j.ResourceVersion),
-		Foreign:         orDefault(j.Spec.ManagedBy, "") != managedBy,
-		Deleting:        j.DeletionTimestamp != nil,
-		Created:         j.CreationTimestamp.UTC(),
-		Parallelism:     orDefault(j.Spec.Parallelism, 1),
-		Completions:     j.Spec.Completions,
-		Indexed:         j.Spec.CompletionMode != nil && *j.Spec.CompletionMode == batchv1.IndexedCompletion,
-		BackoffLimit:    orDefault(j.Spec.BackoffLimit, 6),
-		RestartsInPlace: j.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure,
-		Unsupported:     unsupported(&j.Spec),
-		Status:          *j.Status.DeepCopy(),
-	}
-	if p := j.Spec.PodReplacementPolicy; p != nil {
-		out.ReplaceFailedOnly = *p == batchv1.Failed
-	}
-	if j.Status.StartTime == nil && len(j.Status.Conditions) == 0 {
-		return out // never started: annotations can only have been copied from another Job
-	}
-	out.NextSerial = number(j.Annotations, v1alpha1.NextSerialAnnotation, 0)
-	// A record that somebody has made unreadable delays nothing: the annotation is rewritten with the next status.
-	_ = json.Unmarshal([]byte(j.Annotations[v1alpha1.BackoffAnnotation]), &out.Backoff)
-	return out
-}
-
-// unsupported names what the spec asks for beyond this version, so that such a Job is refused and not run wrongly.
-func unsupported(s *batchv1.JobSpec) (out []string) {
-	add := func(asked bool, field string) {
-		if asked {
-			out = append(out, field)
-		}
-	}
-	add(s.Suspend != nil && *s.Suspend, "spec.suspend")
-	add(s.ActiveDeadlineSeconds != nil, "spec.activeDeadlineSeconds")
-	add(s.PodFailurePolicy != nil, "spec.podFailurePolicy")
-	add(s.SuccessPolicy != nil, "spec.successPolicy")
-	add(s.BackoffLimitPerIndex != nil, "spec.backoffLimitPerIndex")
-	add(s.ManualSelector != nil && *s.ManualSelector, "spec.manualSelector")
-	return out
-}
 
 // ProjectPod takes from a Pod what functions need.
 func ProjectPod(p *corev1.Pod) Pod {
@@ -72,12 +26,20 @@ func ProjectPod(p *corev1.Pod) Pod {
 		Deleting:  p.DeletionTimestamp != nil,
 		Scheduled: p.Spec.NodeName != "",
 		Created:   p.CreationTimestamp.UTC(),
+
+		IndexFailures:        int32(min(number(p.Annotations, batchv1.JobIndexFailureCountAnnotation, 0), math.MaxInt32)),
+		IndexIgnoredFailures: int32(min(number(p.Annotations, batchv1.JobIndexIgnoredFailureCountAnnotation, 0), math.MaxInt32)),
 	}
 	if out.Phase == "" {
 		out.Phase = Pending
 	}
 	if ref := metav1.GetControllerOf(p); ref != nil {
-		out.Owner = ref.Name
+		out.Owner, out.Orphan = ref.Name, false
+		if p.Labels[batchv1.ControllerUidLabel] != string(ref.UID) {
+			out.Labels = orEmpty(p.Labels)
+		}
+	} else if out.Orphan = true; p.Labels[batchv1.ControllerUidLabel] == "" {
+		out.Labels = orEmpty(p.Labels)
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -92,7 +54,45 @@ func ProjectPod(p *corev1.Pod) Pod {
 	if out.Terminal() || out.Deleting {
 		out.Finished = finished(p)
 	}
+	if out.Phase == Failed || out.Deleting {
+		out.Exits, out.Conditions = exits(p), conditions(p)
+	}
+	if out.Phase == Pending {
+		out.Waiting = waiting(p)
+	}
 	return out
+}
+
+// exits lists the containers that ended badly, in the order in which a podFailurePolicy looks at them.
+func exits(p *corev1.Pod) (out []Exit) {
+	for _, c := range slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses) {
+		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
+			out = append(out, Exit{Container: c.Name, Code: t.ExitCode})
+		}
+	}
+	return out
+}
+
+func conditions(p *corev1.Pod) (out []PodCondition) {
+	for _, c := range p.Status.Conditions {
+		out = append(out, PodCondition{Type: c.Type, Status: c.Status})
+	}
+	return out
+}
+
+// waiting is why a Pod does not start: the first container's reason, else the scheduler's.
+func waiting(p *corev1.Pod) string {
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil && w.Reason != "" {
+			return w.Reason
+		}
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Reason
+		}
+	}
+	return ""
 }
 
 // Held says whether the Pod carries the finalizer by which Jobs track their Pods.
@@ -105,8 +105,8 @@ func Held(p *corev1.Pod) bool {
 	return false
 }
 
-// OwnerUID is the UID of the Job that a Pod belongs to: its controller's if that is a batch/v1 Job; of an orphan that
-// still carries our finalizer, the one that its label remembers, since somebody has to let it go. "" means neither.
+// OwnerUID is the UID of the Job that a Pod belongs to: its controller's if that is a batch/v1 Job; of an orphan the one
+// that its generated label remembers, since that Job may adopt it, or has to let it go. "" means neither.
 func OwnerUID(p *corev1.Pod) types.UID {
 	if ref := metav1.GetControllerOf(p); ref != nil {
 		if ref.Kind == "Job" && (ref.APIVersion == "batch/v1") {
@@ -114,10 +114,7 @@ func OwnerUID(p *corev1.Pod) types.UID {
 		}
 		return ""
 	}
-	if Held(p) {
-		return types.UID(p.Labels[batchv1.ControllerUidLabel])
-	}
-	return ""
+	return types.UID(p.Labels[batchv1.ControllerUidLabel])
 }
 
 // finished is when a Pod ended, by the best evidence it carries, in upstream's order (backoff_utils.go getFinishedTime):
@@ -157,29 +154,4 @@ func lastContainer(p *corev1.Pod) (last time.Time) {
 		}
 	}
 	return last
-}
-
-// version reads a resourceVersion. Kubernetes promises decimal numbers that grow (KEP-5504); 0 stands for one that is not.
-func version(s string) uint64 {
-	v, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return v
-}
-
-// number reads a non-negative decimal annotation, or returns otherwise.
-func number(annotations map[string]string, name string, otherwise int) int {
-	n, err := strconv.Atoi(annotations[name])
-	if err != nil || n < 0 {
-		return otherwise
-	}
-	return n
-}
-
-func orDefault[T any](p *T, otherwise T) T {
-	if p == nil {
-		return otherwise
-	}
-	return *p
 }

@@ -1,0 +1,165 @@
+package events
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+)
+
+// Claim says which Jobs are ours.
+type Claim struct {
+	// ManagedBy is the value of spec.managedBy that hands a Job to us.
+	ManagedBy string
+	// Unmanaged claims the Jobs, too, that name nobody or Kubernetes' own controller: for clusters where that is off.
+	Unmanaged bool
+}
+
+// Ours says that the Job was handed to us. A Job that names anybody else never is.
+func (c Claim) Ours(j *batchv1.Job) bool {
+	switch by := orDefault(j.Spec.ManagedBy, batchv1.JobControllerName); by {
+	case c.ManagedBy:
+		return true
+	case batchv1.JobControllerName:
+		return c.Unmanaged
+	}
+	return false
+}
+
+// ProjectJob takes from a Job what functions need. It expects an object that the API server has defaulted.
+func ProjectJob(j *batchv1.Job, claim Claim) Job {
+	s := &j.Spec
+	out := Job{
+		Namespace: j.Namespace, Name: j.Name, UID: j.UID,
+		Version:           version(j.ResourceVersion),
+		Generation:        j.Generation,
+		Foreign:           !claim.Ours(j),
+		Deleting:          j.DeletionTimestamp != nil,
+		Created:           j.CreationTimestamp.UTC(),
+		Parallelism:       orDefault(s.Parallelism, 1),
+		Completions:       s.Completions,
+		Indexed:           orDefault(s.CompletionMode, "") == batchv1.IndexedCompletion,
+		BackoffLimit:      orDefault(s.BackoffLimit, 6),
+		RestartsInPlace:   s.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure,
+		ReplaceFailedOnly: s.PodFailurePolicy != nil || orDefault(s.PodReplacementPolicy, "") == batchv1.Failed,
+		Suspended:         orDefault(s.Suspend, false),
+
+		ActiveDeadlineSeconds:   s.ActiveDeadlineSeconds,
+		BackoffLimitPerIndex:    s.BackoffLimitPerIndex,
+		MaxFailedIndexes:        s.MaxFailedIndexes,
+		PodFailurePolicy:        s.PodFailurePolicy.DeepCopy(),
+		SuccessPolicy:           s.SuccessPolicy.DeepCopy(),
+		TTLSecondsAfterFinished: s.TTLSecondsAfterFinished,
+
+		Status: *j.Status.DeepCopy(),
+	}
+	if orDefault(s.ManualSelector, false) {
+		out.Selector = s.Selector.DeepCopy()
+	}
+	out.Wishes, out.Unsupported = wishes(j), unsupported(j)
+	if j.Status.StartTime == nil && len(j.Status.Conditions) == 0 {
+		return out // never started: what we have written ourselves can only have been copied from another Job
+	}
+	out.NextSerial = number(j.Annotations, v1alpha1.NextSerialAnnotation, 0)
+	// A record that somebody has made unreadable delays nothing: the annotation is rewritten with the next status.
+	_ = json.Unmarshal([]byte(j.Annotations[v1alpha1.BackoffAnnotation]), &out.Backoff)
+	return out
+}
+
+// unsupported names what cannot be run rightly, so that such a Job is refused and not run wrongly.
+func unsupported(j *batchv1.Job) (out []string) {
+	mode := orDefault(j.Spec.CompletionMode, batchv1.NonIndexedCompletion)
+	if mode != batchv1.NonIndexedCompletion && mode != batchv1.IndexedCompletion {
+		out = append(out, fmt.Sprintf("spec.completionMode %q", mode))
+	}
+	parameters := j.Annotations[v1alpha1.PerCompletionEnvAnnotation]
+	switch {
+	case parameters == "":
+	case mode != batchv1.IndexedCompletion:
+		out = append(out, "the annotation "+v1alpha1.PerCompletionEnvAnnotation+" and a spec.completionMode other than Indexed")
+	case len(validation.IsDNS1123Subdomain(parameters)) > 0:
+		out = append(out, fmt.Sprintf("the annotation %s: %q, which is not the name of a ConfigMap", v1alpha1.PerCompletionEnvAnnotation, parameters))
+	}
+	return out
+}
+
+// maxBackoffSeconds is Kubernetes' longest delay between Pods.
+const maxBackoffSeconds = 600
+
+// wishes reads the annotations by which users ask for what batch/v1 has no field for. One that makes no sense is ignored,
+// and says so.
+func wishes(j *batchv1.Job) (w Wishes) {
+	ignore := func(name, why string) { w.Ignored = append(w.Ignored, "the annotation "+name+" is ignored: "+why) }
+	read := func(name string, least, most int64, neverOnly bool) *int64 {
+		text, ok := j.Annotations[name]
+		if !ok {
+			return nil
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case neverOnly && j.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
+			ignore(name, "restartPolicy is OnFailure, where the kubelet restarts containers")
+		case err != nil || n < least || n > most:
+			ignore(name, fmt.Sprintf("its value %q is not a whole number from %d to %d", cut(text), least, most))
+		default:
+			return &n
+		}
+		return nil
+	}
+	w.BackoffSeconds = read(v1alpha1.BackoffSecondsAnnotation, 1, maxBackoffSeconds, true)
+	if n := read(v1alpha1.FailedPodsLimitAnnotation, 0, 1_000_000, true); n != nil {
+		limit := int(*n)
+		w.FailedPodsLimit = &limit
+	}
+	w.PendingDeadlineSeconds = read(v1alpha1.PendingDeadlineSecondsAnnotation, 1, 10*365*24*3600, false)
+	w.Parameters = j.Annotations[v1alpha1.PerCompletionEnvAnnotation]
+	slices.Sort(w.Ignored)
+	return w
+}
+
+// cut keeps a message readable whatever somebody has put into an annotation.
+func cut(s string) string {
+	const most = 40
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
+
+// version reads a resourceVersion. Kubernetes promises decimal numbers that grow (KEP-5504); 0 stands for one that is not.
+func version(s string) uint64 {
+	v, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return v
+}
+
+// number reads a non-negative decimal annotation, or returns otherwise.
+func number(annotations map[string]string, name string, otherwise int) int {
+	n, err := strconv.Atoi(annotations[name])
+	if err != nil || n < 0 {
+		return otherwise
+	}
+	return n
+}
+
+func orDefault[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+func orEmpty(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
+}

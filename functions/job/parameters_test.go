@@ -1,0 +1,63 @@
+package job
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestReadParameters(t *testing.T) {
+	yes := true
+	tests := []struct {
+		name    string
+		change  func(*corev1.ConfigMap)
+		problem string
+		count   int
+	}{
+		{"two lists", func(*corev1.ConfigMap) {}, "", 3},
+		{"mutable", func(c *corev1.ConfigMap) { c.Immutable = nil }, "set immutable: true", 0},
+		{"empty", func(c *corev1.ConfigMap) { c.Data = nil }, "no data", 0},
+		{"binary", func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{"X": nil} }, "binaryData", 0},
+		{"a key that is no name", func(c *corev1.ConfigMap) { c.Data["a b"] = "1\n2\n3" }, `"a b" is not the name`, 0},
+		{"lists of different length", func(c *corev1.ConfigMap) { c.Data["Z"] = "1\n2" }, "FRUIT has 3 values, Z has 2", 0},
+		{"an empty value at the end", func(c *corev1.ConfigMap) { c.Data = map[string]string{"A": "x\n\n"} }, "", 2},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := &corev1.ConfigMap{Immutable: &yes, Data: map[string]string{"FRUIT": "apple\nbanana\ncherry\n", "SIZE": "1\n2\n$(FRUIT)"}}
+			test.change(c)
+			p, err := ReadParameters(c)
+			if test.problem == "" && err != nil || test.problem != "" && (err == nil || !strings.Contains(err.Error(), test.problem)) {
+				t.Fatalf("got %v, want %q", err, test.problem)
+			}
+			if p.Count() != test.count {
+				t.Errorf("got %d values, want %d", p.Count(), test.count)
+			}
+		})
+	}
+}
+
+// TestParametersComeFirst: "$(FRUIT)" expands in what comes later, and not inside of a value; a container's own variable
+// of the same name stays its own.
+func TestParametersComeFirst(t *testing.T) {
+	yes := true
+	c := &corev1.ConfigMap{Immutable: &yes, Data: map[string]string{"FRUIT": "apple\nba$(SIZE)", "SIZE": "1\n2"}}
+	p, err := ReadParameters(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.At(2); err == nil || !strings.Contains(err.Error(), "none for index 2") {
+		t.Errorf("index 2: %v", err)
+	}
+	env, err := p.At(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "SIZE", Value: "mine"}}}}}}
+	giveParameters(pod, env)
+	got := pod.Spec.Containers[0].Env
+	if len(got) != 2 || got[0] != (corev1.EnvVar{Name: "FRUIT", Value: "ba$$(SIZE)"}) || got[1].Value != "mine" {
+		t.Errorf("got %+v", got)
+	}
+}
