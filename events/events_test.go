@@ -196,12 +196,14 @@ func TestIDsTellSightsApart(t *testing.T) {
 	}
 }
 
-// TestProjectionHoldsNoSecrets: nothing of a Pod's or a Job's template reaches a fact.
+// TestProjectionHoldsNoSecrets: nothing of a Pod's or a Job's template reaches a fact; labels only where a selector of the
+// user's own has to be matched with them.
 func TestProjectionHoldsNoSecrets(t *testing.T) {
 	const secret = "hunter2"
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: secret, Image: secret, Command: []string{secret}, Args: []string{secret},
 		Env: []corev1.EnvVar{{Name: "PASSWORD", Value: secret}}}}}
-	meta := metav1.ObjectMeta{Name: "pi", Namespace: "default", UID: uid, ResourceVersion: "5", Annotations: map[string]string{"a": secret}, Labels: map[string]string{"l": secret}}
+	meta := metav1.ObjectMeta{Name: "pi", Namespace: "default", UID: uid, ResourceVersion: "5", Annotations: map[string]string{"a": secret},
+		Labels: map[string]string{"l": secret, batchv1.ControllerUidLabel: "u"}}
 	j := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{ObjectMeta: meta, Spec: spec}}}
 	p := &corev1.Pod{ObjectMeta: meta, Spec: spec, Status: corev1.PodStatus{Message: secret, Reason: secret}}
 	for _, e := range []events.Event{events.JobObserved{Job: events.ProjectJob(j, events.Claim{ManagedBy: v1alpha1.DefaultManagedBy})}, events.PodObserved{Pod: events.ProjectPod(p)}} {
