@@ -101,6 +101,8 @@ type (
 		NextSerial int
 		Backoff    events.Backoff
 		Reports    []Report
+		// Handled is how many failures that this status accounts for a podFailurePolicy has handled, by its action, for metrics.
+		Handled map[batchv1.PodFailurePolicyAction]int
 	}
 
 	// DeleteJob deletes the Job and then its Pods in the foreground, because its time to live is over. Preconditions: the

@@ -83,6 +83,22 @@ func (s Set) Union(t Set) Set {
 	return out
 }
 
+// Intersect returns what is in both sets.
+func (s Set) Intersect(t Set) Set {
+	var out Set
+	for i, j := 0, 0; i < len(s) && j < len(t); {
+		if first, last := max(s[i].First, t[j].First), min(s[i].Last, t[j].Last); first <= last {
+			out = append(out, Span{First: first, Last: last})
+		}
+		if s[i].Last < t[j].Last {
+			i++
+		} else {
+			j++
+		}
+	}
+	return out
+}
+
 // Below returns the part of the set that is less than n.
 func (s Set) Below(n int) Set {
 	var out Set

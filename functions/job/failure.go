@@ -1,7 +1,6 @@
 package job
 
 import (
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -57,36 +56,11 @@ func complete(j events.Job, c count) bool {
 	return c.done >= int(*j.Completions)
 }
 
-// backoffAfter adds Pods that have newly ended to a record (upstream: newBackoffRecord). Only failures after the last
-// success count.
-func backoffAfter(b events.Backoff, succeeded, failed []events.Pod) events.Backoff {
-	var success time.Time
-	for _, p := range succeeded {
-		success = latest(success, p.Finished)
-	}
-	if len(succeeded) > 0 {
-		b = events.Backoff{}
-		failed = slices.DeleteFunc(slices.Clone(failed), func(p events.Pod) bool { return !p.Finished.After(success) })
-	}
-	for _, p := range failed {
-		b.Failures++
-		b.Last = latest(b.Last, p.Finished)
-	}
-	return b
-}
-
 // backoffEnds is when Pods may be created again after failures; zero if they may be now.
 func backoffEnds(s State, c count, now time.Time) time.Time {
-	b := backoffAfter(s.Job.Backoff, c.succeeded, c.failed)
+	b := backoff.After(s.Job.Backoff, c.succeeded, c.failed)
 	if ends := b.Last.Add(backoff.Pods.Delay(b.Failures)); b.Failures > 0 && now.Before(ends) {
 		return ends
 	}
 	return time.Time{}
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

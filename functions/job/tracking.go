@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/backoff"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/intervals"
 )
@@ -195,7 +196,7 @@ func list(st *batchv1.JobStatus, j events.Job, c count) {
 // and the number of uncounted Pods is a small percentage of parallelism").
 func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *alarm) (effect.WriteJobStatus, bool) {
 	w := effect.WriteJobStatus{Job: s.Job.Name, Version: s.Job.Version, Status: want, NextSerial: s.Next,
-		Backoff: backoffAfter(s.Job.Backoff, written(c.succeeded, want, s.Job), written(c.failed, want, s.Job)),
+		Backoff: backoff.After(s.Job.Backoff, written(c.succeeded, want, s.Job), written(c.failed, want, s.Job)),
 		Reports: reports(s.Job, want)}
 	if s.blocked(w.Kind(), now) {
 		return w, false
