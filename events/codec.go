@@ -50,7 +50,7 @@ func (e PodObserved) id() string { return sight(string(e.Pod.UID), e.Pod.Version
 func (e PodGone) id() string     { return sight(string(e.Pod.UID), e.Pod.Version) }
 func (e TimerFired) id() string  { return e.Name }
 
-func (e ParametersObserved) id() string { return e.Name + "/" + strconv.Itoa(e.Count) }
+func (e ParametersObserved) id() string { return e.Name + "/" + strconv.FormatInt(e.At.UnixNano(), 10) }
 
 func (e EffectRefused) id() string { return e.Effect + "/" + strconv.FormatInt(e.At.UnixNano(), 10) }
 

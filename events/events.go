@@ -81,6 +81,8 @@ type ParametersObserved struct {
 	Name string `json:"name"`
 	// Count is the length of its lists.
 	Count int `json:"count"`
+	// At is when it was read.
+	At time.Time `json:"at"`
 }
 
 // TimerFired is the ring of a timer that was set by an effect. It only wakes: Plan looks at the clock itself.

@@ -43,7 +43,7 @@ func samples() map[string]events.Event {
 		"JobListed":          events.JobListed{ID: "relist/1090/1091", Name: "pi", Job: &j, JobsVersion: 1090, Version: 1091, Pods: []events.Pod{p}},
 		"PodObserved":        events.PodObserved{Pod: p},
 		"PodGone":            events.PodGone{Pod: p},
-		"ParametersObserved": events.ParametersObserved{Name: "shards-7f9c", Count: 100},
+		"ParametersObserved": events.ParametersObserved{Name: "shards-7f9c", Count: 100, At: at(3)},
 		"TimerFired":         events.TimerFired{Name: "wake"},
 		"EffectRefused":      events.EffectRefused{Effect: "CreatePod", Serial: 2, Reason: "Forbidden", Message: "exceeded quota: compute", At: at(3)},
 	}

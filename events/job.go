@@ -44,7 +44,7 @@ type Job struct {
 	PodFailurePolicy        *batchv1.PodFailurePolicy `json:"podFailurePolicy,omitempty"`
 	SuccessPolicy           *batchv1.SuccessPolicy    `json:"successPolicy,omitempty"`
 	TTLSecondsAfterFinished *int32                    `json:"ttlSecondsAfterFinished,omitempty"`
-	// Selector is the user's own, with manualSelector; nil where the API server has generated it from the UID.
+	// Selector is the user's own; nil where the API server has generated it from the UID.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 	// Wishes are what the Job's annotations ask for beyond its spec.
 	Wishes Wishes `json:"wishes,omitzero"`
@@ -79,6 +79,9 @@ type Backoff struct {
 	Last time.Time `json:"last,omitzero"`
 }
 
+// Equal says whether two records say the same.
+func (b Backoff) Equal(o Backoff) bool { return b.Failures == o.Failures && b.Last.Equal(o.Last) }
+
 // Condition returns whether the Job has the condition with status True.
 func (j Job) Condition(t batchv1.JobConditionType) (batchv1.JobCondition, bool) {
 	for _, c := range j.Status.Conditions {
@@ -94,4 +97,14 @@ func (j Job) Finished() bool {
 	_, complete := j.Condition(batchv1.JobComplete)
 	_, failed := j.Condition(batchv1.JobFailed)
 	return complete || failed
+}
+
+// FinishedAt is when the Job became Complete or Failed; zero while it has not.
+func (j Job) FinishedAt() time.Time {
+	for _, t := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
+		if c, ok := j.Condition(t); ok {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
 }

@@ -8,6 +8,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
@@ -59,7 +61,7 @@ func ProjectJob(j *batchv1.Job, claim Claim) Job {
 
 		Status: *j.Status.DeepCopy(),
 	}
-	if orDefault(s.ManualSelector, false) {
+	if !generated(s.Selector, j.UID) {
 		out.Selector = s.Selector.DeepCopy()
 	}
 	out.Wishes, out.Unsupported = wishes(j), unsupported(j)
@@ -70,6 +72,12 @@ func ProjectJob(j *batchv1.Job, claim Claim) Job {
 	// A record that somebody has made unreadable delays nothing: the annotation is rewritten with the next status.
 	_ = json.Unmarshal([]byte(j.Annotations[v1alpha1.BackoffAnnotation]), &out.Backoff)
 	return out
+}
+
+// generated says that the selector is the one that the API server makes of the UID. Those of before Kubernetes 1.27 have
+// another key, and count as the user's own.
+func generated(s *metav1.LabelSelector, uid types.UID) bool {
+	return s == nil || len(s.MatchExpressions) == 0 && len(s.MatchLabels) == 1 && s.MatchLabels[batchv1.ControllerUidLabel] == string(uid)
 }
 
 // unsupported names what cannot be run rightly, so that such a Job is refused and not run wrongly.
@@ -89,8 +97,14 @@ func unsupported(j *batchv1.Job) (out []string) {
 	return out
 }
 
-// maxBackoffSeconds is Kubernetes' longest delay between Pods.
-const maxBackoffSeconds = 600
+const (
+	// maxBackoffSeconds is Kubernetes' longest delay between Pods.
+	maxBackoffSeconds = 600
+	// maxFailedPods bounds what we remember of Pods that are kept for people to look at.
+	maxFailedPods = 1000
+	// maxPendingSeconds is ten years: a bound that only a slip of the pen exceeds.
+	maxPendingSeconds = 10 * 365 * 24 * 3600
+)
 
 // wishes reads the annotations by which users ask for what batch/v1 has no field for. One that makes no sense is ignored,
 // and says so.
@@ -113,11 +127,11 @@ func wishes(j *batchv1.Job) (w Wishes) {
 		return nil
 	}
 	w.BackoffSeconds = read(v1alpha1.BackoffSecondsAnnotation, 1, maxBackoffSeconds, true)
-	if n := read(v1alpha1.FailedPodsLimitAnnotation, 0, 1_000_000, true); n != nil {
+	if n := read(v1alpha1.FailedPodsLimitAnnotation, 0, maxFailedPods, true); n != nil {
 		limit := int(*n)
 		w.FailedPodsLimit = &limit
 	}
-	w.PendingDeadlineSeconds = read(v1alpha1.PendingDeadlineSecondsAnnotation, 1, 10*365*24*3600, false)
+	w.PendingDeadlineSeconds = read(v1alpha1.PendingDeadlineSecondsAnnotation, 1, maxPendingSeconds, false)
 	w.Parameters = j.Annotations[v1alpha1.PerCompletionEnvAnnotation]
 	slices.Sort(w.Ignored)
 	return w

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/backoff"
+	"github.com/jobstream/jobstream/functions/policy"
 )
 
 // outcome is how a Job ends: the interim condition that says so, with upstream's reason and message. Its zero value is
@@ -19,18 +20,45 @@ type outcome struct {
 
 func (v outcome) failing() bool { return v.kind == batchv1.JobFailureTarget }
 
-// verdict says whether the Job is over: by what is recorded already, whoever recorded it, or by failure. An ending that
-// is recorded never turns into the other one, and failure comes before success (Kubernetes 1.36, syncJob).
-func verdict(j events.Job, c count) outcome {
+// verdict says whether the Job is over: by what is recorded already, whoever recorded it, by failure, or by its
+// successPolicy. An ending that is recorded never turns into the other one, and failure comes before success (Kubernetes
+// 1.36, syncJob: the order is its).
+func verdict(s State, c count, now time.Time) outcome {
+	j := s.Job
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
 		if cond, ok := j.Condition(kind); ok {
 			return outcome{kind: kind, reason: cond.Reason, message: cond.Message}
 		}
 	}
-	if c.lost > int(j.BackoffLimit) || restartsExhausted(j, c) {
-		return outcome{batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit"}
+	fails := func(reason, message string) outcome { return outcome{batchv1.JobFailureTarget, reason, message} }
+	end := deadline(j)
+	failed := c.indexes.failed.Len()
+	switch {
+	case c.doom != "":
+		return fails(batchv1.JobReasonPodFailurePolicy, c.doom)
+	case c.lost > int(j.BackoffLimit), restartsExhausted(j, c):
+		return fails(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
+	case !end.IsZero() && !now.Before(end):
+		return fails(batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
+	case j.MaxFailedIndexes != nil && failed > int(*j.MaxFailedIndexes):
+		return fails(batchv1.JobReasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes")
+	case failed > 0 && failed+c.done >= completions(j):
+		return fails(batchv1.JobReasonFailedIndexes, "Job has failed indexes")
+	}
+	if message, met := policy.Success(j.SuccessPolicy, completions(j), c.indexes.completed); met {
+		return outcome{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonSuccessPolicy, message}
 	}
 	return outcome{}
+}
+
+// deadline is when the Job has run for too long; zero for never. The clock of a suspended Job stands still, and one that is
+// just being resumed starts it anew.
+func deadline(j events.Job) time.Time {
+	_, suspended := j.Condition(batchv1.JobSuspended)
+	if j.ActiveDeadlineSeconds == nil || j.Status.StartTime == nil || j.Suspended || suspended {
+		return time.Time{}
+	}
+	return j.Status.StartTime.Add(time.Duration(*j.ActiveDeadlineSeconds) * time.Second)
 }
 
 // restartsExhausted applies backoffLimit where containers are restarted in place: the restarts of all active Pods
@@ -56,10 +84,23 @@ func complete(j events.Job, c count) bool {
 	return c.done >= int(*j.Completions)
 }
 
+// podBackoff is how the creation of Pods waits for failed ones: the flags', or what the Job wishes.
+func (s State) podBackoff() backoff.Policy {
+	p := s.limits.PodBackoff
+	if w := s.Job.Wishes.BackoffSeconds; w != nil {
+		p.Base = time.Duration(*w) * time.Second
+		p.Max = max(p.Max, p.Base)
+	}
+	return p
+}
+
 // backoffEnds is when Pods may be created again after failures; zero if they may be now.
 func backoffEnds(s State, c count, now time.Time) time.Time {
-	b := backoff.After(s.Job.Backoff, c.succeeded, c.failed)
-	if ends := b.Last.Add(backoff.Pods.Delay(b.Failures)); b.Failures > 0 && now.Before(ends) {
+	if s.Job.BackoffLimitPerIndex != nil {
+		return time.Time{} // each index waits for itself
+	}
+	b := backoff.After(s.Job.Backoff, c.succeeded, append(unrecorded(s.Job, c.excused), c.failed...))
+	if ends := b.Last.Add(s.podBackoff().Delay(b.Failures)); b.Failures > 0 && now.Before(ends) {
 		return ends
 	}
 	return time.Time{}

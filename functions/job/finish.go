@@ -24,6 +24,7 @@ func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time)
 	}
 	obstacles(st, s, now)
 	if v.kind == "" {
+		pause(st, s.Job, now)
 		return
 	}
 	say(v.kind, v.reason, v.message)
@@ -37,11 +38,26 @@ func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time)
 		say(batchv1.JobComplete, v.reason, v.message)
 		st.CompletionTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
-	if st.StartTime == nil { // a finished Job must have started (status rule 20)
+	neverRan := s.Job.Suspended && s.Job.Completions != nil && *s.Job.Completions == 0
+	if st.StartTime == nil && !neverRan { // a finished Job must have started (status rule 20)
 		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
-	if st.CompletionTime != nil && st.CompletionTime.Before(st.StartTime) { // by another clock (status rule 14)
+	if st.CompletionTime != nil && st.StartTime != nil && st.CompletionTime.Before(st.StartTime) { // by another clock (status rule 14)
 		st.CompletionTime = st.StartTime.DeepCopy()
+	}
+}
+
+// pause says that the Job is suspended, or runs again. Its startTime goes with the one and comes with the other, because the
+// deadline counts from there (Kubernetes 1.36; and a Job whose template may be changed has not started).
+func pause(st *batchv1.JobStatus, j events.Job, now time.Time) {
+	_, was := j.Condition(batchv1.JobSuspended)
+	switch {
+	case j.Suspended && !was:
+		setCondition(st, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended", now)
+		st.StartTime = nil
+	case !j.Suspended && was:
+		setCondition(st, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed", now)
+		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
 }
 
@@ -52,6 +68,11 @@ func obstacles(st *batchv1.JobStatus, s State, now time.Time) {
 			"this version of jobstream starts no Pods for a Job with "+strings.Join(s.Job.Unsupported, ", "), now)
 	} else {
 		setCondition(st, v1alpha1.UnsupportedCondition, corev1.ConditionFalse, "Implemented", "", now)
+	}
+	if ignored := s.Job.Wishes.Ignored; len(ignored) > 0 {
+		setCondition(st, v1alpha1.IgnoredCondition, corev1.ConditionTrue, "BadAnnotation", strings.Join(ignored, "; "), now)
+	} else {
+		setCondition(st, v1alpha1.IgnoredCondition, corev1.ConditionFalse, "Accepted", "", now)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(s.Waits)) {
 		if w := s.Waits[kind]; w.Reason != "" {
@@ -100,6 +121,9 @@ func setCondition(st *batchv1.JobStatus, t batchv1.JobConditionType, status core
 func reports(j events.Job, want batchv1.JobStatus) (out []effect.Report) {
 	for _, c := range want.Conditions {
 		old, was := j.Condition(c.Type)
+		if c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionFalse && was {
+			out = append(out, effect.Report{Reason: "Resumed", Message: c.Message})
+		}
 		if c.Status != corev1.ConditionTrue || was && old.Reason == c.Reason {
 			continue
 		}
@@ -109,6 +133,10 @@ func reports(j events.Job, want batchv1.JobStatus) (out []effect.Report) {
 				out = append(out, effect.Report{Warning: true, Reason: "TooManySucceededPods", Message: "Too many succeeded pods running after completion count reached"})
 			}
 			out = append(out, effect.Report{Reason: "Completed", Message: "Job completed"})
+		case batchv1.JobSuspended:
+			out = append(out, effect.Report{Reason: "Suspended", Message: c.Message})
+		case v1alpha1.IgnoredCondition:
+			out = append(out, effect.Report{Warning: true, Reason: "AnnotationIgnored", Message: c.Message})
 		case batchv1.JobFailed:
 			out = append(out, effect.Report{Warning: true, Reason: c.Reason, Message: c.Message})
 		case v1alpha1.UnsupportedCondition:

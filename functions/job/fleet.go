@@ -9,28 +9,26 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-const (
-	// intendedMax is the most Pods that are intended and not yet seen (Kubernetes 1.36, MaxPodCreateDeletePerSync).
-	intendedMax = 500
+// unsettledMax is the most Pods of one Job that we keep in mind: 20,000 rows stay well below the 8 MB that one message on
+// the bus may have. More are created as these settle.
+const unsettledMax = 20_000
 
-	// lossGap is how many serials are skipped after a loss of memory: more than can have been given out since the last
-	// status write, whose annotation has the next one.
-	lossGap = 2 * intendedMax
-
-	// unsettledMax is the most Pods of one Job that we keep in mind: 20,000 rows stay well below the 8 MB that one
-	// message on the bus may have. More are created as these settle.
-	unsettledMax = 20_000
-)
+// lossGap is how many serials are skipped after a loss of memory: more than can have been given out since the last status
+// write, whose annotation has the next one. No more Pods than MaxPodChanges are intended and not yet seen.
+func (s State) lossGap() int { return 2 * s.limits.MaxPodChanges }
 
 // arrange makes the fleet of Pods what the Job asks for: intends new ones, dooms those that are too many. It changes the
 // State only; command turns it into effects. It also finds that the Job has completed, which depends on the fleet.
 func arrange(s State, v outcome, c count, now time.Time) (State, outcome) {
 	if v.kind == "" {
-		s = size(s, c, now)
+		if s.Job.Suspended {
+			s = empty(s)
+		} else if len(s.Finds) == 0 {
+			s = size(s, c, now)
+		}
 		c = tally(s)
 		if complete(s.Job, c) && len(s.Job.Unsupported) == 0 {
 			v = outcome{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods"}
@@ -40,14 +38,21 @@ func arrange(s State, v outcome, c count, now time.Time) (State, outcome) {
 		s = withdraw(s, len(s.Pods))
 	}
 	if v.kind == batchv1.JobSuccessCriteriaMet {
-		for serial, r := range s.Pods {
-			if r.live() {
-				r.Doomed = true
-				s.Pods[serial] = r
-			}
-		}
+		s = empty(s)
 	}
 	return s, v
+}
+
+// empty takes back what is intended and dooms what lives: the Job shall have no Pods, and none that goes counts.
+func empty(s State) State {
+	s = withdraw(s, len(s.Pods))
+	for serial, r := range s.Pods {
+		if r.live() && mine(s.Job, r.Pod) {
+			r.Doomed = true
+			s.Pods[serial] = r
+		}
+	}
+	return s
 }
 
 // wanted is how many Pods should be active (upstream: manageJob).
@@ -85,6 +90,9 @@ func size(s State, c count, now time.Time) State {
 		return s
 	}
 	missing := -surplus
+	if !s.enough() {
+		return s
+	}
 	if s.Job.ReplaceFailedOnly {
 		missing -= int(c.terminating)
 	}
@@ -97,16 +105,20 @@ func intend(s State, c count, missing int, now time.Time) State {
 	if len(s.Job.Unsupported) > 0 || s.pressed() && c.intended > 0 || !backoffEnds(s, c, now).IsZero() {
 		return s
 	}
-	missing = min(missing, intendedMax-int(c.intended), unsettledMax-len(s.Pods))
+	missing = min(missing, s.limits.MaxPodChanges-int(c.intended), unsettledMax-len(s.Pods))
 	if missing <= 0 {
 		return s
 	}
 	indexes := slices.Repeat([]int{events.NoIndex}, missing)
 	if s.Job.Indexed {
-		indexes = freeIndexes(s, c, missing)
+		indexes = freeIndexes(s, c, missing, now)
 	}
 	for _, index := range indexes {
-		s.Pods[s.Next] = Row{Pod: events.Pod{Serial: s.Next, Index: index, Name: PodName(s.Job.Name, s.Job.UID, s.Next, index)}}
+		p := events.Pod{Serial: s.Next, Index: index, Name: PodName(s.Job.Name, s.Job.UID, s.Next, index)}
+		if last, ok := c.indexes.last[index]; ok {
+			p = handOn(s.Job, last, p)
+		}
+		s.Pods[s.Next] = Row{Pod: p}
 		s.Next++
 	}
 	return s
@@ -153,37 +165,6 @@ func expendable(a, b events.Pod) int {
 		b.Created.Compare(a.Created),
 		cmp.Compare(b.Serial, a.Serial),
 	)
-}
-
-// command turns the fleet's State into effects. Each is repeated until a sight shows that it is done.
-func command(s State) (out []effect.Effect) {
-	// A Job that has not started has no Pods: inventory relies on it (see events.JobListed and the cluster adapter).
-	started := s.Job.Status.StartTime != nil
-	creates := 0
-	// Pods are deleted for a failure only once it is recorded: the evidence for it may go with them.
-	_, failing := s.Job.Condition(batchv1.JobFailureTarget)
-	for _, serial := range s.serials() {
-		r := s.Pods[serial]
-		p := r.Pod
-		switch {
-		case r.intended() && r.Withdrawn:
-			out = append(out, effect.FindPod{Name: p.Name, Serial: serial})
-		case r.intended():
-			if started && (!s.pressed() || creates < s.Allowed) { // after a refusal a few feel their way
-				out = append(out, effect.CreatePod{Job: s.Job.Name, Name: p.Name, Serial: serial, Index: p.Index})
-				creates++
-			}
-		case !r.live():
-		case r.Doomed && p.Held:
-			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})
-		case p.Deleting:
-		case r.Doomed, failing:
-			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID})
-		case !p.Held:
-			out = append(out, effect.HoldPod{Name: p.Name, UID: p.UID, Version: p.Version})
-		}
-	}
-	return append(out, banish(s)...)
 }
 
 func sortedStrays(s State) []events.Pod {

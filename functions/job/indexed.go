@@ -1,14 +1,57 @@
 package job
 
 import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-// recorded reads status.completedIndexes, as far as it lies within the completions of today: an elastic Indexed Job that
-// was scaled down has forgotten the rest.
-func recorded(j events.Job) intervals.Set {
-	set, err := intervals.Parse(j.Status.CompletedIndexes)
+// scoreboard is how far the indexes of an Indexed Job are.
+type scoreboard struct {
+	// recorded is the observed status.completedIndexes, completed is that and the newly succeeded ones.
+	recorded, completed intervals.Set
+	// lost is the observed status.failedIndexes, failed is that and the newly failed ones. No index is in completed and in
+	// failed: what is recorded first stays.
+	lost, failed intervals.Set
+	// winner is the newly succeeded Pod that counts for its index.
+	winner map[int]types.UID
+	// carrier are the Pods that hand the number of their index's failures on to a successor that is not there yet; last is the
+	// same by index.
+	carrier map[types.UID]bool
+	last    map[int]events.Pod
+}
+
+// score reads the scoreboard and adds the Pods that have newly ended. Upstream does it in the same order: successes, failed
+// indexes, and who waits for a successor.
+func score(s State, listed map[types.UID]bool) scoreboard {
+	b := scoreboard{recorded: indexes(s.Job, s.Job.Status.CompletedIndexes), winner: map[int]types.UID{}}
+	if f := s.Job.Status.FailedIndexes; f != nil {
+		b.lost = indexes(s.Job, *f)
+	}
+	var won []int
+	for _, serial := range s.serials() {
+		r := s.Pods[serial]
+		p := r.Pod
+		if r.held() && mine(s.Job, p) && p.Phase == events.Succeeded && counts(s.Job, p) && !listed[p.UID] && !b.recorded.Has(p.Index) &&
+			!b.lost.Has(p.Index) && b.winner[p.Index] == "" {
+			b.winner[p.Index] = p.UID
+			won = append(won, p.Index)
+		}
+	}
+	b.completed, b.failed = b.recorded.Union(intervals.Of(won...)), b.lost
+	if s.Job.BackoffLimitPerIndex != nil {
+		b.failures(s, listed)
+	}
+	return b
+}
+
+// indexes reads a list of indexes of a status, as far as it lies within the completions of today: an elastic Indexed Job
+// that was scaled down has forgotten the rest.
+func indexes(j events.Job, text string) intervals.Set {
+	set, err := intervals.Parse(text)
 	if err != nil {
 		// The API server refuses a text that does not parse, so nobody can have written one.
 		return nil
@@ -29,8 +72,9 @@ func counts(j events.Job, p events.Pod) bool {
 	return !j.Indexed || p.Index >= 0 && p.Index < completions(j)
 }
 
-// freeIndexes returns the n lowest indexes that have neither succeeded nor a Pod that may still do it.
-func freeIndexes(s State, c count, n int) []int {
+// freeIndexes returns the n lowest indexes that have neither succeeded nor failed nor a Pod that may still do it, and that
+// need not rest after a failure.
+func freeIndexes(s State, c count, n int, now time.Time) []int {
 	var busy []int
 	for _, r := range s.Pods {
 		leaving := r.Pod.Deleting || r.Doomed
@@ -38,7 +82,12 @@ func freeIndexes(s State, c count, n int) []int {
 			busy = append(busy, r.Pod.Index)
 		}
 	}
-	taken := c.completed.Union(intervals.Of(busy...))
+	for index, p := range c.indexes.last { // these rest; others need not wait for them, as they do upstream
+		if now.Before(indexRests(s, p)) {
+			busy = append(busy, index)
+		}
+	}
+	taken := c.indexes.completed.Union(c.indexes.failed).Union(intervals.Of(busy...))
 	out := make([]int, 0, n)
 	for i := 0; i < completions(s.Job) && len(out) < n; i++ {
 		if !taken.Has(i) {
@@ -57,7 +106,7 @@ func duplicates(s State, c count) (serials []int) {
 		if !r.live() || r.Doomed || r.Pod.Deleting {
 			continue
 		}
-		if !counts(s.Job, r.Pod) || c.completed.Has(r.Pod.Index) {
+		if !counts(s.Job, r.Pod) || c.indexes.completed.Has(r.Pod.Index) || c.indexes.failed.Has(r.Pod.Index) {
 			serials = append(serials, serial)
 			continue
 		}

@@ -1,6 +1,10 @@
 package job
 
 import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 )
@@ -32,6 +36,8 @@ func observe(s State, e events.Event) State {
 		return missPod(s, e.Pod)
 	case events.EffectRefused:
 		return suffer(s, e)
+	case events.ParametersObserved:
+		return seeParameters(s, e)
 	case events.TimerFired: // only wakes
 	}
 	return s
@@ -79,22 +85,19 @@ func takeInventory(s State, list events.JobListed) State {
 		return s
 	}
 	s.Known, s.Horizon = true, list.Version
-	s.Pods, s.Strays = map[int]Row{}, map[int]events.Pod{}
+	s.Pods, s.Strays, s.Finds = map[int]Row{}, map[int]events.Pod{}, map[types.UID]Find{}
 	if list.Job == nil {
 		s.Gone = true
 	} else {
 		s.Job, s.Next = *list.Job, list.Job.NextSerial
 	}
 	for _, p := range list.Pods {
-		if p.Serial != events.NoSerial {
-			s.Pods[p.Serial] = Row{Pod: p}
-			s.Next = max(s.Next, p.Serial+1)
-		}
+		s = seePod(s, p)
 	}
 	if s.Next > 0 {
 		// A worker of the lost memory may still be making Pods whose serials nobody has written down. They are welcome
 		// as long as they do not share one with ours.
-		s.Next += lossGap
+		s.Next += s.lossGap()
 	}
 	return s
 }
@@ -106,26 +109,23 @@ func compare(s State, list events.JobListed) State {
 	} else if s.Job.Version <= list.JobsVersion {
 		s.Gone = true
 	}
-	listed := make(map[int]events.Pod, len(list.Pods))
+	listed := make(map[types.UID]bool, len(list.Pods))
 	for _, p := range list.Pods {
-		if p.Serial != events.NoSerial {
-			listed[p.Serial] = p
-			if p.Version > s.Horizon {
-				s = seePod(s, p)
-			}
+		listed[p.UID] = true
+		if p.Version > s.Horizon {
+			s = seePod(s, p)
 		}
 	}
+	gone := func(p events.Pod) bool { return p.UID != "" && p.Version <= list.Version && !listed[p.UID] }
 	for serial, r := range s.Pods {
-		if r.Pod.UID != "" && r.Pod.Version <= list.Version && listed[serial].UID != r.Pod.UID {
+		if gone(r.Pod) {
 			r.Gone = true
 			s.Pods[serial] = r
 		}
 	}
-	for serial, p := range s.Strays {
-		if p.Version <= list.Version && listed[serial].UID != p.UID {
-			delete(s.Strays, serial)
-		}
-	}
+	maps.DeleteFunc(s.Strays, func(_ int, p events.Pod) bool { return gone(p) })
+	maps.DeleteFunc(s.Kept, func(_ types.UID, p events.Pod) bool { return gone(p) })
+	maps.DeleteFunc(s.Finds, func(_ types.UID, f Find) bool { return gone(f.Pod) })
 	s.Horizon = max(s.Horizon, list.Version)
 	return s
 }
@@ -134,17 +134,23 @@ func seeJob(s State, j events.Job) State {
 	if j.Version <= s.Job.Version {
 		return s
 	}
+	if j.Wishes.Parameters != s.Job.Wishes.Parameters {
+		s.Parameters = 0
+	}
 	s.Job, s.Next = j, max(s.Next, j.NextSerial)
 	s.accept(effect.WriteJobStatus{}.Kind())
 	return s
 }
 
-// seePod remembers the newest sight of a Pod that is not settled yet. Pods without a serial are none of ours.
+// seePod remembers the newest sight of a Pod that is not settled yet.
 func seePod(s State, p events.Pod) State {
-	if p.Serial == events.NoSerial {
-		return s
+	serial, known := s.serialOf(p)
+	if !known {
+		return find(s, p)
 	}
-	r, ok := s.Pods[p.Serial]
+	delete(s.Finds, p.UID)
+	p.Serial = serial
+	r, ok := s.Pods[serial]
 	switch {
 	case !ok && s.Settled.Has(p.Serial):
 		return seeStray(s, p)
@@ -176,6 +182,26 @@ func seeStray(s State, p events.Pod) State {
 		s.Strays[p.Serial] = p
 	default:
 		delete(s.Strays, p.Serial)
+		s.keep(p)
+	}
+	return s
+}
+
+// find remembers a Pod that has no serial of this Job yet. One that is the Job's, has ended and is not held was counted
+// before we knew it.
+func find(s State, p events.Pod) State {
+	if p.Terminal() && !p.Held && !p.Orphan {
+		delete(s.Finds, p.UID)
+		s.keep(p)
+		return s
+	}
+	f, ok := s.Finds[p.UID]
+	if !ok {
+		f.Serial = events.NoSerial
+	}
+	if !ok || f.Pod.Version < p.Version {
+		f.Pod = p
+		s.Finds[p.UID] = f
 	}
 	return s
 }
@@ -199,11 +225,28 @@ func missPod(s State, p events.Pod) State {
 			delete(s.Strays, serial)
 		}
 	}
+	delete(s.Kept, p.UID)
+	delete(s.Finds, p.UID)
 	for serial, r := range s.Pods {
 		if r.Pod.UID == p.UID {
 			r.Gone = true
 			s.Pods[serial] = r
 		}
+	}
+	return s
+}
+
+// seeParameters remembers for how many completions there are values. Too few are as good as a refusal: somebody has to
+// change something, and until then the question rests.
+func seeParameters(s State, e events.ParametersObserved) State {
+	if e.Name != s.Job.Wishes.Parameters {
+		return s
+	}
+	s.Parameters = e.Count
+	if s.enough() {
+		s.accept(effect.ReadParameters{}.Kind())
+	} else {
+		s.refuse(events.EffectRefused{Effect: effect.ReadParameters{}.Kind(), Reason: "TooFewValues", Message: s.shortage(), At: e.At})
 	}
 	return s
 }
@@ -220,6 +263,7 @@ func suffer(s State, e events.EffectRefused) State {
 	}
 	if s.refuse(e) && e.Effect == (effect.CreatePod{}).Kind() {
 		s.Allowed = 1
+		s.Parameters = 0 // if these were the trouble, they are read again
 	}
 	return s
 }

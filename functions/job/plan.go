@@ -22,6 +22,7 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 		s, out = letGo(s)
 	case s.Job.Finished():
 		s, out = sweep(s)
+		out = append(out, expire(s, now, &at)...)
 	default:
 		s, out = track(s, now, &at)
 	}
@@ -34,14 +35,24 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 // existing verdict, failure, fleet, completion, status.
 func track(s State, now time.Time, at *alarm) (State, []effect.Effect) {
 	s = settle(s)
-	c := tally(s)          // KEP step 1: what has ended, what runs
-	v := verdict(s.Job, c) // is it over?
+	s, out := claim(s)      // which Pods are ours
+	c := tally(s)           // KEP step 1: what has ended, what runs
+	v := verdict(s, c, now) // is it over?
 	s, v = arrange(s, v, c, now)
-	c = tally(s)                                // what was just intended or doomed stands in the status at once
-	out := append(release(s, c), command(s)...) // KEP step 3: only what the observed status lists; and the fleet
+	c = tally(s)                              // what was just intended or doomed stands in the status at once
+	out = append(out, release(s, c, v)...)    // KEP step 3: only what the observed status lists
+	out = append(out, command(s, now, at)...) // the fleet
+	out = append(out, prune(s)...)
+	if !s.enough() {
+		out = append(out, effect.ReadParameters{ConfigMap: s.Job.Wishes.Parameters})
+	}
 	s = forgive(s, out)
-	if v.kind == "" && int(c.active+c.intended) < wanted(s.Job, c) {
-		at.by(backoffEnds(s, c, now))
+	if v.kind == "" {
+		at.by(deadline(s.Job))
+		if !s.Job.Suspended && int(c.active+c.intended) < wanted(s.Job, c) {
+			at.by(backoffEnds(s, c, now))
+			at.by(indexesRest(s, c, now))
+		}
 	}
 	if want, differs := account(s, c, v, now); differs { // KEP steps 2 and 4: list UIDs, count what was released
 		if write, due := writeStatus(s, want, c, now, at); due {
@@ -92,7 +103,8 @@ func letGo(s State) (State, []effect.Effect) {
 	for _, p := range sortedStrays(s) {
 		out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
 	}
-	return s, out
+	s, left := abandon(s)
+	return s, append(out, left...)
 }
 
 // sweep cleans up behind a Job that is Complete or Failed: nothing of it may stay held, and nothing may run on.
@@ -101,30 +113,35 @@ func sweep(s State) (State, []effect.Effect) {
 	for _, serial := range s.serials() {
 		r := s.Pods[serial]
 		switch {
-		case r.held() && r.live():
+		case r.held() && r.live() && mine(s.Job, r.Pod):
 			out = append(out, effect.DeletePod{Name: r.Pod.Name, UID: r.Pod.UID, Version: r.Pod.Version, Release: true})
 		case r.held():
 			out = append(out, effect.ReleasePod{Name: r.Pod.Name, UID: r.Pod.UID})
-		case r.live() && !r.Pod.Deleting:
+		case r.live() && !r.Pod.Deleting && mine(s.Job, r.Pod):
 			out = append(out, effect.DeletePod{Name: r.Pod.Name, UID: r.Pod.UID})
 		default:
 			s.settleSerial(serial)
 		}
 	}
-	return s, append(out, banish(s)...)
+	s, left := abandon(s)
+	return s, slices.Concat(out, banish(s), left, prune(s))
 }
 
 // rests says that nothing is left to do for the Job.
 func rests(s State) bool {
-	over := s.Gone || s.Job.Finished()
-	return !s.Known && !s.Stirred || s.Known && (s.Job.Foreign || over && len(s.Pods)+len(s.Strays) == 0)
+	if !s.Known {
+		return !s.Stirred
+	}
+	clean := len(s.Pods)+len(s.Strays)+len(s.Finds) == 0
+	finished := s.Job.Finished() && expiry(s).IsZero() && len(prune(s)) == 0
+	return s.Job.Foreign || clean && (s.Gone || finished)
 }
 
 // settle forgets Pods that no longer matter: released and ended, or gone. Their UIDs may still stand in the observed
 // status; a UID there that we do not hold is one that may be counted.
 func settle(s State) State {
 	for serial, r := range s.Pods {
-		if r.Gone || r.Pod.UID != "" && !r.Pod.Held && r.Pod.Terminal() {
+		if r.Gone || r.Pod.UID != "" && !r.Pod.Held && r.Pod.Terminal() && !r.Pod.Orphan {
 			s.settleSerial(serial)
 		}
 	}

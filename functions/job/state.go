@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/backoff"
 	"github.com/jobstream/jobstream/functions/effect"
@@ -34,6 +36,10 @@ type State struct {
 	// Strays carry a serial that is settled: made a second time by a worker that slept, or seen late. They are released
 	// and deleted, never counted.
 	Strays map[int]events.Pod
+	// Finds are Pods that carry no serial of this Job, by UID: each gets one before it counts.
+	Finds map[types.UID]Find
+	// Kept are the failed Pods that have been counted and still exist, where their number is limited.
+	Kept map[types.UID]events.Pod
 	// Settled are the serials of Pods that need no more attention: counted, or gone without counting.
 	Settled intervals.Set
 	// Next is the next serial.
@@ -66,6 +72,14 @@ type Row struct {
 	Withdrawn bool
 }
 
+// Find is a Pod that somebody else has made, or an older version of us.
+type Find struct {
+	_   struct{} `cbor:",toarray"`
+	Pod events.Pod
+	// Serial is the one that it is going to have, events.NoSerial as long as none has been given.
+	Serial int
+}
+
 // Wait is how long a kind of effect that was refused rests.
 type Wait struct {
 	// Count is how often it was refused in a row, 0 where it is accepted again.
@@ -88,10 +102,40 @@ func (r Row) held() bool { return r.Pod.Held && !r.Gone }
 // serials lists the unsettled Pods in the order of their making, so that every plan is the same for the same state.
 func (s State) serials() []int { return slices.Sorted(maps.Keys(s.Pods)) }
 
-// settleSerial forgets a Pod for good.
+// settleSerial forgets a Pod for good, unless it is one of the failed ones whose number is limited.
 func (s *State) settleSerial(serial int) {
+	if r := s.Pods[serial]; !r.Gone {
+		s.keep(r.Pod)
+	}
 	delete(s.Pods, serial)
 	s.Settled = s.Settled.With(serial)
+}
+
+// keep remembers a failed Pod that has been counted, where the Job limits how many may stay.
+func (s *State) keep(p events.Pod) {
+	if s.Job.Wishes.FailedPodsLimit == nil || p.Phase != events.Failed || p.Held {
+		return
+	}
+	if s.Kept == nil {
+		s.Kept = map[types.UID]events.Pod{}
+	}
+	s.Kept[p.UID] = events.Pod{Name: p.Name, UID: p.UID, Version: p.Version, Finished: p.Finished}
+}
+
+// serialOf is the serial under which a Pod is known: it may have lost its own, and an orphan's may be that of another Job.
+func (s State) serialOf(p events.Pod) (serial int, known bool) {
+	if r, ok := s.Pods[p.Serial]; ok && r.Pod.UID == p.UID {
+		return p.Serial, true
+	}
+	if p.Serial != events.NoSerial && !p.Orphan {
+		return p.Serial, true // owned by this Job, and so given by it
+	}
+	for serial, r := range s.Pods {
+		if r.Pod.UID == p.UID {
+			return serial, true
+		}
+	}
+	return events.NoSerial, false
 }
 
 // refuse notes a refusal, and says whether it is news. Of several that come at once only the first makes the wait longer,
@@ -132,7 +176,7 @@ func (s *State) allowMore() {
 	w := s.Waits[kind]
 	w.Count, w.Until = 0, time.Time{}
 	s.Waits[kind] = w
-	if s.Allowed *= 2; s.Allowed > intendedMax {
+	if s.Allowed *= 2; s.Allowed > s.limits.MaxPodChanges {
 		s.accept(kind)
 	}
 }

@@ -13,16 +13,12 @@ import (
 	"github.com/jobstream/jobstream/functions/backoff"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/intervals"
+	"github.com/jobstream/jobstream/functions/policy"
 )
 
-const (
-	// uncountedMax is the most UIDs that one status carries: about 20 kB (KEP-2307; Kubernetes 1.36, MaxUncountedPods).
-	uncountedMax = 500
-
-	// statusInterval is how long a status write that only reports progress rests after the one before (upstream's batch
-	// period). The first after a pause goes at once, and so does one that reports much: see much.
-	statusInterval = time.Second
-)
+// statusInterval is how long a status write that only reports progress rests after the one before (upstream's batch
+// period). The first after a pause goes at once, and so does one that reports much: see much.
+const statusInterval = time.Second
 
 // count is what the unsettled Pods and the observed status amount to (KEP-2307, step 1).
 type count struct {
@@ -30,10 +26,16 @@ type count struct {
 	listed map[types.UID]bool
 	// succeeded and failed are the Pods that have ended, are held, and do not stand in the observed status yet.
 	succeeded, failed []events.Pod
+	// excused are held Pods whose failure the podFailurePolicy ignores.
+	excused []events.Pod
+	// handled is how many of failed and excused the podFailurePolicy has handled, by its action.
+	handled map[batchv1.PodFailurePolicyAction]int
+	// doom is why a failure alone makes the Job fail (podFailurePolicy, FailJob), "" where none does.
+	doom string
 	// done and lost are how many Pods have succeeded and failed: counted, listed and newly ended.
 	done, lost int
-	// recorded is the observed status.completedIndexes, completed is that and the newly succeeded ones.
-	recorded, completed intervals.Set
+	// indexes is the scoreboard of an Indexed Job.
+	indexes scoreboard
 	// active Pods run, ready ones are among them; terminating ones are on their way out; intended ones are to come.
 	active, ready, terminating, intended int32
 	// unsure is how many Pods are withdrawn and may exist nevertheless.
@@ -63,15 +65,14 @@ func tally(s State) count {
 		c.lost += len(u.Failed)
 	}
 	if s.Job.Indexed {
-		c.recorded = recorded(s.Job)
-		c.completed = c.recorded
+		c.indexes = score(s, c.listed)
 	}
 	for _, serial := range s.serials() {
 		c.add(s.Job, s.Pods[serial], failing)
 	}
 	c.lost += len(c.failed)
 	if s.Job.Indexed {
-		c.done = c.completed.Len()
+		c.done = c.indexes.completed.Len()
 	} else {
 		c.done += len(c.succeeded)
 	}
@@ -94,26 +95,19 @@ func (c *count) add(j events.Job, r Row, failing bool) {
 		c.unsure++
 	case r.intended():
 		c.intended++
+	case !matches(j, p), p.Orphan && (p.Terminal() || p.Deleting): // none of ours any more, or not yet
 	case p.Phase == events.Succeeded:
-		if fresh && j.Indexed {
-			if c.completed.Has(p.Index) {
-				return // its index is done: nothing to count, only to release
-			}
-			c.completed = c.completed.With(p.Index)
-		}
-		if fresh {
+		if fresh && (!j.Indexed || c.indexes.winner[p.Index] == p.UID) { // else its index is over: there is only something to release
 			c.succeeded = append(c.succeeded, p)
 		}
 	case p.Phase == events.Failed:
-		if fresh {
-			c.failed = append(c.failed, p)
-		}
+		c.fail(j, p, fresh)
 	case r.Doomed:
 		c.terminating++
 	case p.Deleting:
 		c.terminating++
-		if fresh && (failing || !j.ReplaceFailedOnly) {
-			c.failed = append(c.failed, p)
+		if failing || !j.ReplaceFailedOnly {
+			c.fail(j, p, fresh)
 		}
 	default:
 		c.active++
@@ -124,10 +118,32 @@ func (c *count) add(j events.Job, r Row, failing bool) {
 	}
 }
 
+// fail counts a failure as the podFailurePolicy wants it.
+func (c *count) fail(j events.Job, p events.Pod, fresh bool) {
+	h := policy.Failure(j.PodFailurePolicy, j.Namespace, p)
+	if c.doom == "" {
+		c.doom = h.Message
+	}
+	if !fresh {
+		return
+	}
+	if !h.Counts {
+		c.excused = append(c.excused, p)
+	} else {
+		c.failed = append(c.failed, p)
+	}
+	if h.Action != "" && (h.Counts || p.Finished.After(j.Backoff.Last)) {
+		if c.handled == nil {
+			c.handled = map[batchv1.PodFailurePolicyAction]int{}
+		}
+		c.handled[h.Action]++
+	}
+}
+
 // account computes the status that we want (KEP-2307, steps 2 and 4), and says whether it differs from the observed one.
 func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, bool) {
 	st := *s.Job.Status.DeepCopy()
-	if st.StartTime == nil && len(s.Job.Unsupported) == 0 {
+	if st.StartTime == nil && len(s.Job.Unsupported) == 0 && !s.Job.Suspended {
 		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
 	st.Active, st.Ready, st.Terminating = c.active, &c.ready, &c.terminating
@@ -135,9 +151,32 @@ func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, boo
 		st.Active += c.intended // as good as made: spares a write per Pod
 	}
 	flush(&st, s)
-	list(&st, s.Job, c)
+	list(&st, s, c)
 	conclude(&st, s, c, v, now)
-	return st, !equality.Semantic.DeepEqual(st, s.Job.Status)
+	return st, !equality.Semantic.DeepEqual(st, s.Job.Status) || !record(s.Job, c, st).Equal(s.Job.Backoff)
+}
+
+// record is the backoff record that belongs to a status: of the Pods that it lists and no others. Failures that are
+// ignored delay, too, and no list has them: they are in the record from their end on.
+func record(j events.Job, c count, st batchv1.JobStatus) events.Backoff {
+	if j.BackoffLimitPerIndex != nil {
+		return events.Backoff{} // each index has its own delay
+	}
+	b := backoff.After(j.Backoff, written(c.succeeded, st, j), append(written(c.failed, st, j), unrecorded(j, c.excused)...))
+	if b.Failures == 0 && j.PodFailurePolicy == nil {
+		return events.Backoff{}
+	}
+	return b
+}
+
+// unrecorded are the excused Pods that the backoff record does not cover yet.
+func unrecorded(j events.Job, excused []events.Pod) (out []events.Pod) {
+	for _, p := range excused {
+		if p.Finished.After(j.Backoff.Last) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // flush counts the UIDs that are listed and no longer held (step 4): nobody can count them again.
@@ -168,26 +207,34 @@ func flush(st *batchv1.JobStatus, s State) {
 }
 
 // list adds Pods that have newly ended (step 2), as many as one status carries: UIDs, or for the successes of an Indexed
-// Job their indexes, which identify them just as well ("Simplified algorithm for Indexed Jobs").
-func list(st *batchv1.JobStatus, j events.Job, c count) {
+// Job their indexes, which identify them just as well ("Simplified algorithm for Indexed Jobs"). The last failure of an
+// index that is to be tried again waits until its successor is there, which takes the number of failures over.
+func list(st *batchv1.JobStatus, s State, c count) {
 	u := st.UncountedTerminatedPods
-	room := uncountedMax - len(u.Succeeded) - len(u.Failed)
-	completed := c.recorded
-	for _, p := range c.succeeded {
-		if room == 0 {
-			break
+	room := max(0, s.limits.MaxUncounted-len(u.Succeeded)-len(u.Failed))
+	succeeded := c.succeeded[:min(room, len(c.succeeded))]
+	room -= len(succeeded)
+	for _, p := range c.failed {
+		if _, handsOn := c.indexes.carrier[p.UID]; !handsOn && room > 0 {
+			u.Failed = append(u.Failed, p.UID)
+			room--
 		}
-		if room--; j.Indexed {
-			completed = completed.With(p.Index)
-		} else {
+	}
+	if !s.Job.Indexed {
+		for _, p := range succeeded {
 			u.Succeeded = append(u.Succeeded, p.UID)
 		}
+		return
 	}
-	for _, p := range c.failed[:min(room, len(c.failed))] {
-		u.Failed = append(u.Failed, p.UID)
+	indexes := make([]int, 0, len(succeeded))
+	for _, p := range succeeded {
+		indexes = append(indexes, p.Index)
 	}
-	if j.Indexed {
-		st.CompletedIndexes, st.Succeeded = completed.String(), int32(completed.Len())
+	completed := c.indexes.recorded.Union(intervals.Of(indexes...))
+	st.CompletedIndexes, st.Succeeded, st.FailedIndexes = completed.String(), int32(completed.Len()), nil
+	if s.Job.BackoffLimitPerIndex != nil {
+		failed := c.indexes.failed.String()
+		st.FailedIndexes = &failed
 	}
 }
 
@@ -196,8 +243,7 @@ func list(st *batchv1.JobStatus, j events.Job, c count) {
 // and the number of uncounted Pods is a small percentage of parallelism").
 func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *alarm) (effect.WriteJobStatus, bool) {
 	w := effect.WriteJobStatus{Job: s.Job.Name, Version: s.Job.Version, Status: want, NextSerial: s.Next,
-		Backoff: backoff.After(s.Job.Backoff, written(c.succeeded, want, s.Job), written(c.failed, want, s.Job)),
-		Reports: reports(s.Job, want)}
+		Backoff: record(s.Job, c, want), Reports: reports(s.Job, want), Handled: c.handled}
 	if s.blocked(w.Kind(), now) {
 		return w, false
 	}
@@ -245,13 +291,19 @@ func written(pods []events.Pod, want batchv1.JobStatus, j events.Job) (out []eve
 }
 
 // release lets go of Pods that the observed status lists (step 3), and of those that count for nothing.
-func release(s State, c count) (out []effect.Effect) {
+func release(s State, c count, v outcome) (out []effect.Effect) {
+	excused := map[types.UID]bool{}
+	for _, p := range c.excused {
+		_, handsOn := c.indexes.carrier[p.UID]
+		recorded := s.Job.BackoffLimitPerIndex != nil || v.kind != "" || !p.Finished.After(s.Job.Backoff.Last)
+		excused[p.UID] = p.Terminal() && !handsOn && recorded
+	}
 	for _, serial := range s.serials() {
 		r := s.Pods[serial]
 		p := r.Pod
-		done := p.Phase == events.Succeeded && s.Job.Indexed && c.recorded.Has(p.Index)
+		over := p.Phase == events.Succeeded && s.Job.Indexed && (c.indexes.recorded.Has(p.Index) || c.indexes.lost.Has(p.Index))
 		worthless := p.Terminal() && !counts(s.Job, p)
-		if r.held() && (c.listed[p.UID] || done || worthless) {
+		if r.held() && mine(s.Job, p) && (c.listed[p.UID] || over || worthless || excused[p.UID]) {
 			out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
 		}
 	}

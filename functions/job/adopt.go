@@ -1,0 +1,99 @@
+package job
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// matches says whether the Job's selector selects the Pod.
+func matches(j events.Job, p events.Pod) bool {
+	if p.Labels == nil {
+		return true // it has the generated label of this very Job
+	}
+	if j.Selector == nil {
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(j.Selector)
+	return err == nil && selector.Matches(labels.Set(p.Labels)) // the API server refuses a selector that is none
+}
+
+// claim makes Pods the Job's own that it may have, and gives up those that it may not (upstream: ClaimPods):
+//
+//	            selector matches                 does not
+//	orphan      adopt, with a serial and held    leave alone, let go
+//	owned       give a serial where it has none  disown
+//
+// No Pod is made as long as one waits to be claimed: it may be the one that is missing.
+func claim(s State) (State, []effect.Effect) {
+	var out []effect.Effect
+	for _, f := range s.finds() {
+		p := f.Pod
+		switch {
+		case !matches(s.Job, p) && !p.Orphan:
+			out = append(out, effect.DisownPod{Name: p.Name, UID: p.UID})
+		case !matches(s.Job, p), p.Orphan && p.Deleting:
+			if p.Held {
+				out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
+			} else {
+				delete(s.Finds, p.UID)
+			}
+		default:
+			if f.Serial == events.NoSerial {
+				f.Serial = s.Next
+				s.Next++
+				s.Finds[p.UID] = f
+			}
+			out = append(out, adopt(s.Job, p, f.Serial))
+		}
+	}
+	for _, serial := range s.serials() {
+		switch r := s.Pods[serial]; {
+		case r.Gone || r.intended() || mine(s.Job, r.Pod):
+		case !r.Pod.Orphan:
+			out = append(out, effect.DisownPod{Name: r.Pod.Name, UID: r.Pod.UID})
+		case matches(s.Job, r.Pod) && !r.Pod.Deleting:
+			out = append(out, adopt(s.Job, r.Pod, serial))
+		case r.Pod.Held:
+			out = append(out, effect.ReleasePod{Name: r.Pod.Name, UID: r.Pod.UID})
+		default:
+			s.settleSerial(serial)
+		}
+	}
+	return s, out
+}
+
+// adopt holds the Pod until it is counted, unless it carries the traces of having been counted by one of our Jobs already.
+func adopt(j events.Job, p events.Pod, serial int) effect.Effect {
+	counted := p.Terminal() && !p.Held && p.Serial != events.NoSerial
+	return effect.AdoptPod{Job: j.Name, Name: p.Name, UID: p.UID, Version: p.Version, Serial: serial, Hold: !counted && !p.Deleting}
+}
+
+// mine says that the Pod is the Job's: owned, and selected.
+func mine(j events.Job, p events.Pod) bool { return !p.Orphan && matches(j, p) }
+
+// finds lists the Pods that wait for a serial, in an order that depends on nothing else.
+func (s State) finds() []Find {
+	return slices.SortedFunc(maps.Values(s.Finds), func(a, b Find) int {
+		return cmp.Or(a.Pod.Created.Compare(b.Pod.Created), cmp.Compare(a.Pod.UID, b.Pod.UID))
+	})
+}
+
+// abandon lets go of Pods that wait for a serial of a Job that is over.
+func abandon(s State) (State, []effect.Effect) {
+	var out []effect.Effect
+	for _, f := range s.finds() {
+		if f.Pod.Held {
+			out = append(out, effect.ReleasePod{Name: f.Pod.Name, UID: f.Pod.UID})
+		} else {
+			delete(s.Finds, f.Pod.UID)
+		}
+	}
+	return s, out
+}

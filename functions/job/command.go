@@ -1,0 +1,79 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// command turns the fleet's State into effects. Each is repeated until a sight shows that it is done.
+func command(s State, now time.Time, at *alarm) []effect.Effect {
+	var creates, others, deletes []effect.Effect
+	// Pods are deleted for a failure only once it is recorded: the evidence for it may go with them.
+	_, failing := s.Job.Condition(batchv1.JobFailureTarget)
+	for _, serial := range s.serials() {
+		r := s.Pods[serial]
+		p := r.Pod
+		switch {
+		case r.intended() && r.Withdrawn:
+			others = append(others, effect.FindPod{Name: p.Name, Serial: serial})
+		case r.intended():
+			creates = append(creates, create(s.Job, p))
+		case !r.live() || !mine(s.Job, p):
+		case r.Doomed && p.Held:
+			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})
+		case p.Deleting:
+		case r.Doomed, failing:
+			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID})
+		case overdue(s.Job, p, now, at):
+			deletes = append(deletes, giveUp(s.Job, p))
+		case !p.Held:
+			others = append(others, effect.HoldPod{Name: p.Name, UID: p.UID, Version: p.Version})
+		}
+	}
+	// A Job that has not started has no Pods: inventory relies on it (see events.JobListed and the cluster adapter).
+	if s.Job.Status.StartTime == nil || s.Job.Suspended || !s.enough() {
+		creates = nil
+	}
+	if s.pressed() { // after a refusal a few feel their way
+		creates = creates[:min(s.Allowed, len(creates))]
+	}
+	deletes = append(deletes, banish(s)...)
+	return append(append(creates, others...), deletes[:min(len(deletes), s.limits.MaxPodChanges)]...)
+}
+
+func create(j events.Job, p events.Pod) effect.CreatePod {
+	return effect.CreatePod{Job: j.Name, Name: p.Name, Serial: p.Serial, Index: p.Index, Generation: j.Generation,
+		PerIndex: j.BackoffLimitPerIndex != nil, IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,
+		Parameters: j.Wishes.Parameters}
+}
+
+// overdue says that the Pod has been Pending for longer than the Job's annotation allows.
+func overdue(j events.Job, p events.Pod, now time.Time, at *alarm) bool {
+	if j.Wishes.PendingDeadlineSeconds == nil || p.Phase != events.Pending {
+		return false
+	}
+	end := p.Created.Add(time.Duration(*j.Wishes.PendingDeadlineSeconds) * time.Second)
+	if now.Before(end) {
+		at.by(end)
+		return false
+	}
+	return true
+}
+
+// giveUp deletes a Pod that does not start, and keeps it held, so that it counts as failed. If it has started after all,
+// it has another version.
+func giveUp(j events.Job, p events.Pod) effect.DeletePod {
+	why := p.Waiting
+	if why == "" {
+		why = "no reason is known"
+	}
+	return effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Report: effect.Report{Warning: true, Reason: "PendingDeadlineExceeded",
+		Message: fmt.Sprintf("Pod %s did not start within %d s (%s): %s is over, it is deleted and counts as failed",
+			p.Name, *j.Wishes.PendingDeadlineSeconds, why, v1alpha1.PendingDeadlineSecondsAnnotation)}}
+}

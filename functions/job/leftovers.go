@@ -1,0 +1,49 @@
+package job
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// prune deletes failed Pods beyond the Job's limit, the oldest first (proposal job.md, failedPodsLimit). They have been
+// counted: no status lists them any more by the time that nobody holds them.
+func prune(s State) (out []effect.Effect) {
+	limit := s.Job.Wishes.FailedPodsLimit
+	if limit == nil {
+		return nil
+	}
+	oldest := slices.SortedFunc(maps.Values(s.Kept), func(a, b events.Pod) int {
+		return cmp.Or(a.Finished.Compare(b.Finished), cmp.Compare(a.Version, b.Version), cmp.Compare(a.UID, b.UID))
+	})
+	for _, p := range oldest[:max(0, len(oldest)-*limit)] {
+		out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID})
+	}
+	return out
+}
+
+// expiry is when a finished Job is to be deleted; zero for never. It is counted from the terminal condition (Kubernetes
+// 1.36, ttlafterfinished).
+func expiry(s State) time.Time {
+	if !s.limits.DeleteExpired || s.Job.TTLSecondsAfterFinished == nil {
+		return time.Time{}
+	}
+	return s.Job.FinishedAt().Add(time.Duration(*s.Job.TTLSecondsAfterFinished) * time.Second)
+}
+
+// expire deletes a finished Job whose time to live is over.
+func expire(s State, now time.Time, at *alarm) []effect.Effect {
+	end := expiry(s)
+	switch {
+	case end.IsZero():
+		return nil
+	case now.Before(end):
+		at.by(end)
+		return nil
+	}
+	return []effect.Effect{effect.DeleteJob{Job: s.Job.Name, Version: s.Job.Version}}
+}

@@ -1,0 +1,99 @@
+package job
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/intervals"
+	"github.com/jobstream/jobstream/functions/policy"
+)
+
+// With backoffLimitPerIndex (KEP-3850) each index fails on its own. How often it has failed stands nowhere but in an
+// annotation of its newest Pod, so the last failed one stays until a successor carries the number on:
+//
+//	pod a, 0 failures --fails--> carrier --successor b, 1 failure, is seen--> listed, released, counted
+//	                                 '--the index has failed for good, or the Job is over--------^
+
+// failures adds the indexes that have newly failed, and finds the carriers.
+func (b *scoreboard) failures(s State, listed map[types.UID]bool) {
+	active := map[int]bool{}
+	var failed []int
+	for _, r := range s.Pods {
+		p := r.Pod
+		switch {
+		case r.live() && !r.Doomed && !p.Deleting:
+			active[p.Index] = true
+		case r.held() && mine(s.Job, p) && counts(s.Job, p) && indexFails(s.Job, p) && !b.completed.Has(p.Index):
+			failed = append(failed, p.Index)
+		}
+	}
+	b.failed = b.lost.Union(intervals.Of(failed...))
+	b.carrier, b.last = map[types.UID]bool{}, map[int]events.Pod{}
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
+		if _, over := s.Job.Condition(kind); over {
+			return // nobody has a successor
+		}
+	}
+	for _, serial := range s.serials() {
+		r := s.Pods[serial]
+		p := r.Pod
+		if !r.held() || r.Doomed || !mine(s.Job, p) || !counts(s.Job, p) || !failing(s.Job, p) || listed[p.UID] ||
+			active[p.Index] || b.completed.Has(p.Index) || b.failed.Has(p.Index) {
+			continue
+		}
+		if q, other := b.last[p.Index]; !other || later(p, q) {
+			b.last[p.Index] = p
+		}
+	}
+	for _, p := range b.last {
+		b.carrier[p.UID] = true
+	}
+}
+
+// later says that p failed after q, by the number of failures before each, else by the clock.
+func later(p, q events.Pod) bool {
+	return q.IndexFailures+q.IndexIgnoredFailures <= p.IndexFailures+p.IndexIgnoredFailures && !p.Finished.Before(q.Finished)
+}
+
+// failing says that the Pod has failed or counts as failed (upstream: isPodFailed).
+func failing(j events.Job, p events.Pod) bool {
+	return p.Phase == events.Failed || !j.ReplaceFailedOnly && p.Deleting && p.Phase != events.Succeeded
+}
+
+// indexFails says that the Pod's failure is its index's last (upstream: isIndexFailed).
+func indexFails(j events.Job, p events.Pod) bool {
+	if !failing(j, p) {
+		return false
+	}
+	h := policy.Failure(j.PodFailurePolicy, j.Namespace, p)
+	return h.Action == batchv1.PodFailurePolicyActionFailIndex || h.Counts && p.IndexFailures >= *j.BackoffLimitPerIndex
+}
+
+// handOn is a Pod that is to come, with the failures of the index's last one.
+func handOn(j events.Job, last, next events.Pod) events.Pod {
+	next.IndexFailures, next.IndexIgnoredFailures = last.IndexFailures, last.IndexIgnoredFailures
+	if policy.Failure(j.PodFailurePolicy, j.Namespace, last).Counts {
+		next.IndexFailures++
+	} else {
+		next.IndexIgnoredFailures++
+	}
+	return next
+}
+
+// indexRests is until when the index of its last failed Pod waits.
+func indexRests(s State, last events.Pod) time.Time {
+	return last.Finished.Add(s.podBackoff().Delay(int(last.IndexFailures + last.IndexIgnoredFailures + 1)))
+}
+
+// indexesRest is when the first index that waits may be tried again; zero if none waits.
+func indexesRest(s State, c count, now time.Time) (first time.Time) {
+	for _, p := range c.indexes.last {
+		if end := indexRests(s, p); now.Before(end) && (first.IsZero() || end.Before(first)) {
+			first = end
+		}
+	}
+	return first
+}
