@@ -1,0 +1,168 @@
+// Package script plays transcripts of the Job function: the files in functions/job/testdata. A command is something that
+// happens; below the line stands what the function has done about it, effect by effect, until nothing was left to do.
+package script
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/internal/sim"
+)
+
+// Stage is a script's world: the simulator's API server, one worker that never fails, and facts that arrive at once.
+type Stage struct {
+	fn    fn.Registered
+	api   *sim.API
+	now   time.Time
+	uid   types.UID
+	state []byte
+	inbox []events.Event
+	facts []events.Event // all that were ever delivered, for repeats
+	timer time.Time
+	quota bool
+	// reports are the Kubernetes Events that went with statuses.
+	reports []string
+	out     strings.Builder
+
+	// Written, if not nil, hears of every status that is written.
+	Written func(before, after events.Job)
+}
+
+// New returns an empty world.
+func New() *Stage {
+	s := &Stage{fn: fn.Register(job.New(limits())), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	s.api = sim.NewAPI(func() time.Time { return s.now })
+	s.api.Emit = func(_ events.Key, e events.Event) { s.inbox, s.facts = append(s.inbox, e), append(s.facts, e) }
+	s.api.Refuse = func(effect.CreatePod) (string, string) {
+		if s.quota {
+			return "Forbidden", "exceeded quota: compute"
+		}
+		return "", ""
+	}
+	return s
+}
+
+// Play does one command and returns what came of it.
+func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	s.out.Reset()
+	switch d.Cmd {
+	case "job":
+		j := events.Job{Name: "pi", Parallelism: 1, BackoffLimit: 6, Completions: new(int32(1)), Generation: 1}
+		edit(t, d, &j)
+		s.uid = s.api.CreateJob(j).UID
+	case "edit": // a user changes the spec
+		s.api.UpdateJob(s.uid, func(j *events.Job) { edit(t, d, j); j.Generation++ })
+	case "pod":
+		for _, change := range d.CmdArgs[1:] {
+			s.pod(t, d, d.CmdArgs[0].Key, change.Key)
+		}
+	case "touch": // somebody writes the Job without changing anything
+		s.api.UpdateJob(s.uid, func(*events.Job) {})
+	case "fail-target": // somebody else declares the Job failed
+		s.api.UpdateJob(s.uid, declareFailed)
+	case "delete-job":
+		s.api.DeleteJob(s.uid)
+	case "quota":
+		s.quota = d.CmdArgs[0].Key == "on"
+	case "advance":
+		by, err := time.ParseDuration(d.CmdArgs[0].Key)
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		s.advance(by)
+		return s.result()
+	case "forget": // the memory is lost, and the next thing that happens is a timer's ring, or with "quietly" nothing
+		s.state = nil
+		if len(d.CmdArgs) == 0 {
+			s.inbox = append(s.inbox, events.TimerFired{Name: "wake"})
+		}
+	case "repeat": // every fact that ever was is delivered again, oldest first
+		s.inbox = append(s.inbox, s.facts...)
+	case "relist":
+		s.inbox = append(s.inbox, s.api.List("relist", s.uid))
+	case "status":
+		return s.status()
+	case "reports": // the Kubernetes Events since the last time
+		out := strings.Join(s.reports, "\n") + "\n"
+		s.reports = nil
+		return out
+	default:
+		d.Fatalf(t, "unknown command %q", d.Cmd)
+	}
+	s.turns()
+	return s.result()
+}
+
+// turns decides and acts until nothing is left to do.
+func (s *Stage) turns() {
+	for len(s.inbox) > 0 {
+		inbox := s.inbox
+		s.inbox = nil
+		d, err := s.fn.Decide(s.state, inbox, s.now)
+		if err != nil {
+			panic(err)
+		}
+		s.state, s.timer = d.State, time.Time{}
+		for _, e := range d.Effects {
+			fmt.Fprintln(&s.out, e)
+			switch e := e.(type) {
+			case effect.SetTimer:
+				s.timer = e.At
+				continue
+			case effect.WriteJobStatus:
+				for _, r := range e.Reports {
+					s.reports = append(s.reports, r.Reason+": "+r.Message)
+				}
+			}
+			facts, err := s.api.Act(context.Background(), sim.Key(s.uid), e)
+			if err != nil {
+				panic(err)
+			}
+			s.inbox = append(s.inbox, facts...)
+		}
+	}
+}
+
+// advance lets time pass; the timer rings when it is due.
+func (s *Stage) advance(by time.Duration) {
+	end := s.now.Add(by)
+	for !s.timer.IsZero() && !s.timer.After(end) {
+		s.now, s.timer = s.timer, time.Time{}
+		fmt.Fprintf(&s.out, "%s the timer rings\n", s.now.Format(time.TimeOnly))
+		s.inbox = append(s.inbox, events.TimerFired{Name: "wake"})
+		s.turns()
+	}
+	s.now = end
+}
+
+func (s *Stage) result() string {
+	if s.out.Len() == 0 {
+		return "(nothing)\n"
+	}
+	return s.out.String()
+}
+
+func (s *Stage) status() string {
+	list := s.api.List("", s.uid)
+	var b strings.Builder
+	if list.Job == nil {
+		b.WriteString("no Job\n")
+	} else {
+		fmt.Fprintln(&b, strings.TrimPrefix(effect.WriteJobStatus{Version: list.Job.Version, Status: list.Job.Status}.String(), "WriteJobStatus "))
+	}
+	for _, p := range list.Pods {
+		fmt.Fprintf(&b, "%s serial=%d %s held=%v deleting=%v\n", p.Name, p.Serial, p.Phase, p.Held, p.Deleting)
+	}
+	return b.String()
+}
