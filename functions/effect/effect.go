@@ -250,6 +250,9 @@ func (e WriteJobStatus) String() string {
 	if s.Terminating != nil && *s.Terminating > 0 {
 		out += fmt.Sprintf(" terminating=%d", *s.Terminating)
 	}
+	if s.StartTime == nil {
+		out += " startTime=nil"
+	}
 	for _, c := range s.Conditions {
 		if c.Status == "True" {
 			out += " " + string(c.Type)

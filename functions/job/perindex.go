@@ -19,6 +19,12 @@ import (
 
 // failures adds the indexes that have newly failed, and finds the carriers.
 func (b *scoreboard) failures(s State, listed map[types.UID]bool) {
+	b.failed, b.carrier, b.last = b.lost, map[types.UID]bool{}, map[int]events.Pod{}
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
+		if _, over := s.Job.Condition(kind); over {
+			return // nobody has a successor, and Pods that are deleted now do not fail their indexes
+		}
+	}
 	active := map[int]bool{}
 	var failed []int
 	for _, r := range s.Pods {
@@ -31,12 +37,6 @@ func (b *scoreboard) failures(s State, listed map[types.UID]bool) {
 		}
 	}
 	b.failed = b.lost.Union(intervals.Of(failed...))
-	b.carrier, b.last = map[types.UID]bool{}, map[int]events.Pod{}
-	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
-		if _, over := s.Job.Condition(kind); over {
-			return // nobody has a successor
-		}
-	}
 	for _, serial := range s.serials() {
 		r := s.Pods[serial]
 		p := r.Pod

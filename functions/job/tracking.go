@@ -247,7 +247,9 @@ func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *al
 	if s.blocked(w.Kind(), now) {
 		return w, false
 	}
-	urgent := want.StartTime != nil && s.Job.Status.StartTime == nil || turned(want.Conditions, s.Job.Status.Conditions)
+	have := s.Job.Status
+	urgent := want.StartTime != nil && have.StartTime == nil || turned(want.Conditions, have.Conditions) ||
+		want.Succeeded < have.Succeeded // an elastic Job that was scaled down forgets
 	next := s.Written.Add(statusInterval)
 	if s.Written.After(now) {
 		next = now // the clock of whoever wrote last was ahead, or ours was set back

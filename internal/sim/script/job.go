@@ -130,6 +130,16 @@ func atoi(t *testing.T, d *datadriven.TestData, s string) int {
 }
 
 func declareFailed(j *events.Job) {
-	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobFailureTarget, Status: "True",
-		Reason: "Operator", Message: "stopped by hand"})
+	addCondition(j, batchv1.JobFailureTarget)
+	c := &j.Status.Conditions[len(j.Status.Conditions)-1]
+	c.Reason, c.Message = "Operator", "stopped by hand"
+}
+
+func declareSuspended(j *events.Job) {
+	j.Suspended, j.Status.StartTime, j.Status.Active, j.Status.Ready = true, nil, 0, new(int32(0))
+	addCondition(j, batchv1.JobSuspended)
+}
+
+func addCondition[T ~string](j *events.Job, t T) {
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobConditionType(t), Status: corev1.ConditionTrue})
 }

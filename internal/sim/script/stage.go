@@ -30,6 +30,7 @@ type Stage struct {
 	facts []events.Event // all that were ever delivered, for repeats
 	timer time.Time
 	quota bool
+	blind bool // the trigger sees nothing
 	// reports are the Kubernetes Events that went with statuses.
 	reports []string
 	out     strings.Builder
@@ -42,7 +43,11 @@ type Stage struct {
 func New() *Stage {
 	s := &Stage{fn: fn.Register(job.New(limits())), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	s.api = sim.NewAPI(func() time.Time { return s.now })
-	s.api.Emit = func(_ events.Key, e events.Event) { s.inbox, s.facts = append(s.inbox, e), append(s.facts, e) }
+	s.api.Emit = func(_ events.Key, e events.Event) {
+		if s.facts = append(s.facts, e); !s.blind {
+			s.inbox = append(s.inbox, e)
+		}
+	}
 	s.api.Refuse = func(effect.CreatePod) (string, string) {
 		if s.quota {
 			return "Forbidden", "exceeded quota: compute"
@@ -71,6 +76,10 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		s.api.UpdateJob(s.uid, func(*events.Job) {})
 	case "fail-target": // somebody else declares the Job failed
 		s.api.UpdateJob(s.uid, declareFailed)
+	case "declare-suspended": // somebody else writes the status of a suspended Job
+		s.api.UpdateJob(s.uid, declareSuspended)
+	case "add-condition": // somebody else has something to say
+		s.api.UpdateJob(s.uid, func(j *events.Job) { addCondition(j, d.CmdArgs[0].Key) })
 	case "delete-job":
 		s.api.DeleteJob(s.uid)
 	case "quota":
@@ -89,6 +98,10 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		}
 	case "repeat": // every fact that ever was is delivered again, oldest first
 		s.inbox = append(s.inbox, s.facts...)
+	case "watch": // "watch off": what happens is not seen until "watch on" relists
+		if s.blind = d.CmdArgs[0].Key == "off"; !s.blind {
+			s.inbox = append(s.inbox, s.api.List("relist", s.uid))
+		}
 	case "relist":
 		s.inbox = append(s.inbox, s.api.List("relist", s.uid))
 	case "status":
