@@ -215,6 +215,32 @@ func TestBuildPod(t *testing.T) {
 	}
 }
 
+// TestPodsCarryTheFailuresOfTheirIndex, where each index has a limit of its own.
+func TestPodsCarryTheFailuresOfTheirIndex(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		e                effect.CreatePod
+		failures, excuse string
+	}{
+		{"no limit per index", effect.CreatePod{Index: 2, IndexFailures: 3}, "", ""},
+		{"the first Pod", effect.CreatePod{Index: 2, PerIndex: true}, "0", ""},
+		{"after failures", effect.CreatePod{Index: 2, PerIndex: true, IndexFailures: 3, IndexIgnoredFailures: 1}, "3", "1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := BuildPod(testJob(), c.e, nil)
+			if got := p.Annotations[batchv1.JobIndexFailureCountAnnotation]; got != c.failures {
+				t.Errorf("failures %q, want %q", got, c.failures)
+			}
+			if got := p.Annotations[batchv1.JobIndexIgnoredFailureCountAnnotation]; got != c.excuse {
+				t.Errorf("ignored failures %q, want %q", got, c.excuse)
+			}
+			if s := events.ProjectPod(p); c.e.PerIndex && (s.IndexFailures != c.e.IndexFailures || s.IndexIgnoredFailures != c.e.IndexIgnoredFailures) {
+				t.Errorf("the projection reads %d and %d", s.IndexFailures, s.IndexIgnoredFailures)
+			}
+		})
+	}
+}
+
 func TestHostnameIsALabel(t *testing.T) {
 	for job, want := range map[string]string{
 		"pi":                                   "pi-7",
