@@ -12,7 +12,7 @@ import (
 )
 
 // command turns the fleet's State into effects. Each is repeated until a sight shows that it is done.
-func command(s State, now time.Time, at *alarm) []effect.Effect {
+func command(s State, c count, now time.Time, at *alarm) []effect.Effect {
 	var creates, others, deletes []effect.Effect
 	// Pods are deleted for a failure only once it is recorded: the evidence for it may go with them.
 	_, failing := s.Job.Condition(batchv1.JobFailureTarget)
@@ -40,11 +40,19 @@ func command(s State, now time.Time, at *alarm) []effect.Effect {
 	if s.Job.Status.StartTime == nil || s.Job.Suspended || !s.enough() {
 		creates = nil
 	}
-	if s.pressed() { // after a refusal a few feel their way
-		creates = creates[:min(s.Allowed, len(creates))]
-	}
+	creates = creates[:min(len(creates), slowStart(s, c))]
 	deletes = append(deletes, banish(s)...)
 	return append(append(creates, others...), deletes[:min(len(deletes), s.limits.MaxPodChanges)]...)
+}
+
+// slowStart is how many Pods may be tried at once: one first, and then twice as many as have proved that they are let in,
+// so that a quota or a webhook that refuses them all is asked once and not 500 times (upstream: slowStartBatch). After a
+// refusal they feel their way likewise.
+func slowStart(s State, c count) int {
+	if s.pressed() {
+		return s.Allowed
+	}
+	return max(1, 2*int(c.active))
 }
 
 func create(j events.Job, p events.Pod) effect.CreatePod {

@@ -39,9 +39,9 @@ func track(s State, now time.Time, at *alarm) (State, []effect.Effect) {
 	c := tally(s)           // KEP step 1: what has ended, what runs
 	v := verdict(s, c, now) // is it over?
 	s, v = arrange(s, v, c, now)
-	c = tally(s)                              // what was just intended or doomed stands in the status at once
-	out = append(out, release(s, c, v)...)    // KEP step 3: only what the observed status lists
-	out = append(out, command(s, now, at)...) // the fleet
+	c = tally(s)                                 // what was just intended or doomed stands in the status at once
+	out = append(out, release(s, c, v)...)       // KEP step 3: only what the observed status lists
+	out = append(out, command(s, c, now, at)...) // the fleet
 	out = append(out, prune(s)...)
 	if !s.enough() {
 		out = append(out, effect.ReadParameters{ConfigMap: s.Job.Wishes.Parameters})
