@@ -55,11 +55,11 @@ func (b *Bus) Consume(ctx context.Context, function string, lanes []int, deliver
 	var all sync.WaitGroup
 	for _, n := range lanes {
 		facts := &lane{
-			bus: b, deliver: deliver, stream: b.names.facts(),
+			bus: b, function: function, deliver: deliver, stream: b.names.facts(),
 			config: b.consumer(factsConsumer(function, n), b.names.factsLane(function, n), factsWindow),
 		}
 		fired := &lane{
-			bus: b, deliver: deliver, stream: b.names.timers(), sweeps: true,
+			bus: b, function: function, deliver: deliver, stream: b.names.timers(), sweeps: true,
 			config: b.consumer(firedConsumer(function, n), b.names.firedLane(function, n), firedWindow),
 		}
 		all.Go(func() { facts.run(ctx) })
@@ -92,11 +92,12 @@ func (b *Bus) consumer(name, filter string, window int) jetstream.ConsumerConfig
 
 // lane is one consumer of one stream, kept alive.
 type lane struct {
-	bus     *Bus
-	deliver func(engine.Delivery)
-	stream  string
-	config  jetstream.ConsumerConfig
-	sweeps  bool // remove what was acknowledged
+	bus      *Bus
+	function string
+	deliver  func(engine.Delivery)
+	stream   string
+	config   jetstream.ConsumerConfig
+	sweeps   bool // remove what was acknowledged
 
 	mu   sync.Mutex // held during deliver
 	over bool       // no delivery any more
@@ -224,7 +225,7 @@ func (l *lane) hand(ctx context.Context, m jetstream.Msg) {
 		return
 	}
 	f, err := l.read(m)
-	d := &delivery{bus: l.bus, msg: m, fact: f}
+	d := &delivery{bus: l.bus, function: l.function, msg: m, fact: f}
 	if err != nil {
 		d.Quarantine(err)
 		return

@@ -184,11 +184,19 @@ func TestConsumeRefusesLanesThatDoNotExist(t *testing.T) {
 
 func TestPoisonIsSetAsideAndTheRestFlows(t *testing.T) {
 	t.Parallel()
-	b := connect(t, serve(t))
+	var counted, others atomic.Int64
+	b := connect(t, serve(t), func(c *Config) {
+		c.SetAside = func(function string) {
+			if counted.Add(1); function != "job" {
+				others.Add(1)
+			}
+		}
+	})
 	key := keyOf(uid(1))
 	e := listen(t, b, AllLanes(), func(d engine.Delivery) {
 		if versionOf(d.Event()) == 13 {
 			d.Quarantine(errors.New("it panicked:\nindex out of range"))
+			d.Quarantine(errors.New("and again")) // an answer that is repeated counts once
 			return
 		}
 		d.Ack()
@@ -237,6 +245,9 @@ func TestPoisonIsSetAsideAndTheRestFlows(t *testing.T) {
 		c, err := b.js.Consumer(t.Context(), b.names.facts(), factsConsumer("job", key.Lane()))
 		return err == nil && c.CachedInfo().NumAckPending == 0 && c.CachedInfo().NumPending == 0
 	})
+	if n, strange := counted.Load(), others.Load(); n != 6 || strange > 0 {
+		t.Errorf("%d were counted, %d of them for another function, want six for job", n, strange)
+	}
 }
 
 func TestTwoClustersDoNotMix(t *testing.T) {

@@ -12,9 +12,10 @@ import (
 // delivery is engine.Delivery on a message of JetStream. What cannot be told to the server needs no error: the message
 // is delivered again.
 type delivery struct {
-	bus  *Bus
-	msg  jetstream.Msg
-	fact events.Fact
+	bus      *Bus
+	function string // whose consumer it came by: also known where fact could not be read
+	msg      jetstream.Msg
+	fact     events.Fact
 }
 
 func (d *delivery) Key() events.Key     { return d.fact.Key }

@@ -72,8 +72,9 @@ func (d *delivery) setAside(ctx context.Context, reason error) error {
 		b.top.suspect(err)
 		return fmt.Errorf("set aside: %w", err)
 	}
-	if !ack.Duplicate {
+	if !ack.Duplicate { // else it was heard of when it was set aside
 		b.log.Error("message set aside", "subject", d.msg.Subject(), "stream", meta.Stream, "sequence", meta.Sequence.Stream, "reason", oneLine(reason.Error()))
+		b.cfg.SetAside(d.function)
 	}
 	return nil
 }

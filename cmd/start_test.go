@@ -95,17 +95,6 @@ func nats(t *testing.T, c bus.EmbeddedConfig) string {
 	return s.URL()
 }
 
-// nobody is an address on loopback where nobody listens.
-func nobody(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // oldNATS plays a NATS server of another time: it says its version, that it has no JetStream to speak of, and no more.
 func oldNATS(t *testing.T) string {
 	t.Helper()
@@ -183,8 +172,8 @@ func TestBadStarts(t *testing.T) {
 		{"no kubeconfig and no cluster", nil, nil, 1, []string{"not a Pod of a cluster", "--kubeconfig", "KUBECONFIG"}},
 		{"a kubeconfig that is missing", nil, []string{"--kubeconfig=/nowhere/config"}, 1, []string{"/nowhere/config", "no such file", "--kubeconfig"}},
 		{"a kubeconfig of the environment that is missing", []string{"KUBECONFIG=/nowhere/env"}, nil, 1, []string{"/nowhere/env", "no such file"}},
-		{"an API server that is away", nil, []string{"--kubeconfig=" + apptest.Kubeconfig(t, "http://"+nobody(t))}, 1, []string{"cannot reach the API server at 127.0.0.1:", "refused", "kubectl version"}},
-		{"a bus that is away", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-connect-timeout=1s", "--nats-url=nats://" + nobody(t)}, 1, []string{"NATS at nats://127.0.0.1:", "cannot be reached", "--nats-url", "JOBSTREAM_NATS_URL"}},
+		{"an API server that is away", nil, []string{"--kubeconfig=" + apptest.Kubeconfig(t, "http://"+apptest.FreeAddress(t))}, 1, []string{"cannot reach the API server at 127.0.0.1:", "refused", "kubectl version"}},
+		{"a bus that is away", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-connect-timeout=1s", "--nats-url=nats://" + apptest.FreeAddress(t)}, 1, []string{"NATS at nats://127.0.0.1:", "cannot be reached", "--nats-url", "JOBSTREAM_NATS_URL"}},
 		{"an old bus", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + oldNATS(t)}, 1, []string{"2.10.29", "too old", "2.12"}},
 		{"a bus for small messages", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + nats(t, bus.EmbeddedConfig{MaxPayload: 1 << 20})}, 1, []string{"max_payload", "1048576", "8MB"}},
 		{"a bus that wants credentials that are missing", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + good, "--nats-credentials=/nowhere/creds"}, 1, []string{"/nowhere/creds", "check the files"}},
@@ -220,7 +209,7 @@ func TestReadyThenGracefulStop(t *testing.T) {
 	for _, program := range programs {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
-			health, metrics := nobody(t), nobody(t)
+			health, metrics := apptest.FreeAddress(t), apptest.FreeAddress(t)
 			c, said := start(t, program, []string{"JOBSTREAM_KUBECONFIG=" + api.Kubeconfig, "JOBSTREAM_NATS_URL=" + nats(t, bus.EmbeddedConfig{})},
 				"--health-bind-address="+health, "--metrics-bind-address="+metrics, "--log-format=json")
 			await(t, "http://"+health+"/readyz", "ready")

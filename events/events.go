@@ -155,7 +155,7 @@ type Pod struct {
 	// Orphan says that no controller owns the Pod, though the Job of the key may adopt it.
 	Orphan bool `json:"orphan,omitempty"`
 	// Labels decide whether the Job's selector matches; nil where the Pod has the generated label of this very Job.
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels map[string]string `json:"labels,omitzero"`
 	// Deleting says that a deletion timestamp is set.
 	Deleting  bool `json:"deleting,omitempty"`
 	Ready     bool `json:"ready,omitempty"`

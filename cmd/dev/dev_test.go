@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -42,59 +41,31 @@ func TestExhibitsAreThere(t *testing.T) {
 	}
 }
 
-func TestFolderOfAProgramThatWasKilled(t *testing.T) {
+// The folder of a system is one that others keep out of, and a temporary one goes with it.
+func TestFolderOfASystem(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	mine, err := openFolder("")
-	if err != nil {
-		t.Fatal(err)
+	kept := t.TempDir()
+	for _, tt := range []struct {
+		name, dir string
+		stays     bool
+	}{{"temporary", "", false}, {"given", kept, true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &system{plan: plan{Dir: tt.dir}}
+			if err := s.makeFolder(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			second := &system{plan: plan{Dir: s.dir}}
+			if err := second.makeFolder(t.Context()); err == nil || !strings.Contains(err.Error(), "another jobstream-dev is running in "+s.dir) {
+				t.Errorf("a second user: %v", err)
+			}
+			if err := s.stop(); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(s.dir); (err == nil) != tt.stays {
+				t.Errorf("after the end: %v", err)
+			}
+		})
 	}
-	old := time.Now().Add(-time.Hour)
-	orphan := filepath.Join(os.TempDir(), tempPrefix+"orphan")
-	for _, dir := range []string{orphan, filepath.Join(os.TempDir(), "somebody-elses")} {
-		if err := os.MkdirAll(filepath.Join(dir, "deep"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, dir := range []string{orphan, mine.dir} {
-		if err := os.Chtimes(dir, old, old); err != nil {
-			t.Fatal(err)
-		}
-	}
-	second, err := openFolder("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(orphan); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the orphan is still there: %v", err)
-	}
-	if _, err := os.Stat(mine.dir); err != nil {
-		t.Errorf("a folder in use was removed: %v", err)
-	}
-	if err := errors.Join(mine.close(), second.close()); err != nil {
-		t.Error(err)
-	}
-	left, _ := os.ReadDir(os.TempDir())
-	if len(left) != 1 || left[0].Name() != "somebody-elses" {
-		t.Errorf("left behind: %v", left)
-	}
-}
-
-func TestFolderIsUsedByOne(t *testing.T) {
-	dir := t.TempDir()
-	f, err := openFolder(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := openFolder(dir); err == nil || !strings.Contains(err.Error(), "another") {
-		t.Errorf("a second user: %v", err)
-	}
-	if err := f.close(); err != nil {
-		t.Error(err)
-	}
-	if f, err = openFolder(dir); err != nil {
-		t.Fatalf("after the first: %v", err)
-	}
-	_ = f.close()
 }
 
 func TestPortsGiveWay(t *testing.T) {

@@ -89,12 +89,12 @@ func (s *system) fail(part string, err error) {
 }
 
 func (s *system) makeFolder(context.Context) error {
-	f, err := openFolder(s.plan.Dir)
+	dir, release, err := controlplane.OpenFolder(s.plan.Dir, "jobstream-dev")
 	if err != nil {
 		return &app.Fatal{Cannot: "make a folder", Err: err, Remedy: "--dir names another one"}
 	}
-	s.dir = f.dir
-	s.onStop(f.close)
+	s.dir = dir
+	s.onStop(release)
 	return nil
 }
 

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"context"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -14,15 +16,13 @@ import (
 func main() { os.Exit(app.Main(command())) }
 
 func command() *cobra.Command {
-	config, logging := app.ReconcilerDefaults(), app.LogDefaults()
-	c := &cobra.Command{
+	config := app.ReconcilerDefaults()
+	return app.Program(&cobra.Command{
 		Use:   "jobstream-reconciler",
 		Short: "Turn facts on NATS JetStream into effects on a Kubernetes cluster",
 		Long: `jobstream-reconciler hears of Jobs and Pods over NATS JetStream, decides, and acts: it creates Pods, counts
 them and writes the status of Jobs. Kill it whenever you like: what was unfinished is delivered again. Run as many as
-you like: each turn of a Job is taken by one of them.
-
-Every flag has a twin in the environment, named in brackets; the flag beats it.`,
+you like: each turn of a Job is taken by one of them.`,
 		Example: `  # In a cluster, as a Deployment with a service account
   jobstream-reconciler --nats-url nats://nats.jobstream:4222 --health-bind-address :8081
 
@@ -31,17 +31,8 @@ Every flag has a twin in the environment, named in brackets; the flag beats it.`
 
   # Two clusters on one NATS, over TLS, with credentials
   jobstream-reconciler --cluster-name west --nats-url tls://nats.example.com --nats-credentials west.creds`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			log, err := logging.Logger(c.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			config.Log = log
-			return app.RunReconciler(c.Context(), config)
-		},
-	}
-	config.AddFlags(c.Flags())
-	logging.Add(c.Flags())
-	return c
+	}, config.AddFlags, func(ctx context.Context, log *slog.Logger) error {
+		config.Log = log
+		return app.RunReconciler(ctx, config)
+	})
 }

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"context"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -14,14 +16,12 @@ import (
 func main() { os.Exit(app.Main(command())) }
 
 func command() *cobra.Command {
-	config, logging := app.TriggerDefaults(), app.LogDefaults()
-	c := &cobra.Command{
+	config := app.TriggerDefaults()
+	return app.Program(&cobra.Command{
 		Use:   "jobstream-trigger",
 		Short: "Turn what happens in a Kubernetes cluster into facts on NATS JetStream",
 		Long: `jobstream-trigger watches Jobs whose spec.managedBy names us and their Pods, and publishes what it sees
-on NATS JetStream. It changes nothing in the cluster. Run as many as you like: what two see is stored once.
-
-Every flag has a twin in the environment, named in brackets; the flag beats it.`,
+on NATS JetStream. It changes nothing in the cluster. Run as many as you like: what two see is stored once.`,
 		Example: `  # In a cluster, as a Deployment with a service account
   jobstream-trigger --nats-url nats://nats.jobstream:4222 --health-bind-address :8081
 
@@ -30,17 +30,8 @@ Every flag has a twin in the environment, named in brackets; the flag beats it.`
 
   # Two clusters on one NATS, over TLS, with credentials
   jobstream-trigger --cluster-name west --nats-url tls://nats.example.com --nats-credentials west.creds`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			log, err := logging.Logger(c.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			config.Log = log
-			return app.RunTrigger(c.Context(), config)
-		},
-	}
-	config.AddFlags(c.Flags())
-	logging.Add(c.Flags())
-	return c
+	}, config.AddFlags, func(ctx context.Context, log *slog.Logger) error {
+		config.Log = log
+		return app.RunTrigger(ctx, config)
+	})
 }

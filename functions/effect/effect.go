@@ -128,6 +128,9 @@ type (
 	}
 )
 
+// InvalidParameters is the reason of a refusal because of the ConfigMap of per-completion values.
+const InvalidParameters = "InvalidParameters"
+
 // Report is a Kubernetes Event about the Job.
 type Report struct {
 	Warning bool

@@ -52,10 +52,15 @@ func claim(s State) (State, []effect.Effect) {
 			}
 			out = append(out, adopt(s.Job, p, f.Serial))
 		}
+		if len(out) >= s.limits.MaxPodChanges {
+			break // the answers bring the rest
+		}
 	}
 	for _, serial := range s.serials() {
 		switch r := s.Pods[serial]; {
-		case r.Gone || r.intended() || mine(s.Job, r.Pod):
+		case r.Gone || r.intended() || mine(s.Job, r.Pod) && !r.Unstamped:
+		case mine(s.Job, r.Pod):
+			out = append(out, adopt(s.Job, r.Pod, serial))
 		case !r.Pod.Orphan:
 			out = append(out, effect.DisownPod{Name: r.Pod.Name, UID: r.Pod.UID})
 		case matches(s.Job, r.Pod) && !r.Pod.Deleting:
@@ -85,14 +90,18 @@ func (s State) finds() []Find {
 	})
 }
 
-// abandon lets go of Pods that wait for a serial of a Job that is over.
-func abandon(s State) (State, []effect.Effect) {
+// abandon lets go of Pods that wait for a serial of a Job that is over; if it has finished, its own may not run on.
+func abandon(s State, finished bool) (State, []effect.Effect) {
 	var out []effect.Effect
 	for _, f := range s.finds() {
-		if f.Pod.Held {
-			out = append(out, effect.ReleasePod{Name: f.Pod.Name, UID: f.Pod.UID})
-		} else {
-			delete(s.Finds, f.Pod.UID)
+		p := f.Pod
+		switch {
+		case finished && mine(s.Job, p) && !p.Terminal() && (p.Held || !p.Deleting):
+			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: p.Held})
+		case p.Held:
+			out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
+		default:
+			delete(s.Finds, p.UID)
 		}
 	}
 	return s, out

@@ -37,7 +37,8 @@ func command(s State, c count, now time.Time, at *alarm) []effect.Effect {
 		}
 	}
 	// A Job that has not started has no Pods: inventory relies on it (see events.JobListed and the cluster adapter).
-	if s.Job.Status.StartTime == nil || s.Job.Suspended || !s.enough() {
+	// What was intended before a failure waits for it like what comes after it.
+	if s.Job.Status.StartTime == nil || s.Job.Suspended || !s.enough() || !backoffEnds(s, c, now).IsZero() {
 		creates = nil
 	}
 	creates = creates[:min(len(creates), slowStart(s, c))]

@@ -24,7 +24,7 @@ func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time)
 	}
 	obstacles(st, s, now)
 	if v.kind == "" {
-		pause(st, s.Job, now)
+		pause(st, s.Job, c, now)
 		return
 	}
 	say(v.kind, v.reason, v.message)
@@ -49,10 +49,10 @@ func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time)
 
 // pause says that the Job is suspended, or runs again. Its startTime goes with the one and comes with the other, because the
 // deadline counts from there (Kubernetes 1.36; and a Job whose template may be changed has not started).
-func pause(st *batchv1.JobStatus, j events.Job, now time.Time) {
+func pause(st *batchv1.JobStatus, j events.Job, c count, now time.Time) {
 	_, was := j.Condition(batchv1.JobSuspended)
 	switch {
-	case j.Suspended && !was:
+	case j.Suspended && !was && c.active == 0: // a Pod without a serial gets one before it goes
 		setCondition(st, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended", now)
 		st.StartTime = nil
 	case !j.Suspended && was:
@@ -79,6 +79,10 @@ func obstacles(st *batchv1.JobStatus, s State, now time.Time) {
 			refusal(st, w.Reason, fmt.Sprintf("%s: %s", kind, w.Message), now)
 			return
 		}
+	}
+	if len(s.Pods) >= unsettledMax {
+		refusal(st, "TooManyPods", fmt.Sprintf("%d Pods wait to be counted or tried again, more are created as these settle", unsettledMax), now)
+		return
 	}
 	setCondition(st, v1alpha1.RefusedCondition, corev1.ConditionFalse, "Accepted", "", now)
 }

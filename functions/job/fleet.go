@@ -25,7 +25,7 @@ func (s State) lossGap() int { return 2 * s.limits.MaxPodChanges }
 func arrange(s State, v outcome, c count, now time.Time) (State, outcome) {
 	if v.kind == "" {
 		if s.Job.Suspended {
-			s = empty(s)
+			s = empty(s, false)
 		} else if len(s.Finds) == 0 {
 			s = size(s, c, now)
 		}
@@ -38,16 +38,17 @@ func arrange(s State, v outcome, c count, now time.Time) (State, outcome) {
 		s = withdraw(s, len(s.Pods))
 	}
 	if v.kind == batchv1.JobSuccessCriteriaMet {
-		s = empty(s)
+		s = empty(s, s.Job.ReplaceFailedOnly)
 	}
 	return s, v
 }
 
-// empty takes back what is intended and dooms what lives: the Job shall have no Pods, and none that goes counts.
-func empty(s State) State {
+// empty takes back what is intended and dooms what lives: the Job shall have no Pods, and none that goes counts. What somebody
+// else has deleted before counts as ever, unless leaving is set.
+func empty(s State, leaving bool) State {
 	s = withdraw(s, len(s.Pods))
 	for serial, r := range s.Pods {
-		if r.live() && mine(s.Job, r.Pod) {
+		if r.live() && mine(s.Job, r.Pod) && (leaving || !r.Pod.Deleting) {
 			r.Doomed = true
 			s.Pods[serial] = r
 		}
@@ -105,13 +106,14 @@ func intend(s State, c count, missing int, now time.Time) State {
 	if len(s.Job.Unsupported) > 0 || s.pressed() && c.intended > 0 || !backoffEnds(s, c, now).IsZero() {
 		return s
 	}
-	missing = min(missing, s.limits.MaxPodChanges-int(c.intended), unsettledMax-len(s.Pods))
+	missing = min(missing, s.limits.MaxPodChanges-int(c.intended))
 	if missing <= 0 {
 		return s
 	}
-	indexes := slices.Repeat([]int{events.NoIndex}, missing)
+	room := max(0, unsettledMax-len(s.Pods))
+	indexes := slices.Repeat([]int{events.NoIndex}, min(missing, room))
 	if s.Job.Indexed {
-		indexes = freeIndexes(s, c, missing, now)
+		indexes = freeIndexes(s, c, missing, room, now)
 	}
 	for _, index := range indexes {
 		p := events.Pod{Serial: s.Next, Index: index, Name: PodName(s.Job.Name, s.Job.UID, s.Next, index)}

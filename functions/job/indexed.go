@@ -73,8 +73,9 @@ func counts(j events.Job, p events.Pod) bool {
 }
 
 // freeIndexes returns the n lowest indexes that have neither succeeded nor failed nor a Pod that may still do it, and that
-// need not rest after a failure.
-func freeIndexes(s State, c count, n int, now time.Time) []int {
+// need not rest after a failure. At most room of them are new: the last failed Pod of an index is kept until the index is
+// tried again, so that has to be possible however many there are.
+func freeIndexes(s State, c count, n, room int, now time.Time) []int {
 	var busy []int
 	for _, r := range s.Pods {
 		leaving := r.Pod.Deleting || r.Doomed
@@ -90,8 +91,12 @@ func freeIndexes(s State, c count, n int, now time.Time) []int {
 	taken := c.indexes.completed.Union(c.indexes.failed).Union(intervals.Of(busy...))
 	out := make([]int, 0, n)
 	for i := 0; i < completions(s.Job) && len(out) < n; i++ {
-		if !taken.Has(i) {
-			out = append(out, i)
+		_, again := c.indexes.last[i]
+		if taken.Has(i) || !again && room == 0 {
+			continue
+		}
+		if out = append(out, i); !again {
+			room--
 		}
 	}
 	return out

@@ -26,10 +26,15 @@ func prune(s State) (out []effect.Effect) {
 	return out
 }
 
+// expires says that a finished Job has to be deleted some time, by us.
+func (s State) expires(j events.Job) bool {
+	return s.limits.DeleteExpired && j.TTLSecondsAfterFinished != nil
+}
+
 // expiry is when a finished Job is to be deleted; zero for never. It is counted from the terminal condition (Kubernetes
 // 1.36, ttlafterfinished).
 func expiry(s State) time.Time {
-	if !s.limits.DeleteExpired || s.Job.TTLSecondsAfterFinished == nil {
+	if !s.expires(s.Job) {
 		return time.Time{}
 	}
 	return s.Job.FinishedAt().Add(time.Duration(*s.Job.TTLSecondsAfterFinished) * time.Second)

@@ -2,6 +2,7 @@ package job
 
 import (
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -48,7 +49,7 @@ func observe(s State, e events.Event) State {
 func stir(s State, e events.Event) State {
 	switch e := e.(type) {
 	case events.JobObserved:
-		s.Stirred = s.Stirred || !e.Job.Finished() && !e.Job.Foreign
+		s.Stirred = s.Stirred || !e.Job.Foreign && (!e.Job.Finished() || s.expires(e.Job))
 	case events.PodObserved:
 		s.Stirred = s.Stirred || e.Pod.Held || !e.Pod.Terminal()
 	case events.TimerFired:
@@ -81,7 +82,8 @@ func nameIn(e events.Event) string {
 // was lost, proves nothing and is ignored.
 func takeInventory(s State, list events.JobListed) State {
 	if s.Asked == "" || list.ID != s.Asked {
-		s.Stirred = true // nobody sends rosters of Jobs that need nothing
+		j := list.Job // only a finished Job may need nothing
+		s.Stirred = s.Stirred || j == nil || !j.Finished() || s.expires(*j) || slices.ContainsFunc(list.Pods, func(p events.Pod) bool { return p.Held || !p.Terminal() })
 		return s
 	}
 	s.Known, s.Horizon = true, list.Version
@@ -94,7 +96,7 @@ func takeInventory(s State, list events.JobListed) State {
 	for _, p := range list.Pods {
 		s = seePod(s, p)
 	}
-	if s.Next > 0 {
+	if j := list.Job; len(list.Pods) > 0 || j != nil && (j.Status.StartTime != nil || len(j.Status.Conditions) > 0) {
 		// A worker of the lost memory may still be making Pods whose serials nobody has written down. They are welcome
 		// as long as they do not share one with ours.
 		s.Next += s.lossGap()
@@ -144,11 +146,15 @@ func seeJob(s State, j events.Job) State {
 
 // seePod remembers the newest sight of a Pod that is not settled yet.
 func seePod(s State, p events.Pod) State {
+	if matches(s.Job, p) {
+		p.Labels = nil // judged: the selector never changes, and thousands of rows are kept
+	}
 	serial, known := s.serialOf(p)
-	if !known {
+	if _, tracked := s.Pods[serial]; !known || !tracked && !mine(s.Job, p) {
 		return find(s, p)
 	}
 	delete(s.Finds, p.UID)
+	unstamped := p.Serial != serial
 	p.Serial = serial
 	r, ok := s.Pods[serial]
 	switch {
@@ -169,8 +175,8 @@ func seePod(s State, p events.Pod) State {
 	if !r.Pod.Deleting && p.Deleting {
 		s.accept(effect.DeletePod{}.Kind())
 	}
-	r.Pod, r.Withdrawn = p, false
-	s.Pods[p.Serial] = r
+	r.Pod, r.Withdrawn, r.Unstamped = p, false, unstamped
+	s.put(p.Serial, r)
 	return s
 }
 
@@ -190,9 +196,10 @@ func seeStray(s State, p events.Pod) State {
 // find remembers a Pod that has no serial of this Job yet. One that is the Job's, has ended and is not held was counted
 // before we knew it.
 func find(s State, p events.Pod) State {
+	s.keep(p)
+	maps.DeleteFunc(s.Strays, func(_ int, stray events.Pod) bool { return stray.UID == p.UID && stray.Version < p.Version })
 	if p.Terminal() && !p.Held && !p.Orphan {
 		delete(s.Finds, p.UID)
-		s.keep(p)
 		return s
 	}
 	f, ok := s.Finds[p.UID]
@@ -209,10 +216,11 @@ func find(s State, p events.Pod) State {
 // missPod notes that a Pod is gone. A GET that found nothing knows no UID where we knew none.
 func missPod(s State, p events.Pod) State {
 	r, ok := s.Pods[p.Serial]
+	ok = ok && !p.Orphan && p.Name == r.Pod.Name // an orphan's serial may be that of another Job
 	switch {
 	case ok && r.intended() && p.UID != "":
 		// It came and went before we saw it. Its serial must not be made again: that would run it twice.
-		s.Pods[p.Serial] = Row{Pod: p, Gone: true}
+		s.put(p.Serial, Row{Pod: p, Gone: true})
 		return s
 	case ok && r.intended() && r.Withdrawn:
 		delete(s.Pods, p.Serial)
@@ -227,11 +235,10 @@ func missPod(s State, p events.Pod) State {
 	}
 	delete(s.Kept, p.UID)
 	delete(s.Finds, p.UID)
-	for serial, r := range s.Pods {
-		if r.Pod.UID == p.UID {
-			r.Gone = true
-			s.Pods[serial] = r
-		}
+	if serial, known := s.serialOf(p); known && s.Pods[serial].Pod.UID == p.UID {
+		r := s.Pods[serial]
+		r.Gone = true
+		s.Pods[serial] = r
 	}
 	return s
 }
@@ -263,7 +270,9 @@ func suffer(s State, e events.EffectRefused) State {
 	}
 	if s.refuse(e) && e.Effect == (effect.CreatePod{}).Kind() {
 		s.Allowed = 1
-		s.Parameters = 0 // if these were the trouble, they are read again
+		if e.Reason == effect.InvalidParameters {
+			s.Parameters = 0 // they are read again
+		}
 	}
 	return s
 }

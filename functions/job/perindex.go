@@ -32,7 +32,7 @@ func (b *scoreboard) failures(s State, listed map[types.UID]bool) {
 		switch {
 		case r.live() && !r.Doomed && !p.Deleting:
 			active[p.Index] = true
-		case r.held() && mine(s.Job, p) && counts(s.Job, p) && indexFails(s.Job, p) && !b.completed.Has(p.Index):
+		case r.held() && !r.spared() && mine(s.Job, p) && counts(s.Job, p) && indexFails(s.Job, p) && !b.completed.Has(p.Index):
 			failed = append(failed, p.Index)
 		}
 	}
@@ -40,7 +40,7 @@ func (b *scoreboard) failures(s State, listed map[types.UID]bool) {
 	for _, serial := range s.serials() {
 		r := s.Pods[serial]
 		p := r.Pod
-		if !r.held() || r.Doomed || !mine(s.Job, p) || !counts(s.Job, p) || !failing(s.Job, p) || listed[p.UID] ||
+		if !r.held() || r.spared() || !mine(s.Job, p) || !counts(s.Job, p) || !failing(s.Job, p) || listed[p.UID] ||
 			active[p.Index] || b.completed.Has(p.Index) || b.failed.Has(p.Index) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -49,7 +50,7 @@ func track(s State, now time.Time, at *alarm) (State, []effect.Effect) {
 	s = forgive(s, out)
 	if v.kind == "" {
 		at.by(deadline(s.Job))
-		if !s.Job.Suspended && int(c.active+c.intended) < wanted(s.Job, c) {
+		if !s.Job.Suspended && int(c.active) < wanted(s.Job, c) {
 			at.by(backoffEnds(s, c, now))
 			at.by(indexesRest(s, c, now))
 		}
@@ -67,8 +68,10 @@ func track(s State, now time.Time, at *alarm) (State, []effect.Effect) {
 func forgive(s State, wanted []effect.Effect) State {
 	for kind := range s.Waits {
 		wants := func(e effect.Effect) bool { return e.Kind() == kind }
-		write := kind == (effect.WriteJobStatus{}).Kind() && s.Known && !s.Gone // may be wanted and rest for its own reasons
-		if !write && !slices.ContainsFunc(wanted, wants) {
+		// These may be wanted and rest for reasons of their own.
+		write := kind == (effect.WriteJobStatus{}).Kind() && s.Known && !s.Gone
+		create := kind == (effect.CreatePod{}).Kind() && slices.ContainsFunc(slices.Collect(maps.Values(s.Pods)), func(r Row) bool { return r.intended() && !r.Withdrawn })
+		if !write && !create && !slices.ContainsFunc(wanted, wants) {
 			s.accept(kind)
 		}
 	}
@@ -103,7 +106,7 @@ func letGo(s State) (State, []effect.Effect) {
 	for _, p := range sortedStrays(s) {
 		out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
 	}
-	s, left := abandon(s)
+	s, left := abandon(s, false)
 	return s, append(out, left...)
 }
 
@@ -123,7 +126,7 @@ func sweep(s State) (State, []effect.Effect) {
 			s.settleSerial(serial)
 		}
 	}
-	s, left := abandon(s)
+	s, left := abandon(s, true)
 	return s, slices.Concat(out, banish(s), left, prune(s))
 }
 

@@ -55,6 +55,8 @@ type State struct {
 	Parameters int
 
 	limits Limits // those of this process: no memory
+	// serialByUID finds rows by their Pods; it is made of them when it is needed.
+	serialByUID map[types.UID]int
 }
 
 // Row is one unsettled Pod.
@@ -70,6 +72,8 @@ type Row struct {
 	// Withdrawn says that an intended Pod is no longer wanted. Whether it has been made already has to be found out
 	// before the Job may finish.
 	Withdrawn bool
+	// Unstamped says that the Pod does not carry its serial any more: somebody has changed the annotation.
+	Unstamped bool
 }
 
 // Find is a Pod that somebody else has made, or an older version of us.
@@ -85,7 +89,7 @@ type Wait struct {
 	// Count is how often it was refused in a row, 0 where it is accepted again.
 	Count int
 	Until time.Time
-	// Last is when the newest refusal that we know of happened: one that comes again changes nothing.
+	// Last is when the last refusal that we know of happened: the same one that comes again changes nothing.
 	Last    time.Time
 	Reason  string
 	Message string
@@ -98,6 +102,9 @@ func (r Row) live() bool { return r.Pod.UID != "" && !r.Gone && !r.Pod.Terminal(
 
 // held says that the Pod exists and carries our finalizer.
 func (r Row) held() bool { return r.Pod.Held && !r.Gone }
+
+// spared says that the Pod goes without counting, as long as it has not ended first.
+func (r Row) spared() bool { return r.Doomed && !r.Pod.Terminal() }
 
 // serials lists the unsettled Pods in the order of their making, so that every plan is the same for the same state.
 func (s State) serials() []int { return slices.Sorted(maps.Keys(s.Pods)) }
@@ -113,7 +120,8 @@ func (s *State) settleSerial(serial int) {
 
 // keep remembers a failed Pod that has been counted, where the Job limits how many may stay.
 func (s *State) keep(p events.Pod) {
-	if s.Job.Wishes.FailedPodsLimit == nil || p.Phase != events.Failed || p.Held {
+	if s.Job.Wishes.FailedPodsLimit == nil || p.Phase != events.Failed || p.Held || p.Deleting || !mine(s.Job, p) {
+		delete(s.Kept, p.UID) // it goes already, or is somebody else's by now
 		return
 	}
 	if s.Kept == nil {
@@ -123,26 +131,45 @@ func (s *State) keep(p events.Pod) {
 }
 
 // serialOf is the serial under which a Pod is known: it may have lost its own, and an orphan's may be that of another Job.
-func (s State) serialOf(p events.Pod) (serial int, known bool) {
-	if r, ok := s.Pods[p.Serial]; ok && r.Pod.UID == p.UID {
+// Of two Pods with one serial the second has to get another.
+func (s *State) serialOf(p events.Pod) (serial int, known bool) {
+	r, ok := s.Pods[p.Serial]
+	settled := !ok && s.Settled.Has(p.Serial)
+	if ok && (r.Pod.UID == p.UID || r.intended() && !p.Orphan && r.Pod.Name == p.Name) || settled && !p.Held && !p.Orphan {
 		return p.Serial, true
 	}
-	if p.Serial != events.NoSerial && !p.Orphan {
-		return p.Serial, true // owned by this Job, and so given by it
+	if serial, known := s.rowOf(p.UID); known {
+		return serial, true
 	}
-	for serial, r := range s.Pods {
-		if r.Pod.UID == p.UID {
-			return serial, true
+	taken := ok && !r.Gone && !r.intended()
+	return p.Serial, p.Serial != events.NoSerial && !p.Orphan && !taken
+}
+
+// rowOf finds the row of the Pod with that UID.
+func (s *State) rowOf(uid types.UID) (serial int, known bool) {
+	if s.serialByUID == nil {
+		s.serialByUID = make(map[types.UID]int, len(s.Pods))
+		for serial, r := range s.Pods {
+			s.serialByUID[r.Pod.UID] = serial
 		}
 	}
-	return events.NoSerial, false
+	serial, known = s.serialByUID[uid]
+	return serial, known && s.Pods[serial].Pod.UID == uid
+}
+
+// put remembers the row of a Pod.
+func (s *State) put(serial int, r Row) {
+	s.Pods[serial] = r
+	if s.serialByUID != nil {
+		s.serialByUID[r.Pod.UID] = serial
+	}
 }
 
 // refuse notes a refusal, and says whether it is news. Of several that come at once only the first makes the wait longer,
 // since they are one attempt.
 func (s *State) refuse(e events.EffectRefused) bool {
 	w := s.Waits[e.Effect]
-	if !e.At.After(w.Last) {
+	if e.At.Equal(w.Last) { // not "after": the clock of whoever was refused now may be behind
 		return false
 	}
 	w.Last = e.At

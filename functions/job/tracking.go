@@ -44,7 +44,7 @@ type count struct {
 	seen map[types.UID]bool
 	// held is how many Pods carry our finalizer, listed or not.
 	held int
-	// restarts is the sum over active Pods.
+	// restarts is the sum over Pods that have not ended.
 	restarts int32
 }
 
@@ -70,6 +70,9 @@ func tally(s State) count {
 	for _, serial := range s.serials() {
 		c.add(s.Job, s.Pods[serial], failing)
 	}
+	for _, f := range s.Finds {
+		c.find(s.Job, f.Pod)
+	}
 	c.lost += len(c.failed)
 	if s.Job.Indexed {
 		c.done = c.indexes.completed.Len()
@@ -89,6 +92,9 @@ func (c *count) add(j events.Job, r Row, failing bool) {
 		c.held++
 	}
 	fresh := r.held() && !c.listed[p.UID] && counts(j, p)
+	if !r.Gone && (p.Phase == events.Running || p.Phase == events.Pending) {
+		c.restarts += p.Restarts
+	}
 	switch {
 	case r.Gone:
 	case r.intended() && r.Withdrawn:
@@ -111,7 +117,23 @@ func (c *count) add(j events.Job, r Row, failing bool) {
 		}
 	default:
 		c.active++
-		c.restarts += p.Restarts
+		if p.Ready {
+			c.ready++
+		}
+	}
+}
+
+// find counts a Pod that has no serial yet: it runs, or is on its way out; if it has ended that has to wait.
+func (c *count) find(j events.Job, p events.Pod) {
+	if p.Held {
+		c.held++
+	}
+	switch {
+	case !mine(j, p) || p.Terminal():
+	case p.Deleting:
+		c.terminating++
+	default:
+		c.active++
 		if p.Ready {
 			c.ready++
 		}
@@ -147,7 +169,7 @@ func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, boo
 		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
 	st.Active, st.Ready, st.Terminating = c.active, &c.ready, &c.terminating
-	if !s.pressed() {
+	if !s.pressed() && backoffEnds(s, c, now).IsZero() {
 		st.Active += c.intended // as good as made: spares a write per Pod
 	}
 	flush(&st, s)
@@ -186,6 +208,14 @@ func flush(st *batchv1.JobStatus, s State) {
 		if r.held() {
 			held[r.Pod.UID] = true
 		}
+	}
+	for _, f := range s.Finds {
+		if f.Pod.Held {
+			held[f.Pod.UID] = true
+		}
+	}
+	for _, p := range s.Strays {
+		held[p.UID] = true
 	}
 	old := st.UncountedTerminatedPods
 	st.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
@@ -270,7 +300,12 @@ func turned(want, have []batchv1.JobCondition) bool {
 
 // much says that a quarter of the Job's parallelism has ended since the observed status.
 func much(j events.Job, c count) bool {
-	ended := int32(len(c.succeeded) + len(c.failed))
+	ended := int32(len(c.succeeded))
+	for _, p := range c.failed {
+		if !c.indexes.carrier[p.UID] {
+			ended++
+		}
+	}
 	return ended > 0 && 4*ended >= j.Parallelism
 }
 
@@ -298,14 +333,18 @@ func release(s State, c count, v outcome) (out []effect.Effect) {
 	for _, p := range c.excused {
 		_, handsOn := c.indexes.carrier[p.UID]
 		recorded := s.Job.BackoffLimitPerIndex != nil || v.kind != "" || !p.Finished.After(s.Job.Backoff.Last)
-		excused[p.UID] = p.Terminal() && !handsOn && recorded
+		excused[p.UID] = (p.Terminal() || v.failing() && p.Deleting) && !handsOn && recorded
 	}
 	for _, serial := range s.serials() {
 		r := s.Pods[serial]
 		p := r.Pod
 		over := p.Phase == events.Succeeded && s.Job.Indexed && (c.indexes.recorded.Has(p.Index) || c.indexes.lost.Has(p.Index))
 		worthless := p.Terminal() && !counts(s.Job, p)
-		if r.held() && mine(s.Job, p) && (c.listed[p.UID] || over || worthless || excused[p.UID]) {
+		switch {
+		case !r.held() || !mine(s.Job, p):
+		case excused[p.UID] && !p.Terminal(): // it may have succeeded by now
+			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})
+		case c.listed[p.UID] || over || worthless || excused[p.UID]:
 			out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
 		}
 	}

@@ -1,13 +1,13 @@
 // Package app is what the programs would repeat: flags with twins in the environment, logs, metrics, health, life and
 // death, and how a trigger and a reconciler are put together. It decides nothing about Jobs.
 //
-//	main.go:  os.Exit(app.Main(command))
+//	main.go:  os.Exit(app.Main(app.Program(command, ...)))
 //
 //	Main             signals, exit codes, errors that name the cause and the remedy     lifecycle.go, fatal.go
 //	  flags, env     --nats-url is JOBSTREAM_NATS_URL; the flag beats it                flags.go, options.go
 //	  RunTrigger     API server --watch--> bus                                          trigger.go
 //	  RunReconciler  bus --turns--> API server                                          reconciler.go
-//	    service      what both need: client, bus, logs, metrics, health                 service.go, log.go, metrics.go, health.go
+//	    service      what both need: client, bus, logs, metrics, health                 service.go, log.go, metrics.go, jobmetrics.go, health.go
 //
 // RunTrigger and RunReconciler are ordinary functions that end with their context, so that the development command and
 // tests run both in one process.

@@ -5,9 +5,15 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/backoff"
+	"github.com/jobstream/jobstream/functions/job"
 )
 
 // flagSet is a trigger's flags, and the configuration that they set.
@@ -100,6 +106,117 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		if usage := (Usage{}); !errors.As(err, &usage) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestLimitsThatCannotWork(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		says string // "" where it can work
+	}{
+		{"the defaults", nil, ""},
+		{"the least", []string{"--pod-failure-backoff-base=1ms", "--pod-failure-backoff-max=1ms", "--max-uncounted-pods=1", "--max-pod-changes-per-plan=1"}, ""},
+		{"no base", []string{"--pod-failure-backoff-base=0"}, "--pod-failure-backoff-base 0s: use more than nothing"},
+		{"a negative base", []string{"--pod-failure-backoff-base=-1s"}, "--pod-failure-backoff-base -1s: use more than nothing"},
+		{"a base above the maximum", []string{"--pod-failure-backoff-base=11m"}, "--pod-failure-backoff-max 10m0s is less than --pod-failure-backoff-base 11m0s"},
+		{"no maximum", []string{"--pod-failure-backoff-max=0"}, "--pod-failure-backoff-max 0s is less"},
+		{"no uncounted", []string{"--max-uncounted-pods=0"}, "--max-uncounted-pods 0: use 1 to 500"},
+		{"too many uncounted", []string{"--max-uncounted-pods=501"}, "--max-uncounted-pods 501: use 1 to 500"},
+		{"no changes", []string{"--max-pod-changes-per-plan=0"}, "--max-pod-changes-per-plan 0: use 1 or more"},
+		{"negative turns", []string{"--concurrent-turns=-1"}, "--concurrent-turns -1"},
+		{"negative requests", []string{"--concurrent-requests=-1"}, "--concurrent-requests -1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, f := ReconcilerDefaults(), pflag.NewFlagSet("test", pflag.ContinueOnError)
+			c.AddFlags(f)
+			if err := f.Parse(tt.args); err != nil {
+				t.Fatal(err)
+			}
+			c.Kubeconfig = "/nowhere" // whoever gets as far as to connect says so
+			err := RunReconciler(t.Context(), c)
+			if tt.says == "" {
+				tt.says = "/nowhere"
+			} else if usage := (Usage{}); !errors.As(err, &usage) {
+				t.Errorf("%v is no usage error", err)
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("it says %v, want %s", err, tt.says)
+			}
+		})
+	}
+}
+
+func TestRelistIntervalThatCannotWork(t *testing.T) {
+	c := TriggerDefaults()
+	c.Kubeconfig, c.RelistInterval = "/nowhere", -time.Second
+	if err := RunTrigger(t.Context(), c); err == nil || !strings.Contains(err.Error(), "--relist-interval -1s") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+// The limits are Kubernetes' own unless told otherwise, and every flag sets the one that it names.
+func TestFlagsOfTheReconciler(t *testing.T) {
+	upstream := job.Limits{PodBackoff: backoff.Policy{Base: 10 * time.Second, Max: 10 * time.Minute}, MaxUncounted: 500, MaxPodChanges: 500}
+	for _, tt := range []struct {
+		name  string
+		args  []string
+		want  job.Limits
+		keeps bool
+	}{
+		{"none", nil, upstream, false},
+		{"all", []string{"--pod-failure-backoff-base=1s", "--pod-failure-backoff-max=2m", "--max-uncounted-pods=3", "--max-pod-changes-per-plan=4",
+			"--ttl-after-finished", "--keep-managed-fields"},
+			job.Limits{PodBackoff: backoff.Policy{Base: time.Second, Max: 2 * time.Minute}, MaxUncounted: 3, MaxPodChanges: 4, DeleteExpired: true}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, f := ReconcilerDefaults(), pflag.NewFlagSet("test", pflag.ContinueOnError)
+			c.AddFlags(f)
+			if err := f.Parse(tt.args); err != nil {
+				t.Fatal(err)
+			}
+			if c.Limits != tt.want || c.KeepManagedFields != tt.keeps {
+				t.Errorf("%+v, keeps managed fields %v; want %+v, %v", c.Limits, c.KeepManagedFields, tt.want, tt.keeps)
+			}
+		})
+	}
+}
+
+// The trigger and the reconciler must agree on whose Jobs are ours, so both are told in the same words.
+func TestBothProgramsClaimAlike(t *testing.T) {
+	ours, other := events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}, events.Claim{ManagedBy: "example.com/other"}
+	unmanaged := ours
+	unmanaged.Unmanaged = true
+	for _, tt := range []struct {
+		name string
+		args []string
+		env  []string
+		want events.Claim
+	}{
+		{"by default", nil, nil, ours},
+		{"unmanaged ones too", []string{"--claim-unmanaged"}, nil, unmanaged},
+		{"by the environment", nil, []string{"JOBSTREAM_CLAIM_UNMANAGED", "true"}, unmanaged},
+		{"under another name", []string{"--managed-by=example.com/other"}, nil, other},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			trigger, reconciler := TriggerDefaults(), ReconcilerDefaults()
+			for program, p := range map[string]struct {
+				add     func(*pflag.FlagSet)
+				options *Options
+			}{"trigger": {trigger.AddFlags, &trigger.Options}, "reconciler": {reconciler.AddFlags, &reconciler.Options}} {
+				f := pflag.NewFlagSet(program, pflag.ContinueOnError)
+				p.add(f)
+				if err := errors.Join(f.Parse(tt.args), takeEnv(f, env(tt.env...))); err != nil {
+					t.Fatal(err)
+				}
+				if got := p.options.claim(); got != tt.want {
+					t.Errorf("the %s claims %+v, want %+v", program, got, tt.want)
+				}
+				if help := f.Lookup("claim-unmanaged").Usage; !strings.Contains(help, "--controllers=-job-controller,*") {
+					t.Errorf("the %s does not say what kube-controller-manager needs: %s", program, help)
+				}
+			}
+		})
 	}
 }
 

@@ -10,15 +10,13 @@ import (
 // hand counts the deliveries that a reconciler has taken and not yet given an answer to, so that it can end when it holds
 // none.
 type hand struct {
-	quarantined func()
-
 	mu    sync.Mutex
 	holds int
 	none  chan struct{} // closed while it holds none
 }
 
-func newHand(quarantined func()) *hand {
-	h := &hand{quarantined: quarantined, none: make(chan struct{})}
+func newHand() *hand {
+	h := &hand{none: make(chan struct{})}
 	close(h.none)
 	return h
 }
@@ -82,6 +80,5 @@ func (d *held) Nak(after time.Duration) {
 // Quarantine implements engine.Delivery.
 func (d *held) Quarantine(reason error) {
 	d.Delivery.Quarantine(reason)
-	d.hand.quarantined()
 	d.once.Do(d.hand.release)
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // stopTimeout is how long a program may take to end after it was asked to: less than the 30 seconds after which a kubelet
@@ -98,6 +100,24 @@ func prepare(c *cobra.Command) {
 			}
 		}
 	})
+}
+
+// Program completes the command of a program that runs until it is asked to end: with the flags that add defines, those of
+// the log, and no arguments. run gets the logger that they ask for.
+func Program(c *cobra.Command, add func(*pflag.FlagSet), run func(context.Context, *slog.Logger) error) *cobra.Command {
+	logging := LogDefaults()
+	c.Long += "\n\nEvery flag has a twin in the environment, named in brackets; the flag beats it."
+	c.Args = cobra.NoArgs
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		log, err := logging.Logger(c.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		return run(c.Context(), log)
+	}
+	add(c.Flags())
+	logging.Add(c.Flags())
+	return c
 }
 
 func each(c *cobra.Command, do func(*cobra.Command)) {

@@ -28,6 +28,7 @@ type metrics struct {
 	quarantined *prometheus.CounterVec
 	published   *prometheus.CounterVec
 	relists     prometheus.Counter
+	jobs        *jobMetrics
 }
 
 // seconds are the buckets of durations: an idle API server answers in 5 ms, a turn with a thousand effects takes seconds.
@@ -62,12 +63,16 @@ func (m *metrics) forTrigger() {
 // forReconciler adds what a reconciler counts.
 func (m *metrics) forReconciler() {
 	m.turns = m.counter("jobstream_turns_total", "Turns by result: ok, retry (facts went back to the bus), quarantined, newer (left to a newer version), stopped, error.", "function", "result")
-	m.turnTime = m.histogram("jobstream_turn_duration_seconds", "Time from the load of a state to the acknowledgement of its facts.", "function")
+	m.turnTime = m.histogram("jobstream_turn_duration_seconds", "Time from the load of a state to the acknowledgement of its facts.", seconds, "function")
 	m.facts = m.counter("jobstream_facts_total", "Facts that turns have folded, again ones included.", "function")
 	m.effects = m.counter("jobstream_effects_total", "Effects by result: ok, refused (the API server said no), retry.", "function", "effect", "result")
-	m.effectTime = m.histogram("jobstream_effect_duration_seconds", "Time that an effect took, the wait for a free request included.", "effect")
-	m.quarantined = m.counter("jobstream_quarantined_total", "Facts that a function broke on and that were set aside.", "function")
+	m.effectTime = m.histogram("jobstream_effect_duration_seconds", "Time that an effect took, the wait for a free request included.", seconds, "effect")
+	m.quarantined = m.counter("jobstream_quarantined_total", "Messages that could not be read, or that the function broke on, and that were set aside.", "function")
+	m.jobs = newJobMetrics(m)
 }
+
+// expect makes the function's alarming counters start at 0: Prometheus sees no increase in one that begins with 1.
+func (m *metrics) expect(function string) { m.quarantined.WithLabelValues(function) }
 
 // bus adds whether the bus stands.
 func (m *metrics) bus(ready func() error) {
@@ -87,8 +92,8 @@ func (m *metrics) counter(name, help string, labels ...string) *prometheus.Count
 	return c
 }
 
-func (m *metrics) histogram(name, help string, labels ...string) *prometheus.HistogramVec {
-	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, labels)
+func (m *metrics) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	m.registry.MustRegister(h)
 	return h
 }
@@ -103,8 +108,14 @@ func (m *metrics) handler() http.Handler {
 func (m *metrics) turned(t engine.Turned) {
 	m.turns.WithLabelValues(t.Function, turnResult(t.Err)).Inc()
 	m.turnTime.WithLabelValues(t.Function).Observe(t.Duration.Seconds())
-	m.facts.WithLabelValues(t.Function).Add(float64(t.Facts))
+	m.facts.WithLabelValues(t.Function).Add(float64(len(t.Heard)))
+	if t.Function == jobFunction {
+		m.jobs.synced(t)
+	}
 }
+
+// setAside hears of every message that the bus has set aside, whoever asked it to.
+func (m *metrics) setAside(function string) { m.quarantined.WithLabelValues(function).Inc() }
 
 func turnResult(err error) string {
 	retry, newer, poisoned := engine.Retry{}, fn.ErrNewer{}, engine.Poisoned{}

@@ -40,7 +40,7 @@ type Options struct {
 	ManagedBy string
 	// ClaimUnmanaged claims Jobs that name nobody or Kubernetes' own controller, too, which must then be off.
 	ClaimUnmanaged bool
-	// Bus says where the bus is and whose facts it carries. Name and Log are filled in.
+	// Bus says where the bus is and whose facts it carries. Name, Log and SetAside are filled in.
 	Bus bus.Config
 	// MetricsAddress and HealthAddress are what to listen on, "0" or "" for nothing.
 	MetricsAddress, HealthAddress string

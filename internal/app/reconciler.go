@@ -2,8 +2,8 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -26,11 +26,15 @@ type ReconcilerConfig struct {
 	// Keys is how many objects take their turns at once, Requests how many requests to the API server are under way at
 	// most; 0 means the engine's and the adapter's default.
 	Keys, Requests int
+	// Limits are what Jobs are run within.
+	Limits job.Limits
+	// KeepManagedFields leaves the field ownership of Jobs and Pods alone.
+	KeepManagedFields bool
 }
 
 // ReconcilerDefaults is what a reconciler does without any flag.
 func ReconcilerDefaults() ReconcilerConfig {
-	return ReconcilerConfig{Options: defaults(reconcilerMetrics, reconcilerHealth), Keys: 64, Requests: 64}
+	return ReconcilerConfig{Options: defaults(reconcilerMetrics, reconcilerHealth), Keys: 64, Requests: 64, Limits: job.DefaultLimits()}
 }
 
 // AddFlags defines the reconciler's flags, with what the configuration holds as defaults.
@@ -38,39 +42,66 @@ func (c *ReconcilerConfig) AddFlags(f *pflag.FlagSet) {
 	c.add(f)
 	f.IntVar(&c.Keys, "concurrent-turns", c.Keys, "how many Jobs take their turns at once")
 	f.IntVar(&c.Requests, "concurrent-requests", c.Requests, "how many requests to the API server are under way at most; there is no other rate limit")
+	f.DurationVar(&c.Limits.PodBackoff.Base, "pod-failure-backoff-base", c.Limits.PodBackoff.Base, "`time` to wait after a Job's first failed Pod before the next is made; it doubles with each failure")
+	f.DurationVar(&c.Limits.PodBackoff.Max, "pod-failure-backoff-max", c.Limits.PodBackoff.Max, "`time` that this wait grows to at most")
+	f.IntVar(&c.Limits.MaxUncounted, "max-uncounted-pods", c.Limits.MaxUncounted, "how many ended Pods one write of a Job's status adds at most: 1 to "+strconv.Itoa(mostUncounted))
+	f.IntVar(&c.Limits.MaxPodChanges, "max-pod-changes-per-plan", c.Limits.MaxPodChanges, "how many Pods of a Job are made or deleted at most before it is decided anew")
+	f.BoolVar(&c.Limits.DeleteExpired, "ttl-after-finished", c.Limits.DeleteExpired, "delete finished Jobs when their ttlSecondsAfterFinished are over: for clusters where kube-controller-manager does not, and harmless where it does")
+	f.BoolVar(&c.KeepManagedFields, "keep-managed-fields", c.KeepManagedFields, "leave the managedFields of Jobs and Pods alone, instead of resetting those that nobody applies, which saves the API server up to four fifths of a write")
+}
+
+// mostUncounted is Kubernetes' own limit: 500 UIDs are 20 kB of every status that is written.
+const mostUncounted = 500
+
+// check refuses what cannot work, before anything is connected.
+func (c *ReconcilerConfig) check() error {
+	l := c.Limits
+	switch {
+	case c.Keys < 0 || c.Requests < 0:
+		return Usage{fmt.Errorf("--concurrent-turns %d and --concurrent-requests %d: use 1 or more", c.Keys, c.Requests)}
+	case l.PodBackoff.Base <= 0:
+		return Usage{fmt.Errorf("--pod-failure-backoff-base %v: use more than nothing, such as 10s", l.PodBackoff.Base)}
+	case l.PodBackoff.Max < l.PodBackoff.Base:
+		return Usage{fmt.Errorf("--pod-failure-backoff-max %v is less than --pod-failure-backoff-base %v: use as much or more", l.PodBackoff.Max, l.PodBackoff.Base)}
+	case l.MaxUncounted < 1 || l.MaxUncounted > mostUncounted:
+		return Usage{fmt.Errorf("--max-uncounted-pods %d: use 1 to %d", l.MaxUncounted, mostUncounted)}
+	case l.MaxPodChanges < 1:
+		return Usage{fmt.Errorf("--max-pod-changes-per-plan %d: use 1 or more", l.MaxPodChanges)}
+	}
+	return nil
 }
 
 // RunReconciler turns facts into effects on the cluster until ctx ends, and then finishes the turns in hand. Its error is
 // a Fatal or a Usage and comes from the start: later on, an API server or a bus that is away is waited for.
 func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
-	if c.Keys < 0 || c.Requests < 0 {
-		return Usage{fmt.Errorf("--concurrent-turns %d and --concurrent-requests %d: use 1 or more", c.Keys, c.Requests)}
+	if err := c.check(); err != nil {
+		return err
 	}
 	m := newMetrics()
 	m.forReconciler()
-	s, err := start(ctx, "jobstream-reconciler", c.Options, m)
-	switch {
-	case errors.Is(err, errStopped):
-		return nil
-	case err != nil:
-		return err
-	}
-	defer s.close(ctx)
+	c.Bus.SetAside = m.setAside
+	return serve(ctx, "jobstream-reconciler", c.Options, m, func(s *service) error { return s.reconcileAll(ctx, c) })
+}
+
+// reconcileAll takes turns for every function until ctx ends.
+func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig) error {
 	recorder := cluster.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
-	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, Claim: c.claim(), Log: s.log, Recorder: recorder, Concurrency: c.Requests})
+	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, Claim: c.claim(), Log: s.log, Recorder: recorder,
+		Meter: s.metrics.jobs, Concurrency: c.Requests, KeepManagedFields: c.KeepManagedFields})
 	if err != nil {
 		return Usage{err}
 	}
 	s.probes.Set(probeCluster, reachable(s))
 	var configs []engine.Config
-	for _, f := range catalog.All(job.DefaultLimits()) {
+	for _, f := range catalog.All(c.Limits) {
 		store, err := s.bus.Store(f.Name) //nolint:contextcheck // it has a time limit of its own
 		if err != nil {
 			return &Fatal{Cannot: "open the memory of function " + f.Name, Err: err, Remedy: "look at the NATS server's log: has it room for one more stream?"}
 		}
-		configs = append(configs, engine.Config{Function: f, Store: store, Actor: m.counted(actor), Timers: s.bus.Timers(),
-			Log: s.log, Keys: c.Keys, Turned: m.turned})
+		s.metrics.expect(f.Name)
+		configs = append(configs, engine.Config{Function: f, Store: store, Actor: s.metrics.counted(actor), Timers: s.bus.Timers(),
+			Log: s.log, Keys: c.Keys, Turned: s.metrics.turned})
 	}
 	g, running := errgroup.WithContext(ctx)
 	for _, e := range configs {
@@ -86,7 +117,7 @@ func (s *service) reconcile(ctx context.Context, c engine.Config) error {
 	engineCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	runner := engine.NewRunner(engineCtx, c)
-	hand := newHand(func() { s.metrics.quarantined.WithLabelValues(function).Inc() })
+	hand := newHand()
 	err := s.bus.Consume(ctx, function, bus.AllLanes(), func(d engine.Delivery) { runner.Deliver(hand.take(d)) })
 	s.log.Info("stopping", "function", function, "facts in hand", hand.count())
 	if left := hand.empty(drainTimeout); left > 0 {

@@ -2,11 +2,15 @@ package app
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -154,5 +158,53 @@ func TestStoppedWhileStarting(t *testing.T) {
 	}
 	if err := RunReconciler(ctx, reconciler); err != nil {
 		t.Errorf("the reconciler says %v", err)
+	}
+}
+
+// Whoever sets a message aside, the bus that cannot read it or the engine whose function broke on it, the metric counts it.
+func TestWhatTheBusCannotReadIsCounted(t *testing.T) {
+	c := ReconcilerDefaults()
+	c.Options = options(t, apptest.Start(t))
+	c.MetricsAddress = apptest.FreeAddress(t)
+	stop, ended := run(t, func(ctx context.Context) error { return RunReconciler(ctx, c) })
+	awaitReady(t, c.Probes, ended)
+
+	client, err := nats.Connect(c.Bus.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	fact := events.Fact{Cluster: c.Bus.Cluster, Key: events.Key{Function: "job", Namespace: "default", UID: "3d5e3eb4-0001-4001-8001-000000000001"}, Event: events.JobGone{}}
+	if _, err := client.Request(fact.Subject(), []byte("not a fact"), soon); err != nil { // JetStream answers when it is stored
+		t.Fatal(err)
+	}
+	awaitMetric(t, c.MetricsAddress, `jobstream_quarantined_total{function="job"} 1`)
+	stop()
+	awaitEnd(t, ended)
+}
+
+// awaitMetric polls until the line is served.
+func awaitMetric(t *testing.T, address, line string) {
+	t.Helper()
+	late, again := time.After(soon), time.NewTicker(5*time.Millisecond)
+	defer again.Stop()
+	for {
+		response, err := http.Get("http://" + address + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(strings.Split(string(body), "\n"), line) {
+			return
+		}
+		select {
+		case <-late:
+			t.Fatalf("no %s in\n%s", line, body)
+		case <-again.C:
+		}
 	}
 }

@@ -67,9 +67,10 @@ func TestMetrics(t *testing.T) {
 	m := newMetrics()
 	m.forReconciler()
 	m.forTrigger()
+	m.expect("job")
 	m.bus(func() error { return errors.New("away") })
 	key := events.Key{Function: "job"}
-	m.turned(engine.Turned{Function: "job", Facts: 3})
+	m.turned(engine.Turned{Function: "job", Heard: make([]events.Event, 3)})
 	m.turned(engine.Turned{Function: "job", Err: engine.Retry{Err: errors.New("busy")}})
 	for _, answers := range [][]events.Event{nil, {events.EffectRefused{}}} {
 		a := m.counted(engine.ActorFunc(func(context.Context, events.Key, effect.Effect) ([]events.Event, error) { return answers, nil }))
@@ -88,6 +89,7 @@ func TestMetrics(t *testing.T) {
 		`jobstream_facts_total{function="job"} 3`,
 		`jobstream_effects_total{effect="CreatePod",function="job",result="ok"} 1`,
 		`jobstream_effects_total{effect="CreatePod",function="job",result="refused"} 1`,
+		`jobstream_quarantined_total{function="job"} 0`, // so that the first one is an increase
 		`jobstream_bus_ready 0`,
 		`jobstream_relists_total 0`,
 		`jobstream_build_info{version=`,

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"k8s.io/client-go/kubernetes"
@@ -28,14 +27,11 @@ type service struct {
 	servers []*listener
 }
 
-// errStopped says that a program was asked to stop while it started, which is no failure.
-var errStopped = errors.New("stopped")
-
-// start makes a service: servers first, so that whoever asks hears that we are not ready yet, then the API server, then
-// the bus. Its errors are Fatal, Usage or errStopped.
-func start(ctx context.Context, name string, o Options, m *metrics) (*service, error) {
+// serve makes a service, does its work, and closes what is open. Its own errors are Fatal or Usage; to be asked to stop
+// while it starts is none.
+func serve(ctx context.Context, name string, o Options, m *metrics, work func(*service) error) error {
 	if err := o.complete(); err != nil {
-		return nil, err
+		return err
 	}
 	s := &service{log: o.Log, probes: o.Probes, metrics: m}
 	if s.log == nil {
@@ -46,19 +42,22 @@ func start(ctx context.Context, name string, o Options, m *metrics) (*service, e
 	}
 	s.probes.await(probeCluster)
 	s.probes.await(probeBus)
-	if err := s.begin(ctx, name, o); err != nil {
-		s.close(ctx)
-		if ctx.Err() != nil {
-			err = errStopped // whatever failed then, failed because of that
-		}
-		return nil, err
+	defer s.close(ctx)
+	err := s.begin(ctx, name, o)
+	switch {
+	case err == nil:
+		return work(s)
+	case ctx.Err() != nil:
+		return nil //nolint:nilerr // whatever failed then, failed because of that
 	}
-	return s, nil
+	return err
 }
 
+// begin goes from the inside out: servers first, so that whoever asks hears that we are not ready yet, then the API server,
+// then the bus.
 func (s *service) begin(ctx context.Context, name string, o Options) error {
 	s.log.Info("starting", "program", name, "version", Version(), "cluster", o.Bus.Cluster)
-	if err := s.serve(ctx, o); err != nil {
+	if err := s.openPorts(ctx, o); err != nil {
 		return err
 	}
 	if err := s.reachCluster(ctx, name, o); err != nil {
@@ -67,8 +66,8 @@ func (s *service) begin(ctx context.Context, name string, o Options) error {
 	return s.reachBus(ctx, name, o)
 }
 
-// serve opens the ports.
-func (s *service) serve(ctx context.Context, o Options) error {
+// openPorts serves metrics and health.
+func (s *service) openPorts(ctx context.Context, o Options) error {
 	health, err := listen(ctx, o.HealthAddress, "health-bind-address", s.probes.handler(), s.log)
 	if err != nil {
 		return err

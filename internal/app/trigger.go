@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -39,18 +40,18 @@ func (c *TriggerConfig) AddFlags(f *pflag.FlagSet) {
 // RunTrigger turns the cluster into facts on the bus until ctx ends. Its error is a Fatal or a Usage and comes from the
 // start: later on, an API server or a bus that is away is waited for.
 func RunTrigger(ctx context.Context, c TriggerConfig) error {
+	if c.RelistInterval < 0 {
+		return Usage{fmt.Errorf("--relist-interval %v: use 0 for never, or a time such as 1h", c.RelistInterval)}
+	}
 	m := newMetrics()
 	m.forTrigger()
-	s, err := start(ctx, "jobstream-trigger", c.Options, m)
-	switch {
-	case errors.Is(err, errStopped):
-		return nil
-	case err != nil:
-		return err
-	}
-	defer s.close(ctx)
+	return serve(ctx, "jobstream-trigger", c.Options, m, func(s *service) error { return s.watch(ctx, c) })
+}
+
+// watch publishes what happens in the cluster until ctx ends.
+func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 	w, err := cluster.NewWatcher(cluster.WatcherConfig{
-		Client: s.client, Sink: sink{s.bus, m}, Cluster: c.Bus.Cluster, Claim: c.claim(), Interval: c.RelistInterval, Log: s.log,
+		Client: s.client, Sink: sink{s.bus, s.metrics}, Cluster: c.Bus.Cluster, Claim: c.claim(), Interval: c.RelistInterval, Log: s.log,
 	})
 	if err != nil {
 		return Usage{err}
@@ -63,7 +64,7 @@ func RunTrigger(ctx context.Context, c TriggerConfig) error {
 	})
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return w.Run(running) })
-	g.Go(func() error { return relistAfterLosses(running, s.bus.Losses(), w.Relist, m) })
+	g.Go(func() error { return relistAfterLosses(running, s.bus.Losses(), w.Relist, s.metrics) })
 	err = g.Wait()
 	s.log.Info("stopping")
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)

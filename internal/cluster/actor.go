@@ -41,6 +41,8 @@ type ActorConfig struct {
 	Log *slog.Logger
 	// Recorder tells people what was done, as Events of the Job; nil tells nobody.
 	Recorder *Recorder
+	// Meter counts what was done; nil counts nothing.
+	Meter Meter
 	// Concurrency is how many requests are under way at most; 0 means 64.
 	Concurrency int
 	// Timeout of one request; 0 means 15 seconds.
@@ -58,14 +60,17 @@ type ActorConfig struct {
 type Actor struct {
 	core, batch rest.Interface
 	recorder    *Recorder
+	meter       Meter
 	slots       chan struct{}
 	timeout     time.Duration
 	keepFields  bool
 	claim       events.Claim
 	log         *slog.Logger
 	jobs        *jobCache
+	parameters  *parameterCache
 	inventory   *inventory
 	now         func() time.Time
+	made        time.Time // when the Actor was
 }
 
 var _ engine.Actor = (*Actor)(nil)
@@ -85,6 +90,9 @@ func NewActor(c ActorConfig) (*Actor, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	if c.Meter == nil {
+		c.Meter = noMeter{}
+	}
 	if c.Claim.ManagedBy == "" {
 		c.Claim.ManagedBy = v1alpha1.DefaultManagedBy
 	}
@@ -94,11 +102,14 @@ func NewActor(c ActorConfig) (*Actor, error) {
 		core:       c.Client.CoreV1().RESTClient(),
 		batch:      c.Client.BatchV1().RESTClient(),
 		recorder:   c.Recorder,
+		meter:      c.Meter,
 		slots:      make(chan struct{}, or(c.Concurrency, defaultConcurrency)),
 		timeout:    or(c.Timeout, defaultTimeout),
 		keepFields: c.KeepManagedFields,
 		jobs:       newJobCache(or(c.CachedJobs, defaultCachedJobs), c.Now),
+		parameters: newParameterCache(c.Now),
 		inventory:  &inventory{lister: lister{client: c.Client, claim: c.Claim}},
+		made:       c.Now(),
 		now:        c.Now,
 	}, nil
 }
@@ -114,8 +125,16 @@ func (a *Actor) Act(ctx context.Context, key events.Key, e effect.Effect) ([]eve
 		return a.releasePod(ctx, key, e)
 	case effect.HoldPod:
 		return a.holdPod(ctx, key, e)
+	case effect.AdoptPod:
+		return a.adoptPod(ctx, key, e)
+	case effect.DisownPod:
+		return a.disownPod(ctx, key, e)
 	case effect.DeletePod:
 		return a.deletePod(ctx, key, e)
+	case effect.DeleteJob:
+		return a.deleteJob(ctx, key, e)
+	case effect.ReadParameters:
+		return a.readParameters(ctx, key, e)
 	case effect.WriteJobStatus:
 		return a.writeJobStatus(ctx, key, e)
 	case effect.TakeInventory:

@@ -246,7 +246,9 @@ func (w *world) touchPod(name string) *corev1.Pod {
 	return p
 }
 
-// bindPod makes the Pod one that a node runs, so that its deletion takes time.
+// bindPod makes the Pod one that a node runs, so that its deletion takes time; but only when the API server's cache knows
+// of the node: a deletion that first meets an older Pod there is one without grace (Kubernetes 1.36, CheckGracefulDelete
+// changes the options of both attempts).
 func (w *world) bindPod(name string) {
 	w.Helper()
 	err := w.CoreV1().Pods(w.ns).Bind(w.Context(), &corev1.Binding{
@@ -255,6 +257,13 @@ func (w *world) bindPod(name string) {
 	if err != nil {
 		w.Fatal(err)
 	}
+	eventually(w, func() string {
+		p, err := w.CoreV1().Pods(w.ns).Get(w.Context(), name, metav1.GetOptions{ResourceVersion: "0"})
+		if err != nil || p.Spec.NodeName == "" {
+			return "the cache to know the node"
+		}
+		return ""
+	})
 }
 
 // endPod plays the kubelet of a Pod that has ended.

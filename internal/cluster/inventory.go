@@ -7,7 +7,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
@@ -26,7 +25,7 @@ func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.Take
 		if err != nil {
 			return a.refused(e, events.NoSerial, err)
 		}
-		if j != nil && (neverStarted(j) || !a.claim.Ours(j)) {
+		if j != nil && (a.hasNoPods(j) || !a.claim.Ours(j)) {
 			a.jobs.saw(j)
 			p := events.ProjectJob(j, a.claim)
 			return []events.Event{events.JobListed{ID: e.ID, Name: p.Name, Job: &p, JobsVersion: p.Version}}, nil
@@ -43,15 +42,21 @@ func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.Take
 	return []events.Event{roster}, nil
 }
 
-// neverStarted says that nothing in the Job speaks of a Pod. One with a selector of the user's own may have Pods that
-// were there before it.
-func neverStarted(j *batchv1.Job) bool {
+// takeOverTime is how long after our start a Job may still have been begun by Kubernetes' own controller: clocks differ.
+const takeOverTime = time.Minute
+
+// hasNoPods says that nothing in the Job speaks of a Pod, and that there can be none. With the generated selector there is
+// no orphan for it, because the UID in their label cannot be older than the Job. Not so with a selector of the user's own.
+// Nor where we take over from Kubernetes' own controller, which writes the status only after it has made the first Pods.
+func (a *Actor) hasNoPods(j *batchv1.Job) bool {
 	s := j.Status
-	return s.StartTime == nil && len(s.Conditions) == 0 &&
-		s.Active == 0 && s.Succeeded == 0 && s.Failed == 0 && s.CompletedIndexes == "" &&
-		(s.Terminating == nil || *s.Terminating == 0) &&
-		(s.UncountedTerminatedPods == nil || len(s.UncountedTerminatedPods.Succeeded)+len(s.UncountedTerminatedPods.Failed) == 0) &&
-		(j.Spec.ManualSelector == nil || !*j.Spec.ManualSelector)
+	if s.StartTime != nil || len(s.Conditions) > 0 || s.Active > 0 || s.Succeeded > 0 || s.Failed > 0 || s.CompletedIndexes != "" ||
+		s.Terminating != nil && *s.Terminating > 0 ||
+		s.UncountedTerminatedPods != nil && len(s.UncountedTerminatedPods.Succeeded)+len(s.UncountedTerminatedPods.Failed) > 0 {
+		return false
+	}
+	named := j.Spec.ManagedBy != nil && *j.Spec.ManagedBy == a.claim.ManagedBy
+	return events.ProjectJob(j, a.claim).Selector == nil && (named || j.CreationTimestamp.After(a.made.Add(takeOverTime)))
 }
 
 // inventory shares lists among all who ask: a list by label makes the API server look at every Pod, so nothing may cost
@@ -135,9 +140,8 @@ func (i *inventory) run() {
 			return
 		}
 		i.mu.Unlock()
-		r.rosters, r.err = i.rosters(r.ctx,
-			func(j *batchv1.Job) bool { _, asked := r.asked[j.UID]; return asked },
-			func(p *corev1.Pod) bool { _, asked := r.asked[events.OwnerUID(p)]; return asked })
+		asked := func(uid types.UID) bool { _, asked := r.asked[uid]; return asked }
+		r.rosters, r.err = i.rosters(r.ctx, wants{job: func(j *batchv1.Job) bool { return asked(j.UID) }, podsOf: asked})
 		if r.err != nil {
 			r.err = fmt.Errorf("take inventory: %w", r.err)
 		}

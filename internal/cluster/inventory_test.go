@@ -233,7 +233,7 @@ func TestListsArePaged(t *testing.T) {
 			l.Continue = "and more"
 		}
 		return l, nil
-	}, "l", func(*corev1.PodList) {})
+	}, "l", func(*corev1.PodList) error { return nil })
 	if v != 77 || err != nil || fetched != 3 {
 		t.Errorf("version %d, error %v, %d pages", v, err, fetched)
 	}

@@ -26,7 +26,7 @@ type jobCache struct {
 // cachedJob is one Job, nil until it was read. The gate is held while it is being read, so that 500 Pods that are to be
 // created at once cost one GET.
 type cachedJob struct {
-	gate chan struct{}
+	gate
 
 	mu    sync.Mutex
 	job   *batchv1.Job
@@ -38,17 +38,17 @@ func newJobCache(size int, now func() time.Time) *jobCache {
 	return &jobCache{now: now, jobs: lru.New(size)}
 }
 
-// load returns the Job of that UID, and reads it by fetch where it is unknown or was seen too long ago. fetch returns
-// nil where there is none.
-func (c *jobCache) load(ctx context.Context, uid types.UID, fetch func(context.Context) (*batchv1.Job, error)) (*batchv1.Job, error) {
+// load returns the Job of that UID, and reads it by fetch where it is unknown, not good enough, or was seen too long ago.
+// fetch returns nil where there is none.
+func (c *jobCache) load(ctx context.Context, uid types.UID, good func(*batchv1.Job) bool,
+	fetch func(context.Context) (*batchv1.Job, error),
+) (*batchv1.Job, error) {
 	entry := c.entry(uid)
-	select {
-	case entry.gate <- struct{}{}:
-		defer func() { <-entry.gate }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := entry.enter(ctx); err != nil {
+		return nil, err
 	}
-	if j, seen := entry.get(); j != nil && c.now().Sub(seen) < maxJobAge {
+	defer entry.leave()
+	if j, seen := entry.get(); j != nil && good(j) && c.now().Sub(seen) < maxJobAge {
 		return j, nil
 	}
 	j, err := fetch(ctx)
@@ -101,7 +101,7 @@ func (c *jobCache) entry(uid types.UID) *cachedJob {
 	if e, ok := c.jobs.Get(uid); ok {
 		return e.(*cachedJob)
 	}
-	e := &cachedJob{gate: make(chan struct{}, 1)}
+	e := &cachedJob{gate: newGate()}
 	c.jobs.Add(uid, e)
 	return e
 }
@@ -121,3 +121,20 @@ func (e *cachedJob) put(j *batchv1.Job, now time.Time) {
 	}
 	e.job, e.seen = j, now
 }
+
+// gate lets one in at a time, and those who wait may give up.
+type gate chan struct{}
+
+func newGate() gate { return make(gate, 1) }
+
+// enter fails only if ctx ends.
+func (g gate) enter(ctx context.Context) error {
+	select {
+	case g <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g gate) leave() { <-g }

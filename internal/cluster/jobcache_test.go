@@ -16,12 +16,14 @@ func cached(uid types.UID, version int) *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: uid, ResourceVersion: strconv.Itoa(version)}}
 }
 
+func anything(*batchv1.Job) bool { return true }
+
 func TestJobCache(t *testing.T) {
 	now := time.Unix(0, 0)
 	c := newJobCache(2, func() time.Time { return now })
 	fetched := 0
 	load := func(uid types.UID, answer *batchv1.Job, fails error) (*batchv1.Job, error) {
-		return c.load(t.Context(), uid, func(context.Context) (*batchv1.Job, error) { fetched++; return answer, fails })
+		return c.load(t.Context(), uid, anything, func(context.Context) (*batchv1.Job, error) { fetched++; return answer, fails })
 	}
 	if j, err := load("a", cached("a", 5), nil); err != nil || j.ResourceVersion != "5" || fetched != 1 {
 		t.Fatalf("%v %v, %d reads", j, err, fetched)
@@ -62,9 +64,9 @@ func TestJobCache(t *testing.T) {
 func TestJobCacheDoesNotWaitForOthersForEver(t *testing.T) {
 	c := newJobCache(2, time.Now)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := c.load(t.Context(), "a", func(context.Context) (*batchv1.Job, error) {
+	_, err := c.load(t.Context(), "a", anything, func(context.Context) (*batchv1.Job, error) {
 		cancel()
-		_, err := c.load(ctx, "a", func(context.Context) (*batchv1.Job, error) { return nil, errors.New("read twice") })
+		_, err := c.load(ctx, "a", anything, func(context.Context) (*batchv1.Job, error) { return nil, errors.New("read twice") })
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 )
 
@@ -31,13 +31,27 @@ type lister struct {
 	claim  events.Claim
 }
 
-// rosters are two lists, the Pods' begun after the Jobs' was complete, sorted by the UID of the Job.
+// wants says which Jobs somebody asks for, and the Pods of which.
+type wants struct {
+	job func(*batchv1.Job) bool
+	// podsOf is asked when all Jobs have been listed.
+	podsOf func(types.UID) bool
+}
+
+// rosters are lists, those of Pods begun after that of Jobs was complete, sorted by the UID of the Job.
 type rosters struct {
-	jobsVersion, podsVersion uint64
-	jobs                     map[types.UID]*events.Job
-	pods                     map[types.UID][]events.Pod
+	jobsVersion uint64
+	// podsVersion is the version of the oldest list of Pods: what was there at that version, and is on no list, is gone.
+	podsVersion uint64
+	// marked and builtIn are the versions of the lists of these selections, 0 where it was not made.
+	marked, builtIn uint64
+	jobs            map[types.UID]*events.Job
+	pods            map[types.UID][]events.Pod
 	// namespaces of the owners of pods.
 	namespaces map[types.UID]string
+	claimants  claimants
+	// early are the Pods of the lists before the last.
+	early map[types.UID]struct{}
 }
 
 // roster is what the lists say about one Job.
@@ -54,51 +68,109 @@ func (r *rosters) roster(id string, uid types.UID) events.JobListed {
 
 // rosters lists Jobs and then Pods of all namespaces and keeps those that are wanted; of Pods those that somebody still
 // has to do something about. It begins again where the server forgets the version it is reading.
-func (l lister) rosters(ctx context.Context, wantJob func(*batchv1.Job) bool, wantPod func(*corev1.Pod) bool) (r rosters, err error) {
+func (l lister) rosters(ctx context.Context, w wants) (r rosters, err error) {
 	for range listTries {
-		if r, err = l.rostersOnce(ctx, wantJob, wantPod); err == nil || !expired(err) {
+		if r, err = l.rostersOnce(ctx, w); err == nil || !expired(err) {
 			break
 		}
 	}
 	return r, err
 }
 
-func (l lister) rostersOnce(ctx context.Context, wantJob func(*batchv1.Job) bool, wantPod func(*corev1.Pod) bool) (rosters, error) {
-	r := rosters{jobs: map[types.UID]*events.Job{}, pods: map[types.UID][]events.Pod{}, namespaces: map[types.UID]string{}}
+func (l lister) rostersOnce(ctx context.Context, w wants) (rosters, error) {
+	r := rosters{jobs: map[types.UID]*events.Job{}, pods: map[types.UID][]events.Pod{}, namespaces: map[types.UID]string{},
+		claimants: claimants{}, early: map[types.UID]struct{}{}}
 	var err error
-	r.jobsVersion, err = pages(ctx, l.client.BatchV1().Jobs("").List, "", func(page *batchv1.JobList) {
+	r.jobsVersion, err = pages(ctx, l.client.BatchV1().Jobs("").List, "", func(page *batchv1.JobList) error {
 		for i := range page.Items {
-			if j := &page.Items[i]; wantJob(j) {
+			if j := &page.Items[i]; w.job(j) {
 				p := events.ProjectJob(j, l.claim)
 				r.jobs[j.UID] = &p
+				r.claimants.put(p)
 			}
 		}
+		return nil
 	})
 	if err != nil {
 		return r, fmt.Errorf("list Jobs: %w", err)
 	}
-	r.podsVersion, err = pages(ctx, l.client.CoreV1().Pods("").List, v1alpha1.ManagedLabel, func(page *corev1.PodList) {
-		for i := range page.Items {
-			p := &page.Items[i]
-			owner := events.OwnerUID(p)
-			if owner == "" || !wantPod(p) {
-				continue
-			}
-			if s := events.ProjectPod(p); s.Held || !s.Terminal() {
-				r.pods[owner] = append(r.pods[owner], s)
-				r.namespaces[owner] = p.Namespace
-			}
-		}
-	})
-	if err != nil {
+	if err := l.listPods(ctx, &r, w.podsOf); err != nil {
 		return r, fmt.Errorf("list Pods: %w", err)
 	}
 	return r, nil
 }
 
+// listPods lists the Pods that carry our mark last: one that is adopted meanwhile gets the mark, and is on one list at
+// least. Where it is on two, the later one counts.
+func (l lister) listPods(ctx context.Context, r *rosters, wanted func(types.UID) bool) error {
+	list := func(namespace, selector string, last bool, whose func(*corev1.Pod) []types.UID) (uint64, error) {
+		version, err := pages(ctx, l.client.CoreV1().Pods(namespace).List, selector, func(page *corev1.PodList) error {
+			for i := range page.Items {
+				p := &page.Items[i]
+				r.add(p, slices.DeleteFunc(whose(p), func(uid types.UID) bool { return !wanted(uid) }), last)
+			}
+			return nil
+		})
+		if r.podsVersion == 0 || version < r.podsVersion {
+			r.podsVersion = version
+		}
+		return version, err
+	}
+	var err error
+	if l.claim.Unmanaged {
+		if r.builtIn, err = list("", builtIn, false, r.claimants.recipients); err != nil {
+			return err
+		}
+	}
+	for namespace := range r.claimants {
+		if _, err = list(namespace, unmarkedIn(l.claim), false, r.claimants.of); err != nil {
+			return err
+		}
+	}
+	r.marked, err = list("", marked, true, r.claimants.recipients)
+	return err
+}
+
+// add puts the Pod into the rosters of these Jobs, from the last list or an earlier one.
+func (r *rosters) add(p *corev1.Pod, jobs []types.UID, last bool) {
+	if _, twice := r.early[p.UID]; twice && last {
+		for uid, pods := range r.pods {
+			r.pods[uid] = slices.DeleteFunc(pods, func(old events.Pod) bool { return old.UID == p.UID })
+		}
+	}
+	if len(jobs) == 0 {
+		return
+	}
+	s := events.ProjectPod(p)
+	for _, uid := range jobs {
+		if !matters(s, r.jobs[uid]) {
+			continue
+		}
+		r.pods[uid] = append(r.pods[uid], s)
+		r.namespaces[uid] = p.Namespace
+		if !last {
+			r.early[p.UID] = struct{}{}
+		}
+	}
+}
+
+// matters says whether somebody may still have to do something about a Pod of that Job, which is nil where there is none: it
+// runs, or is not counted; an orphan may be adopted; of failed Pods there may be too many.
+func matters(p events.Pod, j *events.Job) bool {
+	switch {
+	case p.Held, !p.Terminal():
+		return true
+	case j == nil:
+		return false
+	case p.Orphan:
+		return !j.Finished()
+	}
+	return p.Phase == events.Failed && j.Wishes.FailedPodsLimit != nil
+}
+
 // pages visits all pages of a list, which are all of one version, and returns that. The read is consistent: it shows
-// every write that was answered before it began.
-func pages[L metav1.ListInterface](ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error), selector string, visit func(L)) (uint64, error) {
+// every write that was answered before it began. An error of visit ends it.
+func pages[L metav1.ListInterface](ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error), selector string, visit func(L) error) (uint64, error) {
 	options := metav1.ListOptions{Limit: pageSize, LabelSelector: selector}
 	for {
 		page, err := func() (L, error) {
@@ -109,7 +181,9 @@ func pages[L metav1.ListInterface](ctx context.Context, list func(context.Contex
 		if err != nil {
 			return 0, err
 		}
-		visit(page)
+		if err := visit(page); err != nil {
+			return 0, err
+		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
 			return versionOf(page.GetResourceVersion()), nil
 		}

@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"os"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -13,22 +15,26 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// reconcilerRules and triggerRules are all that the two programs need of the API server. Where the admission plugin
-// OwnerReferencesPermissionEnforcement is on, the reconciler also needs "update" on jobs/finalizers.
-var (
-	reconcilerRules = []rbacv1.PolicyRule{
-		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "patch"}},
-		{APIGroups: []string{"batch"}, Resources: []string{"jobs/status"}, Verbs: []string{"update"}},
-		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "create", "patch", "delete"}},
-		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+// deployed reads the rules of the one ClusterRole in a file of deploy/base: all that the program may do in a cluster.
+func deployed(t *testing.T, file string) []rbacv1.PolicyRule {
+	t.Helper()
+	f, err := os.Open("../../deploy/base/" + file)
+	if err != nil {
+		t.Fatal(err)
 	}
-	triggerRules = []rbacv1.PolicyRule{
-		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"list", "watch"}},
-		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
+	defer f.Close()
+	for d := yaml.NewYAMLOrJSONDecoder(f, 4096); ; {
+		var role rbacv1.ClusterRole
+		if err := d.Decode(&role); err != nil {
+			t.Fatalf("no ClusterRole in %s: %v", file, err)
+		}
+		if role.Kind == "ClusterRole" {
+			return role.Rules
+		}
 	}
-)
+}
 
-// TestPermissions acts as two users that may do just that.
+// TestPermissions acts as two users that may do just what the deployed programs may.
 func TestPermissions(t *testing.T) {
 	w := newWorld(t)
 	as := func(rules []rbacv1.PolicyRule) kubernetes.Interface {
@@ -61,7 +67,7 @@ func TestPermissions(t *testing.T) {
 		return client
 	}
 
-	client := as(reconcilerRules)
+	client := as(deployed(t, "reconciler-rbac.yaml"))
 	actor, err := NewActor(ActorConfig{Client: client})
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +85,17 @@ func TestPermissions(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true}))
+	picky, pickyKey := w.createJob("picky", picky("pi"))
+	orphan := w.foreignPod("orphan", map[string]string{"app": "pi"})
+	if list := only[events.JobListed](t, w.act(pickyKey, effect.TakeInventory{ID: "x", Job: "picky"})); len(list.Pods) != 1 {
+		t.Errorf("%+v", list)
+	}
+	only[events.PodObserved](t, w.act(pickyKey, adoptEffect(picky, orphan, 0)))
+	only[events.PodGone](t, w.act(pickyKey, effect.DisownPod{Name: "orphan", UID: orphan.UID}))
+	w.configMap("good", fruit)
+	only[events.ParametersObserved](t, w.act(key, effect.ReadParameters{ConfigMap: "good"}))
+	done, doneKey := w.createJob("done")
+	only[events.JobObserved](t, w.act(doneKey, deleteEffect(done)))
 	recorder := NewRecorder(client, "jobstream")
 	defer recorder.Close()
 	for range 2 { // the second one patches the first
@@ -95,12 +112,10 @@ func TestPermissions(t *testing.T) {
 		return "one Event that happened twice"
 	})
 
-	x := startWatcher(t, &memorySink{}, as(triggerRules), nil)
-	w.createPod(j, key, 1)
-	eventually(t, func() string {
-		if len(of[events.PodObserved](x.sink, key)) == 0 {
-			return "a sight of the Pod"
-		}
-		return ""
-	})
+	x := startWatcher(t, &memorySink{}, as(deployed(t, "trigger-rbac.yaml")), nil, func(c *WatcherConfig) { c.Claim.Unmanaged = true })
+	p = w.createPod(j, key, 1)
+	x.sees(t, key, w.livePod(p.Name))
+	x.sees(t, pickyKey, w.livePod("orphan"))
+	x.sees(t, key, w.foreignPod("others", j.Spec.Template.Labels, ownedBy(j)))
+	x.sees(t, key, w.editPod(p.Name, func(p *corev1.Pod) { p.Labels = nil })) // which takes a look at one Pod
 }

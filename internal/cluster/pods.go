@@ -13,66 +13,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
-	"github.com/jobstream/jobstream/functions/job"
 )
-
-// createPod makes the Pod from the Job's template. The Job is looked at before: a Pod of a Job that is gone would be
-// collected as garbage, and a Job that is being deleted wants no more Pods.
-func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePod) ([]events.Event, error) {
-	j, err := a.jobs.load(ctx, key.UID, func(ctx context.Context) (*batchv1.Job, error) {
-		return a.getJob(ctx, key, e.Job)
-	})
-	switch {
-	case err != nil:
-		return a.refused(e, e.Serial, err)
-	case j == nil:
-		return missedJob(e.Job), nil
-	case j.DeletionTimestamp != nil, !a.claim.Ours(j):
-		return a.sawJob(j), nil
-	}
-	created := &corev1.Pod{}
-	err = a.call(ctx, a.core.Post().Namespace(key.Namespace).Resource("pods").Body(job.BuildPod(j, e, nil)), created)
-	switch {
-	case err == nil:
-		a.report(key, e.Job, effect.Report{Reason: "SuccessfulCreate", Message: "Created pod: " + created.Name})
-		return sawPod(created), nil
-	case apierrors.IsAlreadyExists(err):
-		return a.meetPod(ctx, key, e, err)
-	}
-	return a.refused(e, e.Serial, err)
-}
-
-// meetPod finds out whose Pod has the name already. Ours is a success that was not heard of. A stranger's, or one that
-// has vanished since and may have been either, burns the serial, which costs nothing.
-func (a *Actor) meetPod(ctx context.Context, key events.Key, e effect.CreatePod, taken error) ([]events.Event, error) {
-	p := &corev1.Pod{}
-	err := a.call(ctx, a.core.Get().Namespace(key.Namespace).Resource("pods").Name(e.Name), p)
-	switch {
-	case err != nil && !apierrors.IsNotFound(err):
-		return a.refused(e, e.Serial, err)
-	case err == nil && isOurs(p, key, e.Serial):
-		return sawPod(p), nil
-	}
-	return a.refused(e, e.Serial, taken)
-}
-
-// findPod looks whether the Pod with that serial has been made. A stranger of the same name is none of ours.
-func (a *Actor) findPod(ctx context.Context, key events.Key, e effect.FindPod) ([]events.Event, error) {
-	p := &corev1.Pod{}
-	err := a.call(ctx, a.core.Get().Namespace(key.Namespace).Resource("pods").Name(e.Name), p)
-	switch {
-	case err == nil && isOurs(p, key, e.Serial):
-		return sawPod(p), nil
-	case err != nil && !apierrors.IsNotFound(err):
-		return a.refused(e, e.Serial, err)
-	}
-	return []events.Event{events.PodGone{Pod: events.Pod{Name: e.Name, Serial: e.Serial, Index: events.NoIndex}}}, nil
-}
-
-// isOurs says that the Pod is the one that the Job of the key gave that serial.
-func isOurs(p *corev1.Pod, key events.Key, serial int) bool {
-	return events.OwnerUID(p) == key.UID && events.ProjectPod(p).Serial == serial
-}
 
 // releasePod takes our finalizer off. The API server retries the patch on its newest version of the Pod, so nothing but
 // another Pod of the same name can be in the way.
@@ -80,6 +21,7 @@ func (a *Actor) releasePod(ctx context.Context, key events.Key, e effect.Release
 	p, err := a.patchPod(ctx, key, e.Name, a.withoutFinalizer(e.UID, 0))
 	switch {
 	case err == nil:
+		a.meter.PodReleased()
 		return sawPod(p), nil
 	case preconditionFailed(err):
 		return a.lookAtPod(ctx, key, e, e.Name, e.UID, err)
@@ -110,7 +52,9 @@ func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePo
 			return a.lookAtPod(ctx, key, e, e.Name, e.UID, err)
 		case err != nil:
 			return a.refused(e, events.NoSerial, err)
-		case vanished(p):
+		}
+		a.meter.PodReleased()
+		if vanished(p) {
 			return sawPod(p), nil
 		}
 		version = versionOf(p.ResourceVersion)
@@ -132,7 +76,11 @@ func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePo
 	if p.UID != e.UID { // the answer may be a mere "success", and then the Pod is gone
 		return missedPod(e.Name, e.UID), nil
 	}
-	a.report(key, events.ProjectPod(p).Owner, effect.Report{Reason: "SuccessfulDelete", Message: "Deleted pod: " + e.Name})
+	report := e.Report
+	if report == (effect.Report{}) {
+		report = effect.Report{Reason: "SuccessfulDelete", Message: "Deleted pod: " + e.Name}
+	}
+	a.report(key, events.ProjectPod(p).Owner, report)
 	return sawPod(p), nil
 }
 
@@ -147,17 +95,29 @@ func (a *Actor) lookAtPod(ctx context.Context, key events.Key, e effect.Effect, 
 	if apierrors.IsNotFound(cause) {
 		return missedPod(name, uid), nil
 	}
-	p := &corev1.Pod{}
-	err := a.call(ctx, a.core.Get().Namespace(key.Namespace).Resource("pods").Name(name), p)
+	p, err := a.getPod(ctx, key, name)
 	switch {
-	case apierrors.IsNotFound(err), err == nil && p.UID != uid:
-		return missedPod(name, uid), nil
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
+	case p == nil || p.UID != uid:
+		return missedPod(name, uid), nil
 	case apierrors.IsInvalid(cause) && (e.Kind() != effect.HoldPod{}.Kind() || p.DeletionTimestamp == nil):
 		return a.refused(e, events.ProjectPod(p).Serial, cause)
 	}
 	return sawPod(p), nil
+}
+
+// getPod reads the Pod of that name live; nil means that there is none.
+func (a *Actor) getPod(ctx context.Context, key events.Key, name string) (*corev1.Pod, error) {
+	p := &corev1.Pod{}
+	err := a.call(ctx, a.core.Get().Namespace(key.Namespace).Resource("pods").Name(name), p)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return p, nil
 }
 
 // podPatch is the metadata of a strategic merge patch. The API server takes UID and ResourceVersion as preconditions:
@@ -167,6 +127,10 @@ type podPatch struct {
 	ResourceVersion string    `json:"resourceVersion,omitempty"`
 	AddFinalizers   []string  `json:"finalizers,omitempty"`
 	DropFinalizers  []string  `json:"$deleteFromPrimitiveList/finalizers,omitempty"`
+	// Owners are merged by UID. A label of nil is removed.
+	Owners      []ownerPatch       `json:"ownerReferences,omitempty"`
+	Labels      map[string]*string `json:"labels,omitempty"`
+	Annotations map[string]string  `json:"annotations,omitempty"`
 	// ManagedFields of one empty entry reset field ownership.
 	ManagedFields []struct{} `json:"managedFields,omitempty"`
 }

@@ -20,6 +20,10 @@ func TestEventsForPeople(t *testing.T) {
 	p := w.createPod(j, key, 0)
 	w.createPod(j, key, 0) // met, not made
 	w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})
+	q := w.createPod(j, key, 1)
+	late := effect.Report{Warning: true, Reason: "PendingDeadlineExceeded", Message: "it does not start"}
+	w.act(key, effect.DeletePod{Name: q.Name, UID: q.UID, Version: q.Version + 1, Report: late}) // stale
+	w.act(key, effect.DeletePod{Name: q.Name, UID: q.UID, Version: q.Version, Report: late})
 	w.act(key, statusEffect(j, func(e *effect.WriteJobStatus) {
 		start(e)
 		e.Reports = []effect.Report{{Reason: "Completed", Message: "Job completed"},
@@ -32,6 +36,8 @@ func TestEventsForPeople(t *testing.T) {
 	want := []string{
 		"Normal SuccessfulCreate Created pod: " + p.Name + " x1",
 		"Normal SuccessfulDelete Deleted pod: " + p.Name + " x1",
+		"Normal SuccessfulCreate Created pod: " + q.Name + " x1",
+		"Warning PendingDeadlineExceeded it does not start x1", // in the place of SuccessfulDelete
 		"Normal Completed Job completed x1",
 		"Warning BackoffLimitExceeded " + strings.Repeat("x", 1021) + "... x1",
 	}

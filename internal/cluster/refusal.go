@@ -27,7 +27,7 @@ func (a *Actor) refused(e effect.Effect, serial int, err error) ([]events.Event,
 		return nil, engine.Retry{After: after, Err: fmt.Errorf("%s: %w", e, err)}
 	}
 	reason, message := refusal(err)
-	a.log.Warn("the API server refuses an effect; it is tried again, ever more rarely", "effect", e.String(), "reason", reason, "message", message)
+	a.log.Warn("an effect is refused; it is tried again, ever more rarely", "effect", e.String(), "reason", reason, "message", message)
 	return []events.Event{events.EffectRefused{
 		Effect: e.Kind(), Serial: serial, Reason: reason, Message: message, At: a.now(),
 	}}, nil
@@ -36,6 +36,9 @@ func (a *Actor) refused(e effect.Effect, serial int, err error) ([]events.Event,
 // retriable says that the same request may succeed later without anybody having changed anything, and how long the
 // server asks us to wait.
 func retriable(err error) (after time.Duration, yes bool) {
+	if _, bad := isBadParameters(err); bad {
+		return 0, false
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return 0, true // no answer: a timeout, a broken connection, an end of ours
@@ -61,6 +64,9 @@ func retriable(err error) (after time.Duration, yes bool) {
 
 // refusal puts the server's no into words that may be shown to anybody who may see the Job.
 func refusal(err error) (reason, message string) {
+	if bad, yes := isBadParameters(err); yes {
+		return bad.reason, cut(bad.message)
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return string(metav1.StatusReasonUnknown), cut("the request failed")

@@ -130,6 +130,16 @@ func TestPatience(t *testing.T) {
 			return &http.Response{StatusCode: 429, Request: q, Header: http.Header{"Retry-After": {"1"}, "Content-Type": {"text/plain"}},
 				Body: io.NopCloser(strings.NewReader("Too many requests, please try again later.\n"))}, nil
 		}, time.Second},
+		{"503 of a proxy", func(q *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 503, Request: q, Header: http.Header{"Retry-After": {"9"}, "Content-Type": {"text/plain"}},
+				Body: io.NopCloser(strings.NewReader("no backend\n"))}, nil
+		}, 9 * time.Second},
+		{"429 of the server itself", func(q *http.Request) (*http.Response, error) {
+			return answer(q, 429, apierrors.NewTooManyRequests("slow down", 4).ErrStatus), nil
+		}, 4 * time.Second},
+		{"504 with a time", func(q *http.Request) (*http.Response, error) {
+			return answer(q, 504, apierrors.NewTimeoutError("it takes long", 3).ErrStatus), nil
+		}, 3 * time.Second},
 		{"500", func(q *http.Request) (*http.Response, error) {
 			return answer(q, 500, metav1.Status{Status: "Failure", Code: 500, Reason: metav1.StatusReasonInternalError}), nil
 		}, 0},

@@ -8,12 +8,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 )
 
@@ -44,29 +42,41 @@ func (w *Watcher) Run(ctx context.Context) error {
 // what was published. Lists that are made for safety only run beside the watches.
 //
 //	LIST Jobs, LIST Pods --> rosters --> watch Jobs from the first, Pods from the second
+//	                                     watch unmarked Pods where a Job may adopt them (strangers.go)
 //	                                     list again now and then, or when asked to
 func (w *Watcher) session(ctx context.Context, works func()) error {
 	select {
 	case <-w.again: // this is it
 	default:
 	}
-	jobs, pods, err := w.relist(ctx)
+	lists, err := w.relist(ctx)
 	if err != nil {
 		return err
 	}
 	works()
 	w.ready.Store(true)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return w.follow(ctx, "Jobs", jobs, w.config.Client.BatchV1().Jobs("").Watch, w.onJob) })
-	g.Go(func() error { return w.follow(ctx, "Pods", pods, w.watchPods, w.onPod) })
+	w.watchStrangers(ctx, g, lists.claimants)
+	g.Go(func() error {
+		return w.follow(ctx, "Jobs", lists.jobsVersion, w.config.Client.BatchV1().Jobs("").Watch, w.onJob)
+	})
+	g.Go(func() error { return w.follow(ctx, "Pods", lists.marked, w.watchPods(marked), w.onPod) })
+	if w.config.Claim.Unmanaged {
+		g.Go(func() error {
+			return w.follow(ctx, "Pods that others have made", lists.builtIn, w.watchPods(builtIn), w.onUnmarked)
+		})
+	}
 	g.Go(func() error { return w.relists(ctx) })
 	g.Go(func() error { return w.flushes(ctx) })
 	return g.Wait()
 }
 
-func (w *Watcher) watchPods(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	o.LabelSelector = v1alpha1.ManagedLabel
-	return w.config.Client.CoreV1().Pods("").Watch(ctx, o)
+// watchPods watches a selection of Pods in all namespaces.
+func (w *Watcher) watchPods(selector string) func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		o.LabelSelector = selector
+		return w.config.Client.CoreV1().Pods("").Watch(ctx, o)
+	}
 }
 
 // relists lists again when somebody asks for it and when the interval has passed.
@@ -84,7 +94,7 @@ func (w *Watcher) relists(ctx context.Context) error {
 		case <-tick:
 		case <-w.again:
 		}
-		if _, _, err := w.relist(ctx); err != nil {
+		if _, err := w.relist(ctx); err != nil {
 			return err
 		}
 	}
@@ -113,22 +123,22 @@ func (w *Watcher) flush(ctx context.Context) error {
 	return nil
 }
 
-// relist publishes one roster for every Job of ours that still needs one, and returns the versions of the two lists when
-// all of them are safe.
-func (w *Watcher) relist(ctx context.Context) (jobs, pods uint64, err error) {
+// relist publishes one roster for every Job of ours that still needs one, and returns the lists when all of them are safe.
+func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 	began := time.Now()
 	others := map[types.UID]struct{}{} // Jobs that exist and are not ours: not to be taken for gone
-	r, err := lister{client: w.config.Client, claim: w.config.Claim}.rosters(ctx,
-		func(j *batchv1.Job) bool {
+	r, err := lister{client: w.config.Client, claim: w.config.Claim}.rosters(ctx, wants{
+		job: func(j *batchv1.Job) bool {
 			if w.ours(j) {
 				return true
 			}
 			others[j.UID] = struct{}{}
 			return false
 		},
-		func(p *corev1.Pod) bool { _, other := others[events.OwnerUID(p)]; return !other })
+		podsOf: func(uid types.UID) bool { _, other := others[uid]; return !other },
+	})
 	if err != nil {
-		return 0, 0, err
+		return r, err
 	}
 	id := w.rosterID(r)
 	n := 0
@@ -137,11 +147,11 @@ func (w *Watcher) relist(ctx context.Context) (jobs, pods uint64, err error) {
 		return w.publish(ctx, namespace, uid, r.roster(id, uid))
 	}
 	for uid, j := range r.jobs {
-		if j.Finished() && !anyHeld(r.pods[uid]) {
+		if j.Finished() && !anyHeld(r.pods[uid]) && !tooManyFailed(j, r.pods[uid]) && !overdue(j, began) {
 			continue
 		}
 		if err := tell(j.Namespace, uid); err != nil {
-			return 0, 0, err
+			return r, err
 		}
 	}
 	for uid, left := range r.pods {
@@ -149,14 +159,14 @@ func (w *Watcher) relist(ctx context.Context) (jobs, pods uint64, err error) {
 			continue
 		}
 		if err := tell(r.namespaces[uid], uid); err != nil {
-			return 0, 0, err
+			return r, err
 		}
 	}
 	if err := w.flush(ctx); err != nil {
-		return 0, 0, err
+		return r, err
 	}
 	w.log.Info("listed everything", "jobs", len(r.jobs), "rosters", n, "version", id, "took", time.Since(began).Round(time.Millisecond))
-	return r.jobsVersion, r.podsVersion, nil
+	return rosters{jobsVersion: r.jobsVersion, marked: r.marked, builtIn: r.builtIn, claimants: r.claimants}, nil // the rest may be large
 }
 
 // rosterID is the same for two triggers that list the same versions, so that their rosters become one message, and new
@@ -178,4 +188,27 @@ func anyHeld(pods []events.Pod) bool {
 		}
 	}
 	return false
+}
+
+// tooManyFailed says that more failed Pods are left than the Job allows.
+func tooManyFailed(j *events.Job, pods []events.Pod) bool {
+	limit, failed := j.Wishes.FailedPodsLimit, 0
+	for _, p := range pods {
+		if p.Phase == events.Failed {
+			failed++
+		}
+	}
+	return limit != nil && failed > *limit
+}
+
+// overdueAfter is how long after the end of its time to live a Job counts as overdue: whoever deletes such Jobs has had the
+// time to do it.
+const overdueAfter = time.Minute
+
+// overdue says that a finished Job should have been deleted. If that is left to us, the timer for it has been lost.
+func overdue(j *events.Job, now time.Time) bool {
+	if j.TTLSecondsAfterFinished == nil || j.Deleting || !j.Finished() {
+		return false
+	}
+	return now.After(j.FinishedAt().Add(time.Duration(*j.TTLSecondsAfterFinished)*time.Second + overdueAfter))
 }

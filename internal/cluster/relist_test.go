@@ -107,15 +107,5 @@ func (w *world) finishedJob(name string, holds bool) (*batchv1.Job, events.Key) 
 		only[events.PodObserved](w, w.act(key, e))
 		w.endPod(e.Name, corev1.PodSucceeded)
 	}
-	now := metav1.Now()
-	j.Status.Succeeded, j.Status.CompletionTime = 1, &now
-	j.Status.Conditions = []batchv1.JobCondition{
-		{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: now},
-		{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: now},
-	}
-	j, err := w.BatchV1().Jobs(w.ns).UpdateStatus(w.Context(), j, metav1.UpdateOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	return j, key
+	return w.finish(j), key
 }

@@ -29,7 +29,7 @@ func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.Wri
 	if j == nil {
 		live, err := a.getJob(ctx, key, e.Job)
 		if err != nil || live == nil || versionOf(live.ResourceVersion) != e.Version {
-			return a.jobMoved(key, e, live, err)
+			return a.jobMoved(key, e, e.Job, live, err)
 		}
 		j = live
 	}
@@ -37,7 +37,7 @@ func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.Wri
 	switch {
 	case jobPreconditionFailed(err):
 		live, err := a.getJob(ctx, key, e.Job)
-		return a.jobMoved(key, e, live, err)
+		return a.jobMoved(key, e, e.Job, live, err)
 	case err != nil:
 		facts, err := a.refused(e, events.NoSerial, err)
 		for _, f := range facts { // a status cannot say that the status is refused
@@ -48,6 +48,7 @@ func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.Wri
 		return facts, err
 	}
 	a.jobs.saw(written)
+	a.meter.StatusWritten(j, written, e.Handled)
 	for _, r := range e.Reports {
 		a.report(key, e.Job, r)
 	}
@@ -69,13 +70,13 @@ func (a *Actor) putStatus(ctx context.Context, j *batchv1.Job, e effect.WriteJob
 }
 
 // jobMoved answers with how the Job is now, where it is not as the effect knew it.
-func (a *Actor) jobMoved(key events.Key, e effect.WriteJobStatus, live *batchv1.Job, err error) ([]events.Event, error) {
+func (a *Actor) jobMoved(key events.Key, e effect.Effect, name string, live *batchv1.Job, err error) ([]events.Event, error) {
 	switch {
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
 	case live == nil:
 		a.jobs.forget(key.UID)
-		return missedJob(e.Job), nil
+		return missedJob(name), nil
 	}
 	a.jobs.saw(live)
 	return a.sawJob(live), nil

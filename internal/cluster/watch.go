@@ -10,7 +10,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -60,6 +59,8 @@ type Watcher struct {
 	log    *slog.Logger
 	again  chan struct{}
 	ready  atomic.Bool
+	// strangers are those of the current session.
+	strangers strangers
 	// lists counts the relists of this process, and lastID is the ID of the last: only one is made at a time.
 	lists  int
 	lastID string
@@ -128,32 +129,12 @@ func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object
 		return nil
 	}
 	if t == watch.Deleted {
+		w.strangers.missed(j.Namespace, j.UID)
 		return w.publish(ctx, j.Namespace, j.UID, events.JobGone{Name: j.Name, Version: versionOf(j.ResourceVersion)})
 	}
-	return w.publish(ctx, j.Namespace, j.UID, events.JobObserved{Job: events.ProjectJob(j, w.config.Claim)})
-}
-
-// onPod publishes what the watch of Pods has shown.
-func (w *Watcher) onPod(ctx context.Context, t watch.EventType, o runtime.Object) error {
-	p, ok := o.(*corev1.Pod)
-	if !ok {
-		return nil
-	}
-	owner := events.OwnerUID(p)
-	if owner == "" {
-		return nil
-	}
-	if t != watch.Deleted {
-		return w.publish(ctx, p.Namespace, owner, events.PodObserved{Pod: events.ProjectPod(p)})
-	}
-	if len(p.Finalizers) > 0 && p.DeletionTimestamp == nil {
-		// Nothing that has a finalizer is deleted in one step: the Pod has left our selector, not the cluster. It is not
-		// gone, so we do not say so. The next list cannot show it either, and then it counts as lost.
-		w.log.Warn("somebody took the label "+v1alpha1.ManagedLabel+" from a Pod that is still needed: put it back, or delete the Pod",
-			"namespace", p.Namespace, "pod", p.Name)
-		return nil
-	}
-	return w.publish(ctx, p.Namespace, owner, events.PodGone{Pod: events.ProjectPod(p)})
+	p := events.ProjectJob(j, w.config.Claim)
+	w.strangers.saw(p)
+	return w.publish(ctx, j.Namespace, j.UID, events.JobObserved{Job: p})
 }
 
 // follow watches one resource from a version on and hands over what happens. It takes a broken watch up again where it

@@ -112,7 +112,7 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	} else if missing := assets.Missing(dir); len(missing) > 0 {
 		return nil, fmt.Errorf("controlplane: %s has no %v: run \"make controlplane\" and leave Assets empty", dir, missing)
 	}
-	folder, err := openFolder(config.Dir)
+	folder, err := openFolder(config.Dir, owner)
 	if err != nil {
 		return nil, err
 	}

@@ -11,13 +11,15 @@ import (
 )
 
 const (
-	tempPrefix = "jobstream-controlplane-"
+	// owner is whom the folders of control planes belong to.
+	owner      = "jobstream-controlplane"
+	tempPrefix = owner + "-"
 	lockName   = ".lock"
 	// orphanAge keeps a sweep from taking a folder that another program has made and not locked yet.
 	orphanAge = time.Minute
 )
 
-// A folder holds all files of one control plane. It is locked while in use, by a lock that the kernel frees when
+// A folder holds all files of one control plane, or of another program. It is locked while in use, by a lock that the kernel frees when
 // this program ends, however it ends: so a folder with a free lock has no owner.
 type folder struct {
 	dir  string
@@ -25,26 +27,35 @@ type folder struct {
 	lock *os.File
 }
 
-// openFolder locks dir, or a new temporary folder if dir is empty.
-func openFolder(dir string) (*folder, error) {
-	f := &folder{dir: dir}
+// OpenFolder locks dir for a program of that name, or a new temporary folder if dir is empty, and returns its absolute
+// path. release frees it, and removes a temporary one; if the program is killed instead, the next temporary folder of
+// that name does.
+func OpenFolder(dir, program string) (path string, release func() error, err error) {
+	f, err := openFolder(dir, program)
+	if err != nil {
+		return "", nil, err
+	}
+	return f.dir, f.close, nil
+}
+
+func openFolder(dir, program string) (*folder, error) {
+	f := &folder{dir: dir, temp: dir == ""}
 	var err error
-	if dir == "" {
-		removeOrphans(os.TempDir())
-		f.temp = true
-		f.dir, err = os.MkdirTemp("", tempPrefix)
+	if f.temp {
+		removeOrphans(os.TempDir(), program+"-")
+		f.dir, err = os.MkdirTemp("", program+"-")
 	} else if f.dir, err = filepath.Abs(dir); err == nil {
 		err = os.MkdirAll(f.dir, 0o700)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("folder for the control plane: %w", err)
+		return nil, fmt.Errorf("folder for %s: %w", program, err)
 	}
 	f.lock, err = tryLock(filepath.Join(f.dir, lockName), os.O_CREATE|os.O_RDWR)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, fmt.Errorf("another control plane is running in %s: stop it, or use another folder", f.dir)
+		return nil, fmt.Errorf("another %s is running in %s: stop it, or use another folder", program, f.dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lock the control plane's folder: %w", err)
+		return nil, fmt.Errorf("lock the folder of %s: %w", program, err)
 	}
 	return f, nil
 }
@@ -65,14 +76,14 @@ func (f *folder) close() error {
 
 // removeOrphans removes the temporary folders of programs that were killed. It is a courtesy: what cannot be
 // removed stays.
-func removeOrphans(parent string) {
+func removeOrphans(parent, prefix string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return
 	}
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err != nil || !entry.IsDir() || !strings.HasPrefix(entry.Name(), tempPrefix) || time.Since(info.ModTime()) < orphanAge {
+		if err != nil || !entry.IsDir() || !strings.HasPrefix(entry.Name(), prefix) || time.Since(info.ModTime()) < orphanAge {
 			continue
 		}
 		dir := filepath.Join(parent, entry.Name())

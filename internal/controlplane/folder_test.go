@@ -10,17 +10,17 @@ import (
 
 func TestFolderIsLockedWhileInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	first, err := openFolder(dir)
+	first, err := openFolder(dir, owner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openFolder(dir); err == nil || !strings.Contains(err.Error(), "another control plane is running in "+dir) {
+	if _, err := openFolder(dir, owner); err == nil || !strings.Contains(err.Error(), "another "+owner+" is running in "+dir) {
 		t.Errorf("second owner: %v", err)
 	}
 	if err := first.close(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := openFolder(dir)
+	again, err := openFolder(dir, owner)
 	if err != nil {
 		t.Fatalf("a folder that was given is kept, and free after close: %v", err)
 	}
@@ -32,7 +32,7 @@ func TestFolderIsLockedWhileInUse(t *testing.T) {
 func TestOrphanedFoldersAreRemoved(t *testing.T) {
 	parent := t.TempDir()
 	t.Setenv("TMPDIR", parent)
-	inUse, err := openFolder("")
+	inUse, err := openFolder("", owner)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestOrphanedFoldersAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	removeOrphans(parent)
+	removeOrphans(parent, tempPrefix)
 	for dir, want := range map[string]bool{orphan: false, fresh: true, other: true, inUse.dir: true} {
 		if _, err := os.Stat(dir); (err == nil) != want {
 			t.Errorf("%s: there %v, want %v", filepath.Base(dir), err == nil, want)

@@ -53,7 +53,7 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 		if err == nil && retry.Err != nil {
 			err = retry
 		}
-		r.cfg.Turned(Turned{Function: r.cfg.Function.Name, Key: key, Facts: len(batch), Rounds: t.rounds, Effects: done,
+		r.cfg.Turned(Turned{Function: r.cfg.Function.Name, Key: key, Heard: facts, Rounds: t.rounds, Effects: done, Tried: t.tried,
 			Duration: time.Since(began), Err: err})
 	}
 }
@@ -136,6 +136,7 @@ func (r *Runner) act(t *Turn) {
 	if len(effects) == 0 {
 		return
 	}
+	t.try(effects)
 	if r.cfg.Log.Enabled(r.ctx, slog.LevelDebug) {
 		r.cfg.Log.Debug("turn", "function", r.cfg.Function.Name, "key", t.Key.String(), "revision", t.revision, "facts", len(t.folded), "effects", effects)
 	}

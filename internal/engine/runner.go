@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
@@ -29,9 +30,13 @@ type Config struct {
 type Turned struct {
 	Function string
 	Key      events.Key
-	// Facts is how many deliveries it folded, Rounds how often it decided, Effects how many it did.
-	Facts, Rounds, Effects int
-	Duration               time.Duration
+	// Heard is what woke it: what it folded at first. The answers to its effects are not among them.
+	Heard []events.Event
+	// Rounds is how often it decided, Effects how many effects it did.
+	Rounds, Effects int
+	// Tried has the first effect of each kind that it decided on: what the turn was about.
+	Tried    []effect.Effect
+	Duration time.Duration
 	// Err is why the facts go back to the bus; nil where they were acknowledged.
 	Err error
 }

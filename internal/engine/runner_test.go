@@ -49,14 +49,15 @@ type bench struct {
 	revision  uint64
 	conflicts int                               // how many saves lose
 	act       func(effect.Effect) engine.Answer // nil: every effect succeeds
+	turned    chan engine.Turned                // has the first turn
 }
 
 // start runs the function f until the test ends.
 func start(t *testing.T, f fn.Registered) *bench {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	b := &bench{}
-	b.Runner = engine.NewRunner(ctx, engine.Config{Function: f, Store: b, Actor: engine.ActorFunc(b.perform), Timers: b, Log: slog.New(slog.DiscardHandler)})
+	b := &bench{turned: make(chan engine.Turned, 1)}
+	b.Runner = engine.NewRunner(ctx, engine.Config{Function: f, Store: b, Actor: engine.ActorFunc(b.perform), Timers: b, Log: slog.New(slog.DiscardHandler), Turned: b.hear})
 	t.Cleanup(func() {
 		cancel()
 		b.Wait()
@@ -107,6 +108,13 @@ func (b *bench) perform(_ context.Context, _ events.Key, e effect.Effect) ([]eve
 	}
 	a := b.act(e)
 	return a.Facts, a.Err
+}
+
+func (b *bench) hear(t engine.Turned) {
+	select {
+	case b.turned <- t:
+	default:
+	}
 }
 
 // fact is a delivery that writes what becomes of it into the journal.
@@ -175,6 +183,29 @@ func TestCommitThenActThenAcknowledge(t *testing.T) {
 	want := []string{"commit", "act ReleasePod a", "commit", "ack a"}
 	if !slices.Equal(b.lines, want) {
 		t.Errorf("got  %q\nwant %q", b.lines, want)
+	}
+}
+
+func TestATurnTellsWhatItWasAbout(t *testing.T) {
+	b := start(t, counter())
+	first := true
+	b.act = func(e effect.Effect) engine.Answer {
+		if !first {
+			return gone(e)
+		}
+		first = false // the second round does the same kind of effect again, for another Pod
+		return engine.Answer{Facts: append(gone(e).Facts, events.TimerFired{Name: "b"})}
+	}
+	b.Deliver(fact{b, "a"})
+	got := <-b.turned
+	if !slices.Equal(got.Heard, []events.Event{events.TimerFired{Name: "a"}}) {
+		t.Errorf("it heard %v", got.Heard)
+	}
+	if !slices.Equal(got.Tried, []effect.Effect{effect.ReleasePod{Name: "a"}}) || got.Effects != 2 || got.Rounds != 3 {
+		t.Errorf("it tried %v, %d effects in %d rounds", got.Tried, got.Effects, got.Rounds)
+	}
+	if got.Function != "count" || got.Key != key || got.Err != nil {
+		t.Errorf("got %+v", got)
 	}
 }
 

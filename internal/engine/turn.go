@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jobstream/jobstream/events"
@@ -34,6 +35,7 @@ type Turn struct {
 	decision fn.Decision
 	decided  time.Time
 	rounds   int
+	tried    []effect.Effect // the first of each kind, over all rounds
 	late     bool
 	done     int // effects of the last decision that were done
 	retry    *Retry
@@ -81,6 +83,15 @@ func (t *Turn) Decide(now time.Time) (err error) {
 	t.folded, t.inbox = t.inbox, nil
 	t.decision, t.decided = d, now
 	return nil
+}
+
+// try remembers what the turn is about, not all that it does: a turn may have thousands of effects.
+func (t *Turn) try(effects []effect.Effect) {
+	for _, e := range effects {
+		if !slices.ContainsFunc(t.tried, func(k effect.Effect) bool { return k.Kind() == e.Kind() }) {
+			t.tried = append(t.tried, e)
+		}
+	}
 }
 
 // Commit makes the decision ours: compare-and-set before any effect. Where somebody else was faster it returns an error

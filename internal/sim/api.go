@@ -1,18 +1,17 @@
 package sim
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
-	"github.com/jobstream/jobstream/internal/engine"
 )
 
 // API is an API server as far as the effects of functions reach: objects with UIDs and versions, finalizers that keep
@@ -24,33 +23,53 @@ type API struct {
 	Emit func(events.Key, events.Event)
 	// Refuse may answer a CreatePod with a refusal, as a quota does. It may be nil.
 	Refuse func(effect.CreatePod) (reason, message string)
-	// Check hears of every status write before it is stored and of every release, and says what is wrong with it.
+	// Check hears of every effect before it is done, and says what is wrong with it. It may be nil.
 	Check Checker
+	// Wrote hears of every status write that was stored. It may be nil.
+	Wrote func(before, after events.Job)
 
 	version uint64
 	made    int
 	names   map[string]bool // every Pod name there has been, or was looked for in vain
 	jobs    map[types.UID]*events.Job
+	leaving map[types.UID]metav1.DeletionPropagation // how a Job that is being deleted takes leave of its Pods
 	pods    map[string]*pod
+	values  map[string]Values
 }
 
-// Checker holds the effects on the API against the truth.
+// Checker holds the effects on the API against the truth. Jobs and Pods are as they are before the effect.
 type Checker interface {
 	StatusWritten(old, next events.Job)
-	PodReleased(p events.Pod, owner types.UID, by effect.Effect)
+	PodCreated(j events.Job, p events.Pod, e effect.CreatePod)
 	PodRepeated(p events.Pod)
-	PodDeleted(p events.Pod)
+	PodReleased(p events.Pod, owner types.UID, by effect.Effect)
+	PodDeleted(p events.Pod, owner types.UID, e effect.DeletePod)
+	PodAdopted(j events.Job, p events.Pod, e effect.AdoptPod)
+	PodDisowned(p events.Pod, owner types.UID)
+	JobDeleted(j events.Job)
 }
 
 // pod is a Pod and what the API server knows besides the projection.
 type pod struct {
 	events.Pod
+	// owner is the Job that controls the Pod; of an orphan the one that its generated label remembers, "" for none.
 	owner types.UID
+	// managed says that it carries our label: without it the trigger sees a Pod only where a Job selects it.
+	managed bool
+}
+
+// Values is a ConfigMap of per-completion values.
+type Values struct {
+	// Count is how many values each of its lists has.
+	Count int
+	// Mutable ones are refused.
+	Mutable bool
 }
 
 // NewAPI returns an empty API server.
 func NewAPI(now func() time.Time) *API {
-	return &API{Now: now, jobs: map[types.UID]*events.Job{}, pods: map[string]*pod{}, names: map[string]bool{}}
+	return &API{Now: now, jobs: map[types.UID]*events.Job{}, leaving: map[types.UID]metav1.DeletionPropagation{},
+		pods: map[string]*pod{}, names: map[string]bool{}, values: map[string]Values{}}
 }
 
 // Key is the key of a Job's state.
@@ -63,6 +82,7 @@ func (a *API) CreateJob(j events.Job) events.Job {
 	a.made++
 	j.Namespace, j.UID, j.Created = "default", types.UID(fmt.Sprintf("job-%d", a.made)), a.Now()
 	j.Version = a.tick()
+	j.Status = *j.Status.DeepCopy()
 	a.jobs[j.UID] = &j
 	a.emitJob(j.UID)
 	return j
@@ -81,8 +101,28 @@ func (a *API) UpdateJob(uid types.UID, change func(*events.Job)) {
 func (a *API) DeleteJob(uid types.UID) {
 	if j := a.jobs[uid]; j != nil {
 		delete(a.jobs, uid)
+		delete(a.leaving, uid)
 		a.emit(uid, events.JobGone{Name: j.Name, Version: a.tick()})
 	}
+}
+
+// LeaveJob begins the deletion of the Job, which then waits for the garbage collector: in the foreground it goes after its
+// Pods, as an orphaner it leaves them behind.
+func (a *API) LeaveJob(uid types.UID, how metav1.DeletionPropagation) {
+	if j := a.jobs[uid]; j != nil && !j.Deleting {
+		a.leaving[uid] = how
+		a.UpdateJob(uid, func(j *events.Job) { j.Deleting = true })
+	}
+}
+
+// AddPod stores a Pod that somebody else has made. owner is the Job that controls it, "" for none.
+func (a *API) AddPod(owner types.UID, p events.Pod) events.Pod {
+	a.made++
+	p.UID, p.Version, p.Created, p.Orphan = types.UID(fmt.Sprintf("pod-%d", a.made)), a.tick(), a.Now(), owner == ""
+	x := &pod{Pod: p, owner: owner, managed: owner != ""}
+	a.pods[p.Name], a.names[p.Name] = x, true
+	a.emitPod(x)
+	return p
 }
 
 // UpdatePod changes a Pod and lets it go where it is deleted and nobody holds it.
@@ -97,14 +137,23 @@ func (a *API) UpdatePod(name string, change func(*events.Pod)) {
 		a.removePod(name)
 		return
 	}
-	a.emit(p.owner, events.PodObserved{Pod: p.Pod})
+	a.emitPod(p)
 }
 
 func (a *API) removePod(name string) {
 	p := a.pods[name]
 	delete(a.pods, name)
 	p.Version = a.tick()
-	a.emit(p.owner, events.PodGone{Pod: p.Pod})
+	if uid := a.hears(p); uid != "" {
+		a.emit(uid, events.PodGone{Pod: p.Pod})
+	}
+}
+
+// SetValues makes the ConfigMap of that name, or replaces it; nil deletes it.
+func (a *API) SetValues(name string, v *Values) {
+	if delete(a.values, name); v != nil {
+		a.values[name] = *v
+	}
 }
 
 func (a *API) podNames() []string { return slices.Sorted(maps.Keys(a.pods)) }
@@ -113,10 +162,42 @@ func (a *API) tick() uint64 { a.version++; return a.version }
 
 func (a *API) emitJob(uid types.UID) { a.emit(uid, events.JobObserved{Job: a.job(uid)}) }
 
+func (a *API) emitPod(p *pod) {
+	if uid := a.hears(p); uid != "" {
+		a.emit(uid, events.PodObserved{Pod: p.Pod})
+	}
+}
+
 func (a *API) emit(owner types.UID, e events.Event) {
 	if a.Emit != nil {
 		a.Emit(Key(owner), e)
 	}
+}
+
+// hears is the Job whose key is told of the Pod, "" for none: its controller, of an orphan of ours the one that its
+// generated label names, and of any other orphan the Job that selects it.
+func (a *API) hears(p *pod) types.UID {
+	if !p.Orphan || p.managed && p.Labels == nil {
+		return p.owner
+	}
+	for _, uid := range slices.Sorted(maps.Keys(a.jobs)) {
+		if j := a.jobs[uid]; j.Selector != nil && matches(j, p) {
+			return uid
+		}
+	}
+	return ""
+}
+
+// matches says that the Job's selector matches the Pod.
+func matches(j *events.Job, p *pod) bool {
+	if p.Labels == nil {
+		return p.owner == j.UID
+	}
+	if j.Selector == nil {
+		return false
+	}
+	s, err := metav1.LabelSelectorAsSelector(j.Selector)
+	return err == nil && s.Matches(labels.Set(p.Labels))
 }
 
 // job is a copy that nobody else changes.
@@ -129,122 +210,17 @@ func (a *API) job(uid types.UID) events.Job {
 // List is a roster of the Job: the Job first, then its Pods.
 func (a *API) List(id string, uid types.UID) events.JobListed {
 	out := events.JobListed{ID: id, JobsVersion: a.version, Version: a.version}
+	keepsFailed := false
 	if a.jobs[uid] != nil {
 		j := a.job(uid)
 		out.Job, out.Name = &j, j.Name
+		keepsFailed = j.Wishes.FailedPodsLimit != nil
 	}
 	for _, name := range a.podNames() {
-		if p := a.pods[name]; p.owner == uid && (p.Held || !p.Terminal()) {
+		p := a.pods[name]
+		if needed := p.Held || !p.Terminal() || p.Orphan || keepsFailed && p.Phase == events.Failed; needed && a.hears(p) == uid {
 			out.Pods = append(out.Pods, p.Pod)
 		}
 	}
 	return out
-}
-
-// Act implements engine.Actor.
-func (a *API) Act(_ context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
-	switch e := e.(type) {
-	case effect.TakeInventory:
-		return a.takeInventory(key, e), nil
-	case effect.WriteJobStatus:
-		return a.writeStatus(key, e), nil
-	case effect.CreatePod:
-		return a.createPod(key, e), nil
-	case effect.FindPod:
-		if p := a.pods[e.Name]; p != nil && p.owner == key.UID && p.Serial == e.Serial {
-			return []events.Event{events.PodObserved{Pod: p.Pod}}, nil
-		}
-		a.names[e.Name] = true
-		return []events.Event{events.PodGone{Pod: events.Pod{Name: e.Name, Serial: e.Serial}}}, nil
-	case effect.ReleasePod:
-		return a.changePod(e.Name, e.UID, 0, func(p *pod) { a.release(p, e) }), nil
-	case effect.HoldPod:
-		return a.changePod(e.Name, e.UID, e.Version, func(p *pod) { p.Held = true }), nil
-	case effect.DeletePod:
-		return a.changePod(e.Name, e.UID, e.Version, func(p *pod) {
-			if e.Release {
-				a.release(p, e)
-			} else if p.Held && a.Check != nil {
-				a.Check.PodDeleted(p.Pod)
-			}
-			p.Deleting, p.Finished = true, a.Now()
-		}), nil
-	}
-	return nil, engine.Retry{Err: fmt.Errorf("%s: %w", e.Kind(), errors.ErrUnsupported)}
-}
-
-func (a *API) release(p *pod, by effect.Effect) {
-	if p.Held && a.Check != nil {
-		a.Check.PodReleased(p.Pod, p.owner, by)
-	}
-	p.Held = false
-}
-
-func (a *API) takeInventory(key events.Key, e effect.TakeInventory) []events.Event {
-	list := a.List(e.ID, key.UID)
-	if j := list.Job; j != nil && j.Status.StartTime == nil && e.Job != "" {
-		list.Version, list.Pods = 0, nil // never started: the adapter does not look for Pods that cannot exist
-	}
-	return []events.Event{list}
-}
-
-func (a *API) writeStatus(key events.Key, e effect.WriteJobStatus) []events.Event {
-	j := a.jobs[key.UID]
-	if j == nil {
-		return []events.Event{events.JobGone{Name: e.Job}}
-	}
-	if j.Version == e.Version {
-		next := *j
-		next.Status, next.NextSerial, next.Backoff = *e.Status.DeepCopy(), e.NextSerial, e.Backoff
-		next.Version = a.tick()
-		if a.Check != nil {
-			a.Check.StatusWritten(*j, next)
-		}
-		*j = next
-		a.emitJob(key.UID)
-	}
-	return []events.Event{events.JobObserved{Job: a.job(key.UID)}}
-}
-
-func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {
-	j := a.jobs[key.UID]
-	if j == nil {
-		return []events.Event{events.JobGone{Name: e.Job}}
-	}
-	if p := a.pods[e.Name]; p != nil {
-		if p.owner == key.UID && p.Serial == e.Serial {
-			return []events.Event{events.PodObserved{Pod: p.Pod}}
-		}
-		return []events.Event{events.EffectRefused{Effect: e.Kind(), Serial: e.Serial, Reason: "AlreadyExists", At: a.Now()}}
-	}
-	if a.Refuse != nil {
-		if reason, message := a.Refuse(e); reason != "" {
-			return []events.Event{events.EffectRefused{Effect: e.Kind(), Serial: e.Serial, Reason: reason, Message: message, At: a.Now()}}
-		}
-	}
-	a.made++
-	p := &pod{owner: key.UID, Pod: events.Pod{Name: e.Name, UID: types.UID(fmt.Sprintf("pod-%d", a.made)), Version: a.tick(), Owner: j.Name,
-		Serial: e.Serial, Index: e.Index, Phase: events.Pending, Held: true, Created: a.Now()}}
-	if a.names[p.Name] && a.Check != nil {
-		a.Check.PodRepeated(p.Pod)
-	}
-	a.names[p.Name] = true
-	a.pods[e.Name] = p
-	a.emit(key.UID, events.PodObserved{Pod: p.Pod})
-	return []events.Event{events.PodObserved{Pod: p.Pod}}
-}
-
-// changePod applies a change whose preconditions hold, and answers with the Pod as it is now.
-func (a *API) changePod(name string, uid types.UID, version uint64, change func(*pod)) []events.Event {
-	p := a.pods[name]
-	if p == nil || p.UID != uid {
-		return []events.Event{events.PodGone{Pod: events.Pod{Name: name, UID: uid, Serial: events.NoSerial}}}
-	}
-	if version == 0 || version == p.Version {
-		a.UpdatePod(name, func(*events.Pod) { change(p) })
-	}
-	if now := a.pods[name]; now != nil {
-		return []events.Event{events.PodObserved{Pod: now.Pod}}
-	}
-	return []events.Event{events.PodGone{Pod: p.Pod}}
 }

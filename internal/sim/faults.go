@@ -16,7 +16,7 @@ func (w *World) fault() bool {
 	case k.stage != idle && w.odds(w.rates.Sleep):
 		k.asleep = w.now.Add(time.Duration(w.rand.IntN(8000)) * time.Millisecond)
 		w.happens("sleep", "worker%d sleeps until %s", k.id, k.asleep.Format("15:04:05.000"))
-	case w.odds(w.rates.Meddle):
+	case w.odds(w.rates.Meddle * w.plan.meddlers()):
 		w.Steps["meddle"]++
 		w.meddle()
 	case w.odds(w.rates.Lose):
@@ -60,7 +60,14 @@ func (w *World) happens(what, format string, args ...any) {
 // missed until now must heal by itself.
 func (w *World) Calm() {
 	w.trace("world    calms down")
-	w.rates, w.quota, w.calm = Rates{}, false, true
+	w.rates, w.quota, w.calm, w.calmAt = Rates{}, false, true, w.now
+	if w.has(parameters) {
+		w.trace("user     makes a ConfigMap of %d values", plenty)
+		w.api.SetValues(parametersName, &Values{Count: plenty})
+	}
+	if j := w.unfinished(); j != nil && j.Suspended && w.rand.IntN(2) == 0 {
+		w.setSuspended(false)
+	}
 	if w.gap {
 		w.relist()
 	}

@@ -66,16 +66,11 @@ func Live(w *World, steps map[string]int) error {
 		}
 	}
 	w.Calm()
-	w.frozen = true
-	for _, name := range w.api.podNames() {
-		if w.rand.IntN(4) == 0 {
-			w.strip(name)
+	if !w.ticking() || w.rand.IntN(2) == 0 {
+		if err := w.freeze(); err != nil {
+			return err
 		}
 	}
-	if err := w.reach(w.Steady); err != nil {
-		return err
-	}
-	w.frozen = false
 	if err := w.reach(w.Settled); err != nil {
 		return err
 	}
@@ -91,4 +86,25 @@ func Live(w *World, steps map[string]int) error {
 		return fmt.Errorf("came to rest and moved again: version %d, then %d", before, w.api.version)
 	}
 	return w.Settled()
+}
+
+// freeze stops the nodes, takes a few finalizers off, and sees that the fleet comes in order.
+func (w *World) freeze() error {
+	w.frozen = true
+	for _, name := range w.api.podNames() {
+		if p := w.api.pods[name]; w.rand.IntN(4) == 0 {
+			w.trace("user     takes the finalizer off %s", name)
+			w.lose(p)
+		}
+	}
+	if err := w.reach(w.Steady); err != nil {
+		return err
+	}
+	w.frozen = false
+	return nil
+}
+
+// ticking says that the Job does not wait: while the nodes do nothing, its time runs out.
+func (w *World) ticking() bool {
+	return w.plan.job.ActiveDeadlineSeconds != nil || w.plan.job.Wishes.PendingDeadlineSeconds != nil
 }

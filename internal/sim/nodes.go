@@ -3,6 +3,8 @@ package sim
 import (
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"github.com/jobstream/jobstream/events"
 )
 
@@ -14,36 +16,30 @@ func (w *World) live() bool {
 	names := w.api.podNames()
 	w.rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names {
-		if w.liveOne(w.api.pods[name]) {
+		if p := w.api.pods[name]; w.collect(p) || w.liveOne(p) {
 			return true
 		}
 	}
-	return false
+	return w.farewell()
 }
 
 func (w *World) liveOne(p *pod) bool {
-	orphan := w.api.jobs[p.owner] == nil
 	switch {
-	case p.Terminal() && p.Deleting && !p.Held:
-		w.trace("node     %s removed", p.Name)
-		w.api.removePod(p.Name)
-	case orphan && !p.Deleting:
-		w.trace("gc       %s deleted: its Job is gone", p.Name)
-		w.delete(p.Name)
-	case p.Terminal() && !p.Held && w.rand.IntN(4) == 0:
-		w.trace("gc       %s collected", p.Name)
-		w.delete(p.Name)
 	case p.Terminal():
 		return false
-	case p.Deleting && !w.calm && w.rand.IntN(4) > 0:
+	case p.Deleting && !w.calm && w.rand.IntN(w.patience()) > 0:
 		return false // its grace period
 	case p.Deleting:
 		w.end(p, w.rand.IntN(4) == 0) // told to end; some succeed yet
+	case p.Phase == events.Pending && w.stuck(p):
+		return false
 	case p.Phase == events.Pending:
 		w.trace("node     %s runs", p.Name)
 		w.api.UpdatePod(p.Name, func(p *events.Pod) {
-			p.Phase, p.Scheduled, p.Ready, p.ReadySince = events.Running, true, true, w.now
+			p.Phase, p.Scheduled, p.Ready, p.ReadySince, p.Waiting = events.Running, true, true, w.now, ""
 		})
+	case w.plan.slow && !w.calm && w.rand.IntN(w.patience()) > 0:
+		return false
 	case w.retries(p) && w.rand.IntN(4) == 0:
 		w.trace("node     %s restarts a container", p.Name)
 		w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Restarts++ })
@@ -53,71 +49,78 @@ func (w *World) liveOne(p *pod) bool {
 	return true
 }
 
+// patience is how long things take: a Pod's work and its end.
+func (w *World) patience() int {
+	if w.plan.slow {
+		return 12
+	}
+	return 4
+}
+
 func (w *World) retries(p *pod) bool {
 	j := w.api.jobs[p.owner]
 	return j != nil && j.RestartsInPlace
 }
 
+// stuck says that the Pod waits for an image. It is mended now and then, and in calm weather where nobody else would do
+// anything about it.
+func (w *World) stuck(p *pod) bool {
+	if p.Waiting == "" {
+		if w.calm || p.Scheduled || w.rand.IntN(100) >= w.plan.stuckPercent {
+			return false
+		}
+		w.trace("node     %s cannot pull its image", p.Name)
+		w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Scheduled, p.Waiting = true, "ImagePullBackOff" })
+		return true
+	}
+	if w.plan.job.Wishes.PendingDeadlineSeconds == nil || p.Orphan {
+		return !w.calm && w.rand.IntN(20) > 0
+	}
+	return w.rand.IntN(200) > 0
+}
+
 // end lets a Pod's containers end.
 func (w *World) end(p *pod, well bool) {
-	phase := events.Failed
+	phase, code := events.Failed, int32(0)
 	if well {
 		phase = events.Succeeded
+	} else {
+		code = w.exitCode(p)
 	}
 	w.trace("node     %s (%s) %s", p.Name, p.UID, phase)
 	if !p.Held {
 		w.truth.excuse(p.UID)
 	}
-	w.truth.ended(p.Pod, p.owner, well)
+	w.truth.ended(p, well, code)
 	w.api.UpdatePod(p.Name, func(p *events.Pod) {
-		p.Phase, p.Ready, p.Finished = phase, false, w.now.Truncate(time.Second)
+		p.Phase, p.Ready, p.Waiting, p.Finished = phase, false, "", w.now.Truncate(time.Second)
+		if !well {
+			p.Exits = []events.Exit{{Container: "main", Code: code}}
+			if w.rand.IntN(3) == 0 { // whatever a sidecar does, no rule asks for it
+				p.Exits = append(p.Exits, events.Exit{Container: "sidecar", Code: 1 + w.rand.Int32N(codes)})
+			}
+		}
 	})
+}
+
+// killed is how a container ends that was told to.
+const killed = 137
+
+// exitCode draws how a main container fails. In calm weather none fails in a way that counts for nothing, so that an end
+// comes.
+func (w *World) exitCode(p *pod) int32 {
+	if p.Deleting {
+		return killed
+	}
+	code := 1 + w.rand.Int32N(codes)
+	if w.calm && w.plan.fates[code] == batchv1.PodFailurePolicyActionIgnore {
+		return killed
+	}
+	return code
 }
 
 // delete sets a deletion timestamp; a Pod that has ended and that nobody holds goes at once.
 func (w *World) delete(name string) {
-	w.api.UpdatePod(name, func(p *events.Pod) { p.Deleting, p.Finished = true, w.now.Truncate(time.Second) })
-}
-
-// strip takes the finalizer off a Pod.
-func (w *World) strip(name string) {
-	p := w.api.pods[name]
-	w.trace("user     takes the finalizer off %s", name)
-	if p.Terminal() || p.Deleting {
-		w.truth.excuse(p.UID)
-	}
-	w.api.UpdatePod(name, func(p *events.Pod) { p.Held = false })
-}
-
-// meddle does what users do at the worst moment.
-func (w *World) meddle() {
-	names := w.api.podNames()
-	uid := w.uid
-	job := w.api.jobs[uid]
-	switch n := w.rand.IntN(14); {
-	case n < 4 && len(names) > 0:
-		name := names[w.rand.IntN(len(names))]
-		w.trace("user     deletes %s", name)
-		w.delete(name)
-	case n < 5 && len(names) > 0:
-		p := w.api.pods[names[w.rand.IntN(len(names))]]
-		w.trace("user     takes the finalizer off %s and deletes it by force", p.Name)
-		w.truth.excuse(p.UID)
-		w.truth.zombies++ // its name is free, and whoever has not heard of it makes it again
-		p.Held = false
-		w.api.removePod(p.Name)
-	case n < 8 && len(names) > 0:
-		w.strip(names[w.rand.IntN(len(names))])
-	case n < 12 && job != nil && !job.Finished():
-		to := int32(w.rand.IntN(6))
-		w.trace("user     scales to parallelism %d", to)
-		w.truth.scaled(to)
-		w.api.UpdateJob(uid, func(j *events.Job) { j.Parallelism = to })
-	case n < 13 && job != nil && w.rand.IntN(6) == 0:
-		w.trace("user     deletes the Job")
-		w.api.DeleteJob(uid)
-	case job != nil:
-		w.trace("user     touches the Job")
-		w.api.UpdateJob(uid, func(*events.Job) {})
-	}
+	w.truth.of(w.api.pods[name].UID).deleted = true
+	w.api.UpdatePod(name, func(*events.Pod) { w.api.markDeleted(w.api.pods[name]) })
 }

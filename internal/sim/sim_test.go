@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jobstream/jobstream/functions/catalog"
+	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/sim"
 )
@@ -24,7 +25,7 @@ var (
 // TestWorlds runs random worlds. A world that breaks a law names the command that replays it.
 func TestWorlds(t *testing.T) {
 	if *seed != 0 {
-		if err := run(*seed, os.Stdout, nil); err != nil {
+		if _, err := run(*seed, os.Stdout, nil); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -33,7 +34,7 @@ func TestWorlds(t *testing.T) {
 		*base = uint64(rand.Uint32()) + 1
 	}
 	fmt.Printf("simulator: %d worlds from base %d\n", *seeds, *base)
-	total, mu := map[string]int{}, sync.Mutex{}
+	total, rows, mu := map[string]int{}, map[string]int{}, sync.Mutex{}
 	t.Run("seeds", func(t *testing.T) {
 		next := make(chan uint64)
 		var wg sync.WaitGroup
@@ -42,10 +43,13 @@ func TestWorlds(t *testing.T) {
 			wg.Go(func() {
 				for s := range next {
 					own := map[string]int{}
-					err := run(s, nil, own)
+					exercised, err := run(s, nil, own)
 					mu.Lock()
 					for k, n := range own {
 						total[k] += n
+					}
+					for id := range exercised {
+						rows[id]++
 					}
 					if err != nil && bad < 10 {
 						bad++
@@ -62,13 +66,26 @@ func TestWorlds(t *testing.T) {
 		wg.Wait()
 	})
 	fmt.Printf("simulator: %v\n", total)
+	rare := sim.PrintRows(os.Stdout, rows, fewest)
+	if len(rare) > 0 && *seeds >= long {
+		t.Errorf("fewer than %d of %d worlds have exercised %v", fewest, *seeds, rare)
+	}
 	if healed := total[sim.HealedByRelist]; healed*1000 > *seeds {
 		t.Errorf("%d of %d worlds needed another relist: more than 1 in 1,000 is no accident", healed, *seeds)
 	}
 }
 
-// run lives through one world: rough weather, then calm until it settles, then on to see that it stays so.
-func run(seed uint64, out io.Writer, steps map[string]int) error {
-	w := sim.New(seed, catalog.All(job.DefaultLimits())[0], sim.Rough, out)
-	return sim.Live(w, steps)
+const (
+	// long is how many worlds make a run from which every row is expected,
+	long = 20_000
+	// and fewest is by how many of them.
+	fewest = 100
+)
+
+// run lives through one world: rough weather, then calm until it settles, then on to see that it stays so. It returns the
+// rows that the world has exercised.
+func run(seed uint64, out io.Writer, steps map[string]int) (rows map[string]bool, err error) {
+	w := sim.NewLimited(seed, func(l job.Limits) fn.Registered { return catalog.All(l)[0] }, sim.Rough, out)
+	err = sim.Live(w, steps)
+	return w.Rows, err
 }

@@ -144,12 +144,20 @@ func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Ans
 		w.truth.zombies++
 	}
 	broken, before := w.odds(w.rates.Fail), w.rand.IntN(2) == 0
+	if _, ok := e.(effect.ReleasePod); ok && broken {
+		w.row("partial-release")
+	}
+	if broken {
+		w.row("api-backoff")
+	}
 	if broken && before {
 		w.trace("worker%d %v: fails", k.id, e)
 		return engine.Answer{Err: engine.Retry{Err: errors.New("connection refused")}}
 	}
 	w.trace("worker%d %v", k.id, e)
+	w.noteAct(k.turn.Key.UID, e)
 	facts, err := w.api.Act(ctx, k.turn.Key, e)
+	w.noteFacts(facts)
 	if broken {
 		w.trace("worker%d hears nothing of it", k.id)
 		return engine.Answer{Err: engine.Retry{Err: errors.New("timeout")}}

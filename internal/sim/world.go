@@ -3,14 +3,18 @@ package sim
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/functions/job"
 )
 
 // Rates are how often things go wrong, per 10,000 steps. The zero value is a world where nothing does.
@@ -31,17 +35,12 @@ type Rates struct {
 // Rough is a world worse than any real one.
 var Rough = Rates{Repeat: 1500, Crash: 100, Sleep: 120, Meddle: 60, Lose: 12, Wipe: 8, Gap: 15, Relist: 30, Fail: 300, Quota: 20, RestTime: 30}
 
-// plan is what one seed makes of the Job.
-type plan struct {
-	job         events.Job
-	failPercent int
-}
-
 // World is one simulated cluster with its bus and workers.
 type World struct {
 	rand    *rand.Rand
 	plan    plan
 	rates   Rates
+	limits  job.Limits
 	fn      fn.Registered
 	api     *API
 	bus     *bus
@@ -54,17 +53,39 @@ type World struct {
 	out     io.Writer
 	lists   int
 	calm    bool // nothing goes wrong any more
+	calmAt  time.Time
 	frozen  bool // the nodes do nothing
+
+	strangers int // Pods that users have made
 
 	// Steps counts what happened, by name, for the run's summary.
 	Steps map[string]int
+	// Rows are the ids of the rows of the behaviour table that this world has exercised.
+	Rows map[string]bool
 }
 
-// New makes the world of a seed. out, if not nil, gets a readable trace.
+// New makes the world of a seed for a function that was made with the default limits. out, if not nil, gets a readable
+// trace.
 func New(seed uint64, f fn.Registered, rates Rates, out io.Writer) *World {
-	w := &World{rand: rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), rates: rates, fn: f, bus: newBus(), out: out,
-		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Steps: map[string]int{}}
-	w.plan = w.choose()
+	w := newWorld(seed, rates, out)
+	w.limits, w.fn = job.DefaultLimits(), f
+	w.begin()
+	return w
+}
+
+// NewLimited is New for a function that is made with limits which the seed decides, too.
+func NewLimited(seed uint64, make func(job.Limits) fn.Registered, rates Rates, out io.Writer) *World {
+	w := newWorld(seed, rates, out)
+	w.limits = chooseLimits(w.rand, w.plan)
+	w.fn = make(w.limits)
+	w.begin()
+	return w
+}
+
+func newWorld(seed uint64, rates Rates, out io.Writer) *World {
+	w := &World{rand: rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), rates: rates, bus: newBus(), out: out,
+		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Steps: map[string]int{}, Rows: map[string]bool{}}
+	w.plan = choose(w.rand)
 	w.api = NewAPI(func() time.Time { return w.now })
 	w.api.Emit = w.observe
 	w.api.Refuse = w.refuse
@@ -73,30 +94,41 @@ func New(seed uint64, f fn.Registered, rates Rates, out io.Writer) *World {
 	for i := range 2 {
 		w.workers = append(w.workers, &worker{id: i})
 	}
-	w.uid = w.api.CreateJob(w.plan.job).UID
-	w.trace("user     creates the Job: %s", describe(w.plan))
 	return w
 }
 
-// choose draws the Job of this world.
-func (w *World) choose() plan {
-	r := w.rand
-	j := events.Job{Name: "pi", Parallelism: int32(1 + r.IntN(5)), BackoffLimit: int32(r.IntN(12)),
-		Indexed: r.IntN(2) == 0, RestartsInPlace: r.IntN(5) == 0, ReplaceFailedOnly: r.IntN(4) == 0}
-	if n := int32(r.IntN(9)); j.Indexed || n > 1 {
-		j.Completions = &n
+// begin creates the Job.
+func (w *World) begin() {
+	if w.has(parameters) && w.rand.IntN(2) == 0 {
+		w.editValues()
 	}
-	return plan{job: j, failPercent: []int{0, 5, 25, 60, 100}[r.IntN(5)]}
+	j := w.plan.job
+	if w.plan.heirlooms > 0 {
+		j.Status.StartTime = &metav1.Time{Time: w.now}
+	}
+	w.uid = w.api.CreateJob(j).UID
+	w.trace("user     creates the Job: %s", describe(w.plan))
+	w.trace("world    limits %+v", w.limits)
+	most := int(j.Parallelism)
+	if j.Completions != nil {
+		most = min(most, int(*j.Completions))
+	}
+	for i := range min(w.plan.heirlooms, most) {
+		p := events.Pod{Name: fmt.Sprintf("heirloom-%d", i), Owner: j.Name, Serial: events.NoSerial, Index: events.NoIndex, Phase: events.Pending, Held: true}
+		if j.Indexed {
+			p.Index = i
+		}
+		if j.Selector != nil {
+			p.Labels = j.Selector.MatchLabels
+		}
+		p = w.api.AddPod(w.uid, p)
+		w.truth.made(p, w.uid)
+		w.trace("world    an older version has made %s", p.Name)
+	}
 }
 
-func describe(p plan) string {
-	completions := "until one succeeds"
-	if p.job.Completions != nil {
-		completions = fmt.Sprintf("completions %d", *p.job.Completions)
-	}
-	return fmt.Sprintf("%s, parallelism %d, backoffLimit %d, indexed %v, restarts in place %v, replaces failed only %v; %d %% of its Pods fail",
-		completions, p.job.Parallelism, p.job.BackoffLimit, p.job.Indexed, p.job.RestartsInPlace, p.job.ReplaceFailedOnly, p.failPercent)
-}
+// Watch tells f of every status write that the API server stores: the Job before it and after.
+func (w *World) Watch(f func(before, after events.Job)) { w.api.Wrote = f }
 
 func (w *World) trace(format string, args ...any) {
 	if w.out != nil {
@@ -122,17 +154,17 @@ func (w *World) relist() {
 	w.gap = false
 	w.lists++
 	seen := map[types.UID]bool{}
-	for uid, j := range w.api.jobs {
-		seen[uid] = !j.Finished()
+	for uid, j := range w.api.jobs { // one that has finished may have to be deleted yet, or failed Pods of it
+		seen[uid] = !j.Finished() || j.TTLSecondsAfterFinished != nil || j.Wishes.FailedPodsLimit != nil
 	}
 	for _, p := range w.api.pods {
-		if p.Held {
-			seen[p.owner] = true
+		if uid := w.api.hears(p); p.Held && uid != "" {
+			seen[uid] = true
 		}
 	}
 	seen[w.uid] = seen[w.uid] || w.api.jobs[w.uid] == nil
-	for uid, needed := range seen {
-		if needed {
+	for _, uid := range slices.Sorted(maps.Keys(seen)) {
+		if seen[uid] {
 			w.bus.publish(Key(uid), w.api.List(fmt.Sprintf("relist-%d", w.lists), uid))
 		}
 	}
@@ -161,7 +193,7 @@ func (w *World) Step() bool {
 			return true
 		}
 	}
-	return w.live() || w.skip()
+	return w.live() || w.skip() || w.plan.slow && !w.calm && w.unfinished() != nil
 }
 
 // skip lets time pass to the next thing that waits for it.

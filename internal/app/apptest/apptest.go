@@ -4,6 +4,7 @@ package apptest
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -55,6 +56,17 @@ func Start(t testing.TB) *API {
 	t.Cleanup(func() { close(ended) }) // before the server, which waits for its watches
 	a.URL, a.Kubeconfig = server.URL, Kubeconfig(t, server.URL)
 	return a
+}
+
+// FreeAddress is one on loopback where nobody listens.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 // Answer writes an object.

@@ -7,8 +7,10 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/sim"
 )
 
 // pod changes the Pod with that serial as its node or a user does.
@@ -55,4 +57,38 @@ func (s *Stage) pod(t *testing.T, d *datadriven.TestData, serial, change string)
 			p.Exits = []events.Exit{{Container: "main", Code: int32(atoi(t, d, code))}}
 		}
 	})
+}
+
+// stranger reads a Pod that carries no serial of ours.
+func stranger(job types.UID, d *datadriven.TestData) (types.UID, events.Pod) {
+	p := events.Pod{Name: d.CmdArgs[0].Key, Serial: events.NoSerial, Index: events.NoIndex, Phase: events.Running, Scheduled: true}
+	owner := types.UID("")
+	for _, a := range d.CmdArgs[1:] {
+		switch a.Key {
+		case "app":
+			p.Labels = map[string]string{"app": a.Vals[0]}
+		case "ended":
+			p.Phase = events.Succeeded
+		case "owned":
+			owner = job
+		}
+	}
+	return owner, p
+}
+
+// values reads a ConfigMap; without a count there is none.
+func values(t *testing.T, d *datadriven.TestData) (name string, v *sim.Values) {
+	t.Helper()
+	for _, a := range d.CmdArgs[1:] {
+		if v == nil {
+			v = &sim.Values{}
+		}
+		switch a.Key {
+		case "count":
+			v.Count = atoi(t, d, a.Vals[0])
+		case "mutable":
+			v.Mutable = true
+		}
+	}
+	return d.CmdArgs[0].Key, v
 }

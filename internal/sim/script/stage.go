@@ -48,6 +48,11 @@ func New() *Stage {
 			s.inbox = append(s.inbox, e)
 		}
 	}
+	s.api.Wrote = func(before, after events.Job) {
+		if s.Written != nil {
+			s.Written(before, after)
+		}
+	}
 	s.api.Refuse = func(effect.CreatePod) (string, string) {
 		if s.quota {
 			return "Forbidden", "exceeded quota: compute"
@@ -78,6 +83,10 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		s.api.UpdateJob(s.uid, declareFailed)
 	case "declare-suspended": // somebody else writes the status of a suspended Job
 		s.api.UpdateJob(s.uid, declareSuspended)
+	case "stranger": // "stranger NAME app=batch [ended] [owned]": a Pod that somebody else has made
+		s.api.AddPod(stranger(s.uid, d))
+	case "values": // "values NAME count=3 [mutable]": a ConfigMap of per-completion values
+		s.api.SetValues(values(t, d))
 	case "add-condition": // somebody else has something to say
 		s.api.UpdateJob(s.uid, func(j *events.Job) { addCondition(j, d.CmdArgs[0].Key) })
 	case "delete-job":

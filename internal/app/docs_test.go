@@ -1,0 +1,58 @@
+package app
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+)
+
+// An operator finds every flag and every metric in docs/operations.md, and none that is not there.
+func TestOperationsDocument(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := string(raw)
+
+	flags := pflag.NewFlagSet("reconciler", pflag.ContinueOnError)
+	c, logging := ReconcilerDefaults(), LogDefaults()
+	c.AddFlags(flags)
+	logging.Add(flags)
+	ofTrigger, trigger := pflag.NewFlagSet("trigger", pflag.ContinueOnError), TriggerDefaults()
+	trigger.AddFlags(ofTrigger)
+	flags.AddFlagSet(ofTrigger)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !strings.Contains(document, "`--"+f.Name+"`") {
+			t.Errorf("it does not tell of --%s", f.Name)
+		}
+	})
+
+	var names []string
+	fqName := regexp.MustCompile(`fqName: "([^"]*)"`)
+	m := newMetrics()
+	m.forTrigger()
+	m.forReconciler()
+	m.bus(func() error { return nil })
+	descriptions := make(chan *prometheus.Desc)
+	go func() { m.registry.Describe(descriptions); close(descriptions) }()
+	for d := range descriptions {
+		if name := fqName.FindStringSubmatch(d.String())[1]; strings.HasPrefix(name, "job") {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		if !strings.Contains(document, "`"+name+"`") {
+			t.Errorf("it does not tell of %s", name)
+		}
+	}
+	for _, name := range regexp.MustCompile(`\b(jobstream|job_controller)_[a-z_]+_(total|seconds|ready|info)\b`).FindAllString(document, -1) {
+		if !slices.Contains(names, name) {
+			t.Errorf("it tells of %s, which we do not have", name)
+		}
+	}
+}

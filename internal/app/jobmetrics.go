@@ -1,0 +1,215 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/intervals"
+	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// jobFunction is the name of the function whose turns are what Kubernetes calls a sync of a Job.
+const jobFunction = "job"
+
+// jobMetrics are the metrics of Kubernetes' own Job controller under its names, labels and buckets (1.36,
+// pkg/controller/job/metrics), so that dashboards and alerts on them go on working. Where ours mean something else than
+// theirs, docs/operations.md says so.
+type jobMetrics struct {
+	syncs           *prometheus.CounterVec
+	syncTime        *prometheus.HistogramVec
+	finished        *prometheus.CounterVec
+	podsFinished    *prometheus.CounterVec
+	indexesFinished *prometheus.CounterVec
+	handled         *prometheus.CounterVec
+	created         *prometheus.CounterVec
+	held            *prometheus.CounterVec
+}
+
+var _ cluster.Meter = (*jobMetrics)(nil)
+
+func newJobMetrics(m *metrics) *jobMetrics {
+	return &jobMetrics{
+		syncs: m.counter("job_controller_job_syncs_total", "The number of job syncs", "completion_mode", "result", "action"),
+		syncTime: m.histogram("job_controller_job_sync_duration_seconds", "The time it took to sync a job",
+			prometheus.ExponentialBuckets(0.004, 2, 15), "completion_mode", "result", "action"),
+		finished:        m.counter("job_controller_jobs_finished_total", "The number of finished jobs", "completion_mode", "result", "reason"),
+		podsFinished:    m.counter("job_controller_job_pods_finished_total", "The number of finished Pods that are fully tracked", "completion_mode", "result"),
+		indexesFinished: m.counter("job_controller_job_finished_indexes_total", "The number of finished indexes.", "status", "backoffLimit"),
+		handled:         m.counter("job_controller_pod_failures_handled_by_failure_policy_total", "The number of failed Pods handled by failure policy, by the action of the matched rule.", "action"),
+		created:         m.counter("job_controller_job_pods_creation_total", "The number of Pods created by the Job controller labelled with a reason for the Pod creation.", "reason", "status"),
+		held: m.counter("job_controller_terminated_pods_tracking_finalizer_total",
+			"The number of Pods whose finalizer batch.kubernetes.io/job-tracking was removed: only event=\"delete\" is counted.", "event"),
+	}
+}
+
+// synced hears of every turn of the function of Jobs.
+func (m *jobMetrics) synced(t engine.Turned) {
+	if errors.Is(t.Err, context.Canceled) {
+		return // we are ending: no fault of the Job, and nobody waits for it
+	}
+	result := "success"
+	if t.Err != nil {
+		result = "error"
+	}
+	labels := []string{completionMode(t), result, action(t.Tried)}
+	m.syncs.WithLabelValues(labels...).Inc()
+	m.syncTime.WithLabelValues(labels...).Observe(t.Duration.Seconds())
+}
+
+// completionMode is told by what a turn heard, or made of it: "unknown" where that was a mere timer or refusal and no Pod
+// was made.
+func completionMode(t engine.Turned) string {
+	for _, e := range t.Heard {
+		switch e := e.(type) {
+		case events.JobObserved:
+			return modeLabel(e.Job.Indexed)
+		case events.JobListed:
+			if e.Job != nil {
+				return modeLabel(e.Job.Indexed)
+			}
+		case events.PodObserved:
+			return modeLabel(e.Pod.Index != events.NoIndex)
+		}
+	}
+	for _, e := range t.Tried {
+		if e, ok := e.(effect.CreatePod); ok {
+			return modeLabel(e.Index != events.NoIndex)
+		}
+	}
+	return "unknown"
+}
+
+func modeLabel(indexed bool) string {
+	if indexed {
+		return string(batchv1.IndexedCompletion)
+	}
+	return string(batchv1.NonIndexedCompletion)
+}
+
+// action is what a turn did about Pods. Deletions come first, as in Kubernetes, which never does both in one sync.
+// Kubernetes' fourth, "reconciling", waits for its own writes to show up; we see ours at once.
+func action(tried []effect.Effect) string {
+	out := "tracking"
+	for _, e := range tried {
+		switch e.(type) {
+		case effect.DeletePod:
+			return "pods_deleted"
+		case effect.CreatePod:
+			out = "pods_created"
+		}
+	}
+	return out
+}
+
+// StatusWritten implements cluster.Meter: what the status gained is what has finished.
+func (m *jobMetrics) StatusWritten(before, after *batchv1.Job, handled map[batchv1.PodFailurePolicyAction]int) {
+	mode, succeeded := modeLabel(indexed(after)), after.Status.Succeeded-before.Status.Succeeded
+	if indexed(after) {
+		limit := "global"
+		if after.Spec.BackoffLimitPerIndex != nil {
+			limit = "perIndex"
+			add(m.indexesFinished, moreIndexes(after, text(before.Status.FailedIndexes), text(after.Status.FailedIndexes)), "failed", limit)
+		}
+		// Not the counter: it shrinks with the Job.
+		succeeded = moreIndexes(after, before.Status.CompletedIndexes, after.Status.CompletedIndexes)
+		add(m.indexesFinished, succeeded, "succeeded", limit)
+	}
+	add(m.podsFinished, succeeded, mode, "succeeded")
+	add(m.podsFinished, after.Status.Failed-before.Status.Failed, mode, "failed")
+	if end := verdict(after); end != nil && verdict(before) == nil {
+		result := "succeeded"
+		if end.Type == batchv1.JobFailed {
+			result = "failed"
+		}
+		add(m.finished, 1, mode, result, end.Reason)
+	}
+	for action, n := range handled {
+		add(m.handled, int32(n), string(action))
+	}
+}
+
+// PodCreation implements cluster.Meter.
+func (m *jobMetrics) PodCreation(j *batchv1.Job, err error) {
+	switch {
+	case err == nil:
+		add(m.created, 1, creationReason(j), "succeeded")
+	case apierrors.IsAlreadyExists(err), // nearly always our own Pod: a create that was repeated
+		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause): // nobody wants it any more
+	default:
+		add(m.created, 1, creationReason(j), "failed")
+	}
+}
+
+// creationReason is Kubernetes' (recordJobPodsCreationTotal), told from the Job as it was last read.
+func creationReason(j *batchv1.Job) string {
+	failed := j.Status.Failed > 0
+	if u := j.Status.UncountedTerminatedPods; u != nil {
+		failed = failed || len(u.Failed) > 0
+	}
+	onlyFailed := j.Spec.PodReplacementPolicy != nil && *j.Spec.PodReplacementPolicy == batchv1.Failed
+	switch {
+	case failed && onlyFailed:
+		return "recreate_failed"
+	case failed || j.Status.Terminating != nil && *j.Status.Terminating > 0:
+		return "recreate_terminating_or_failed"
+	}
+	return "new"
+}
+
+// PodReleased implements cluster.Meter. The other event, "add", would be the first sight of a held Pod that has ended: to
+// know a first sight takes a memory of every Pod, which a reconciler that may be replaced at any time does not have.
+func (m *jobMetrics) PodReleased() { add(m.held, 1, "delete") }
+
+// add leaves a counter alone where nothing was gained: counters panic when they are to shrink.
+func add(c *prometheus.CounterVec, gained int32, labels ...string) {
+	if gained > 0 {
+		c.WithLabelValues(labels...).Add(float64(gained))
+	}
+}
+
+func indexed(j *batchv1.Job) bool {
+	return j.Spec.CompletionMode != nil && *j.Spec.CompletionMode == batchv1.IndexedCompletion
+}
+
+// moreIndexes is how many indexes the list has gained, of those that the Job has now. A Job that shrinks loses the others
+// from its lists, and does them again if it grows.
+func moreIndexes(j *batchv1.Job, before, after string) int32 {
+	if before == after || j.Spec.Completions == nil {
+		return 0
+	}
+	was, err := intervals.Parse(before)
+	if err != nil {
+		return 0 // somebody else's writing: better nothing than all of it
+	}
+	is, err := intervals.Parse(after)
+	if err != nil {
+		return 0
+	}
+	n := int(*j.Spec.Completions)
+	return int32(is.Below(n).Len() - was.Below(n).Len())
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// verdict is the condition that says how the Job ended, nil while it has not.
+func verdict(j *batchv1.Job) *batchv1.JobCondition {
+	for i, c := range j.Status.Conditions {
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return &j.Status.Conditions[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package cluster
+
+import (
+	"net/http"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// picky gives a Job a selector of the user's own.
+func picky(app string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		j.Spec.ManualSelector = new(true)
+		j.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+		j.Spec.Template.Labels = map[string]string{"app": app}
+	}
+}
+
+// foreignPod makes a Pod that we have nothing to do with.
+func (w *world) foreignPod(name string, labels map[string]string, change ...func(*corev1.Pod)) *corev1.Pod {
+	w.Helper()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: jobObject("x").Spec.Template.Spec}
+	for _, f := range change {
+		f(p)
+	}
+	p, err := w.CoreV1().Pods(w.ns).Create(w.Context(), p, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return p
+}
+
+func ownedBy(j *batchv1.Job) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(j, batchv1.SchemeGroupVersion.WithKind("Job"))}
+	}
+}
+
+// editPod does what a user does with kubectl edit.
+func (w *world) editPod(name string, change func(*corev1.Pod)) *corev1.Pod {
+	w.Helper()
+	p := w.livePod(name)
+	change(p)
+	p, err := w.CoreV1().Pods(w.ns).Update(w.Context(), p, metav1.UpdateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return p
+}
+
+func adoptEffect(j *batchv1.Job, p *corev1.Pod, serial int) effect.AdoptPod {
+	return effect.AdoptPod{Job: j.Name, Name: p.Name, UID: p.UID, Version: versionOf(p.ResourceVersion), Serial: serial, Hold: true}
+}
+
+func TestAdoptPod(t *testing.T) {
+	w := newWorld(t)
+	j, key := w.createJob("pi", picky("pi"))
+
+	t.Run("an orphan becomes the Job's in one write", func(t *testing.T) {
+		p := w.foreignPod("orphan", map[string]string{"app": "pi", "mine": "stays"})
+		patch := "PATCH /api/v1/namespaces/" + w.ns + "/pods/orphan"
+		seen := only[events.PodObserved](t, w.act(key, adoptEffect(j, p, 7))).Pod
+		live := w.livePod("orphan")
+		ref := metav1.GetControllerOf(live)
+		if ref == nil || ref.UID != j.UID || ref.Kind != "Job" || ref.APIVersion != "batch/v1" || ref.Name != "pi" || !*ref.BlockOwnerDeletion {
+			t.Errorf("owned by %+v", ref)
+		}
+		if live.Labels[v1alpha1.ManagedLabel] != "true" || live.Labels["mine"] != "stays" || live.Annotations[v1alpha1.SerialAnnotation] != "7" || !events.Held(live) {
+			t.Errorf("is %+v", live.ObjectMeta)
+		}
+		if !seen.Held || seen.Serial != 7 || seen.Orphan || seen.Version != versionOf(live.ResourceVersion) || w.requests.count(patch) != 1 {
+			t.Errorf("saw %+v after %d writes", seen, w.requests.count(patch))
+		}
+	})
+	t.Run("without being held, where it has been counted", func(t *testing.T) {
+		p := w.foreignPod("counted", map[string]string{"app": "pi"})
+		e := adoptEffect(j, p, 8)
+		e.Hold = false
+		if seen := only[events.PodObserved](t, w.act(key, e)).Pod; seen.Held || seen.Serial != 8 || seen.Orphan {
+			t.Errorf("saw %+v", seen)
+		}
+	})
+	t.Run("one that is owned gets what it lacks", func(t *testing.T) {
+		p := w.foreignPod("owned", map[string]string{"app": "pi"}, ownedBy(j))
+		seen := only[events.PodObserved](t, w.act(key, adoptEffect(j, p, 9))).Pod
+		if live := w.livePod("owned"); !seen.Held || seen.Serial != 9 || len(live.OwnerReferences) != 1 || live.Labels[v1alpha1.ManagedLabel] != "true" {
+			t.Errorf("saw %+v, is %+v", seen, live.ObjectMeta)
+		}
+	})
+	t.Run("one that is owned and being deleted gets no finalizer", func(t *testing.T) {
+		w.foreignPod("ending", map[string]string{"app": "pi"}, ownedBy(j))
+		p := w.deleteSlowly("ending")
+		seen := only[events.PodObserved](t, w.act(key, adoptEffect(j, p, 10))).Pod
+		if seen.Held || seen.Serial != 10 || !seen.Deleting {
+			t.Errorf("saw %+v", seen)
+		}
+	})
+	t.Run("the one of a generated selector is known by its label", func(t *testing.T) {
+		j, key := w.createJob("generated")
+		p := w.createPod(j, key, 0)
+		orphan := w.editPod(p.Name, func(p *corev1.Pod) { p.OwnerReferences = nil })
+		if seen := only[events.PodObserved](t, w.act(key, adoptEffect(j, orphan, 3))).Pod; seen.Orphan || seen.Serial != 3 || !seen.Held {
+			t.Errorf("saw %+v", seen)
+		}
+	})
+}
+
+// deleteSlowly deletes a Pod that a node runs, so that it stays for a while.
+func (w *world) deleteSlowly(name string) *corev1.Pod {
+	w.Helper()
+	w.bindPod(name)
+	if err := w.CoreV1().Pods(w.ns).Delete(w.Context(), name, metav1.DeleteOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	return w.livePod(name)
+}
+
+// TestAdoptPodThatIsNotToBeHad: nothing is written.
+func TestAdoptPodThatIsNotToBeHad(t *testing.T) {
+	w := newWorld(t)
+	j, key := w.createJob("pi", picky("pi"))
+	mine := map[string]string{"app": "pi"}
+	untouched := func(t *testing.T, p *corev1.Pod) {
+		t.Helper()
+		if now := w.livePod(p.Name); now.ResourceVersion != p.ResourceVersion {
+			t.Errorf("was written: %+v", now.ObjectMeta)
+		}
+	}
+	t.Run("it has moved on", func(t *testing.T) {
+		old := w.foreignPod("moved", mine)
+		now := w.editPod("moved", func(p *corev1.Pod) { p.Labels["touched"] = "yes" })
+		seen := only[events.PodObserved](t, w.act(key, adoptEffect(j, old, 1))).Pod
+		if seen.Version != versionOf(now.ResourceVersion) || !seen.Orphan {
+			t.Errorf("saw %+v", seen)
+		}
+		untouched(t, now)
+	})
+	t.Run("it moves on before our very eyes", func(t *testing.T) {
+		p := w.foreignPod("moving", mine)
+		w.requests.inject(func(q *http.Request) (*http.Response, error) {
+			if q.Method == http.MethodPatch {
+				p = w.editPod("moving", func(p *corev1.Pod) { p.Labels["touched"] = "yes" })
+			}
+			return nil, nil
+		})
+		defer w.requests.inject(nil)
+		if seen := only[events.PodObserved](t, w.act(key, adoptEffect(j, p, 1))).Pod; !seen.Orphan || seen.Version != versionOf(p.ResourceVersion) {
+			t.Errorf("saw %+v", seen)
+		}
+		untouched(t, p)
+	})
+	t.Run("somebody else takes it before our very eyes", func(t *testing.T) {
+		other, _ := w.createJob("other", picky("pi"))
+		p := w.foreignPod("taken", mine)
+		w.requests.inject(func(q *http.Request) (*http.Response, error) {
+			if q.Method == http.MethodPatch {
+				p = w.editPod("taken", ownedBy(other))
+			}
+			return nil, nil
+		})
+		defer w.requests.inject(nil)
+		if gone := only[events.PodGone](t, w.act(key, adoptEffect(j, p, 1))).Pod; gone.UID != p.UID || gone.Name != "taken" {
+			t.Errorf("%+v", gone)
+		}
+		untouched(t, p)
+		only[events.PodGone](t, w.act(key, adoptEffect(j, p, 1))) // nor is it ours any time later
+		untouched(t, p)
+	})
+	t.Run("its labels do not match any more", func(t *testing.T) {
+		w.foreignPod("other-labels", mine)
+		p := w.editPod("other-labels", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "something"} })
+		only[events.PodGone](t, w.act(key, adoptEffect(j, p, 1)))
+		untouched(t, p)
+	})
+	t.Run("it is being deleted", func(t *testing.T) {
+		w.foreignPod("ending", mine)
+		p := w.deleteSlowly("ending")
+		if seen := only[events.PodObserved](t, w.act(key, adoptEffect(j, p, 1))).Pod; !seen.Deleting || !seen.Orphan {
+			t.Errorf("saw %+v", seen)
+		}
+		untouched(t, p)
+	})
+	t.Run("it is gone, or another one", func(t *testing.T) {
+		p := w.foreignPod("brief", mine)
+		w.deletePodNow("brief")
+		if gone := only[events.PodGone](t, w.act(key, adoptEffect(j, p, 1))).Pod; gone.UID != p.UID {
+			t.Errorf("%+v", gone)
+		}
+		again := w.foreignPod("brief", mine)
+		if gone := only[events.PodGone](t, w.act(key, adoptEffect(j, p, 1))).Pod; gone.UID != p.UID {
+			t.Errorf("%+v", gone)
+		}
+		untouched(t, again)
+	})
+}
+
+// TestAdoptPodReadsTheJobLive, whatever is remembered of it.
+func TestAdoptPodReadsTheJobLive(t *testing.T) {
+	w := newWorld(t)
+	orphan := func(name string) *corev1.Pod { return w.foreignPod(name, map[string]string{"app": "pi"}) }
+	known := func(name string, change ...func(*batchv1.Job)) (*batchv1.Job, events.Key) {
+		j, key := w.createJob(name, append(change, picky("pi"))...)
+		w.createPod(j, key, 0) // now it is remembered
+		return j, key
+	}
+	stays := func(t *testing.T, p *corev1.Pod) {
+		t.Helper()
+		if metav1.GetControllerOf(w.livePod(p.Name)) != nil {
+			t.Error("it was adopted")
+		}
+	}
+	t.Run("gone", func(t *testing.T) {
+		j, key := known("gone")
+		w.deleteJob("gone")
+		p := orphan("a")
+		if gone := only[events.JobGone](t, w.act(key, adoptEffect(j, p, 1))); gone.Name != "gone" {
+			t.Errorf("%+v", gone)
+		}
+		w.createJob("gone", picky("pi")) // another one of that name
+		only[events.JobGone](t, w.act(key, adoptEffect(j, p, 1)))
+		stays(t, p)
+	})
+	t.Run("being deleted", func(t *testing.T) {
+		j, key := known("leaving", func(j *batchv1.Job) { j.Finalizers = []string{"example.com/stay"} })
+		w.deleteJob("leaving")
+		p := orphan("b")
+		if seen := only[events.JobObserved](t, w.act(key, adoptEffect(j, p, 1))); !seen.Job.Deleting {
+			t.Errorf("%+v", seen)
+		}
+		stays(t, p)
+	})
+	t.Run("not ours", func(t *testing.T) {
+		j, key := w.createJob("foreign", picky("pi"), func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
+		p := orphan("c")
+		if seen := only[events.JobObserved](t, w.act(key, adoptEffect(j, p, 1))); !seen.Job.Foreign {
+			t.Errorf("%+v", seen)
+		}
+		stays(t, p)
+	})
+}
+
+func TestDisownPod(t *testing.T) {
+	w := newWorld(t)
+	j, key := w.createJob("pi")
+	disown := func(t *testing.T, name string, uid events.Pod) {
+		t.Helper()
+		gone := only[events.PodGone](t, w.act(key, effect.DisownPod{Name: name, UID: uid.UID})).Pod
+		if gone.UID != uid.UID || gone.Name != name {
+			t.Errorf("%+v", gone)
+		}
+	}
+	t.Run("takes off what made it ours, and nothing else", func(t *testing.T) {
+		p := w.createPod(j, key, 0)
+		w.editPod(p.Name, func(p *corev1.Pod) {
+			p.Finalizers = append(p.Finalizers, "example.com/mine")
+			p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: someoneElse})
+		})
+		for range 2 { // again changes nothing
+			disown(t, p.Name, p)
+			live := w.livePod(p.Name)
+			if len(live.OwnerReferences) != 1 || live.OwnerReferences[0].UID != someoneElse || len(live.Finalizers) != 1 || live.Labels[v1alpha1.ManagedLabel] != "" {
+				t.Errorf("is %+v", live.ObjectMeta)
+			}
+			if live.Annotations[v1alpha1.SerialAnnotation] != "0" || live.Labels[batchv1.JobNameLabel] != "pi" {
+				t.Errorf("something else was changed: %+v", live.ObjectMeta)
+			}
+		}
+	})
+	t.Run("one that has lost its owner already is let go all the same", func(t *testing.T) {
+		p := w.createPod(j, key, 1)
+		w.editPod(p.Name, func(p *corev1.Pod) { p.OwnerReferences = nil })
+		disown(t, p.Name, p)
+		if live := w.livePod(p.Name); events.Held(live) || live.Labels[v1alpha1.ManagedLabel] != "" {
+			t.Errorf("is %+v", live.ObjectMeta)
+		}
+	})
+	t.Run("one that is gone, or another one", func(t *testing.T) {
+		disown(t, "nobody", events.Pod{UID: someoneElse})
+		p := w.createPod(j, key, 2)
+		disown(t, p.Name, events.Pod{UID: someoneElse})
+		if live := w.livePod(p.Name); !events.Held(live) || len(live.OwnerReferences) != 1 {
+			t.Errorf("is %+v", live.ObjectMeta)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/job"
+)
+
+// createPod makes the Pod from the Job's template. The Job is looked at before: a Pod of a Job that is gone would be
+// collected as garbage, and a Job that is suspended or being deleted wants no more Pods.
+func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePod) ([]events.Event, error) {
+	j, err := a.template(ctx, key, e)
+	switch {
+	case err != nil:
+		return a.refused(e, e.Serial, err)
+	case j == nil:
+		return missedJob(e.Job), nil
+	case suspended(j), j.DeletionTimestamp != nil, !a.claim.Ours(j):
+		return a.sawJob(j), nil
+	}
+	parameters, err := a.parametersAt(ctx, key.Namespace, e)
+	if err != nil {
+		return a.refused(e, e.Serial, err)
+	}
+	created := &corev1.Pod{}
+	err = a.call(ctx, a.core.Post().Namespace(key.Namespace).Resource("pods").Body(job.BuildPod(j, e, parameters)), created)
+	a.meter.PodCreation(j, err)
+	switch {
+	case err == nil:
+		a.report(key, e.Job, effect.Report{Reason: "SuccessfulCreate", Message: "Created pod: " + created.Name})
+		return sawPod(created), nil
+	case apierrors.IsAlreadyExists(err):
+		return a.meetPod(ctx, key, e, err)
+	}
+	return a.refused(e, e.Serial, err)
+}
+
+// template returns the Job with a template that is at least as new as the effect knew it; nil means that it is gone. What
+// is remembered as suspended may have been resumed since, and is read again.
+func (a *Actor) template(ctx context.Context, key events.Key, e effect.CreatePod) (*batchv1.Job, error) {
+	return a.jobs.load(ctx, key.UID,
+		func(j *batchv1.Job) bool { return j.Generation >= e.Generation && !suspended(j) },
+		func(ctx context.Context) (*batchv1.Job, error) { return a.getJob(ctx, key, e.Job) })
+}
+
+func suspended(j *batchv1.Job) bool { return j.Spec.Suspend != nil && *j.Spec.Suspend }
+
+// meetPod finds out whose Pod has the name already. Ours is a success that was not heard of. A stranger's, or one that
+// has vanished since and may have been either, burns the serial, which costs nothing.
+func (a *Actor) meetPod(ctx context.Context, key events.Key, e effect.CreatePod, taken error) ([]events.Event, error) {
+	p, err := a.getPod(ctx, key, e.Name)
+	switch {
+	case err != nil:
+		return a.refused(e, e.Serial, err)
+	case isOurs(p, key, e.Serial):
+		return sawPod(p), nil
+	}
+	return a.refused(e, e.Serial, taken)
+}
+
+// findPod looks whether the Pod with that serial has been made. A stranger of the same name is none of ours.
+func (a *Actor) findPod(ctx context.Context, key events.Key, e effect.FindPod) ([]events.Event, error) {
+	p, err := a.getPod(ctx, key, e.Name)
+	switch {
+	case err != nil:
+		return a.refused(e, e.Serial, err)
+	case isOurs(p, key, e.Serial):
+		return sawPod(p), nil
+	}
+	return []events.Event{events.PodGone{Pod: events.Pod{Name: e.Name, Serial: e.Serial, Index: events.NoIndex}}}, nil
+}
+
+// isOurs says that the Pod, which may be nil, is the one that the Job of the key gave that serial.
+func isOurs(p *corev1.Pod, key events.Key, serial int) bool {
+	return p != nil && events.OwnerUID(p) == key.UID && events.ProjectPod(p).Serial == serial
+}

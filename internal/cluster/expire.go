@@ -1,0 +1,32 @@
+package cluster
+
+import (
+	"context"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// deleteJob deletes the Job, and after it its Pods, as Kubernetes' own controller does when the time to live is over
+// (ttlafterfinished). The version as a precondition says that nobody has changed the time meanwhile.
+func (a *Actor) deleteJob(ctx context.Context, key events.Key, e effect.DeleteJob) ([]events.Event, error) {
+	version := strconv.FormatUint(e.Version, 10)
+	deleted := &batchv1.Job{}
+	err := a.call(ctx, a.batch.Delete().Namespace(key.Namespace).Resource("jobs").Name(e.Job).Body(&metav1.DeleteOptions{
+		PropagationPolicy: new(metav1.DeletePropagationForeground),
+		Preconditions:     &metav1.Preconditions{UID: &key.UID, ResourceVersion: &version},
+	}), deleted)
+	switch {
+	case err == nil && deleted.UID == key.UID:
+		a.jobs.saw(deleted)
+		return a.sawJob(deleted), nil
+	case err == nil, jobPreconditionFailed(err): // an answer without the Job says that it is gone
+		live, err := a.getJob(ctx, key, e.Job)
+		return a.jobMoved(key, e, e.Job, live, err)
+	}
+	return a.refused(e, events.NoSerial, err)
+}

@@ -1,0 +1,216 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/controlplane/controlplanetest"
+)
+
+// isWatch tells a watch of a resource from a list.
+func isWatch(q *http.Request, resource string) bool {
+	return q.URL.Query().Get("watch") != "" && strings.HasSuffix(q.URL.Path, "/"+resource)
+}
+
+func TestWatcherListsAgainAfterAGap(t *testing.T) {
+	w := newWorld(t)
+	_, key := w.createJob("pi")
+	client, seen := testClient(t)
+	var gone atomic.Bool
+	seen.inject(func(q *http.Request) (*http.Response, error) {
+		if isWatch(q, "jobs") && gone.CompareAndSwap(false, true) {
+			return answer(q, http.StatusGone, metav1.Status{Status: "Failure", Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "too old resource version"}), nil
+		}
+		return nil, nil
+	})
+	x := startWatcher(t, &memorySink{}, client, seen)
+	eventually(t, func() string {
+		if len(of[events.JobListed](x.sink, key)) < 2 {
+			return "a second roster; log:\n" + x.log.String()
+		}
+		return ""
+	})
+	w.startJob(w.liveJob("pi"))
+	eventually(t, func() string {
+		if len(of[events.JobObserved](x.sink, key)) == 0 {
+			return "the watch to go on"
+		}
+		return ""
+	})
+}
+
+func TestWatcherTakesABrokenWatchUp(t *testing.T) {
+	w := newWorld(t)
+	client, seen := testClient(t)
+	var opened atomic.Int32
+	seen.inject(func(q *http.Request) (*http.Response, error) {
+		if isWatch(q, "pods") {
+			if n := opened.Add(1); n == 1 || n == 2 {
+				return answer(q, http.StatusInternalServerError, metav1.Status{Status: "Failure", Code: http.StatusInternalServerError}), nil
+			}
+		}
+		return nil, nil
+	})
+	x := startWatcher(t, &memorySink{}, client, seen)
+	j, key := w.createJob("pi")
+	p := w.createPod(j, key, 0) // happens while nobody watches
+	eventually(t, func() string {
+		if seen := of[events.PodObserved](x.sink, key); len(seen) == 0 || seen[0].Pod.UID != p.UID {
+			return "the Pod; log:\n" + x.log.String()
+		}
+		return ""
+	})
+	if rosters := of[events.JobListed](x.sink, key); len(rosters) != 0 {
+		t.Errorf("it was listed again: %+v", rosters)
+	}
+	if n := strings.Count(x.log.String(), "cannot watch Pods"); n != 1 {
+		t.Errorf("%d warnings:\n%s", n, x.log.String())
+	}
+}
+
+func TestWatcherAndABrokenSink(t *testing.T) {
+	w := newWorld(t)
+	j, key := w.createJob("pi")
+	client, seen := testClient(t)
+	x := startWatcher(t, &memorySink{}, client, seen)
+
+	t.Run("Publish", func(t *testing.T) {
+		var refused atomic.Int32
+		x.sink.set(func() {
+			x.sink.broken = func(f events.Fact) error {
+				if f.Key != key { // leftovers of other tests
+					return nil
+				}
+				refused.Add(1)
+				return errors.New("the bus is lost")
+			}
+		})
+		j = w.startJob(j)
+		eventually(t, func() string {
+			if refused.Load() < 2 {
+				return "another attempt"
+			}
+			return ""
+		})
+		x.sink.set(func() { x.sink.broken = nil })
+		eventually(t, func() string {
+			rosters := of[events.JobListed](x.sink, key)
+			if last := rosters[len(rosters)-1]; len(rosters) < 2 || last.Job.Status.StartTime == nil {
+				return "a new roster; log:\n" + x.log.String()
+			}
+			return ""
+		})
+		if n := strings.Count(x.log.String(), "level=WARN"); n != 1 {
+			t.Errorf("%d warnings:\n%s", n, x.log.String())
+		}
+	})
+	t.Run("Flush", func(t *testing.T) {
+		before := len(of[events.JobListed](x.sink, key))
+		x.sink.set(func() { x.sink.flush = errors.New("facts were lost") })
+		eventually(t, func() string {
+			if len(of[events.JobListed](x.sink, key)) == before {
+				return "a new roster"
+			}
+			return ""
+		})
+	})
+	t.Run("a fact that can never be published is left out", func(t *testing.T) {
+		before := len(of[events.JobListed](x.sink, key))
+		x.sink.set(func() {
+			x.sink.broken = func(f events.Fact) error {
+				if f.Event.Type() == events.TypeJobObserved && f.Key == key {
+					return hopeless{}
+				}
+				return nil
+			}
+		})
+		j.Status.Active = 1
+		if _, err := w.BatchV1().Jobs(w.ns).UpdateStatus(t.Context(), j, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		_, next := w.createJob("next")
+		eventually(t, func() string {
+			if len(of[events.JobObserved](x.sink, next)) == 0 {
+				return "the next fact"
+			}
+			return ""
+		})
+		if after := len(of[events.JobListed](x.sink, key)); after != before || !strings.Contains(x.log.String(), "can never be published") {
+			t.Errorf("%d rosters after %d, log:\n%s", after, before, x.log.String())
+		}
+	})
+}
+
+type hopeless struct{}
+
+func (hopeless) Error() string   { return "too large" }
+func (hopeless) Permanent() bool { return true }
+
+// TestWatcherOutlivesTheAPIServer takes an API server of its own away and brings it back.
+func TestWatcherOutlivesTheAPIServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a second control plane")
+	}
+	if _, err := controlplane.Assets(); err != nil {
+		t.Skip("needs a real API server: ", err)
+	}
+	cp := controlplanetest.Start(t, controlplane.Config{})
+	client, _, err := NewClient(ClientConfig{Kubeconfig: cp.Kubeconfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(t.Context(), client, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	x := startWatcher(t, &memorySink{}, client, nil)
+	if err := cp.StopAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(t.Context(), client, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "is it up") {
+		t.Errorf("%v", err)
+	}
+	eventually(t, func() string {
+		if strings.Contains(x.log.String(), "cannot watch") {
+			return ""
+		}
+		return "the warning"
+	})
+	if err := cp.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	j, err := client.BatchV1().Jobs("default").Create(t.Context(), jobObject("late"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := events.Key{Function: "job", Namespace: "default", UID: j.UID}
+	eventually(t, func() string {
+		if len(x.sink.about(key)) == 0 {
+			return "a fact about the Job; log:\n" + x.log.String()
+		}
+		return ""
+	})
+	t.Run("and hears that it no longer knows an old version", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		for what, open := range map[string]func(context.Context, metav1.ListOptions) (watch.Interface, error){
+			"Jobs": client.BatchV1().Jobs("").Watch, "Pods": x.watchPods(marked),
+		} {
+			if err := x.follow(ctx, what, 1, open, x.onPod); !expired(err) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+	if n := strings.Count(x.log.String(), "level=WARN"); n > 4 {
+		t.Errorf("%d warnings:\n%s", n, x.log.String())
+	}
+}

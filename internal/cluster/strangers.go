@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/jobstream/jobstream/events"
+)
+
+// strangers are the watches of Pods that carry no mark of ours: one for each namespace that has a claimant, for as long as
+// it has one. What is remembered is the selectors of these Jobs.
+type strangers struct {
+	mu        sync.Mutex
+	claimants claimants
+	watches   map[string]context.CancelFunc
+	open      func(namespace string) context.CancelFunc
+}
+
+// begin starts with these claimants; whatever was watched before has ended. open starts the watch of a namespace.
+func (s *strangers) begin(c claimants, open func(namespace string) context.CancelFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.claimants, s.open, s.watches = c, open, map[string]context.CancelFunc{}
+	for namespace := range c {
+		s.watches[namespace] = open(namespace)
+	}
+}
+
+// saw keeps the watches up with the Job. It has to be called before anybody else hears of the Job: an inventory that is
+// taken for it shows what the watch of its namespace had shown before.
+func (s *strangers) saw(j events.Job) { s.change(j.Namespace, func() { s.claimants.put(j) }) }
+
+// missed does the same with a Job that is gone.
+func (s *strangers) missed(namespace string, uid types.UID) {
+	s.change(namespace, func() { s.claimants.remove(namespace, uid) })
+}
+
+func (s *strangers) change(namespace string, change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	stop, watched := s.watches[namespace]
+	switch wanted := len(s.claimants[namespace]) > 0; {
+	case wanted && !watched:
+		s.watches[namespace] = s.open(namespace)
+	case !wanted && watched:
+		stop()
+		delete(s.watches, namespace)
+	}
+}
+
+func (s *strangers) of(p *corev1.Pod) []types.UID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claimants.of(p)
+}
+
+func (s *strangers) recipients(p *corev1.Pod) []types.UID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claimants.recipients(p)
+}
+
+// watchStrangers begins a session's watches of the namespaces that have claimants. Each belongs to the group, and its
+// failure ends the session like that of any other watch.
+func (w *Watcher) watchStrangers(ctx context.Context, g *errgroup.Group, c claimants) {
+	w.strangers.begin(c, func(namespace string) context.CancelFunc {
+		mine, stop := context.WithCancel(ctx)
+		g.Go(func() error {
+			defer stop()
+			if err := w.followStrangers(mine, namespace); !ended(mine) || ended(ctx) {
+				return err
+			}
+			return nil // the last claimant has gone
+		})
+		return stop
+	})
+}
+
+// followStrangers tells of all unmarked Pods of the namespace that concern a claimant, and then of what becomes of them.
+func (w *Watcher) followStrangers(ctx context.Context, namespace string) error {
+	pods, selector := w.config.Client.CoreV1().Pods(namespace), unmarkedIn(w.config.Claim)
+	version, err := pages(ctx, pods.List, selector, func(page *corev1.PodList) error {
+		for i := range page.Items {
+			if err := w.onStranger(ctx, watch.Added, &page.Items[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return w.follow(ctx, "unmarked Pods of "+namespace, version, func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		o.LabelSelector = selector
+		return pods.Watch(ctx, o)
+	}, w.onStranger)
+}

@@ -1,0 +1,249 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// Act implements engine.Actor.
+func (a *API) Act(_ context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
+	switch e := e.(type) {
+	case effect.TakeInventory:
+		return a.takeInventory(key, e), nil
+	case effect.WriteJobStatus:
+		return a.writeStatus(key, e), nil
+	case effect.DeleteJob:
+		return a.expire(key, e), nil
+	case effect.ReadParameters:
+		return a.readValues(e), nil
+	case effect.CreatePod:
+		return a.createPod(key, e), nil
+	case effect.FindPod:
+		return a.findPod(key, e), nil
+	case effect.ReleasePod:
+		return a.changePod(e.Name, e.UID, 0, func(p *pod) bool { return a.release(p, e) }), nil
+	case effect.HoldPod:
+		return a.changePod(e.Name, e.UID, e.Version, func(p *pod) bool {
+			if p.Held || p.Deleting { // the API server takes no finalizer on what is being deleted
+				return false
+			}
+			p.Held = true
+			return true
+		}), nil
+	case effect.DeletePod:
+		return a.changePod(e.Name, e.UID, e.Version, func(p *pod) bool { return a.deletePod(p, e) }), nil
+	case effect.AdoptPod:
+		return a.adoptPod(key, e), nil
+	case effect.DisownPod:
+		return a.disownPod(key, e), nil
+	}
+	return nil, engine.Retry{Err: fmt.Errorf("%s: %w", e.Kind(), errors.ErrUnsupported)}
+}
+
+func (a *API) release(p *pod, by effect.Effect) (changed bool) {
+	if !p.Held {
+		return false
+	}
+	if a.Check != nil {
+		a.Check.PodReleased(p.Pod, p.owner, by)
+	}
+	p.Held = false
+	return true
+}
+
+func (a *API) deletePod(p *pod, e effect.DeletePod) (changed bool) {
+	if e.Release {
+		changed = a.release(p, e)
+	} else if a.Check != nil {
+		a.Check.PodDeleted(p.Pod, p.owner, e)
+	}
+	return a.markDeleted(p) || changed
+}
+
+func (a *API) markDeleted(p *pod) (changed bool) {
+	if p.Deleting {
+		return false
+	}
+	if p.Deleting = true; !p.Terminal() {
+		p.Finished = a.Now().Truncate(time.Second)
+	}
+	return true
+}
+
+func (a *API) takeInventory(key events.Key, e effect.TakeInventory) []events.Event {
+	list := a.List(e.ID, key.UID)
+	if j := list.Job; j != nil && neverStarted(*j) && e.Job != "" {
+		list.Version, list.Pods = 0, nil // the adapter does not look for Pods that cannot exist
+	}
+	return []events.Event{list}
+}
+
+// neverStarted says that nothing in the Job speaks of a Pod. One with a selector of the user's own may have Pods that were
+// there before it.
+func neverStarted(j events.Job) bool {
+	s := j.Status
+	return s.StartTime == nil && len(s.Conditions) == 0 && s.Active == 0 && s.Succeeded == 0 && s.Failed == 0 && s.CompletedIndexes == "" &&
+		or(s.Terminating) == 0 && len(uncounted(s).Succeeded)+len(uncounted(s).Failed) == 0 && j.Selector == nil
+}
+
+func (a *API) writeStatus(key events.Key, e effect.WriteJobStatus) []events.Event {
+	j := a.jobs[key.UID]
+	if j == nil {
+		return []events.Event{events.JobGone{Name: e.Job}}
+	}
+	if j.Version == e.Version {
+		before, next := *j, *j
+		next.Status, next.NextSerial, next.Backoff = *e.Status.DeepCopy(), e.NextSerial, e.Backoff
+		next.Version = a.tick()
+		if a.Check != nil {
+			a.Check.StatusWritten(before, next)
+		}
+		*j = next
+		if a.Wrote != nil {
+			a.Wrote(before, a.job(key.UID))
+		}
+		a.emitJob(key.UID)
+	}
+	return []events.Event{events.JobObserved{Job: a.job(key.UID)}}
+}
+
+// expire deletes a Job in the foreground.
+func (a *API) expire(key events.Key, e effect.DeleteJob) []events.Event {
+	j := a.jobs[key.UID]
+	if j == nil {
+		return []events.Event{events.JobGone{Name: e.Job}}
+	}
+	if j.Version == e.Version {
+		if a.Check != nil {
+			a.Check.JobDeleted(*j)
+		}
+		a.LeaveJob(key.UID, metav1.DeletePropagationForeground)
+	}
+	return []events.Event{events.JobObserved{Job: a.job(key.UID)}}
+}
+
+func (a *API) readValues(e effect.ReadParameters) []events.Event {
+	v, ok := a.values[e.ConfigMap]
+	switch {
+	case !ok:
+		return a.refusal(e, events.NoSerial, "NotFound", "there is no ConfigMap "+e.ConfigMap)
+	case v.Mutable:
+		return a.refusal(e, events.NoSerial, "Invalid", "the ConfigMap "+e.ConfigMap+" is not immutable")
+	}
+	return []events.Event{events.ParametersObserved{Name: e.ConfigMap, Count: v.Count, At: a.Now()}}
+}
+
+func (a *API) refusal(e effect.Effect, serial int, reason, message string) []events.Event {
+	return []events.Event{events.EffectRefused{Effect: e.Kind(), Serial: serial, Reason: reason, Message: message, At: a.Now()}}
+}
+
+func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {
+	j := a.jobs[key.UID]
+	switch {
+	case j == nil:
+		return []events.Event{events.JobGone{Name: e.Job}}
+	case j.Deleting, j.Suspended:
+		return []events.Event{events.JobObserved{Job: a.job(key.UID)}}
+	}
+	if p := a.pods[e.Name]; p != nil {
+		if !p.Orphan && p.owner == key.UID && p.Serial == e.Serial {
+			return []events.Event{events.PodObserved{Pod: p.Pod}}
+		}
+		return a.refusal(e, e.Serial, "AlreadyExists", "")
+	}
+	if v := a.values[e.Parameters]; e.Parameters != "" && (v.Mutable || e.Index >= v.Count) {
+		return a.refusal(e, e.Serial, "Invalid", "the ConfigMap "+e.Parameters+" has no value for the index")
+	}
+	if a.Refuse != nil {
+		if reason, message := a.Refuse(e); reason != "" {
+			return a.refusal(e, e.Serial, reason, message)
+		}
+	}
+	a.made++
+	p := &pod{owner: key.UID, managed: true, Pod: events.Pod{Name: e.Name, UID: types.UID(fmt.Sprintf("pod-%d", a.made)), Version: a.tick(),
+		Owner: j.Name, Serial: e.Serial, Index: e.Index, Phase: events.Pending, Held: true, Created: a.Now()}}
+	if e.PerIndex {
+		p.IndexFailures, p.IndexIgnoredFailures = e.IndexFailures, e.IndexIgnoredFailures
+	}
+	if j.Selector != nil { // then the template's labels are the user's, and no label is generated
+		p.Labels = j.Selector.MatchLabels
+	}
+	if a.Check != nil {
+		if a.names[p.Name] {
+			a.Check.PodRepeated(p.Pod)
+		}
+		a.Check.PodCreated(*j, p.Pod, e)
+	}
+	a.names[p.Name] = true
+	a.pods[e.Name] = p
+	a.emitPod(p)
+	return []events.Event{events.PodObserved{Pod: p.Pod}}
+}
+
+func (a *API) findPod(key events.Key, e effect.FindPod) []events.Event {
+	if p := a.pods[e.Name]; p != nil && p.owner == key.UID && p.Serial == e.Serial {
+		return []events.Event{events.PodObserved{Pod: p.Pod}}
+	}
+	a.names[e.Name] = true
+	return []events.Event{events.PodGone{Pod: events.Pod{Name: e.Name, Serial: e.Serial}}}
+}
+
+// adoptPod looks at the Job live, as upstream does, before it takes a Pod for it.
+func (a *API) adoptPod(key events.Key, e effect.AdoptPod) []events.Event {
+	j := a.jobs[key.UID]
+	switch {
+	case j == nil:
+		return []events.Event{events.JobGone{Name: e.Job}}
+	case j.Deleting:
+		return []events.Event{events.JobObserved{Job: a.job(key.UID)}}
+	}
+	return a.changePod(e.Name, e.UID, e.Version, func(p *pod) bool {
+		if !p.Orphan && p.owner != key.UID || e.Hold && p.Deleting && !p.Held {
+			return false // invalid: another controller has it, or a finalizer comes too late
+		}
+		if a.Check != nil {
+			a.Check.PodAdopted(*j, p.Pod, e)
+		}
+		p.owner, p.managed, p.Orphan, p.Owner, p.Serial = key.UID, true, false, j.Name, e.Serial
+		p.Held = p.Held || e.Hold
+		return true
+	})
+}
+
+// disownPod lets a Pod go its own way: none of our labels, nobody who holds it.
+func (a *API) disownPod(key events.Key, e effect.DisownPod) []events.Event {
+	p := a.pods[e.Name]
+	if p != nil && p.UID == e.UID && !p.Orphan && p.owner == key.UID {
+		if a.Check != nil {
+			a.Check.PodDisowned(p.Pod, p.owner)
+		}
+		p.Orphan, p.managed, p.Held = true, false, false
+		a.UpdatePod(e.Name, func(*events.Pod) {})
+	}
+	return []events.Event{events.PodGone{Pod: events.Pod{Name: e.Name, UID: e.UID, Serial: events.NoSerial, Index: events.NoIndex}}}
+}
+
+// changePod applies a change whose preconditions hold, and answers with the Pod as it is now. One that says that it has
+// changed nothing leaves no trace.
+func (a *API) changePod(name string, uid types.UID, version uint64, change func(*pod) (changed bool)) []events.Event {
+	p := a.pods[name]
+	if p == nil || p.UID != uid {
+		return []events.Event{events.PodGone{Pod: events.Pod{Name: name, UID: uid, Serial: events.NoSerial}}}
+	}
+	if (version == 0 || version == p.Version) && change(p) {
+		a.UpdatePod(name, func(*events.Pod) {})
+	}
+	if now := a.pods[name]; now != nil {
+		return []events.Event{events.PodObserved{Pod: now.Pod}}
+	}
+	return []events.Event{events.PodGone{Pod: p.Pod}}
+}

@@ -1,0 +1,215 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// PodCreated implements Checker: no Pod before the Job has started, none without its values, and one of an index that has
+// failed before knows how often.
+func (t *truth) PodCreated(j events.Job, p events.Pod, e effect.CreatePod) {
+	switch {
+	case j.Status.StartTime == nil && len(j.Status.Conditions) == 0:
+		t.fail("%s is made before its Job has started", p.Name)
+	case j.Wishes.Parameters != e.Parameters, j.Wishes.Parameters != "" && p.Index >= t.w.api.values[j.Wishes.Parameters].Count:
+		t.fail("%s of index %d is made without the values of %q", p.Name, p.Index, j.Wishes.Parameters)
+	case e.PerIndex != (j.BackoffLimitPerIndex != nil):
+		t.fail("%s: failures per index %v", p.Name, e.PerIndex)
+	case j.Indexed && (p.Index < 0 || p.Index >= int(*j.Completions)) && !t.w.has(elastic):
+		t.fail("%s has index %d of %d", p.Name, p.Index, *j.Completions)
+	}
+	t.tooEarly(j, p)
+	t.inherits(j, p)
+	t.made(p, j.UID)
+	t.w.noteCreate(j, p)
+}
+
+// tooEarly: in calm weather a Pod is not made before the delay after failures has passed. What was intended before the
+// failure may still be made then; a minute is enough for that.
+func (t *truth) tooEarly(j events.Job, p events.Pod) {
+	if t.w.calmAt.IsZero() || t.w.now.Sub(t.w.calmAt) < time.Minute || t.w.now.Sub(t.recorded) < time.Minute/10 || j.BackoffLimitPerIndex != nil {
+		return
+	}
+	delay := 10 * time.Second
+	if s := j.Wishes.BackoffSeconds; s != nil {
+		delay = time.Duration(*s) * time.Second
+	}
+	for i := 1; i < j.Backoff.Failures; i++ {
+		delay = min(2*delay, 10*time.Minute)
+	}
+	if ends := j.Backoff.Last.Add(delay); j.Backoff.Failures > 0 && t.w.now.Before(ends) {
+		t.fail("%s is made %v before the backoff of %d failures ends", p.Name, ends.Sub(t.w.now), j.Backoff.Failures)
+	}
+}
+
+// inherits: the failures of an index are handed from Pod to Pod. Where nobody has meddled with them, they are true.
+func (t *truth) inherits(j events.Job, p events.Pod) {
+	l := t.lines[line{j.UID, p.Index}]
+	if j.BackoffLimitPerIndex == nil || !t.strict() {
+		return
+	}
+	var failures, ignored int32
+	if len(l) > 0 {
+		last := l[len(l)-1]
+		if last.surplus || last.well || last.excused {
+			return // it counts for nothing, and what it had been handed went with it
+		}
+		failures, ignored = last.failures, last.ignored
+		switch {
+		case t.ignored(last):
+			ignored++
+		case t.failed(last), !j.ReplaceFailedOnly && last.deleted:
+			failures++
+		default:
+			t.fail("%s is made for index %d, of which %s still runs", p.Name, p.Index, last.name)
+		}
+	}
+	switch {
+	case p.IndexFailures != failures || p.IndexIgnoredFailures != ignored:
+		t.fail("%s says that index %d failed %d and %d times; it did %d and %d times", p.Name, p.Index, p.IndexFailures, p.IndexIgnoredFailures, failures, ignored)
+	case failures > *j.BackoffLimitPerIndex:
+		t.fail("%s is made for index %d, which has failed %d times", p.Name, p.Index, failures)
+	}
+}
+
+// PodReleased implements Checker: a finalizer may go only once the Pod's end is safe in the status, or counts for nothing.
+func (t *truth) PodReleased(p events.Pod, owner types.UID, by effect.Effect) {
+	j := t.w.api.jobs[owner]
+	if j == nil || j.Deleting || p.Orphan {
+		return
+	}
+	r := t.of(p.UID)
+	if d, ok := by.(effect.DeletePod); ok && d.Release {
+		if p.Phase == events.Succeeded && t.zombies == 0 && !j.Finished() {
+			t.fail("%s has succeeded and is thrown away", p.Name)
+		}
+		r.surplus, r.deleted = true, true
+		return
+	}
+	if j.Finished() {
+		return
+	}
+	worthless := j.Indexed && (p.Index < 0 || p.Index >= min(t.least, int(*j.Completions)))
+	u := uncounted(j.Status)
+	switch {
+	case worthless, j.Indexed && p.Phase == events.Succeeded && completed(j.Status).Has(p.Index):
+	case r.excused: // a user was in between
+	case !r.counted && !slices.Contains(u.Succeeded, p.UID) && !slices.Contains(u.Failed, p.UID) && !t.ignored(r):
+		t.fail("%s (%s) is released before its UID is safe in the status", p.Name, p.Phase)
+	default:
+		t.handedOver(*j, p)
+	}
+}
+
+// handedOver: the last failed Pod of an index is held until another one knows how often the index has failed.
+func (t *truth) handedOver(j events.Job, p events.Pod) {
+	_, failing := j.Condition(batchv1.JobFailureTarget)
+	_, met := j.Condition(batchv1.JobSuccessCriteriaMet)
+	if j.BackoffLimitPerIndex == nil || failing || met || completed(j.Status).Has(p.Index) || failedIndexes(j.Status).Has(p.Index) || !t.strict() {
+		return
+	}
+	for _, other := range t.lines[line{j.UID, p.Index}] {
+		if other.failures+other.ignored > p.IndexFailures+p.IndexIgnoredFailures {
+			return
+		}
+	}
+	t.fail("%s is released, and no other Pod knows of its %d failures of index %d", p.Name, p.IndexFailures+1, p.Index)
+}
+
+// PodDeleted implements Checker: we delete a Pod, and do not release it before.
+func (t *truth) PodDeleted(p events.Pod, owner types.UID, e effect.DeletePod) {
+	r := t.of(p.UID)
+	defer func() { r.deleted = true }()
+	j := t.w.api.jobs[owner]
+	limit, wait := t.w.plan.job.Wishes.FailedPodsLimit, t.w.plan.job.Wishes.PendingDeadlineSeconds
+	switch {
+	case p.Orphan: // a user was faster
+	case p.Phase == events.Failed && (j == nil || j.Finished() || has(*j, batchv1.JobFailureTarget) || r.excused):
+		// told to end with its Job, or while it ran on its own
+	case p.Phase == events.Failed && (limit == nil || p.Held):
+		t.fail("%s has failed and is deleted: held %v", p.Name, p.Held)
+	case p.Phase == events.Failed:
+		t.tooMany(j, p, *limit)
+	case e.Report.Reason != "":
+		if wait == nil || p.Phase != events.Pending || t.w.now.Before(p.Created.Add(time.Duration(*wait)*time.Second)) {
+			t.fail("%s (%s) is deleted because it has been Pending for too long, which is not true", p.Name, p.Phase)
+		}
+		t.w.row("pending-deadline")
+	case p.Held:
+		r.deletedByUs = true
+	}
+}
+
+// tooMany: only a failed Pod that is counted goes, and only where enough newer ones have failed.
+func (t *truth) tooMany(j *events.Job, p events.Pod, limit int) {
+	r := t.of(p.UID)
+	safe := r.counted || t.ignored(r) || j.Indexed && p.Index >= t.least || slices.Contains(uncounted(j.Status).Failed, p.UID)
+	if !safe {
+		t.fail("%s has failed and is deleted before it is counted", p.Name)
+	}
+	newer := 0
+	for _, other := range t.pods {
+		if other != r && other.owner == r.owner && other.ended && !other.well && !other.finished.Before(r.finished) {
+			newer++
+		}
+	}
+	if newer < limit {
+		t.fail("%s is deleted, one of the %d newest failed Pods", p.Name, limit)
+	}
+	t.w.row("failed-pods-limit")
+}
+
+// PodAdopted implements Checker: who becomes a Pod of the Job is held, unless it has been counted before.
+func (t *truth) PodAdopted(j events.Job, p events.Pod, e effect.AdoptPod) {
+	r := t.of(p.UID)
+	held := p.Held || e.Hold
+	switch {
+	case e.Serial < 0:
+		t.fail("%s is adopted without a serial", p.Name)
+	case !held && !p.Terminal() && !p.Deleting:
+		t.fail("%s is adopted and not held", p.Name)
+	case !held && !p.Deleting && !r.counted && !r.excused && !r.surplus && !t.ignored(r):
+		t.fail("%s is adopted and not held, and was never counted", p.Name)
+	case e.Hold && !p.Held && r.counted:
+		t.fail("%s is adopted and held, and was counted before", p.Name)
+	}
+	if p.Orphan {
+		t.w.row("adoption")
+	} else {
+		t.w.row("no-serial")
+	}
+	if r.owner != j.UID {
+		t.made(p, j.UID)
+	}
+}
+
+// PodDisowned implements Checker: only a Pod that the selector does not match is let go.
+func (t *truth) PodDisowned(p events.Pod, owner types.UID) {
+	if p.Labels == nil && t.guests == 0 {
+		t.fail("%s is disowned though its Job's selector matches it", p.Name)
+	}
+	if t.w.api.jobs[owner] != nil {
+		t.w.row("release-of-pods")
+	}
+	t.of(p.UID).excused = true
+}
+
+// JobDeleted implements Checker: a Job is deleted when its time to live is over, and where we are to do it.
+func (t *truth) JobDeleted(j events.Job) {
+	ttl := j.TTLSecondsAfterFinished
+	if !t.w.limits.DeleteExpired || !j.Finished() || ttl == nil || t.w.now.Before(j.FinishedAt().Add(time.Duration(*ttl)*time.Second)) {
+		t.fail("the Job is deleted before its time")
+	}
+	t.w.row("ttl")
+}
+
+// PodRepeated implements Checker: a Pod of this name has been before, or was looked for in vain. That takes a worker that
+// slept between its look at the clock and the call, a second one that was at the key just then, or a user who took the
+// first Pod away by force.
+func (t *truth) PodRepeated(events.Pod) { t.zombies++ }

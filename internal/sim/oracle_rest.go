@@ -1,0 +1,158 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// Steady holds when nothing is left to do and the nodes are frozen: the fleet is what the Job asks for, every Pod of it is
+// held, and the status says so.
+func (w *World) Steady() error {
+	j := w.api.jobs[w.uid]
+	if j == nil || j.Finished() || j.Deleting {
+		return nil
+	}
+	running := 0
+	for _, p := range w.api.pods {
+		if p.Terminal() || p.Deleting || p.owner != w.uid || p.Orphan {
+			continue
+		}
+		if running++; !p.Held {
+			return fmt.Errorf("%s runs and nobody holds it", p.Name)
+		}
+		if late := w.plan.job.Wishes.PendingDeadlineSeconds; late != nil && p.Phase == events.Pending && !w.now.Before(p.Created.Add(time.Duration(*late)*time.Second)) {
+			return fmt.Errorf("%s is Pending since %s", p.Name, p.Created.Format(time.TimeOnly))
+		}
+	}
+	_, ending := j.Condition(batchv1.JobFailureTarget)
+	_, met := j.Condition(batchv1.JobSuccessCriteriaMet)
+	if ending || met {
+		return nil
+	}
+	if err := w.belonging(j); err != nil {
+		return err
+	}
+	if j.Suspended {
+		return w.quiet(j, running)
+	}
+	if j.Completions == nil && j.Status.Succeeded > 0 {
+		return nil
+	}
+	for _, p := range w.api.pods {
+		if p.Deleting && j.ReplaceFailedOnly {
+			return nil // it is waited for
+		}
+	}
+	want := int(j.Parallelism)
+	if j.Completions != nil {
+		want = min(want, int(*j.Completions)-int(j.Status.Succeeded)-failedIndexes(j.Status).Len())
+	}
+	if running != max(want, 0) || int(j.Status.Active) != running {
+		return fmt.Errorf("%d Pods run, %d are wanted, the status says %d", running, want, j.Status.Active)
+	}
+	return nil
+}
+
+// quiet: a suspended Job at rest has no Pods and has not started.
+func (w *World) quiet(j *events.Job, running int) error {
+	if running > 0 || j.Status.Active > 0 || j.Status.StartTime != nil || suspended(*j) != corev1.ConditionTrue {
+		return fmt.Errorf("suspended, and %d Pods run, the status says %d, startTime %v, Suspended %q", running, j.Status.Active, j.Status.StartTime, suspended(*j))
+	}
+	return nil
+}
+
+// belonging: who matches is adopted, who does not is let go, and everybody has a serial.
+func (w *World) belonging(j *events.Job) error {
+	for _, p := range w.api.pods {
+		switch r := w.truth.of(p.UID); {
+		case p.Deleting, w.api.hears(p) != j.UID:
+		case p.Orphan && matches(j, p) && !(p.Terminal() && (r.counted || r.excused || r.surplus)):
+			return fmt.Errorf("%s matches the selector and nobody adopts it", p.Name)
+		case !p.Orphan && !matches(j, p) && (p.Held || !p.Terminal()):
+			return fmt.Errorf("%s is owned by a Job whose selector does not match it", p.Name)
+		case !p.Orphan && p.Serial == events.NoSerial && (p.Held || !p.Terminal()):
+			return fmt.Errorf("%s has no serial", p.Name)
+		}
+	}
+	return nil
+}
+
+// Settled says whether the world has come to its end: the Job finished or gone or paused, nothing held, nothing running.
+func (w *World) Settled() error {
+	j := w.api.jobs[w.uid]
+	paused := j != nil && (j.Parallelism == 0 || j.Suspended)
+	switch {
+	case j == nil:
+	case j.Deleting:
+		return fmt.Errorf("the Job is being deleted, and stays")
+	case !j.Finished() && !paused:
+		return fmt.Errorf("the Job has not finished: %v", effect.WriteJobStatus{Version: j.Version, Status: j.Status})
+	case !j.Finished() && j.ActiveDeadlineSeconds != nil && !j.Suspended:
+		return fmt.Errorf("the Job goes on after its deadline, started %v, %d seconds", j.Status.StartTime, *j.ActiveDeadlineSeconds)
+	case !j.Finished() && j.Suspended:
+		if err := w.quiet(j, 0); err != nil {
+			return err
+		}
+	case j.Finished() && j.TTLSecondsAfterFinished != nil && w.limits.DeleteExpired:
+		return fmt.Errorf("the Job has finished, and its time to live is over")
+	}
+	kept := 0
+	for _, p := range w.api.pods {
+		r := w.truth.of(p.UID)
+		if p.Held && !(paused && w.carries(j, p)) {
+			return fmt.Errorf("%s (%s) is held", p.Name, p.Phase)
+		}
+		if !p.Terminal() {
+			return fmt.Errorf("%s runs", p.Name)
+		}
+		if j != nil && p.owner == j.UID && !p.Orphan && r.counted && !r.excused && p.Phase == events.Failed && !p.Deleting {
+			kept++
+		}
+	}
+	if j == nil {
+		return nil
+	}
+	if limit := j.Wishes.FailedPodsLimit; limit != nil && kept > *limit {
+		return fmt.Errorf("%d failed Pods are kept, of at most %d", kept, *limit)
+	}
+	if n := len(uncounted(j.Status).Succeeded) + len(uncounted(j.Status).Failed); n > 0 {
+		return fmt.Errorf("%d Pods are uncounted", n)
+	}
+	return w.complete(j)
+}
+
+// carries says that the Pod is the last of an index that has failed and goes on when the Job does.
+func (w *World) carries(j *events.Job, p *pod) bool {
+	return !j.Finished() && j.BackoffLimitPerIndex != nil && p.Phase == events.Failed
+}
+
+// complete says whether every end was counted that nobody has thrown away. What fails once a Job has succeeded, or waits
+// to hand its index's failures on, is not.
+func (w *World) complete(j *events.Job) error {
+	t := w.truth
+	set := completed(j.Status)
+	_, failed := j.Condition(batchv1.JobFailed)
+	met, succeeds := j.Condition(batchv1.JobSuccessCriteriaMet)
+	for uid, r := range t.pods {
+		switch {
+		case !r.ended, r.counted, r.excused, r.surplus, r.owner != j.UID, j.Indexed && (set.Has(r.index) || r.index < 0 || r.index >= int(*j.Completions)):
+		case r.well && !failed:
+			return fmt.Errorf("%s has succeeded and is not counted", uid)
+		case t.failed(r) && !succeeds && !(j.BackoffLimitPerIndex != nil && !j.Finished()):
+			return fmt.Errorf("%s has failed and is not counted", uid)
+		}
+	}
+	// Of a success that one write had no room for somebody may have taken the finalizer; and what has met its completions
+	// is over even if they are raised then.
+	robbed := w.has(limited) && t.stripped > 0 || w.has(elastic)
+	if j.Completions != nil && j.Finished() && !failed && !robbed && met.Reason != batchv1.JobReasonSuccessPolicy && j.Status.Succeeded < *j.Completions {
+		return fmt.Errorf("complete with %d of %d successes", j.Status.Succeeded, *j.Completions)
+	}
+	return nil
+}

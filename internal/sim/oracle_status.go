@@ -1,0 +1,234 @@
+package sim
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/intervals"
+)
+
+// StatusWritten implements Checker: what each status write must satisfy. The write's precondition is the Job's version, so
+// old is what it was decided on, and what follows from the Job alone must be exact.
+func (t *truth) StatusWritten(old, next events.Job) {
+	t.recorded = t.w.now
+	t.counters(old, next)
+	t.lists(old, next)
+	if next.Indexed {
+		t.indexes(old, next)
+	}
+	t.conditions(old, next)
+	t.suspension(old, next)
+	t.verdict(old, next)
+	t.unfinished(old, next)
+	t.w.noteStatus(old, next)
+}
+
+// counters move by exactly what leaves the list of the uncounted.
+func (t *truth) counters(old, next events.Job) {
+	a, b := old.Status, next.Status
+	was, is := uncounted(a), uncounted(b)
+	seen := map[types.UID]bool{}
+	for _, uid := range slices.Concat(is.Succeeded, is.Failed) {
+		if seen[uid] {
+			t.fail("uncounted lists %s twice", uid)
+		}
+		seen[uid] = true
+		if t.of(uid).counted {
+			t.fail("%s is counted a second time", uid)
+		}
+	}
+	if !next.Indexed && b.Succeeded-a.Succeeded != int32(t.count(was.Succeeded, seen)) {
+		t.fail("succeeded went from %d to %d, but uncounted lost %v", a.Succeeded, b.Succeeded, was.Succeeded)
+	}
+	if b.Failed-a.Failed != int32(t.count(was.Failed, seen)) {
+		t.fail("failed went from %d to %d, but uncounted lost %v", a.Failed, b.Failed, was.Failed)
+	}
+	if or(b.Ready) > b.Active {
+		t.fail("ready %d exceeds active %d", *b.Ready, b.Active)
+	}
+	if next.Finished() && (b.Active > 0 || or(b.Terminating) > 0 || len(seen) > 0) {
+		t.fail("finished with active %d, terminating %d, uncounted %d", b.Active, or(b.Terminating), len(seen))
+	}
+	added := completed(b).Len() - completed(a).Intersect(completed(b)).Len()
+	for uid := range seen {
+		if !slices.Contains(was.Succeeded, uid) && !slices.Contains(was.Failed, uid) {
+			added++
+		}
+	}
+	if most := t.w.limits.MaxUncounted; added > most {
+		t.fail("%d Pods are counted at once, of at most %d", added, most)
+	}
+}
+
+// count marks the UIDs that have left the list as counted and returns how many they are.
+func (t *truth) count(was []types.UID, still map[types.UID]bool) (n int) {
+	for _, uid := range was {
+		if !still[uid] {
+			t.of(uid).counted = true
+			n++
+			if p := t.holder(uid); p != nil && p.Held && !p.Orphan {
+				t.fail("%s is counted while it is held", uid)
+			}
+		}
+	}
+	return n
+}
+
+func (t *truth) holder(uid types.UID) *pod {
+	for _, p := range t.w.api.pods {
+		if p.UID == uid {
+			return p
+		}
+	}
+	return nil
+}
+
+// lists: who is listed as ended has ended so, and is one that counts.
+func (t *truth) lists(old, next events.Job) {
+	was, is := uncounted(old.Status), uncounted(next.Status)
+	_, failing := next.Condition(batchv1.JobFailureTarget)
+	_, declared := old.Condition(batchv1.JobFailureTarget)
+	for _, uid := range is.Succeeded {
+		if r := t.of(uid); !r.well {
+			t.fail("%s is listed as succeeded and has not", uid)
+		}
+	}
+	for _, uid := range is.Failed {
+		r := t.of(uid)
+		switch {
+		case r.deletedByUs && !failing:
+			t.fail("%s was one too many and is listed as failed", uid)
+		case declared || slices.Contains(was.Failed, uid): // a Job that fails counts whatever was told to end
+		case t.ignored(r):
+			t.fail("%s failed in a way that is ignored, and is listed as failed", uid)
+		case old.ReplaceFailedOnly && !t.failed(r):
+			t.fail("%s is listed as failed before it has failed", uid)
+		case !r.ended && !r.deleted:
+			t.fail("%s runs and is listed as failed", uid)
+		}
+	}
+}
+
+// indexes: every completed index belongs to a Pod that succeeded, every failed one to a Pod that was its last, none is
+// both, and none that was there is lost.
+func (t *truth) indexes(old, next events.Job) {
+	st := next.Status
+	set, err := intervals.Parse(st.CompletedIndexes)
+	if err != nil || set.Len() != int(st.Succeeded) {
+		t.fail("completedIndexes %q, succeeded %d: %v", st.CompletedIndexes, st.Succeeded, err)
+	}
+	lost, err := intervals.Parse(or(st.FailedIndexes))
+	if err != nil || (st.FailedIndexes != nil) != (next.BackoffLimitPerIndex != nil) {
+		t.fail("failedIndexes %q: %v", or(st.FailedIndexes), err)
+	}
+	if set.Intersect(lost).Len() > 0 {
+		t.fail("completedIndexes %s and failedIndexes %s overlap", set, lost)
+	}
+	n := int(*next.Completions)
+	for _, x := range [][2]intervals.Set{{completed(old.Status), set}, {failedIndexes(old.Status), lost}} {
+		if was := x[0].Below(n); was.Intersect(x[1]).Len() != was.Len() {
+			t.fail("of the indexes %s only %s are left", was, x[1])
+		}
+		if x[1].Below(n).Len() != x[1].Len() {
+			t.fail("of the indexes %s some are beyond completions %d", x[1], n)
+		}
+	}
+	done, doomed := map[int]bool{}, map[int]bool{}
+	for _, r := range t.pods {
+		if r.well {
+			done[r.index] = true
+		}
+		if t.endsIndex(next, r) {
+			doomed[r.index] = true
+		}
+	}
+	for i := range n {
+		if set.Has(i) && !done[i] {
+			t.fail("index %d is completed and no Pod of it has succeeded", i)
+		}
+		if lost.Has(i) && !doomed[i] {
+			t.fail("index %d is failed and no Pod of it was its last", i)
+		}
+	}
+}
+
+// endsIndex says that the Pod's failure is one too many for its index.
+func (t *truth) endsIndex(j events.Job, r *record) bool {
+	if j.BackoffLimitPerIndex == nil {
+		return false
+	}
+	failed := t.failed(r) || !j.ReplaceFailedOnly && r.deleted
+	return failed && (r.failures >= *j.BackoffLimitPerIndex || t.action(r) == batchv1.PodFailurePolicyActionFailIndex)
+}
+
+// conditions: what is final stays, and what somebody else has written is left alone.
+func (t *truth) conditions(old, next events.Job) {
+	if old.Finished() && !next.Finished() {
+		t.fail("a finished Job is unfinished")
+	}
+	ours := []batchv1.JobConditionType{batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed, v1alpha1.RefusedCondition,
+		v1alpha1.IgnoredCondition, v1alpha1.UnsupportedCondition}
+	for _, c := range old.Status.Conditions {
+		same := func(d batchv1.JobCondition) bool { return equality.Semantic.DeepEqual(c, d) }
+		if !slices.Contains(ours, c.Type) && !slices.ContainsFunc(next.Status.Conditions, same) {
+			t.fail("the condition %s, which was there, is gone or changed", c.Type)
+		}
+	}
+	if next.Finished() && !old.Finished() {
+		t.leftBehind(next)
+	}
+}
+
+// leftBehind: a Job does not finish over Pods that it holds. Only one that it cannot know of may be left: made by a worker
+// whose memory was lost, or whose creation was taken back when a user scaled to nothing.
+func (t *truth) leftBehind(j events.Job) {
+	for _, p := range t.w.api.pods {
+		if p.owner != j.UID || !p.Held {
+			continue
+		}
+		if t.losses+t.zombies+t.withdrawals+t.guests == 0 {
+			t.fail("the Job finishes while %s is held", p.Name)
+		}
+		t.excuse(p.UID)
+	}
+}
+
+// suspension: a Job is suspended in the write that says that nothing runs and forgets the start, and resumed in the one
+// that starts it again.
+func (t *truth) suspension(old, next events.Job) {
+	a, b := suspended(old), suspended(next)
+	st := next.Status
+	switch {
+	case a != corev1.ConditionTrue && b == corev1.ConditionTrue && (!old.Suspended || st.Active > 0 || st.StartTime != nil):
+		t.fail("becomes Suspended (asked for: %v) with active %d and startTime %v", old.Suspended, st.Active, st.StartTime)
+	case a == corev1.ConditionTrue && b != corev1.ConditionTrue && (old.Suspended || st.StartTime == nil):
+		t.fail("is Suspended no more (asked for: %v) with startTime %v", !old.Suspended, st.StartTime)
+	case a == "" && b == corev1.ConditionFalse:
+		t.fail("says that it is not Suspended though it never was")
+	}
+	if !old.Suspended && st.StartTime == nil && len(old.Unsupported) == 0 {
+		t.fail("is not suspended and has not started")
+	}
+	if old.Status.StartTime != nil && !old.Suspended && a != corev1.ConditionTrue && !st.StartTime.Equal(old.Status.StartTime) {
+		t.fail("startTime moves from %v to %v", old.Status.StartTime, st.StartTime)
+	}
+	if next.Finished() && st.StartTime == nil && !(next.Suspended && next.Completions != nil && *next.Completions == 0) {
+		t.fail("finishes and has never started")
+	}
+}
+
+// suspended is the status of the condition, "" where there is none.
+func suspended(j events.Job) corev1.ConditionStatus {
+	for _, c := range j.Status.Conditions {
+		if c.Type == batchv1.JobSuspended {
+			return c.Status
+		}
+	}
+	return ""
+}

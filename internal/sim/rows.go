@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Row is one row of the behaviour table that a Job controller has to satisfy: what Kubernetes 1.36 does, in the order of
+// our reference of it, and then what we add.
+type Row struct {
+	ID    string
+	Title string
+	// Elsewhere is the test that exercises the row, where a simulator cannot by its nature.
+	Elsewhere string
+}
+
+// Rows are all rows.
+var Rows = []Row{
+	{ID: "failure-order", Title: "conditions & order, failure: FailureTarget first, Failed when nothing is left"},
+	{ID: "success-order", Title: "conditions & order, success: SuccessCriteriaMet first, Complete when nothing is left"},
+	{ID: "reason-PodFailurePolicy", Title: "failure reason PodFailurePolicy"},
+	{ID: "reason-BackoffLimitExceeded", Title: "failure reason BackoffLimitExceeded"},
+	{ID: "reason-DeadlineExceeded", Title: "failure reason DeadlineExceeded"},
+	{ID: "reason-MaxFailedIndexesExceeded", Title: "failure reason MaxFailedIndexesExceeded"},
+	{ID: "reason-FailedIndexes", Title: "failure reason FailedIndexes"},
+	{ID: "failure-declared", Title: "FailureTarget that somebody else wrote is honoured"},
+	{ID: "condition-fields", Title: "conditions of unknown types survive status writes"},
+	{ID: "events", Title: "Events: Completed, the failure's reason, Suspended, Resumed"},
+	{ID: "start-time", Title: "startTime: set at the first unsuspended look, reset at resume"},
+	{ID: "suspend", Title: "suspend: Pods go uncounted, Suspended=True, startTime forgotten"},
+	{ID: "resume", Title: "resume: Suspended=False, startTime anew"},
+	{ID: "suspend-completes", Title: "suspended Job with nothing to do completes"},
+	{ID: "mutable-template", Title: "template mutable while suspended, Pods from the current one", Elsewhere: elsewhere},
+	{ID: "active-ready-terminating", Title: "active, ready and terminating follow the Pods"},
+	{ID: "parallelism", Title: "parallelism with fixed completions"},
+	{ID: "scale-down", Title: "scale-down: the most expendable Pods go, uncounted"},
+	{ID: "work-queue", Title: "work queue: no Pods after the first success, complete when all have ended"},
+	{ID: "replace-terminating", Title: "podReplacementPolicy TerminatingOrFailed: terminating Pods count and are replaced at once"},
+	{ID: "replace-failed", Title: "podReplacementPolicy Failed: terminating Pods are waited for"},
+	{ID: "backoff-limit-never", Title: "backoffLimit, restartPolicy Never"},
+	{ID: "backoff-limit-on-failure", Title: "backoffLimit, restartPolicy OnFailure"},
+	{ID: "backoff-global", Title: "exponential backoff, global"},
+	{ID: "backoff-per-index", Title: "exponential backoff, per index"},
+	{ID: "backoff-limit-per-index", Title: "backoffLimitPerIndex: counts handed from Pod to Pod"},
+	{ID: "failed-indexes", Title: "status.failedIndexes"},
+	{ID: "max-failed-indexes", Title: "maxFailedIndexes"},
+	{ID: "policy-FailJob", Title: "podFailurePolicy FailJob"},
+	{ID: "policy-FailIndex", Title: "podFailurePolicy FailIndex"},
+	{ID: "policy-Ignore", Title: "podFailurePolicy Ignore"},
+	{ID: "policy-Count", Title: "podFailurePolicy Count"},
+	{ID: "policy-conditions", Title: "podFailurePolicy on Pod conditions"},
+	{ID: "success-policy", Title: "successPolicy: SuccessCriteriaMet, the rest goes uncounted"},
+	{ID: "active-deadline", Title: "activeDeadlineSeconds, edited ones, too"},
+	{ID: "ttl", Title: "ttlSecondsAfterFinished"},
+	{ID: "index-assignment", Title: "Indexed: lowest free indexes first"},
+	{ID: "index-duplicates", Title: "Indexed: duplicates, and indexes that are none, are deleted"},
+	{ID: "index-identity", Title: "Indexed: annotation, label, env and hostname of a Pod", Elsewhere: elsewhere},
+	{ID: "completed-indexes", Title: "status.completedIndexes"},
+	{ID: "elastic-indexed", Title: "elastic Indexed: completions and parallelism change in tandem"},
+	{ID: "adoption", Title: "adoption of Pods that match"},
+	{ID: "release-of-pods", Title: "release of Pods that do not match any more"},
+	{ID: "manual-selector", Title: "selector of the user's own"},
+	{ID: "finalizer", Title: "finalizer on Pods until they are counted"},
+	{ID: "uncounted-cap", Title: "uncounted cap: the rest waits for another write"},
+	{ID: "pod-flips-phase", Title: "Pod that is listed as failed and then succeeds stays failed"},
+	{ID: "partial-release", Title: "release of a finalizer fails: only those that went are counted"},
+	{ID: "deleted-pods", Title: "Pods that users delete count as failed and are replaced"},
+	{ID: "failing-leftovers", Title: "failing Job: Pods that are left count as failed"},
+	{ID: "deleted-background", Title: "Job deleted in the background"},
+	{ID: "deleted-foreground", Title: "Job deleted in the foreground"},
+	{ID: "deleted-orphan", Title: "Job deleted, Pods left behind"},
+	{ID: "finished-jobs", Title: "finished Job: Pods that still have the finalizer lose it"},
+	{ID: "recreated", Title: "delete and recreate under the same name"},
+	{ID: "stale-caches", Title: "stale sights: no Pod twice, no second end"},
+	{ID: "status-conflict", Title: "status conflict: decided anew, never overwritten"},
+	{ID: "slow-start", Title: "creates that are refused: a few feel their way"},
+	{ID: "api-backoff", Title: "API errors: tried again later"},
+	{ID: "metrics", Title: "metrics that users scrape", Elsewhere: elsewhere},
+	{ID: "managed-by", Title: "managedBy: other controllers' Jobs are left alone", Elsewhere: elsewhere},
+	{ID: "pod-names", Title: "names of Pods", Elsewhere: elsewhere},
+
+	{ID: "backoff-seconds", Title: "ours: backoff-seconds"},
+	{ID: "failed-pods-limit", Title: "ours: failed-pods-limit deletes counted failed Pods"},
+	{ID: "pending-deadline", Title: "ours: pending-deadline-seconds"},
+	{ID: "parameters", Title: "ours: per-completion parameters"},
+	{ID: "parameters-bad", Title: "ours: per-completion parameters that are missing or too few, and become good"},
+	{ID: "no-serial", Title: "ours: Pods without a serial are given one"},
+	{ID: "memory-lost", Title: "ours: memory or the whole bus lost in the middle"},
+}
+
+// elsewhere stands for the name of a test that is still to be filled in.
+const elsewhere = "TODO: name the test"
+
+// row notes that the world has exercised a row.
+func (w *World) row(id string) {
+	if !w.Rows[id] && !slices.ContainsFunc(Rows, func(r Row) bool { return r.ID == id }) {
+		panic("there is no row " + id)
+	}
+	w.Rows[id] = true
+}
+
+// PrintRows writes how many worlds have exercised each row, and returns the ids of those that fewer than least did.
+func PrintRows(out io.Writer, worlds map[string]int, least int) (rare []string) {
+	for _, r := range Rows {
+		count := fmt.Sprint(worlds[r.ID])
+		switch {
+		case r.Elsewhere != "":
+			count = "-"
+		case worlds[r.ID] < least:
+			rare = append(rare, r.ID)
+		}
+		fmt.Fprintf(out, "%8s  %-32s %s", count, r.ID, r.Title)
+		if r.Elsewhere != "" {
+			fmt.Fprintf(out, " (%s)", r.Elsewhere)
+		}
+		fmt.Fprintln(out)
+	}
+	return rare
+}

@@ -1,0 +1,226 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/jobstream/jobstream/events"
+)
+
+// mischief is something that users do at the worst moment. It reports whether it could be done.
+type mischief struct {
+	weight int
+	of     feature // "" for any world
+	do     func(*World) bool
+}
+
+// mischiefs are all that users do.
+var mischiefs []mischief
+
+func init() { // here, since they mention what mentions them
+	mischiefs = []mischief{
+		{8, "", (*World).deletePod},
+		{2, "", (*World).forceDelete},
+		{6, "", (*World).strip},
+		{8, "", (*World).scale},
+		{1, "", (*World).deleteJob},
+		{3, "", (*World).touch},
+		{8, suspending, (*World).suspend},
+		{6, deadline, (*World).editDeadline},
+		{12, policed, (*World).evict},
+		{2, perIndex, (*World).evict},
+		{6, adopting, (*World).orphan},
+		{3, adopting, (*World).ownAgain},
+		{3, adopting, (*World).relabel},
+		{3, adopting, (*World).labelAgain},
+		{8, adopting, (*World).addStranger},
+		{4, unstamped, (*World).loseSerial},
+		{1, declaring, (*World).declareFailed},
+		{4, declaring, (*World).addCondition},
+		{4, declaring, (*World).holdAgain},
+		{8, parameters, (*World).editValues},
+		{4, deleting, (*World).leaveJob},
+	}
+}
+
+// meddle does one of them.
+func (w *World) meddle() {
+	total := 0
+	for _, m := range mischiefs {
+		if m.of == "" || w.has(m.of) {
+			total += m.weight
+		}
+	}
+	n := w.rand.IntN(total)
+	for _, m := range mischiefs {
+		if m.of != "" && !w.has(m.of) {
+			continue
+		}
+		if n -= m.weight; n < 0 {
+			if !m.do(w) {
+				w.touch()
+			}
+			return
+		}
+	}
+}
+
+// anyPod draws a Pod of which something is true; nil where there is none.
+func (w *World) anyPod(of func(*pod) bool) *pod {
+	var out []*pod
+	for _, name := range w.api.podNames() {
+		if p := w.api.pods[name]; of(p) {
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out[w.rand.IntN(len(out))]
+}
+
+func (w *World) deletePod() bool {
+	p := w.anyPod(func(*pod) bool { return true })
+	if p == nil {
+		return false
+	}
+	w.trace("user     deletes %s", p.Name)
+	w.delete(p.Name)
+	return true
+}
+
+func (w *World) forceDelete() bool {
+	p := w.anyPod(func(*pod) bool { return true })
+	if p == nil {
+		return false
+	}
+	w.trace("user     takes the finalizer off %s and deletes it by force", p.Name)
+	w.truth.excuse(p.UID)
+	w.truth.zombies++ // its name is free, and whoever has not heard of it makes it again
+	p.Held = false
+	w.api.removePod(p.Name)
+	return true
+}
+
+func (w *World) strip() bool {
+	p := w.anyPod(func(*pod) bool { return true })
+	if p == nil {
+		return false
+	}
+	w.trace("user     takes the finalizer off %s", p.Name)
+	w.lose(p)
+	return true
+}
+
+// evict deletes a Pod as a drained node does: a condition says why.
+func (w *World) evict() bool {
+	p := w.anyPod(func(p *pod) bool { return !p.Terminal() && !p.Deleting })
+	if p == nil {
+		return false
+	}
+	w.trace("user     evicts %s", p.Name)
+	w.truth.of(p.UID).evicted = true
+	p.Conditions = []events.PodCondition{{Type: "DisruptionTarget", Status: "True"}}
+	w.delete(p.Name)
+	return true
+}
+
+// orphan takes a Pod from its Job.
+func (w *World) orphan() bool {
+	p := w.anyPod(func(p *pod) bool { return !p.Orphan })
+	if p == nil {
+		return false
+	}
+	w.trace("user     takes %s from its Job", p.Name)
+	w.truth.guest(p)
+	w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Orphan = true })
+	return true
+}
+
+// ownAgain gives an orphan back to the Job that it came from.
+func (w *World) ownAgain() bool {
+	p := w.anyPod(func(p *pod) bool { return p.Orphan && p.managed && w.api.jobs[p.owner] != nil })
+	if p == nil {
+		return false
+	}
+	w.trace("user     gives %s back", p.Name)
+	w.truth.guest(p)
+	w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Orphan = false })
+	return true
+}
+
+// relabel changes the labels of a Pod so that no selector matches it.
+func (w *World) relabel() bool {
+	p := w.anyPod(func(p *pod) bool { return p.Labels == nil || p.Labels["app"] == "pi" })
+	if p == nil {
+		return false
+	}
+	w.trace("user     changes the labels of %s", p.Name)
+	w.truth.guest(p)
+	w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Labels = map[string]string{"app": "other"} })
+	return true
+}
+
+// labelAgain makes a Pod match again.
+func (w *World) labelAgain() bool {
+	p := w.anyPod(func(p *pod) bool { return p.Labels["app"] == "other" && p.owner != "" })
+	if p == nil {
+		return false
+	}
+	w.trace("user     puts the labels of %s back", p.Name)
+	w.truth.guest(p)
+	w.api.UpdatePod(p.Name, func(q *events.Pod) {
+		if q.Labels = nil; w.plan.job.Selector != nil {
+			q.Labels = w.plan.job.Selector.MatchLabels
+		}
+	})
+	return true
+}
+
+// addStranger makes a Pod that the Job's own selector matches, in any phase and, for an Indexed Job, with any index.
+func (w *World) addStranger() bool {
+	if w.plan.job.Selector == nil {
+		return false
+	}
+	w.strangers++
+	p := events.Pod{Name: fmt.Sprintf("stranger-%d", w.strangers), Serial: events.NoSerial, Index: w.rand.IntN(6) - 1, Phase: events.Pending,
+		Labels: w.plan.job.Selector.MatchLabels}
+	if !w.plan.job.Indexed {
+		p.Index = events.NoIndex
+	}
+	if w.rand.IntN(3) == 0 {
+		p.Phase, p.Scheduled, p.Finished = events.Succeeded, true, w.now
+	}
+	w.trace("user     makes %s, which the Job's selector matches: %s", p.Name, p.Phase)
+	p = w.api.AddPod("", p)
+	x := w.api.pods[p.Name]
+	w.truth.guest(x)
+	if p.Terminal() {
+		w.truth.ended(x, true, 0)
+	}
+	return true
+}
+
+// loseSerial takes the annotation off a Pod by which it is known.
+func (w *World) loseSerial() bool {
+	p := w.anyPod(func(p *pod) bool { return !p.Orphan && p.Serial != events.NoSerial })
+	if p == nil {
+		return false
+	}
+	w.trace("user     takes the serial off %s", p.Name)
+	w.truth.guest(p)
+	w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Serial = events.NoSerial })
+	return true
+}
+
+// holdAgain puts our finalizer on a Pod whose Job is over.
+func (w *World) holdAgain() bool {
+	j := w.api.jobs[w.uid]
+	p := w.anyPod(func(p *pod) bool { return p.owner == w.uid && !p.Orphan && !p.Held && !p.Deleting })
+	if p == nil || j == nil || !j.Finished() {
+		return false
+	}
+	w.trace("user     puts the finalizer on %s", p.Name)
+	w.truth.excuse(p.UID)
+	w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Held = true })
+	return true
+}
