@@ -116,6 +116,14 @@ func NewActor(c ActorConfig) (*Actor, error) {
 
 // Act implements engine.Actor for every effect but SetTimer.
 func (a *Actor) Act(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
+	facts, err := a.do(ctx, key, e)
+	if err != nil && !ended(ctx) {
+		a.complain(key, e, err)
+	}
+	return facts, err
+}
+
+func (a *Actor) do(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
 	switch e := e.(type) {
 	case effect.CreatePod:
 		return a.createPod(ctx, key, e)

@@ -75,6 +75,18 @@ func (c *jobCache) at(uid types.UID, version uint64) *batchv1.Job {
 	return nil
 }
 
+// name is that of the Job with that UID, "" where it is not remembered.
+func (c *jobCache) name(uid types.UID) string {
+	e, ok := c.jobs.Get(uid)
+	if !ok {
+		return ""
+	}
+	if j, _ := e.(*cachedJob).get(); j != nil {
+		return j.Name
+	}
+	return ""
+}
+
 // saw remembers a Job that the API server has just answered with.
 func (c *jobCache) saw(j *batchv1.Job) { c.entry(j.UID).put(j, c.now()) }
 
