@@ -39,7 +39,7 @@ func ProjectJob(j *batchv1.Job, claim Claim) Job {
 	s := &j.Spec
 	out := Job{
 		Namespace: j.Namespace, Name: j.Name, UID: j.UID,
-		Version:           version(j.ResourceVersion),
+		Version:           Version(j.ResourceVersion),
 		Generation:        j.Generation,
 		Foreign:           !claim.Ours(j),
 		Deleting:          j.DeletionTimestamp != nil,
@@ -146,8 +146,8 @@ func cut(s string) string {
 	return s
 }
 
-// version reads a resourceVersion. Kubernetes promises decimal numbers that grow (KEP-5504); 0 stands for one that is not.
-func version(s string) uint64 {
+// Version reads a resourceVersion. Kubernetes promises decimal numbers that grow (KEP-5504); 0 stands for one that is not.
+func Version(s string) uint64 {
 	v, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
 		return 0

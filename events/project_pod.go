@@ -17,7 +17,7 @@ import (
 func ProjectPod(p *corev1.Pod) Pod {
 	out := Pod{
 		Name: p.Name, UID: p.UID,
-		Version:   version(p.ResourceVersion),
+		Version:   Version(p.ResourceVersion),
 		Owner:     p.Labels[batchv1.JobNameLabel],
 		Serial:    number(p.Annotations, v1alpha1.SerialAnnotation, NoSerial),
 		Index:     number(p.Annotations, batchv1.JobCompletionIndexAnnotation, NoIndex),

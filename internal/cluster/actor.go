@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -117,8 +116,8 @@ func NewActor(c ActorConfig) (*Actor, error) {
 // Act implements engine.Actor for every effect but SetTimer.
 func (a *Actor) Act(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
 	facts, err := a.do(ctx, key, e)
-	if err != nil && !ended(ctx) {
-		a.complain(key, e, err)
+	if retry := (engine.Retry{}); errors.As(err, &retry) && !ended(ctx) {
+		a.complain(key, e, retry)
 	}
 	return facts, err
 }
@@ -191,15 +190,6 @@ func (a *Actor) sawJob(j *batchv1.Job) []events.Event {
 }
 
 func missedJob(name string) []events.Event { return []events.Event{events.JobGone{Name: name}} }
-
-// versionOf reads a resourceVersion: a decimal number that grows (KEP-5504); 0 stands for one that is not.
-func versionOf(s string) uint64 {
-	v, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return v
-}
 
 func or[T int | time.Duration](v, otherwise T) T {
 	if v == 0 {

@@ -66,7 +66,7 @@ func (a *Actor) adoptee(ctx context.Context, key events.Key, e effect.AdoptPod, 
 	switch {
 	case owner != nil && owner.UID != key.UID, owner == nil && !selects(j, p):
 		return nil, missedPod(e.Name, e.UID), nil
-	case versionOf(p.ResourceVersion) != e.Version,
+	case events.Version(p.ResourceVersion) != e.Version,
 		owner != nil && !selects(j, p),
 		owner == nil && p.DeletionTimestamp != nil: // a Pod that leaves needs no owner any more
 		return nil, sawPod(p), nil

@@ -55,7 +55,7 @@ func (w *world) editPod(name string, change func(*corev1.Pod)) *corev1.Pod {
 }
 
 func adoptEffect(j *batchv1.Job, p *corev1.Pod, serial int) effect.AdoptPod {
-	return effect.AdoptPod{Job: j.Name, Name: p.Name, UID: p.UID, Version: versionOf(p.ResourceVersion), Serial: serial, Hold: true}
+	return effect.AdoptPod{Job: j.Name, Name: p.Name, UID: p.UID, Version: events.Version(p.ResourceVersion), Serial: serial, Hold: true}
 }
 
 func TestAdoptPod(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAdoptPod(t *testing.T) {
 		if live.Labels[v1alpha1.ManagedLabel] != "true" || live.Labels["mine"] != "stays" || live.Annotations[v1alpha1.SerialAnnotation] != "7" || !events.Held(live) {
 			t.Errorf("is %+v", live.ObjectMeta)
 		}
-		if !seen.Held || seen.Serial != 7 || seen.Orphan || seen.Version != versionOf(live.ResourceVersion) || w.requests.count(patch) != 1 {
+		if !seen.Held || seen.Serial != 7 || seen.Orphan || seen.Version != events.Version(live.ResourceVersion) || w.requests.count(patch) != 1 {
 			t.Errorf("saw %+v after %d writes", seen, w.requests.count(patch))
 		}
 	})
@@ -136,7 +136,7 @@ func TestAdoptPodThatIsNotToBeHad(t *testing.T) {
 		old := w.foreignPod("moved", mine)
 		now := w.editPod("moved", func(p *corev1.Pod) { p.Labels["touched"] = "yes" })
 		seen := only[events.PodObserved](t, w.act(key, adoptEffect(j, old, 1))).Pod
-		if seen.Version != versionOf(now.ResourceVersion) || !seen.Orphan {
+		if seen.Version != events.Version(now.ResourceVersion) || !seen.Orphan {
 			t.Errorf("saw %+v", seen)
 		}
 		untouched(t, now)
@@ -150,7 +150,7 @@ func TestAdoptPodThatIsNotToBeHad(t *testing.T) {
 			return nil, nil
 		})
 		defer w.requests.inject(nil)
-		if seen := only[events.PodObserved](t, w.act(key, adoptEffect(j, p, 1))).Pod; !seen.Orphan || seen.Version != versionOf(p.ResourceVersion) {
+		if seen := only[events.PodObserved](t, w.act(key, adoptEffect(j, p, 1))).Pod; !seen.Orphan || seen.Version != events.Version(p.ResourceVersion) {
 			t.Errorf("saw %+v", seen)
 		}
 		untouched(t, p)

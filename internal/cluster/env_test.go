@@ -50,7 +50,8 @@ func realCluster(t *testing.T) *controlplane.ControlPlane {
 		t.Skip("needs a real API server: ", err)
 	}
 	startOnce.Do(func() {
-		shared, startErr = controlplane.Start(context.Background(), controlplane.Config{UnsafeNoFsync: true})
+		shared, startErr = controlplane.Start(context.Background(), controlplane.Config{UnsafeNoFsync: true,
+			APIServerFlags: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}}) // some clusters have it
 	})
 	if startErr != nil {
 		t.Fatal(startErr)

@@ -12,7 +12,7 @@ import (
 )
 
 func deleteEffect(j *batchv1.Job) effect.DeleteJob {
-	return effect.DeleteJob{Job: j.Name, Version: versionOf(j.ResourceVersion)}
+	return effect.DeleteJob{Job: j.Name, Version: events.Version(j.ResourceVersion)}
 }
 
 func TestDeleteJob(t *testing.T) {
@@ -22,7 +22,7 @@ func TestDeleteJob(t *testing.T) {
 		j, key := w.createJob("pi")
 		seen := only[events.JobObserved](t, w.act(key, deleteEffect(j))).Job
 		live := w.liveJob("pi")
-		if !seen.Deleting || seen.Version != versionOf(live.ResourceVersion) || !slices.Contains(live.Finalizers, metav1.FinalizerDeleteDependents) {
+		if !seen.Deleting || seen.Version != events.Version(live.ResourceVersion) || !slices.Contains(live.Finalizers, metav1.FinalizerDeleteDependents) {
 			t.Errorf("saw %+v, is %+v", seen, live.ObjectMeta)
 		}
 		if again := only[events.JobObserved](t, w.act(key, deleteEffect(j))).Job; !again.Deleting {
@@ -38,7 +38,7 @@ func TestDeleteJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen := only[events.JobObserved](t, w.act(key, deleteEffect(j))).Job
-		if seen.Deleting || seen.Version != versionOf(touched.ResourceVersion) || w.liveJob("changed").DeletionTimestamp != nil {
+		if seen.Deleting || seen.Version != events.Version(touched.ResourceVersion) || w.liveJob("changed").DeletionTimestamp != nil {
 			t.Errorf("saw %+v", seen)
 		}
 	})

@@ -8,6 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
+
+	"github.com/jobstream/jobstream/events"
 )
 
 // maxJobAge bounds how long a Job is used without having been seen. A template can only change while the Job is
@@ -69,7 +71,7 @@ func (c *jobCache) at(uid types.UID, version uint64) *batchv1.Job {
 	if !ok {
 		return nil
 	}
-	if j, _ := e.(*cachedJob).get(); j != nil && versionOf(j.ResourceVersion) == version {
+	if j, _ := e.(*cachedJob).get(); j != nil && events.Version(j.ResourceVersion) == version {
 		return j
 	}
 	return nil
@@ -128,7 +130,7 @@ func (e *cachedJob) get() (*batchv1.Job, time.Time) {
 func (e *cachedJob) put(j *batchv1.Job, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.job != nil && versionOf(e.job.ResourceVersion) > versionOf(j.ResourceVersion) {
+	if e.job != nil && events.Version(e.job.ResourceVersion) > events.Version(j.ResourceVersion) {
 		return
 	}
 	e.job, e.seen = j, now

@@ -185,7 +185,7 @@ func pages[L metav1.ListInterface](ctx context.Context, list func(context.Contex
 			return 0, err
 		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return versionOf(page.GetResourceVersion()), nil
+			return events.Version(page.GetResourceVersion()), nil
 		}
 	}
 }

@@ -27,11 +27,8 @@ const (
 	cachedParameters = 32
 )
 
-// Reasons of a refusal that is about a user's ConfigMap and not the API server's.
-const (
-	configMapNotFound = "ConfigMapNotFound"
-	invalidParameters = "InvalidParameters"
-)
+// configMapNotFound is, like effect.InvalidParameters, a refusal that is about a user's ConfigMap and not the API server's.
+const configMapNotFound = "ConfigMapNotFound"
 
 // badParameters says what a user has to change about the ConfigMap of the per-completion parameters. Its message names keys
 // and lengths, never values.
@@ -84,7 +81,7 @@ func (a *Actor) getParameters(ctx context.Context, name types.NamespacedName) (j
 }
 
 func unusable(name string, why error) error {
-	return badParameters{invalidParameters, fmt.Sprintf("the ConfigMap %s, which the annotation %s names, cannot be used: %v", name, v1alpha1.PerCompletionEnvAnnotation, why)}
+	return badParameters{effect.InvalidParameters, fmt.Sprintf("the ConfigMap %s, which the annotation %s names, cannot be used: %v", name, v1alpha1.PerCompletionEnvAnnotation, why)}
 }
 
 // isBadParameters finds a badParameters.

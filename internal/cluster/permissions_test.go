@@ -75,7 +75,7 @@ func TestPermissions(t *testing.T) {
 	w.actor = actor
 	j, key := w.createJob("pi", wide)
 	j0 := only[events.JobObserved](t, w.act(key, statusEffect(j, start))).Job
-	if live := w.liveJob("pi"); j0.Version != versionOf(live.ResourceVersion) || len(live.ManagedFields) != 0 {
+	if live := w.liveJob("pi"); j0.Version != events.Version(live.ResourceVersion) || len(live.ManagedFields) != 0 {
 		t.Errorf("%+v", live.ObjectMeta)
 	}
 	p := w.createPod(j, key, 0)
@@ -113,6 +113,13 @@ func TestPermissions(t *testing.T) {
 	})
 
 	x := startWatcher(t, &memorySink{}, as(deployed(t, "trigger-rbac.yaml")), nil, func(c *WatcherConfig) { c.Claim.Unmanaged = true })
+	_, lateKey := w.createJob("late")
+	eventually(t, func() string {
+		if len(of[events.JobObserved](x.sink, lateKey)) == 0 {
+			return "a sight of the Job"
+		}
+		return ""
+	})
 	p = w.createPod(j, key, 1)
 	x.sees(t, key, w.livePod(p.Name))
 	x.sees(t, pickyKey, w.livePod("orphan"))

@@ -57,7 +57,7 @@ func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePo
 		if vanished(p) {
 			return sawPod(p), nil
 		}
-		version = versionOf(p.ResourceVersion)
+		version = events.Version(p.ResourceVersion)
 	}
 	preconditions := &metav1.Preconditions{UID: &e.UID}
 	if version != 0 {

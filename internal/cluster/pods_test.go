@@ -84,7 +84,7 @@ func TestHoldPod(t *testing.T) {
 	t.Run("at another version", func(t *testing.T) {
 		now := w.touchPod(p.Name)
 		seen := only[events.PodObserved](t, w.act(key, effect.HoldPod{Name: p.Name, UID: p.UID, Version: p.Version})).Pod
-		if seen.Held || seen.Version != versionOf(now.ResourceVersion) || events.Held(w.livePod(p.Name)) {
+		if seen.Held || seen.Version != events.Version(now.ResourceVersion) || events.Held(w.livePod(p.Name)) {
 			t.Errorf("%+v", seen)
 		}
 		p = seen
@@ -99,7 +99,7 @@ func TestHoldPod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen := only[events.PodObserved](t, w.act(key, effect.HoldPod{Name: p.Name, UID: p.UID, Version: versionOf(live.ResourceVersion)})).Pod
+		seen := only[events.PodObserved](t, w.act(key, effect.HoldPod{Name: p.Name, UID: p.UID, Version: events.Version(live.ResourceVersion)})).Pod
 		if live = w.livePod(p.Name); !seen.Held || len(live.Finalizers) != 2 {
 			t.Errorf("saw %+v, has %v", seen, live.Finalizers)
 		}
@@ -111,7 +111,7 @@ func TestHoldPod(t *testing.T) {
 		if err := w.CoreV1().Pods(w.ns).Delete(t.Context(), q.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		v := versionOf(w.livePod(q.Name).ResourceVersion)
+		v := events.Version(w.livePod(q.Name).ResourceVersion)
 		seen := only[events.PodObserved](t, w.act(key, effect.HoldPod{Name: q.Name, UID: q.UID, Version: v})).Pod
 		if seen.Held || !seen.Deleting {
 			t.Errorf("%+v", seen)
@@ -138,10 +138,10 @@ func TestDeletePod(t *testing.T) {
 	t.Run("released, on a node", func(t *testing.T) {
 		p := w.createPod(j, key, 1)
 		w.bindPod(p.Name)
-		v := versionOf(w.livePod(p.Name).ResourceVersion)
+		v := events.Version(w.livePod(p.Name).ResourceVersion)
 		seen := only[events.PodObserved](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: v, Release: true})).Pod
 		live := w.livePod(p.Name)
-		if seen.Held || !seen.Deleting || live.DeletionTimestamp == nil || *live.DeletionGracePeriodSeconds != 30 || seen.Version != versionOf(live.ResourceVersion) {
+		if seen.Held || !seen.Deleting || live.DeletionTimestamp == nil || *live.DeletionGracePeriodSeconds != 30 || seen.Version != events.Version(live.ResourceVersion) {
 			t.Errorf("saw %+v, is %+v", seen, live.ObjectMeta)
 		}
 	})

@@ -28,7 +28,7 @@ func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.Wri
 	j := a.jobs.at(key.UID, e.Version)
 	if j == nil {
 		live, err := a.getJob(ctx, key, e.Job)
-		if err != nil || live == nil || versionOf(live.ResourceVersion) != e.Version {
+		if err != nil || live == nil || events.Version(live.ResourceVersion) != e.Version {
 			return a.jobMoved(key, e, e.Job, live, err)
 		}
 		j = live

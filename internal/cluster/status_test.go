@@ -16,7 +16,7 @@ import (
 )
 
 func statusEffect(j *batchv1.Job, change func(*effect.WriteJobStatus)) effect.WriteJobStatus {
-	e := effect.WriteJobStatus{Job: j.Name, Version: versionOf(j.ResourceVersion), Status: *j.Status.DeepCopy()}
+	e := effect.WriteJobStatus{Job: j.Name, Version: events.Version(j.ResourceVersion), Status: *j.Status.DeepCopy()}
 	change(&e)
 	return e
 }
@@ -42,7 +42,7 @@ func TestWriteJobStatus(t *testing.T) {
 		e.Backoff = events.Backoff{Failures: 3, Last: last}
 	}))).Job
 	live := w.liveJob("pi")
-	if first.Version != versionOf(live.ResourceVersion) || first.Status.Active != 2 || first.NextSerial != 2 || first.Backoff != (events.Backoff{Failures: 3, Last: last}) {
+	if first.Version != events.Version(live.ResourceVersion) || first.Status.Active != 2 || first.NextSerial != 2 || first.Backoff != (events.Backoff{Failures: 3, Last: last}) {
 		t.Errorf("saw %+v", first)
 	}
 	if live.Labels["mine"] != "stays" || live.Annotations["mine"] != "stays" || live.Annotations[v1alpha1.NextSerialAnnotation] != "2" ||
@@ -66,7 +66,7 @@ func TestWriteJobStatus(t *testing.T) {
 	t.Run("an older version writes nothing and answers with the newer one", func(t *testing.T) {
 		puts := w.requests.count(put)
 		seen := only[events.JobObserved](t, w.act(key, statusEffect(j, start))).Job
-		if seen.Version != versionOf(live.ResourceVersion) || w.requests.count(put) != puts || w.liveJob("pi").ResourceVersion != live.ResourceVersion {
+		if seen.Version != events.Version(live.ResourceVersion) || w.requests.count(put) != puts || w.liveJob("pi").ResourceVersion != live.ResourceVersion {
 			t.Errorf("saw %+v", seen)
 		}
 	})
@@ -79,7 +79,7 @@ func TestWriteJobStatus(t *testing.T) {
 		}
 		puts := w.requests.count(put)
 		seen := only[events.JobObserved](t, w.act(key, statusEffect(live, func(e *effect.WriteJobStatus) { e.Status.Active = 7 }))).Job
-		if seen.Version != versionOf(touched.ResourceVersion) || seen.Status.Active != 1 || w.requests.count(put) != puts+1 {
+		if seen.Version != events.Version(touched.ResourceVersion) || seen.Status.Active != 1 || w.requests.count(put) != puts+1 {
 			t.Errorf("saw %+v after %d PUTs", seen, w.requests.count(put)-puts)
 		}
 		live = touched
@@ -131,7 +131,7 @@ func TestWriteJobStatusAndFieldOwnership(t *testing.T) {
 		taken := "PATCH /apis/batch/v1/namespaces/" + w.ns + "/jobs/large"
 		seen := only[events.JobObserved](t, w.act(key, statusEffect(j, start))).Job
 		live := w.liveJob("large")
-		if len(live.ManagedFields) != 0 || seen.Version != versionOf(live.ResourceVersion) || live.Status.Active != 2 || live.Generation != 1 {
+		if len(live.ManagedFields) != 0 || seen.Version != events.Version(live.ResourceVersion) || live.Status.Active != 2 || live.Generation != 1 {
 			t.Errorf("managers %v, status %+v", managers(live), live.Status)
 		}
 		w.act(key, statusEffect(live, func(e *effect.WriteJobStatus) { e.Status.Active, e.NextSerial = 3, 4 }))
@@ -158,7 +158,7 @@ func TestWriteJobStatusAndFieldOwnership(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen := only[events.JobObserved](t, w.act(key, statusEffect(j, start))).Job
-		if live := w.liveJob("large"); seen.Version != versionOf(touched.ResourceVersion) || live.ResourceVersion != touched.ResourceVersion {
+		if live := w.liveJob("large"); seen.Version != events.Version(touched.ResourceVersion) || live.ResourceVersion != touched.ResourceVersion {
 			t.Errorf("saw %+v", seen)
 		}
 	})

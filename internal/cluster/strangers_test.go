@@ -17,7 +17,7 @@ func (x *watching) sees(t *testing.T, key events.Key, p *corev1.Pod) (newest eve
 	t.Helper()
 	eventually(t, func() string {
 		for _, o := range of[events.PodObserved](x.sink, key) {
-			if o.Pod.UID == p.UID && o.Pod.Version >= versionOf(p.ResourceVersion) {
+			if o.Pod.UID == p.UID && o.Pod.Version >= events.Version(p.ResourceVersion) {
 				newest = o.Pod
 				return ""
 			}

@@ -130,7 +130,7 @@ func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object
 	}
 	if t == watch.Deleted {
 		w.strangers.missed(j.Namespace, j.UID)
-		return w.publish(ctx, j.Namespace, j.UID, events.JobGone{Name: j.Name, Version: versionOf(j.ResourceVersion)})
+		return w.publish(ctx, j.Namespace, j.UID, events.JobGone{Name: j.Name, Version: events.Version(j.ResourceVersion)})
 	}
 	p := events.ProjectJob(j, w.config.Claim)
 	w.strangers.saw(p)

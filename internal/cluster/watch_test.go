@@ -43,7 +43,7 @@ func TestWatcherWatches(t *testing.T) {
 		t.Errorf("sights of the Job: %+v", jobs)
 	}
 	gone := of[events.JobGone](x.sink, key)[0]
-	if gone.Name != "pi" || gone.Version <= versionOf(j.ResourceVersion) {
+	if gone.Name != "pi" || gone.Version <= events.Version(j.ResourceVersion) {
 		t.Errorf("%+v", gone)
 	}
 	var phases []string

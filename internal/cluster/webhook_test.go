@@ -29,7 +29,7 @@ func TestAWebhookRefuses(t *testing.T) {
 		"ReleasePod":                   effect.ReleasePod{Name: p.Name, UID: p.UID},
 		"DeletePod with a release":     effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true},
 		"DisownPod":                    effect.DisownPod{Name: p.Name, UID: p.UID},
-		"AdoptPod, which has a serial": effect.AdoptPod{Job: "pi", Name: orphan.Name, UID: orphan.UID, Version: versionOf(orphan.ResourceVersion), Serial: 5, Hold: true},
+		"AdoptPod, which has a serial": effect.AdoptPod{Job: "pi", Name: orphan.Name, UID: orphan.UID, Version: events.Version(orphan.ResourceVersion), Serial: 5, Hold: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused := only[events.EffectRefused](t, w.act(key, e))
