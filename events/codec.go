@@ -116,6 +116,20 @@ func decodeData(t Type, data []byte) (Event, error) {
 		return into[TimerFired](data)
 	case TypeEffectRefused:
 		return into[EffectRefused](data)
+	case TypeScheduledJobObserved:
+		return into[ScheduledJobObserved](data)
+	case TypeScheduledJobGone:
+		return into[ScheduledJobGone](data)
+	case TypeScheduleListed:
+		return into[ScheduleListed](data)
+	case TypeScheduleDue:
+		return into[ScheduleDue](data)
+	case TypeRunObserved:
+		return into[RunObserved](data)
+	case TypeRunGone:
+		return into[RunGone](data)
+	case TypeAnnounced:
+		return into[Announced](data)
 	}
 	return nil, fmt.Errorf("type %q is none of ours", t)
 }

@@ -97,6 +97,8 @@ type EffectRefused struct {
 	Effect string `json:"effect"`
 	// Serial is that of the Pod where the effect was about one.
 	Serial int `json:"serial"`
+	// Name is that of the Job where the effect was about making one.
+	Name string `json:"name,omitempty"`
 	// Reason is the API's own reason: Forbidden, Invalid, AlreadyExists, NotFound, …
 	Reason string `json:"reason"`
 	// Message is for people. It names fields but never their values, since values may be secrets.

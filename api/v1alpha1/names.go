@@ -1,5 +1,9 @@
-// Package v1alpha1 holds every name that jobstream shares with the cluster: the API group, the value of
-// spec.managedBy, labels, annotations, finalizers and condition types. A magic string that stands anywhere else is a bug.
+// Package v1alpha1 is the API group jobstream.dev: the kind ScheduledJob, and every name that jobstream shares with the
+// cluster: the value of spec.managedBy, labels, annotations and condition types. A magic string that stands anywhere else
+// is a bug.
+//
+// +kubebuilder:object:generate=true
+// +groupName=jobstream.dev
 package v1alpha1
 
 const (
@@ -51,4 +55,40 @@ const (
 
 	// UnsupportedCondition is True on a Job that asks for something this version does not do. None of its Pods are started.
 	UnsupportedCondition = Group + "/Unsupported"
+
+	// ScheduledJobAnnotation is the name of the ScheduledJob on the Jobs that it makes and on their Pods, where a container
+	// reads it through the downward API.
+	ScheduledJobAnnotation = Group + "/scheduled-job"
+
+	// NominalTimeAnnotation is the nominal time that a Job was made for, in UTC (RFC 3339), on the Job and on its Pods. The
+	// two together are what an application needs to do its work at most once.
+	NominalTimeAnnotation = Group + "/nominal-time"
+
+	// ScheduledJobUIDLabel is the UID of the ScheduledJob on the Jobs that it makes, for people who list them.
+	ScheduledJobUIDLabel = Group + "/scheduled-job-uid"
+
+	// CreatedByAnnotation says which object made a Job, as a serialized reference (proposal scheduledjob.md, "Fields Added to
+	// Job Template").
+	CreatedByAnnotation = "kubernetes.io/created-by"
+)
+
+// Condition types of a ScheduledJob.
+const (
+	// ReadyCondition is True while Jobs are made when their time comes.
+	ReadyCondition = "Ready"
+	// StalledCondition is True while nothing happens until the spec is changed. kstatus knows it.
+	StalledCondition = "Stalled"
+	// SuspendedCondition is True while the ScheduledJob is suspended. What passes meanwhile is skipped.
+	SuspendedCondition = "Suspended"
+	// BlockedCondition is True while the Job that is due cannot be made: its name is taken, or the API server refuses it.
+	BlockedCondition = "Blocked"
+	// FinishedCondition is True once a ScheduledJob with runAt has done what it was for.
+	FinishedCondition = "Finished"
+)
+
+// Reasons of StalledCondition.
+const (
+	ReasonInvalidSchedule = "InvalidSchedule"
+	ReasonUnknownTimeZone = "UnknownTimeZone"
+	ReasonInvalidTemplate = "InvalidTemplate"
 )

@@ -1,0 +1,71 @@
+package events
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+)
+
+// ProjectScheduledJob takes from a ScheduledJob what functions need. What the API server defaults is defaulted here, too:
+// an older definition may have let it pass.
+func ProjectScheduledJob(j *v1alpha1.ScheduledJob) ScheduledJob {
+	s := &j.Spec
+	out := ScheduledJob{
+		Namespace: j.Namespace, Name: j.Name, UID: j.UID,
+		Version:    Version(j.ResourceVersion),
+		Generation: j.Generation,
+		Deleting:   j.DeletionTimestamp != nil,
+		Created:    j.CreationTimestamp.UTC(),
+
+		Schedule:                s.Schedule,
+		TimeZone:                orDefault(s.TimeZone, ""),
+		StartingDeadlineSeconds: s.StartingDeadlineSeconds,
+		ConcurrencyPolicy:       orOther(s.ConcurrencyPolicy, v1alpha1.AllowConcurrent),
+		Suspended:               orDefault(s.Suspend, false),
+		CatchUp:                 orOther(s.CatchUp, v1alpha1.CatchUpLatest),
+		OnScheduleChange:        orOther(s.OnScheduleChange, v1alpha1.ChangeCatchesUp),
+		JitterSeconds:           orDefault(s.JitterSeconds, 0),
+		SuccessfulJobs:          orDefault(s.SuccessfulJobsHistoryLimit, 3),
+		FailedJobs:              orDefault(s.FailedJobsHistoryLimit, 1),
+		TTLSecondsAfterFinished: s.TTLSecondsAfterFinished,
+
+		Status: *j.Status.DeepCopy(),
+	}
+	if s.RunAt != nil {
+		out.RunAt = s.RunAt.UTC()
+	}
+	if orDefault(s.JobTemplate.Spec.ManualSelector, false) || s.JobTemplate.Spec.Selector != nil {
+		out.Invalid = "spec.jobTemplate.spec.manualSelector and selector must not be set: the Jobs of one ScheduledJob would count each other's Pods"
+	}
+	return out
+}
+
+// ProjectRun takes from a Job what the ScheduledJob that owns it needs. ok is false for a Job that none owns.
+func ProjectRun(j *batchv1.Job) (owner types.UID, run Run, ok bool) {
+	ref := metav1.GetControllerOf(j)
+	if ref == nil || ref.Kind != v1alpha1.ScheduledJobKind || ref.APIVersion != v1alpha1.GroupVersion.String() {
+		return "", Run{}, false
+	}
+	run = Run{Name: j.Name, UID: j.UID, Version: Version(j.ResourceVersion), Created: j.CreationTimestamp.UTC(), Deleting: j.DeletionTimestamp != nil}
+	// What cannot be read was not written by us: the Job counts as one that was made by hand.
+	if t, err := time.Parse(time.RFC3339, j.Annotations[batchv1.CronJobScheduledTimestampAnnotation]); err == nil {
+		run.Nominal = t.UTC()
+	}
+	for _, c := range j.Status.Conditions {
+		if c.Status == "True" && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
+			run.Result, run.Finished = RunResult(c.Type), c.LastTransitionTime.UTC()
+		}
+	}
+	return ref.UID, run, true
+}
+
+func orOther[T ~string](v, otherwise T) T {
+	if v == "" {
+		return otherwise
+	}
+	return v
+}

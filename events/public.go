@@ -1,0 +1,127 @@
+package events
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	cloudevents "github.com/cloudevents/sdk-go/v2/event"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Public is an event that anyone may subscribe to: a promise, unlike a fact. The set is closed.
+type Public interface {
+	// about is the object that it is about, and how its kind is called in a URL, such as "scheduledjobs".
+	about() (Reference, string)
+	// kind is the middle of its CloudEvents type, such as "schedule.tick".
+	kind() string
+	// id tells it from every other about the same object.
+	id() string
+	// at is when it happened.
+	at() time.Time
+	// verdict is a word to filter by.
+	verdict() string
+	// String is a few words for logs and transcripts.
+	String() string
+}
+
+// Reference names an object.
+type Reference struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+}
+
+// TickDecided is what became of one nominal time of a ScheduledJob, or of all nominal times of a range.
+type TickDecided struct {
+	ScheduledJob Reference `json:"scheduledJob"`
+	Verdict      Verdict   `json:"verdict"`
+	// Reason is why, in one word: Overlap, Suspended, Deadline, Superseded, …; "" for Started.
+	Reason string `json:"reason,omitempty"`
+	// Message is for people.
+	Message string `json:"message,omitempty"`
+	// Nominal is the time that was decided, or the first of the range.
+	Nominal time.Time `json:"nominal"`
+	// Until is the last of the range; zero for a single time.
+	Until time.Time `json:"until,omitzero"`
+	// Count is how many nominal times it is about, 1 or more.
+	Count int64 `json:"count"`
+	// Job is the Job that was made, where one was.
+	Job *Reference `json:"job,omitempty"`
+}
+
+// Verdict is what became of a nominal time.
+type Verdict string
+
+// The verdicts.
+const (
+	// Started says that its Job was made.
+	Started Verdict = "Started"
+	// Skipped says that no Job was wanted then: an earlier one ran, or the schedule was suspended.
+	Skipped Verdict = "Skipped"
+	// Missed says that it was noticed too late: its deadline had passed, or a later time had come.
+	Missed Verdict = "Missed"
+	// Blocked says that its Job's name was taken by a Job that is not the ScheduledJob's.
+	Blocked Verdict = "Blocked"
+	// NotCreated says that the API server refused the Job.
+	NotCreated Verdict = "Failed"
+)
+
+func (e TickDecided) about() (Reference, string) { return e.ScheduledJob, "scheduledjobs" }
+func (e TickDecided) kind() string               { return "schedule.tick" }
+func (e TickDecided) at() time.Time              { return e.Nominal }
+func (e TickDecided) verdict() string            { return string(e.Verdict) }
+
+func (e TickDecided) id() string {
+	id := string(e.ScheduledJob.UID) + "/" + NominalHash(e.Nominal)
+	if !e.Until.IsZero() {
+		id += "-" + NominalHash(e.Until)
+	}
+	return id
+}
+
+// String says what became of which times.
+func (e TickDecided) String() string {
+	out := string(e.Verdict)
+	if e.Reason != "" {
+		out += "(" + e.Reason + ")"
+	}
+	out += " " + e.Nominal.UTC().Format(time.RFC3339)
+	if !e.Until.IsZero() {
+		out += fmt.Sprintf(" to %s, %d times", e.Until.UTC().Format(time.RFC3339), e.Count)
+	}
+	return out
+}
+
+// PublicID is the CloudEvents id of a public event: with its source it is the same however often it is announced.
+func PublicID(p Public) string { return p.id() }
+
+// PublicSubject is where a public event is published:
+// "jobstream.events.<cluster>.<namespace>.<kind>.<verdict>.<name>", such as
+// "jobstream.events.default.shop.schedule.tick.started.nightly".
+func PublicSubject(cluster string, p Public) string {
+	ref, _ := p.about()
+	return "jobstream.events." + Token(cluster) + "." + Token(ref.Namespace) + "." + p.kind() + "." + Token(strings.ToLower(p.verdict())) + "." + Token(ref.Name)
+}
+
+// EncodePublic renders a public event as a structured-mode CloudEvent. It fails where an attribute breaks the
+// specification, such as an empty cluster name.
+func EncodePublic(cluster string, p Public) ([]byte, error) {
+	ref, plural := p.about()
+	c := cloudevents.New(cloudevents.CloudEventsVersionV1)
+	c.SetID(p.id())
+	c.SetSource(sourcePrefix + Token(cluster) + "/namespaces/" + ref.Namespace + "/" + plural + "/" + ref.Name)
+	c.SetType("dev.jobstream." + p.kind() + typeSuffix)
+	c.SetSubject(ref.Name)
+	c.SetTime(p.at())
+	c.SetExtension("partitionkey", string(ref.UID))
+	if err := c.SetData(cloudevents.ApplicationJSON, p); err != nil {
+		return nil, fmt.Errorf("encode %s: %w", p.id(), err)
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", p.id(), err)
+	}
+	return b, nil
+}

@@ -1,0 +1,201 @@
+package events_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/jobstream/jobstream/events"
+)
+
+const contract = "../docs/events.md"
+
+// publicSamples has one of each shape of a public event.
+func publicSamples() map[string]events.Public {
+	nightly := events.Reference{Namespace: "shop", Name: "nightly.report", UID: uid}
+	return map[string]events.Public{
+		"TickDecided": events.TickDecided{ScheduledJob: nightly, Verdict: events.Started, Nominal: at(0), Count: 1,
+			Job: &events.Reference{Namespace: "shop", Name: "nightly.report-" + events.NominalHash(at(0)), UID: "8d0c3a52-77a4-4a38-9c51-3f6b1f0a2c11"}},
+		"TickDecidedRange": events.TickDecided{ScheduledJob: nightly, Verdict: events.Missed, Reason: "Superseded", Message: "a later time had come",
+			Nominal: at(0), Until: at(0).Add(2 * time.Hour), Count: 3},
+	}
+}
+
+func decodePublic(t *testing.T, cluster string, p events.Public) event.Event {
+	t.Helper()
+	b, err := events.EncodePublic(cluster, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e event.Event
+	if err := json.Unmarshal(b, &e); err != nil {
+		t.Fatalf("%s: %v", b, err)
+	}
+	if err := e.Validate(); err != nil {
+		t.Fatalf("%s is no CloudEvent: %v", b, err)
+	}
+	return e
+}
+
+// TestPublicGoldenSamples pins the wire form of every public event, and docs/events.md shows the very same. To change it is
+// to break subscribers: a new version of the type, not -rewrite, unless what changes is an addition.
+func TestPublicGoldenSamples(t *testing.T) {
+	document, err := os.ReadFile(contract)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range publicSamples() {
+		t.Run(name, func(t *testing.T) {
+			got, err := events.EncodePublic("prod.eu", p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var pretty bytes.Buffer
+			if err := json.Indent(&pretty, got, "", "  "); err != nil {
+				t.Fatal(err)
+			}
+			pretty.WriteByte('\n')
+			path := filepath.Join("testdata", name+".json")
+			if *rewrite {
+				if err := os.WriteFile(path, pretty.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(pretty.Bytes(), want) {
+				t.Errorf("the public form of %s has changed, which subscribers rely on\ngot:\n%s\nwant:\n%s", name, pretty.Bytes(), want)
+			}
+			if !bytes.Contains(document, want) {
+				t.Errorf("%s does not show %s as it is", contract, path)
+			}
+			e := decodePublic(t, "prod.eu", p)
+			var back events.TickDecided
+			if err := e.DataAs(&back); err != nil || !reflect.DeepEqual(back, p) {
+				t.Errorf("data comes back as %+v, %v", back, err)
+			}
+		})
+	}
+}
+
+// TestPublicAttributes: what the contract says of each.
+func TestPublicAttributes(t *testing.T) {
+	e := decodePublic(t, "prod.eu", publicSamples()["TickDecided"])
+	for attribute, tt := range map[string]struct{ got, want any }{
+		"id":              {e.ID(), uid + "/" + events.NominalHash(at(0))},
+		"source":          {e.Source(), "/clusters/prod=2Eeu/namespaces/shop/scheduledjobs/nightly.report"},
+		"type":            {e.Type(), "dev.jobstream.schedule.tick.v1"},
+		"subject":         {e.Subject(), "nightly.report"},
+		"time":            {e.Time(), at(0)},
+		"datacontenttype": {e.DataContentType(), "application/json"},
+		"partitionkey":    {e.Extensions()["partitionkey"], uid},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s is %v, want %v", attribute, tt.got, tt.want)
+		}
+	}
+	if n := len(e.Extensions()); n != 1 {
+		t.Errorf("%d extensions: %v", n, e.Extensions())
+	}
+}
+
+// TestPublicIDs: the same times are the same event whatever became of them, and whatever else is said.
+func TestPublicIDs(t *testing.T) {
+	id := func(change func(*events.TickDecided)) string {
+		e := events.TickDecided{ScheduledJob: events.Reference{Namespace: "shop", Name: "n", UID: uid}, Verdict: events.Started, Nominal: at(0), Count: 1}
+		change(&e)
+		return events.PublicID(e)
+	}
+	same := id(func(*events.TickDecided) {})
+	for what, change := range map[string]func(*events.TickDecided){
+		"verdict": func(e *events.TickDecided) { e.Verdict, e.Reason, e.Message = events.Skipped, "Overlap", "m" },
+		"job":     func(e *events.TickDecided) { e.Job = &events.Reference{Name: "j"} },
+		"zone":    func(e *events.TickDecided) { e.Nominal = e.Nominal.In(time.FixedZone("east", 3600)) },
+	} {
+		if got := id(change); got != same {
+			t.Errorf("another %s: %s, want %s", what, got, same)
+		}
+	}
+	for what, change := range map[string]func(*events.TickDecided){
+		"time":   func(e *events.TickDecided) { e.Nominal = at(1) },
+		"range":  func(e *events.TickDecided) { e.Until = at(1) },
+		"object": func(e *events.TickDecided) { e.ScheduledJob.UID = "other" },
+	} {
+		if got := id(change); got == same {
+			t.Errorf("another %s has the same id", what)
+		}
+	}
+}
+
+// TestPublicSubjects: eight parts whatever is in the names, and nothing that a subject cannot hold.
+func TestPublicSubjects(t *testing.T) {
+	for want, e := range map[string]events.TickDecided{
+		"jobstream.events.prod=2Eeu.shop.schedule.tick.started.nightly":    {ScheduledJob: events.Reference{Namespace: "shop", Name: "nightly"}, Verdict: events.Started},
+		"jobstream.events.prod=2Eeu.shop.schedule.tick.failed.a=2Eb-c=2Ed": {ScheduledJob: events.Reference{Namespace: "shop", Name: "a.b-c.d"}, Verdict: events.NotCreated},
+	} {
+		if got := events.PublicSubject("prod.eu", e); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		name := legalName().Draw(t, "name")
+		got := events.PublicSubject(rapid.StringN(1, 20, -1).Draw(t, "cluster"), events.TickDecided{
+			ScheduledJob: events.Reference{Namespace: "shop", Name: name, UID: types.UID(uid)}, Verdict: events.Missed})
+		parts := strings.Split(got, ".")
+		if len(parts) != 8 || strings.ContainsAny(got, "*> \t\r\n") || parts[6] != "missed" {
+			t.Fatalf("%q", got)
+		}
+		if back, err := events.ParseToken(parts[7]); err != nil || back != name {
+			t.Fatalf("%q comes back as %q, %v", name, back, err)
+		}
+	})
+}
+
+// TestContractNamesEveryVerdict: docs/events.md knows all verdicts, as data and as a part of the subject.
+func TestContractNamesEveryVerdict(t *testing.T) {
+	document, err := os.ReadFile(contract)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []events.Verdict{events.Started, events.Skipped, events.Missed, events.Blocked, events.NotCreated} {
+		row := "| `" + string(v) + "` | `" + strings.ToLower(string(v)) + "` |"
+		if !bytes.Contains(document, []byte(row)) {
+			t.Errorf("no row that begins with %s", row)
+		}
+	}
+	data := reflect.TypeFor[events.TickDecided]()
+	for f := range data.NumField() {
+		name, _, _ := strings.Cut(data.Field(f).Tag.Get("json"), ",")
+		if !bytes.Contains(document, []byte("\n| `"+name+"` |")) {
+			t.Errorf("no row about %s", name)
+		}
+	}
+}
+
+// TestAnnouncedIsAFact: the confirmation travels and comes back like any other fact.
+func TestAnnouncedIsAFact(t *testing.T) {
+	want := events.Fact{Cluster: "c", Key: key(), Event: events.Announced{ID: events.PublicID(publicSamples()["TickDecided"])}}
+	b, err := events.Encode(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := events.Decode(b); err != nil || back != want {
+		t.Errorf("comes back as %+v, %v", back, err)
+	}
+	other := want
+	other.Event = events.Announced{ID: "another"}
+	if other.ID() == want.ID() {
+		t.Error("two confirmations have one id")
+	}
+}

@@ -1,0 +1,161 @@
+package events
+
+import (
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+)
+
+// ScheduledJob is what functions need to know of a ScheduledJob. Its template is not in it.
+type ScheduledJob struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+	// Version is the resourceVersion of this sight; comparable with versions of ScheduledJobs only.
+	Version    uint64    `json:"version"`
+	Generation int64     `json:"generation"`
+	Deleting   bool      `json:"deleting,omitempty"`
+	Created    time.Time `json:"created"`
+
+	// Schedule is empty where RunAt is given.
+	Schedule string `json:"schedule,omitempty"`
+	// RunAt is zero where Schedule is given.
+	RunAt                   time.Time                     `json:"runAt,omitzero"`
+	TimeZone                string                        `json:"timeZone,omitempty"`
+	StartingDeadlineSeconds *int64                        `json:"startingDeadlineSeconds,omitempty"`
+	ConcurrencyPolicy       v1alpha1.ConcurrencyPolicy    `json:"concurrencyPolicy,omitempty"`
+	Suspended               bool                          `json:"suspended,omitempty"`
+	CatchUp                 v1alpha1.CatchUpPolicy        `json:"catchUp,omitempty"`
+	OnScheduleChange        v1alpha1.ScheduleChangePolicy `json:"onScheduleChange,omitempty"`
+	JitterSeconds           int32                         `json:"jitterSeconds,omitempty"`
+	// SuccessfulJobs and FailedJobs are how many finished Jobs are kept.
+	SuccessfulJobs          int32  `json:"successfulJobs"`
+	FailedJobs              int32  `json:"failedJobs"`
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+	// Invalid says in a whole sentence what is wrong with the spec where no schedule is involved, such as a manualSelector
+	// that an older definition let pass; "" for nothing.
+	Invalid string `json:"invalid,omitempty"`
+
+	Status v1alpha1.ScheduledJobStatus `json:"status"`
+}
+
+// ScheduledJobObserved is a sight of a ScheduledJob at one resourceVersion.
+type ScheduledJobObserved struct {
+	ScheduledJob ScheduledJob `json:"scheduledJob"`
+}
+
+// ScheduledJobGone says that the ScheduledJob of the key no longer exists.
+type ScheduledJobGone struct {
+	Name string `json:"name"`
+	// Version is the resourceVersion of the deletion, 0 where a GET found nothing.
+	Version uint64 `json:"version,omitzero"`
+}
+
+// ScheduleListed is a roster: the ScheduledJob as a complete LIST showed it, and the Jobs that it owns as a LIST of Jobs
+// that began afterwards showed them. It answers a TakeInventory by its ID, or comes unasked after a relist of the trigger.
+type ScheduleListed struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	// ScheduledJob is nil where the list did not hold it.
+	ScheduledJob *ScheduledJob `json:"scheduledJob,omitempty"`
+	// SchedulesVersion is the resourceVersion of the list of ScheduledJobs; compare it with versions of those only.
+	SchedulesVersion uint64 `json:"schedulesVersion"`
+	// Version is the resourceVersion of the list of Jobs; compare it with versions of Jobs only.
+	Version uint64 `json:"version"`
+	// Runs are all Jobs that the ScheduledJob owns.
+	Runs []Run `json:"runs,omitempty"`
+}
+
+// ScheduleDue is a bell: a nominal time has come. It only wakes: which times have come, and what becomes of each, is
+// decided from the state and the clock, whatever rang.
+type ScheduleDue struct {
+	Nominal time.Time `json:"nominal"`
+}
+
+// Run is what a ScheduledJob needs to know of a Job that it owns.
+type Run struct {
+	_ struct{} `cbor:",toarray"` // the state keeps some of these
+
+	Name string    `json:"name"`
+	UID  types.UID `json:"uid"`
+	// Version is the resourceVersion of this sight; comparable with versions of Jobs only.
+	Version uint64 `json:"version"`
+	// Nominal is the time that the Job was made for; zero for one that somebody made by hand.
+	Nominal  time.Time `json:"nominal,omitzero"`
+	Created  time.Time `json:"created,omitzero"`
+	Deleting bool      `json:"deleting,omitempty"`
+	// Result is Complete or Failed, "" while the Job has not finished.
+	Result RunResult `json:"result,omitempty"`
+	// Finished is when it did, zero while it has not.
+	Finished time.Time `json:"finished,omitzero"`
+}
+
+// RunResult is how a Job has finished.
+type RunResult string
+
+// The results of a Job.
+const (
+	RunComplete RunResult = "Complete"
+	RunFailed   RunResult = "Failed"
+)
+
+// RunObserved is a sight of a Job for the ScheduledJob that owns it. The Job itself has a JobObserved of its own.
+type RunObserved struct {
+	Run Run `json:"run"`
+}
+
+// RunGone says that a Job of the ScheduledJob no longer exists. Its Run is the last sight; Version is that of the deletion,
+// and only Name is meaningful where a GET found nothing.
+type RunGone struct {
+	Run Run `json:"run"`
+}
+
+// Announced says that the bus has confirmed the public event with that ID.
+type Announced struct {
+	ID string `json:"id"`
+}
+
+// The facts about ScheduledJobs.
+const (
+	TypeScheduledJobObserved Type = "ScheduledJobObserved"
+	TypeScheduledJobGone     Type = "ScheduledJobGone"
+	TypeScheduleListed       Type = "ScheduleListed"
+	TypeScheduleDue          Type = "ScheduleDue"
+	TypeRunObserved          Type = "RunObserved"
+	TypeRunGone              Type = "RunGone"
+	TypeAnnounced            Type = "Announced"
+)
+
+// Type implements Event.
+func (ScheduledJobObserved) Type() Type { return TypeScheduledJobObserved }
+
+// Type implements Event.
+func (ScheduledJobGone) Type() Type { return TypeScheduledJobGone }
+
+// Type implements Event.
+func (ScheduleListed) Type() Type { return TypeScheduleListed }
+
+// Type implements Event.
+func (ScheduleDue) Type() Type { return TypeScheduleDue }
+
+// Type implements Event.
+func (RunObserved) Type() Type { return TypeRunObserved }
+
+// Type implements Event.
+func (RunGone) Type() Type { return TypeRunGone }
+
+// Type implements Event.
+func (Announced) Type() Type { return TypeAnnounced }
+
+func (e ScheduledJobObserved) id() string {
+	return sight(string(e.ScheduledJob.UID), e.ScheduledJob.Version)
+}
+func (e ScheduledJobGone) id() string { return strconv.FormatUint(e.Version, 10) }
+func (e ScheduleListed) id() string   { return e.ID }
+func (e ScheduleDue) id() string      { return NominalHash(e.Nominal) }
+func (e RunObserved) id() string      { return sight(string(e.Run.UID), e.Run.Version) }
+func (e RunGone) id() string          { return sight(string(e.Run.UID), e.Run.Version) }
+func (e Announced) id() string        { return e.ID }

@@ -1,0 +1,137 @@
+package effect
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+)
+
+type (
+	// CreateJob makes the Job of one nominal time from the ScheduledJob's template. A name that is taken by that very Job
+	// answers with a sight of it; a name that is taken by a stranger is refused with reason AlreadyExists.
+	CreateJob struct {
+		ScheduledJob string // its name
+		Name         string // derived from that and the nominal time
+		Nominal      time.Time
+		// Generation is the ScheduledJob's: the template must be at least as new.
+		Generation int64
+	}
+
+	// FindRun asks whether a Job that was to be made, and is no longer wanted, has been made: answered by a RunObserved, or
+	// by a RunGone with its name and no UID.
+	FindRun struct{ Name string }
+
+	// WriteScheduleStatus puts the status. Precondition: UID and Version. The Reports are made after the write has succeeded.
+	WriteScheduleStatus struct {
+		ScheduledJob string
+		Version      uint64
+		Status       v1alpha1.ScheduledJobStatus
+		Reports      []Report
+	}
+
+	// DeleteScheduledJob deletes the ScheduledJob and its Job, because its time to live is over. Preconditions: the key's UID,
+	// and Version.
+	DeleteScheduledJob struct {
+		ScheduledJob string
+		Version      uint64
+	}
+
+	// DeleteRun deletes a Job of the ScheduledJob. Preconditions: the UID, and Version where it is given; a Job that is at
+	// another one answers with a sight: it may have finished meanwhile, and then nobody wants to lose its result.
+	DeleteRun struct {
+		Name    string
+		UID     types.UID
+		Version uint64 // 0 for any
+		// Foreground keeps the Job until its Pods are gone.
+		Foreground bool
+	}
+
+	// Announce publishes an event for whoever has subscribed. It is answered by an Announced once the bus has confirmed it.
+	Announce struct{ Event events.Public }
+)
+
+// Kind implements Effect.
+func (CreateJob) Kind() string { return "CreateJob" }
+
+// Kind implements Effect.
+func (FindRun) Kind() string { return "FindRun" }
+
+// Kind implements Effect.
+func (WriteScheduleStatus) Kind() string { return "WriteScheduleStatus" }
+
+// Kind implements Effect.
+func (DeleteScheduledJob) Kind() string { return "DeleteScheduledJob" }
+
+// Kind implements Effect.
+func (DeleteRun) Kind() string { return "DeleteRun" }
+
+// Kind implements Effect.
+func (Announce) Kind() string { return "Announce" }
+
+// String implements Effect.
+func (e CreateJob) String() string {
+	return fmt.Sprintf("CreateJob %s (%s)", e.Name, e.Nominal.UTC().Format(time.RFC3339))
+}
+
+// String implements Effect.
+func (e FindRun) String() string { return "FindRun " + e.Name }
+
+// String implements Effect.
+func (e WriteScheduleStatus) String() string {
+	s := e.Status
+	out := fmt.Sprintf("WriteScheduleStatus @%d", e.Version)
+	if s.DecidedUntil != nil {
+		out += " decidedUntil=" + s.DecidedUntil.UTC().Format(time.RFC3339)
+	}
+	if s.NextScheduleTime != nil {
+		out += " next=" + s.NextScheduleTime.UTC().Format(time.RFC3339)
+	}
+	for _, ref := range s.Active {
+		out += " active=" + ref.Name
+	}
+	for _, n := range []struct {
+		name  string
+		count int64
+	}{{"successful", s.Successful}, {"failed", s.Failed}, {"missed", s.Missed}} {
+		if n.count > 0 {
+			out += fmt.Sprintf(" %s=%d", n.name, n.count)
+		}
+	}
+	for _, c := range s.Conditions {
+		if c.Status == "True" {
+			out += fmt.Sprintf(" %s(%s)", c.Type, c.Reason)
+		}
+	}
+	return out
+}
+
+// String implements Effect.
+func (e DeleteScheduledJob) String() string {
+	return fmt.Sprintf("DeleteScheduledJob %s@%d", e.ScheduledJob, e.Version)
+}
+
+// String implements Effect.
+func (e DeleteRun) String() string {
+	out := "DeleteRun " + e.Name
+	if e.Version != 0 {
+		out += fmt.Sprintf("@%d", e.Version)
+	}
+	if e.Foreground {
+		out += " and wait for its Pods"
+	}
+	return out
+}
+
+// String implements Effect.
+func (e Announce) String() string { return "Announce " + e.Event.String() }
+
+func (CreateJob) effect()           {}
+func (FindRun) effect()             {}
+func (WriteScheduleStatus) effect() {}
+func (DeleteScheduledJob) effect()  {}
+func (DeleteRun) effect()           {}
+func (Announce) effect()            {}
