@@ -2,9 +2,12 @@ package bus
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/engine"
@@ -149,4 +152,43 @@ func pulls(t testing.TB, b *Bus) int {
 		}
 	}
 	return n
+}
+
+// BenchmarkAnnounce is a turn's worth of announcements at once, over and over, each confirmed; then one subscriber reads
+// them all.
+func BenchmarkAnnounce(b *testing.B) {
+	s := serve(b)
+	bus := connect(b, s)
+	b.SetParallelism(32)
+	var next sync.Mutex
+	n := 0
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			next.Lock()
+			n++
+			e := tick("shop", "nightly", n)
+			next.Unlock()
+			if err := bus.Announce(b.Context(), e); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "announced/s")
+	c, err := subscriber(b, s).OrderedConsumer(b.Context(), "jobstream_test_events", jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	began := time.Now()
+	all, err := c.Messages()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer all.Stop()
+	for got := range b.N {
+		if _, err := all.Next(jetstream.NextMaxWait(soon)); err != nil {
+			b.Fatalf("event %d of %d: %v", got, b.N, err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "replayed/s")
 }

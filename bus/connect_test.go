@@ -171,7 +171,7 @@ func TestPermissions(t *testing.T) {
 	t.Parallel()
 	may := &server.Permissions{
 		Publish: &server.SubjectPermission{Allow: []string{
-			"facts.test.>", "timers.test.>", "quarantine.test.>", "$KV.jobstream_test_state_job.>", "$JS.API.>", "$JS.ACK.>",
+			"facts.test.>", "timers.test.>", "quarantine.test.>", "jobstream.events.test.>", "$KV.jobstream_test_state_job.>", "$JS.API.>", "$JS.ACK.>",
 		}},
 		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX_jobstream_test.>"}},
 	}
@@ -187,6 +187,9 @@ func TestPermissions(t *testing.T) {
 	})
 	publish(t, b, sight(key, 1), sight(key, 2))
 	if err := b.Timers().Set(t.Context(), key, "x", time.Now()); err != nil {
+		t.Error(err)
+	}
+	if err := b.Announce(t.Context(), tick("shop", "nightly", 0)); err != nil {
 		t.Error(err)
 	}
 	st := store(t, b)

@@ -43,7 +43,7 @@ func TestFactsOfTwoTriggersAreOne(t *testing.T) {
 
 func TestEveryLaneKeepsItsOrder(t *testing.T) {
 	t.Parallel()
-	b := connect(t, serve(t))
+	b := connect(t, serve(t), func(c *Config) { c.AckWait = soon }) // what is delivered again on a busy machine is out of order
 	e := listen(t, b, AllLanes(), nil)
 	const keys, each = 64, 50
 	for v := range each {
@@ -222,10 +222,8 @@ func TestPoisonIsSetAsideAndTheRestFlows(t *testing.T) {
 	until(t, "the good fact is heard", func() bool { return slices.Contains(e.versions(key), 14) })
 	var aside []Quarantined
 	until(t, "six are set aside", func() bool {
-		if aside, err = b.Quarantined(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		return len(aside) == 6
+		aside, err = b.Quarantined(t.Context())
+		return err == nil && len(aside) == 6 // a busy server may not answer in time
 	})
 	for _, q := range aside {
 		if q.Key != key.Tokens() || q.Sequence == 0 || q.Stream != b.names.facts() || q.Reason == "" || time.Since(q.Time) > time.Minute || q.Time.IsZero() {

@@ -13,7 +13,11 @@
 //	                                                                                                             |
 //	Save      $KV.jobstream_<cluster>_state_<function>.<namespace>.<uid>    one value per key, compare-and-set   |
 //	                                                                                                             v
-//	stream    quarantine.<cluster>.<function>.<namespace>.<uid>             <-- what nobody could read or bear --'
+//	stream    quarantine.<cluster>.<function>.<namespace>.<uid>             <-- what nobody could read or bear --|
+//	                                                                                                             |
+//	stream    jobstream.events.<cluster>.<namespace>.<kind>.<verdict>.<name>      <-- Announce: what is decided --'
+//	             |
+//	             '--> whoever has subscribed: docs/events.md
 //
 // Three things keep it simple:
 //
@@ -25,8 +29,9 @@
 //     old revision or a late acknowledgement can never hit a new message by accident.
 //
 // Where to read on: connect.go and check.go for the start, topology.go for the streams and names.go for what they are
-// called, watch.go for how they are kept, publish.go and consume.go for the road itself.
+// called, watch.go for how they are kept, publish.go and consume.go for the road itself, announce.go for what leaves it.
 //
 // A user of NATS that may do no more than this needs to publish to facts.<cluster>.>, timers.<cluster>.>,
-// quarantine.<cluster>.>, $KV.<bucket>.>, $JS.API.> and $JS.ACK.>, and to subscribe to _INBOX_jobstream_<cluster>.>.
+// quarantine.<cluster>.>, jobstream.events.<cluster>.>, $KV.<bucket>.>, $JS.API.> and $JS.ACK.>, and to subscribe to
+// _INBOX_jobstream_<cluster>.>.
 package bus

@@ -67,6 +67,7 @@ func plain(s string) string {
 func (n names) facts() string      { return "jobstream_" + n.plain + "_facts" }
 func (n names) timers() string     { return "jobstream_" + n.plain + "_timers" }
 func (n names) quarantine() string { return "jobstream_" + n.plain + "_quarantine" }
+func (n names) events() string     { return "jobstream_" + n.plain + "_events" }
 
 // bucket is the name that `nats kv` knows the state of a function by.
 func (n names) bucket(function string) string {
@@ -117,6 +118,9 @@ func (n names) firedLane(function string, lane int) string {
 func (n names) quarantined() string { return "quarantine." + n.token + ".>" }
 
 func (n names) aside(keyTokens string) string { return "quarantine." + n.token + "." + keyTokens }
+
+// announced is all that events.PublicSubject makes.
+func (n names) announced() string { return "jobstream.events." + n.token + ".>" }
 
 func (n names) values(function string) string { return "$KV." + n.bucket(function) + ".>" }
 

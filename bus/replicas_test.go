@@ -119,6 +119,7 @@ func TestThreeReplicas(t *testing.T) {
 		t.Error("a loss was signalled, and nothing is lost")
 	}
 	until(t, "both are ready", func() bool { return trigger.Ready() == nil && reconciler.Ready() == nil })
+	until(t, "an event is announced", func() bool { return reconciler.Announce(t.Context(), tick("shop", "nightly", 1)) == nil })
 	if err := reconciler.Timers().Set(t.Context(), keyOf(uid(1)), "x", time.Now().Add(time.Second)); err != nil {
 		t.Error(err)
 	}

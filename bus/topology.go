@@ -22,6 +22,11 @@ const (
 	// quarantineMessages and quarantineBytes bound what is set aside: enough to find a bug, too little to fill a disk.
 	quarantineMessages = 1000
 	quarantineBytes    = 256 << 20
+	// reannounceWindow is how far back somebody who has lost the memory of it announces again what has happened.
+	reannounceWindow = time.Hour
+	// eventsWindow is how long an event that is announced again is recognised: for as long as that, and a while for what is
+	// still on its way then. Events are few beside facts: a million an hour take 150 MB of the server's memory.
+	eventsWindow = reannounceWindow + dedupeWindow
 )
 
 // factsStream holds what happened. Limits retention, because a server forgets message ids together with messages that
@@ -71,6 +76,23 @@ func (b *Bus) quarantineStream() jetstream.StreamConfig {
 		MaxMsgs:     quarantineMessages,
 		MaxBytes:    quarantineBytes,
 		Duplicates:  dedupeWindow, // of two reconcilers that set the same message aside
+		Replicas:    b.cfg.Replicas,
+		Storage:     jetstream.FileStorage,
+	}
+}
+
+// eventsStream holds what subscribers may read: the public events. Limits retention, so that any number of them can, each
+// at a pace of its own, and again; none can make us wait, since the oldest go when it is full.
+func (b *Bus) eventsStream() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        b.names.events(),
+		Description: "jobstream: public events of cluster " + b.cfg.Cluster,
+		Subjects:    []string{b.names.announced()},
+		Retention:   jetstream.LimitsPolicy,
+		Discard:     jetstream.DiscardOld,
+		MaxBytes:    b.cfg.EventsMaxBytes,
+		MaxAge:      b.cfg.EventsMaxAge,
+		Duplicates:  min(eventsWindow, b.cfg.EventsMaxAge), // the server remembers no id for longer than its message
 		Replicas:    b.cfg.Replicas,
 		Storage:     jetstream.FileStorage,
 	}

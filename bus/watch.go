@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// lookEvery is how often somebody who hears nothing asks whether all streams still stand: four small questions.
+	// lookEvery is how often somebody who hears nothing asks whether all streams still stand: one small question each.
 	// Whoever meets trouble asks at once.
 	lookEvery = 5 * time.Second
 	// lookAgain is the pause after a look that failed.
@@ -59,7 +59,7 @@ func newTopology(b *Bus) *topology {
 func (t *topology) build(ctx context.Context) error {
 	b := t.bus
 	g, ctx := errgroup.WithContext(ctx)
-	for _, want := range []jetstream.StreamConfig{b.factsStream(), b.timersStream(), b.quarantineStream()} {
+	for _, want := range []jetstream.StreamConfig{b.factsStream(), b.timersStream(), b.quarantineStream(), b.eventsStream()} {
 		g.Go(func() error { _, err := t.add(ctx, want); return err })
 	}
 	return g.Wait()
@@ -217,7 +217,9 @@ func (t *topology) mendOne(ctx context.Context, was standing) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.streams[was.want.Name] = &standing{want: was.want, stream: s, created: s.CachedInfo().Created}
-	t.lost = t.lost || was.want.Name != t.bus.names.quarantine() // no fact was lost with that one
+	if name := was.want.Name; name != t.bus.names.quarantine() && name != t.bus.names.events() { // no fact is lost with those
+		t.lost = true
+	}
 	close(t.remade)
 	t.remade = make(chan struct{})
 	return nil

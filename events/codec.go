@@ -128,6 +128,8 @@ func decodeData(t Type, data []byte) (Event, error) {
 		return into[RunObserved](data)
 	case TypeRunGone:
 		return into[RunGone](data)
+	case TypeRunMissing:
+		return into[RunMissing](data)
 	case TypeAnnounced:
 		return into[Announced](data)
 	}

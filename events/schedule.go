@@ -108,9 +108,16 @@ type RunObserved struct {
 }
 
 // RunGone says that a Job of the ScheduledJob no longer exists. Its Run is the last sight; Version is that of the deletion,
-// and only Name is meaningful where a GET found nothing.
+// and only Name and UID are meaningful where a GET found nothing.
 type RunGone struct {
 	Run Run `json:"run"`
+}
+
+// RunMissing says that no Job of the ScheduledJob has that name. It answers a FindRun by its ID: a name may be looked for
+// more than once, and have been made in between.
+type RunMissing struct {
+	Name string `json:"name"`
+	ID   string `json:"id"`
 }
 
 // Announced says that the bus has confirmed the public event with that ID.
@@ -126,6 +133,7 @@ const (
 	TypeScheduleDue          Type = "ScheduleDue"
 	TypeRunObserved          Type = "RunObserved"
 	TypeRunGone              Type = "RunGone"
+	TypeRunMissing           Type = "RunMissing"
 	TypeAnnounced            Type = "Announced"
 )
 
@@ -148,6 +156,9 @@ func (RunObserved) Type() Type { return TypeRunObserved }
 func (RunGone) Type() Type { return TypeRunGone }
 
 // Type implements Event.
+func (RunMissing) Type() Type { return TypeRunMissing }
+
+// Type implements Event.
 func (Announced) Type() Type { return TypeAnnounced }
 
 func (e ScheduledJobObserved) id() string {
@@ -158,4 +169,5 @@ func (e ScheduleListed) id() string   { return e.ID }
 func (e ScheduleDue) id() string      { return NominalHash(e.Nominal) }
 func (e RunObserved) id() string      { return sight(string(e.Run.UID), e.Run.Version) }
 func (e RunGone) id() string          { return sight(string(e.Run.UID), e.Run.Version) }
+func (e RunMissing) id() string       { return e.Name + "/" + e.ID }
 func (e Announced) id() string        { return e.ID }

@@ -19,12 +19,8 @@ func (f ActorFunc) Act(ctx context.Context, key events.Key, e effect.Effect) ([]
 	return f(ctx, key, e)
 }
 
-// perform does one effect: timers are ours and the bus's, everything else is the cluster's.
-func (r *Runner) perform(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
-	timer, ok := e.(effect.SetTimer)
-	if !ok {
-		return r.cfg.Actor.Act(ctx, key, e)
-	}
+// setTimer sets a timer on the bus, and an alarm in this process for the same time.
+func (r *Runner) setTimer(ctx context.Context, key events.Key, timer effect.SetTimer) error {
 	r.alarmIn(key, timer.At.Sub(r.cfg.Now()))
 	r.mu.Lock()
 	k := r.desk(key)
@@ -32,9 +28,9 @@ func (r *Runner) perform(ctx context.Context, key events.Key, e effect.Effect) (
 	k.timer = timer.At
 	r.mu.Unlock()
 	if known { // Plan repeats itself; and a server whose clock is ahead would ring at once, again and again
-		return nil, nil
+		return nil
 	}
-	return nil, r.cfg.Timers.Set(ctx, key, timer.Name, timer.At)
+	return r.cfg.Timers.Set(ctx, key, timer.Name, timer.At)
 }
 
 // alarmIn wakes the key after a while, in this process only. Of two alarms the earlier one stays: Plan sets the other

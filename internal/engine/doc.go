@@ -1,7 +1,7 @@
 // Package engine takes turns: it loads a key's state, lets the function decide, commits, acts, and only then acknowledges.
 // It declares the ports (ports.go) that the bus and the cluster implement, and imports neither.
 //
-//	ports.go   Store, Actor, Delivery, Timers: what an adapter promises
+//	ports.go   Store, Actor, Delivery, Timers, Announcer: what an adapter promises
 //	turn.go    one turn in steps, for the simulator and for the runner alike
 //	runner.go  the goroutines: one turn of a key at a time, many keys at once
 //	rounds.go  what a turn does: decide, commit, act, and again with the answers; what becomes of its facts

@@ -50,6 +50,13 @@ type Timers interface {
 	Set(ctx context.Context, key events.Key, name string, at time.Time) error
 }
 
+// Announcer tells whoever has subscribed.
+type Announcer interface {
+	// Announce publishes the event and returns nil once the bus has confirmed that it holds it. The same event may be
+	// announced again, also at the same time by somebody else.
+	Announce(ctx context.Context, p events.Public) error
+}
+
 // ErrConflict says that the state has moved on since it was loaded.
 var ErrConflict = errors.New("state has moved on")
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -157,6 +158,20 @@ func (r *Runner) act(t *Turn) {
 	for _, a := range answers {
 		t.Answer(a)
 	}
+}
+
+// perform does one effect: timers are ours and the bus's, announcements are the bus's, everything else is the cluster's.
+func (r *Runner) perform(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
+	switch e := e.(type) {
+	case effect.SetTimer:
+		return nil, r.setTimer(ctx, key, e)
+	case effect.Announce:
+		if err := r.cfg.Announcer.Announce(ctx, e.Event); err != nil {
+			return nil, err
+		}
+		return []events.Event{events.Announced{ID: events.PublicID(e.Event)}}, nil
+	}
+	return r.cfg.Actor.Act(ctx, key, e)
 }
 
 // quarantine sets poison aside. Of several facts nobody knows which one it is: they come one by one.

@@ -13,11 +13,12 @@ import (
 
 // Config is what a Runner needs. All fields but Turned are required, except where a default is named.
 type Config struct {
-	Function fn.Registered
-	Store    Store
-	Actor    Actor
-	Timers   Timers
-	Log      *slog.Logger
+	Function  fn.Registered
+	Store     Store
+	Actor     Actor
+	Timers    Timers
+	Announcer Announcer
+	Log       *slog.Logger
 	// Keys is how many keys take their turns at once; default 64.
 	Keys int
 	// Now is the clock; default time.Now. Tests offset it.

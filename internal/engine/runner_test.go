@@ -49,6 +49,7 @@ type bench struct {
 	revision  uint64
 	conflicts int                               // how many saves lose
 	act       func(effect.Effect) engine.Answer // nil: every effect succeeds
+	announce  func(name string) error           // nil: every announcement is confirmed
 	turned    chan engine.Turned                // has the first turn
 }
 
@@ -57,7 +58,7 @@ func start(t *testing.T, f fn.Registered) *bench {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &bench{turned: make(chan engine.Turned, 1)}
-	b.Runner = engine.NewRunner(ctx, engine.Config{Function: f, Store: b, Actor: engine.ActorFunc(b.perform), Timers: b, Log: slog.New(slog.DiscardHandler), Turned: b.hear})
+	b.Runner = engine.NewRunner(ctx, engine.Config{Function: f, Store: b, Actor: engine.ActorFunc(b.perform), Timers: b, Announcer: b, Log: slog.New(slog.DiscardHandler), Turned: b.hear})
 	t.Cleanup(func() {
 		cancel()
 		b.Wait()

@@ -1,0 +1,142 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// Announce implements engine.Announcer.
+func (b *bench) Announce(_ context.Context, p events.Public) error {
+	name := p.(events.TickDecided).ScheduledJob.Name
+	b.add("announce %s", name)
+	if b.announce == nil {
+		return nil
+	}
+	return b.announce(name)
+}
+
+func tickOf(name string) events.TickDecided {
+	return events.TickDecided{ScheduledJob: events.Reference{Namespace: "default", Name: name, UID: "u"},
+		Verdict: events.Started, Nominal: time.Unix(int64(name[0]), 0), Count: 1}
+}
+
+// herald owes an announcement and a released Pod for each name that a fact has, until it hears that they are done.
+func herald() fn.Registered {
+	type state struct{ Owed, Held []string }
+	return fn.Register(fn.Function[state]{Name: "count", Version: 1,
+		Observe: func(s state, e events.Event) state {
+			switch e := e.(type) {
+			case events.TimerFired:
+				for name := range strings.FieldsSeq(e.Name) {
+					s.Owed, s.Held = append(s.Owed, name), append(s.Held, name)
+				}
+			case events.Announced:
+				s.Owed = slices.DeleteFunc(s.Owed, func(name string) bool { return events.PublicID(tickOf(name)) == e.ID })
+			case events.PodGone:
+				s.Held = slices.DeleteFunc(s.Held, func(name string) bool { return name == e.Pod.Name })
+			}
+			return s
+		},
+		Plan: func(s state, _ time.Time) (state, []effect.Effect) {
+			var out []effect.Effect
+			for _, name := range s.Owed {
+				out = append(out, effect.Announce{Event: tickOf(name)})
+			}
+			for _, name := range s.Held {
+				out = append(out, effect.ReleasePod{Name: name})
+			}
+			return s, out
+		}})
+}
+
+func TestAnnouncedComesBackInTheSameTurn(t *testing.T) {
+	b := start(t, herald())
+	b.act = gone
+	b.Deliver(fact{b, "a"})
+	b.await(t, "ack a")
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	got := slices.Clone(b.lines)
+	slices.Sort(got[1:3]) // both at once
+	if want := []string{"commit", "act ReleasePod a", "announce a", "commit", "ack a"}; !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", b.lines, want)
+	}
+}
+
+// The bus does not confirm: a timer on the bus sees to it that the announcement is repeated, and what else there was to do
+// is done meanwhile, once.
+func TestAnnouncementIsRepeatedUntilItIsConfirmed(t *testing.T) {
+	b := start(t, herald())
+	b.act = gone
+	failures := 3
+	b.announce = func(string) error { // one at a time: there is one name
+		if failures--; failures >= 0 {
+			return engine.Retry{After: 10 * time.Millisecond, Err: errors.New("nobody confirms")}
+		}
+		return nil
+	}
+	b.Deliver(fact{b, "a"})
+	b.await(t, "timer again")
+	b.await(t, "ack a")
+	deadline := time.After(10 * time.Second)
+	for b.count("announce a") < 4 {
+		select {
+		case <-deadline:
+			t.Fatalf("not repeated: %q", b.lines)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	b.Deliver(fact{b, ""}) // a turn after the last one: nothing is owed any more
+	b.await(t, "ack ")
+	if b.count("announce a") != 4 || b.count("act ReleasePod a") != 1 {
+		t.Errorf("got %q", b.lines)
+	}
+}
+
+// An error of any kind is a Retry: the fact is in the state, and need not come again.
+func TestAnnouncementThatFailsIsARetry(t *testing.T) {
+	b := start(t, herald())
+	b.act = gone
+	b.announce = func(string) error { return errors.New("timeout") }
+	b.Deliver(fact{b, "a"})
+	got := <-b.turned
+	if retry := (engine.Retry{}); !errors.As(got.Err, &retry) || !strings.Contains(retry.Error(), "timeout") {
+		t.Errorf("the turn says %v", got.Err)
+	}
+	if got.Effects != 1 {
+		t.Errorf("%d effects were done, want the one that is not an announcement", got.Effects)
+	}
+	b.await(t, "ack a")
+}
+
+// Announcements do not wait for each other.
+func TestAnnouncementsAreMadeAtOnce(t *testing.T) {
+	b := start(t, herald())
+	b.act = gone
+	meet := make(chan struct{})
+	b.announce = func(name string) error {
+		if name == "b" {
+			close(meet)
+			return nil
+		}
+		select {
+		case <-meet:
+			return nil
+		case <-time.After(10 * time.Second):
+			return errors.New("the other announcement has not begun")
+		}
+	}
+	b.Deliver(fact{b, "a b"})
+	if got := <-b.turned; got.Err != nil || got.Effects != 4 || got.Rounds != 2 {
+		t.Errorf("%d effects in %d rounds, %v", got.Effects, got.Rounds, got.Err)
+	}
+}
