@@ -42,7 +42,7 @@ func claim(s State) (State, []effect.Effect) {
 			if p.Held {
 				out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
 			} else {
-				delete(s.Finds, p.UID)
+				s.found(p.UID, events.NoSerial)
 			}
 		default:
 			if f.Serial == events.NoSerial {
@@ -101,7 +101,7 @@ func abandon(s State, finished bool) (State, []effect.Effect) {
 		case p.Held:
 			out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
 		default:
-			delete(s.Finds, p.UID)
+			s.found(p.UID, events.NoSerial)
 		}
 	}
 	return s, out

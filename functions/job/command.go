@@ -28,7 +28,9 @@ func command(s State, c count, now time.Time, at *alarm) []effect.Effect {
 		case r.Doomed && p.Held:
 			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})
 		case p.Deleting:
-		case r.Doomed, failing:
+		case r.Doomed: // as it was seen: another worker may just have put the finalizer back, and then it would count
+			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version})
+		case failing:
 			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID})
 		case overdue(s.Job, p, now, at):
 			deletes = append(deletes, giveUp(s.Job, p))

@@ -73,6 +73,37 @@ func restartsExhausted(j events.Job, c count) bool {
 	return c.restarts >= j.BackoffLimit
 }
 
+// handled is how many of the failures that a status accounts for the podFailurePolicy has handled, by its action: those that
+// the status lists, and of the excused ones those that no status before it has told of.
+func handled(s State, c count, want batchv1.JobStatus) (by map[batchv1.PodFailurePolicyAction]int) {
+	if s.Job.PodFailurePolicy == nil {
+		return nil
+	}
+	for _, p := range append(written(c.failed, want, s.Job), s.untold(c.excused)...) {
+		if h := policy.Failure(s.Job.PodFailurePolicy, s.Job.Namespace, p); h.Action != "" {
+			if by == nil {
+				by = map[batchv1.PodFailurePolicyAction]int{}
+			}
+			by[h.Action]++
+		}
+	}
+	return by
+}
+
+// untold are the excused Pods that no status has told of yet. The backoff record covers those that one has told of, but for
+// failures per index, which no status records.
+func (s State) untold(excused []events.Pod) (out []events.Pod) {
+	if s.Job.BackoffLimitPerIndex == nil {
+		return unrecorded(s.Job, excused)
+	}
+	for _, p := range excused {
+		if !s.Told.Has(p.Serial) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // complete says that the Job has all the successes that it needs.
 func complete(j events.Job, c count) bool {
 	if c.active+c.intended > 0 {

@@ -170,9 +170,7 @@ func expendable(a, b events.Pod) int {
 }
 
 func sortedStrays(s State) []events.Pod {
-	var out []events.Pod
-	for _, serial := range slices.Sorted(maps.Keys(s.Strays)) {
-		out = append(out, s.Strays[serial])
-	}
-	return out
+	return slices.SortedFunc(maps.Values(s.Strays), func(a, b events.Pod) int {
+		return cmp.Or(cmp.Compare(a.Serial, b.Serial), cmp.Compare(a.UID, b.UID))
+	})
 }

@@ -78,7 +78,11 @@ func counts(j events.Job, p events.Pod) bool {
 func freeIndexes(s State, c count, n, room int, now time.Time) []int {
 	var busy []int
 	for _, r := range s.Pods {
-		leaving := r.Pod.Deleting || r.Doomed
+		// As long as a Pod that is doomed is held, it may turn out to have ended already, and then its end counts.
+		leaving := r.Pod.Deleting
+		if r.Doomed {
+			leaving = !r.Pod.Held
+		}
 		if r.Pod.Index >= 0 && (r.intended() || r.live() && (!leaving || s.Job.ReplaceFailedOnly)) {
 			busy = append(busy, r.Pod.Index)
 		}

@@ -27,7 +27,7 @@ import (
 func New(l Limits) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    "job",
-		Version: 2,
+		Version: 3,
 		Wakes: []events.Type{events.TypeJobObserved, events.TypeJobGone, events.TypeJobListed, events.TypePodObserved,
 			events.TypePodGone, events.TypeTimerFired, events.TypeEffectRefused, events.TypeParametersObserved},
 		Observe: func(s State, e events.Event) State { s.limits = l; return observe(s, e) },

@@ -30,7 +30,7 @@ func observe(s State, e events.Event) State {
 	case events.JobGone:
 		s.Gone = true
 	case events.PodObserved:
-		if e.Pod.Version > s.Horizon {
+		if e.Pod.Version > s.Horizon || s.usedUp(e.Pod) {
 			return seePod(s, e.Pod)
 		}
 	case events.PodGone:
@@ -87,7 +87,7 @@ func takeInventory(s State, list events.JobListed) State {
 		return s
 	}
 	s.Known, s.Horizon = true, list.Version
-	s.Pods, s.Strays, s.Finds = map[int]Row{}, map[int]events.Pod{}, map[types.UID]Find{}
+	s.Pods, s.Strays, s.Finds = map[int]Row{}, map[types.UID]events.Pod{}, map[types.UID]Find{}
 	if list.Job == nil {
 		s.Gone = true
 	} else {
@@ -125,9 +125,13 @@ func compare(s State, list events.JobListed) State {
 			s.Pods[serial] = r
 		}
 	}
-	maps.DeleteFunc(s.Strays, func(_ int, p events.Pod) bool { return gone(p) })
+	maps.DeleteFunc(s.Strays, func(_ types.UID, p events.Pod) bool { return gone(p) })
 	maps.DeleteFunc(s.Kept, func(_ types.UID, p events.Pod) bool { return gone(p) })
-	maps.DeleteFunc(s.Finds, func(_ types.UID, f Find) bool { return gone(f.Pod) })
+	for uid, f := range s.Finds {
+		if gone(f.Pod) {
+			s.found(uid, events.NoSerial)
+		}
+	}
 	s.Horizon = max(s.Horizon, list.Version)
 	return s
 }
@@ -144,16 +148,26 @@ func seeJob(s State, j events.Job) State {
 	return s
 }
 
+// usedUp says that the Pod shows a serial to be over that we are about to use: no inventory lists a Pod that has ended and
+// is not held, and who has lost the next serial with the annotation that it stood in may come upon it.
+func (s State) usedUp(p events.Pod) bool {
+	r, ok := s.Pods[p.Serial]
+	return ok && r.intended() && p.Terminal() && !p.Held
+}
+
 // seePod remembers the newest sight of a Pod that is not settled yet.
 func seePod(s State, p events.Pod) State {
 	if matches(s.Job, p) {
 		p.Labels = nil // judged: the selector never changes, and thousands of rows are kept
 	}
+	if stray, ok := s.Strays[p.UID]; ok && stray.Version < p.Version {
+		delete(s.Strays, p.UID) // it may have a serial of its own by now
+	}
 	serial, known := s.serialOf(p)
 	if _, tracked := s.Pods[serial]; !known || !tracked && !mine(s.Job, p) {
 		return find(s, p)
 	}
-	delete(s.Finds, p.UID)
+	s.found(p.UID, serial)
 	unstamped := p.Serial != serial
 	p.Serial = serial
 	r, ok := s.Pods[serial]
@@ -164,6 +178,8 @@ func seePod(s State, p events.Pod) State {
 		s.Next = max(s.Next, p.Serial+1)
 	case p.Version <= r.Pod.Version, r.Gone && r.Pod.UID == p.UID:
 		return s
+	case r.Gone && r.Pod.Name != p.Name:
+		return seeStray(s, p) // the serial is over, and the sight perhaps of before this Pod had one of its own
 	case r.intended():
 		s.allowMore()
 	case r.Pod.UID != p.UID: // somebody made a Pod of the same name after ours had gone
@@ -180,14 +196,16 @@ func seePod(s State, p events.Pod) State {
 	return s
 }
 
+// seeStray remembers a Pod whose serial is settled as long as somebody holds it or it runs: whoever released it may have
+// died before he deleted it.
 func seeStray(s State, p events.Pod) State {
-	old, ok := s.Strays[p.Serial]
+	old, ok := s.Strays[p.UID]
 	switch {
 	case ok && old.Version >= p.Version:
-	case p.Held:
-		s.Strays[p.Serial] = p
+	case p.Held, !p.Terminal() && !p.Deleting:
+		s.Strays[p.UID] = p
 	default:
-		delete(s.Strays, p.Serial)
+		delete(s.Strays, p.UID)
 		s.keep(p)
 	}
 	return s
@@ -197,9 +215,8 @@ func seeStray(s State, p events.Pod) State {
 // before we knew it.
 func find(s State, p events.Pod) State {
 	s.keep(p)
-	maps.DeleteFunc(s.Strays, func(_ int, stray events.Pod) bool { return stray.UID == p.UID && stray.Version < p.Version })
 	if p.Terminal() && !p.Held && !p.Orphan {
-		delete(s.Finds, p.UID)
+		s.found(p.UID, events.NoSerial)
 		return s
 	}
 	f, ok := s.Finds[p.UID]
@@ -228,13 +245,9 @@ func missPod(s State, p events.Pod) State {
 	if p.UID == "" {
 		return s
 	}
-	for serial, stray := range s.Strays {
-		if stray.UID == p.UID {
-			delete(s.Strays, serial)
-		}
-	}
+	delete(s.Strays, p.UID)
 	delete(s.Kept, p.UID)
-	delete(s.Finds, p.UID)
+	s.found(p.UID, events.NoSerial)
 	if serial, known := s.serialOf(p); known && s.Pods[serial].Pod.UID == p.UID {
 		r := s.Pods[serial]
 		r.Gone = true

@@ -58,6 +58,9 @@ func track(s State, now time.Time, at *alarm) (State, []effect.Effect) {
 	if want, differs := account(s, c, v, now); differs { // KEP steps 2 and 4: list UIDs, count what was released
 		if write, due := writeStatus(s, want, c, now, at); due {
 			s.Written = now
+			for _, p := range s.untold(c.excused) {
+				s.Told = s.Told.With(p.Serial)
+			}
 			out = append([]effect.Effect{write}, out...)
 		}
 	}
@@ -104,7 +107,11 @@ func letGo(s State) (State, []effect.Effect) {
 		}
 	}
 	for _, p := range sortedStrays(s) {
-		out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
+		if p.Held {
+			out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
+		} else {
+			delete(s.Strays, p.UID)
+		}
 	}
 	s, left := abandon(s, false)
 	return s, append(out, left...)
@@ -155,7 +162,7 @@ func settle(s State) State {
 // ago no longer holds, and nothing happens.
 func banish(s State) (out []effect.Effect) {
 	for _, p := range sortedStrays(s) {
-		out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})
+		out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: p.Held})
 	}
 	return out
 }

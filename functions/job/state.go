@@ -33,9 +33,9 @@ type State struct {
 	Job events.Job
 	// Pods are the unsettled ones, by serial.
 	Pods map[int]Row
-	// Strays carry a serial that is settled: made a second time by a worker that slept, or seen late. They are released
-	// and deleted, never counted.
-	Strays map[int]events.Pod
+	// Strays carry a serial that is settled: made a second time by a worker that slept, copied by a user, or seen late.
+	// They are released and deleted, never counted.
+	Strays map[types.UID]events.Pod
 	// Finds are Pods that carry no serial of this Job, by UID: each gets one before it counts.
 	Finds map[types.UID]Find
 	// Kept are the failed Pods that have been counted and still exist, where their number is limited.
@@ -44,6 +44,9 @@ type State struct {
 	Settled intervals.Set
 	// Next is the next serial.
 	Next int
+	// Told are the serials of Pods whose failure a podFailurePolicy ignores and a status write has told of, where failures
+	// count per index. They are told of for metrics only: if the memory is lost, some are told of twice.
+	Told intervals.Set
 	// Written is when a status was last written.
 	Written time.Time
 	// Allowed is how many intended Pods may be created at once after a refusal: 1, then 2, 4, …; 0 is no limit.
@@ -130,6 +133,16 @@ func (s *State) keep(p events.Pod) {
 	s.Kept[p.UID] = events.Pod{Name: p.Name, UID: p.UID, Version: p.Version, Finished: p.Finished}
 }
 
+// found drops a Pod from those that wait for a serial: it is known by that one, or needs none any more. The one that it was
+// going to have is over, because it may have been stamped with it for a moment, and a late sight of that would make it a new Pod.
+func (s *State) found(uid types.UID, serial int) {
+	f, ok := s.Finds[uid]
+	delete(s.Finds, uid)
+	if _, used := s.Pods[f.Serial]; ok && !used && f.Serial != events.NoSerial && f.Serial != serial {
+		s.Settled = s.Settled.With(f.Serial)
+	}
+}
+
 // serialOf is the serial under which a Pod is known: it may have lost its own, and an orphan's may be that of another Job.
 // Of two Pods with one serial the second has to get another.
 func (s *State) serialOf(p events.Pod) (serial int, known bool) {
@@ -141,7 +154,7 @@ func (s *State) serialOf(p events.Pod) (serial int, known bool) {
 	if serial, known := s.rowOf(p.UID); known {
 		return serial, true
 	}
-	taken := ok && !r.Gone && !r.intended()
+	taken := ok && !r.Gone && r.Pod.Name != p.Name // of two with one name the newer has taken the older's place
 	return p.Serial, p.Serial != events.NoSerial && !p.Orphan && !taken
 }
 

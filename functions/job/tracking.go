@@ -28,8 +28,6 @@ type count struct {
 	succeeded, failed []events.Pod
 	// excused are held Pods whose failure the podFailurePolicy ignores.
 	excused []events.Pod
-	// handled is how many of failed and excused the podFailurePolicy has handled, by its action.
-	handled map[batchv1.PodFailurePolicyAction]int
 	// doom is why a failure alone makes the Job fail (podFailurePolicy, FailJob), "" where none does.
 	doom string
 	// done and lost are how many Pods have succeeded and failed: counted, listed and newly ended.
@@ -154,12 +152,6 @@ func (c *count) fail(j events.Job, p events.Pod, fresh bool) {
 	} else {
 		c.failed = append(c.failed, p)
 	}
-	if h.Action != "" && (h.Counts || p.Finished.After(j.Backoff.Last)) {
-		if c.handled == nil {
-			c.handled = map[batchv1.PodFailurePolicyAction]int{}
-		}
-		c.handled[h.Action]++
-	}
 }
 
 // account computes the status that we want (KEP-2307, steps 2 and 4), and says whether it differs from the observed one.
@@ -215,7 +207,9 @@ func flush(st *batchv1.JobStatus, s State) {
 		}
 	}
 	for _, p := range s.Strays {
-		held[p.UID] = true
+		if p.Held {
+			held[p.UID] = true
+		}
 	}
 	old := st.UncountedTerminatedPods
 	st.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
@@ -273,7 +267,7 @@ func list(st *batchv1.JobStatus, s State, c count) {
 // and the number of uncounted Pods is a small percentage of parallelism").
 func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *alarm) (effect.WriteJobStatus, bool) {
 	w := effect.WriteJobStatus{Job: s.Job.Name, Version: s.Job.Version, Status: want, NextSerial: s.Next,
-		Backoff: record(s.Job, c, want), Reports: reports(s.Job, want), Handled: c.handled}
+		Backoff: record(s.Job, c, want), Reports: reports(s.Job, want), Handled: handled(s, c, want)}
 	if s.blocked(w.Kind(), now) {
 		return w, false
 	}
@@ -340,11 +334,12 @@ func release(s State, c count, v outcome) (out []effect.Effect) {
 		p := r.Pod
 		over := p.Phase == events.Succeeded && s.Job.Indexed && (c.indexes.recorded.Has(p.Index) || c.indexes.lost.Has(p.Index))
 		worthless := p.Terminal() && !counts(s.Job, p)
+		listed := c.listed[p.UID] && (p.Terminal() || p.Deleting) // one that runs was listed by somebody else: it counts when it ends
 		switch {
 		case !r.held() || !mine(s.Job, p):
 		case excused[p.UID] && !p.Terminal(): // it may have succeeded by now
 			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})
-		case c.listed[p.UID] || over || worthless || excused[p.UID]:
+		case listed || over || worthless || excused[p.UID]:
 			out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
 		}
 	}

@@ -62,7 +62,9 @@ func (a *API) release(p *pod, by effect.Effect) (changed bool) {
 
 func (a *API) deletePod(p *pod, e effect.DeletePod) (changed bool) {
 	if e.Release {
-		changed = a.release(p, e)
+		if changed = a.release(p, e); a.torn {
+			return changed
+		}
 	} else if a.Check != nil {
 		a.Check.PodDeleted(p.Pod, p.owner, e)
 	}
@@ -132,14 +134,21 @@ func (a *API) expire(key events.Key, e effect.DeleteJob) []events.Event {
 }
 
 func (a *API) readValues(e effect.ReadParameters) []events.Event {
-	v, ok := a.values[e.ConfigMap]
-	switch {
-	case !ok:
-		return a.refusal(e, events.NoSerial, "NotFound", "there is no ConfigMap "+e.ConfigMap)
-	case v.Mutable:
-		return a.refusal(e, events.NoSerial, "Invalid", "the ConfigMap "+e.ConfigMap+" is not immutable")
+	if reason, message := a.badValues(e.ConfigMap); reason != "" {
+		return a.refusal(e, events.NoSerial, reason, message)
 	}
-	return []events.Event{events.ParametersObserved{Name: e.ConfigMap, Count: v.Count, At: a.Now()}}
+	return []events.Event{events.ParametersObserved{Name: e.ConfigMap, Count: a.values[e.ConfigMap].Count, At: a.Now()}}
+}
+
+// badValues says what is wrong with a ConfigMap, in the words of the cluster adapter; "" for nothing.
+func (a *API) badValues(name string) (reason, message string) {
+	switch v, ok := a.values[name]; {
+	case !ok:
+		return "ConfigMapNotFound", "the ConfigMap " + name + " does not exist"
+	case v.Mutable:
+		return effect.InvalidParameters, "the ConfigMap " + name + " is not immutable"
+	}
+	return "", ""
 }
 
 func (a *API) refusal(e effect.Effect, serial int, reason, message string) []events.Event {
@@ -160,8 +169,13 @@ func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {
 		}
 		return a.refusal(e, e.Serial, "AlreadyExists", "")
 	}
-	if v := a.values[e.Parameters]; e.Parameters != "" && (v.Mutable || e.Index >= v.Count) {
-		return a.refusal(e, e.Serial, "Invalid", "the ConfigMap "+e.Parameters+" has no value for the index")
+	if e.Parameters != "" {
+		if reason, message := a.badValues(e.Parameters); reason != "" {
+			return a.refusal(e, e.Serial, reason, message)
+		}
+		if e.Index >= a.values[e.Parameters].Count {
+			return a.refusal(e, e.Serial, effect.InvalidParameters, "the ConfigMap "+e.Parameters+" has no value for the index")
+		}
 	}
 	if a.Refuse != nil {
 		if reason, message := a.Refuse(e); reason != "" {
@@ -169,7 +183,7 @@ func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {
 		}
 	}
 	a.made++
-	p := &pod{owner: key.UID, managed: true, Pod: events.Pod{Name: e.Name, UID: types.UID(fmt.Sprintf("pod-%d", a.made)), Version: a.tick(),
+	p := &pod{owner: key.UID, managed: true, lingers: a.Lingering, Pod: events.Pod{Name: e.Name, UID: types.UID(fmt.Sprintf("pod-%d", a.made)), Version: a.tick(),
 		Owner: j.Name, Serial: e.Serial, Index: e.Index, Phase: events.Pending, Held: true, Created: a.Now()}}
 	if e.PerIndex {
 		p.IndexFailures, p.IndexIgnoredFailures = e.IndexFailures, e.IndexIgnoredFailures

@@ -23,6 +23,8 @@ type API struct {
 	Emit func(events.Key, events.Event)
 	// Refuse may answer a CreatePod with a refusal, as a quota does. It may be nil.
 	Refuse func(effect.CreatePod) (reason, message string)
+	// Lingering says that the Jobs' templates have a finalizer of the user's own.
+	Lingering bool
 	// Check hears of every effect before it is done, and says what is wrong with it. It may be nil.
 	Check Checker
 	// Wrote hears of every status write that was stored. It may be nil.
@@ -30,6 +32,7 @@ type API struct {
 
 	version uint64
 	made    int
+	torn    bool            // who releases a Pod and deletes it then comes to grief between the two calls
 	names   map[string]bool // every Pod name there has been, or was looked for in vain
 	jobs    map[types.UID]*events.Job
 	leaving map[types.UID]metav1.DeletionPropagation // how a Job that is being deleted takes leave of its Pods
@@ -56,6 +59,8 @@ type pod struct {
 	owner types.UID
 	// managed says that it carries our label: without it the trigger sees a Pod only where a Job selects it.
 	managed bool
+	// lingers says that it carries a finalizer of the user's own, which keeps it when it is deleted.
+	lingers bool
 }
 
 // Values is a ConfigMap of per-completion values.
@@ -133,7 +138,7 @@ func (a *API) UpdatePod(name string, change func(*events.Pod)) {
 	}
 	change(&p.Pod)
 	p.Version = a.tick()
-	if p.Deleting && !p.Held && p.Terminal() {
+	if p.Deleting && !p.Held && p.Terminal() && !p.lingers {
 		a.removePod(name)
 		return
 	}

@@ -5,8 +5,10 @@
 // read as a trace.
 //
 //	api.go      an API server as far as effects reach: preconditions, versions, finalizers
-//	nodes.go    kubelet, garbage collector and user
+//	nodes.go    kubelet; gc.go: kube-controller-manager; users.go: users who meddle
+//	plan.go     what a seed draws: the Job and what happens to it
 //	bus.go      facts, timers and the state's compare-and-set, and how they get lost
 //	world.go    workers step by step, and the faults between the steps
 //	oracle.go   what must be true at every step and at the end
+//	rows.go     the rows of the behaviour table, and how many worlds exercise each
 package sim

@@ -15,6 +15,13 @@ import (
 func (w *World) collect(p *pod) bool {
 	j := w.api.jobs[p.owner]
 	switch {
+	case p.Terminal() && p.Deleting && !p.Held && p.lingers:
+		if !w.calm && w.rand.IntN(20) > 0 {
+			return false
+		}
+		w.trace("user     takes his own finalizer off %s", p.Name)
+		w.row("foreign-finalizer")
+		w.api.removePod(p.Name)
 	case p.Terminal() && p.Deleting && !p.Held:
 		w.trace("node     %s removed", p.Name)
 		w.api.removePod(p.Name)
@@ -30,7 +37,7 @@ func (w *World) collect(p *pod) bool {
 	case p.Orphan && p.Held && (w.api.hears(p) == "" || w.rand.IntN(20) == 0):
 		w.trace("kcm      takes the finalizer off %s: no Job owns it", p.Name)
 		w.lose(p)
-	case p.Terminal() && !p.Held && w.rand.IntN(4) == 0 && !w.keeps(p):
+	case p.Terminal() && !p.Held && w.rand.IntN(12) == 0 && !w.keeps(p):
 		w.trace("gc       %s collected", p.Name)
 		w.delete(p.Name)
 	default:

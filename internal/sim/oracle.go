@@ -21,12 +21,14 @@ type truth struct {
 	most  int                // the highest parallelism the Job has had
 	least int                // the fewest completions that an Indexed Job has had
 
+	values    int       // of how many completions anybody has been told the values
 	successes int       // Pods that have succeeded
 	recorded  time.Time // when the last status was written
 
 	losses      int // how often memory was lost
 	withdrawals int // how often intended Pods may have been taken back
 	zombies     int // Pods made by a worker that slept between its last look at the clock and the call
+	scalings    int // how often users have scaled the Job
 	guests      int // how often users have given the Job Pods that it had not made, or taken some away
 	stripped    int // how often somebody took a finalizer off
 }
@@ -43,6 +45,7 @@ type record struct {
 	code        int32
 	evicted     bool
 	counted     bool // its UID has left status.uncounted into a counter
+	again       int  // how often it has been made like one that was never counted
 	excused     bool // a user took it out of our hands: nobody can count it for sure
 	deletedByUs bool // as one too many, and not released before
 	deleted     bool // by anybody
@@ -75,12 +78,11 @@ func (t *truth) of(uid types.UID) *record {
 }
 
 // made notes a new Pod of a Job.
-func (t *truth) made(p events.Pod, owner types.UID) *record {
+func (t *truth) made(p events.Pod, owner types.UID) {
 	r := t.of(p.UID)
 	r.owner, r.name, r.index, r.failures, r.ignored = owner, p.Name, p.Index, p.IndexFailures, p.IndexIgnoredFailures
 	l := line{owner, p.Index}
 	t.lines[l] = append(t.lines[l], r)
-	return r
 }
 
 func (t *truth) fail(format string, args ...any) {
@@ -115,6 +117,7 @@ func (t *truth) guest(p *pod) {
 }
 
 func (t *truth) scaled(to int32) {
+	t.scalings++
 	t.most = max(t.most, int(to))
 	if to == 0 {
 		t.withdrawals++
@@ -171,11 +174,18 @@ func (t *truth) ignored(r *record) bool {
 // Check holds at every step.
 func (w *World) Check() error {
 	t := w.truth
-	running := 0
+	running, leaving := 0, 0
 	for _, p := range w.api.pods {
-		if p.owner == w.uid && !p.Orphan && !p.Terminal() && !p.Deleting {
+		switch {
+		case p.owner != w.uid || p.Orphan || p.Terminal():
+		case p.Deleting:
+			leaving++
+		default:
 			running++
 		}
+	}
+	if w.plan.job.ReplaceFailedOnly { // then a Pod that is on its way out has no successor yet
+		running += leaving
 	}
 	if running > t.most && t.losses+t.zombies+t.guests == 0 {
 		t.fail("%d Pods run where at most %d were ever allowed", running, t.most)

@@ -30,6 +30,13 @@ func (t *truth) PodCreated(j events.Job, p events.Pod, e effect.CreatePod) {
 	t.w.noteCreate(j, p)
 }
 
+// asked hears of an effect that is about to be done: no Pod is asked for before it is known that there are values for it.
+func (t *truth) asked(e effect.Effect) {
+	if c, ok := e.(effect.CreatePod); ok && c.Parameters != "" && c.Index >= t.values {
+		t.fail("%s of index %d is asked for when values for %d completions are known", c.Name, c.Index, t.values)
+	}
+}
+
 // tooEarly: in calm weather a Pod is not made before the delay after failures has passed. What was intended before the
 // failure may still be made then; a minute is enough for that.
 func (t *truth) tooEarly(j events.Job, p events.Pod) {
@@ -66,6 +73,8 @@ func (t *truth) inherits(j events.Job, p events.Pod) {
 			ignored++
 		case t.failed(last), !j.ReplaceFailedOnly && last.deleted:
 			failures++
+		case t.scalings > 0:
+			return // the last one is too many, and about to be deleted
 		default:
 			t.fail("%s is made for index %d, of which %s still runs", p.Name, p.Index, last.name)
 		}
@@ -98,7 +107,7 @@ func (t *truth) PodReleased(p events.Pod, owner types.UID, by effect.Effect) {
 	worthless := j.Indexed && (p.Index < 0 || p.Index >= min(t.least, int(*j.Completions)))
 	u := uncounted(j.Status)
 	switch {
-	case worthless, j.Indexed && p.Phase == events.Succeeded && completed(j.Status).Has(p.Index):
+	case worthless, j.Indexed && p.Phase == events.Succeeded && completed(j.Status).Union(failedIndexes(j.Status)).Has(p.Index):
 	case r.excused: // a user was in between
 	case !r.counted && !slices.Contains(u.Succeeded, p.UID) && !slices.Contains(u.Failed, p.UID) && !t.ignored(r):
 		t.fail("%s (%s) is released before its UID is safe in the status", p.Name, p.Phase)
@@ -149,7 +158,7 @@ func (t *truth) PodDeleted(p events.Pod, owner types.UID, e effect.DeletePod) {
 // tooMany: only a failed Pod that is counted goes, and only where enough newer ones have failed.
 func (t *truth) tooMany(j *events.Job, p events.Pod, limit int) {
 	r := t.of(p.UID)
-	safe := r.counted || t.ignored(r) || j.Indexed && p.Index >= t.least || slices.Contains(uncounted(j.Status).Failed, p.UID)
+	safe := r.counted || t.ignored(r) || j.Indexed && (p.Index < 0 || p.Index >= t.least) || slices.Contains(uncounted(j.Status).Failed, p.UID)
 	if !safe {
 		t.fail("%s has failed and is deleted before it is counted", p.Name)
 	}
@@ -176,6 +185,8 @@ func (t *truth) PodAdopted(j events.Job, p events.Pod, e effect.AdoptPod) {
 		t.fail("%s is adopted and not held", p.Name)
 	case !held && !p.Deleting && !r.counted && !r.excused && !r.surplus && !t.ignored(r):
 		t.fail("%s is adopted and not held, and was never counted", p.Name)
+	case e.Hold && !p.Held && r.counted && p.Serial == events.NoSerial:
+		t.countsAgain(r)
 	case e.Hold && !p.Held && r.counted:
 		t.fail("%s is adopted and held, and was counted before", p.Name)
 	}
@@ -186,6 +197,15 @@ func (t *truth) PodAdopted(j events.Job, p events.Pod, e effect.AdoptPod) {
 	}
 	if r.owner != j.UID {
 		t.made(p, j.UID)
+	}
+}
+
+// countsAgain: who takes its serial and its owner off a Pod that was counted makes it like one that never was. Nobody can
+// tell, and it counts once more, as it does upstream.
+func (t *truth) countsAgain(r *record) {
+	r.again++
+	if r.counted, r.excused = false, true; r.well {
+		t.successes++
 	}
 }
 

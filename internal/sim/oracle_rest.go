@@ -38,8 +38,11 @@ func (w *World) Steady() error {
 	if err := w.belonging(j); err != nil {
 		return err
 	}
-	if j.Suspended {
+	switch {
+	case j.Suspended:
 		return w.quiet(j, running)
+	case j.ActiveDeadlineSeconds != nil: // all clocks have rung, and none for this one
+		return fmt.Errorf("the Job goes on for ever, its deadline is %v", deadlineOf(*j))
 	}
 	if j.Completions == nil && j.Status.Succeeded > 0 {
 		return nil
@@ -72,7 +75,7 @@ func (w *World) belonging(j *events.Job) error {
 	for _, p := range w.api.pods {
 		switch r := w.truth.of(p.UID); {
 		case p.Deleting, w.api.hears(p) != j.UID:
-		case p.Orphan && matches(j, p) && !(p.Terminal() && (r.counted || r.excused || r.surplus)):
+		case p.Orphan && matches(j, p) && (!p.Terminal() || !r.counted && !r.excused && !r.surplus):
 			return fmt.Errorf("%s matches the selector and nobody adopts it", p.Name)
 		case !p.Orphan && !matches(j, p) && (p.Held || !p.Terminal()):
 			return fmt.Errorf("%s is owned by a Job whose selector does not match it", p.Name)
@@ -105,7 +108,7 @@ func (w *World) Settled() error {
 	kept := 0
 	for _, p := range w.api.pods {
 		r := w.truth.of(p.UID)
-		if p.Held && !(paused && w.carries(j, p)) {
+		if p.Held && (!paused || !w.carries(j, p)) {
 			return fmt.Errorf("%s (%s) is held", p.Name, p.Phase)
 		}
 		if !p.Terminal() {
@@ -141,16 +144,16 @@ func (w *World) complete(j *events.Job) error {
 	met, succeeds := j.Condition(batchv1.JobSuccessCriteriaMet)
 	for uid, r := range t.pods {
 		switch {
-		case !r.ended, r.counted, r.excused, r.surplus, r.owner != j.UID, j.Indexed && (set.Has(r.index) || r.index < 0 || r.index >= int(*j.Completions)):
+		case !r.ended, r.counted, r.excused, r.surplus, r.owner != j.UID, j.Indexed && (set.Has(r.index) || failedIndexes(j.Status).Has(r.index) || r.index < 0 || r.index >= int(*j.Completions)):
 		case r.well && !failed:
 			return fmt.Errorf("%s has succeeded and is not counted", uid)
-		case t.failed(r) && !succeeds && !(j.BackoffLimitPerIndex != nil && !j.Finished()):
+		case t.failed(r) && !succeeds && (j.BackoffLimitPerIndex == nil || j.Finished()):
 			return fmt.Errorf("%s has failed and is not counted", uid)
 		}
 	}
 	// Of a success that one write had no room for somebody may have taken the finalizer; and what has met its completions
 	// is over even if they are raised then.
-	robbed := w.has(limited) && t.stripped > 0 || w.has(elastic)
+	robbed := w.has(limited) && t.stripped+t.zombies+t.guests > 0 || w.has(elastic)
 	if j.Completions != nil && j.Finished() && !failed && !robbed && met.Reason != batchv1.JobReasonSuccessPolicy && j.Status.Succeeded < *j.Completions {
 		return fmt.Errorf("complete with %d of %d successes", j.Status.Succeeded, *j.Completions)
 	}

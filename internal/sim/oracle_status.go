@@ -218,7 +218,7 @@ func (t *truth) suspension(old, next events.Job) {
 	if old.Status.StartTime != nil && !old.Suspended && a != corev1.ConditionTrue && !st.StartTime.Equal(old.Status.StartTime) {
 		t.fail("startTime moves from %v to %v", old.Status.StartTime, st.StartTime)
 	}
-	if next.Finished() && st.StartTime == nil && !(next.Suspended && next.Completions != nil && *next.Completions == 0) {
+	if next.Finished() && st.StartTime == nil && (!next.Suspended || next.Completions == nil || *next.Completions != 0) {
 		t.fail("finishes and has never started")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/intervals"
@@ -47,7 +48,7 @@ func (t *truth) failsFor(old, next events.Job, reason string) {
 		failed := 0
 		t.any(next, func(r *record) bool {
 			if t.failed(r) || !next.ReplaceFailedOnly && r.deleted {
-				failed++
+				failed += 1 + r.again
 			}
 			return false
 		})
@@ -140,6 +141,9 @@ func (t *truth) unfinished(old, next events.Job) {
 	}
 	st := next.Status
 	lost, done := failedIndexes(st).Len(), completed(st)
+	if end := deadlineOf(old); old.ActiveDeadlineSeconds != nil && !old.Suspended && suspended(old) != corev1.ConditionTrue && !end.IsZero() && !t.w.decided.Before(end) {
+		t.fail("goes on after its deadline %v", end)
+	}
 	switch {
 	case int(st.Failed)+len(uncounted(st).Failed) > int(next.BackoffLimit):
 		t.fail("goes on with more failures than backoffLimit %d", next.BackoffLimit)

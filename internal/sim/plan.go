@@ -54,6 +54,7 @@ const (
 	declaring  feature = "declare"    // somebody else writes conditions
 	deleting   feature = "delete"     // the Job is deleted in the foreground, with orphans, or made anew
 	limited    feature = "limits"     // small limits of the process
+	lingering  feature = "linger"     // Pods have a finalizer of the user's own
 )
 
 // allowed reads the switch by which one feature is watched alone.
@@ -64,7 +65,7 @@ var allowed = func() func(feature) bool {
 }()
 
 // meddlers are how many users there are: as many as there are things to do.
-func (p plan) meddlers() int { return 1 + len(p.features)/2 }
+func (p plan) meddlers() int { return 1 + len(p.features) }
 
 // parametersName is the ConfigMap of per-completion values.
 const parametersName = "values"
@@ -127,7 +128,8 @@ func (d draw) spec() {
 	d.chance(25, declaring)
 	d.chance(40, deleting)
 	d.chance(40, limited)
-	if d.chance(10, pending) {
+	d.chance(15, lingering)
+	if d.chance(14, pending) {
 		d.plan.stuckPercent = 10 + r.IntN(60)
 	}
 }
@@ -142,7 +144,7 @@ func (d draw) policy() {
 		if r.IntN(2) == 0 {
 			j.BackoffLimit = math.MaxInt32
 		}
-		if r.IntN(2) == 0 {
+		if r.IntN(3) > 0 {
 			j.MaxFailedIndexes = new(int32(r.IntN(min(3, int(*j.Completions)+1))))
 		}
 	}
@@ -152,7 +154,7 @@ func (d draw) policy() {
 	actions := []batchv1.PodFailurePolicyAction{batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionIgnore,
 		batchv1.PodFailurePolicyActionCount, batchv1.PodFailurePolicyActionFailJob}
 	if perIndexed {
-		actions = append(actions, batchv1.PodFailurePolicyActionFailIndex, batchv1.PodFailurePolicyActionFailIndex)
+		actions = append(actions, slices.Repeat([]batchv1.PodFailurePolicyAction{batchv1.PodFailurePolicyActionFailIndex}, 4)...)
 	}
 	j.ReplaceFailedOnly, j.PodFailurePolicy = true, &batchv1.PodFailurePolicy{}
 	rule := func(x batchv1.PodFailurePolicyRule) {

@@ -31,7 +31,8 @@ var Rows = []Row{
 	{ID: "suspend", Title: "suspend: Pods go uncounted, Suspended=True, startTime forgotten"},
 	{ID: "resume", Title: "resume: Suspended=False, startTime anew"},
 	{ID: "suspend-completes", Title: "suspended Job with nothing to do completes"},
-	{ID: "mutable-template", Title: "template mutable while suspended, Pods from the current one", Elsewhere: elsewhere},
+	{ID: "mutable-template", Title: "template mutable while suspended, Pods from the current one",
+		Elsewhere: "internal/cluster TestCreatePodFromTheRightTemplate; test/e2e/parity suspended.yaml"},
 	{ID: "active-ready-terminating", Title: "active, ready and terminating follow the Pods"},
 	{ID: "parallelism", Title: "parallelism with fixed completions"},
 	{ID: "scale-down", Title: "scale-down: the most expendable Pods go, uncounted"},
@@ -55,7 +56,8 @@ var Rows = []Row{
 	{ID: "ttl", Title: "ttlSecondsAfterFinished"},
 	{ID: "index-assignment", Title: "Indexed: lowest free indexes first"},
 	{ID: "index-duplicates", Title: "Indexed: duplicates, and indexes that are none, are deleted"},
-	{ID: "index-identity", Title: "Indexed: annotation, label, env and hostname of a Pod", Elsewhere: elsewhere},
+	{ID: "index-identity", Title: "Indexed: annotation, label, env and hostname of a Pod",
+		Elsewhere: "functions/job TestBuildPod, TestHostnameIsALabel; test/e2e/parity indexed.yaml, template.yaml"},
 	{ID: "completed-indexes", Title: "status.completedIndexes"},
 	{ID: "elastic-indexed", Title: "elastic Indexed: completions and parallelism change in tandem"},
 	{ID: "adoption", Title: "adoption of Pods that match"},
@@ -76,9 +78,12 @@ var Rows = []Row{
 	{ID: "status-conflict", Title: "status conflict: decided anew, never overwritten"},
 	{ID: "slow-start", Title: "creates that are refused: a few feel their way"},
 	{ID: "api-backoff", Title: "API errors: tried again later"},
-	{ID: "metrics", Title: "metrics that users scrape", Elsewhere: elsewhere},
-	{ID: "managed-by", Title: "managedBy: other controllers' Jobs are left alone", Elsewhere: elsewhere},
-	{ID: "pod-names", Title: "names of Pods", Elsewhere: elsewhere},
+	{ID: "metrics", Title: "metrics that users scrape",
+		Elsewhere: "internal/app TestNamesOfKubernetes; test/e2e TestMetricsTellOfJobsAsTheBuiltInControllersDo"},
+	{ID: "managed-by", Title: "managedBy: other controllers' Jobs are left alone",
+		Elsewhere: "internal/cluster TestForeignJobs; functions/job/testdata/foreign.txt"},
+	{ID: "pod-names", Title: "names of Pods",
+		Elsewhere: "functions/job TestPodName, TestPodNameIsLegalForEveryJob, TestPodNameIsInjectiveInTheSerial"},
 
 	{ID: "backoff-seconds", Title: "ours: backoff-seconds"},
 	{ID: "failed-pods-limit", Title: "ours: failed-pods-limit deletes counted failed Pods"},
@@ -86,11 +91,9 @@ var Rows = []Row{
 	{ID: "parameters", Title: "ours: per-completion parameters"},
 	{ID: "parameters-bad", Title: "ours: per-completion parameters that are missing or too few, and become good"},
 	{ID: "no-serial", Title: "ours: Pods without a serial are given one"},
+	{ID: "foreign-finalizer", Title: "ours: a finalizer of the user's own keeps deleted Pods, and nobody spins"},
 	{ID: "memory-lost", Title: "ours: memory or the whole bus lost in the middle"},
 }
-
-// elsewhere stands for the name of a test that is still to be filled in.
-const elsewhere = "TODO: name the test"
 
 // row notes that the world has exercised a row.
 func (w *World) row(id string) {

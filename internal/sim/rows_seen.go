@@ -192,6 +192,7 @@ func (w *World) noteFacts(facts []events.Event) {
 				w.Steps["bad parameters"]++
 			}
 		case events.ParametersObserved:
+			w.truth.values = max(w.truth.values, f.Count)
 			if f.Count < plenty {
 				w.Steps["bad parameters"]++
 			}

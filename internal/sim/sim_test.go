@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/sim"
@@ -20,6 +19,7 @@ var (
 	seeds = flag.Int("seeds", 200, "how many worlds TestWorlds runs")
 	base  = flag.Uint64("base", 0, "seed of the first world; 0 draws one")
 	seed  = flag.Uint64("seed", 0, "run this one world and print its trace")
+	first = flag.Bool("first", false, "stop at the first world that breaks a law")
 )
 
 // TestWorlds runs random worlds. A world that breaks a law names the command that replays it.
@@ -60,6 +60,12 @@ func TestWorlds(t *testing.T) {
 			})
 		}
 		for i := range uint64(*seeds) {
+			mu.Lock()
+			enough := *first && bad > 0
+			mu.Unlock()
+			if enough {
+				break
+			}
 			next <- *base + i
 		}
 		close(next)
@@ -67,7 +73,7 @@ func TestWorlds(t *testing.T) {
 	})
 	fmt.Printf("simulator: %v\n", total)
 	rare := sim.PrintRows(os.Stdout, rows, fewest)
-	if len(rare) > 0 && *seeds >= long {
+	if len(rare) > 0 && *seeds >= long && os.Getenv("JOBSTREAM_SIM_FEATURES") == "" {
 		t.Errorf("fewer than %d of %d worlds have exercised %v", fewest, *seeds, rare)
 	}
 	if healed := total[sim.HealedByRelist]; healed*1000 > *seeds {
@@ -85,7 +91,7 @@ const (
 // run lives through one world: rough weather, then calm until it settles, then on to see that it stays so. It returns the
 // rows that the world has exercised.
 func run(seed uint64, out io.Writer, steps map[string]int) (rows map[string]bool, err error) {
-	w := sim.NewLimited(seed, func(l job.Limits) fn.Registered { return catalog.All(l)[0] }, sim.Rough, out)
+	w := sim.NewLimited(seed, func(l job.Limits) fn.Registered { return fn.Register(job.New(l)) }, sim.Rough, out)
 	err = sim.Live(w, steps)
 	return w.Rows, err
 }

@@ -32,11 +32,12 @@ func init() { // here, since they mention what mentions them
 		{3, adopting, (*World).ownAgain},
 		{3, adopting, (*World).relabel},
 		{3, adopting, (*World).labelAgain},
-		{8, adopting, (*World).addStranger},
+		{12, adopting, (*World).addStranger},
+		{20, adopting, (*World).copyPod},
 		{4, unstamped, (*World).loseSerial},
 		{1, declaring, (*World).declareFailed},
 		{4, declaring, (*World).addCondition},
-		{4, declaring, (*World).holdAgain},
+		{12, declaring, (*World).holdAgain},
 		{8, parameters, (*World).editValues},
 		{4, deleting, (*World).leaveJob},
 	}
@@ -197,6 +198,23 @@ func (w *World) addStranger() bool {
 	if p.Terminal() {
 		w.truth.ended(x, true, 0)
 	}
+	return true
+}
+
+// copyPod makes a Pod from the manifest of one that runs: its serial, its index, its finalizer, another name.
+func (w *World) copyPod() bool {
+	p := w.anyPod(func(p *pod) bool { return p.owner == w.uid && !p.Orphan && !p.Terminal() && !p.Deleting && p.managed })
+	if p == nil || w.api.jobs[w.uid] == nil {
+		return false
+	}
+	w.strangers++
+	twin := p.Pod
+	twin.Name, twin.Phase, twin.Scheduled, twin.Ready, twin.Restarts, twin.Waiting = fmt.Sprintf("copy-%d", w.strangers), events.Pending, false, false, 0, ""
+	w.trace("user     makes %s, a copy of %s", twin.Name, p.Name)
+	twin = w.api.AddPod(w.uid, twin)
+	w.truth.made(twin, w.uid)
+	w.truth.guest(w.api.pods[twin.Name])
+	w.truth.zombies++ // once the other is counted, it looks like one
 	return true
 }
 

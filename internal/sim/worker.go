@@ -155,8 +155,11 @@ func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Ans
 		return engine.Answer{Err: engine.Retry{Err: errors.New("connection refused")}}
 	}
 	w.trace("worker%d %v", k.id, e)
+	w.truth.asked(e)
 	w.noteAct(k.turn.Key.UID, e)
+	w.api.torn, w.decided = broken && w.rand.IntN(2) == 0, k.decided
 	facts, err := w.api.Act(ctx, k.turn.Key, e)
+	w.api.torn = false
 	w.noteFacts(facts)
 	if broken {
 		w.trace("worker%d hears nothing of it", k.id)

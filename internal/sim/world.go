@@ -54,7 +54,8 @@ type World struct {
 	lists   int
 	calm    bool // nothing goes wrong any more
 	calmAt  time.Time
-	frozen  bool // the nodes do nothing
+	frozen  bool      // the nodes do nothing
+	decided time.Time // when the effect that is being done was decided
 
 	strangers int // Pods that users have made
 
@@ -102,6 +103,7 @@ func (w *World) begin() {
 	if w.has(parameters) && w.rand.IntN(2) == 0 {
 		w.editValues()
 	}
+	w.api.Lingering = w.has(lingering)
 	j := w.plan.job
 	if w.plan.heirlooms > 0 {
 		j.Status.StartTime = &metav1.Time{Time: w.now}

@@ -59,8 +59,9 @@ func (s *Stage) pod(t *testing.T, d *datadriven.TestData, serial, change string)
 	})
 }
 
-// stranger reads a Pod that carries no serial of ours.
-func stranger(job types.UID, d *datadriven.TestData) (types.UID, events.Pod) {
+// stranger reads a Pod that somebody else has made. It carries no serial of ours unless one is given.
+func stranger(t *testing.T, job types.UID, d *datadriven.TestData) (types.UID, events.Pod) {
+	t.Helper()
 	p := events.Pod{Name: d.CmdArgs[0].Key, Serial: events.NoSerial, Index: events.NoIndex, Phase: events.Running, Scheduled: true}
 	owner := types.UID("")
 	for _, a := range d.CmdArgs[1:] {
@@ -71,6 +72,10 @@ func stranger(job types.UID, d *datadriven.TestData) (types.UID, events.Pod) {
 			p.Phase = events.Succeeded
 		case "owned":
 			owner = job
+		case "held":
+			p.Held = true
+		case "serial":
+			p.Serial = atoi(t, d, a.Vals[0])
 		}
 	}
 	return owner, p

@@ -31,6 +31,7 @@ type Stage struct {
 	timer time.Time
 	quota bool
 	blind bool // the trigger sees nothing
+	crash bool // the next worker dies before it has done anything
 	// reports are the Kubernetes Events that went with statuses.
 	reports []string
 	out     strings.Builder
@@ -83,8 +84,8 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		s.api.UpdateJob(s.uid, declareFailed)
 	case "declare-suspended": // somebody else writes the status of a suspended Job
 		s.api.UpdateJob(s.uid, declareSuspended)
-	case "stranger": // "stranger NAME app=batch [ended] [owned]": a Pod that somebody else has made
-		s.api.AddPod(stranger(s.uid, d))
+	case "stranger": // "stranger NAME app=batch [ended] [owned] [held] [serial=1]": a Pod that somebody else has made
+		s.api.AddPod(stranger(t, s.uid, d))
 	case "values": // "values NAME count=3 [mutable]": a ConfigMap of per-completion values
 		s.api.SetValues(values(t, d))
 	case "add-condition": // somebody else has something to say
@@ -107,6 +108,17 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		}
 	case "repeat": // every fact that ever was is delivered again, oldest first
 		s.inbox = append(s.inbox, s.facts...)
+	case "hear": // "hear NAME": what the Pod is like now is seen though the watch is off
+		for _, p := range s.api.List("", s.uid).Pods {
+			if p.Name == d.CmdArgs[0].Key {
+				s.inbox = append(s.inbox, events.PodObserved{Pod: p})
+			}
+		}
+	case "crash": // the next worker dies between its commit and its first effect
+		s.crash = true
+		return s.result()
+	case "late": // "late NAME": the first sight that there ever was of a Pod is delivered again
+		s.inbox = append(s.inbox, s.firstSight(t, d))
 	case "watch": // "watch off": what happens is not seen until "watch on" relists
 		if s.blind = d.CmdArgs[0].Key == "off"; !s.blind {
 			s.inbox = append(s.inbox, s.api.List("relist", s.uid))
@@ -126,9 +138,26 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 	return s.result()
 }
 
+func (s *Stage) firstSight(t *testing.T, d *datadriven.TestData) events.Event {
+	t.Helper()
+	for _, e := range s.facts {
+		if p, ok := e.(events.PodObserved); ok && p.Pod.Name == d.CmdArgs[0].Key {
+			return e
+		}
+	}
+	d.Fatalf(t, "no Pod %s has ever been seen", d.CmdArgs[0].Key)
+	return nil
+}
+
+// mostRounds are more than any behaviour takes.
+const mostRounds = 1000
+
 // turns decides and acts until nothing is left to do.
 func (s *Stage) turns() {
-	for len(s.inbox) > 0 {
+	for rounds := 0; len(s.inbox) > 0; rounds++ {
+		if rounds == mostRounds {
+			panic("the function never comes to rest:\n" + s.out.String())
+		}
 		inbox := s.inbox
 		s.inbox = nil
 		d, err := s.fn.Decide(s.state, inbox, s.now)
@@ -136,6 +165,11 @@ func (s *Stage) turns() {
 			panic(err)
 		}
 		s.state, s.timer = d.State, time.Time{}
+		if s.crash {
+			s.crash = false
+			fmt.Fprintf(&s.out, "lost: %v\n", d.Effects)
+			continue
+		}
 		for _, e := range d.Effects {
 			fmt.Fprintln(&s.out, e)
 			switch e := e.(type) {

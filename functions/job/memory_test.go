@@ -1,0 +1,101 @@
+package job_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/job"
+)
+
+// The memory of a Job is one message on the bus: at most 8 MB, which 20,000 Pods fit into. Transcripts: *survives_loss*.
+
+// TestLabelsAreForgottenOnceTheyAreJudged: the selector never changes, and every sight brings the labels anew. Those that do
+// not match stay, since the Pod has to be given up.
+func TestLabelsAreForgottenOnceTheyAreJudged(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	j := events.Job{Name: "pi", UID: "job", Version: 1, Parallelism: 2, Completions: new(int32(2)), BackoffLimit: 6,
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "batch"}}, Status: batchv1.JobStatus{StartTime: &metav1.Time{Time: now}}}
+	pod := func(serial int, app string) events.Pod {
+		return events.Pod{Name: fmt.Sprintf("pod%d-%s", serial, app), UID: types.UID(fmt.Sprintf("%d-%s", serial, app)), Version: 10, Serial: serial,
+			Index: events.NoIndex, Phase: events.Running, Held: true, Labels: map[string]string{"app": app, "helm.sh/chart": "training-1.2.3"}}
+	}
+	f := job.New(job.DefaultLimits())
+	s, effects := f.Decide(job.State{}, []events.Event{events.TimerFired{}}, now)
+	ask := effects[0].(effect.TakeInventory)
+	s, _ = f.Decide(s, []events.Event{
+		events.JobListed{ID: ask.ID, Job: &j, JobsVersion: 2, Version: 20, Pods: []events.Pod{pod(0, "batch"), pod(events.NoSerial, "batch"), pod(events.NoSerial, "web")}},
+	}, now)
+	seen := pod(0, "batch")
+	seen.Version = 30
+	s, _ = f.Decide(s, []events.Event{events.PodObserved{Pod: seen}}, now)
+	if len(s.Pods) != 1 || s.Pods[0].Pod.Labels != nil {
+		t.Errorf("Pods %v", s.Pods)
+	}
+	if len(s.Finds) != 2 || s.Finds["-1-batch"].Pod.Labels != nil || s.Finds["-1-web"].Pod.Labels["app"] != "web" {
+		t.Errorf("found %v", s.Finds)
+	}
+}
+
+// TestAFinishedJobIsRememberedForItsTimeToLive, whether a sight or a roster that nobody asked for tells of it; and only where
+// we are to delete it, since an inventory costs a list of the whole cluster.
+func TestAFinishedJobIsRememberedForItsTimeToLive(t *testing.T) {
+	finished := func(ttl *int32) events.Job {
+		return events.Job{Name: "pi", UID: "job", Version: 1, Completions: new(int32(1)), TTLSecondsAfterFinished: ttl,
+			Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True"}}}}
+	}
+	for _, ours := range []bool{true, false} {
+		for _, ttl := range []*int32{new(int32(60)), nil} {
+			j, l := finished(ttl), job.DefaultLimits()
+			l.DeleteExpired = ours
+			for _, e := range []events.Event{events.JobObserved{Job: j}, events.JobListed{ID: "relist", Job: &j, JobsVersion: 5, Version: 5}} {
+				_, effects := job.New(l).Decide(job.State{}, []events.Event{e}, time.Unix(0, 0))
+				if asks, want := len(effects) == 1, ours && ttl != nil; asks != want {
+					t.Errorf("%s, ours to delete %v, with a time to live %v: %v", e.Type(), ours, ttl != nil, effects)
+				}
+			}
+		}
+	}
+}
+
+// TestPodsThatWaitForASuccessorDoNotWedgeTheJob: with backoffLimitPerIndex the last failed Pod of an index is kept until the
+// next one of that index carries its number on. When 20,000 of them fill the memory, that next one can be made all the same;
+// new indexes wait, and the Job says why.
+func TestPodsThatWaitForASuccessorDoNotWedgeTheJob(t *testing.T) {
+	const full = 20_000
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) {
+		j.Indexed, j.Parallelism, j.Completions, j.BackoffLimit = true, 3, new(int32(full+100)), 1<<31-1
+		j.BackoffLimitPerIndex, j.Status.FailedIndexes = new(int32(3)), new("")
+	})
+	for i := range full {
+		w.with(fmt.Sprintf("pod-%d", i), func(p *events.Pod) {
+			p.Serial, p.Index, p.Phase, p.Finished = i, i, events.Failed, w.now.Add(-time.Hour)
+		})
+	}
+	w.status(func(s *batchv1.JobStatus) { s.Ready, s.Terminating = new(int32(0)), new(int32(0)) })
+	w.wake()
+	w.wait(2 * time.Second)
+	made := map[int]int32{}
+	for _, p := range w.pods() {
+		if p.Phase == events.Pending {
+			made[p.Index] = p.IndexFailures
+		}
+	}
+	if len(made) != 3 || made[0]+made[1]+made[2] != 3 {
+		t.Errorf("made %v: want the indexes 0 to 2, each of which has failed once", made)
+	}
+	if s := w.job().Status; s.Failed != 3 {
+		t.Errorf("%d are counted, 3 have handed their number on", s.Failed)
+	}
+	c, _ := w.job().Condition(v1alpha1.RefusedCondition)
+	if c.Reason != "TooManyPods" {
+		t.Errorf("the Job says %q", c.Reason)
+	}
+}
