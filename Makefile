@@ -6,6 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 CACHE    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/jobstream
 LINT      = $(CACHE)/bin/golangci-lint-v2.15.0
+CONTROLLER_GEN = $(CACHE)/bin/controller-gen-v0.21.0
 SEEDS    ?= 2000
 MINUTES  ?= 10
 
@@ -50,7 +51,7 @@ $(LINT):
 	@mv $(CACHE)/bin/golangci-lint $(LINT)
 
 .PHONY: unit
-unit: controlplane ## unit, law, script, bus and adapter tests under the race detector
+unit: controlplane $(CONTROLLER_GEN) ## unit, law, script, bus and adapter tests under the race detector
 	@go test -race -timeout 20m ./...
 
 .PHONY: sim
@@ -65,11 +66,38 @@ mutants: ## plant deliberate bugs and see which the simulator finds
 e2e: controlplane ## end to end: real API server, real JetStream, real processes as Pods
 	@go test -C test -count=1 -timeout 40m ./...
 
+RESULTS = $(CACHE)/results
+
+.PHONY: conformance
+conformance: controlplane ## run the tests that docs/conformance.md names, and write it if all pass
+	@mkdir -p $(RESULTS)
+	@go test -count=1 -json ./functions/... ./internal/app ./internal/cluster ./internal/engine >$(RESULTS)/unit.json || true
+	@go test -count=1 -json -timeout 60m ./internal/sim -run TestWorlds -seeds=$(SEEDS) >$(RESULTS)/sim.json || true
+	@go test -C test -count=1 -json -timeout 40m ./e2e ./oracle ./differential >$(RESULTS)/e2e.json || true
+	@go run -C test ./conformance $(RESULTS)/unit.json $(RESULTS)/sim.json $(RESULTS)/e2e.json
+
 ##@ Prepare
 
 .PHONY: controlplane
 controlplane: ## build etcd, kube-apiserver, kube-controller-manager and kubectl (minutes, once)
 	@go run -C test ./controlplane/build
+
+# The descriptions of all of a Pod's fields would make the definition too long for "kubectl apply"; without the metadata of
+# templates, the API server would drop their labels and annotations.
+GENERATED ?= .
+.PHONY: generate
+generate: $(CONTROLLER_GEN) ## deepcopy functions and the CRD from api/; a test checks that they are current
+	@mkdir -p $(GENERATED)/deploy/base
+	@$(CONTROLLER_GEN) object paths=./api/... output:object:dir=$(GENERATED)/api/v1alpha1
+	@{ echo '# Generated from api/v1alpha1 by "make generate": do not edit.'; \
+		$(CONTROLLER_GEN) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/... output:crd:stdout; \
+		} >$(GENERATED)/deploy/base/scheduledjobs-crd.yaml
+
+$(CONTROLLER_GEN):
+	@echo "building controller-gen (once, about half a minute)"
+	@mkdir -p $(CACHE)/bin
+	@GOBIN=$(CACHE)/bin go install sigs.k8s.io/controller-tools/cmd/controller-gen@$(patsubst controller-gen-%,%,$(notdir $@))
+	@mv $(CACHE)/bin/controller-gen $@
 
 .PHONY: tidy
 tidy: ## go mod tidy in every module

@@ -10,8 +10,9 @@ import (
 var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
 const (
-	// ScheduledJobKind is the kind, ScheduledJobResource its plural in URLs.
-	ScheduledJobKind     = "ScheduledJob"
+	// ScheduledJobKind is the kind.
+	ScheduledJobKind = "ScheduledJob"
+	// ScheduledJobResource is its plural in URLs.
 	ScheduledJobResource = "scheduledjobs"
 )
 

@@ -120,6 +120,12 @@ func (s *system) startCluster(ctx context.Context) error {
 		return &app.Fatal{Cannot: "make a client for the API server", Err: err}
 	}
 	s.client, s.apiServer = client, config.Host
+	if s.plan.Kubeconfig != "" {
+		return nil // which kinds it serves is for its owner to decide: kubectl apply -k deploy/base
+	}
+	if err := cluster.InstallScheduledJobs(ctx, config); err != nil {
+		return &app.Fatal{Cannot: "install the kind ScheduledJob", Err: err}
+	}
 	return nil
 }
 
