@@ -216,6 +216,13 @@ func TestBackoffOutlivesWhoeverWaitsForIt(t *testing.T) {
 			startAll(t, s)
 		}},
 		{"Bus", func(t *testing.T) { replaceBus(t, s, 0) }},
+		{"Both", func(t *testing.T) {
+			if err := s.Reconcilers[0].Kill(); err != nil {
+				t.Fatal(err)
+			}
+			replaceBus(t, s, 0)
+			startAll(t, s)
+		}},
 	} {
 		t.Run(lose.name, func(t *testing.T) {
 			p, ledger := s.Space(t), harness.NewLedger(t)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -135,4 +136,12 @@ func awaitHeldNone(t *testing.T, p *harness.Space) {
 		}
 		return nil
 	})
+}
+
+// touch makes the file that Pods wait for.
+func touch(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

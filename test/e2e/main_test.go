@@ -3,11 +3,13 @@ package e2e
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -44,7 +46,25 @@ func TestMain(m *testing.M) {
 	}())
 }
 
+// atOnce is how many parallel tests run at once: they wait for a backoff or a deadline most of the time, so there may be
+// more of them than cores, but not so many that the node has no room for their Pods.
+const atOnce = 12
+
+// allowParallel raises Go's limit, which is the number of cores, unless somebody has set it.
+func allowParallel() error {
+	flag.Parse()
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if set {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(atOnce))
+}
+
 func run(m *testing.M) (code int, err error) {
+	if err := allowParallel(); err != nil {
+		return 1, err
+	}
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says in this process about servers that we have killed
 	if all.folder, err = harness.OpenFolder(os.Getenv(logsEnv)); err != nil {
 		return 1, err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/controlplane"
 	"github.com/jobstream/jobstream/internal/processnode"
 )
@@ -48,6 +50,12 @@ type Config struct {
 	// NoBuiltInJobs switches kube-controller-manager's own Job controller off. It takes the finalizer off Pods whose Job is
 	// gone, whoever managed the Job: without it that is all ours to do.
 	NoBuiltInJobs bool
+	// NoBuiltInTTL switches off what deletes finished Jobs after their time to live.
+	NoBuiltInTTL bool
+	// Proxied puts a Proxy between the programs and the API server.
+	Proxied bool
+	// Flags are for both programs, ReconcilerFlags for the reconciler.
+	Flags, ReconcilerFlags []string
 }
 
 // System is everything at work.
@@ -57,14 +65,17 @@ type System struct {
 	REST         *rest.Config
 	ControlPlane *controlplane.ControlPlane
 	NATS         *NATS
+	// Proxy is nil unless Config.Proxied is set.
+	Proxy *Proxy
 	// Triggers and Reconcilers are the programs under test.
 	Triggers, Reconcilers []*Process
 
-	config  Config
-	stops   []func() error
-	once    sync.Once
-	err     error
-	watched sync.Map // the tests that Watch knows
+	config     Config
+	kubeconfig string // of the programs
+	stops      []func() error
+	once       sync.Once
+	err        error
+	watched    sync.Map // the tests that Watch knows
 }
 
 // StartSystem starts all parts and returns when Jobs can be applied. Where one does not start, the others are stopped.
@@ -100,9 +111,14 @@ func (s *System) path(name string) string { return filepath.Join(s.config.Dir, n
 
 func (s *System) startControlPlane(ctx context.Context) error {
 	c := controlplane.Config{ControllerManager: true, UnsafeNoFsync: true, AuditLog: true, AuditPolicy: auditPolicy}
+	controllers := "--controllers=*"
 	if s.config.NoBuiltInJobs {
-		c.ControllerManagerFlags = []string{"--controllers=*,-job-controller"}
+		controllers += ",-job-controller"
 	}
+	if s.config.NoBuiltInTTL {
+		controllers += ",-ttl-after-finished-controller"
+	}
+	c.ControllerManagerFlags = []string{controllers}
 	cp, err := controlplane.Start(ctx, c)
 	if err != nil {
 		return err
@@ -118,8 +134,17 @@ func (s *System) startControlPlane(ctx context.Context) error {
 	s.ControlPlane, s.REST = cp, cp.RESTConfig()
 	s.REST.ContentType = runtime.ContentTypeProtobuf
 	s.REST.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	s.Client, err = kubernetes.NewForConfig(s.REST)
-	return err
+	if s.Client, err = kubernetes.NewForConfig(s.REST); err != nil {
+		return err
+	}
+	if err := cluster.InstallScheduledJobs(ctx, s.REST); err != nil {
+		return err
+	}
+	s.kubeconfig = cp.Kubeconfig()
+	if s.config.Proxied {
+		return s.startProxy()
+	}
+	return nil
 }
 
 func (s *System) startNode(ctx context.Context) error {
@@ -155,10 +180,11 @@ func (s *System) startNATS(ctx context.Context) (err error) {
 
 func (s *System) startPrograms(ctx context.Context) error {
 	for i := range s.config.Triggers {
-		s.Triggers = append(s.Triggers, s.Program("trigger-"+strconv.Itoa(i), s.config.Programs.Trigger))
+		s.Triggers = append(s.Triggers, s.Program("trigger-"+strconv.Itoa(i), s.config.Programs.Trigger, s.config.Flags...))
 	}
 	for i := range s.config.Reconcilers {
-		s.Reconcilers = append(s.Reconcilers, s.Program("reconciler-"+strconv.Itoa(i), s.config.Programs.Reconciler))
+		flags := slices.Concat(s.config.Flags, s.config.ReconcilerFlags)
+		s.Reconcilers = append(s.Reconcilers, s.Program("reconciler-"+strconv.Itoa(i), s.config.Programs.Reconciler, flags...))
 	}
 	all := append(append([]*Process{}, s.Triggers...), s.Reconcilers...)
 	for _, p := range all {
@@ -178,7 +204,7 @@ func (s *System) startPrograms(ctx context.Context) error {
 // Program is one of our programs, pointed at this System, not started yet. Its log holds every turn.
 func (s *System) Program(name, path string, args ...string) *Process {
 	return &Process{Name: name, Path: path, LogFile: s.path(name + ".log"), Args: append([]string{
-		"--kubeconfig=" + s.ControlPlane.Kubeconfig(), "--nats-url=" + s.NATS.URL, "--cluster-name=" + ClusterName,
+		"--kubeconfig=" + s.kubeconfig, "--nats-url=" + s.NATS.URL, "--cluster-name=" + ClusterName,
 		"--health-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0", "--log-level=debug",
 	}, args...)}
 }

@@ -18,6 +18,7 @@ type Trail struct {
 	mu     sync.Mutex
 	last   batchv1.JobStatus
 	states int
+	most   int // UIDs listed at once
 	wrong  []string
 	stop   func()
 	done   chan struct{}
@@ -59,12 +60,21 @@ func (t *Trail) Wrong() []string {
 	return t.wrong
 }
 
+// MostListed is how many Pods one status has listed as uncounted, at most.
+func (t *Trail) MostListed() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.most
+}
+
 func (t *Trail) see(now batchv1.JobStatus) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.states++
 	before := t.last
 	t.last = now
+	u := ptr.Deref(now.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{})
+	t.most = max(t.most, len(u.Succeeded)+len(u.Failed))
 	complain := func(format string, args ...any) {
 		t.wrong = append(t.wrong, fmt.Sprintf(format, args...)+": "+Brief(before)+" -> "+Brief(now))
 	}

@@ -1,0 +1,48 @@
+package main
+
+// An exception is a test or a behaviour of Kubernetes that has no row, or that we meet in another way.
+type exception struct{ what, why string }
+
+// exceptions are all there are.
+var exceptions = []exception{
+	{
+		"Gang scheduling: Workload and PodGroup (IT TestJobGangScheduling, job_admission_test.go; UT job_scheduling_manager_test.go, TestSyncJobPodSchedulingGroup)",
+		"out of scope: an alpha of 1.36 that is off by default, for the default scheduler alone",
+	},
+	{
+		"Switching a feature off and on again (IT TestSuccessPolicy_ReEnabling, TestBackoffLimitPerIndex_Reenabling, TestManagedBy_Reenabling, TestJobPodReplacementPolicyFeatureToggling)",
+		"these features are locked on since 1.33 to 1.35; whoever wants the state before them does not want this version",
+	},
+	{
+		"An unknown `completionMode` and the Event `UnknownCompletionMode`",
+		"the API server of this version accepts no such Job; one that asks for what we do not do gets the condition `jobstream.dev/Unsupported` and no Pods (transcript `unsupported`)",
+	},
+	{
+		"Expectations, consistency store and their time-outs (UT TestSyncJobExpectations, TestUIDTrackingExpectations, TestFinalizersRemovedExpectations)",
+		"they exist because that controller cannot see its own writes; here names are deterministic, effects have preconditions, and the state is committed before anything is done: row no-doubles shows what they are for",
+	},
+	{
+		"An index that waits after a failure leaves its place in `parallelism` to the next one at once",
+		"the built-in controller may let the place stand empty for as long as the index waits; each index has its Pods all the same (transcript `delayed_index_does_not_hold_up_others`)",
+	},
+	{
+		"A Job with more than 20,000 unsettled Pods at once makes further ones as those settle",
+		"its memory is one message of at most 8 MB; `parallelism` beyond that is no use on one API server",
+	},
+	{
+		"A running Pod that has lost its finalizer gets it back; the built-in controller would not count its end and run it again",
+		"kube-controller-manager may strip a Pod that was orphaned just before we adopt it (transcript `lost_finalizer_is_put_back`)",
+	},
+	{
+		"Pods of a finished Job that still run, or were made for it late, are deleted; the built-in controller takes the finalizer off and lets them run",
+		"a worker that slept may have made one after the verdict: nobody wants it, and nothing else would end it (transcript `finished_job_lets_go_of_pods`)",
+	},
+	{
+		"The name of a NonIndexed Job longer than 57 characters is cut after 57, and a hyphen follows; the built-in controller's names have 58 characters and no hyphen then",
+		"names keep one form, and end in the same number of characters",
+	},
+	{
+		"Which of several Pods that end within the same second decides",
+		"the built-in controller looks once a second, we look at once: a Job whose Pods race each other, as those of `job-success-policy.yaml` do on a fast machine, may end either way under either controller; the cases below take turns where it matters",
+	},
+}

@@ -1,0 +1,61 @@
+// Command conformance writes docs/conformance.md: what Kubernetes' own Job controller does, row by row, with the tests of
+// ours that show that we do it too, and whether they have passed.
+//
+//	go test -json ./... > unit.json                         # in the root
+//	go test -C test -json ./... > e2e.json
+//	go run -C test ./conformance -out docs/conformance.md unit.json e2e.json
+//
+// It reads the results of the tests, whatever their order and in however many files; paths are those of the shell, seen
+// from the module's root. A row of which no test has passed, or of which one has failed or has not run, is an error, and
+// nothing is written then.
+//
+//	rows*.go       the table: behaviours, upstream's tests, ours
+//	exceptions.go  what is out of scope, and what only we do, each with its reason
+//	results.go     reading "go test -json"
+//	page.go        writing the page
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// root is the root of the repository, seen from the module test, where "go run -C test" runs.
+const root = ".."
+
+func main() {
+	out := flag.String("out", filepath.Join("docs", "conformance.md"), "the file to write, seen from the root of the repository")
+	flag.Parse()
+	if err := run(*out, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out string, files []string) error {
+	if len(files) == 0 {
+		return fmt.Errorf("no results: name the files that \"go test -json\" has written")
+	}
+	have := results{}
+	for _, name := range files {
+		if err := have.readFile(fromRoot(name)); err != nil {
+			return err
+		}
+	}
+	if problems := have.problems(joined(rows, rowsOfOurs)); len(problems) > 0 {
+		for _, p := range problems {
+			fmt.Fprintln(os.Stderr, p)
+		}
+		return fmt.Errorf("%d problems: %s is as it was", len(problems), out)
+	}
+	return os.WriteFile(fromRoot(out), []byte(page(have)), 0o644) //nolint:gosec // a page for everybody
+}
+
+func fromRoot(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(root, path)
+}

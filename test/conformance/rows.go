@@ -1,0 +1,97 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/jobstream/jobstream/test/e2e/parity"
+)
+
+// A row is one behaviour of Kubernetes' Job controller, 1.36.
+type row struct {
+	id string
+	// does is the behaviour.
+	does string
+	// upstream are the tests of Kubernetes that show it: IT is test/integration/job, UT is pkg/controller/job, E2E is
+	// test/e2e/apps, VT is the validation of the API server.
+	upstream string
+	// tests are ours.
+	tests []test
+}
+
+// rows are all behaviours, in the order in which a Job meets them.
+var rows = joined(rowsOfStatus, rowsOfPods, rowsOfFailure, rowsOfIndexes, rowsOfOwnership, rowsOfTracking)
+
+func joined(groups ...[]row) (all []row) {
+	for _, g := range groups {
+		all = append(all, g...)
+	}
+	return all
+}
+
+// all puts the tests of several places into one list.
+func all(lists ...[]test) (tests []test) {
+	for _, l := range lists {
+		tests = append(tests, l...)
+	}
+	return tests
+}
+
+// of names tests of one package.
+func of(pkg string) func(names ...string) []test {
+	return func(names ...string) (tests []test) {
+		for _, n := range names {
+			tests = append(tests, test{pkg, n})
+		}
+		return tests
+	}
+}
+
+var (
+	e2e          = of("test/e2e")
+	oracle       = of("test/oracle")
+	differential = of("test/differential")
+	job          = of("functions/job")
+	cluster      = of("internal/cluster")
+	app          = of("internal/app")
+	engine       = of("internal/engine")
+	laws         = []test{{"functions/catalog", "TestLaws"}}
+	worlds       = []test{{"internal/sim", "TestWorlds"}}
+)
+
+// scripts are transcripts in functions/job/testdata.
+func scripts(names ...string) (tests []test) {
+	for _, n := range names {
+		tests = append(tests, test{"functions/job", "TestScripts/" + n})
+	}
+	return tests
+}
+
+// parityTest is the test that runs the cases of the package parity.
+const parityTest = "TestJobsEndAsUnderTheBuiltInController/with/"
+
+// same are cases of the package parity, which run under both controllers and compare: our manifests, by their names without
+// ".yaml".
+func same(names ...string) (tests []test) {
+	for _, n := range names {
+		file, rest, more := strings.Cut(n, ", ")
+		title := file + ".yaml"
+		if more {
+			title += ", " + rest
+		}
+		tests = append(tests, caseTest(title))
+	}
+	return tests
+}
+
+// caseTest is the test of the case with that title, as "go test" writes it.
+func caseTest(title string) test {
+	return test{"test/e2e", parityTest + strings.ReplaceAll(title, " ", "_")}
+}
+
+// caseTests are the tests of all cases.
+func caseTests() (tests []test) {
+	for _, c := range parity.Cases {
+		tests = append(tests, caseTest(c.Title()))
+	}
+	return tests
+}

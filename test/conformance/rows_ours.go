@@ -1,0 +1,53 @@
+package main
+
+// rowsOfOurs are what jobstream does beyond Kubernetes' Job controller, or instead of it.
+var rowsOfOurs = []row{
+	{
+		"backoff-seconds", "The annotation `jobstream.dev/backoff-seconds`: the first delay after a failure (proposal job.md).", "none",
+		all(e2e("TestRetriesComeSoonerAndFewFailedPodsStay"), scripts("backoff_seconds"), worlds),
+	},
+	{
+		"failed-pods-limit", "The annotation `jobstream.dev/failed-pods-limit`: only so many failed Pods stay, the newest; all are counted (proposal job.md).", "none",
+		all(e2e("TestRetriesComeSoonerAndFewFailedPodsStay"), scripts("failed_pods_limit"),
+			job("TestAPodThatSomebodyElseHoldsIsDeletedOnce", "TestAKeptPodThatAUserHasTakenIsNotDeleted"), worlds),
+	},
+	{
+		"per-completion-env", "The annotation `jobstream.dev/per-completion-env`: each index has its own values, without a shell; a ConfigMap that is missing, mutable or too short starts no Pod and is told of (proposal indexed-job.md).", "none",
+		all(e2e("TestEachIndexHasItsOwnValues", "TestListsThatCannotBeUsedAreToldAndWaitedFor"), scripts("parameters"), job("TestReadParameters", "TestParametersComeFirst"),
+			scripts("refused_for_its_parameters", "quota_with_parameters"), job("TestPodsRefusedForTheirParametersRest")),
+	},
+	{
+		"pending-deadline", "The annotation `jobstream.dev/pending-deadline-seconds`: a Pod that does not start in time has failed.", "none; issues 101584, 66756, 62816",
+		all(e2e("TestPodThatCannotStartFailsInTime", "TestPodThatIsReplacedMayStart"), scripts("pending_deadline")),
+	},
+	{
+		"bad-annotations", "An annotation of ours that cannot be granted is ignored, by condition and Event.", "none",
+		all(e2e("TestWishThatCannotBeGrantedIsIgnoredAndTold"), scripts("ignored_annotation")),
+	},
+	{
+		"claim", "With `--claim-unmanaged` all Jobs are ours that name nobody or the built-in controller, which is switched off then.", "none",
+		e2e("TestWeTakeOverFromTheBuiltInController"),
+	},
+	{
+		"backoff-survives", "The delay between retries outlives the reconciler, the bus, and both at once.", "none; issue 114650",
+		all(e2e("TestBackoffOutlivesWhoeverWaitsForIt"), scripts("backoff_survives_loss", "index_backoff_survives_loss")),
+	},
+	{
+		"refusals", "What refuses our Pods or their release, a quota, a webhook, an invalid template, is named where `kubectl describe job` shows it, asked ever more rarely, and waited for.", "none; issues 109164, 88718",
+		all(e2e("TestRefusedPodsAreToldAndNotForgotten", "TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor"), scripts("quota"), cluster("TestRefused"),
+			job("TestAClockThatIsBehindDoesNotSpin")),
+	},
+	{
+		"api-trouble", "An API server that answers 429 and 500 for a while, or is gone, delays and miscounts nothing.", "none",
+		e2e("TestAPIServerThatAnswers429And500MiscountsNothing", "TestKilledAPIServerMiscountsNothing"),
+	},
+	{
+		"status-writes", "A thousand Pods are counted exactly with at most 100 writes of the status.", "none",
+		all(e2e("TestThousandCompletionsAreCountedExactly/NonIndexed", "TestThousandCompletionsAreCountedExactly/Indexed"),
+			scripts("throttled_while_an_index_rests")),
+	},
+	{
+		"secrets", "Nothing that a Pod is told travels on the bus.", "none",
+		e2e("TestSecretsOfAPodAppearNowhereOnTheBus"),
+	},
+}

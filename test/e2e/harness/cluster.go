@@ -1,0 +1,40 @@
+package harness
+
+import (
+	"errors"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/jobstream/jobstream/internal/controlplane"
+)
+
+// BuiltInJobs is Kubernetes' own Job controller as a process of its own, not started yet: for a System that has it switched
+// off in kube-controller-manager.
+func (s *System) BuiltInJobs() (*Process, error) {
+	dir, err := controlplane.Assets()
+	if err != nil {
+		return nil, err
+	}
+	return &Process{Name: "job-controller", Path: filepath.Join(dir, "kube-controller-manager"), LogFile: s.path("job-controller.log"), Args: []string{
+		"--kubeconfig=" + s.ControlPlane.Kubeconfig(), "--leader-elect=false", "--secure-port=0", "--controllers=job-controller",
+	}}, nil
+}
+
+// Describe is what "kubectl describe job" shows a user.
+func (p *Space) Describe(job string) string {
+	p.Helper()
+	dir, err := controlplane.Assets()
+	if err != nil {
+		p.Fatal(err)
+	}
+	out, err := exec.CommandContext(p.Context(), filepath.Join(dir, "kubectl"), "--kubeconfig="+p.ControlPlane.Kubeconfig(),
+		"--namespace="+p.Namespace, "describe", "job", job).Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			p.Fatalf("kubectl describe job: %v: %s", err, exit.Stderr)
+		}
+		p.Fatal(err)
+	}
+	return string(out)
+}

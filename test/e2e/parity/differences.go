@@ -1,0 +1,144 @@
+package parity
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+)
+
+// A Difference is something in which a Job of ours differs from one of the built-in controller on purpose.
+type Difference struct {
+	ID, What, Why string
+	// take takes it out of both portraits and says whether it was there.
+	take func(builtIn, ours *Portrait) bool
+}
+
+// Differences are all there are. One that no case shows any more fails the test, so that the list stays true.
+var Differences = []Difference{
+	{
+		ID: "managed-by", What: "`spec.managedBy` of the Job is `" + v1alpha1.DefaultManagedBy + "`",
+		Why: "that is how a Job is given to us",
+		take: onJob(func(j *JobPortrait) bool {
+			ours := ptr.Deref(j.Spec.ManagedBy, "") == v1alpha1.DefaultManagedBy
+			j.Spec.ManagedBy = nil
+			return ours
+		}),
+	},
+	{
+		ID: "managed-label", What: "Pods carry the label `" + v1alpha1.ManagedLabel + "`",
+		Why:  "the trigger watches the Pods of all our Jobs by one selector, and no others",
+		take: onPods(func(p *PodPortrait) bool { return remove(p.Labels, v1alpha1.ManagedLabel) }),
+	},
+	{
+		ID: "serial-annotation", What: "Pods carry the annotation `" + v1alpha1.SerialAnnotation + "`",
+		Why:  "by its serial a Pod is known again when all memory is lost, and counted once",
+		take: onPods(func(p *PodPortrait) bool { return remove(p.Annotations, v1alpha1.SerialAnnotation) }),
+	},
+	{
+		ID: "pod-name", What: "`metadata.generateName` of a Pod is empty; its name looks like the built-in controller's, and its suffix is a function of the Job's UID and the serial",
+		Why: "a creation that is repeated, by whomever, meets the Pod that the first one made: no Pod is doubled",
+		take: func(builtIn, ours *Portrait) bool {
+			found := false
+			for i := range builtIn.Pods {
+				builtIn.Pods[i].GenerateName = ""
+			}
+			for i := range ours.Pods {
+				found = found || ours.Pods[i].GenerateName == ""
+				ours.Pods[i].GenerateName = ""
+			}
+			return found
+		},
+	},
+	{
+		ID: "next-serial-annotation", What: "the Job carries the annotation `" + v1alpha1.NextSerialAnnotation + "`",
+		Why:  "names of Pods are not used again when all memory is lost",
+		take: onJob(func(j *JobPortrait) bool { return remove(j.Annotations, v1alpha1.NextSerialAnnotation) }),
+	},
+	{
+		ID: "backoff-annotation", What: "a Job with failed Pods carries the annotation `" + v1alpha1.BackoffAnnotation + "`",
+		Why:  "the delay between retries outlives us; the built-in controller forgets it when it restarts",
+		take: onJob(func(j *JobPortrait) bool { return remove(j.Annotations, v1alpha1.BackoffAnnotation) }),
+	},
+	{
+		ID: "event-component", What: "Events are sent by `jobstream`, not by `job-controller`",
+		Why: "whoever reads `kubectl describe` sees who acts",
+		take: func(builtIn, ours *Portrait) bool {
+			differs := !slices.Equal(builtIn.Components, ours.Components)
+			if slices.Equal(builtIn.Components, []string{"job-controller"}) && slices.Equal(ours.Components, []string{"jobstream"}) {
+				builtIn.Components, ours.Components = nil, nil
+			}
+			return differs
+		},
+	},
+	{
+		ID: "field-owner", What: "`metadata.managedFields` of a Job does not name us",
+		Why: "the API server spends a third of a status write on it; it is reset where no user applies status",
+		take: func(builtIn, ours *Portrait) bool {
+			if builtIn.Job == nil || ours.Job == nil {
+				return false
+			}
+			controllers := func(w string) bool { return strings.HasSuffix(w, " status") }
+			found := slices.ContainsFunc(builtIn.Job.Writers, controllers) && !slices.ContainsFunc(ours.Job.Writers, controllers)
+			builtIn.Job.Writers, ours.Job.Writers = nil, nil
+			return found
+		},
+	},
+}
+
+// onPods is a difference that shows on our Pods.
+func onPods(take func(*PodPortrait) bool) func(builtIn, ours *Portrait) bool {
+	return func(_, ours *Portrait) bool {
+		found := false
+		for i := range ours.Pods {
+			found = take(&ours.Pods[i]) || found
+		}
+		return found
+	}
+}
+
+// onJob is a difference that shows on our Job.
+func onJob(take func(*JobPortrait) bool) func(builtIn, ours *Portrait) bool {
+	return func(_, ours *Portrait) bool { return ours.Job != nil && take(ours.Job) }
+}
+
+func remove(m map[string]string, key string) bool {
+	_, there := m[key]
+	delete(m, key)
+	return there
+}
+
+// Seen remembers which differences have shown.
+type Seen struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+// take takes what is on record out of both portraits.
+func (s *Seen) take(builtIn, ours *Portrait) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ids == nil {
+		s.ids = map[string]bool{}
+	}
+	for _, d := range Differences {
+		if d.take(builtIn, ours) {
+			s.ids[d.ID] = true
+		}
+	}
+}
+
+// Missing are the differences on record that have not shown.
+func (s *Seen) Missing() (ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range Differences {
+		if !s.ids[d.ID] {
+			ids = append(ids, d.ID)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// wishing adds an annotation of ours to the Job.
+func wishing(j *batchv1.Job, annotation, value string) *batchv1.Job {
+	if j.Annotations == nil {
+		j.Annotations = map[string]string{}
+	}
+	j.Annotations[annotation] = value
+	return j
+}
+
+// backoff-seconds makes retries come sooner, and failed-pods-limit keeps the newest failed Pods only. All are counted.
+func TestRetriesComeSoonerAndFewFailedPodsStay(t *testing.T) {
+	t.Parallel()
+	p, ledger := shared(t).Space(t), harness.NewLedger(t)
+	j := harness.Shell("impatient", ledger.Script("0", "code=1"), harness.Size(1, 1, 3))
+	p.Apply(wishing(wishing(j, v1alpha1.BackoffSecondsAnnotation, "1"), v1alpha1.FailedPodsLimitAnnotation, "1"))
+	end := p.AwaitEnd("impatient", batchv1.JobFailed, time.Minute)
+	if sum := ledger.Read(t); sum.Failed != 4 || end.Status.Failed != 4 {
+		t.Errorf("%d Pods have failed: %s", sum.Failed, harness.Brief(end.Status))
+	}
+	gaps := creationGaps(t, p)
+	for i, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+		if i >= len(gaps) || gaps[i] < want-apiSecond || gaps[i] > want+3*time.Second {
+			t.Errorf("Pods came %v after one another, want 1, 2 and 4 s", gaps)
+			break
+		}
+	}
+	harness.Until(t, 30*time.Second, "one failed Pod to be left", func(context.Context) error {
+		if pods := p.Pods("impatient"); len(pods) != 1 || len(harness.Held(pods)) > 0 {
+			return fmt.Errorf("%d are, held %v", len(pods), harness.Held(pods))
+		}
+		return nil
+	})
+}
+
+// apiSecond is what is lost where the API server keeps a time: it cuts it to seconds.
+const apiSecond = time.Second
+
+// creationGaps are the times between the creations of Pods in the namespace.
+func creationGaps(t *testing.T, p *harness.Space) (gaps []time.Duration) {
+	t.Helper()
+	requests, err := p.Requests(p.Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last time.Time
+	for _, r := range requests {
+		if !harness.PodCreation(r) {
+			continue
+		}
+		if !last.IsZero() {
+			gaps = append(gaps, r.At.Sub(last).Round(time.Millisecond))
+		}
+		last = r.At
+	}
+	return gaps
+}
+
+// A Pod that cannot start fails in time, if its Job says so: one that no node takes, and one whose configuration is missing.
+func TestPodThatCannotStartFailsInTime(t *testing.T) {
+	for name, change := range map[string]func(*corev1.PodSpec){
+		"no node takes it": func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"example.com/none": "here"} },
+		"its configuration is missing": func(s *corev1.PodSpec) {
+			s.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "missing"}}}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := shared(t).Space(t)
+			j := harness.Shell("pending", "true", harness.Size(1, 1, 0))
+			change(&j.Spec.Template.Spec)
+			began := time.Now()
+			p.Apply(wishing(j, v1alpha1.PendingDeadlineSecondsAnnotation, "3"))
+			end := p.AwaitEnd("pending", batchv1.JobFailed, time.Minute)
+			if took := time.Since(began); took < 3*time.Second-apiSecond || took > seconds {
+				t.Errorf("it took %v, want 3 s", took)
+			}
+			if c := harness.Condition(end, batchv1.JobFailed); c.Reason != batchv1.JobReasonBackoffLimitExceeded || end.Status.Failed != 1 {
+				t.Errorf("it is %s", harness.Brief(end.Status))
+			}
+			awaitTold(t, p, "pending", []string{"Warning", v1alpha1.PendingDeadlineSecondsAnnotation})
+			awaitHeldNone(t, p)
+		})
+	}
+}
+
+// A Pod that could not start in time is replaced like any other that has failed, and the next one may start.
+func TestPodThatIsReplacedMayStart(t *testing.T) {
+	t.Parallel()
+	p := shared(t).Space(t)
+	j := harness.Shell("pending", `[ "$WORD" = now ]`, harness.Size(1, 1, 3))
+	j.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "WORD", ValueFrom: &corev1.EnvVarSource{
+		ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "late"}, Key: "word"}}}}
+	p.Apply(wishing(wishing(j, v1alpha1.PendingDeadlineSecondsAnnotation, "2"), v1alpha1.BackoffSecondsAnnotation, "1"))
+	p.Await("pending", time.Minute, "to have failed once", func(j *batchv1.Job) bool { return j.Status.Failed == 1 })
+	putLists(t, p, "late", map[string]string{"word": "now"}, true)
+	if end := p.AwaitEnd("pending", batchv1.JobComplete, time.Minute); end.Status.Succeeded != 1 {
+		t.Errorf("it is %s", harness.Brief(end.Status))
+	}
+}
+
+// An annotation that cannot be granted is ignored, and said to be.
+func TestWishThatCannotBeGrantedIsIgnoredAndTold(t *testing.T) {
+	for _, tt := range []struct{ name, annotation, value string }{
+		{"restarted in place", v1alpha1.BackoffSecondsAnnotation, "1"},
+		{"no number", v1alpha1.FailedPodsLimitAnnotation, "many"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := shared(t).Space(t)
+			j := harness.Shell("wishing", "true", harness.Size(1, 1, 0))
+			j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+			p.Apply(wishing(j, tt.annotation, tt.value))
+			end := p.AwaitEnd("wishing", batchv1.JobComplete, time.Minute)
+			if c := harness.Condition(end, v1alpha1.IgnoredCondition); c == nil || c.Status != corev1.ConditionTrue || !strings.Contains(c.Message, tt.annotation) {
+				t.Errorf("it is %s", harness.Brief(end.Status))
+			}
+			awaitTold(t, p, "wishing", []string{"Warning", "AnnotationIgnored", tt.annotation})
+		})
+	}
+}
+
+// awaitTold waits until what "kubectl describe" shows under Events has all these words in one line.
+func awaitTold(t *testing.T, p *harness.Space, job string, words []string) {
+	t.Helper()
+	harness.Until(t, 30*time.Second, "kubectl describe to tell of "+strings.Join(words, " "), func(context.Context) error {
+		text := p.Describe(job)
+		_, events, _ := strings.Cut(text, "\nEvents:")
+		for line := range strings.Lines(events) {
+			if hasAll(line, words) {
+				return nil
+			}
+		}
+		return fmt.Errorf("it shows:\n%s", text)
+	})
+}
+
+// putLists makes the ConfigMap, in place of one that is there.
+func putLists(t *testing.T, p *harness.Space, name string, data map[string]string, immutable bool) {
+	t.Helper()
+	maps := p.Client.CoreV1().ConfigMaps(p.Namespace)
+	_ = maps.Delete(t.Context(), name, metav1.DeleteOptions{}) // it may not be there
+	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data, Immutable: ptr.To(immutable)}
+	if _, err := maps.Create(t.Context(), c, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}

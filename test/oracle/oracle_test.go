@@ -1,0 +1,55 @@
+package oracle_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/test/oracle"
+	"github.com/jobstream/jobstream/test/oracle/draw"
+)
+
+// ours is the claim of a reconciler with default flags.
+var ours = events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}
+
+// TestRebuildProjectsBack: what the oracle judges is the Job that the function means.
+func TestRebuildProjectsBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		real := draw.Job(t)
+		real.Status = draw.Status(t, real)
+		want := events.ProjectJob(draw.Edited(t, real), ours)
+		got := events.ProjectJob(oracle.Rebuild(want), ours)
+		a, b := text(t, want), text(t, got)
+		if a != b {
+			t.Fatalf("want %s\ngot  %s", a, b)
+		}
+		if err := oracle.Editable(want, want); err != nil {
+			t.Fatal(err)
+		}
+		if err := oracle.Verdict(want, want); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func text(t *rapid.T, v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// BenchmarkVerdict says how many writes the oracle judges.
+func BenchmarkVerdict(b *testing.B) {
+	one := int32(1)
+	j := events.Job{Namespace: "default", Name: "pi", UID: "job-1", Version: 1, Parallelism: 1, Completions: &one}
+	for b.Loop() {
+		if err := oracle.Verdict(j, j); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
