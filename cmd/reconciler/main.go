@@ -1,6 +1,7 @@
 // Command reconciler turns facts into effects on a Kubernetes cluster: it takes what a trigger has published on NATS
-// JetStream, lets the functions decide, and creates Pods, releases them, counts them and writes the status of Jobs. Any
-// number of reconcilers may run side by side: compare-and-set on their common memory lets only one decide at a time.
+// JetStream, lets the functions decide, and creates Pods, releases them, counts them and writes the status of Jobs; and it
+// makes the Jobs of ScheduledJobs. Any number of reconcilers may run side by side: compare-and-set on their common memory
+// lets only one decide at a time.
 package main
 
 import (
@@ -21,7 +22,7 @@ func command() *cobra.Command {
 		Use:   "jobstream-reconciler",
 		Short: "Turn facts on NATS JetStream into effects on a Kubernetes cluster",
 		Long: `jobstream-reconciler hears of Jobs and Pods over NATS JetStream, decides, and acts: it creates Pods, counts
-them and writes the status of Jobs. Kill it whenever you like: what was unfinished is delivered again. Run as many as
+them and writes the status of Jobs, and it makes the Jobs of ScheduledJobs. Kill it whenever you like: what was unfinished is delivered again. Run as many as
 you like: each turn of a Job is taken by one of them.`,
 		Example: `  # In a cluster, as a Deployment with a service account
   jobstream-reconciler --nats-url nats://nats.jobstream:4222 --health-bind-address :8081

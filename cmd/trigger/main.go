@@ -1,6 +1,7 @@
-// Command trigger turns a Kubernetes cluster into facts on NATS JetStream: what happens to Jobs and their Pods is
-// published once, for the reconcilers and for whoever else wants to know. It changes nothing in the cluster. Any number
-// of triggers may run side by side: what two of them see is stored once.
+// Command trigger turns a Kubernetes cluster and the time into facts on NATS JetStream: what happens to Jobs, their Pods and
+// ScheduledJobs, and that the time of a ScheduledJob has come, is published once, for the reconcilers and for whoever else
+// wants to know. It changes nothing in the cluster. Any number of triggers may run side by side: what two of them see is
+// stored once.
 package main
 
 import (
@@ -20,8 +21,9 @@ func command() *cobra.Command {
 	return app.Program(&cobra.Command{
 		Use:   "jobstream-trigger",
 		Short: "Turn what happens in a Kubernetes cluster into facts on NATS JetStream",
-		Long: `jobstream-trigger watches Jobs whose spec.managedBy names us and their Pods, and publishes what it sees
-on NATS JetStream. It changes nothing in the cluster. Run as many as you like: what two see is stored once.`,
+		Long: `jobstream-trigger watches Jobs whose spec.managedBy names us, their Pods, and ScheduledJobs, and publishes what it
+sees on NATS JetStream; and it rings when the time of a ScheduledJob has come. It changes nothing in the cluster. Run as
+many as you like: what two see is stored once.`,
 		Example: `  # In a cluster, as a Deployment with a service account
   jobstream-trigger --nats-url nats://nats.jobstream:4222 --health-bind-address :8081
 

@@ -22,8 +22,11 @@ type (
 	}
 
 	// FindRun asks whether a Job that was to be made, and is no longer wanted, has been made: answered by a RunObserved, or
-	// by a RunGone with its name and no UID.
-	FindRun struct{ Name string }
+	// by a RunMissing with the same ID.
+	FindRun struct {
+		Name string
+		ID   string
+	}
 
 	// WriteScheduleStatus puts the status. Precondition: UID and Version. The Reports are made after the write has succeeded.
 	WriteScheduleStatus struct {

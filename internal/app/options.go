@@ -44,6 +44,8 @@ type Options struct {
 	Bus bus.Config
 	// MetricsAddress and HealthAddress are what to listen on, "0" or "" for nothing.
 	MetricsAddress, HealthAddress string
+	// ClockOffset is how far the program's clock is ahead of the machine's, for tests.
+	ClockOffset time.Duration
 	// Log is where to write; nil means slog.Default().
 	Log *slog.Logger
 	// Probes, if not nil, are what the health server asks: for somebody in this process who wants to ask too.
@@ -67,6 +69,7 @@ func (o *Options) add(f *pflag.FlagSet) {
 	f.StringVar(&o.Bus.Cluster, "cluster-name", o.Bus.Cluster, "`name` of the Kubernetes cluster in subjects and streams: it keeps clusters apart that share one NATS")
 	f.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` that serves Prometheus metrics at /metrics; 0 for none")
 	f.StringVar(&o.HealthAddress, "health-bind-address", o.HealthAddress, "`address` that serves /healthz and /readyz; 0 for none")
+	o.addClock(f)
 }
 
 // defaults are the options that a program starts from.

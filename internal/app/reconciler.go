@@ -14,6 +14,7 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/engine"
+	"github.com/jobstream/jobstream/internal/zone"
 )
 
 // drainTimeout is how long a reconciler that ends waits for the turns in hand: a request to an API server that hangs takes
@@ -87,21 +88,21 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig) error {
 	recorder := cluster.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
-	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, Claim: c.claim(), Log: s.log, Recorder: recorder,
-		Meter: s.metrics.jobs, Concurrency: c.Requests, KeepManagedFields: c.KeepManagedFields})
+	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, ScheduledJobs: s.schedules, Zones: zone.Load, Claim: c.claim(),
+		Log: s.log, Recorder: recorder, Now: c.now, Meter: s.metrics.jobs, Concurrency: c.Requests, KeepManagedFields: c.KeepManagedFields})
 	if err != nil {
 		return Usage{err}
 	}
 	s.probes.Set(probeCluster, reachable(s))
 	var configs []engine.Config
-	for _, f := range catalog.All(c.Limits) {
+	for _, f := range catalog.All(c.Limits, zone.Load) {
 		store, err := s.bus.Store(f.Name) //nolint:contextcheck // it has a time limit of its own
 		if err != nil {
 			return &Fatal{Cannot: "open the memory of function " + f.Name, Err: err, Remedy: "look at the NATS server's log: has it room for one more stream?"}
 		}
 		s.metrics.expect(f.Name)
-		configs = append(configs, engine.Config{Function: f, Store: store, Actor: s.metrics.counted(actor), Timers: s.bus.Timers(),
-			Log: s.log, Keys: c.Keys, Turned: s.metrics.turned})
+		configs = append(configs, engine.Config{Function: f, Store: store, Actor: s.metrics.counted(actor), Timers: c.timers(s.bus.Timers()),
+			Announcer: s.bus, Log: s.log, Keys: c.Keys, Now: c.now, Turned: s.metrics.turned})
 	}
 	g, running := errgroup.WithContext(ctx)
 	for _, e := range configs {

@@ -22,7 +22,9 @@ type service struct {
 	probes  *Probes
 	metrics *metrics
 	client  kubernetes.Interface
-	bus     *bus.Bus
+	// schedules is for ScheduledJobs, which the API server need not know.
+	schedules *cluster.ScheduledJobs
+	bus       *bus.Bus
 
 	servers []*listener
 }
@@ -57,6 +59,9 @@ func serve(ctx context.Context, name string, o Options, m *metrics, work func(*s
 // then the bus.
 func (s *service) begin(ctx context.Context, name string, o Options) error {
 	s.log.Info("starting", "program", name, "version", Version(), "cluster", o.Bus.Cluster)
+	if o.ClockOffset != 0 {
+		s.log.Warn("our clock is not the machine's: that is for tests only", "ahead by", o.ClockOffset)
+	}
 	if err := s.openPorts(ctx, o); err != nil {
 		return err
 	}
@@ -94,6 +99,9 @@ func (s *service) reachCluster(ctx context.Context, name string, o Options) erro
 	}
 	s.log.Info("API server reached", "address", config.Host)
 	s.client = client
+	if s.schedules, err = cluster.NewScheduledJobs(config); err != nil {
+		return &Fatal{Cannot: "start", Err: err}
+	}
 	return nil
 }
 

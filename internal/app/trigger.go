@@ -10,7 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/alarm"
 	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/zone"
 )
 
 // flushTimeout is for the last facts of a trigger that ends. What does not arrive is listed by the next one.
@@ -37,7 +39,7 @@ func (c *TriggerConfig) AddFlags(f *pflag.FlagSet) {
 	f.DurationVar(&c.RelistInterval, "relist-interval", c.RelistInterval, "`time` between two complete lists that are made for safety only; 0 for never")
 }
 
-// RunTrigger turns the cluster into facts on the bus until ctx ends. Its error is a Fatal or a Usage and comes from the
+// RunTrigger turns the cluster and the time into facts on the bus until ctx ends. Its error is a Fatal or a Usage and comes from the
 // start: later on, an API server or a bus that is away is waited for.
 func RunTrigger(ctx context.Context, c TriggerConfig) error {
 	if c.RelistInterval < 0 {
@@ -48,10 +50,16 @@ func RunTrigger(ctx context.Context, c TriggerConfig) error {
 	return serve(ctx, "jobstream-trigger", c.Options, m, func(s *service) error { return s.watch(ctx, c) })
 }
 
-// watch publishes what happens in the cluster until ctx ends.
+// watch publishes what happens in the cluster, and when the time of a ScheduledJob has come, until ctx ends.
 func (s *service) watch(ctx context.Context, c TriggerConfig) error {
+	facts := sink{s.bus, s.metrics}
+	bells, err := alarm.New(alarm.Config{Cluster: c.Bus.Cluster, Sink: facts, Zones: zone.Load, Now: c.now, Log: s.log})
+	if err != nil {
+		return Usage{err}
+	}
 	w, err := cluster.NewWatcher(cluster.WatcherConfig{
-		Client: s.client, Sink: sink{s.bus, s.metrics}, Cluster: c.Bus.Cluster, Claim: c.claim(), Interval: c.RelistInterval, Log: s.log,
+		Client: s.client, ScheduledJobs: s.schedules, Alarm: bells, Sink: facts, Cluster: c.Bus.Cluster, Claim: c.claim(),
+		Interval: c.RelistInterval, Now: c.now, Log: s.log,
 	})
 	if err != nil {
 		return Usage{err}
@@ -64,6 +72,10 @@ func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 	})
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return w.Run(running) })
+	g.Go(func() error {
+		bells.Run(running)
+		return nil
+	})
 	g.Go(func() error { return relistAfterLosses(running, s.bus.Losses(), w.Relist, s.metrics) })
 	err = g.Wait()
 	s.log.Info("stopping")

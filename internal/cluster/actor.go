@@ -17,6 +17,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/scheduledjob"
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
@@ -33,6 +34,10 @@ const (
 // ActorConfig says how an Actor works. All but Client may be zero.
 type ActorConfig struct {
 	Client kubernetes.Interface
+	// ScheduledJobs is for effects on these; without it each of them fails.
+	ScheduledJobs *ScheduledJobs
+	// Zones finds their time zones; nil means time.LoadLocation.
+	Zones scheduledjob.Zones
 	// Claim says which Jobs are ours; its ManagedBy "" means v1alpha1.DefaultManagedBy. Another one's Job is told apart from a
 	// fact about it, and left alone.
 	Claim events.Claim
@@ -49,7 +54,7 @@ type ActorConfig struct {
 	// KeepManagedFields leaves field ownership alone. By default it is reset on Pods as they are released, and on Jobs of
 	// ten Pods and more that nobody applies server-side, which makes these writes 35 to 80 % cheaper for the API server.
 	KeepManagedFields bool
-	// CachedJobs is how many Jobs are remembered for the sake of their templates; 0 means 2048.
+	// CachedJobs is how many Jobs, and how many ScheduledJobs, are remembered for the sake of their templates; 0 means 2048.
 	CachedJobs int
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -58,6 +63,8 @@ type ActorConfig struct {
 // Actor does the effects that concern the cluster. It may be used from any number of goroutines.
 type Actor struct {
 	core, batch rest.Interface
+	schedules   *ScheduledJobs // may be nil
+	zones       scheduledjob.Zones
 	recorder    *Recorder
 	meter       Meter
 	slots       chan struct{}
@@ -66,6 +73,7 @@ type Actor struct {
 	claim       events.Claim
 	log         *slog.Logger
 	jobs        *jobCache
+	scheduled   *scheduleCache
 	parameters  *parameterCache
 	inventory   *inventory
 	now         func() time.Time
@@ -82,6 +90,9 @@ func NewActor(c ActorConfig) (*Actor, error) {
 	case c.Concurrency < 0, c.Timeout < 0, c.CachedJobs < 0:
 		return nil, fmt.Errorf("cluster actor: negative concurrency %d, timeout %v or cache %d: use 0 for the default",
 			c.Concurrency, c.Timeout, c.CachedJobs)
+	}
+	if c.Zones == nil {
+		c.Zones = time.LoadLocation
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -100,14 +111,17 @@ func NewActor(c ActorConfig) (*Actor, error) {
 		log:        c.Log,
 		core:       c.Client.CoreV1().RESTClient(),
 		batch:      c.Client.BatchV1().RESTClient(),
+		schedules:  c.ScheduledJobs,
+		zones:      c.Zones,
 		recorder:   c.Recorder,
 		meter:      c.Meter,
 		slots:      make(chan struct{}, or(c.Concurrency, defaultConcurrency)),
 		timeout:    or(c.Timeout, defaultTimeout),
 		keepFields: c.KeepManagedFields,
 		jobs:       newJobCache(or(c.CachedJobs, defaultCachedJobs), c.Now),
+		scheduled:  newScheduleCache(or(c.CachedJobs, defaultCachedJobs), c.Now),
 		parameters: newParameterCache(c.Now),
-		inventory:  &inventory{lister: lister{client: c.Client, claim: c.Claim}},
+		inventory:  &inventory{lister: lister{client: c.Client, schedules: c.ScheduledJobs, claim: c.Claim}},
 		made:       c.Now(),
 		now:        c.Now,
 	}, nil
@@ -145,7 +159,31 @@ func (a *Actor) do(ctx context.Context, key events.Key, e effect.Effect) ([]even
 	case effect.WriteJobStatus:
 		return a.writeJobStatus(ctx, key, e)
 	case effect.TakeInventory:
-		return a.takeInventory(ctx, key, e)
+		if key.Function != scheduledJobFunction {
+			return a.takeInventory(ctx, key, e)
+		}
+	}
+	return a.doScheduled(ctx, key, e)
+}
+
+// doScheduled does the effects of ScheduledJobs.
+func (a *Actor) doScheduled(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
+	if a.schedules == nil {
+		return nil, fmt.Errorf("cluster actor: %s: there is no client for ScheduledJobs: set ActorConfig.ScheduledJobs", e.Kind())
+	}
+	switch e := e.(type) {
+	case effect.CreateJob:
+		return a.createJob(ctx, key, e)
+	case effect.FindRun:
+		return a.findRun(ctx, key, e)
+	case effect.DeleteRun:
+		return a.deleteRun(ctx, key, e)
+	case effect.WriteScheduleStatus:
+		return a.writeScheduleStatus(ctx, key, e)
+	case effect.DeleteScheduledJob:
+		return a.deleteScheduledJob(ctx, key, e)
+	case effect.TakeInventory:
+		return a.takeScheduleInventory(ctx, key, e)
 	}
 	return nil, fmt.Errorf("cluster actor: effect %s is none that a cluster can do: give it to another actor", e.Kind())
 }
@@ -166,10 +204,19 @@ func (a *Actor) call(ctx context.Context, r *rest.Request, into runtime.Object) 
 
 // getJob reads the Job of the key live. nil means that it does not exist, or is another one of the same name.
 func (a *Actor) getJob(ctx context.Context, key events.Key, name string) (*batchv1.Job, error) {
+	j, err := a.readJob(ctx, key.Namespace, name)
+	if err != nil || j == nil || j.UID != key.UID {
+		return nil, err
+	}
+	return j, nil
+}
+
+// readJob reads the Job of that name live; nil means that there is none.
+func (a *Actor) readJob(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
 	j := &batchv1.Job{}
-	err := a.call(ctx, a.batch.Get().Namespace(key.Namespace).Resource("jobs").Name(name), j)
+	err := a.call(ctx, a.batch.Get().Namespace(namespace).Resource("jobs").Name(name), j)
 	switch {
-	case apierrors.IsNotFound(err), err == nil && j.UID != key.UID:
+	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -177,12 +224,16 @@ func (a *Actor) getJob(ctx context.Context, key events.Key, name string) (*batch
 	return j, nil
 }
 
-// report tells people about something that has happened to the Job of the key.
-func (a *Actor) report(key events.Key, job string, r effect.Report) {
-	if a.recorder != nil {
-		a.recorder.Report(&corev1.ObjectReference{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job",
-			Namespace: key.Namespace, Name: job, UID: key.UID}, r)
+// report tells people about something that has happened to the object of the key, which has that name.
+func (a *Actor) report(key events.Key, name string, r effect.Report) {
+	if a.recorder == nil || name == "" {
+		return
 	}
+	about := corev1.ObjectReference{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Namespace: key.Namespace, Name: name, UID: key.UID}
+	if key.Function == scheduledJobFunction {
+		about.APIVersion, about.Kind = v1alpha1.GroupVersion.String(), v1alpha1.ScheduledJobKind
+	}
+	a.recorder.Report(&about, r)
 }
 
 func (a *Actor) sawJob(j *batchv1.Job) []events.Event {

@@ -11,20 +11,23 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// complain tells whoever describes the Job that the API server cannot do just now what the Job needs. It is tried again,
-// and nothing has to be done about it here; but somebody may wonder why there are no Pods. client-go counts repetitions
+// complain tells whoever describes the Job or ScheduledJob that the API server cannot do just now what it needs. It is tried
+// again, and nothing has to be done about it here; but somebody may wonder why there are no Pods. client-go counts repetitions
 // instead of repeating them.
 func (a *Actor) complain(key events.Key, e effect.Effect, err error) {
 	name := a.jobs.name(key.UID)
+	if key.Function == scheduledJobFunction {
+		name = a.scheduled.name(key.UID)
+	}
 	what, ok := blocked(err)
 	if name == "" || !ok {
 		return
 	}
 	r := effect.Report{Warning: true, Reason: "FailedUpdate", Message: fmt.Sprintf("%s: %s; it is tried again", e.Kind(), what)}
 	switch e.(type) {
-	case effect.CreatePod:
+	case effect.CreatePod, effect.CreateJob:
 		r.Reason, r.Message = "FailedCreate", "Error creating: "+what+"; it is tried again"
-	case effect.DeletePod, effect.DeleteJob:
+	case effect.DeletePod, effect.DeleteJob, effect.DeleteRun, effect.DeleteScheduledJob:
 		r.Reason, r.Message = "FailedDelete", "Error deleting: "+what+"; it is tried again"
 	}
 	a.report(key, name, r)

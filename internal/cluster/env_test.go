@@ -52,6 +52,9 @@ func realCluster(t *testing.T) *controlplane.ControlPlane {
 	startOnce.Do(func() {
 		shared, startErr = controlplane.Start(context.Background(), controlplane.Config{UnsafeNoFsync: true,
 			APIServerFlags: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}}) // some clusters have it
+		if startErr == nil {
+			startErr = InstallScheduledJobs(context.Background(), shared.RESTConfig())
+		}
 	})
 	if startErr != nil {
 		t.Fatal(startErr)
@@ -63,9 +66,10 @@ func realCluster(t *testing.T) *controlplane.ControlPlane {
 type world struct {
 	*testing.T
 	kubernetes.Interface
-	ns       string
-	actor    *Actor
-	requests *requests
+	ns        string
+	actor     *Actor
+	requests  *requests
+	schedules *ScheduledJobs
 }
 
 // requests sees every request of the Actor, and may answer in the server's stead.
@@ -109,6 +113,13 @@ func (r *requests) inject(fault func(*http.Request) (*http.Response, error)) {
 // testClient makes a client through NewClient whose requests can be seen.
 func testClient(t *testing.T) (kubernetes.Interface, *requests) {
 	t.Helper()
+	client, _, seen := testClients(t)
+	return client, seen
+}
+
+// testClients is testClient with one more client, of ScheduledJobs.
+func testClients(t *testing.T) (kubernetes.Interface, *ScheduledJobs, *requests) {
+	t.Helper()
 	_, config, err := NewClient(ClientConfig{Kubeconfig: realCluster(t).Kubeconfig()})
 	if err != nil {
 		t.Fatal(err)
@@ -119,13 +130,17 @@ func testClient(t *testing.T) (kubernetes.Interface, *requests) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client, seen
+	schedules, err := NewScheduledJobs(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, schedules, seen
 }
 
 func newWorld(t *testing.T, change ...func(*ActorConfig)) *world {
 	t.Helper()
-	client, seen := testClient(t)
-	config := ActorConfig{Client: client, Now: func() time.Time { return time.Unix(1000, 0) }}
+	client, schedules, seen := testClients(t)
+	config := ActorConfig{Client: client, ScheduledJobs: schedules, Now: func() time.Time { return time.Unix(1000, 0) }}
 	for _, f := range change {
 		f(&config)
 	}
@@ -137,12 +152,16 @@ func newWorld(t *testing.T, change ...func(*ActorConfig)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	schedules, err = NewScheduledJobs(realCluster(t).RESTConfig()) // whose requests are not counted
+	if err != nil {
+		t.Fatal(err)
+	}
 	ns, err := admin.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{T: t, Interface: admin, ns: ns.Name, actor: actor, requests: seen}
+	return &world{T: t, Interface: admin, ns: ns.Name, actor: actor, requests: seen, schedules: schedules}
 }
 
 func jobObject(name string, change ...func(*batchv1.Job)) *batchv1.Job {

@@ -31,11 +31,27 @@ func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.Take
 			return []events.Event{events.JobListed{ID: e.ID, Name: p.Name, Job: &p, JobsVersion: p.Version}}, nil
 		}
 	}
-	r, err := a.inventory.ask(ctx, key.UID)
+	r, err := a.inventory.ask(ctx, key)
 	if err != nil {
 		return a.refused(e, events.NoSerial, err)
 	}
 	roster := r.roster(e.ID, key.UID)
+	if roster.Name == "" {
+		roster.Name = e.Job
+	}
+	return []events.Event{roster}, nil
+}
+
+// takeScheduleInventory answers with a roster of the ScheduledJob. Where the kind itself is gone, so is the ScheduledJob.
+func (a *Actor) takeScheduleInventory(ctx context.Context, key events.Key, e effect.TakeInventory) ([]events.Event, error) {
+	r, err := a.inventory.ask(ctx, key)
+	if err == nil && r.unlisted != nil && !unserved(r.unlisted) {
+		err = r.unlisted
+	}
+	if err != nil {
+		return a.refused(e, events.NoSerial, err)
+	}
+	roster := r.scheduleRoster(e.ID, key.UID)
 	if roster.Name == "" {
 		roster.Name = e.Job
 	}
@@ -73,21 +89,35 @@ type inventory struct {
 	busy bool
 }
 
-// round is one pair of lists and those who wait for it.
+// round is one set of lists and those who wait for it.
 type round struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	waiting int
-	asked   map[types.UID]struct{}
+	// jobs and schedules are the Jobs and ScheduledJobs that somebody asks for.
+	jobs, schedules map[types.UID]struct{}
 
 	done chan struct{} // closed when what follows is there
 	err  error
 	rosters
 }
 
-// ask waits for a pair of lists that begins after now.
-func (i *inventory) ask(ctx context.Context, uid types.UID) (*round, error) {
-	r := i.join(uid)
+// wants spares the lists that nobody has asked for.
+func (r *round) wants() wants {
+	ofJob := func(uid types.UID) bool { _, asked := r.jobs[uid]; return asked }
+	w := wants{job: func(j *batchv1.Job) bool { return ofJob(j.UID) }}
+	if len(r.jobs) > 0 {
+		w.podsOf = ofJob
+	}
+	if len(r.schedules) > 0 {
+		w.schedule = func(uid types.UID) bool { _, asked := r.schedules[uid]; return asked }
+	}
+	return w
+}
+
+// ask waits for lists that begin after now.
+func (i *inventory) ask(ctx context.Context, key events.Key) (*round, error) {
+	r := i.join(key)
 	select {
 	case <-r.done:
 		return r, r.err
@@ -97,17 +127,21 @@ func (i *inventory) ask(ctx context.Context, uid types.UID) (*round, error) {
 	}
 }
 
-func (i *inventory) join(uid types.UID) *round {
+func (i *inventory) join(key events.Key) *round {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.next == nil {
-		r := &round{asked: map[types.UID]struct{}{}, done: make(chan struct{})}
+		r := &round{jobs: map[types.UID]struct{}{}, schedules: map[types.UID]struct{}{}, done: make(chan struct{})}
 		// Its life is that of all who wait for it, not that of the first.
 		r.ctx, r.cancel = context.WithTimeout(context.Background(), inventoryTimeout)
 		i.next = r
 	}
 	r := i.next
-	r.asked[uid] = struct{}{}
+	if key.Function == scheduledJobFunction {
+		r.schedules[key.UID] = struct{}{}
+	} else {
+		r.jobs[key.UID] = struct{}{}
+	}
 	r.waiting++
 	if !i.busy {
 		i.busy = true
@@ -140,8 +174,7 @@ func (i *inventory) run() {
 			return
 		}
 		i.mu.Unlock()
-		asked := func(uid types.UID) bool { _, asked := r.asked[uid]; return asked }
-		r.rosters, r.err = i.rosters(r.ctx, wants{job: func(j *batchv1.Job) bool { return asked(j.UID) }, podsOf: asked})
+		r.rosters, r.err = i.rosters(r.ctx, r.wants())
 		if r.err != nil {
 			r.err = fmt.Errorf("take inventory: %w", r.err)
 		}

@@ -6,134 +6,152 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 
 	"github.com/jobstream/jobstream/events"
 )
 
-// maxJobAge bounds how long a Job is used without having been seen. A template can only change while the Job is
-// suspended, and the status is written, and so the Job seen, whenever that changes; unless another process wrote it.
+// maxJobAge bounds how long an object is used without having been seen. The template of a Job can only change while it is
+// suspended, and the status is written, and so the Job seen, whenever that changes; unless another process wrote it. That of
+// a ScheduledJob may change at any time: effects say how new it must be at least.
 const maxJobAge = time.Minute
 
-// jobCache remembers Jobs by UID for the sake of their templates, which never travel with effects, and of the whole
-// object that a status PUT needs. Its Jobs are shared: nobody may change them.
-type jobCache struct {
+// objectCache remembers Jobs or ScheduledJobs by UID for the sake of their templates, which never travel with effects, and
+// of the whole object that a status PUT needs. Its objects are shared: nobody may change them.
+type objectCache[T cacheable] struct {
 	now func() time.Time
 
-	mu   sync.Mutex // makes get-or-add one step
-	jobs *lru.Cache // types.UID -> *cachedJob
+	mu      sync.Mutex // makes get-or-add one step
+	objects *lru.Cache // types.UID -> *cachedObject[T]
 }
 
-// cachedJob is one Job, nil until it was read. The gate is held while it is being read, so that 500 Pods that are to be
+// cacheable is a pointer to an object; its zero value stands for none.
+type cacheable interface {
+	comparable
+	metav1.Object
+}
+
+type (
+	jobCache      = objectCache[*batchv1.Job]
+	scheduleCache = objectCache[*wireScheduledJob]
+)
+
+// cachedObject is one object, none until it was read. The gate is held while it is being read, so that 500 Pods that are to be
 // created at once cost one GET.
-type cachedJob struct {
+type cachedObject[T cacheable] struct {
 	gate
 
-	mu    sync.Mutex
-	job   *batchv1.Job
-	seen  time.Time
-	owned bool
+	mu     sync.Mutex
+	object T
+	seen   time.Time
+	owned  bool
 }
 
 func newJobCache(size int, now func() time.Time) *jobCache {
-	return &jobCache{now: now, jobs: lru.New(size)}
+	return &jobCache{now: now, objects: lru.New(size)}
 }
 
-// load returns the Job of that UID, and reads it by fetch where it is unknown, not good enough, or was seen too long ago.
+func newScheduleCache(size int, now func() time.Time) *scheduleCache {
+	return &scheduleCache{now: now, objects: lru.New(size)}
+}
+
+// load returns the object of that UID, and reads it by fetch where it is unknown, not good enough, or was seen too long ago.
 // fetch returns nil where there is none.
-func (c *jobCache) load(ctx context.Context, uid types.UID, good func(*batchv1.Job) bool,
-	fetch func(context.Context) (*batchv1.Job, error),
-) (*batchv1.Job, error) {
+func (c *objectCache[T]) load(ctx context.Context, uid types.UID, good func(T) bool, fetch func(context.Context) (T, error)) (none T, err error) {
 	entry := c.entry(uid)
 	if err := entry.enter(ctx); err != nil {
-		return nil, err
+		return none, err
 	}
 	defer entry.leave()
-	if j, seen := entry.get(); j != nil && good(j) && c.now().Sub(seen) < maxJobAge {
-		return j, nil
+	if o, seen := entry.get(); o != none && good(o) && c.now().Sub(seen) < maxJobAge {
+		return o, nil
 	}
-	j, err := fetch(ctx)
+	o, err := fetch(ctx)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	if j == nil {
+	if o == none {
 		c.forget(uid)
-		return nil, nil
+		return none, nil
 	}
-	entry.put(j, c.now())
-	return j, nil
+	entry.put(o, c.now())
+	return o, nil
 }
 
-// at returns the Job if it is remembered at exactly that version, else nil.
-func (c *jobCache) at(uid types.UID, version uint64) *batchv1.Job {
-	e, ok := c.jobs.Get(uid)
-	if !ok {
-		return nil
+// at returns the object if it is remembered at exactly that version, else nil.
+func (c *objectCache[T]) at(uid types.UID, version uint64) (none T) {
+	if o := c.peek(uid); o != none && events.Version(o.GetResourceVersion()) == version {
+		return o
 	}
-	if j, _ := e.(*cachedJob).get(); j != nil && events.Version(j.ResourceVersion) == version {
-		return j
-	}
-	return nil
+	return none
 }
 
-// name is that of the Job with that UID, "" where it is not remembered.
-func (c *jobCache) name(uid types.UID) string {
-	e, ok := c.jobs.Get(uid)
-	if !ok {
-		return ""
-	}
-	if j, _ := e.(*cachedJob).get(); j != nil {
-		return j.Name
+// name is that of the object with that UID, "" where it is not remembered.
+func (c *objectCache[T]) name(uid types.UID) string {
+	var none T
+	if o := c.peek(uid); o != none {
+		return o.GetName()
 	}
 	return ""
 }
 
-// saw remembers a Job that the API server has just answered with.
-func (c *jobCache) saw(j *batchv1.Job) { c.entry(j.UID).put(j, c.now()) }
+func (c *objectCache[T]) peek(uid types.UID) (none T) {
+	e, ok := c.objects.Get(uid)
+	if !ok {
+		return none
+	}
+	o, _ := e.(*cachedObject[T]).get()
+	return o
+}
 
-// own remembers that the Job's field ownership cannot be taken off.
-func (c *jobCache) own(uid types.UID) {
+// saw remembers an object that the API server has just answered with.
+func (c *objectCache[T]) saw(o T) { c.entry(o.GetUID()).put(o, c.now()) }
+
+// own remembers that the object's field ownership cannot be taken off.
+func (c *objectCache[T]) own(uid types.UID) {
 	e := c.entry(uid)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.owned = true
 }
 
-func (c *jobCache) owned(uid types.UID) bool {
+func (c *objectCache[T]) owned(uid types.UID) bool {
 	e := c.entry(uid)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.owned
 }
 
-func (c *jobCache) forget(uid types.UID) { c.jobs.Remove(uid) }
+func (c *objectCache[T]) forget(uid types.UID) { c.objects.Remove(uid) }
 
-func (c *jobCache) entry(uid types.UID) *cachedJob {
+func (c *objectCache[T]) entry(uid types.UID) *cachedObject[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e, ok := c.jobs.Get(uid); ok {
-		return e.(*cachedJob)
+	if e, ok := c.objects.Get(uid); ok {
+		return e.(*cachedObject[T])
 	}
-	e := &cachedJob{gate: newGate()}
-	c.jobs.Add(uid, e)
+	e := &cachedObject[T]{gate: newGate()}
+	c.objects.Add(uid, e)
 	return e
 }
 
-func (e *cachedJob) get() (*batchv1.Job, time.Time) {
+func (e *cachedObject[T]) get() (T, time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.job, e.seen
+	return e.object, e.seen
 }
 
 // put keeps the newer of two sights, since answers may overtake each other.
-func (e *cachedJob) put(j *batchv1.Job, now time.Time) {
+func (e *cachedObject[T]) put(o T, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.job != nil && events.Version(e.job.ResourceVersion) > events.Version(j.ResourceVersion) {
+	var none T
+	if e.object != none && events.Version(e.object.GetResourceVersion()) > events.Version(o.GetResourceVersion()) {
 		return
 	}
-	e.job, e.seen = j, now
+	e.object, e.seen = o, now
 }
 
 // gate lets one in at a time, and those who wait may give up.

@@ -56,7 +56,7 @@ func TestJobCache(t *testing.T) {
 	if c.at("x", 1) != nil || c.at("y", 1) == nil || c.at("z", 1) == nil {
 		t.Error("it does not forget the oldest")
 	}
-	if c.at("unknown", 1) != nil || c.jobs.Len() != 2 {
+	if c.at("unknown", 1) != nil || c.objects.Len() != 2 {
 		t.Error("a question made it forget")
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -27,19 +28,30 @@ const (
 
 // lister reads complete, consistent lists page by page, and keeps projections only.
 type lister struct {
-	client kubernetes.Interface
-	claim  events.Claim
+	client    kubernetes.Interface
+	schedules *ScheduledJobs // nil where nobody wants them
+	claim     events.Claim
 }
 
-// wants says which Jobs somebody asks for, and the Pods of which.
+// wants says what somebody asks for.
 type wants struct {
-	job func(*batchv1.Job) bool
-	// podsOf is asked when all Jobs have been listed.
+	// schedule is asked of ScheduledJobs, and of the owners of Jobs that one controls; nil where nobody wants them.
+	schedule func(types.UID) bool
+	job      func(*batchv1.Job) bool
+	// podsOf is asked when all Jobs have been listed; nil where nobody wants Pods.
 	podsOf func(types.UID) bool
 }
 
-// rosters are lists, those of Pods begun after that of Jobs was complete, sorted by the UID of the Job.
+// rosters are lists, each begun after the one before was complete, sorted by what they belong to:
+//
+//	LIST ScheduledJobs ----> LIST Jobs ----> LIST Pods
 type rosters struct {
+	schedulesVersion uint64
+	// unlisted is why there are no ScheduledJobs: the server does not know the kind, or does not let us see them.
+	unlisted  error
+	schedules map[types.UID]*events.ScheduledJob
+	// runs are the Jobs of each ScheduledJob.
+	runs        map[types.UID][]events.Run
 	jobsVersion uint64
 	// podsVersion is the version of the oldest list of Pods: what was there at that version, and is on no list, is gone.
 	podsVersion uint64
@@ -66,7 +78,16 @@ func (r *rosters) roster(id string, uid types.UID) events.JobListed {
 	return out
 }
 
-// rosters lists Jobs and then Pods of all namespaces and keeps those that are wanted; of Pods those that somebody still
+// scheduleRoster is what the lists say about one ScheduledJob.
+func (r *rosters) scheduleRoster(id string, uid types.UID) events.ScheduleListed {
+	out := events.ScheduleListed{ID: id, ScheduledJob: r.schedules[uid], SchedulesVersion: r.schedulesVersion, Version: r.jobsVersion, Runs: r.runs[uid]}
+	if out.ScheduledJob != nil {
+		out.Name = out.ScheduledJob.Name
+	}
+	return out
+}
+
+// rosters lists what is wanted of all namespaces; of Pods those that somebody still
 // has to do something about. It begins again where the server forgets the version it is reading.
 func (l lister) rosters(ctx context.Context, w wants) (r rosters, err error) {
 	for range listTries {
@@ -78,12 +99,20 @@ func (l lister) rosters(ctx context.Context, w wants) (r rosters, err error) {
 }
 
 func (l lister) rostersOnce(ctx context.Context, w wants) (rosters, error) {
-	r := rosters{jobs: map[types.UID]*events.Job{}, pods: map[types.UID][]events.Pod{}, namespaces: map[types.UID]string{},
+	r := rosters{schedules: map[types.UID]*events.ScheduledJob{}, runs: map[types.UID][]events.Run{},
+		jobs: map[types.UID]*events.Job{}, pods: map[types.UID][]events.Pod{}, namespaces: map[types.UID]string{},
 		claimants: claimants{}, early: map[types.UID]struct{}{}}
+	if err := l.listSchedules(ctx, &r, w.schedule); err != nil {
+		return r, fmt.Errorf("list ScheduledJobs: %w", err)
+	}
 	var err error
 	r.jobsVersion, err = pages(ctx, l.client.BatchV1().Jobs("").List, "", func(page *batchv1.JobList) error {
 		for i := range page.Items {
-			if j := &page.Items[i]; w.job(j) {
+			j := &page.Items[i]
+			if owner, run, ok := events.ProjectRun(j); ok && w.schedule != nil && w.schedule(owner) {
+				r.runs[owner] = append(r.runs[owner], run)
+			}
+			if w.job(j) {
 				p := events.ProjectJob(j, l.claim)
 				r.jobs[j.UID] = &p
 				r.claimants.put(p)
@@ -94,10 +123,33 @@ func (l lister) rostersOnce(ctx context.Context, w wants) (rosters, error) {
 	if err != nil {
 		return r, fmt.Errorf("list Jobs: %w", err)
 	}
+	if w.podsOf == nil {
+		return r, nil
+	}
 	if err := l.listPods(ctx, &r, w.podsOf); err != nil {
 		return r, fmt.Errorf("list Pods: %w", err)
 	}
 	return r, nil
+}
+
+// listSchedules lists ScheduledJobs. A cluster where they are not installed, or not for us, has Jobs all the same.
+func (l lister) listSchedules(ctx context.Context, r *rosters, wanted func(types.UID) bool) (err error) {
+	if wanted == nil || l.schedules == nil {
+		return nil
+	}
+	r.schedulesVersion, err = pages(ctx, l.schedules.list, "", func(page *wireScheduledJobList) error {
+		for i := range page.Items {
+			if j := &page.Items[i]; wanted(j.UID) {
+				p := j.project()
+				r.schedules[j.UID] = &p
+			}
+		}
+		return nil
+	})
+	if unserved(err) || apierrors.IsForbidden(err) {
+		r.unlisted, err = err, nil
+	}
+	return err
 }
 
 // listPods lists the Pods that carry our mark last: one that is adopted meanwhile gets the mark, and is on one list at

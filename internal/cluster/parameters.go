@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -30,12 +29,6 @@ const (
 // configMapNotFound is, like effect.InvalidParameters, a refusal that is about a user's ConfigMap and not the API server's.
 const configMapNotFound = "ConfigMapNotFound"
 
-// badParameters says what a user has to change about the ConfigMap of the per-completion parameters. Its message names keys
-// and lengths, never values.
-type badParameters struct{ reason, message string }
-
-func (e badParameters) Error() string { return e.message }
-
 // readParameters answers for how many completions there are values, as the ConfigMap is now.
 func (a *Actor) readParameters(ctx context.Context, key events.Key, e effect.ReadParameters) ([]events.Event, error) {
 	p, err := a.parameters.load(ctx, types.NamespacedName{Namespace: key.Namespace, Name: e.ConfigMap}, 0, a.getParameters)
@@ -62,13 +55,13 @@ func (a *Actor) parametersAt(ctx context.Context, namespace string, e effect.Cre
 	return values, nil
 }
 
-// getParameters reads the ConfigMap live. Its error is a badParameters where somebody has to change something about it.
+// getParameters reads the ConfigMap live. Its error is a userError where somebody has to change something about it.
 func (a *Actor) getParameters(ctx context.Context, name types.NamespacedName) (job.Parameters, error) {
 	c := &corev1.ConfigMap{}
 	err := a.call(ctx, a.core.Get().Namespace(name.Namespace).Resource("configmaps").Name(name.Name), c)
 	switch {
 	case apierrors.IsNotFound(err):
-		return job.Parameters{}, badParameters{configMapNotFound, fmt.Sprintf("the ConfigMap %s, which the annotation %s names, does not exist in the Job's namespace: create it, and the Job goes on",
+		return job.Parameters{}, userError{configMapNotFound, fmt.Sprintf("the ConfigMap %s, which the annotation %s names, does not exist in the Job's namespace: create it, and the Job goes on",
 			name.Name, v1alpha1.PerCompletionEnvAnnotation)}
 	case err != nil:
 		return job.Parameters{}, err
@@ -81,11 +74,8 @@ func (a *Actor) getParameters(ctx context.Context, name types.NamespacedName) (j
 }
 
 func unusable(name string, why error) error {
-	return badParameters{effect.InvalidParameters, fmt.Sprintf("the ConfigMap %s, which the annotation %s names, cannot be used: %v", name, v1alpha1.PerCompletionEnvAnnotation, why)}
+	return userError{effect.InvalidParameters, fmt.Sprintf("the ConfigMap %s, which the annotation %s names, cannot be used: %v", name, v1alpha1.PerCompletionEnvAnnotation, why)}
 }
-
-// isBadParameters finds a badParameters.
-func isBadParameters(err error) (bad badParameters, yes bool) { return bad, errors.As(err, &bad) }
 
 // parameterCache remembers good values for a short time, so that 500 Pods that are created at once cost one GET.
 type parameterCache struct {

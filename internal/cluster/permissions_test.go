@@ -37,7 +37,7 @@ func deployed(t *testing.T, file string) []rbacv1.PolicyRule {
 // TestPermissions acts as two users that may do just what the deployed programs may.
 func TestPermissions(t *testing.T) {
 	w := newWorld(t)
-	as := func(rules []rbacv1.PolicyRule) kubernetes.Interface {
+	as := func(rules []rbacv1.PolicyRule) (kubernetes.Interface, *ScheduledJobs) {
 		t.Helper()
 		role, err := w.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}, Rules: rules}, metav1.CreateOptions{})
 		if err != nil {
@@ -58,17 +58,21 @@ func TestPermissions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		schedules, err := NewScheduledJobs(config)
+		if err != nil {
+			t.Fatal(err)
+		}
 		eventually(t, func() string { // the authorizer hears of roles by a watch
 			if _, err := client.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{Limit: 1}); err != nil {
 				return err.Error()
 			}
 			return ""
 		})
-		return client
+		return client, schedules
 	}
 
-	client := as(deployed(t, "reconciler-rbac.yaml"))
-	actor, err := NewActor(ActorConfig{Client: client})
+	client, schedules := as(deployed(t, "reconciler-rbac.yaml"))
+	actor, err := NewActor(ActorConfig{Client: client, ScheduledJobs: schedules})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +100,15 @@ func TestPermissions(t *testing.T) {
 	only[events.ParametersObserved](t, w.act(key, effect.ReadParameters{ConfigMap: "good"}))
 	done, doneKey := w.createJob("done")
 	only[events.JobObserved](t, w.act(doneKey, deleteEffect(done)))
+	sj, schedKey := w.createSchedule("nightly")
+	sj = w.liveSchedule(only[events.ScheduledJobObserved](t, w.act(schedKey, scheduleStatusEffect(sj))).ScheduledJob.Name)
+	run := only[events.RunObserved](t, w.act(schedKey, createJobEffect(sj, noon))).Run
+	only[events.RunObserved](t, w.act(schedKey, effect.FindRun{Name: run.Name}))
+	if list := only[events.ScheduleListed](t, w.act(schedKey, effect.TakeInventory{ID: "x"})); len(list.Runs) != 1 {
+		t.Errorf("%+v", list)
+	}
+	only[events.RunGone](t, w.act(schedKey, effect.DeleteRun{Name: run.Name, UID: run.UID}))
+	only[events.ScheduledJobObserved](t, w.act(schedKey, effect.DeleteScheduledJob{ScheduledJob: "nightly", Version: events.Version(sj.ResourceVersion)}))
 	recorder := NewRecorder(client, "jobstream")
 	defer recorder.Close()
 	for range 2 { // the second one patches the first
@@ -112,7 +125,16 @@ func TestPermissions(t *testing.T) {
 		return "one Event that happened twice"
 	})
 
-	x := startWatcher(t, &memorySink{}, as(deployed(t, "trigger-rbac.yaml")), nil, func(c *WatcherConfig) { c.Claim.Unmanaged = true })
+	client, schedules = as(deployed(t, "trigger-rbac.yaml"))
+	x := startWatcher(t, &memorySink{}, client, nil, func(c *WatcherConfig) { c.ScheduledJobs, c.Claim.Unmanaged = schedules, true })
+	hourly, hourlyKey := w.createSchedule("hourly")
+	w.makeRun(hourly, noon)
+	eventually(t, func() string {
+		if len(of[events.ScheduledJobObserved](x.sink, hourlyKey)) == 0 || len(of[events.RunObserved](x.sink, hourlyKey)) == 0 {
+			return "a sight of the ScheduledJob and its Job; log:\n" + x.log.String()
+		}
+		return ""
+	})
 	_, lateKey := w.createJob("late")
 	eventually(t, func() string {
 		if len(of[events.JobObserved](x.sink, lateKey)) == 0 {

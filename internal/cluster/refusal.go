@@ -20,6 +20,15 @@ import (
 // maxMessage is the length of a message of ours: what an Event of Kubernetes may hold.
 const maxMessage = 1024
 
+// userError is a refusal that is not the API server's: it says what a user has to change about an object of theirs. Its
+// message names fields, keys and lengths, never values.
+type userError struct{ reason, message string }
+
+func (e userError) Error() string { return e.message }
+
+// isUserError finds a userError.
+func isUserError(err error) (bad userError, yes bool) { return bad, errors.As(err, &bad) }
+
 // refused sorts what is left of an error once the preconditions have been looked at: the server could not answer now,
 // which is a Retry; or it understood and said no, which is a fact.
 func (a *Actor) refused(e effect.Effect, serial int, err error) ([]events.Event, error) {
@@ -28,15 +37,17 @@ func (a *Actor) refused(e effect.Effect, serial int, err error) ([]events.Event,
 	}
 	reason, message := refusal(err)
 	a.log.Warn("an effect is refused; it is tried again, ever more rarely", "effect", e.String(), "reason", reason, "message", message)
-	return []events.Event{events.EffectRefused{
-		Effect: e.Kind(), Serial: serial, Reason: reason, Message: message, At: a.now(),
-	}}, nil
+	fact := events.EffectRefused{Effect: e.Kind(), Serial: serial, Reason: reason, Message: message, At: a.now()}
+	if create, ok := e.(effect.CreateJob); ok {
+		fact.Name = create.Name
+	}
+	return []events.Event{fact}, nil
 }
 
 // retriable says that the same request may succeed later without anybody having changed anything, and how long the
 // server asks us to wait.
 func retriable(err error) (after time.Duration, yes bool) {
-	if _, bad := isBadParameters(err); bad {
+	if _, bad := isUserError(err); bad {
 		return 0, false
 	}
 	var status apierrors.APIStatus
@@ -64,7 +75,7 @@ func retriable(err error) (after time.Duration, yes bool) {
 
 // refusal puts the server's no into words that may be shown to anybody who may see the Job.
 func refusal(err error) (reason, message string) {
-	if bad, yes := isBadParameters(err); yes {
+	if bad, yes := isUserError(err); yes {
 		return bad.reason, cut(bad.message)
 	}
 	var status apierrors.APIStatus

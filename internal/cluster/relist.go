@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,8 +29,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 		if ended(ctx) {
 			return nil
 		}
-		if expired(err) {
-			w.log.Info("a watch cannot be taken up where it was: listing everything again", "cause", err)
+		if expired(err) || unserved(err) || errors.Is(err, errServed) {
+			w.log.Info("a watch cannot go on as it was: listing everything again", "cause", err)
 		} else {
 			trouble.begins(err)
 		}
@@ -38,10 +40,10 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// session is one pair of lists and the watches from there on. It ends with the first thing that breaks the continuity of
+// session is one set of lists and the watches from there on. It ends with the first thing that breaks the continuity of
 // what was published. Lists that are made for safety only run beside the watches.
 //
-//	LIST Jobs, LIST Pods --> rosters --> watch Jobs from the first, Pods from the second
+//	LIST ScheduledJobs, Jobs, Pods --> rosters --> watch each from its list on
 //	                                     watch unmarked Pods where a Job may adopt them (strangers.go)
 //	                                     list again now and then, or when asked to
 func (w *Watcher) session(ctx context.Context, works func()) error {
@@ -55,6 +57,7 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 	}
 	works()
 	w.ready.Store(true)
+	w.wind(&lists)
 	g, ctx := errgroup.WithContext(ctx)
 	w.watchStrangers(ctx, g, lists.claimants)
 	g.Go(func() error {
@@ -66,6 +69,7 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 			return w.follow(ctx, "Pods that others have made", lists.builtIn, w.watchPods(builtIn), w.onUnmarked)
 		})
 	}
+	w.watchScheduledJobs(ctx, g, lists)
 	g.Go(func() error { return w.relists(ctx) })
 	g.Go(func() error { return w.flushes(ctx) })
 	return g.Wait()
@@ -123,11 +127,12 @@ func (w *Watcher) flush(ctx context.Context) error {
 	return nil
 }
 
-// relist publishes one roster for every Job of ours that still needs one, and returns the lists when all of them are safe.
+// relist publishes one roster for every Job of ours, and every ScheduledJob, that still needs one, and returns the lists when
+// all of them are safe.
 func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 	began := time.Now()
 	others := map[types.UID]struct{}{} // Jobs that exist and are not ours: not to be taken for gone
-	r, err := lister{client: w.config.Client, claim: w.config.Claim}.rosters(ctx, wants{
+	wanted := wants{
 		job: func(j *batchv1.Job) bool {
 			if w.ours(j) {
 				return true
@@ -136,22 +141,46 @@ func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 			return false
 		},
 		podsOf: func(uid types.UID) bool { _, other := others[uid]; return !other },
-	})
+	}
+	if w.config.ScheduledJobs != nil {
+		wanted.schedule = func(types.UID) bool { return true }
+	}
+	r, err := lister{client: w.config.Client, schedules: w.config.ScheduledJobs, claim: w.config.Claim}.rosters(ctx, wanted)
 	if err != nil {
 		return r, err
 	}
-	id := w.rosterID(r)
-	n := 0
+	w.lists++
+	id := w.rosterID(&w.lastID, r.jobsVersion, r.podsVersion)
+	n, err := w.tellJobs(ctx, r, id)
+	if err != nil {
+		return r, err
+	}
+	schedules, err := w.tellSchedules(ctx, r)
+	if err != nil {
+		return r, err
+	}
+	if err := w.flush(ctx); err != nil {
+		return r, err
+	}
+	w.log.Info("listed everything", "jobs", len(r.jobs), "rosters", n, "scheduledJobs", len(r.schedules), "scheduleRosters", schedules,
+		"version", id, "took", time.Since(began).Round(time.Millisecond))
+	return rosters{schedulesVersion: r.schedulesVersion, unlisted: r.unlisted, schedules: r.schedules, jobsVersion: r.jobsVersion,
+		marked: r.marked, builtIn: r.builtIn, claimants: r.claimants}, nil // the rest may be large
+}
+
+// tellJobs publishes the rosters of Jobs, and returns how many.
+func (w *Watcher) tellJobs(ctx context.Context, r rosters, id string) (n int, err error) {
+	now := w.config.Now()
 	tell := func(namespace string, uid types.UID) error {
 		n++
 		return w.publish(ctx, namespace, uid, r.roster(id, uid))
 	}
 	for uid, j := range r.jobs {
-		if j.Finished() && !anyHeld(r.pods[uid]) && !tooManyFailed(j, r.pods[uid]) && !overdue(j, began) {
+		if j.Finished() && !anyHeld(r.pods[uid]) && !tooManyFailed(j, r.pods[uid]) && !overdue(j, now) {
 			continue
 		}
 		if err := tell(j.Namespace, uid); err != nil {
-			return r, err
+			return n, err
 		}
 	}
 	for uid, left := range r.pods {
@@ -159,25 +188,23 @@ func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 			continue
 		}
 		if err := tell(r.namespaces[uid], uid); err != nil {
-			return r, err
+			return n, err
 		}
 	}
-	if err := w.flush(ctx); err != nil {
-		return r, err
-	}
-	w.log.Info("listed everything", "jobs", len(r.jobs), "rosters", n, "version", id, "took", time.Since(began).Round(time.Millisecond))
-	return rosters{jobsVersion: r.jobsVersion, marked: r.marked, builtIn: r.builtIn, claimants: r.claimants}, nil // the rest may be large
+	return n, nil
 }
 
 // rosterID is the same for two triggers that list the same versions, so that their rosters become one message, and new
 // for every list of one trigger: what is listed again although nothing has changed is to wake those who have forgotten.
-func (w *Watcher) rosterID(r rosters) string {
-	id := fmt.Sprintf("relist/%d/%d", r.jobsVersion, r.podsVersion)
-	w.lists++
-	if last, _, _ := strings.Cut(w.lastID, "#"); last == id {
+func (w *Watcher) rosterID(last *string, versions ...uint64) string {
+	id := "relist"
+	for _, v := range versions {
+		id += "/" + strconv.FormatUint(v, 10)
+	}
+	if before, _, _ := strings.Cut(*last, "#"); before == id {
 		id += fmt.Sprintf("#%d", w.lists)
 	}
-	w.lastID = id
+	*last = id
 	return id
 }
 

@@ -94,6 +94,12 @@ func (b *safeBuffer) String() string {
 	return b.b.String()
 }
 
+func (b *safeBuffer) reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.b.Reset()
+}
+
 func startWatcher(t *testing.T, sink *memorySink, client kubernetes.Interface, seen *requests, change ...func(*WatcherConfig)) *watching {
 	t.Helper()
 	log := &safeBuffer{}

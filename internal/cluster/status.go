@@ -39,13 +39,7 @@ func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.Wri
 		live, err := a.getJob(ctx, key, e.Job)
 		return a.jobMoved(key, e, e.Job, live, err)
 	case err != nil:
-		facts, err := a.refused(e, events.NoSerial, err)
-		for _, f := range facts { // a status cannot say that the status is refused
-			if r, ok := f.(events.EffectRefused); ok {
-				a.report(key, e.Job, effect.Report{Warning: true, Reason: "FailedStatusUpdate", Message: r.Message})
-			}
-		}
-		return facts, err
+		return a.statusRefused(key, e, e.Job, err)
 	}
 	a.jobs.saw(written)
 	a.meter.StatusWritten(j, written, e.Handled)
@@ -53,6 +47,17 @@ func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.Wri
 		a.report(key, e.Job, r)
 	}
 	return a.sawJob(written), nil
+}
+
+// statusRefused is refused, and reports it: a status cannot say that the status is refused.
+func (a *Actor) statusRefused(key events.Key, e effect.Effect, name string, cause error) ([]events.Event, error) {
+	facts, err := a.refused(e, events.NoSerial, cause)
+	for _, f := range facts {
+		if r, ok := f.(events.EffectRefused); ok {
+			a.report(key, name, effect.Report{Warning: true, Reason: "FailedStatusUpdate", Message: r.Message})
+		}
+	}
+	return facts, err
 }
 
 // putStatus writes. Its first write to a large Job takes the field ownership off before.

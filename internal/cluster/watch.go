@@ -19,10 +19,14 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/scheduledjob"
 )
 
-// jobFunction is the name of the function whose keys the facts wake.
-const jobFunction = "job"
+// jobFunction and scheduledJobFunction are the names of the functions whose keys the facts wake.
+const (
+	jobFunction          = "job"
+	scheduledJobFunction = scheduledjob.Name
+)
 
 // DefaultRelistInterval is how often a trigger tells again what it has told: often enough that whatever was missed for a
 // reason that nobody thought of heals while somebody is still waiting for it, and rare enough to cost nothing.
@@ -42,15 +46,23 @@ type Sink interface {
 // WatcherConfig says what to watch.
 type WatcherConfig struct {
 	Client kubernetes.Interface
-	Sink   Sink
+	// ScheduledJobs is for watching these; nil where only Jobs are wanted.
+	ScheduledJobs *ScheduledJobs
+	// Alarm hears of every ScheduledJob; it may be nil.
+	Alarm Alarm
+	Sink  Sink
 	// Cluster is the name of the cluster in the facts.
 	Cluster string
 	// Claim says which Jobs are ours; its ManagedBy "" means v1alpha1.DefaultManagedBy.
 	Claim events.Claim
 	// Interval between two complete lists; 0 means that they are made only where they must be.
 	Interval time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
 	// Log is where troubles go; nil means nowhere.
 	Log *slog.Logger
+
+	lookAgain time.Duration // for tests; 0 means lookAgainInterval
 }
 
 // Watcher turns the cluster into facts. Any number of them may run: two that see the same publish the same.
@@ -61,9 +73,11 @@ type Watcher struct {
 	ready  atomic.Bool
 	// strangers are those of the current session.
 	strangers strangers
-	// lists counts the relists of this process, and lastID is the ID of the last: only one is made at a time.
-	lists  int
-	lastID string
+	// lists counts the relists of this process, and lastID and lastScheduleID are the IDs of the last; unlisted says that it
+	// could not list ScheduledJobs. Only one is made at a time.
+	lists                  int
+	lastID, lastScheduleID string
+	unlisted               bool
 }
 
 // NewWatcher makes a Watcher. It fails where the configuration cannot work.
@@ -79,6 +93,13 @@ func NewWatcher(c WatcherConfig) (*Watcher, error) {
 	if c.Claim.ManagedBy == "" {
 		c.Claim.ManagedBy = v1alpha1.DefaultManagedBy
 	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Alarm == nil {
+		c.Alarm = noAlarm{}
+	}
+	c.lookAgain = or(c.lookAgain, lookAgainInterval)
 	w := &Watcher{config: c, log: c.Log, again: make(chan struct{}, 1)}
 	if w.log == nil {
 		w.log = slog.New(slog.DiscardHandler)
@@ -88,7 +109,11 @@ func NewWatcher(c WatcherConfig) (*Watcher, error) {
 
 // publish hands a fact about the Job with that UID to the sink.
 func (w *Watcher) publish(ctx context.Context, namespace string, owner types.UID, e events.Event) error {
-	key := events.Key{Function: jobFunction, Namespace: namespace, UID: owner}
+	return w.tell(ctx, events.Key{Function: jobFunction, Namespace: namespace, UID: owner}, e)
+}
+
+// tell hands a fact for the key to the sink.
+func (w *Watcher) tell(ctx context.Context, key events.Key, e events.Event) error {
 	err := w.config.Sink.Publish(ctx, events.Fact{Cluster: w.config.Cluster, Key: key, Event: e})
 	if err == nil {
 		return nil
@@ -125,8 +150,11 @@ func (e sinkError) Unwrap() error { return e.error }
 // onJob publishes what the watch of Jobs has shown.
 func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object) error {
 	j, ok := o.(*batchv1.Job)
-	if !ok || !w.ours(j) {
+	if !ok {
 		return nil
+	}
+	if err := w.onRun(ctx, t, j); err != nil || !w.ours(j) {
+		return err
 	}
 	if t == watch.Deleted {
 		w.strangers.missed(j.Namespace, j.UID)
@@ -139,7 +167,7 @@ func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object
 
 // follow watches one resource from a version on and hands over what happens. It takes a broken watch up again where it
 // was, for as long as it takes, and returns only if that cannot be done: the server no longer knows the version
-// (expired), the sink failed, ctx ended.
+// (expired) or the kind (unserved), the sink failed, ctx ended.
 func (w *Watcher) follow(ctx context.Context, what string, version uint64,
 	open func(context.Context, metav1.ListOptions) (watch.Interface, error),
 	handle func(context.Context, watch.EventType, runtime.Object) error,
@@ -152,7 +180,7 @@ func (w *Watcher) follow(ctx context.Context, what string, version uint64,
 		if ended(ctx) {
 			return ctx.Err()
 		}
-		if sink := (sinkError{}); errors.As(err, &sink) || expired(err) {
+		if sink := (sinkError{}); errors.As(err, &sink) || expired(err) || unserved(err) {
 			return fmt.Errorf("watch %s: %w", what, err)
 		}
 		if at != before {

@@ -21,18 +21,21 @@ func (s *System) BuiltInJobs() (*Process, error) {
 }
 
 // Describe is what "kubectl describe job" shows a user.
-func (p *Space) Describe(job string) string {
+func (p *Space) Describe(job string) string { p.Helper(); return p.DescribeKind("job", job) }
+
+// DescribeKind is what "kubectl describe" shows a user.
+func (p *Space) DescribeKind(kind, name string) string {
 	p.Helper()
 	dir, err := controlplane.Assets()
 	if err != nil {
 		p.Fatal(err)
 	}
 	out, err := exec.CommandContext(p.Context(), filepath.Join(dir, "kubectl"), "--kubeconfig="+p.ControlPlane.Kubeconfig(),
-		"--namespace="+p.Namespace, "describe", "job", job).Output()
+		"--namespace="+p.Namespace, "describe", kind, name).Output()
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
-			p.Fatalf("kubectl describe job: %v: %s", err, exit.Stderr)
+			p.Fatalf("kubectl describe %s: %v: %s", kind, err, exit.Stderr)
 		}
 		p.Fatal(err)
 	}

@@ -1,0 +1,74 @@
+package scheduledjob
+
+import (
+	"encoding/json"
+	"maps"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+)
+
+// childName is the name of the Job of a nominal time: the ScheduledJob's, a hyphen, and a hash of the time (proposal
+// scheduledjob.md, "Name of Jobs"). The UID is not in it: a leftover Job of a deleted namesake blocks, visibly.
+func childName(scheduledJob string, nominal time.Time) string {
+	return scheduledJob + "-" + events.NominalHash(nominal)
+}
+
+// BuildJob is the Job that a nominal time becomes: the template as it is now, and who made it, for when. Its Pods know it,
+// too, so that a container can read through the downward API which run it is. managedBy stands where the template names
+// nobody. The zone is that in which the timestamp of Kubernetes' CronJobs is written.
+func BuildJob(sj *v1alpha1.ScheduledJob, nominal time.Time, managedBy string, zone *time.Location) *batchv1.Job {
+	t := sj.Spec.JobTemplate.DeepCopy()
+	if t.Spec.ManagedBy == nil {
+		t.Spec.ManagedBy = &managedBy
+	}
+	known := map[string]string{
+		batchv1.CronJobScheduledTimestampAnnotation: nominal.In(zone).Format(time.RFC3339),
+		v1alpha1.ScheduledJobAnnotation:             sj.Name,
+		v1alpha1.NominalTimeAnnotation:              nominal.UTC().Format(time.RFC3339),
+	}
+	t.Spec.Template.Annotations = with(t.Spec.Template.Annotations, known)
+	annotations := with(t.Annotations, known)
+	annotations[v1alpha1.CreatedByAnnotation] = createdBy(sj)
+	yes := true
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   sj.Namespace,
+			Name:        childName(sj.Name, nominal),
+			Labels:      with(t.Labels, map[string]string{v1alpha1.ScheduledJobUIDLabel: string(sj.UID)}),
+			Annotations: annotations,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.ScheduledJobKind, Name: sj.Name, UID: sj.UID,
+				Controller: &yes, BlockOwnerDeletion: &yes,
+			}},
+		},
+		Spec: t.Spec,
+	}
+}
+
+// createdBy is the serialized reference that the proposal asks for ("Fields Added to Job Template").
+func createdBy(sj *v1alpha1.ScheduledJob) string {
+	b, err := json.Marshal(corev1.SerializedReference{
+		TypeMeta: metav1.TypeMeta{Kind: "SerializedReference", APIVersion: "v1"},
+		Reference: corev1.ObjectReference{Kind: v1alpha1.ScheduledJobKind, APIVersion: v1alpha1.GroupVersion.String(),
+			Namespace: sj.Namespace, Name: sj.Name, UID: sj.UID, ResourceVersion: sj.ResourceVersion},
+	})
+	if err != nil {
+		return "" // it is strings, and strings only
+	}
+	return string(b)
+}
+
+func with(m, more map[string]string) map[string]string {
+	out := maps.Clone(m)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, more)
+	return out
+}

@@ -1,0 +1,250 @@
+package scheduledjob
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/schedule"
+)
+
+const (
+	// dueAtOnce is how many nominal times may be due at once: more are covered as their Jobs are made.
+	dueAtOnce = 20
+	// caughtUp is how many nominal times are made up for with catchUp All and no startingDeadlineSeconds: the most that
+	// Kubernetes' CronJob controller looked at.
+	caughtUp = 100
+	// grace is how late a Job may be with catchUp None (proposal scheduledjob.md thinks of a minimum of a minute, too).
+	grace = time.Minute
+)
+
+// times are the nominal times of a ScheduledJob: those of a schedule, or the one of runAt.
+type times interface {
+	// Next is the first after the given time.
+	Next(after time.Time) (time.Time, bool)
+	// Prev is the last at or before it.
+	Prev(upTo time.Time) (time.Time, bool)
+	// Count is how many there are in (from, to].
+	Count(from, to time.Time) int64
+}
+
+// once is the one time of runAt.
+type once time.Time
+
+func (o once) Next(after time.Time) (time.Time, bool) { return time.Time(o), time.Time(o).After(after) }
+func (o once) Prev(upTo time.Time) (time.Time, bool)  { return time.Time(o), !time.Time(o).After(upTo) }
+
+func (o once) Count(from, to time.Time) int64 {
+	if t := time.Time(o); t.After(from) && !t.After(to) {
+		return 1
+	}
+	return 0
+}
+
+// problem is why a ScheduledJob has no nominal times.
+type problem struct{ reason, message string }
+
+// timetable reads when Jobs are due. What is wrong with it is a fact about the user's object, and becomes a condition.
+func timetable(j events.ScheduledJob, zones Zones) (times, *problem) {
+	if j.Invalid != "" {
+		return nil, &problem{v1alpha1.ReasonInvalidTemplate, j.Invalid}
+	}
+	if !j.RunAt.IsZero() {
+		if j.Schedule != "" {
+			return nil, &problem{v1alpha1.ReasonInvalidSchedule, "spec.schedule and spec.runAt exclude each other: remove one"}
+		}
+		return once(j.RunAt.UTC().Truncate(time.Second)), nil
+	}
+	zone, err := zones(j.TimeZone)
+	if err != nil {
+		return nil, &problem{v1alpha1.ReasonUnknownTimeZone, fmt.Sprintf("spec.timeZone: %v", err)}
+	}
+	t, err := schedule.Parse(j.Schedule, schedule.Options{Location: zone, Seed: string(j.UID), Anchor: j.Created})
+	if err != nil {
+		return nil, &problem{v1alpha1.ReasonInvalidSchedule, fmt.Sprintf("spec.%v", err)}
+	}
+	return t, nil
+}
+
+// text is the timetable in one line, to notice that it has changed.
+func text(j events.ScheduledJob) string {
+	switch {
+	case !j.RunAt.IsZero():
+		return "at " + j.RunAt.UTC().Format(time.RFC3339)
+	case j.TimeZone == "":
+		return j.Schedule
+	}
+	return j.Schedule + " " + j.TimeZone
+}
+
+// beginning is what is decided of a ScheduledJob that has just been made: everything up to then is not its business. Only
+// runAt may be earlier, since somebody wants it to run.
+func beginning(j events.ScheduledJob) time.Time {
+	begin := j.Created.UTC().Truncate(time.Second)
+	if at := j.RunAt.UTC().Truncate(time.Second); !j.RunAt.IsZero() && !at.After(begin) {
+		return at.Add(-time.Second)
+	}
+	return begin
+}
+
+// delay is how much later than its nominal time each Job is made: the ScheduledJob's own share of jitterSeconds.
+func delay(j events.ScheduledJob) time.Duration {
+	if j.JitterSeconds <= 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	h.Write([]byte(j.UID))
+	return time.Duration(h.Sum64()%uint64(j.JitterSeconds+1)) * time.Second
+}
+
+// deadline is after how long a nominal time is missed; ok is false where there is none.
+func deadline(j events.ScheduledJob) (after time.Duration, ok bool) {
+	if j.StartingDeadlineSeconds != nil {
+		after, ok = time.Duration(*j.StartingDeadlineSeconds)*time.Second, true
+	}
+	if j.CatchUp == v1alpha1.CatchUpNone && (!ok || after > grace) {
+		return grace, true
+	}
+	return after, ok
+}
+
+// late says that a Job for the nominal time would be made too late.
+func late(j events.ScheduledJob, nominal, now time.Time) bool {
+	after, ok := deadline(j)
+	return ok && now.After(nominal.Add(delay(j)).Add(after))
+}
+
+// change applies what another spec, and the end of a suspension, mean for the time that has passed. It is done once for each
+// generation: the status tells those apart whose memory was lost.
+func change(s State, t times, now time.Time) State {
+	st := s.Object.Status
+	before, paused := s.Text, s.Paused
+	if s.Applied == 0 { // a new memory
+		before, paused = st.ObservedSchedule, holds(s.Object, v1alpha1.SuspendedCondition)
+		s.Applied = st.ObservedGeneration
+	}
+	if s.Applied == s.Object.Generation && s.Text != "" {
+		return s
+	}
+	s.Applied, s.Text, s.Paused = s.Object.Generation, text(s.Object), s.Object.Suspended
+	switch {
+	case before == "", t == nil:
+	case before != s.Text && s.Object.OnScheduleChange == v1alpha1.ChangeWaits:
+		if now := now.UTC().Truncate(time.Second); now.After(s.Until) {
+			s.Until = now
+		}
+	case paused && !s.Object.Suspended: // a resumed schedule never floods
+		if last, ok := t.Prev(now); ok && last.After(s.Until) {
+			s = pass(s, t, last, events.Skipped, "Suspended", "the ScheduledJob was suspended")
+		}
+	}
+	if s.Object.Suspended {
+		s = dropDue(s, events.Skipped, "Suspended", "the ScheduledJob was suspended", now)
+	}
+	return s
+}
+
+// pass gives one verdict to all nominal times after Until, up to the given one; but those whose Job exists have started,
+// before our memory was lost.
+func pass(s State, t times, upTo time.Time, v events.Verdict, reason, message string) State {
+	for _, r := range s.rows() {
+		if n := r.Run.Nominal; n.After(s.Until) && !n.After(upTo) {
+			s = judge(s, t, n.Add(-time.Second), v, reason, message)
+			s.sayStarted(r.Run)
+			s.Until = n
+		}
+	}
+	return judge(s, t, upTo, v, reason, message)
+}
+
+func judge(s State, t times, upTo time.Time, v events.Verdict, reason, message string) State {
+	n := t.Count(s.Until, upTo)
+	if n == 0 {
+		return s
+	}
+	first, _ := t.Next(s.Until)
+	of := v1alpha1.TickVerdict{Verdict: string(v), Reason: reason, Message: message, Time: metav1.NewTime(first.UTC()), Count: n}
+	if n > 1 {
+		end, _ := t.Prev(upTo)
+		of.Until = &metav1.Time{Time: end.UTC()}
+	}
+	s.sayOf(of)
+	s.Until = upTo.UTC()
+	return s
+}
+
+// cover goes through the nominal times that have come since the last time, in order: some are due, the others have a verdict.
+func cover(s State, t times, now time.Time) State {
+	to := now.Add(-delay(s.Object))
+	last, ok := t.Prev(to)
+	if !ok || !last.After(s.Until) {
+		return s
+	}
+	if after, ok := deadline(s.Object); ok {
+		if missed, ok := t.Prev(to.Add(-after - time.Nanosecond)); ok && missed.After(s.Until) {
+			s = pass(s, t, missed, events.Missed, "Deadline", "it was noticed after its deadline")
+		}
+	}
+	if s.Object.CatchUp == v1alpha1.CatchUpAll && s.Object.ConcurrencyPolicy != v1alpha1.ReplaceConcurrent {
+		return catchUp(s, t, last)
+	}
+	if !last.After(s.Until) {
+		return s
+	}
+	if before, ok := t.Prev(last.Add(-time.Second)); ok && before.After(s.Until) {
+		s = pass(s, t, before, events.Missed, "Superseded", "a later time had come")
+	}
+	s = dropDue(s, events.Missed, "Superseded", "a later time had come", now)
+	s.Due = append(s.Due, Due{Nominal: last.UTC()})
+	s.Until = last.UTC()
+	return s
+}
+
+// catchUp makes all nominal times up to the last one due, as many at once as there is room for.
+func catchUp(s State, t times, last time.Time) State {
+	if _, bounded := deadline(s.Object); !bounded {
+		from := last
+		for range caughtUp {
+			before, ok := t.Prev(from.Add(-time.Second))
+			if !ok || !before.After(s.Until) {
+				break
+			}
+			from = before
+		}
+		if before, ok := t.Prev(from.Add(-time.Second)); ok && before.After(s.Until) {
+			s = pass(s, t, before, events.Missed, "Superseded", fmt.Sprintf("no more than %d are made up for without startingDeadlineSeconds", caughtUp))
+		}
+	}
+	for len(s.Due) < dueAtOnce {
+		next, ok := t.Next(s.Until)
+		if !ok || next.After(last) {
+			break
+		}
+		s.Due = append(s.Due, Due{Nominal: next.UTC()})
+		s.Until = next.UTC()
+	}
+	return s
+}
+
+// dropDue gives up what is due. What is claimed may have been made, and has to be looked for: a refusal says nothing about
+// another try whose answer was lost.
+func dropDue(s State, v events.Verdict, reason, message string, now time.Time) State {
+	var left []Due
+	for _, d := range s.Due {
+		switch {
+		case d.Claimed:
+			if _, seen := s.runAt(d.Nominal); !seen && d.Withdrawn == "" {
+				d.withdraw(reason, now)
+			}
+			left = append(left, d)
+		default:
+			s.say(v, reason, message, d.Nominal)
+		}
+	}
+	s.Due = left
+	return s
+}

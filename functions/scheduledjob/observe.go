@@ -1,0 +1,230 @@
+package scheduledjob
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// observe remembers an event. Until the inventory that this memory asked for has come, it remembers nothing of Jobs.
+func observe(s State, e events.Event) State {
+	if s.Name == "" {
+		s.Name = nameIn(e)
+	}
+	switch e := e.(type) { // known or not
+	case events.ScheduleDue:
+		if e.Nominal.After(s.Bell) {
+			s.Bell = e.Nominal.UTC()
+		}
+	case events.Announced:
+		if s.Told == nil {
+			s.Told = map[string]bool{}
+		}
+		s.Told[e.ID] = true
+	}
+	if list, ok := e.(events.ScheduleListed); ok {
+		if !s.Known {
+			return takeInventory(s, list)
+		}
+		return compare(s, list)
+	}
+	if !s.Known {
+		return stir(s, e)
+	}
+	switch e := e.(type) {
+	case events.ScheduledJobObserved:
+		return see(s, e.ScheduledJob)
+	case events.ScheduledJobGone:
+		s.Gone = true
+	case events.RunObserved:
+		return seeRun(s, e.Run)
+	case events.RunGone:
+		return missRun(s, e.Run)
+	case events.RunMissing:
+		for i, d := range s.Due {
+			s.Due[i].Absent = d.Absent || d.Search != "" && d.Search == e.ID && childName(s.Object.Name, d.Nominal) == e.Name
+		}
+	case events.EffectRefused:
+		return suffer(s, e)
+	case events.ScheduleDue, events.Announced, events.TimerFired: // only wake
+	}
+	return s
+}
+
+func nameIn(e events.Event) string {
+	switch e := e.(type) {
+	case events.ScheduledJobObserved:
+		return e.ScheduledJob.Name
+	case events.ScheduledJobGone:
+		return e.Name
+	case events.ScheduleListed:
+		return e.Name
+	}
+	return ""
+}
+
+// stir notes whether an event may need us, as long as we do not know the Jobs. A ScheduledJob that has just been made has
+// none, and none is made before its first time comes: thousands may be made without a list of the cluster.
+func stir(s State, e events.Event) State {
+	switch e := e.(type) {
+	case events.ScheduledJobObserved:
+		s = see(s, e.ScheduledJob)
+		s.Stirred = s.Stirred || !e.ScheduledJob.Deleting && !over(e.ScheduledJob) && !untouched(e.ScheduledJob)
+	case events.ScheduledJobGone:
+		s.Object = events.ScheduledJob{}
+	case events.RunObserved:
+		s.Stirred = true
+		if old, ok := s.Runs[e.Run.UID]; !ok || !old.Gone && old.Run.Version < e.Run.Version {
+			s.put(Row{Run: e.Run})
+		}
+	case events.RunGone:
+		s.Stirred = true
+		s.put(Row{Run: e.Run, Gone: true})
+	case events.ScheduleDue, events.TimerFired, events.RunMissing:
+		s.Stirred = true
+	case events.EffectRefused:
+		s.Waits.Refuse(e)
+	}
+	return s
+}
+
+// untouched says that nothing has happened since the first status was written, or that none has been.
+func untouched(j events.ScheduledJob) bool {
+	st := j.Status
+	if st.DecidedUntil == nil {
+		return true
+	}
+	return st.DecidedUntil.UTC().Equal(beginning(j)) && len(st.Active)+len(st.Recent) == 0 && st.ObservedGeneration == j.Generation
+}
+
+// takeInventory turns an empty State into a knowing one. A roster that somebody else asked for, perhaps before our memory
+// was lost, proves nothing and is ignored.
+func takeInventory(s State, list events.ScheduleListed) State {
+	if s.Asked == "" || list.ID != s.Asked {
+		s.Stirred = true
+		return s
+	}
+	s.Known, s.Horizon = true, list.Version
+	if list.ScheduledJob == nil {
+		s.Gone = true
+		return s
+	}
+	s = see(s, *list.ScheduledJob)
+	heard := s.Runs
+	s.Runs = map[types.UID]Row{}
+	for _, r := range list.Runs {
+		s.put(Row{Run: s.own(r)})
+	}
+	for uid, r := range heard { // while the list was on its way
+		if r.Run.Version > max(list.Version, s.Runs[uid].Run.Version) {
+			r.Run = s.own(r.Run)
+			s.put(r)
+		}
+	}
+	return s
+}
+
+func (s *State) put(r Row) {
+	if s.Runs == nil {
+		s.Runs = map[types.UID]Row{}
+	}
+	s.Runs[r.Run.UID] = r
+}
+
+// own takes the nominal time off a Job that does not bear its name: somebody has copied ours, annotations and all.
+func (s State) own(r events.Run) events.Run {
+	if !r.Nominal.IsZero() && r.Name != childName(s.Object.Name, r.Nominal) {
+		r.Nominal = time.Time{}
+	}
+	return r
+}
+
+// compare holds what we remember against a roster: what we saw at or before it, and it does not list, is gone.
+func compare(s State, list events.ScheduleListed) State {
+	if list.ScheduledJob != nil {
+		s = see(s, *list.ScheduledJob)
+	} else if s.Object.Version <= list.SchedulesVersion {
+		s.Gone = true
+	}
+	listed := map[types.UID]bool{}
+	for _, r := range list.Runs {
+		listed[r.UID] = true
+		s = seeRun(s, r)
+	}
+	for uid, r := range s.Runs {
+		if r.Run.Version <= list.Version && !listed[uid] {
+			r.Gone = true
+			s.Runs[uid] = r
+		}
+	}
+	s.Horizon = max(s.Horizon, list.Version)
+	return s
+}
+
+// see remembers a newer sight of the ScheduledJob.
+func see(s State, j events.ScheduledJob) State {
+	if j.Version <= s.Object.Version {
+		return s
+	}
+	s.Object = j
+	decided := s.decidedUntil()
+	if s.Until.Before(decided) {
+		s.Until = decided
+	}
+	return s
+}
+
+func seeRun(s State, r events.Run) State {
+	r = s.own(r)
+	if old, ok := s.Runs[r.UID]; ok {
+		if r.Version > old.Run.Version && !old.Gone {
+			s.Runs[r.UID] = Row{Run: r}
+		}
+		return s
+	}
+	if r.Version <= s.Horizon && !s.awaits(r) {
+		return s
+	}
+	s.put(Row{Run: r})
+	s.Waits.Accept(effect.CreateJob{}.Kind())
+	return s
+}
+
+// awaits says that the Job is one that we have claimed: it may be older than a deletion that we have heard of.
+func (s State) awaits(r events.Run) bool {
+	for _, d := range s.Due {
+		if d.Claimed && d.Nominal.Equal(r.Nominal) {
+			return true
+		}
+	}
+	return false
+}
+
+// missRun notes that a Job is gone.
+func missRun(s State, r events.Run) State {
+	s.Horizon = max(s.Horizon, r.Version)
+	if row, ok := s.Runs[r.UID]; ok {
+		if r.Version > row.Run.Version && r.Result != "" {
+			row.Run.Result, row.Run.Finished = r.Result, r.Finished // its last sight
+		}
+		row.Gone = true
+		s.Runs[r.UID] = row
+	} else if s.awaits(r) { // made, seen by nobody, and deleted
+		s.put(Row{Run: r, Gone: true})
+	}
+	return s
+}
+
+// suffer remembers a refusal: the kind of effect rests, and the Job that was refused knows why.
+func suffer(s State, e events.EffectRefused) State {
+	s.Waits.Refuse(e)
+	for i, d := range s.Due {
+		if e.Name != "" && e.Name == childName(s.Object.Name, d.Nominal) && e.At.After(d.RefusedAt) {
+			s.Due[i].Refused, s.Due[i].Message, s.Due[i].RefusedAt = e.Reason, e.Message, e.At
+		}
+	}
+	return s
+}

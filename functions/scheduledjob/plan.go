@@ -1,0 +1,136 @@
+package scheduledjob
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// plan decides, from the state alone. What the API server has just refused rests, and the timer is set to the earliest of
+// everything that waits for time to pass.
+func plan(s State, zones Zones, now time.Time) (State, []effect.Effect) {
+	var at alarm
+	var out []effect.Effect
+	switch {
+	case s.Gone || s.Known && s.Object.Deleting: // the garbage collector sees to the Jobs
+		s.Due, s.Said, s.Waits = nil, nil, nil
+		return s, nil
+	case !s.Known:
+		s, out = ask(s, now)
+		out = append(out, begin(s, zones, now)...)
+	default:
+		s, out = decide(s, zones, now, &at)
+	}
+	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e.Kind(), now) })
+	return s, append(out, at.ring(s, now)...)
+}
+
+// decide reads top to bottom like the life of a nominal time. What the status remembers is announced, and Jobs are deleted
+// only when the status remembers their end.
+func decide(s State, zones Zones, now time.Time, at *alarm) (State, []effect.Effect) {
+	var out []effect.Effect
+	t, problem := timetable(s.Object, zones)
+	if s.begun() {
+		s = change(s, t, now)
+		if problem == nil && !s.Object.Suspended {
+			s = cover(s, t, now)
+		}
+		s, out = start(s, now, at)
+	}
+	s.forget()
+	out = append(out, announce(s)...)
+	out = append(out, prune(s)...)
+	if write, differs := account(s, t, problem, now); differs {
+		out = append(out, write)
+	}
+	if bell := s.Bell.Add(delay(s.Object)); bell.After(now) {
+		at.by(bell)
+	} else {
+		s.Bell = time.Time{}
+	}
+	return s, append(out, expire(s, now, at)...)
+}
+
+// ask takes inventory under an ID of its own: the answer to an older memory's question proves nothing.
+func ask(s State, now time.Time) (State, []effect.Effect) {
+	if !s.Stirred {
+		return s, nil
+	}
+	if s.Asked == "" {
+		s.Asked = strconv.FormatInt(now.UnixNano(), 36)
+	}
+	return s, []effect.Effect{effect.TakeInventory{ID: s.Asked, Job: s.Name}}
+}
+
+// begin writes the first status of a ScheduledJob, from which on it is answerable for each nominal time.
+func begin(s State, zones Zones, now time.Time) []effect.Effect {
+	if s.begun() || s.Object.UID == "" || s.Object.Deleting {
+		return nil
+	}
+	t, problem := timetable(s.Object, zones)
+	write, _ := account(s, t, problem, now)
+	return []effect.Effect{write}
+}
+
+// announce publishes the verdicts that the status remembers until the bus has confirmed them. Whoever has lost all memory
+// does it once more, word for word.
+func announce(s State) (out []effect.Effect) {
+	for _, v := range s.Object.Status.Recent {
+		if t := public(s.Object, v); !s.Told[events.PublicID(t)] {
+			out = append(out, effect.Announce{Event: t})
+		}
+	}
+	return out
+}
+
+// rests says that nothing is left to do for the ScheduledJob. One whose next time is to come does not rest: its memory saves
+// an inventory then.
+func rests(s State) bool {
+	if !s.Known {
+		return !s.Stirred && (s.Object.UID == "" || s.Object.Deleting || over(s.Object))
+	}
+	return s.Gone || s.Object.Deleting || over(s.Object) && len(s.Said)+len(s.Due)+len(s.Object.Status.Active)+len(announce(s)) == 0 && s.Object.TTLSecondsAfterFinished == nil
+}
+
+// over says that a ScheduledJob that runs once has done what it was for.
+func over(j events.ScheduledJob) bool { return holds(j, v1alpha1.FinishedCondition) }
+
+// expire deletes a ScheduledJob that has run once, when its time to live is over.
+func expire(s State, now time.Time, at *alarm) []effect.Effect {
+	ttl := s.Object.TTLSecondsAfterFinished
+	if ttl == nil || !over(s.Object) || s.Object.RunAt.IsZero() {
+		return nil
+	}
+	end := condition(s.Object.Status.Conditions, v1alpha1.FinishedCondition).LastTransitionTime.Add(time.Duration(*ttl) * time.Second)
+	if now.Before(end) {
+		at.by(end)
+		return nil
+	}
+	return []effect.Effect{effect.DeleteScheduledJob{ScheduledJob: s.Object.Name, Version: s.Object.Version}}
+}
+
+// alarm collects when to look again.
+type alarm struct{ at time.Time }
+
+func (a *alarm) by(t time.Time) {
+	if !t.IsZero() && (a.at.IsZero() || t.Before(a.at)) {
+		a.at = t
+	}
+}
+
+// ring sets the one timer of the ScheduledJob.
+func (a *alarm) ring(s State, now time.Time) []effect.Effect {
+	for _, w := range s.Waits {
+		if now.Before(w.Until) {
+			a.by(w.Until)
+		}
+	}
+	if a.at.IsZero() {
+		return nil
+	}
+	return []effect.Effect{effect.SetTimer{Name: "wake", At: a.at}}
+}

@@ -1,0 +1,113 @@
+package scheduledjob
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// start makes the Jobs that are due, in order, or gives the verdict why not.
+func start(s State, now time.Time, at *alarm) (State, []effect.Effect) {
+	var out []effect.Effect
+	var left []Due
+	for _, d := range s.Due {
+		r, seen := s.runAt(d.Nominal)
+		switch {
+		case seen:
+			s.sayStarted(r.Run)
+			continue
+		case d.Withdrawn != "" && d.Absent:
+			s.unmade(d)
+			continue
+		case d.Withdrawn != "":
+			out = append(out, s.search(d))
+		case d.Claimed && (hopeless(d.Refused) || late(s.Object, d.Nominal, now)):
+			d.withdraw("Deadline", now)
+			out = append(out, s.search(d))
+		case late(s.Object, d.Nominal, now):
+			s.say(events.Missed, "Deadline", "it could not be started before its deadline", d.Nominal)
+			continue
+		case d.Claimed:
+			out = append(out, s.create(d, at))
+		case s.Object.ConcurrencyPolicy == v1alpha1.ForbidConcurrent && s.busy(left):
+			s.say(events.Skipped, "Overlap", "an earlier Job was still active, and concurrencyPolicy is Forbid", d.Nominal)
+			continue
+		case s.Object.ConcurrencyPolicy == v1alpha1.ReplaceConcurrent && s.busy(left):
+			out = append(out, s.replace()...)
+			s.wake(d, at)
+		default:
+			d.Claimed = true
+			out = append(out, s.create(d, at))
+		}
+		left = append(left, d)
+	}
+	s.Due = left
+	return s, out
+}
+
+func (s State) create(d Due, at *alarm) effect.Effect {
+	s.wake(d, at)
+	return effect.CreateJob{ScheduledJob: s.Object.Name, Name: childName(s.Object.Name, d.Nominal), Nominal: d.Nominal, Generation: s.Object.Generation}
+}
+
+// wake looks again when the deadline is over.
+func (s State) wake(d Due, at *alarm) {
+	if after, ok := deadline(s.Object); ok {
+		at.by(d.Nominal.Add(delay(s.Object)).Add(after).Add(time.Millisecond))
+	}
+}
+
+// busy says that a Job is active, or may have been made for an earlier time that is due.
+func (s State) busy(earlier []Due) bool {
+	for _, r := range s.Runs {
+		if r.active() {
+			return true
+		}
+	}
+	return slices.ContainsFunc(earlier, func(d Due) bool { return d.Claimed })
+}
+
+// replace deletes the Jobs that are active. They are gone only after their Pods, so that two never run at once; and they go
+// only after the status has listed them, since nothing else would remember that they have started.
+func (s State) replace() (out []effect.Effect) {
+	for _, r := range s.rows() {
+		if r.active() && !r.Run.Deleting && s.counts(r.Run.UID) {
+			out = append(out, effect.DeleteRun{Name: r.Run.Name, UID: r.Run.UID, Version: r.Run.Version, Foreground: true})
+		}
+	}
+	return out
+}
+
+// hopeless says that the API server will refuse the Job for the same reason as long as the spec is what it is.
+func hopeless(reason string) bool { return reason == string(metav1.StatusReasonInvalid) }
+
+// withdraw gives up a Job that may have been made, unless it turns up.
+func (d *Due) withdraw(reason string, now time.Time) {
+	d.Withdrawn, d.Search = reason, strconv.FormatInt(now.UnixNano(), 36)
+}
+
+func (s State) search(d Due) effect.Effect {
+	return effect.FindRun{Name: childName(s.Object.Name, d.Nominal), ID: d.Search}
+}
+
+// unmade gives the verdict of a Job that was claimed and never made.
+func (s *State) unmade(d Due) {
+	switch {
+	case d.Refused == string(metav1.StatusReasonAlreadyExists):
+		s.say(events.Blocked, "NameTaken", d.Message, d.Nominal)
+	case d.Refused != "":
+		s.say(events.NotCreated, d.Refused, d.Message, d.Nominal)
+	case d.Withdrawn == "Suspended":
+		s.say(events.Skipped, d.Withdrawn, "the ScheduledJob was suspended", d.Nominal)
+	case d.Withdrawn == "Deadline":
+		s.say(events.Missed, d.Withdrawn, "its Job could not be made before its deadline", d.Nominal)
+	default:
+		s.say(events.Missed, d.Withdrawn, "its Job could not be made before a later time had come", d.Nominal)
+	}
+}

@@ -1,0 +1,171 @@
+package scheduledjob
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/backoff"
+)
+
+// State is what we remember of one ScheduledJob. Losing it is safe: an empty State takes inventory before it decides.
+//
+// Observe and Plan own the State they are given and change its maps in place.
+type State struct {
+	// Name is the ScheduledJob's, from any sight of it: it makes the inventory cheap.
+	Name string
+	// Asked is the ID of the inventory that this memory waits for, or began with. It tells this memory from a lost one.
+	Asked string
+	// Stirred says that something was heard which needs the inventory.
+	Stirred bool
+	// Known says that the inventory has been taken.
+	Known bool
+	// Gone says that the ScheduledJob no longer exists. That is final, since keys are UIDs.
+	Gone bool
+	// Horizon is the newest list of Jobs that we have folded, or deletion of a Job: a Job that we do not know, at or below it,
+	// is history.
+	Horizon uint64
+	// Object is the newest sight of the ScheduledJob.
+	Object events.ScheduledJob
+	// Runs are its Jobs.
+	Runs map[types.UID]Row
+	// Until is the nominal time up to which all have been covered: they are due, or have a verdict.
+	Until time.Time
+	// Due are the nominal times whose Jobs shall be made, in order.
+	Due []Due
+	// Said are the verdicts that the status does not remember yet, in order.
+	Said []v1alpha1.TickVerdict
+	// Told are the IDs of the verdicts in the status that the bus has confirmed.
+	Told map[string]bool
+	// Bell is the latest nominal time that has been rung for and has not come yet: the trigger's clock is ahead of ours.
+	Bell time.Time
+	// Applied is the generation of the spec whose changes have been applied; Text and Paused are what it was before the next.
+	Applied int64
+	Text    string
+	Paused  bool
+	// Waits are the kinds of effects that the API server refuses just now, or once did.
+	Waits backoff.Waits
+}
+
+// Row is one Job of the ScheduledJob.
+type Row struct {
+	_   struct{} `cbor:",toarray"`
+	Run events.Run
+	// Gone says that the Job no longer exists.
+	Gone bool
+}
+
+// Due is a nominal time whose Job shall be made.
+type Due struct {
+	_       struct{} `cbor:",toarray"`
+	Nominal time.Time
+	// Claimed says that its Job may have been made: that is what is decided, whatever else happens.
+	Claimed bool
+	// Withdrawn is why a Job that was claimed, and has not been seen, is no longer wanted: Deadline, Superseded or Suspended.
+	// Whether it has been made has to be found out, by a search under this ID.
+	Withdrawn, Search string
+	// Absent says that it was found not to exist.
+	Absent bool
+	// Refused and Message are why the API server has refused it, the latest time, which was RefusedAt.
+	Refused, Message string
+	RefusedAt        time.Time
+}
+
+// last is the last nominal time that a verdict is about.
+func last(v v1alpha1.TickVerdict) time.Time {
+	if v.Until != nil {
+		return v.Until.UTC()
+	}
+	return v.Time.UTC()
+}
+
+// public is a verdict as it is announced.
+func public(j events.ScheduledJob, v v1alpha1.TickVerdict) events.TickDecided {
+	t := events.TickDecided{
+		ScheduledJob: events.Reference{Namespace: j.Namespace, Name: j.Name, UID: j.UID},
+		Verdict:      events.Verdict(v.Verdict), Reason: v.Reason, Message: v.Message, Nominal: v.Time.UTC(), Count: v.Count,
+	}
+	if v.Until != nil {
+		t.Until = v.Until.UTC()
+	}
+	if v.JobName != "" {
+		t.Job = &events.Reference{Namespace: j.Namespace, Name: v.JobName, UID: v.JobUID}
+	}
+	return t
+}
+
+// active says that the Job exists and has not finished. One that is being deleted still has Pods.
+func (r Row) active() bool { return !r.Gone && r.Run.Result == "" }
+
+// rows lists the Jobs in the order of their nominal times, so that every plan is the same for the same state.
+func (s State) rows() []Row {
+	return slices.SortedFunc(maps.Values(s.Runs), func(a, b Row) int {
+		return cmp.Or(a.Run.Nominal.Compare(b.Run.Nominal), a.Run.Created.Compare(b.Run.Created), cmp.Compare(a.Run.UID, b.Run.UID))
+	})
+}
+
+// runAt finds the Job of a nominal time.
+func (s State) runAt(nominal time.Time) (Row, bool) {
+	for _, r := range s.Runs {
+		if r.Run.Nominal.Equal(nominal) {
+			return r, true
+		}
+	}
+	return Row{}, false
+}
+
+// decidedUntil is what the cluster remembers; zero while it remembers nothing.
+func (s State) decidedUntil() time.Time {
+	if t := s.Object.Status.DecidedUntil; t != nil {
+		return t.UTC()
+	}
+	return time.Time{}
+}
+
+// begun says that the cluster remembers that we have begun: no Job is made before.
+func (s State) begun() bool { return s.Object.Status.DecidedUntil != nil }
+
+// counts says that a Job stands in status.active: its end has not been counted.
+func (s State) counts(uid types.UID) bool {
+	for _, ref := range s.Object.Status.Active {
+		if ref.UID == uid {
+			return true
+		}
+	}
+	return false
+}
+
+// forget drops what the cluster remembers: verdicts that it has passed, Jobs that are gone and counted.
+func (s *State) forget() {
+	decided := s.decidedUntil()
+	s.Said = slices.DeleteFunc(s.Said, func(v v1alpha1.TickVerdict) bool { return !last(v).After(decided) })
+	recent := map[string]bool{}
+	for _, v := range s.Object.Status.Recent {
+		recent[events.PublicID(public(s.Object, v))] = true
+	}
+	maps.DeleteFunc(s.Told, func(id string, _ bool) bool { return !recent[id] })
+	maps.DeleteFunc(s.Runs, func(uid types.UID, r Row) bool {
+		return r.Gone && !s.counts(uid) && !r.Run.Nominal.After(decided)
+	})
+}
+
+// say gives a verdict on one nominal time.
+func (s *State) say(v events.Verdict, reason, message string, nominal time.Time) {
+	s.sayOf(v1alpha1.TickVerdict{Verdict: string(v), Reason: reason, Message: message, Time: metav1.NewTime(nominal), Count: 1})
+}
+
+// sayStarted gives the verdict on a nominal time whose Job exists.
+func (s *State) sayStarted(r events.Run) {
+	s.sayOf(v1alpha1.TickVerdict{Verdict: string(events.Started), Time: metav1.NewTime(r.Nominal), Count: 1, JobName: r.Name, JobUID: r.UID})
+}
+
+func (s *State) sayOf(v v1alpha1.TickVerdict) {
+	s.Said = append(s.Said, v)
+	slices.SortStableFunc(s.Said, func(a, b v1alpha1.TickVerdict) int { return a.Time.Compare(b.Time.Time) })
+}

@@ -1,0 +1,245 @@
+package scheduledjob
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// account is the status as it should be, and whether that differs from the one that was observed. One write moves
+// decidedUntil, remembers the verdicts on the times that it passes, lists their Jobs, and counts the ends of those that were
+// listed: so each is counted once, whatever is lost in between, and no verdict is announced that may yet be decided
+// otherwise.
+func account(s State, t times, p *problem, now time.Time) (effect.WriteScheduleStatus, bool) {
+	b := book{State: s, now: now, status: *s.Object.Status.DeepCopy()}
+	st := &b.status
+	st.ObservedGeneration = s.Object.Generation
+	if len(s.Due) == 0 { // what is due was due by the schedule before
+		st.ObservedSchedule = text(s.Object)
+	}
+	if !s.begun() {
+		begin := metav1.NewTime(beginning(s.Object))
+		st.DecidedUntil = &begin
+	} else {
+		b.settleActive()
+		b.enter()
+	}
+	st.NextScheduleTime = nil
+	if t != nil && !s.Object.Suspended {
+		if next, ok := t.Next(st.DecidedUntil.Time); ok {
+			st.NextScheduleTime = &metav1.Time{Time: next.UTC()}
+		}
+	}
+	b.conditions(p)
+	write := effect.WriteScheduleStatus{ScheduledJob: s.Object.Name, Version: s.Object.Version, Status: b.status, Reports: b.reports}
+	return write, !equality.Semantic.DeepEqual(b.status, s.Object.Status)
+}
+
+// book is a status that is being written.
+type book struct {
+	State
+	now     time.Time
+	status  v1alpha1.ScheduledJobStatus
+	reports []effect.Report
+	// left are the verdicts that this write does not remember yet.
+	left []v1alpha1.TickVerdict
+}
+
+func (b *book) report(warning bool, reason, format string, args ...any) {
+	b.reports = append(b.reports, effect.Report{Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+// settleActive takes Jobs that have ended off the list, and counts them.
+func (b *book) settleActive() {
+	b.status.Active = slices.DeleteFunc(b.status.Active, func(ref corev1.ObjectReference) bool {
+		r, known := b.Runs[ref.UID]
+		if known && r.active() {
+			return false
+		}
+		r.Gone = r.Gone || !known // the inventory did not show it
+		b.count(ref.Name, r)
+		return true
+	})
+}
+
+// count counts the end of a Job.
+func (b *book) count(name string, r Row) {
+	st := &b.status
+	switch r.Run.Result {
+	case events.RunComplete:
+		st.Successful++
+		if end := metav1.NewTime(r.Run.Finished); st.LastSuccessfulTime == nil || st.LastSuccessfulTime.Before(&end) {
+			st.LastSuccessfulTime = &end
+		}
+		b.report(false, "SawCompletedJob", "Saw completed job: %s, condition: Complete", name)
+	case events.RunFailed:
+		st.Failed++
+		b.report(false, "SawCompletedJob", "Saw completed job: %s, condition: Failed", name)
+	default: // nobody knows how it would have ended
+		st.Failed++
+		st.LastResult = "Missing"
+		if r.Run.Deleting && b.Object.ConcurrencyPolicy == v1alpha1.ReplaceConcurrent {
+			return // by us, and whoever did it has said so
+		}
+		b.report(true, "MissingJob", "Active job went missing: %s; it counts as failed", name)
+		return
+	}
+	st.LastResult = string(r.Run.Result)
+}
+
+// enter moves decidedUntil over the verdicts, up to the first time that is still due, and lists their Jobs; a verdict that
+// is not announced yet keeps its place among the recent ones. Jobs that were made by hand are listed when they are seen.
+func (b *book) enter() {
+	st := &b.status
+	until := b.decidedUntil()
+	untold := len(announce(b.State))
+	for i, v := range b.Said {
+		if len(b.Due) > 0 && !last(v).Before(b.Due[0].Nominal) || untold == v1alpha1.RecentVerdicts {
+			b.left = b.Said[i:]
+			break
+		}
+		b.take(v)
+		untold++
+		until = last(v)
+	}
+	for over := len(st.Recent) - v1alpha1.RecentVerdicts; over > 0; over-- {
+		oldest := slices.IndexFunc(st.Recent, func(v v1alpha1.TickVerdict) bool { return b.Told[events.PublicID(public(b.Object, v))] })
+		st.Recent = slices.Delete(st.Recent, oldest, oldest+1)
+	}
+	if len(b.Due)+len(b.left) == 0 {
+		until = later(until, b.Until) // a new schedule may begin where there was no nominal time
+	}
+	st.DecidedUntil = &metav1.Time{Time: until}
+	for _, r := range b.rows() {
+		if r.active() && r.Run.Nominal.IsZero() && !b.counts(r.Run.UID) {
+			b.list(r)
+		}
+	}
+}
+
+// take accounts for one verdict.
+func (b *book) take(t v1alpha1.TickVerdict) {
+	st := &b.status
+	st.Recent = append(st.Recent, t)
+	st.LastResult = t.Verdict
+	switch events.Verdict(t.Verdict) {
+	case events.Started:
+		st.LastScheduleTime = &metav1.Time{Time: t.Time.UTC()}
+		b.report(false, "SuccessfulCreate", "Created job %s", t.JobName)
+		r, known := b.Runs[t.JobUID]
+		if known && r.active() {
+			b.list(r)
+			return
+		}
+		b.count(t.JobName, r)
+	case events.Skipped:
+		if t.Reason == "Overlap" {
+			b.report(false, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
+		}
+	default:
+		st.Failed += t.Count
+		st.Missed += t.Count
+		b.reportMissed(t)
+	}
+}
+
+func (b *book) reportMissed(t v1alpha1.TickVerdict) {
+	when := t.Time.UTC().Format(time.RFC3339)
+	switch {
+	case t.Count > 1:
+		b.report(true, "MissSchedule", "Missed %d scheduled times from %s to %s: %s", t.Count, when, t.Until.UTC().Format(time.RFC3339), t.Message)
+	case t.Verdict == string(events.Missed):
+		b.report(true, "MissSchedule", "Missed scheduled time to start a job: %s: %s", when, t.Message)
+	default:
+		b.report(true, "FailedCreate", "No job for %s: %s", when, t.Message)
+	}
+}
+
+func (b *book) list(r Row) {
+	b.status.Active = append(b.status.Active, corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job",
+		Namespace: b.Object.Namespace, Name: r.Run.Name, UID: r.Run.UID})
+}
+
+// conditions say what state the ScheduledJob is in.
+func (b *book) conditions(p *problem) {
+	ready, reason, message := metav1.ConditionTrue, "Scheduled", "Jobs are made when their time comes"
+	switch {
+	case p != nil:
+		ready, reason, message = metav1.ConditionFalse, p.reason, p.message
+	case b.Object.Suspended:
+		ready, reason, message = metav1.ConditionFalse, "Suspended", "spec.suspend is true: what comes meanwhile is skipped"
+	}
+	b.set(v1alpha1.ReadyCondition, ready, reason, message)
+	b.flag(v1alpha1.StalledCondition, p != nil, reason, message)
+	if p != nil && !b.was(v1alpha1.StalledCondition, reason, message) {
+		b.report(true, reason, "%s", message)
+	}
+	resuming := slices.ContainsFunc(b.left, func(v v1alpha1.TickVerdict) bool { return v.Reason == "Suspended" })
+	b.flag(v1alpha1.SuspendedCondition, b.Object.Suspended || resuming, "Suspended", "spec.suspend is true")
+
+	blocked := slices.IndexFunc(b.Due, func(d Due) bool { return d.Refused != "" })
+	if blocked >= 0 {
+		d := b.Due[blocked]
+		if !b.was(v1alpha1.BlockedCondition, d.Refused, d.Message) {
+			b.report(true, "FailedCreate", "Error creating job: %s", d.Message)
+		}
+		b.flag(v1alpha1.BlockedCondition, true, d.Refused, d.Message)
+	} else {
+		b.flag(v1alpha1.BlockedCondition, false, "", "")
+	}
+	at := b.Object.RunAt.UTC().Truncate(time.Second)
+	if done := !b.Object.RunAt.IsZero() && !b.status.DecidedUntil.Time.Before(at) && len(b.status.Active)+len(b.Due) == 0; done {
+		b.flag(v1alpha1.FinishedCondition, true, b.status.LastResult, "its one time has come and gone")
+	} else {
+		b.flag(v1alpha1.FinishedCondition, false, "", "")
+	}
+}
+
+// was says that the condition is True already, with that reason and message.
+func (b *book) was(kind, reason, message string) bool {
+	c := condition(b.Object.Status.Conditions, kind)
+	return c.Status == metav1.ConditionTrue && c.Reason == reason && c.Message == message
+}
+
+// flag sets a condition that is only there while it is true.
+func (b *book) flag(kind string, on bool, reason, message string) {
+	if on {
+		b.set(kind, metav1.ConditionTrue, reason, message)
+		return
+	}
+	meta.RemoveStatusCondition(&b.status.Conditions, kind)
+}
+
+func (b *book) set(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&b.status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: b.Object.Generation, LastTransitionTime: metav1.NewTime(b.now.Truncate(time.Second))})
+}
+
+// condition finds a condition; the zero one where it is not set.
+func condition(all []metav1.Condition, kind string) metav1.Condition {
+	if c := meta.FindStatusCondition(all, kind); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// holds says that the ScheduledJob has the condition with status True.
+func holds(j events.ScheduledJob, kind string) bool {
+	return condition(j.Status.Conditions, kind).Status == metav1.ConditionTrue
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

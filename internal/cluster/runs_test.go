@@ -1,0 +1,219 @@
+package cluster
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+func TestCreateJob(t *testing.T) {
+	w := newWorld(t)
+	sj, key := w.createSchedule("nightly", func(j *v1alpha1.ScheduledJob) { j.Spec.TimeZone = new("Asia/Kolkata") })
+	e := createJobEffect(sj, noon)
+	gets := "GET /apis/jobstream.dev/v1alpha1/namespaces/" + w.ns + "/scheduledjobs/nightly"
+
+	t.Run("from the template", func(t *testing.T) {
+		run := only[events.RunObserved](t, w.act(key, e)).Run
+		j := w.liveJob(e.Name)
+		if run.Name != e.Name || run.UID != j.UID || !run.Nominal.Equal(noon) || run.Version != events.Version(j.ResourceVersion) || run.Result != "" {
+			t.Errorf("saw %+v", run)
+		}
+		if !metav1.IsControlledBy(j, sj) || *j.Spec.ManagedBy != v1alpha1.DefaultManagedBy ||
+			j.Annotations[batchv1.CronJobScheduledTimestampAnnotation] != "2026-11-21T17:30:00+05:30" ||
+			j.Spec.Template.Annotations[v1alpha1.ScheduledJobAnnotation] != "nightly" {
+			t.Errorf("made %+v", j)
+		}
+	})
+	t.Run("once", func(t *testing.T) {
+		again := only[events.RunObserved](t, w.act(key, e)).Run
+		if again.UID != w.liveJob(e.Name).UID {
+			t.Errorf("%+v", again)
+		}
+	})
+	t.Run("with one look at the ScheduledJob for many", func(t *testing.T) {
+		before := w.requests.count(gets)
+		for i := range 3 {
+			only[events.RunObserved](t, w.act(key, createJobEffect(sj, noon.Add(time.Duration(i+1)*time.Hour))))
+		}
+		if after := w.requests.count(gets); after != before {
+			t.Errorf("it was read %d times more", after-before)
+		}
+	})
+	t.Run("with the template as it is now", func(t *testing.T) {
+		sj = w.editSchedule("nightly", func(j *v1alpha1.ScheduledJob) { j.Spec.JobTemplate.Spec.Parallelism = new(int32(7)) })
+		e := createJobEffect(sj, noon.Add(5*time.Hour))
+		only[events.RunObserved](t, w.act(key, e))
+		if j := w.liveJob(e.Name); *j.Spec.Parallelism != 7 {
+			t.Errorf("parallelism %d", *j.Spec.Parallelism)
+		}
+	})
+	t.Run("not where it was suspended meanwhile, until it is resumed", func(t *testing.T) {
+		sj = w.editSchedule("nightly", func(j *v1alpha1.ScheduledJob) { j.Spec.Suspend = new(true) })
+		e := createJobEffect(sj, noon.Add(6*time.Hour))
+		if saw := only[events.ScheduledJobObserved](t, w.act(key, e)).ScheduledJob; !saw.Suspended {
+			t.Errorf("%+v", saw)
+		}
+		w.editSchedule("nightly", func(j *v1alpha1.ScheduledJob) { j.Spec.Suspend = new(false) })
+		only[events.RunObserved](t, w.act(key, e))
+	})
+	t.Run("not where it is gone, or another one", func(t *testing.T) {
+		_, key := w.createSchedule("brief")
+		w.deleteSchedule("brief")
+		other, _ := w.createSchedule("brief")
+		if gone := only[events.ScheduledJobGone](t, w.act(key, createJobEffect(other, noon))); gone.Name != "brief" || gone.Version != 0 {
+			t.Errorf("%+v", gone)
+		}
+	})
+}
+
+func TestCreateJobThatIsRefused(t *testing.T) {
+	w := newWorld(t)
+	sj, key := w.createSchedule("nightly")
+	e := createJobEffect(sj, noon)
+
+	t.Run("its name is that of a Job of a deleted namesake", func(t *testing.T) {
+		left := w.makeRun(sj, noon)
+		w.deleteSchedule("nightly")
+		sj, key = w.createSchedule("nightly")
+		refused := only[events.EffectRefused](t, w.act(key, e))
+		if refused.Effect != "CreateJob" || refused.Name != e.Name || refused.Reason != "AlreadyExists" ||
+			!strings.Contains(refused.Message, e.Name) || !strings.Contains(refused.Message, "ScheduledJob nightly (UID ") || !strings.Contains(refused.Message, "delete it") {
+			t.Errorf("%+v", refused)
+		}
+		w.deleteJob(left.Name)
+		only[events.RunObserved](t, w.act(key, e))
+	})
+	t.Run("its name is that of a Job that somebody made", func(t *testing.T) {
+		e := createJobEffect(sj, noon.Add(time.Hour))
+		w.createJob(e.Name)
+		if refused := only[events.EffectRefused](t, w.act(key, e)); !strings.Contains(refused.Message, "a Job that nobody controls: delete it") {
+			t.Errorf("%+v", refused)
+		}
+	})
+	t.Run("its template is invalid", func(t *testing.T) {
+		sj, key := w.createSchedule("bad", func(j *v1alpha1.ScheduledJob) {
+			j.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "", Value: "secret"}}
+		})
+		refused := only[events.EffectRefused](t, w.act(key, createJobEffect(sj, noon)))
+		if refused.Reason != "Invalid" || !strings.Contains(refused.Message, "spec.template.spec.containers[0].env[0].name") || strings.Contains(refused.Message, "secret") {
+			t.Errorf("%+v", refused)
+		}
+	})
+	t.Run("a quota", func(t *testing.T) {
+		name := corev1.ResourceName("count/jobs.batch")
+		q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{name: resource.MustParse("0")}}}
+		q, err := w.CoreV1().ResourceQuotas(w.ns).Create(t.Context(), q, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Status = corev1.ResourceQuotaStatus{Hard: q.Spec.Hard, Used: corev1.ResourceList{name: resource.MustParse("0")}} // as kube-controller-manager does
+		if _, err := w.CoreV1().ResourceQuotas(w.ns).UpdateStatus(t.Context(), q, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		n := 2
+		eventually(t, func() string { // admission hears of quotas by a watch
+			n++
+			facts := w.act(key, createJobEffect(sj, noon.Add(time.Duration(n)*time.Hour)))
+			if refused, ok := facts[0].(events.EffectRefused); ok && refused.Reason == "Forbidden" && strings.Contains(refused.Message, "exceeded quota") {
+				return ""
+			}
+			return "the quota"
+		})
+	})
+	t.Run("a server that cannot do it now is asked again later", func(t *testing.T) {
+		w.requests.inject(func(q *http.Request) (*http.Response, error) {
+			if q.Method == http.MethodPost {
+				return answer(q, http.StatusInternalServerError, metav1.Status{Status: "Failure", Code: http.StatusInternalServerError}), nil
+			}
+			return nil, nil
+		})
+		defer w.requests.inject(nil)
+		_, err := w.actor.Act(t.Context(), key, createJobEffect(sj, noon.Add(-time.Hour)))
+		if retry := (engine.Retry{}); !errors.As(err, &retry) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestFindRun(t *testing.T) {
+	w := newWorld(t)
+	sj, key := w.createSchedule("nightly")
+	made := w.makeRun(sj, noon)
+	if run := only[events.RunObserved](t, w.act(key, effect.FindRun{Name: made.Name})).Run; run.UID != made.UID || !run.Nominal.Equal(noon) {
+		t.Errorf("%+v", run)
+	}
+	w.createJob("stranger")
+	for _, name := range []string{"stranger", "nobody"} {
+		if missing := only[events.RunMissing](t, w.act(key, effect.FindRun{Name: name, ID: "7"})); missing.Name != name || missing.ID != "7" {
+			t.Errorf("%+v", missing)
+		}
+	}
+}
+
+func TestDeleteRun(t *testing.T) {
+	w := newWorld(t)
+	sj, key := w.createSchedule("nightly")
+
+	t.Run("at once", func(t *testing.T) {
+		j := w.makeRun(sj, noon)
+		for range 2 {
+			if run := only[events.RunGone](t, w.act(key, effect.DeleteRun{Name: j.Name, UID: j.UID})).Run; run.Name != j.Name || run.UID != j.UID {
+				t.Errorf("%+v", run)
+			}
+		}
+	})
+	t.Run("after its Pods", func(t *testing.T) {
+		j := w.makeRun(sj, noon.Add(time.Hour))
+		for range 2 {
+			run := only[events.RunObserved](t, w.act(key, effect.DeleteRun{Name: j.Name, UID: j.UID, Foreground: true})).Run
+			if run.UID != j.UID || !run.Deleting || run.Version <= events.Version(j.ResourceVersion) {
+				t.Errorf("%+v", run)
+			}
+		}
+	})
+	t.Run("not one that has changed since it was seen", func(t *testing.T) {
+		j := w.makeRun(sj, noon.Add(90*time.Minute))
+		seen := events.Version(j.ResourceVersion)
+		j.Labels["changed"] = "yes"
+		if _, err := w.BatchV1().Jobs(w.ns).Update(t.Context(), j, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		run := only[events.RunObserved](t, w.act(key, effect.DeleteRun{Name: j.Name, UID: j.UID, Version: seen, Foreground: true})).Run
+		if run.Deleting || run.Version <= seen {
+			t.Errorf("%+v", run)
+		}
+		run = only[events.RunObserved](t, w.act(key, effect.DeleteRun{Name: j.Name, UID: j.UID, Version: run.Version, Foreground: true})).Run
+		if !run.Deleting {
+			t.Errorf("%+v", run)
+		}
+	})
+	t.Run("never another one of the same name", func(t *testing.T) {
+		j := w.makeRun(sj, noon.Add(2*time.Hour))
+		if run := only[events.RunGone](t, w.act(key, effect.DeleteRun{Name: j.Name, UID: someoneElse})).Run; run.UID != someoneElse {
+			t.Errorf("%+v", run)
+		}
+		if w.liveJob(j.Name).DeletionTimestamp != nil {
+			t.Error("it was deleted")
+		}
+	})
+	t.Run("one that was taken away is gone for its ScheduledJob", func(t *testing.T) {
+		j := w.makeRun(sj, noon.Add(3*time.Hour))
+		j.OwnerReferences, j.Finalizers = nil, []string{"example.com/held"}
+		if _, err := w.BatchV1().Jobs(w.ns).Update(t.Context(), j, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		only[events.RunGone](t, w.act(key, effect.DeleteRun{Name: j.Name, UID: j.UID}))
+	})
+}

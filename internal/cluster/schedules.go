@@ -1,0 +1,223 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+)
+
+// lookAgainInterval is how often a trigger looks whether ScheduledJobs have been installed: whoever installs them does not
+// have to restart it.
+const lookAgainInterval = time.Minute
+
+// errServed says that ScheduledJobs can be watched from now on.
+var errServed = errors.New("ScheduledJobs can be listed now")
+
+// Alarm hears of every ScheduledJob, one call at a time, and must return at once.
+type Alarm interface {
+	// Reset forgets all: a complete list follows, as sights.
+	Reset()
+	// Saw is a sight of a ScheduledJob.
+	Saw(j events.ScheduledJob)
+	// Gone says that it no longer exists.
+	Gone(uid types.UID)
+}
+
+// noAlarm is nobody who rings.
+type noAlarm struct{}
+
+func (noAlarm) Reset()                  {}
+func (noAlarm) Saw(events.ScheduledJob) {}
+func (noAlarm) Gone(types.UID)          {}
+
+// wind winds the alarm up with the list that a session begins with, and drops the list, which may be large. From there on
+// the watch tells it everything.
+func (w *Watcher) wind(lists *rosters) {
+	w.config.Alarm.Reset()
+	for _, j := range lists.schedules {
+		w.config.Alarm.Saw(*j)
+	}
+	lists.schedules = nil
+}
+
+// watchScheduledJobs begins a session's watch of ScheduledJobs. Where there are none it waits until there are; then the
+// session ends, and another begins with a list of them.
+func (w *Watcher) watchScheduledJobs(ctx context.Context, g *errgroup.Group, lists rosters) {
+	switch version := lists.schedulesVersion; {
+	case w.config.ScheduledJobs == nil:
+	case lists.unlisted != nil:
+		g.Go(func() error { return w.awaitScheduledJobs(ctx) })
+	default:
+		g.Go(func() error {
+			return w.follow(ctx, "ScheduledJobs", version, w.config.ScheduledJobs.watch, w.onScheduledJob)
+		})
+	}
+}
+
+// awaitScheduledJobs returns an error when there is anything to watch.
+func (w *Watcher) awaitScheduledJobs(ctx context.Context) error {
+	t := time.NewTicker(w.config.lookAgain)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.C:
+		}
+		ctx, cancel := context.WithTimeout(ctx, pageTimeout)
+		_, err := w.config.ScheduledJobs.list(ctx, metav1.ListOptions{Limit: 1})
+		cancel()
+		if err == nil {
+			return errServed
+		}
+	}
+}
+
+// sayUnlisted says once that only Jobs are worked for, and once that this is over.
+func (w *Watcher) sayUnlisted(why error) {
+	if (why != nil) == w.unlisted {
+		return
+	}
+	w.unlisted = why != nil
+	switch {
+	case why == nil:
+		w.log.Info("ScheduledJobs are there now")
+	case apierrors.IsForbidden(why):
+		w.log.Warn("we may not list ScheduledJobs: only Jobs are worked for until we may; give our ClusterRole the verbs list and watch",
+			"cause", why, "looking again every", w.config.lookAgain)
+	default:
+		w.log.Info("this cluster has no ScheduledJobs: only Jobs are worked for until their definition is installed", "looking again every", w.config.lookAgain)
+	}
+}
+
+// onScheduledJob publishes what the watch of ScheduledJobs has shown.
+func (w *Watcher) onScheduledJob(ctx context.Context, t watch.EventType, o runtime.Object) error {
+	j, ok := o.(*wireScheduledJob)
+	if !ok {
+		return nil
+	}
+	key := events.Key{Function: scheduledJobFunction, Namespace: j.Namespace, UID: j.UID}
+	if t == watch.Deleted {
+		w.config.Alarm.Gone(j.UID)
+		return w.tell(ctx, key, events.ScheduledJobGone{Name: j.Name, Version: events.Version(j.ResourceVersion)})
+	}
+	p := j.project()
+	w.config.Alarm.Saw(p)
+	return w.tell(ctx, key, events.ScheduledJobObserved{ScheduledJob: p})
+}
+
+// onRun tells the ScheduledJob that owns the Job, whoever runs it, what matters to it: that it is there, is being deleted,
+// has finished, is gone. How it gets on is the Job's own affair.
+func (w *Watcher) onRun(ctx context.Context, t watch.EventType, j *batchv1.Job) error {
+	owner, run, ok := events.ProjectRun(j)
+	if !ok || w.config.ScheduledJobs == nil {
+		return nil
+	}
+	key := events.Key{Function: scheduledJobFunction, Namespace: j.Namespace, UID: owner}
+	switch {
+	case t == watch.Deleted:
+		return w.tell(ctx, key, events.RunGone{Run: run})
+	case j.Status.StartTime == nil, run.Deleting, run.Result != "":
+		return w.tell(ctx, key, events.RunObserved{Run: run})
+	}
+	return nil
+}
+
+// tellSchedules publishes the rosters of ScheduledJobs, and returns how many. Those that have nothing to do get none: there
+// may be very many, and the alarm wakes them when their time comes.
+func (w *Watcher) tellSchedules(ctx context.Context, r rosters) (n int, err error) {
+	if w.config.ScheduledJobs == nil {
+		return 0, nil
+	}
+	w.sayUnlisted(r.unlisted)
+	now := w.config.Now()
+	id := w.rosterID(&w.lastScheduleID, r.schedulesVersion, r.jobsVersion)
+	for uid, j := range r.schedules {
+		if idle(j, r.runs[uid], now) {
+			continue
+		}
+		n++
+		if err := w.tell(ctx, events.Key{Function: scheduledJobFunction, Namespace: j.Namespace, UID: uid}, r.scheduleRoster(id, uid)); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// idle says that nobody has to do anything about the ScheduledJob before its next time comes, though every fact about it and
+// its Jobs, and every timer, may have been lost.
+func idle(j *events.ScheduledJob, runs []events.Run, now time.Time) bool {
+	s := &j.Status
+	decided := time.Time{}
+	if s.DecidedUntil != nil {
+		decided = s.DecidedUntil.Time
+	}
+	switch {
+	case s.ObservedGeneration != j.Generation, // never seen, or changed since
+		s.DecidedUntil == nil && !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.StalledCondition),
+		len(s.Active) > 0,
+		meta.IsStatusConditionTrue(s.Conditions, v1alpha1.BlockedCondition),
+		s.NextScheduleTime != nil && !j.Suspended && !s.NextScheduleTime.After(now), // its bell has rung in vain, or its start is delayed
+		toldLately(s, now),
+		outlived(j, now):
+		return false
+	}
+	kept := map[events.RunResult]int32{}
+	for _, r := range runs {
+		if r.Result == "" || r.Nominal.After(decided) { // not in status.active yet, or not counted
+			return false
+		}
+		if !r.Deleting {
+			kept[r.Result]++
+		}
+	}
+	return kept[events.RunComplete] <= j.SuccessfulJobs && kept[events.RunFailed] <= j.FailedJobs
+}
+
+// announcing is how long after a verdict it may not have been announced because the bus was wiped at that moment. Whoever is
+// woken announces all that stands in the status once more; a schedule that is due soon is woken anyway.
+const announcing = DefaultRelistInterval + 2*time.Minute
+
+// toldLately says that the status may hold a verdict that was put there only now: nothing in it says when.
+func toldLately(s *v1alpha1.ScheduledJobStatus, now time.Time) bool {
+	if len(s.Recent) == 0 {
+		return false
+	}
+	last := s.Recent[len(s.Recent)-1].Time.Time
+	if s.DecidedUntil != nil {
+		last = later(last, s.DecidedUntil.Time)
+	}
+	for _, c := range s.Conditions { // the end of runAt is one, and so is that of a suspension
+		last = later(last, c.LastTransitionTime.Time)
+	}
+	return now.Before(last.Add(announcing))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// outlived says that the ScheduledJob's time to live is over and that it should have been deleted: the timer for it has been
+// lost.
+func outlived(j *events.ScheduledJob, now time.Time) bool {
+	done := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.FinishedCondition)
+	if done == nil || done.Status != metav1.ConditionTrue || j.TTLSecondsAfterFinished == nil || j.Deleting {
+		return false
+	}
+	return now.After(done.LastTransitionTime.Add(time.Duration(*j.TTLSecondsAfterFinished)*time.Second + overdueAfter))
+}

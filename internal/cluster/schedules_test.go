@@ -1,0 +1,225 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+)
+
+// memoryAlarm remembers what an alarm was told last of each ScheduledJob.
+type memoryAlarm struct {
+	mu     sync.Mutex
+	resets int
+	known  map[types.UID]events.ScheduledJob
+}
+
+func (a *memoryAlarm) Reset() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.resets, a.known = a.resets+1, map[types.UID]events.ScheduledJob{}
+}
+
+func (a *memoryAlarm) Saw(j events.ScheduledJob) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.known[j.UID] = j
+}
+
+func (a *memoryAlarm) Gone(uid types.UID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.known, uid)
+}
+
+func (a *memoryAlarm) of(uid types.UID) (events.ScheduledJob, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	j, ok := a.known[uid]
+	return j, ok
+}
+
+// quiet is a status that asks for nothing.
+func quiet(j *v1alpha1.ScheduledJob) func(*v1alpha1.ScheduledJobStatus) {
+	return func(s *v1alpha1.ScheduledJobStatus) {
+		until, next := metav1.NewTime(noon), metav1.NewTime(time.Now().Add(time.Hour))
+		s.ObservedGeneration, s.DecidedUntil, s.NextScheduleTime = j.Generation, &until, &next
+	}
+}
+
+func TestWatcherWatchesScheduledJobs(t *testing.T) {
+	w := newWorld(t)
+	alarm := &memoryAlarm{}
+	before, _ := w.createSchedule("before")
+	x := watchSchedules(t, &memorySink{}, func(c *WatcherConfig) { c.Alarm = alarm })
+	if _, ok := alarm.of(before.UID); !ok || alarm.resets != 1 {
+		t.Errorf("the alarm was not wound up with the list: %d resets", alarm.resets)
+	}
+
+	sj, key := w.createSchedule("nightly")
+	j := w.makeRun(sj, noon)
+	jobKey := events.Key{Function: "job", Namespace: w.ns, UID: j.UID}
+	j = w.startJob(j)
+	j.Status.Active = 1 // how a running Job gets on
+	if _, err := w.BatchV1().Jobs(w.ns).UpdateStatus(t.Context(), j, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	j = w.liveJob(j.Name)
+	j.Status.Active = 0
+	w.finish(j)
+	w.deleteJob(j.Name)
+	w.settleSchedule("nightly", quiet(sj))
+	w.deleteSchedule("nightly")
+
+	eventually(t, func() string {
+		if len(of[events.ScheduledJobGone](x.sink, key)) == 0 || len(of[events.RunGone](x.sink, key)) == 0 {
+			return "the end of both; log:\n" + x.log.String()
+		}
+		return ""
+	})
+	var results []string
+	for _, e := range of[events.RunObserved](x.sink, key) {
+		results = append(results, e.Run.Name+" "+string(e.Run.Result))
+	}
+	if want := []string{j.Name + " ", j.Name + " Complete"}; !slices.Equal(results, want) {
+		t.Errorf("sights of the Job %q, want %q", results, want)
+	}
+	if gone := of[events.RunGone](x.sink, key)[0].Run; gone.UID != j.UID || gone.Result != events.RunComplete || !gone.Nominal.Equal(noon) || gone.Version <= events.Version(j.ResourceVersion) {
+		t.Errorf("%+v", gone)
+	}
+	if n := len(of[events.JobObserved](x.sink, jobKey)); n != 4 {
+		t.Errorf("%d sights of the Job for itself", n)
+	}
+	sights := of[events.ScheduledJobObserved](x.sink, key)
+	if len(sights) < 2 || sights[0].ScheduledJob.Status.DecidedUntil != nil || sights[1].ScheduledJob.Status.DecidedUntil == nil {
+		t.Errorf("sights of the ScheduledJob %+v", sights)
+	}
+	if gone := of[events.ScheduledJobGone](x.sink, key)[0]; gone.Name != "nightly" || gone.Version <= events.Version(sj.ResourceVersion) {
+		t.Errorf("%+v", gone)
+	}
+	if _, ok := alarm.of(sj.UID); ok {
+		t.Error("the alarm was not told that it is gone")
+	}
+
+	t.Run("also where somebody else runs its Jobs", func(t *testing.T) {
+		sj, key := w.createSchedule("theirs", func(j *v1alpha1.ScheduledJob) {
+			j.Spec.JobTemplate.Spec.ManagedBy = new("example.com/other")
+		})
+		j := w.makeRun(sj, noon)
+		eventually(t, func() string {
+			if len(of[events.RunObserved](x.sink, key)) == 0 {
+				return "a sight of the Job"
+			}
+			return ""
+		})
+		if facts := x.sink.about(events.Key{Function: "job", Namespace: w.ns, UID: j.UID}); len(facts) != 0 {
+			t.Errorf("%+v", facts)
+		}
+	})
+}
+
+// TestWatcherListsScheduledJobs: who has something to do gets a roster, and nobody else.
+func TestWatcherListsScheduledJobs(t *testing.T) {
+	w := newWorld(t)
+	fresh, freshKey := w.createSchedule("fresh")
+	made := w.makeRun(fresh, noon)
+	rests, restsKey := w.createSchedule("rests")
+	w.settleSchedule("rests", quiet(rests))
+	w.finish(w.startJob(w.makeRun(rests, noon))) // counted, and kept
+	x := watchSchedules(t, &memorySink{})
+	r := of[events.ScheduleListed](x.sink, freshKey)
+	if len(r) != 1 || r[0].Name != "fresh" || r[0].ScheduledJob.UID != fresh.UID || len(r[0].Runs) != 1 || r[0].Runs[0].UID != made.UID ||
+		r[0].SchedulesVersion < events.Version(fresh.ResourceVersion) || r[0].Version < events.Version(made.ResourceVersion) || !strings.HasPrefix(r[0].ID, "relist/") {
+		t.Errorf("%+v", r)
+	}
+	if facts := x.sink.about(restsKey); len(facts) != 0 {
+		t.Errorf("one that rests was told %+v", facts)
+	}
+	t.Run("again when asked, under another ID", func(t *testing.T) {
+		x.Relist()
+		eventually(t, func() string {
+			again := of[events.ScheduleListed](x.sink, freshKey)
+			if len(again) < 2 {
+				return "another roster"
+			}
+			if again[1].ID == r[0].ID {
+				t.Errorf("the ID %q came twice", r[0].ID)
+			}
+			return ""
+		})
+	})
+}
+
+func TestIdle(t *testing.T) {
+	now := noon.Add(30 * time.Minute)
+	until, next := metav1.NewTime(noon), metav1.NewTime(noon.Add(time.Hour))
+	is := func(condition string, since time.Time) metav1.Condition {
+		return metav1.Condition{Type: condition, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)}
+	}
+	run := func(result events.RunResult, nominal time.Time) events.Run {
+		return events.Run{Result: result, Nominal: nominal}
+	}
+	early := noon.Add(-time.Hour)
+	for _, c := range []struct {
+		name   string
+		change func(*events.ScheduledJob)
+		runs   []events.Run
+		want   bool
+	}{
+		{"it waits", nil, nil, true},
+		{"it keeps what it may keep", nil, []events.Run{run("Complete", early), run("Complete", noon), run("Failed", early)}, true},
+		{"it is suspended", func(j *events.ScheduledJob) { j.Suspended = true; j.Status.NextScheduleTime = &until }, nil, true},
+		{"it is stalled", func(j *events.ScheduledJob) {
+			j.Status.DecidedUntil, j.Status.NextScheduleTime = nil, nil
+			j.Status.Conditions = []metav1.Condition{is(v1alpha1.StalledCondition, early)}
+		}, nil, true},
+		{"nobody has seen it", func(j *events.ScheduledJob) { j.Status = v1alpha1.ScheduledJobStatus{} }, nil, false},
+		{"nobody has seen its spec", func(j *events.ScheduledJob) { j.Generation++ }, nil, false},
+		{"its time has come", func(j *events.ScheduledJob) { j.Status.NextScheduleTime = &until }, nil, false},
+		{"a Job of it is not counted", func(j *events.ScheduledJob) { j.Status.Active = []corev1.ObjectReference{{Name: "x"}} }, nil, false},
+		{"a Job of it runs, and is not in its status", nil, []events.Run{run("", noon)}, false},
+		{"a Job of it had finished before it was in its status", nil, []events.Run{run("Complete", noon.Add(time.Second))}, false},
+		{"it keeps too many Jobs that are complete", nil, []events.Run{run("Complete", early), run("Complete", early), run("Complete", noon)}, false},
+		{"it keeps too many Jobs that have failed", nil, []events.Run{run("Failed", early), run("Failed", noon)}, false},
+		{"one too many is being deleted", nil, []events.Run{run("Failed", early), {Result: "Failed", Nominal: noon, Deleting: true}}, true},
+		{"it is blocked", func(j *events.ScheduledJob) {
+			j.Status.Conditions = []metav1.Condition{is(v1alpha1.BlockedCondition, early)}
+		}, nil, false},
+		{"its verdict may not have been announced", func(j *events.ScheduledJob) {
+			late := metav1.NewTime(now.Add(-time.Minute))
+			j.Status.DecidedUntil, j.Status.Recent = &late, []v1alpha1.TickVerdict{{Time: late}}
+		}, nil, false},
+		{"the verdict of its end may not have been announced", func(j *events.ScheduledJob) {
+			j.Status.NextScheduleTime, j.Status.Recent = nil, []v1alpha1.TickVerdict{{Time: until}}
+			j.Status.Conditions = []metav1.Condition{is(v1alpha1.FinishedCondition, now.Add(-time.Minute))}
+		}, nil, false},
+		{"its verdict has been announced long since", func(j *events.ScheduledJob) { j.Status.Recent = []v1alpha1.TickVerdict{{Time: until}} }, nil, true},
+		{"its time to live is over", func(j *events.ScheduledJob) {
+			j.TTLSecondsAfterFinished, j.Status.NextScheduleTime = new(int32(60)), nil
+			j.Status.Conditions = []metav1.Condition{is(v1alpha1.FinishedCondition, noon)}
+		}, nil, false},
+		{"its time to live is not over", func(j *events.ScheduledJob) {
+			j.TTLSecondsAfterFinished, j.Status.NextScheduleTime = new(int32(3600)), nil
+			j.Status.Conditions = []metav1.Condition{is(v1alpha1.FinishedCondition, noon)}
+		}, nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := events.ScheduledJob{Generation: 3, SuccessfulJobs: 2, FailedJobs: 1,
+				Status: v1alpha1.ScheduledJobStatus{ObservedGeneration: 3, DecidedUntil: &until, NextScheduleTime: &next}}
+			if c.change != nil {
+				c.change(&j)
+			}
+			if got := idle(&j, c.runs, now); got != c.want {
+				t.Errorf("idle: %v", got)
+			}
+		})
+	}
+}

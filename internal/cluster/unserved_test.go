@@ -1,0 +1,149 @@
+package cluster
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/controlplane/controlplanetest"
+)
+
+// TestWatcherWithoutScheduledJobs begins where nobody has installed them, on an API server of its own.
+func TestWatcherWithoutScheduledJobs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a second control plane")
+	}
+	if _, err := controlplane.Assets(); err != nil {
+		t.Skip("needs a real API server: ", err)
+	}
+	cp := controlplanetest.Start(t, controlplane.Config{})
+	client, config, err := NewClient(ClientConfig{Kubeconfig: cp.Kubeconfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	schedules, err := NewScheduledJobs(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alarm := &memoryAlarm{}
+	x := startWatcher(t, &memorySink{}, client, nil, func(c *WatcherConfig) {
+		c.ScheduledJobs, c.Alarm, c.lookAgain = schedules, alarm, 100*time.Millisecond
+	})
+	w := &world{T: t, Interface: client, ns: "default", schedules: schedules}
+	logged := func(what string) {
+		t.Helper()
+		eventually(t, func() string {
+			if strings.Contains(x.log.String(), what) {
+				return ""
+			}
+			return what + "; log:\n" + x.log.String()
+		})
+	}
+	works := func(name string) {
+		t.Helper()
+		_, key := w.createJob(name)
+		eventually(t, func() string {
+			if len(x.sink.about(key)) == 0 {
+				return "a fact about the Job " + name + "; log:\n" + x.log.String()
+			}
+			return ""
+		})
+	}
+	logged("this cluster has no ScheduledJobs")
+	works("early")
+
+	if err := InstallScheduledJobs(t.Context(), cp.RESTConfig()); err != nil {
+		t.Fatal(err)
+	}
+	sj, key := w.createSchedule("nightly")
+	eventually(t, func() string {
+		if _, known := alarm.of(sj.UID); !known || len(x.sink.about(key)) == 0 {
+			return "the ScheduledJob; log:\n" + x.log.String()
+		}
+		return ""
+	})
+	works("middle")
+
+	admin, err := dynamic.NewForConfig(cp.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.log.reset()
+	if err := admin.Resource(definitions).Delete(t.Context(), "scheduledjobs.jobstream.dev", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	logged("this cluster has no ScheduledJobs")
+	if len(of[events.ScheduledJobGone](x.sink, key)) == 0 {
+		t.Error("nobody was told that it is gone")
+	}
+	works("late")
+	if log := x.log.String(); strings.Count(log, "this cluster has no ScheduledJobs") != 1 || strings.Count(log, "level=WARN") > 1 {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
+// TestWatcherThatMayNotSeeScheduledJobs works for Jobs, and says what is missing.
+func TestWatcherThatMayNotSeeScheduledJobs(t *testing.T) {
+	w := newWorld(t)
+	client, schedules, seen := testClients(t)
+	seen.inject(func(q *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(q.URL.Path, "/v1alpha1/scheduledjobs") {
+			return answer(q, http.StatusForbidden, metav1.Status{Status: "Failure", Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}), nil
+		}
+		return nil, nil
+	})
+	x := startWatcher(t, &memorySink{}, client, seen, func(c *WatcherConfig) { c.ScheduledJobs, c.lookAgain = schedules, 20*time.Millisecond })
+	_, key := w.createJob("pi")
+	eventually(t, func() string {
+		if len(x.sink.about(key)) == 0 {
+			return "a fact about the Job"
+		}
+		return ""
+	})
+	if log := x.log.String(); strings.Count(log, "level=WARN") != 1 || !strings.Contains(log, "give our ClusterRole") {
+		t.Errorf("log:\n%s", log)
+	}
+	sj, key := w.createSchedule("nightly")
+	seen.inject(nil)
+	eventually(t, func() string {
+		if len(x.sink.about(key)) == 0 {
+			return "a fact about " + sj.Name + "; log:\n" + x.log.String()
+		}
+		return ""
+	})
+}
+
+// TestScheduledJobsWatchEnds: a watch that cannot be taken up makes a new session, and winds the alarm up anew.
+func TestScheduledJobsWatchEnds(t *testing.T) {
+	w := newWorld(t)
+	sj, _ := w.createSchedule("nightly")
+	client, schedules, seen := testClients(t)
+	ends := make(chan struct{}, 1)
+	ends <- struct{}{}
+	seen.inject(func(q *http.Request) (*http.Response, error) {
+		if isWatch(q, "scheduledjobs") {
+			select {
+			case <-ends:
+				return answer(q, http.StatusGone, metav1.Status{Status: "Failure", Code: http.StatusGone, Reason: metav1.StatusReasonExpired}), nil
+			default:
+			}
+		}
+		return nil, nil
+	})
+	alarm := &memoryAlarm{}
+	startWatcher(t, &memorySink{}, client, seen, func(c *WatcherConfig) { c.ScheduledJobs, c.Alarm = schedules, alarm })
+	eventually(t, func() string {
+		alarm.mu.Lock()
+		defer alarm.mu.Unlock()
+		if _, known := alarm.known[sj.UID]; !known || alarm.resets < 2 {
+			return "the alarm to be wound up again"
+		}
+		return ""
+	})
+}
