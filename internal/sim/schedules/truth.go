@@ -1,0 +1,169 @@
+package schedules
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// truth is what really happened, kept apart from what the function believes.
+type truth struct {
+	world  *World
+	made   map[string]int // Jobs that were made, by name
+	ends   map[events.RunResult]int64
+	broken error
+	jobs   int
+}
+
+func (t *truth) fail(format string, args ...any) {
+	if t.broken == nil {
+		t.broken = fmt.Errorf(format, args...)
+	}
+}
+
+// before looks at an effect that is about to be done.
+func (t *truth) before(e effect.Effect) {
+	w := t.world
+	t.jobs = len(w.Jobs)
+	switch e := e.(type) {
+	case effect.CreateJob:
+		if w.Jobs[e.Name] == nil && w.Refuse == "" && w.Object.ConcurrencyPolicy != v1alpha1.AllowConcurrent && len(w.Running()) > 0 {
+			t.fail("%v beside %v, and the policy is %s", e, w.Running(), w.Object.ConcurrencyPolicy)
+		}
+	case effect.DeleteRun:
+		if j := w.Jobs[e.Name]; j != nil && (e.Version == 0 || e.Version == j.Version) && j.Result != "" && (!w.known(e.Name) || t.listed(j)) {
+			t.fail("%v before its end is counted", e)
+		}
+	case effect.WriteScheduleStatus:
+		if e.Version == w.Object.Version {
+			t.onLedger(e.Status)
+		}
+	}
+}
+
+func (t *truth) after(e effect.Effect) {
+	if t.world.Contradiction != "" {
+		t.fail("%s", t.world.Contradiction)
+	}
+	c, ok := e.(effect.CreateJob)
+	if !ok || len(t.world.Jobs) == t.jobs {
+		return
+	}
+	if t.made[c.Name]++; t.made[c.Name] > 1 {
+		t.fail("%v a second time", c)
+	}
+	if c.Nominal.After(t.world.Now) {
+		t.fail("%v before its time", c)
+	}
+}
+
+func (t *truth) listed(j *Job) bool {
+	for _, ref := range t.world.Object.Status.Active {
+		if ref.UID == j.UID {
+			return true
+		}
+	}
+	return false
+}
+
+// begin is from when on the ScheduledJob is answerable.
+func (t *truth) begin() time.Time { return t.world.Object.Created.Truncate(time.Second) }
+
+// onLedger says that each nominal time up to decidedUntil has one verdict, no more and no less: on the ledger, or in the
+// status on its way there.
+func (t *truth) onLedger(st v1alpha1.ScheduledJobStatus) {
+	times, until := t.world.times(), st.DecidedUntil.Time
+	var told int64
+	for _, v := range t.verdicts(st) {
+		last := v.Nominal
+		if !v.Until.IsZero() {
+			last = v.Until
+		}
+		if last.After(until) {
+			t.fail("%v is told, and %s decided", v, until.Format(time.TimeOnly))
+		}
+		if n := times.Count(v.Nominal.Add(-time.Second), last); n != v.Count {
+			t.fail("%v is about %d times", v, n)
+		}
+		told += v.Count
+	}
+	if n := times.Count(t.begin(), until); n != told {
+		t.fail("%d times up to %s, and %d are on the ledger", n, until.Format(time.TimeOnly), told)
+	}
+}
+
+// verdicts are those on the ledger and those in the status.
+func (t *truth) verdicts(st v1alpha1.ScheduledJobStatus) []events.TickDecided {
+	all := slices.Clone(t.world.Ledger)
+	for _, v := range st.Recent {
+		if !slices.ContainsFunc(all, func(on events.TickDecided) bool {
+			return on.Nominal.Equal(v.Time.Time) && string(on.Verdict) == v.Verdict
+		}) {
+			tick := events.TickDecided{Verdict: events.Verdict(v.Verdict), Nominal: v.Time.Time, Count: v.Count}
+			if v.Until != nil {
+				tick.Until = v.Until.Time
+			}
+			all = append(all, tick)
+		}
+	}
+	return all
+}
+
+// settled says that everything that has come is decided.
+func (t *truth) settled() bool {
+	w := t.world
+	last, ok := w.times().Prev(w.Now.Add(-time.Duration(w.Object.JitterSeconds) * time.Second))
+	st := w.Object.Status
+	return st.DecidedUntil != nil && len(st.Active) == 0 && (!ok || !last.After(t.begin()) || !st.DecidedUntil.Time.Before(last))
+}
+
+// check holds the books against what happened.
+func (t *truth) check() error {
+	w, st := t.world, t.world.Object.Status
+	t.onLedger(st)
+	if on, all := len(w.Ledger), len(t.verdicts(st)); on < all {
+		t.fail("%d verdicts are on the ledger, of %d", on, all)
+	}
+	var missed int64
+	started := map[string]bool{}
+	for _, v := range w.Ledger {
+		switch v.Verdict {
+		case events.Started:
+			started[v.Job.Name] = true
+		case events.Skipped:
+		default:
+			missed += v.Count
+		}
+	}
+	for name := range t.made {
+		if !started[name] {
+			t.fail("%s was made and no verdict says so", name)
+		}
+	}
+	for name := range started {
+		if t.made[name] == 0 {
+			t.fail("%s has started and was never made", name)
+		}
+	}
+	if st.Missed != missed {
+		t.fail("missed=%d, and %d are on the ledger", st.Missed, missed)
+	}
+	if want := t.ends[events.RunComplete]; st.Successful != want {
+		t.fail("successful=%d, and %d Jobs completed", st.Successful, want)
+	}
+	if want := t.ends[events.RunFailed] + t.ends[""] + missed; st.Failed != want {
+		t.fail("failed=%d, and %d Jobs failed, %d vanished, %d times were missed", st.Failed, t.ends[events.RunFailed], t.ends[""], missed)
+	}
+	kept := map[events.RunResult]int32{}
+	for _, j := range w.Jobs {
+		kept[j.Result]++
+	}
+	if kept[events.RunComplete] > w.Object.SuccessfulJobs || kept[events.RunFailed] > w.Object.FailedJobs {
+		t.fail("%v Jobs are kept", kept)
+	}
+	return t.broken
+}

@@ -1,0 +1,223 @@
+package schedules
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/functions/schedule"
+)
+
+// World is a random life of one ScheduledJob: users, a clock that jumps, workers that die between two effects, facts that
+// come twice, late and in any order, memory and bus that are lost. The same seed is the same life.
+type World struct {
+	*API
+	// Trace is what happened, for people.
+	Trace []string
+
+	random *rand.Rand
+	decide fn.Registered
+	state  []byte
+	old    []events.Event // what may be delivered again
+	rung   time.Time
+	truth  truth
+}
+
+// New is a world at its beginning.
+func New(seed uint64, f fn.Registered) *World {
+	r := rand.New(rand.NewPCG(seed, 4))
+	w := &World{API: NewAPI(time.Date(2026, 7, 1, 10, 0, r.IntN(60), 0, time.UTC)), random: r, decide: f}
+	w.truth = truth{world: w, made: map[string]int{}, ends: map[events.RunResult]int64{}}
+	pick := func(s ...string) string { return s[r.IntN(len(s))] }
+	j := events.ScheduledJob{
+		Namespace: "shop", Name: "nightly",
+		Schedule:          pick("* * * * *", "*/5 * * * *", "@every 7s", "*/2 * * * * *", "0 * * * *"),
+		ConcurrencyPolicy: v1alpha1.ConcurrencyPolicy(pick("Allow", "Forbid", "Replace")),
+		CatchUp:           v1alpha1.CatchUpPolicy(pick("Latest", "All", "None")),
+		OnScheduleChange:  v1alpha1.ScheduleChangePolicy(pick("CatchUp", "Wait")),
+		SuccessfulJobs:    int32(r.IntN(3)), FailedJobs: int32(r.IntN(2)), JitterSeconds: int32(r.IntN(2) * r.IntN(20)),
+	}
+	if r.IntN(3) == 0 {
+		j.StartingDeadlineSeconds = new(int64(r.IntN(300)))
+	}
+	w.Create(j)
+	w.rung = w.Now
+	return w
+}
+
+func (w *World) log(format string, args ...any) {
+	w.Trace = append(w.Trace, w.Now.Format(time.TimeOnly)+" "+fmt.Sprintf(format, args...))
+}
+
+// Live lets n things happen, then everything calm down, and returns which law was broken.
+func (w *World) Live(n int) error {
+	for range n {
+		w.happen()
+		w.turn(true)
+		if w.truth.broken != nil {
+			return w.truth.broken
+		}
+	}
+	return w.calm()
+}
+
+// happen lets one thing happen to the world.
+func (w *World) happen() {
+	running := w.Running()
+	switch n := w.random.IntN(100); {
+	case n < 45:
+		w.pass(time.Duration(w.random.IntN(90)) * time.Second)
+	case n < 50:
+		w.pass(time.Duration(w.random.IntN(4000)) * time.Second)
+	case n < 70 && len(running) > 0:
+		name := running[w.random.IntN(len(running))]
+		if w.Jobs[name].Deleting { // its Pods are gone at last
+			w.end(name, "")
+		} else {
+			w.end(name, []events.RunResult{events.RunComplete, events.RunComplete, events.RunFailed}[w.random.IntN(3)])
+		}
+	case n < 72 && len(running) > 0:
+		if name := running[w.random.IntN(len(running))]; w.known(name) {
+			w.end(name, "")
+		}
+	case n < 76:
+		w.Refuse = []string{"", "", "Forbidden", "Invalid"}[w.random.IntN(4)]
+		w.log("refuse %q", w.Refuse)
+	case n < 80:
+		w.Edit(func(j *events.ScheduledJob) { j.Suspended = !j.Suspended })
+		w.log("suspended %v", w.Object.Suspended)
+	case n < 82:
+		w.Edit(func(*events.ScheduledJob) {}) // another template
+		w.log("another template")
+	case n < 85:
+		w.state = nil
+		w.log("memory lost")
+	case n < 87:
+		w.state, w.Facts, w.old = nil, nil, nil
+		w.log("bus lost")
+		w.Facts = append(w.Facts, w.List("relist"))
+	}
+}
+
+// known says that the cluster remembers the Job: one that vanishes before that may be made again.
+func (w *World) known(name string) bool {
+	d := w.Object.Status.DecidedUntil
+	return d != nil && !w.Jobs[name].Nominal.After(d.Time)
+}
+
+// end finishes a Job, or deletes it where there is no result.
+func (w *World) end(name string, result events.RunResult) {
+	w.truth.ends[result]++
+	if result == "" {
+		w.log("%s is gone", name)
+		w.Remove(name)
+		return
+	}
+	w.log("%s: %s", name, result)
+	w.Finish(name, result)
+}
+
+// pass lets time pass; the alarm rings for the latest time that has come.
+func (w *World) pass(d time.Duration) {
+	w.Now = w.Now.Add(d)
+	if !w.Timer.IsZero() && !w.Timer.After(w.Now) {
+		w.Timer = time.Time{}
+		w.Facts = append(w.Facts, events.TimerFired{Name: "wake"})
+	}
+	if last, ok := w.times().Prev(w.Now); ok && last.After(w.rung) {
+		w.rung = last
+		w.Facts = append(w.Facts, events.ScheduleDue{Nominal: last})
+	}
+}
+
+func (w *World) times() schedule.Schedule {
+	s, err := schedule.Parse(w.Object.Schedule, schedule.Options{Seed: string(w.Object.UID), Anchor: w.Object.Created})
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// turn is one turn of a worker. A rough one takes some of the facts, in any order, some twice; and dies between two effects.
+func (w *World) turn(rough bool) (effects int) {
+	w.Now = w.Now.Add(time.Microsecond) // no two inventories are asked for at once
+	batch := w.Facts
+	w.Facts = nil
+	if rough {
+		batch = w.disturb(batch)
+	}
+	d, err := w.decide.Decide(w.state, batch, w.Now)
+	if err != nil {
+		panic(err)
+	}
+	w.state = d.State
+	for _, e := range d.Effects {
+		if rough && w.random.IntN(8) == 0 {
+			w.log("not done: %v", e)
+			continue
+		}
+		if _, timer := e.(effect.SetTimer); !timer {
+			effects++
+			w.log("%v", e)
+		}
+		w.truth.before(e)
+		answer := w.Act(e)
+		w.truth.after(e)
+		if !rough || w.random.IntN(8) > 0 {
+			w.Facts = append(w.Facts, answer...)
+		}
+	}
+	return effects
+}
+
+func (w *World) disturb(batch []events.Event) []events.Event {
+	var now []events.Event
+	for _, e := range batch {
+		if w.random.IntN(5) == 0 {
+			w.Facts = append(w.Facts, e) // later
+			continue
+		}
+		now = append(now, e)
+		w.old = append(w.old, e)
+	}
+	for len(w.old) > 0 && w.random.IntN(3) == 0 {
+		now = append(now, w.old[w.random.IntN(len(w.old))])
+	}
+	w.random.Shuffle(len(now), func(i, k int) { now[i], now[k] = now[k], now[i] })
+	return now
+}
+
+// calm ends all trouble and every Job, and lets the worker come to rest: then the books must be right.
+func (w *World) calm() error {
+	w.Refuse = ""
+	if w.Object.Suspended {
+		w.Edit(func(j *events.ScheduledJob) { j.Suspended = false })
+	}
+	w.log("calm")
+	for round := range 200 {
+		w.Facts = append(w.Facts, w.List(fmt.Sprint("calm", round)), events.TimerFired{Name: "wake"})
+		for range 500 {
+			if w.turn(false) == 0 && len(w.Facts) == 0 {
+				break
+			}
+			if w.truth.broken != nil {
+				return w.truth.broken
+			}
+		}
+		running := w.Running()
+		if len(running) == 0 && w.truth.settled() {
+			return w.truth.check()
+		}
+		for _, name := range running {
+			w.end(name, map[bool]events.RunResult{false: events.RunComplete}[w.Jobs[name].Deleting])
+		}
+		if len(running) == 0 && w.Timer.After(w.Now) { // something rests
+			w.pass(w.Timer.Sub(w.Now))
+		}
+	}
+	return fmt.Errorf("never comes to rest")
+}
