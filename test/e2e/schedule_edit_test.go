@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// The examples of proposal scheduledjob.md, "Updates to ScheduledJobs" and "Name of Jobs", with seconds in place of
+// minutes: an hour is 20 seconds, half an hour 10.
+const (
+	hourly     = "*/20 * * * * *"
+	halfHourly = "*/10 * * * * *"
+)
+
+// awaitRunAt waits for a Job whose nominal time is a multiple of so many seconds, and was a moment ago.
+func awaitRunAt(t *testing.T, p *harness.Space, sj *v1alpha1.ScheduledJob, every int) (nominal time.Time) {
+	t.Helper()
+	harness.Until(t, 50*time.Second, fmt.Sprintf("a Job at a multiple of %d seconds", every), func(context.Context) error {
+		for at := range p.Runs(sj.UID) {
+			when, err := time.Parse(time.RFC3339, at)
+			if err != nil {
+				return harness.Stop(err)
+			}
+			if when.Second()%every == 0 && time.Since(when) < 3*time.Second {
+				nominal = when
+				return nil
+			}
+		}
+		return fmt.Errorf("there are Jobs at %d times", len(p.Runs(sj.UID)))
+	})
+	return nominal
+}
+
+// passUntil waits for a moment of the clock.
+func passUntil(t *testing.T, at time.Time) {
+	t.Helper()
+	harness.Pass(t, time.Until(at))
+}
+
+func key(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+
+// "If you have a schedule to run every 30 minutes, and change that to hourly, then the previously started top-of-the-hour
+// run, in Status.Active, will be seen and no new job started."
+func TestHalfHourlyBecomesHourly(t *testing.T) {
+	t.Parallel()
+	p := shared(t).Space(t)
+	sj := p.Schedule(harness.Every("report", halfHourly, "sleep 60", harness.KeepAll))
+	top := awaitRunAt(t, p, sj, 20)
+	before := len(p.Runs(sj.UID))
+	p.Reschedule("report", fmt.Sprintf(`{"schedule":%q}`, hourly))
+	passUntil(t, top.Add(15*time.Second)) // past the next half hour
+	if runs := p.Runs(sj.UID); len(runs) != before || len(runs[key(top)]) != 1 {
+		t.Errorf("there were Jobs at %d times, and then at %d", before, len(runs))
+	}
+	p.AwaitSchedule("report", 20*time.Second, "to run at the next hour", func(j *v1alpha1.ScheduledJob) bool {
+		return j.Status.LastScheduleTime.Time.Equal(top.Add(20 * time.Second))
+	})
+}
+
+// "If you have a schedule to run every hour, change that to 30-minutely, at 31 minutes past the hour, one run will be started
+// immediately for the starting time that has just passed."
+func TestHourlyBecomesHalfHourly(t *testing.T) {
+	t.Parallel()
+	p := shared(t).Space(t)
+	sj := p.Schedule(harness.Every("report", hourly, "true", harness.KeepAll))
+	top := awaitRunAt(t, p, sj, 20)
+	passUntil(t, top.Add(11*time.Second))
+	p.Reschedule("report", fmt.Sprintf(`{"schedule":%q}`, halfHourly))
+	harness.Until(t, 5*time.Second, "the half hour that has just passed to run", func(context.Context) error {
+		if runs := p.Runs(sj.UID); len(runs[key(top.Add(10*time.Second))]) != 1 {
+			return fmt.Errorf("there are Jobs at %d times", len(runs))
+		}
+		return nil
+	})
+}
+
+// "If the job template of a ScheduledJob is updated, then future executions use the new template but old ones still satisfy
+// the schedule and are not re-run just because the template changed."
+func TestTemplateChangeRunsNothing(t *testing.T) {
+	t.Parallel()
+	p := shared(t).Space(t)
+	sj := p.Schedule(harness.Every("report", halfHourly, "true", harness.KeepAll))
+	first := awaitRunAt(t, p, sj, 10)
+	before := len(p.Runs(sj.UID))
+	p.Reschedule("report", `{"jobTemplate":{"metadata":{"labels":{"edition":"second"}}}}`)
+	passUntil(t, first.Add(8*time.Second))
+	if runs := p.Runs(sj.UID); len(runs) != before {
+		t.Errorf("there were Jobs at %d times, and then at %d", before, len(runs))
+	}
+	second := first.Add(10 * time.Second)
+	harness.Until(t, 20*time.Second, "the next Job", func(context.Context) error {
+		if runs := p.Runs(sj.UID); len(runs[key(second)]) != 1 {
+			return fmt.Errorf("there are Jobs at %d times", len(runs))
+		}
+		return nil
+	})
+	for at, jobs := range p.Runs(sj.UID) {
+		want := ""
+		if when, _ := time.Parse(time.RFC3339, at); !when.Before(second) {
+			want = "second"
+		}
+		if have := jobs[0].Labels["edition"]; have != want {
+			t.Errorf("the Job of %s is of edition %q, want %q", at, have, want)
+		}
+	}
+}
+
+// "If you delete and replace a ScheduledJob with one of the same name", it knows nothing of the old one; and a Job that has
+// the name that it needs is in its way, until somebody deletes it.
+func TestReplacedByOneOfTheSameName(t *testing.T) {
+	t.Parallel()
+	p := shared(t).Space(t)
+	old := p.Schedule(harness.Every("report", halfHourly, "sleep 600", harness.KeepAll))
+	awaitRunAt(t, p, old, 10)
+	p.Unschedule("report", metav1.DeletePropagationOrphan)
+	harness.Until(t, 20*time.Second, "it to be gone and its Jobs to stay", func(context.Context) error {
+		if runs := p.Runs(old.UID); len(runs) != 0 {
+			return fmt.Errorf("%d Jobs are still its own", len(runs))
+		}
+		return nil
+	})
+	forbid := func(s *v1alpha1.ScheduledJobSpec) { s.ConcurrencyPolicy = v1alpha1.ForbidConcurrent }
+	made := p.Schedule(harness.Every("report", hourly, "true", harness.KeepAll, forbid))
+	first := made.CreationTimestamp.Truncate(20 * time.Second).Add(20 * time.Second)
+	taken := first.Add(20 * time.Second)
+	leftover := harness.Shell("report-"+events.NominalHash(taken), "true", func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) })
+	p.Apply(leftover)
+
+	harness.Until(t, 30*time.Second, "the new one's first Job, although the old one's still run", func(context.Context) error {
+		for at := range p.Runs(made.UID) {
+			if when, err := time.Parse(time.RFC3339, at); err != nil || !when.After(made.CreationTimestamp.Time) {
+				return harness.Stop(fmt.Errorf("a Job for %s, before the ScheduledJob was made (%v)", at, err))
+			}
+		}
+		if len(p.Runs(made.UID)[key(first)]) != 1 {
+			return fmt.Errorf("there are Jobs at %d times", len(p.Runs(made.UID)))
+		}
+		return nil
+	})
+	blocked := p.AwaitSchedule("report", 40*time.Second, "to be blocked", func(j *v1alpha1.ScheduledJob) bool {
+		return meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.BlockedCondition)
+	})
+	if c := meta.FindStatusCondition(blocked.Status.Conditions, v1alpha1.BlockedCondition); !strings.Contains(c.Message, leftover.Name) || !strings.Contains(c.Message, "delete it") {
+		t.Errorf("it is blocked by %s: %s", c.Reason, c.Message)
+	}
+	p.Delete(leftover.Name)
+	harness.Until(t, 20*time.Second, "it to run when the leftover is gone", func(context.Context) error {
+		if runs := p.Runs(made.UID); len(runs[key(taken)]) != 1 || runs[key(taken)][0].Name != leftover.Name {
+			return fmt.Errorf("there are Jobs at %d times", len(runs))
+		}
+		return nil
+	})
+}
+
+// A Job is named by its ScheduledJob and a hash of its nominal time, and says for whom and when it was made.
+func TestNameOfJobs(t *testing.T) {
+	t.Parallel()
+	p := shared(t).Space(t)
+	sj := p.Schedule(harness.Every("report", "* * * * * *", "true", harness.KeepAll))
+	p.AwaitSchedule("report", time.Minute, "to have made three Jobs", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful >= 3 })
+	for at, jobs := range p.Runs(sj.UID) {
+		when, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := jobs[0]
+		if want := "report-" + events.NominalHash(when); j.Name != want {
+			t.Errorf("the Job of %s is called %s, want %s", at, j.Name, want)
+		}
+		if by := j.Annotations[v1alpha1.CreatedByAnnotation]; !hasAll(by, []string{"SerializedReference", "ScheduledJob", string(sj.UID)}) {
+			t.Errorf("it was created by %s", by)
+		}
+		if j.Annotations[batchv1.CronJobScheduledTimestampAnnotation] != at || ptr.Deref(j.Spec.ManagedBy, "") != v1alpha1.DefaultManagedBy {
+			t.Errorf("%s: %v, managed by %v", j.Name, j.Annotations, j.Spec.ManagedBy)
+		}
+	}
+}
