@@ -46,8 +46,8 @@ func claim(s State) (State, []effect.Effect) {
 			}
 		default:
 			if f.Serial == events.NoSerial {
-				f.Serial = s.Next
-				s.Next++
+				f.Serial = s.serialFor(p)
+				s.Next = max(s.Next, f.Serial+1)
 				s.Finds[p.UID] = f
 			}
 			out = append(out, adopt(s.Job, p, f.Serial))
@@ -74,9 +74,27 @@ func claim(s State) (State, []effect.Effect) {
 	return s, out
 }
 
-// adopt holds the Pod until it is counted, unless it carries the traces of having been counted by one of our Jobs already.
+// serialFor is the serial that a Pod gets which waits for one: its own, where its name says that we have made it under that,
+// because late sights of it still carry that one; else the next.
+func (s State) serialFor(p events.Pod) int {
+	_, used := s.Pods[p.Serial]
+	for _, f := range s.Finds {
+		used = used || f.Serial == p.Serial
+	}
+	if p.Serial != events.NoSerial && !used && !s.Settled.Has(p.Serial) && p.Name == PodName(s.Job.Name, s.Job.UID, p.Serial, p.Index) {
+		return p.Serial
+	}
+	return s.Next
+}
+
+// adopt holds the Pod until it is counted, unless it carries the traces of having been counted by one of our Jobs already,
+// or is just being counted.
 func adopt(j events.Job, p events.Pod, serial int) effect.Effect {
-	counted := p.Terminal() && !p.Held && p.Serial != events.NoSerial
+	listed := false
+	if u := j.Status.UncountedTerminatedPods; u != nil {
+		listed = slices.Contains(u.Succeeded, p.UID) || slices.Contains(u.Failed, p.UID)
+	}
+	counted := p.Terminal() && !p.Held && (p.Serial != events.NoSerial || listed)
 	return effect.AdoptPod{Job: j.Name, Name: p.Name, UID: p.UID, Version: p.Version, Serial: serial, Hold: !counted && !p.Deleting}
 }
 

@@ -160,6 +160,9 @@ func seePod(s State, p events.Pod) State {
 	if matches(s.Job, p) {
 		p.Labels = nil // judged: the selector never changes, and thousands of rows are kept
 	}
+	if f, ok := s.Finds[p.UID]; ok && p.Version < f.Pod.Version {
+		return s
+	}
 	if stray, ok := s.Strays[p.UID]; ok && stray.Version < p.Version {
 		delete(s.Strays, p.UID) // it may have a serial of its own by now
 	}

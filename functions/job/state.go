@@ -148,11 +148,14 @@ func (s *State) found(uid types.UID, serial int) {
 func (s *State) serialOf(p events.Pod) (serial int, known bool) {
 	r, ok := s.Pods[p.Serial]
 	settled := !ok && s.Settled.Has(p.Serial)
-	if ok && (r.Pod.UID == p.UID || r.intended() && !p.Orphan && r.Pod.Name == p.Name) || settled && !p.Held && !p.Orphan {
+	if ok && (r.Pod.UID == p.UID || r.intended() && !p.Orphan && r.Pod.Name == p.Name) {
 		return p.Serial, true
 	}
 	if serial, known := s.rowOf(p.UID); known {
 		return serial, true
+	}
+	if settled && !p.Held && !p.Orphan {
+		return p.Serial, true
 	}
 	taken := ok && !r.Gone && r.Pod.Name != p.Name // of two with one name the newer has taken the older's place
 	return p.Serial, p.Serial != events.NoSerial && !p.Orphan && !taken

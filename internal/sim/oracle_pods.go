@@ -178,12 +178,14 @@ func (t *truth) tooMany(j *events.Job, p events.Pod, limit int) {
 func (t *truth) PodAdopted(j events.Job, p events.Pod, e effect.AdoptPod) {
 	r := t.of(p.UID)
 	held := p.Held || e.Hold
+	u := uncounted(j.Status)
+	listed := slices.Contains(u.Succeeded, p.UID) || slices.Contains(u.Failed, p.UID)
 	switch {
 	case e.Serial < 0:
 		t.fail("%s is adopted without a serial", p.Name)
 	case !held && !p.Terminal() && !p.Deleting:
 		t.fail("%s is adopted and not held", p.Name)
-	case !held && !p.Deleting && !r.counted && !r.excused && !r.surplus && !t.ignored(r):
+	case !held && !p.Deleting && !listed && !r.counted && !r.excused && !r.surplus && !t.ignored(r):
 		t.fail("%s is adopted and not held, and was never counted", p.Name)
 	case e.Hold && !p.Held && r.counted && p.Serial == events.NoSerial:
 		t.countsAgain(r)
