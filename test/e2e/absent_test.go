@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -79,8 +80,11 @@ func deletedWhileAway(t *testing.T, s *harness.System, helped bool) {
 func awaitNothingLeft(t *testing.T, p *harness.Space, policy metav1.DeletionPropagation) {
 	t.Helper()
 	harness.Until(t, time.Minute, string(policy)+": nothing to be left", func(ctx context.Context) error {
-		if _, err := p.Client.BatchV1().Jobs(p.Namespace).Get(ctx, "left", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the Job is there, asking for it: %v", err)
+		switch _, err := p.Client.BatchV1().Jobs(p.Namespace).Get(ctx, "left", metav1.GetOptions{}); {
+		case err == nil:
+			return errors.New("the Job is there")
+		case !apierrors.IsNotFound(err):
+			return err
 		}
 		pods := p.Pods("left")
 		if policy != metav1.DeletePropagationOrphan {

@@ -28,7 +28,7 @@ func TestWeTakeOverFromTheBuiltInController(t *testing.T) {
 }
 
 func takesOver(t *testing.T, s *harness.System, indexed bool) {
-	ours := append(s.Triggers, s.Reconcilers...)
+	ours := slices.Concat(s.Triggers, s.Reconcilers)
 	for _, p := range ours {
 		if err := p.Stop(); err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func deletesAfterItsTime(t *testing.T, s *harness.System) {
 	end := p.AwaitEnd("mortal", batchv1.JobComplete, time.Minute)
 	harness.Until(t, time.Minute, "the Job and its Pods to be gone", func(ctx context.Context) error {
 		if _, err := p.Client.BatchV1().Jobs(p.Namespace).Get(ctx, "mortal", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("asking for the Job: %v", err)
+			return fmt.Errorf("asking for the Job: %w", err)
 		}
 		if n := len(p.Pods("")); n > 0 {
 			return fmt.Errorf("%d Pods are left", n)

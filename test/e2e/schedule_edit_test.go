@@ -140,8 +140,12 @@ func TestReplacedByOneOfTheSameName(t *testing.T) {
 
 	harness.Until(t, 30*time.Second, "the new one's first Job, although the old one's still run", func(context.Context) error {
 		for at := range p.Runs(made.UID) {
-			if when, err := time.Parse(time.RFC3339, at); err != nil || !when.After(made.CreationTimestamp.Time) {
-				return harness.Stop(fmt.Errorf("a Job for %s, before the ScheduledJob was made (%v)", at, err))
+			when, err := time.Parse(time.RFC3339, at)
+			if err != nil {
+				return harness.Stop(err)
+			}
+			if !when.After(made.CreationTimestamp.Time) {
+				return harness.Stop(fmt.Errorf("a Job for %s, before the ScheduledJob was made", at))
 			}
 		}
 		if len(p.Runs(made.UID)[key(first)]) != 1 {

@@ -70,9 +70,9 @@ func (s *Side) phases() string {
 }
 
 // await waits until the Job is as the step wants it.
-func (s *Side) await(what string, is func(*batchv1.Job) bool) *batchv1.Job {
+func (s *Side) await(what string, is func(*batchv1.Job) bool) {
 	s.Helper()
-	return s.Await(s.JobName, s.patience, what, is)
+	s.Await(s.JobName, s.patience, what, is)
 }
 
 // awaitReady waits until exactly so many Pods are active, all of them ready, and none is on its way out.
