@@ -235,6 +235,9 @@ type TickVerdict struct {
 	// Message is for people.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// Announced says that the bus has confirmed it. It is noted with the next write that there is a reason for.
+	// +optional
+	Announced bool `json:"announced,omitempty"`
 	// JobName and JobUID name the Job that was made.
 	// +optional
 	JobName string `json:"jobName,omitempty"`

@@ -3,6 +3,7 @@ package scheduledjob
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,8 +23,8 @@ const (
 	grace = time.Minute
 )
 
-// times are the nominal times of a ScheduledJob: those of a schedule, or the one of runAt.
-type times interface {
+// Times are the nominal times of a ScheduledJob: those of a schedule, or the one of runAt.
+type Times interface {
 	// Next is the first after the given time.
 	Next(after time.Time) (time.Time, bool)
 	// Prev is the last at or before it.
@@ -45,27 +46,34 @@ func (o once) Count(from, to time.Time) int64 {
 	return 0
 }
 
-// problem is why a ScheduledJob has no nominal times.
-type problem struct{ reason, message string }
+// Problem is why a ScheduledJob has no nominal times.
+type Problem struct {
+	// Reason is that of the condition Stalled.
+	Reason string
+	// Message says in a whole sentence which field is wrong, and what to write instead.
+	Message string
+}
 
-// timetable reads when Jobs are due. What is wrong with it is a fact about the user's object, and becomes a condition.
-func timetable(j events.ScheduledJob, zones Zones) (times, *problem) {
+func (p *Problem) Error() string { return p.Message }
+
+// Timetable reads when Jobs are due. What is wrong with it is a fact about the user's object, and becomes a condition.
+func Timetable(j events.ScheduledJob, zones Zones) (Times, *Problem) {
 	if j.Invalid != "" {
-		return nil, &problem{v1alpha1.ReasonInvalidTemplate, j.Invalid}
+		return nil, &Problem{v1alpha1.ReasonInvalidTemplate, j.Invalid}
 	}
 	if !j.RunAt.IsZero() {
 		if j.Schedule != "" {
-			return nil, &problem{v1alpha1.ReasonInvalidSchedule, "spec.schedule and spec.runAt exclude each other: remove one"}
+			return nil, &Problem{v1alpha1.ReasonInvalidSchedule, "spec.schedule and spec.runAt exclude each other: remove one"}
 		}
 		return once(j.RunAt.UTC().Truncate(time.Second)), nil
 	}
 	zone, err := zones(j.TimeZone)
 	if err != nil {
-		return nil, &problem{v1alpha1.ReasonUnknownTimeZone, fmt.Sprintf("spec.timeZone: %v", err)}
+		return nil, &Problem{v1alpha1.ReasonUnknownTimeZone, fmt.Sprintf("spec.timeZone: %v", err)}
 	}
 	t, err := schedule.Parse(j.Schedule, schedule.Options{Location: zone, Seed: string(j.UID), Anchor: j.Created})
 	if err != nil {
-		return nil, &problem{v1alpha1.ReasonInvalidSchedule, fmt.Sprintf("spec.%v", err)}
+		return nil, &Problem{v1alpha1.ReasonInvalidSchedule, fmt.Sprintf("spec.%v", err)}
 	}
 	return t, nil
 }
@@ -81,9 +89,9 @@ func text(j events.ScheduledJob) string {
 	return j.Schedule + " " + j.TimeZone
 }
 
-// beginning is what is decided of a ScheduledJob that has just been made: everything up to then is not its business. Only
+// Beginning is up to when everything is decided of a ScheduledJob that has just been made: it is not its business. Only
 // runAt may be earlier, since somebody wants it to run.
-func beginning(j events.ScheduledJob) time.Time {
+func Beginning(j events.ScheduledJob) time.Time {
 	begin := j.Created.UTC().Truncate(time.Second)
 	if at := j.RunAt.UTC().Truncate(time.Second); !j.RunAt.IsZero() && !at.After(begin) {
 		return at.Add(-time.Second)
@@ -91,8 +99,9 @@ func beginning(j events.ScheduledJob) time.Time {
 	return begin
 }
 
-// delay is how much later than its nominal time each Job is made: the ScheduledJob's own share of jitterSeconds.
-func delay(j events.ScheduledJob) time.Duration {
+// Delay is how much later than its nominal time each Job is made: the ScheduledJob's own share of jitterSeconds, whole
+// seconds, and the same for each time.
+func Delay(j events.ScheduledJob) time.Duration {
 	if j.JitterSeconds <= 0 {
 		return 0
 	}
@@ -115,12 +124,38 @@ func deadline(j events.ScheduledJob) (after time.Duration, ok bool) {
 // late says that a Job for the nominal time would be made too late.
 func late(j events.ScheduledJob, nominal, now time.Time) bool {
 	after, ok := deadline(j)
-	return ok && now.After(nominal.Add(delay(j)).Add(after))
+	return ok && now.After(nominal.Add(Delay(j)).Add(after))
+}
+
+// pastRunAt is the problem of a runAt that was set to a time that is decided already: nobody knows whether it has run.
+func (s State) pastRunAt() *Problem {
+	j := s.Object
+	if j.RunAt.IsZero() || j.RunAt.After(s.decidedUntil()) || text(j) == j.Status.ObservedSchedule {
+		return nil
+	}
+	return &Problem{v1alpha1.ReasonInvalidSchedule, fmt.Sprintf("spec.runAt: it was changed to %s, and everything up to %s is decided already: set a later time, or make another ScheduledJob",
+		j.RunAt.UTC().Format(time.RFC3339), s.decidedUntil().Format(time.RFC3339))}
+}
+
+// recall gives their verdict to Jobs that were made before our memory was lost, and that no time that was covered stands
+// for: the schedule has been changed since.
+func recall(s State, t Times) State {
+	for _, r := range s.rows() {
+		n := r.Run.Nominal
+		covered := !n.After(s.Until) || t != nil && t.Count(s.Until, n) == 0
+		due := slices.ContainsFunc(s.Due, func(d Due) bool { return d.Nominal.Equal(n) })
+		said := slices.ContainsFunc(s.Said, func(v v1alpha1.TickVerdict) bool { return v.JobUID == r.Run.UID })
+		if covered && !due && !said && n.After(s.decidedUntil()) {
+			s.sayStarted(r.Run)
+			s.Until = later(s.Until, n)
+		}
+	}
+	return s
 }
 
 // change applies what another spec, and the end of a suspension, mean for the time that has passed. It is done once for each
 // generation: the status tells those apart whose memory was lost.
-func change(s State, t times, now time.Time) State {
+func change(s State, t Times, now time.Time) State {
 	st := s.Object.Status
 	before, paused := s.Text, s.Paused
 	if s.Applied == 0 { // a new memory
@@ -150,7 +185,7 @@ func change(s State, t times, now time.Time) State {
 
 // pass gives one verdict to all nominal times after Until, up to the given one; but those whose Job exists have started,
 // before our memory was lost.
-func pass(s State, t times, upTo time.Time, v events.Verdict, reason, message string) State {
+func pass(s State, t Times, upTo time.Time, v events.Verdict, reason, message string) State {
 	for _, r := range s.rows() {
 		if n := r.Run.Nominal; n.After(s.Until) && !n.After(upTo) {
 			s = judge(s, t, n.Add(-time.Second), v, reason, message)
@@ -161,7 +196,7 @@ func pass(s State, t times, upTo time.Time, v events.Verdict, reason, message st
 	return judge(s, t, upTo, v, reason, message)
 }
 
-func judge(s State, t times, upTo time.Time, v events.Verdict, reason, message string) State {
+func judge(s State, t Times, upTo time.Time, v events.Verdict, reason, message string) State {
 	n := t.Count(s.Until, upTo)
 	if n == 0 {
 		return s
@@ -178,8 +213,8 @@ func judge(s State, t times, upTo time.Time, v events.Verdict, reason, message s
 }
 
 // cover goes through the nominal times that have come since the last time, in order: some are due, the others have a verdict.
-func cover(s State, t times, now time.Time) State {
-	to := now.Add(-delay(s.Object))
+func cover(s State, t Times, now time.Time) State {
+	to := now.Add(-Delay(s.Object))
 	last, ok := t.Prev(to)
 	if !ok || !last.After(s.Until) {
 		return s
@@ -205,7 +240,7 @@ func cover(s State, t times, now time.Time) State {
 }
 
 // catchUp makes all nominal times up to the last one due, as many at once as there is room for.
-func catchUp(s State, t times, last time.Time) State {
+func catchUp(s State, t Times, last time.Time) State {
 	if _, bounded := deadline(s.Object); !bounded {
 		from := last
 		for range caughtUp {

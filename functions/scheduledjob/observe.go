@@ -82,6 +82,7 @@ func stir(s State, e events.Event) State {
 		}
 	case events.RunGone:
 		s.Stirred = true
+		s.Horizon = max(s.Horizon, e.Run.Version)
 		s.put(Row{Run: e.Run, Gone: true})
 	case events.ScheduleDue, events.TimerFired, events.RunMissing:
 		s.Stirred = true
@@ -97,7 +98,7 @@ func untouched(j events.ScheduledJob) bool {
 	if st.DecidedUntil == nil {
 		return true
 	}
-	return st.DecidedUntil.UTC().Equal(beginning(j)) && len(st.Active)+len(st.Recent) == 0 && st.ObservedGeneration == j.Generation
+	return st.DecidedUntil.UTC().Equal(Beginning(j)) && len(st.Active)+len(st.Recent) == 0 && st.ObservedGeneration == j.Generation
 }
 
 // takeInventory turns an empty State into a knowing one. A roster that somebody else asked for, perhaps before our memory
@@ -107,7 +108,7 @@ func takeInventory(s State, list events.ScheduleListed) State {
 		s.Stirred = true
 		return s
 	}
-	s.Known, s.Horizon = true, list.Version
+	s.Known, s.Horizon = true, max(s.Horizon, list.Version)
 	if list.ScheduledJob == nil {
 		s.Gone = true
 		return s
@@ -134,8 +135,14 @@ func (s *State) put(r Row) {
 	s.Runs[r.Run.UID] = r
 }
 
-// own takes the nominal time off a Job that does not bear its name: somebody has copied ours, annotations and all.
+// own takes the nominal time off a Job that does not bear its name: somebody has copied ours, annotations and all. One that
+// has lost it, and bears the name of one that we have claimed, gets it back.
 func (s State) own(r events.Run) events.Run {
+	for _, d := range s.Due {
+		if d.Claimed && childName(s.Object.Name, d.Nominal) == r.Name {
+			r.Nominal = d.Nominal
+		}
+	}
 	if !r.Nominal.IsZero() && r.Name != childName(s.Object.Name, r.Nominal) {
 		r.Nominal = time.Time{}
 	}
@@ -178,6 +185,9 @@ func see(s State, j events.ScheduledJob) State {
 }
 
 func seeRun(s State, r events.Run) State {
+	if old, ok := s.Runs[r.UID]; ok && r.Nominal.IsZero() {
+		r.Nominal = old.Run.Nominal
+	}
 	r = s.own(r)
 	if old, ok := s.Runs[r.UID]; ok {
 		if r.Version > old.Run.Version && !old.Gone {

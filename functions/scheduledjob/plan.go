@@ -33,13 +33,17 @@ func plan(s State, zones Zones, now time.Time) (State, []effect.Effect) {
 // only when the status remembers their end.
 func decide(s State, zones Zones, now time.Time, at *alarm) (State, []effect.Effect) {
 	var out []effect.Effect
-	t, problem := timetable(s.Object, zones)
+	t, problem := Timetable(s.Object, zones)
 	if s.begun() {
+		if past := s.pastRunAt(); past != nil {
+			t, problem = nil, past
+		}
 		s = change(s, t, now)
 		if problem == nil && !s.Object.Suspended {
 			s = cover(s, t, now)
 		}
 		s, out = start(s, now, at)
+		s = recall(s, t)
 	}
 	s.forget()
 	out = append(out, announce(s)...)
@@ -47,10 +51,11 @@ func decide(s State, zones Zones, now time.Time, at *alarm) (State, []effect.Eff
 	if write, differs := account(s, t, problem, now); differs {
 		out = append(out, write)
 	}
-	if bell := s.Bell.Add(delay(s.Object)); bell.After(now) {
-		at.by(bell)
-	} else {
-		s.Bell = time.Time{}
+	// It has been rung for by a clock that is ahead of ours, or its start is delayed.
+	if next, ok := upcoming(s, t); ok && (!next.After(s.Bell) || !next.After(now)) {
+		if start := next.Add(Delay(s.Object)); start.After(now) {
+			at.by(start)
+		}
 	}
 	return s, append(out, expire(s, now, at)...)
 }
@@ -71,7 +76,7 @@ func begin(s State, zones Zones, now time.Time) []effect.Effect {
 	if s.begun() || s.Object.UID == "" || s.Object.Deleting {
 		return nil
 	}
-	t, problem := timetable(s.Object, zones)
+	t, problem := Timetable(s.Object, zones)
 	write, _ := account(s, t, problem, now)
 	return []effect.Effect{write}
 }
@@ -80,7 +85,7 @@ func begin(s State, zones Zones, now time.Time) []effect.Effect {
 // does it once more, word for word.
 func announce(s State) (out []effect.Effect) {
 	for _, v := range s.Object.Status.Recent {
-		if t := public(s.Object, v); !s.Told[events.PublicID(t)] {
+		if t := public(s.Object, v); !v.Announced && !s.Told[events.PublicID(t)] {
 			out = append(out, effect.Announce{Event: t})
 		}
 	}
@@ -96,13 +101,23 @@ func rests(s State) bool {
 	return s.Gone || s.Object.Deleting || over(s.Object) && len(s.Said)+len(s.Due)+len(s.Object.Status.Active)+len(announce(s)) == 0 && s.Object.TTLSecondsAfterFinished == nil
 }
 
-// over says that a ScheduledJob that runs once has done what it was for.
-func over(j events.ScheduledJob) bool { return holds(j, v1alpha1.FinishedCondition) }
+// over says that a ScheduledJob that runs once has done what it was for, and nobody has changed it since.
+func over(j events.ScheduledJob) bool {
+	return holds(j, v1alpha1.FinishedCondition) && j.Status.ObservedGeneration == j.Generation
+}
 
-// expire deletes a ScheduledJob that has run once, when its time to live is over.
+// upcoming is the next nominal time that is not covered.
+func upcoming(s State, t Times) (time.Time, bool) {
+	if t == nil || s.Object.Suspended || !s.begun() {
+		return time.Time{}, false
+	}
+	return t.Next(s.Until)
+}
+
+// expire deletes a ScheduledJob that has run once, when its time to live is over and everybody has been told.
 func expire(s State, now time.Time, at *alarm) []effect.Effect {
 	ttl := s.Object.TTLSecondsAfterFinished
-	if ttl == nil || !over(s.Object) || s.Object.RunAt.IsZero() {
+	if ttl == nil || !over(s.Object) || s.Object.RunAt.IsZero() || len(s.Said)+len(announce(s)) > 0 {
 		return nil
 	}
 	end := condition(s.Object.Status.Conditions, v1alpha1.FinishedCondition).LastTransitionTime.Add(time.Duration(*ttl) * time.Second)
@@ -125,7 +140,7 @@ func (a *alarm) by(t time.Time) {
 // ring sets the one timer of the ScheduledJob.
 func (a *alarm) ring(s State, now time.Time) []effect.Effect {
 	for _, w := range s.Waits {
-		if now.Before(w.Until) {
+		if now.Before(w.Until) && !rests(s) {
 			a.by(w.Until)
 		}
 	}

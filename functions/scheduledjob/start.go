@@ -59,7 +59,7 @@ func (s State) create(d Due, at *alarm) effect.Effect {
 // wake looks again when the deadline is over.
 func (s State) wake(d Due, at *alarm) {
 	if after, ok := deadline(s.Object); ok {
-		at.by(d.Nominal.Add(delay(s.Object)).Add(after).Add(time.Millisecond))
+		at.by(d.Nominal.Add(Delay(s.Object)).Add(after).Add(time.Millisecond))
 	}
 }
 
@@ -99,12 +99,12 @@ func (s State) search(d Due) effect.Effect {
 // unmade gives the verdict of a Job that was claimed and never made.
 func (s *State) unmade(d Due) {
 	switch {
+	case d.Withdrawn == "Suspended":
+		s.say(events.Skipped, d.Withdrawn, "the ScheduledJob was suspended", d.Nominal)
 	case d.Refused == string(metav1.StatusReasonAlreadyExists):
 		s.say(events.Blocked, "NameTaken", d.Message, d.Nominal)
 	case d.Refused != "":
 		s.say(events.NotCreated, d.Refused, d.Message, d.Nominal)
-	case d.Withdrawn == "Suspended":
-		s.say(events.Skipped, d.Withdrawn, "the ScheduledJob was suspended", d.Nominal)
 	case d.Withdrawn == "Deadline":
 		s.say(events.Missed, d.Withdrawn, "its Job could not be made before its deadline", d.Nominal)
 	default:

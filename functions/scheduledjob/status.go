@@ -1,6 +1,7 @@
 package scheduledjob
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -19,15 +20,15 @@ import (
 // decidedUntil, remembers the verdicts on the times that it passes, lists their Jobs, and counts the ends of those that were
 // listed: so each is counted once, whatever is lost in between, and no verdict is announced that may yet be decided
 // otherwise.
-func account(s State, t times, p *problem, now time.Time) (effect.WriteScheduleStatus, bool) {
+func account(s State, t Times, p *Problem, now time.Time) (effect.WriteScheduleStatus, bool) {
 	b := book{State: s, now: now, status: *s.Object.Status.DeepCopy()}
 	st := &b.status
 	st.ObservedGeneration = s.Object.Generation
-	if len(s.Due) == 0 { // what is due was due by the schedule before
+	if len(s.Due) == 0 && p == nil { // what is due was due by the schedule before
 		st.ObservedSchedule = text(s.Object)
 	}
 	if !s.begun() {
-		begin := metav1.NewTime(beginning(s.Object))
+		begin := metav1.NewTime(Beginning(s.Object))
 		st.DecidedUntil = &begin
 	} else {
 		b.settleActive()
@@ -41,7 +42,12 @@ func account(s State, t times, p *problem, now time.Time) (effect.WriteScheduleS
 	}
 	b.conditions(p)
 	write := effect.WriteScheduleStatus{ScheduledJob: s.Object.Name, Version: s.Object.Version, Status: b.status, Reports: b.reports}
-	return write, !equality.Semantic.DeepEqual(b.status, s.Object.Status)
+	differs := !equality.Semantic.DeepEqual(b.status, s.Object.Status)
+	for i, v := range st.Recent {
+		st.Recent[i].Announced = v.Announced || s.Told[events.PublicID(public(s.Object, v))]
+	}
+	write.Status = b.status
+	return write, differs
 }
 
 // book is a status that is being written.
@@ -112,7 +118,9 @@ func (b *book) enter() {
 		until = last(v)
 	}
 	for over := len(st.Recent) - v1alpha1.RecentVerdicts; over > 0; over-- {
-		oldest := slices.IndexFunc(st.Recent, func(v v1alpha1.TickVerdict) bool { return b.Told[events.PublicID(public(b.Object, v))] })
+		oldest := slices.IndexFunc(st.Recent, func(v v1alpha1.TickVerdict) bool {
+			return v.Announced || b.Told[events.PublicID(public(b.Object, v))]
+		})
 		st.Recent = slices.Delete(st.Recent, oldest, oldest+1)
 	}
 	if len(b.Due)+len(b.left) == 0 {
@@ -170,15 +178,14 @@ func (b *book) list(r Row) {
 }
 
 // conditions say what state the ScheduledJob is in.
-func (b *book) conditions(p *problem) {
+func (b *book) conditions(p *Problem) {
 	ready, reason, message := metav1.ConditionTrue, "Scheduled", "Jobs are made when their time comes"
 	switch {
 	case p != nil:
-		ready, reason, message = metav1.ConditionFalse, p.reason, p.message
+		ready, reason, message = metav1.ConditionFalse, p.Reason, p.Message
 	case b.Object.Suspended:
 		ready, reason, message = metav1.ConditionFalse, "Suspended", "spec.suspend is true: what comes meanwhile is skipped"
 	}
-	b.set(v1alpha1.ReadyCondition, ready, reason, message)
 	b.flag(v1alpha1.StalledCondition, p != nil, reason, message)
 	if p != nil && !b.was(v1alpha1.StalledCondition, reason, message) {
 		b.report(true, reason, "%s", message)
@@ -193,12 +200,16 @@ func (b *book) conditions(p *problem) {
 			b.report(true, "FailedCreate", "Error creating job: %s", d.Message)
 		}
 		b.flag(v1alpha1.BlockedCondition, true, d.Refused, d.Message)
+		if ready == metav1.ConditionTrue {
+			ready, reason, message = metav1.ConditionFalse, d.Refused, d.Message
+		}
 	} else {
 		b.flag(v1alpha1.BlockedCondition, false, "", "")
 	}
 	at := b.Object.RunAt.UTC().Truncate(time.Second)
-	if done := !b.Object.RunAt.IsZero() && !b.status.DecidedUntil.Time.Before(at) && len(b.status.Active)+len(b.Due) == 0; done {
-		b.flag(v1alpha1.FinishedCondition, true, b.status.LastResult, "its one time has come and gone")
+	b.set(v1alpha1.ReadyCondition, ready, reason, message)
+	if done := p == nil && !b.Object.RunAt.IsZero() && !b.status.DecidedUntil.Time.Before(at) && len(b.status.Active)+len(b.Due) == 0; done {
+		b.flag(v1alpha1.FinishedCondition, true, cmp.Or(b.status.LastResult, "Done"), "its one time has come and gone")
 	} else {
 		b.flag(v1alpha1.FinishedCondition, false, "", "")
 	}

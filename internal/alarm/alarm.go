@@ -113,9 +113,9 @@ func (a *Alarm) Saw(j events.ScheduledJob) {
 		a.bells[j.UID] = b
 	}
 	if t := textOf(j); b.text != t {
-		times, err := timesOf(j, a.config.Zones)
-		if err != nil {
-			a.config.Log.Info("a ScheduledJob never rings until it is changed", "namespace", j.Namespace, "name", j.Name, "cause", err)
+		times, problem := scheduledjob.Timetable(j, a.config.Zones)
+		if problem != nil {
+			a.config.Log.Info("a ScheduledJob never rings until it is changed", "namespace", j.Namespace, "name", j.Name, "cause", problem)
 		}
 		b.text, b.times, b.rung = t, times, 0
 	}

@@ -1,7 +1,6 @@
 package alarm
 
 import (
-	"errors"
 	"math"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/functions/schedule"
 	"github.com/jobstream/jobstream/functions/scheduledjob"
 )
 
@@ -26,7 +24,7 @@ type bell struct {
 	uid       types.UID
 	namespace string
 	text      text
-	times     times // nil: it cannot be read
+	times     scheduledjob.Times // nil: it cannot be read
 	// decided is the nominal time up to which there is nothing to ring for, and rung the latest that it has rung for.
 	decided, rung int64
 	// next is what it rings for next, place where it stands in the queue.
@@ -48,19 +46,16 @@ func (b *bell) wind(now int64) {
 
 // silent says that the ScheduledJob has nothing to be woken for.
 func silent(j events.ScheduledJob) bool {
-	return j.Deleting || j.Suspended || meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.FinishedCondition)
+	finished := meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.FinishedCondition) && j.Status.ObservedGeneration == j.Generation
+	return j.Deleting || j.Suspended || finished
 }
 
-// decided is up to when there is nothing to ring for: what has a verdict, and what was before the ScheduledJob was made. Only
-// runAt may be earlier.
+// decided is up to when there is nothing to ring for: what has a verdict, and what was before the ScheduledJob was made.
 func decided(j events.ScheduledJob) int64 {
 	if t := j.Status.DecidedUntil; t != nil {
 		return t.Unix()
 	}
-	if created := j.Created.Unix(); j.RunAt.IsZero() || j.RunAt.Unix() > created {
-		return created
-	}
-	return j.RunAt.Unix() - 1
+	return scheduledjob.Beginning(j).Unix()
 }
 
 // text is what the times are made of: they are made anew when it changes. The rest that they are made of never does.
@@ -74,47 +69,6 @@ func textOf(j events.ScheduledJob) text {
 		return text{schedule: "at " + j.RunAt.UTC().Format(time.RFC3339) + " " + j.Schedule}
 	}
 	return text{j.Schedule, j.TimeZone}
-}
-
-// times are nominal times.
-type times interface {
-	// Next is the first after the given time, Prev the last at or before it.
-	Next(after time.Time) (time.Time, bool)
-	Prev(upTo time.Time) (time.Time, bool)
-}
-
-// timesOf reads when the ScheduledJob is due, as the function does (scheduledjob/cover.go).
-func timesOf(j events.ScheduledJob, zones scheduledjob.Zones) (times, error) {
-	switch {
-	case j.Invalid != "":
-		return nil, errors.New(j.Invalid)
-	case !j.RunAt.IsZero() && j.Schedule != "":
-		return nil, errors.New("it has both a schedule and runAt")
-	case !j.RunAt.IsZero():
-		return once(j.RunAt.Unix()), nil
-	}
-	zone, err := zones(j.TimeZone)
-	if err != nil {
-		return nil, err
-	}
-	s, err := schedule.Parse(j.Schedule, schedule.Options{Location: zone, Seed: string(j.UID), Anchor: j.Created})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// once is the one time of runAt.
-type once int64
-
-// Next implements times.
-func (o once) Next(after time.Time) (time.Time, bool) {
-	return time.Unix(int64(o), 0), int64(o) > after.Unix()
-}
-
-// Prev implements times.
-func (o once) Prev(upTo time.Time) (time.Time, bool) {
-	return time.Unix(int64(o), 0), int64(o) <= upTo.Unix()
 }
 
 // queue is a heap of bells, the next to ring first: a heap.Interface.

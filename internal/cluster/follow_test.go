@@ -54,7 +54,7 @@ func TestWatcherTakesABrokenWatchUp(t *testing.T) {
 	client, seen := testClient(t)
 	var opened atomic.Int32
 	seen.inject(func(q *http.Request) (*http.Response, error) {
-		if isWatch(q, "pods") {
+		if isWatch(q, "pods") && q.URL.Path == "/api/v1/pods" { // not those of namespaces where earlier tests have left claimants
 			if n := opened.Add(1); n == 1 || n == 2 {
 				return answer(q, http.StatusInternalServerError, metav1.Status{Status: "Failure", Code: http.StatusInternalServerError}), nil
 			}

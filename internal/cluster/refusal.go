@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -73,8 +74,20 @@ func retriable(err error) (after time.Duration, yes bool) {
 	return 0, false
 }
 
-// refusal puts the server's no into words that may be shown to anybody who may see the Job.
+// refusal puts the server's no into words that may be shown to anybody who may see the Job. The reason is fit for a
+// condition, which takes one word: a webhook may have written a sentence, which is in the message anyway.
 func refusal(err error) (reason, message string) {
+	reason, message = refusalWords(err)
+	if !conditionReason.MatchString(reason) {
+		reason = string(metav1.StatusReasonForbidden)
+	}
+	return reason, message
+}
+
+// conditionReason is what metav1.Condition takes for a reason.
+var conditionReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+func refusalWords(err error) (reason, message string) {
 	if bad, yes := isUserError(err); yes {
 		return bad.reason, cut(bad.message)
 	}

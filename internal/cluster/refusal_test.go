@@ -48,6 +48,9 @@ func TestRefused(t *testing.T) {
 	policy.ErrStatus.Reason, policy.ErrStatus.Code = metav1.StatusReasonInvalid, 422
 	policy.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "no latest"}}
 
+	sentence := apierrors.NewForbidden(podResource, "p", errors.New(`admission webhook "images.example.com" denied the request: image is not signed`))
+	sentence.ErrStatus.Reason = "image is not signed" // what a webhook writes there comes through
+
 	for _, c := range []struct {
 		name            string
 		err             error
@@ -67,6 +70,8 @@ func TestRefused(t *testing.T) {
 		{name: "two met at a quota", err: apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "q", errors.New("x")), retry: true},
 		{name: "quota", err: apierrors.NewForbidden(podResource, "p", errors.New("exceeded quota: q")),
 			reason: "Forbidden", message: `pods "p" is forbidden: exceeded quota: q`},
+		{name: "a webhook's own reason, which no condition takes", err: sentence,
+			reason: "Forbidden", message: `pods "p" is forbidden: admission webhook "images.example.com" denied the request: image is not signed`},
 		{name: "namespace terminating", err: terminating,
 			reason: "NamespaceTerminating", message: `pods "p" is forbidden: unable to create new content in namespace x because it is being terminated`},
 		{name: "no namespace", err: apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "n"),

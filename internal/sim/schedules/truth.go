@@ -17,6 +17,8 @@ type truth struct {
 	ends   map[events.RunResult]int64
 	broken error
 	jobs   int
+	// edited says that the schedule has changed: by which one a time was due nobody knows afterwards.
+	edited bool
 }
 
 func (t *truth) fail(format string, args ...any) {
@@ -76,6 +78,9 @@ func (t *truth) begin() time.Time { return t.world.Object.Created.Truncate(time.
 // onLedger says that each nominal time up to decidedUntil has one verdict, no more and no less: on the ledger, or in the
 // status on its way there.
 func (t *truth) onLedger(st v1alpha1.ScheduledJobStatus) {
+	if t.edited {
+		return
+	}
 	times, until := t.world.times(), st.DecidedUntil.Time
 	var told int64
 	for _, v := range t.verdicts(st) {

@@ -35,7 +35,7 @@ func New(seed uint64, f fn.Registered) *World {
 	pick := func(s ...string) string { return s[r.IntN(len(s))] }
 	j := events.ScheduledJob{
 		Namespace: "shop", Name: "nightly",
-		Schedule:          pick("* * * * *", "*/5 * * * *", "@every 7s", "*/2 * * * * *", "0 * * * *"),
+		Schedule:          w.schedule(),
 		ConcurrencyPolicy: v1alpha1.ConcurrencyPolicy(pick("Allow", "Forbid", "Replace")),
 		CatchUp:           v1alpha1.CatchUpPolicy(pick("Latest", "All", "None")),
 		OnScheduleChange:  v1alpha1.ScheduleChangePolicy(pick("CatchUp", "Wait")),
@@ -47,6 +47,10 @@ func New(seed uint64, f fn.Registered) *World {
 	w.Create(j)
 	w.rung = w.Now
 	return w
+}
+
+func (w *World) schedule() string {
+	return []string{"* * * * *", "*/5 * * * *", "@every 7s", "*/2 * * * * *", "0 * * * *"}[w.random.IntN(5)]
 }
 
 func (w *World) log(format string, args ...any) {
@@ -93,6 +97,10 @@ func (w *World) happen() {
 	case n < 82:
 		w.Edit(func(*events.ScheduledJob) {}) // another template
 		w.log("another template")
+	case n >= 96:
+		w.truth.edited = true
+		w.Edit(func(j *events.ScheduledJob) { j.Schedule = w.schedule() })
+		w.log("schedule %s", w.Object.Schedule)
 	case n < 85:
 		w.state = nil
 		w.log("memory lost")
@@ -209,7 +217,8 @@ func (w *World) calm() error {
 			}
 		}
 		running := w.Running()
-		if len(running) == 0 && w.truth.settled() {
+		rests := w.Timer.Sub(w.Now) // what was refused lately is tried again after a minute at most
+		if len(running) == 0 && w.truth.settled() && (rests <= 0 || rests > 2*time.Minute || round > 50) {
 			return w.truth.check()
 		}
 		for _, name := range running {

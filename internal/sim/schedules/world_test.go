@@ -15,6 +15,7 @@ import (
 var (
 	seed  = flag.Uint64("seed", 0, "play this world alone, and tell what happens in it")
 	seeds = flag.Uint64("seeds", 1000, "how many worlds to play")
+	steps = flag.Int("steps", 60, "how many things happen in each")
 )
 
 // TestWorlds plays random worlds: whatever dies, is late, comes twice or is lost, each nominal time gets one verdict, each
@@ -28,7 +29,7 @@ func TestWorlds(t *testing.T) {
 	failed := 0
 	for s := first; s < first+last && failed < 3; s++ {
 		w := schedules.New(s, f)
-		if err := w.Live(60); err != nil {
+		if err := w.Live(*steps); err != nil {
 			failed++
 			t.Errorf("seed %d: %v\n\treplay: go test ./internal/sim/schedules -seed=%d", s, err, s)
 		}
