@@ -2,10 +2,13 @@
 //
 //	fn            what a function is: Observe remembers, Plan decides
 //	effect        what Plan may ask for
-//	job           the Job function; every other function has the same files
+//	job           the Job function: tracks the Pods of one Job
+//	scheduledjob  the ScheduledJob function: decides each nominal time, makes Jobs; the same files where they apply
 //	catalog       the one list of functions, and the laws that all of them keep
 //	intervals     sets of integers that read "0-3,7"
 //	backoff       how long to wait after the n-th failure
+//	schedule      cron schedules as exact arithmetic over nominal times
+//	policy        podFailurePolicy and successPolicy
 //
 // A function never does anything. It is given its state, what has happened and the time, and returns a new state and a
 // list of effects:
