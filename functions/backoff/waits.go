@@ -48,3 +48,13 @@ func (w Waits) Accept(kind string) {
 
 // Blocked says that effects of the kind rest at the given time.
 func (w Waits) Blocked(kind string, now time.Time) bool { return now.Before(w[kind].Until) }
+
+// End is when the first kind of effect that rests at the given time may be tried again; zero where none rests.
+func (w Waits) End(now time.Time) (end time.Time) {
+	for _, wait := range w {
+		if now.Before(wait.Until) && (end.IsZero() || wait.Until.Before(end)) {
+			end = wait.Until
+		}
+	}
+	return end
+}

@@ -12,7 +12,7 @@ import (
 )
 
 // command turns the fleet's State into effects. Each is repeated until a sight shows that it is done.
-func command(s State, c count, now time.Time, at *alarm) []effect.Effect {
+func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 	var creates, others, deletes []effect.Effect
 	// Pods are deleted for a failure only once it is recorded: the evidence for it may go with them.
 	_, failing := s.Job.Condition(batchv1.JobFailureTarget)
@@ -65,13 +65,13 @@ func create(j events.Job, p events.Pod) effect.CreatePod {
 }
 
 // overdue says that the Pod has been Pending for longer than the Job's annotation allows.
-func overdue(j events.Job, p events.Pod, now time.Time, at *alarm) bool {
+func overdue(j events.Job, p events.Pod, now time.Time, at *effect.Wake) bool {
 	if j.Wishes.PendingDeadlineSeconds == nil || p.Phase != events.Pending {
 		return false
 	}
 	end := p.Created.Add(time.Duration(*j.Wishes.PendingDeadlineSeconds) * time.Second)
 	if now.Before(end) {
-		at.by(end)
+		at.By(end)
 		return false
 	}
 	return true

@@ -41,13 +41,13 @@ func expiry(s State) time.Time {
 }
 
 // expire deletes a finished Job whose time to live is over.
-func expire(s State, now time.Time, at *alarm) []effect.Effect {
+func expire(s State, now time.Time, at *effect.Wake) []effect.Effect {
 	end := expiry(s)
 	switch {
 	case end.IsZero():
 		return nil
 	case now.Before(end):
-		at.by(end)
+		at.By(end)
 		return nil
 	}
 	return []effect.Effect{effect.DeleteJob{Job: s.Job.Name, Version: s.Job.Version}}

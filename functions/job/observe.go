@@ -56,7 +56,7 @@ func stir(s State, e events.Event) State {
 		s.Stirred = true
 	case events.EffectRefused:
 		if e.Effect == (effect.TakeInventory{}).Kind() {
-			s.refuse(e)
+			s.Waits.Refuse(e)
 		}
 	}
 	return s
@@ -269,7 +269,7 @@ func seeParameters(s State, e events.ParametersObserved) State {
 	if s.enough() {
 		s.accept(effect.ReadParameters{}.Kind())
 	} else {
-		s.refuse(events.EffectRefused{Effect: effect.ReadParameters{}.Kind(), Reason: "TooFewValues", Message: s.shortage(), At: e.At})
+		s.Waits.Refuse(events.EffectRefused{Effect: effect.ReadParameters{}.Kind(), Reason: "TooFewValues", Message: s.shortage(), At: e.At})
 	}
 	return s
 }
@@ -284,7 +284,7 @@ func suffer(s State, e events.EffectRefused) State {
 		}
 		return s
 	}
-	if s.refuse(e) && e.Effect == (effect.CreatePod{}).Kind() {
+	if s.Waits.Refuse(e) && e.Effect == (effect.CreatePod{}).Kind() {
 		s.Allowed = 1
 		if e.Reason == effect.InvalidParameters {
 			s.Parameters = 0 // they are read again

@@ -12,7 +12,7 @@ import (
 // plan decides, from the state alone. What the API server has just refused rests, and the timer is set to the earliest of
 // everything that waits for time to pass.
 func plan(s State, now time.Time) (State, []effect.Effect) {
-	var at alarm
+	var at effect.Wake
 	var out []effect.Effect
 	switch {
 	case !s.Known:
@@ -28,13 +28,14 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 		s, out = track(s, now, &at)
 	}
 	s = forgive(s, out)
-	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.blocked(e.Kind(), now) })
-	return s, append(out, at.ring(s, now)...)
+	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e.Kind(), now) })
+	at.By(s.Waits.End(now))
+	return s, append(out, at.Timer()...)
 }
 
 // track reads top to bottom like the algorithm of KEP-2307, in the order in which Kubernetes 1.36 evaluates (syncJob):
 // existing verdict, failure, fleet, completion, status.
-func track(s State, now time.Time, at *alarm) (State, []effect.Effect) {
+func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	s = settle(s)
 	s, out := claim(s)      // which Pods are ours
 	c := tally(s)           // KEP step 1: what has ended, what runs
@@ -49,10 +50,10 @@ func track(s State, now time.Time, at *alarm) (State, []effect.Effect) {
 	}
 	s = forgive(s, out)
 	if v.kind == "" {
-		at.by(deadline(s.Job))
+		at.By(deadline(s.Job))
 		if !s.Job.Suspended && int(c.active) < wanted(s.Job, c) {
-			at.by(backoffEnds(s, c, now))
-			at.by(indexesRest(s, c, now))
+			at.By(backoffEnds(s, c, now))
+			at.By(indexesRest(s, c, now))
 		}
 	}
 	if want, differs := account(s, c, v, now); differs { // KEP steps 2 and 4: list UIDs, count what was released
@@ -165,26 +166,4 @@ func banish(s State) (out []effect.Effect) {
 		out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: p.Held})
 	}
 	return out
-}
-
-// alarm collects when to look again.
-type alarm struct{ at time.Time }
-
-func (a *alarm) by(t time.Time) {
-	if !t.IsZero() && (a.at.IsZero() || t.Before(a.at)) {
-		a.at = t
-	}
-}
-
-// ring sets the one timer of the Job.
-func (a *alarm) ring(s State, now time.Time) []effect.Effect {
-	for _, w := range s.Waits {
-		if now.Before(w.Until) {
-			a.by(w.Until)
-		}
-	}
-	if a.at.IsZero() {
-		return nil
-	}
-	return []effect.Effect{effect.SetTimer{Name: "wake", At: a.at}}
 }

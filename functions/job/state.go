@@ -52,7 +52,7 @@ type State struct {
 	// Allowed is how many intended Pods may be created at once after a refusal: 1, then 2, 4, …; 0 is no limit.
 	Allowed int
 	// Waits are the kinds of effects that the API server refuses just now, or once did.
-	Waits map[string]Wait
+	Waits backoff.Waits
 
 	// Parameters is for how many completions the ConfigMap of per-completion values has one, 0 while it has not been read.
 	Parameters int
@@ -85,17 +85,6 @@ type Find struct {
 	Pod events.Pod
 	// Serial is the one that it is going to have, events.NoSerial as long as none has been given.
 	Serial int
-}
-
-// Wait is how long a kind of effect that was refused rests.
-type Wait struct {
-	// Count is how often it was refused in a row, 0 where it is accepted again.
-	Count int
-	Until time.Time
-	// Last is when the last refusal that we know of happened: the same one that comes again changes nothing.
-	Last    time.Time
-	Reason  string
-	Message string
 }
 
 func (r Row) intended() bool { return r.Pod.UID == "" && !r.Gone }
@@ -181,30 +170,9 @@ func (s *State) put(serial int, r Row) {
 	}
 }
 
-// refuse notes a refusal, and says whether it is news. Of several that come at once only the first makes the wait longer,
-// since they are one attempt.
-func (s *State) refuse(e events.EffectRefused) bool {
-	w := s.Waits[e.Effect]
-	if e.At.Equal(w.Last) { // not "after": the clock of whoever was refused now may be behind
-		return false
-	}
-	w.Last = e.At
-	if !e.At.Before(w.Until) {
-		w.Count++
-		w.Until, w.Reason, w.Message = e.At.Add(backoff.API.Delay(w.Count)), e.Reason, e.Message
-	}
-	if s.Waits == nil {
-		s.Waits = map[string]Wait{}
-	}
-	s.Waits[e.Effect] = w
-	return true
-}
-
 // accept notes that effects of the kind are accepted.
 func (s *State) accept(kind string) {
-	if w, ok := s.Waits[kind]; ok {
-		s.Waits[kind] = Wait{Last: w.Last}
-	}
+	s.Waits.Accept(kind)
 	if kind == (effect.CreatePod{}).Kind() {
 		s.Allowed = 0
 	}
@@ -226,6 +194,3 @@ func (s *State) allowMore() {
 
 // pressed says that Pods are refused, or were so recently that not all of them have been tried again.
 func (s State) pressed() bool { return s.Allowed > 0 }
-
-// blocked says that effects of the kind rest at the given time.
-func (s State) blocked(kind string, now time.Time) bool { return now.Before(s.Waits[kind].Until) }

@@ -265,10 +265,10 @@ func list(st *batchv1.JobStatus, s State, c count) {
 // writeStatus decides whether a wanted status is written now. What users and finalizers wait for goes at once; mere
 // progress waits until there is enough of it (KEP-2307: steps may be skipped where "a status update happened too recently
 // and the number of uncounted Pods is a small percentage of parallelism").
-func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *alarm) (effect.WriteJobStatus, bool) {
+func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *effect.Wake) (effect.WriteJobStatus, bool) {
 	w := effect.WriteJobStatus{Job: s.Job.Name, Version: s.Job.Version, Status: want, NextSerial: s.Next,
 		Backoff: record(s.Job, c, want), Reports: reports(s.Job, want), Handled: handled(s, c, want)}
-	if s.blocked(w.Kind(), now) {
+	if s.Waits.Blocked(w.Kind(), now) {
 		return w, false
 	}
 	have := s.Job.Status
@@ -279,7 +279,7 @@ func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *al
 		next = now // the clock of whoever wrote last was ahead, or ours was set back
 	}
 	if !urgent && !much(s.Job, c) && now.Before(next) {
-		at.by(next)
+		at.By(next)
 		return w, false
 	}
 	return w, true

@@ -13,7 +13,7 @@ import (
 // plan decides, from the state alone. What the API server has just refused rests, and the timer is set to the earliest of
 // everything that waits for time to pass.
 func plan(s State, zones Zones, now time.Time) (State, []effect.Effect) {
-	var at alarm
+	var at effect.Wake
 	var out []effect.Effect
 	switch {
 	case s.Gone || s.Known && s.Object.Deleting: // the garbage collector sees to the Jobs
@@ -26,12 +26,15 @@ func plan(s State, zones Zones, now time.Time) (State, []effect.Effect) {
 		s, out = decide(s, zones, now, &at)
 	}
 	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e.Kind(), now) })
-	return s, append(out, at.ring(s, now)...)
+	if !rests(s) {
+		at.By(s.Waits.End(now))
+	}
+	return s, append(out, at.Timer()...)
 }
 
 // decide reads top to bottom like the life of a nominal time. What the status remembers is announced, and Jobs are deleted
 // only when the status remembers their end.
-func decide(s State, zones Zones, now time.Time, at *alarm) (State, []effect.Effect) {
+func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	var out []effect.Effect
 	t, problem := Timetable(s.Object, zones)
 	if s.begun() {
@@ -54,7 +57,7 @@ func decide(s State, zones Zones, now time.Time, at *alarm) (State, []effect.Eff
 	// It has been rung for by a clock that is ahead of ours, or its start is delayed.
 	if next, ok := upcoming(s, t); ok && (!next.After(s.Bell) || !next.After(now)) {
 		if start := next.Add(Delay(s.Object)); start.After(now) {
-			at.by(start)
+			at.By(start)
 		}
 	}
 	return s, append(out, expire(s, now, at)...)
@@ -115,37 +118,15 @@ func upcoming(s State, t Times) (time.Time, bool) {
 }
 
 // expire deletes a ScheduledJob that has run once, when its time to live is over and everybody has been told.
-func expire(s State, now time.Time, at *alarm) []effect.Effect {
+func expire(s State, now time.Time, at *effect.Wake) []effect.Effect {
 	ttl := s.Object.TTLSecondsAfterFinished
 	if ttl == nil || !over(s.Object) || s.Object.RunAt.IsZero() || len(s.Said)+len(announce(s)) > 0 {
 		return nil
 	}
 	end := condition(s.Object.Status.Conditions, v1alpha1.FinishedCondition).LastTransitionTime.Add(time.Duration(*ttl) * time.Second)
 	if now.Before(end) {
-		at.by(end)
+		at.By(end)
 		return nil
 	}
 	return []effect.Effect{effect.DeleteScheduledJob{ScheduledJob: s.Object.Name, Version: s.Object.Version}}
-}
-
-// alarm collects when to look again.
-type alarm struct{ at time.Time }
-
-func (a *alarm) by(t time.Time) {
-	if !t.IsZero() && (a.at.IsZero() || t.Before(a.at)) {
-		a.at = t
-	}
-}
-
-// ring sets the one timer of the ScheduledJob.
-func (a *alarm) ring(s State, now time.Time) []effect.Effect {
-	for _, w := range s.Waits {
-		if now.Before(w.Until) && !rests(s) {
-			a.by(w.Until)
-		}
-	}
-	if a.at.IsZero() {
-		return nil
-	}
-	return []effect.Effect{effect.SetTimer{Name: "wake", At: a.at}}
 }

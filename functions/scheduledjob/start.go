@@ -13,7 +13,7 @@ import (
 )
 
 // start makes the Jobs that are due, in order, or gives the verdict why not.
-func start(s State, now time.Time, at *alarm) (State, []effect.Effect) {
+func start(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	var out []effect.Effect
 	var left []Due
 	for _, d := range s.Due {
@@ -51,15 +51,15 @@ func start(s State, now time.Time, at *alarm) (State, []effect.Effect) {
 	return s, out
 }
 
-func (s State) create(d Due, at *alarm) effect.Effect {
+func (s State) create(d Due, at *effect.Wake) effect.Effect {
 	s.wake(d, at)
 	return effect.CreateJob{ScheduledJob: s.Object.Name, Name: childName(s.Object.Name, d.Nominal), Nominal: d.Nominal, Generation: s.Object.Generation}
 }
 
 // wake looks again when the deadline is over.
-func (s State) wake(d Due, at *alarm) {
+func (s State) wake(d Due, at *effect.Wake) {
 	if after, ok := deadline(s.Object); ok {
-		at.by(d.Nominal.Add(Delay(s.Object)).Add(after).Add(time.Millisecond))
+		at.By(d.Nominal.Add(Delay(s.Object)).Add(after).Add(time.Millisecond))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 var (
 	seed  = flag.Uint64("seed", 0, "play this world alone, and tell what happens in it")
-	seeds = flag.Uint64("seeds", 1000, "how many worlds to play")
+	seeds = flag.Uint64("seeds", 300, "how many worlds to play")
 	steps = flag.Int("steps", 60, "how many things happen in each")
 )
 
