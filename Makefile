@@ -12,7 +12,7 @@ MINUTES  ?= 10
 
 .PHONY: help
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ See it run
 
@@ -38,6 +38,7 @@ check: ## the quick inner loop: vet, unit tests, scripts, a few simulated worlds
 	@go vet ./...
 	@go test ./api/... ./events/... ./functions/... ./internal/engine/... ./internal/app/... ./cmd/...
 	@go test ./internal/sim -seeds=500
+	@go test ./internal/sim/schedules -seeds=100
 
 .PHONY: lint
 lint: $(LINT) ## golangci-lint: the import arrows and the house rules
@@ -57,6 +58,7 @@ unit: controlplane $(CONTROLLER_GEN) ## unit, law, script, bus and adapter tests
 .PHONY: sim
 sim: ## SEEDS=2000 simulated worlds from a fresh random base
 	@go test ./internal/sim -count=1 -timeout 60m -v -run TestWorlds -seeds=$(SEEDS) | grep -v '^=== '
+	@go test ./internal/sim/schedules -count=1 -timeout 60m -seeds=$(SEEDS)
 
 .PHONY: mutants
 mutants: ## plant deliberate bugs and see which the simulator finds
@@ -75,6 +77,15 @@ conformance: controlplane ## run the tests that docs/conformance.md names, and w
 	@go test -count=1 -json -timeout 60m ./internal/sim -run TestWorlds -seeds=$(SEEDS) >$(RESULTS)/sim.json || true
 	@go test -C test -count=1 -json -timeout 40m ./e2e ./oracle ./differential >$(RESULTS)/e2e.json || true
 	@go run -C test ./conformance $(RESULTS)/unit.json $(RESULTS)/sim.json $(RESULTS)/e2e.json
+
+##@ Measure it
+
+COUNT ?= 5000
+IDLE  ?= 50000
+
+.PHONY: bench-schedules
+bench-schedules: controlplane ## COUNT schedules due at once, ours and CronJobs, and IDLE that are not due (half an hour)
+	@go run -C test/bench ./schedules -count=$(COUNT) -idle=$(IDLE)
 
 ##@ Prepare
 
