@@ -191,3 +191,58 @@ func TestNameOfJobs(t *testing.T) {
 		}
 	}
 }
+
+// runAt makes one Job, once; and with a time to live everything goes when it has ended.
+func TestRunAtRunsOnceAndGoes(t *testing.T) {
+	t.Parallel()
+	p, heard := shared(t).Space(t), shared(t).Record(t)
+	once := harness.Every("once", "", "true", func(s *v1alpha1.ScheduledJobSpec) {
+		s.RunAt = ptr.To(metav1.NewTime(time.Now().Add(5 * time.Second).Truncate(time.Second)))
+		s.TTLSecondsAfterFinished = ptr.To[int32](3)
+	})
+	made := p.Schedule(once)
+	end := p.AwaitSchedule("once", time.Minute, "to have finished", func(j *v1alpha1.ScheduledJob) bool {
+		return meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.FinishedCondition)
+	})
+	if st := end.Status; st.Successful != 1 || st.Failed != 0 || len(p.Runs(made.UID)) != 1 || st.NextScheduleTime != nil {
+		t.Errorf("%d Jobs, and the status %+v", len(p.Runs(made.UID)), st)
+	}
+	harness.Until(t, 30*time.Second, "it and its Job to be gone", func(context.Context) error {
+		if n := len(p.Runs(made.UID)); n > 0 {
+			return fmt.Errorf("%d Jobs are left", n)
+		}
+		return p.Unscheduled("once")
+	})
+	for _, v := range heard.Ticks(t) {
+		if v.ScheduledJob.UID == made.UID && (v.Verdict != events.Started || !v.Nominal.Equal(once.Spec.RunAt.Time)) {
+			t.Errorf("it was told: %v", v)
+		}
+	}
+}
+
+// Replace deletes the Job that runs, and makes the next when it and its Pods are gone: two never run at once.
+func TestReplaceLeavesOneRunning(t *testing.T) {
+	t.Parallel()
+	p := shared(t).Space(t)
+	sj := p.Schedule(harness.Every("latest", "*/5 * * * * *", "sleep 600", harness.KeepAll, func(s *v1alpha1.ScheduledJobSpec) {
+		s.ConcurrencyPolicy = v1alpha1.ReplaceConcurrent
+		s.JobTemplate.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
+	}))
+	harness.Until(t, 90*time.Second, "three Jobs, one after the other", func(context.Context) error {
+		running := 0
+		for _, jobs := range p.Runs(sj.UID) {
+			for _, j := range jobs {
+				if j.DeletionTimestamp == nil && !harness.Is(&j, batchv1.JobComplete) && !harness.Is(&j, batchv1.JobFailed) {
+					running++
+				}
+			}
+		}
+		if running > 1 {
+			return harness.Stop(fmt.Errorf("%d Jobs run", running))
+		}
+		if st := p.Scheduled("latest").Status; st.Failed < 2 || len(st.Active) != 1 {
+			return fmt.Errorf("its status is %+v", st)
+		}
+		return nil
+	})
+}

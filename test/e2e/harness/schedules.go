@@ -2,11 +2,13 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -94,6 +96,18 @@ func (p *Space) Unschedule(name string, policy metav1.DeletionPropagation) {
 	if err := p.schedules().Delete(p.Context(), name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 		p.Fatal(err)
 	}
+}
+
+// Unscheduled returns no error once the ScheduledJob is gone.
+func (p *Space) Unscheduled(name string) error {
+	_, err := p.schedules().Get(p.Context(), name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	return errors.New("it is there")
 }
 
 // AwaitSchedule waits until the ScheduledJob is as the test wants it.
