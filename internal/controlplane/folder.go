@@ -19,8 +19,8 @@ const (
 	orphanAge = time.Minute
 )
 
-// A folder holds all files of one control plane, or of another program. It is locked while in use, by a lock that the kernel frees when
-// this program ends, however it ends: so a folder with a free lock has no owner.
+// A folder holds all files of one control plane, or of another program. It is locked while in use, by a lock that the
+// kernel frees when this program ends, however it ends: so a folder with a free lock has no owner.
 type folder struct {
 	dir  string
 	temp bool

@@ -155,7 +155,7 @@ func TestFolderKeepsCluster(t *testing.T) {
 	if createErr != nil {
 		t.Fatal(createErr)
 	}
-	if secondErr == nil || !strings.Contains(secondErr.Error(), "another control plane is running") {
+	if secondErr == nil || !strings.Contains(secondErr.Error(), "another jobstream-controlplane is running") {
 		t.Errorf("two control planes in one folder: %v", secondErr)
 	}
 
