@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// quiet is how long everything is ready before the second comes. The built-in controller does not show what it has taken
+	// notice of: it has this time for it.
+	quiet = 15 * time.Second
+	// leadEach and leadLeast are what a schedule takes to make and to take notice of, on two cores that do other things too.
+	leadEach  = 15 * time.Millisecond
+	leadLeast = 30 * time.Second
+	// ourWait is how long to wait for our Jobs.
+	ourWait = 10 * time.Minute
+	// clearWait is how long to wait for a try that came to nothing to be gone.
+	clearWait = 5 * time.Minute
+)
+
+// errTooLate says that the second came before everything was ready.
+var errTooLate = errors.New("not ready in time")
+
+// kind is a kind of schedules.
+type kind struct {
+	name string
+	make func(namespace, schedule string) maker
+	// decided watches which of them have been taken notice of; nil where that does not show.
+	decided func(ctx context.Context, namespace string) (*sights, error)
+	wait    time.Duration
+}
+
+// result is what became of one burst.
+type result struct {
+	name          string
+	due           time.Time
+	wait          time.Duration
+	count, double int
+	late          []time.Duration // sorted
+}
+
+// bursts measures many schedules that are due in the same second: ours, then the built-in controller's.
+func (b *bench) bursts(ctx context.Context, c *cluster) error {
+	var results []result
+	for _, k := range []kind{
+		{"ScheduledJobs, jobstream", c.ours, c.watchDecided, ourWait},
+		{"CronJobs, built-in controller", c.builtIn, nil, b.builtinWait},
+	} {
+		r, err := b.burst(ctx, c, k)
+		if err != nil {
+			printBursts(results) // nobody likes to wait for them again
+			return fmt.Errorf("%s: %w", k.name, err)
+		}
+		results = append(results, r)
+	}
+	printBursts(results)
+	return nil
+}
+
+// burst tries until everything is ready in time.
+func (b *bench) burst(ctx context.Context, c *cluster, k kind) (result, error) {
+	lead := b.lead
+	if lead == 0 {
+		lead = leadLeast + time.Duration(b.count)*leadEach
+	}
+	for {
+		namespace, err := c.newNamespace(ctx)
+		if err != nil {
+			return result{}, err
+		}
+		began := time.Now()
+		due := minuteAfter(began.Add(lead + quiet))
+		r, err := b.try(ctx, c, k, namespace, due)
+		if !errors.Is(err, errTooLate) {
+			return r, err
+		}
+		say(fmt.Sprintf("%s were not ready in time: once more, with twice as much of it", k.name))
+		lead = 2 * due.Sub(began)
+		if err := discard(ctx, c, namespace); err != nil {
+			return result{}, err
+		}
+	}
+}
+
+// minuteAfter is the first full minute that is not before t.
+func minuteAfter(t time.Time) time.Time {
+	return t.Add(time.Minute - time.Nanosecond).Truncate(time.Minute).UTC()
+}
+
+// try makes the schedules, waits for their second, and sees their Jobs come.
+func (b *bench) try(ctx context.Context, c *cluster, k kind, namespace string, due time.Time) (r result, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	jobs, err := c.watchJobs(ctx, namespace)
+	if err != nil {
+		return r, err
+	}
+	say(fmt.Sprintf("%d %s, due at %s", b.count, k.name, due.Format(time.TimeOnly)))
+	if err := b.ready(ctx, c, k, namespace, due); err != nil {
+		return r, err
+	}
+	if err := pass(ctx, c, "ready; quiet", due); err != nil {
+		return r, err
+	}
+	if err := await(ctx, c, "Jobs of "+k.name, jobs.count, b.count, due.Add(k.wait)); err != nil {
+		return r, err
+	}
+	r = result{name: k.name, due: due, wait: k.wait, count: b.count, late: jobs.since(due), double: jobs.tooMany()}
+	sortDurations(r.late)
+	return r, nil
+}
+
+// ready makes the schedules and returns when they are taken notice of, or in time to say that they are not.
+func (b *bench) ready(ctx context.Context, c *cluster, k kind, namespace string, due time.Time) error {
+	ctx, cancel := context.WithDeadlineCause(ctx, due.Add(-quiet), errTooLate)
+	defer cancel()
+	var decided *sights
+	var err error
+	if k.decided != nil {
+		decided, err = k.decided(ctx, namespace)
+	}
+	if err == nil {
+		err = c.makeAll(ctx, k.name, b.count, k.make(namespace, fmt.Sprintf("%d %d %d %d *", due.Minute(), due.Hour(), due.Day(), due.Month())))
+	}
+	if err == nil && decided != nil {
+		err = await(ctx, c, k.name+" decided", decided.count, b.count, due)
+	}
+	if err != nil && errors.Is(context.Cause(ctx), errTooLate) {
+		return errTooLate
+	}
+	return err
+}
+
+// discard deletes what a try has left, and waits until it is no longer in the way of the next.
+func discard(ctx context.Context, c *cluster, namespace string) error {
+	namespaces := c.Client.CoreV1().Namespaces()
+	if err := namespaces.Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("delete what came to nothing: %w", err)
+	}
+	gone := func() int {
+		if _, err := namespaces.Get(ctx, namespace, metav1.GetOptions{}); err == nil {
+			return 0
+		}
+		return 1
+	}
+	return await(ctx, c, "namespaces deleted", gone, 1, time.Now().Add(clearWait))
+}

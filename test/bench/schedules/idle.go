@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+const (
+	// knowWait is how long to wait until all idle schedules are taken notice of.
+	knowWait = 30 * time.Minute
+	// calm is how long the programs have to come to rest before their CPU time counts.
+	calm = 20 * time.Second
+)
+
+// idleRow is what one program needs.
+type idleRow struct {
+	name                string
+	before, after, late usage // without any schedule; with all of them known; a while later
+}
+
+// idleResult is what idle schedules cost.
+type idleResult struct {
+	count, known     int
+	made, knew, over time.Duration
+	rows             []idleRow
+}
+
+// idleness measures what our programs need while very many schedules are not due. They are yearly, and their time is half
+// a year from now.
+func (b *bench) idleness(ctx context.Context, c *cluster) error {
+	r := idleResult{count: b.idle, over: b.cpu}
+	parts := []*harness.Process{c.Triggers[0], c.Reconcilers[0], c.NATS.Process}
+	for _, p := range parts {
+		u, err := usageOf(p.Path)
+		if err != nil {
+			return err
+		}
+		r.rows = append(r.rows, idleRow{name: p.Name, before: u})
+	}
+	if err := b.know(ctx, c, &r); err != nil {
+		return err
+	}
+	if err := pass(ctx, c, "coming to rest", time.Now().Add(calm)); err != nil {
+		return err
+	}
+	from := time.Now()
+	for i, p := range parts {
+		var err error
+		if r.rows[i].after, err = usageOf(p.Path); err != nil {
+			return err
+		}
+	}
+	if err := pass(ctx, c, "measuring CPU time", from.Add(b.cpu)); err != nil {
+		return err
+	}
+	for i, p := range parts {
+		var err error
+		if r.rows[i].late, err = usageOf(p.Path); err != nil {
+			return err
+		}
+	}
+	printIdle(r)
+	return nil
+}
+
+// know makes the schedules and waits until they are taken notice of.
+func (b *bench) know(ctx context.Context, c *cluster, r *idleResult) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	namespace, err := c.newNamespace(ctx)
+	if err != nil {
+		return err
+	}
+	decided, err := c.watchDecided(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	month := (began.UTC().Month()+5)%12 + 1
+	if err := c.makeAll(ctx, "idle ScheduledJobs", b.idle, c.ours(namespace, fmt.Sprintf("0 0 1 %d *", month))); err != nil {
+		return err
+	}
+	r.made = time.Since(began)
+	if err := await(ctx, c, "idle ScheduledJobs decided", decided.count, b.idle, began.Add(knowWait)); err != nil {
+		return err
+	}
+	r.knew, r.known = time.Since(began), decided.count()
+	return nil
+}

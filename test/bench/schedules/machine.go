@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// machine says where the numbers come from.
+func machine() string {
+	return fmt.Sprintf("%s. %d cores (%s), %s of memory, %s %s/%s. Load average at the start: %s",
+		time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.NumCPU(), field("/proc/cpuinfo", "model name"),
+		memory(), runtime.Version(), runtime.GOOS, runtime.GOARCH, loadAverage())
+}
+
+// loadAverage is the one, five and fifteen minutes' load of the machine, ours included.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	words := strings.Fields(string(text))
+	if err != nil || len(words) < 3 {
+		return "unknown"
+	}
+	return strings.Join(words[:3], " ")
+}
+
+// field is the first value of that name in a file of "name: value" lines.
+func field(path, name string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "unknown"
+	}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}
+
+func memory() string {
+	kib, err := kibibytes("/proc/meminfo", "MemTotal")
+	if err != nil {
+		return "an unknown amount"
+	}
+	return mebibytes(kib)
+}
+
+func kibibytes(path, name string) (int64, error) {
+	return strconv.ParseInt(strings.TrimSuffix(field(path, name), " kB"), 10, 64)
+}
+
+// usage is what a process has used of the machine.
+type usage struct {
+	rss, peak int64 // KiB
+	cpu       time.Duration
+}
+
+// hertz is the unit of CPU times in /proc: the same on all platforms of Linux, whatever the kernel's own clock does.
+const hertz = 100
+
+// usageOf finds the one child process that runs the program.
+func usageOf(program string) (u usage, err error) {
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return u, err
+	}
+	for _, dir := range dirs {
+		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err != nil || !bytes.HasPrefix(line, []byte(program+"\x00")) {
+			continue // it has ended, or is somebody else
+		}
+		status := filepath.Join(dir, "status")
+		var errs [3]error
+		u.rss, errs[0] = kibibytes(status, "VmRSS")
+		u.peak, errs[1] = kibibytes(status, "VmHWM")
+		u.cpu, errs[2] = cpuTime(filepath.Join(dir, "stat"))
+		return u, errors.Join(errs[:]...)
+	}
+	return u, fmt.Errorf("%s is not in /proc: this is measured on Linux only", program)
+}
+
+// cpuTime is what a process has spent, in the program and in the kernel for it.
+func cpuTime(stat string) (time.Duration, error) {
+	text, err := os.ReadFile(stat)
+	if err != nil {
+		return 0, err
+	}
+	// "pid (name) state ...", and the name may hold anything; utime and stime are fields 14 and 15 of proc(5).
+	_, rest, _ := strings.Cut(string(text), ") ")
+	words := strings.Fields(rest)
+	if len(words) < 13 {
+		return 0, fmt.Errorf("%s cannot be read: %q", stat, text)
+	}
+	user, err := strconv.ParseInt(words[11], 10, 64)
+	system, err2 := strconv.ParseInt(words[12], 10, 64)
+	return time.Duration(user+system) * time.Second / hertz, errors.Join(err, err2)
+}

@@ -1,0 +1,167 @@
+// Command schedules measures what many schedules cost, and prints tables to paste into docs/performance.md:
+//
+//	make bench-schedules
+//	make bench-schedules COUNT=300 IDLE=2000        # in two minutes instead of forty
+//
+// It starts everything that jobstream needs as it runs in earnest (test/e2e/harness): a control plane with
+// kube-controller-manager, NATS, one trigger, one reconciler. No Pod ever runs: the Jobs are suspended, so that making them
+// is all that is measured.
+//
+//	burst.go    many schedules that are due in the same second, ours and then the built-in controller's
+//	idle.go     very many schedules that are not due, and what our programs need meanwhile
+//	cluster.go  the objects, and how they are made
+//	sight.go    watches: when each Job came, and which ScheduledJobs have been taken notice of
+//	machine.go  what /proc says about the machine and our programs
+//	table.go    quantiles and tables
+//
+// Tables go to stdout, progress to stderr. Nothing stays behind, however it ends.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// options are what the command line says.
+type options struct {
+	count, idle            int
+	lead, builtinWait, cpu time.Duration
+}
+
+func main() {
+	o := options{}
+	flag.IntVar(&o.count, "count", 5000, "schedules that are due in the same second; 0 leaves this part out")
+	flag.IntVar(&o.idle, "idle", 50000, "ScheduledJobs that are not due; 0 leaves this part out")
+	flag.DurationVar(&o.lead, "lead", 0, "how far ahead the second is at least when the first schedule is made; 0 guesses. Where it is too short, it is doubled")
+	flag.DurationVar(&o.builtinWait, "builtin-wait", 15*time.Minute, "how long to wait for the Jobs of CronJobs; what is there then is what is printed")
+	flag.DurationVar(&o.cpu, "cpu", time.Minute, "how long CPU time is measured with idle schedules")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-schedules:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is one run of the program.
+type bench struct {
+	options
+	dir      string
+	programs harness.Programs
+}
+
+func run(ctx context.Context, o options) (err error) {
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says about a server that is being stopped
+	folder, err := harness.OpenFolder("")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	// Whatever anybody here makes in passing goes with the folder, even if we are killed.
+	temp := filepath.Join(folder.Dir, "tmp")
+	if err := errors.Join(os.Mkdir(temp, 0o700), os.Setenv("TMPDIR", temp)); err != nil {
+		return err
+	}
+	b := &bench{options: o, dir: folder.Dir}
+	say("building")
+	if b.programs, err = harness.BuildPrograms(ctx, filepath.Join(folder.Dir, "bin")); err != nil {
+		return err
+	}
+	fmt.Printf("`%s`\n\n%s\n", command(), machine())
+	if o.count > 0 {
+		if err := b.within(ctx, "burst", b.bursts); err != nil {
+			return err
+		}
+	}
+	if o.idle > 0 {
+		if err := b.within(ctx, "idle", b.idleness); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command is how this run is repeated.
+func command() string {
+	return strings.TrimSpace("go run -C test/bench ./schedules " + strings.Join(os.Args[1:], " "))
+}
+
+// within measures in a fresh system, so that no part pays for what an earlier one has left.
+func (b *bench) within(ctx context.Context, name string, measure func(context.Context, *cluster) error) (err error) {
+	say("starting everything for: " + name)
+	system, err := harness.StartSystem(ctx, harness.Config{
+		Programs: b.programs, Dir: filepath.Join(b.dir, name), Flags: []string{"--log-level=info"},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, system.Stop()) }()
+	c, err := newCluster(system)
+	if err != nil {
+		return err
+	}
+	if err := measure(ctx, c); err != nil {
+		return err
+	}
+	fmt.Printf("\nLoad average at the end of this part: %s\n", loadAverage())
+	return nil
+}
+
+const (
+	lookEvery = 200 * time.Millisecond
+	sayEvery  = 10 * time.Second
+)
+
+// await waits until count has reached all, and says now and then how far it is. That it has not at the deadline (zero for
+// none) is no error; that a part of the system has ended is one.
+func await(ctx context.Context, c *cluster, what string, count func() int, all int, deadline time.Time) error {
+	look, talk := time.NewTicker(lookEvery), time.NewTicker(sayEvery)
+	defer look.Stop()
+	defer talk.Stop()
+	for count() < all && (deadline.IsZero() || time.Now().Before(deadline)) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-talk.C:
+			say(fmt.Sprintf("%s: %d of %d", what, count(), all))
+		case <-look.C:
+			if err := c.broken(); err != nil {
+				return err
+			}
+		}
+	}
+	say(fmt.Sprintf("%s: %d of %d", what, count(), all))
+	return nil
+}
+
+// pass waits, while the system has to stay alive.
+func pass(ctx context.Context, c *cluster, what string, until time.Time) error {
+	say(fmt.Sprintf("%s until %s", what, until.UTC().Format(time.TimeOnly)))
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return c.broken()
+	}
+}
+
+func say(what string) {
+	fmt.Fprintf(os.Stderr, "%s %s\n", time.Now().UTC().Format(time.TimeOnly), what)
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// sights are objects as a watch shows them, each with the time at which it was as we wanted it for the first time. It is
+// what a reflector keeps in place of the objects: that lists again by itself where a watch breaks.
+type sights struct {
+	wanted func(object any) bool
+
+	mu     sync.Mutex
+	first  map[types.UID]time.Time
+	owners map[types.UID]int // how many of them each owner has
+	synced chan struct{}
+	once   sync.Once
+}
+
+// Add implements cache.ReflectorStore.
+func (s *sights) Add(object any) error {
+	now := time.Now()
+	meta, ok := object.(metav1.Object)
+	if !ok || !s.wanted(object) {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.first[meta.GetUID()]; known {
+		return nil
+	}
+	s.first[meta.GetUID()] = now
+	if owner := metav1.GetControllerOf(meta); owner != nil {
+		s.owners[owner.UID]++
+	}
+	return nil
+}
+
+// Update implements cache.ReflectorStore.
+func (s *sights) Update(object any) error { return s.Add(object) }
+
+// Delete implements cache.ReflectorStore: what was seen was seen.
+func (s *sights) Delete(any) error { return nil }
+
+// Replace implements cache.ReflectorStore.
+func (s *sights) Replace(objects []any, _ string) error {
+	for _, o := range objects {
+		_ = s.Add(o)
+	}
+	s.once.Do(func() { close(s.synced) })
+	return nil
+}
+
+// Resync implements cache.ReflectorStore.
+func (s *sights) Resync() error { return nil }
+
+// count is how many there are.
+func (s *sights) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.first)
+}
+
+// since are the times from then to each sight, in no order.
+func (s *sights) since(then time.Time) (all []time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.first {
+		all = append(all, at.Sub(then))
+	}
+	return all
+}
+
+// tooMany is how many objects there are beyond one for each owner.
+func (s *sights) tooMany() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, has := range s.owners {
+		n += has - 1
+	}
+	return n
+}
+
+// watchJobs sees Jobs as they come, their metadata only.
+func (c *cluster) watchJobs(ctx context.Context, namespace string) (*sights, error) {
+	jobs := c.metadata.Resource(batchv1.SchemeGroupVersion.WithResource("jobs")).Namespace(namespace)
+	return see(ctx, &metav1.PartialObjectMetadata{}, func(any) bool { return true }, &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return jobs.List(ctx, o) },
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return jobs.Watch(ctx, o)
+		},
+	})
+}
+
+// watchDecided sees ScheduledJobs when the reconciler has taken notice of them: their status says up to when all is decided.
+func (c *cluster) watchDecided(ctx context.Context, namespace string) (*sights, error) {
+	schedules := c.dynamic.Resource(scheduledJobs).Namespace(namespace)
+	decided := func(object any) bool {
+		u, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			return false
+		}
+		_, found, err := unstructured.NestedString(u.Object, "status", "decidedUntil")
+		return found && err == nil
+	}
+	return see(ctx, &unstructured.Unstructured{}, decided, &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return schedules.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return schedules.Watch(ctx, o)
+		},
+	})
+}
+
+// see watches until ctx ends. It returns when the watch stands.
+func see(ctx context.Context, kind any, wanted func(any) bool, from cache.ListerWatcher) (*sights, error) {
+	s := &sights{wanted: wanted, first: map[types.UID]time.Time{}, owners: map[types.UID]int{}, synced: make(chan struct{})}
+	go cache.NewReflectorWithOptions(from, kind, s, cache.ReflectorOptions{}).RunWithContext(ctx)
+	select {
+	case <-s.synced:
+		return s, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
