@@ -205,7 +205,7 @@ func TestAnnouncedWhileTheStreamIsDeleted(t *testing.T) {
 func TestFullStreamDropsTheOldest(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	b := connect(t, s, func(c *Config) { c.EventsMaxBytes = 64 << 10 })
+	b := connect(t, s, func(c *Config) { c.MaxEventsBytes = 64 << 10 })
 	idle, err := subscriber(t, s).CreateConsumer(t.Context(), "jobstream_test_events", jetstream.ConsumerConfig{
 		Durable: "idle", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 1,
 	})
@@ -235,7 +235,7 @@ func TestFullStreamDropsTheOldest(t *testing.T) {
 // An age below the window of duplicates is possible, and events are gone when they have reached it.
 func TestEventsExpire(t *testing.T) {
 	t.Parallel()
-	b := connect(t, serve(t), func(c *Config) { c.EventsMaxAge = time.Second })
+	b := connect(t, serve(t), func(c *Config) { c.MaxEventsAge = time.Second })
 	announce(t, b, tick("shop", "nightly", 1))
 	until(t, "the event is gone", func() bool { return messages(t, b, b.names.events()) == 0 })
 	announce(t, b, tick("shop", "nightly", 1))

@@ -39,10 +39,10 @@ type Config struct {
 	CredentialsFile, CAFile, CertFile, KeyFile string
 	// MaxFactsBytes bounds the stream of facts; the oldest go first. Default 1 GiB.
 	MaxFactsBytes int64
-	// EventsMaxAge and EventsMaxBytes bound the stream of public events; the oldest go first. Default 7 days and 1 GiB. Less
+	// MaxEventsAge and MaxEventsBytes bound the stream of public events; the oldest go first. Default 7 days and 1 GiB. Less
 	// than 70 minutes also shorten the time for which an event that is announced twice is stored once.
-	EventsMaxAge   time.Duration
-	EventsMaxBytes int64
+	MaxEventsAge   time.Duration
+	MaxEventsBytes int64
 	// Log is where the bus writes; default slog.Default().
 	Log *slog.Logger
 	// SetAside, if not nil, hears of every message that has been set aside, by Quarantine or because nobody could read it:
@@ -75,11 +75,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MaxFactsBytes <= 0 {
 		c.MaxFactsBytes = 1 << 30
 	}
-	if c.EventsMaxAge <= 0 {
-		c.EventsMaxAge = 7 * 24 * time.Hour
+	if c.MaxEventsAge <= 0 {
+		c.MaxEventsAge = 7 * 24 * time.Hour
 	}
-	if c.EventsMaxBytes <= 0 {
-		c.EventsMaxBytes = 1 << 30
+	if c.MaxEventsBytes <= 0 {
+		c.MaxEventsBytes = 1 << 30
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

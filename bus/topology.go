@@ -90,9 +90,9 @@ func (b *Bus) eventsStream() jetstream.StreamConfig {
 		Subjects:    []string{b.names.announced()},
 		Retention:   jetstream.LimitsPolicy,
 		Discard:     jetstream.DiscardOld,
-		MaxBytes:    b.cfg.EventsMaxBytes,
-		MaxAge:      b.cfg.EventsMaxAge,
-		Duplicates:  min(eventsWindow, b.cfg.EventsMaxAge), // the server remembers no id for longer than its message
+		MaxBytes:    b.cfg.MaxEventsBytes,
+		MaxAge:      b.cfg.MaxEventsAge,
+		Duplicates:  min(eventsWindow, b.cfg.MaxEventsAge), // the server remembers no id for longer than its message
 		Replicas:    b.cfg.Replicas,
 		Storage:     jetstream.FileStorage,
 	}

@@ -66,6 +66,8 @@ func (o *Options) add(f *pflag.FlagSet) {
 	f.DurationVar(&o.Bus.ConnectTimeout, "nats-connect-timeout", o.Bus.ConnectTimeout, "`time` to wait for the NATS server at the start; one that is lost later is waited for without end")
 	f.IntVar(&o.Bus.Replicas, "nats-replicas", o.Bus.Replicas, "replicas of every stream: 1, or 3 on a NATS cluster of three servers or more; the same for all programs of a cluster")
 	f.Int64Var(&o.Bus.MaxFactsBytes, "nats-facts-bytes", o.Bus.MaxFactsBytes, "bytes that the stream of facts may take on disk before its oldest go; the same for all programs of a cluster")
+	f.DurationVar(&o.Bus.MaxEventsAge, "nats-events-age", o.Bus.MaxEventsAge, "`time` for which public events are kept; the same for all programs of a cluster")
+	f.Int64Var(&o.Bus.MaxEventsBytes, "nats-events-bytes", o.Bus.MaxEventsBytes, "bytes that public events may take on disk before the oldest go; the same for all programs of a cluster")
 	f.StringVar(&o.Bus.Cluster, "cluster-name", o.Bus.Cluster, "`name` of the Kubernetes cluster in subjects and streams: it keeps clusters apart that share one NATS")
 	f.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` that serves Prometheus metrics at /metrics; 0 for none")
 	f.StringVar(&o.HealthAddress, "health-bind-address", o.HealthAddress, "`address` that serves /healthz and /readyz; 0 for none")
@@ -75,8 +77,9 @@ func (o *Options) add(f *pflag.FlagSet) {
 // defaults are the options that a program starts from.
 func defaults(metrics, health string) Options {
 	return Options{
-		ManagedBy:      v1alpha1.DefaultManagedBy,
-		Bus:            bus.Config{URL: DefaultNATS, Cluster: "default", Replicas: 1, MaxFactsBytes: 1 << 30, ConnectTimeout: 10 * time.Second},
+		ManagedBy: v1alpha1.DefaultManagedBy,
+		Bus: bus.Config{URL: DefaultNATS, Cluster: "default", Replicas: 1, ConnectTimeout: 10 * time.Second,
+			MaxFactsBytes: 1 << 30, MaxEventsAge: 7 * 24 * time.Hour, MaxEventsBytes: 1 << 30},
 		MetricsAddress: metrics,
 		HealthAddress:  health,
 	}
