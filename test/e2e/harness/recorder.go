@@ -3,6 +3,7 @@ package harness
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -60,10 +61,8 @@ func (r *Recorder) add(data []byte) {
 // Ticks are the verdicts so far: those that were heard, and those that the stream holds.
 func (r *Recorder) Ticks(t testing.TB) map[[2]string]events.TickDecided {
 	t.Helper()
-	for _, m := range r.system.Tap(t).Stored(t) {
-		if len(m.Subject) > 17 && m.Subject[:17] == "jobstream.events." {
-			r.add(m.Data)
-		}
+	for _, m := range r.system.Tap(t).StoredIn(t, func(stream string) bool { return strings.HasSuffix(stream, "_events") }) {
+		r.add(m.Data)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -77,12 +77,21 @@ func (w *Wire) Publish(t testing.TB, subject string, data []byte) {
 }
 
 // Stored reads every message of every stream.
-func (w *Wire) Stored(t testing.TB) (all []Message) {
+func (w *Wire) Stored(t testing.TB) []Message {
+	t.Helper()
+	return w.StoredIn(t, func(string) bool { return true })
+}
+
+// StoredIn reads every message of the streams whose names are wanted.
+func (w *Wire) StoredIn(t testing.TB, wanted func(stream string) bool) (all []Message) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	streams := w.js.ListStreams(ctx)
 	for info := range streams.Info() {
+		if !wanted(info.Config.Name) {
+			continue
+		}
 		s, err := w.js.Stream(ctx, info.Config.Name)
 		if err != nil {
 			t.Fatal(err)
