@@ -1,0 +1,250 @@
+package lanes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// Every is the time between two beats of a member while nothing changes.
+	Every = 500 * time.Millisecond
+	// lost is how long a member waits for its own beat to come back before it sends another: one at a time, so that a
+	// server which was stopped for a while does not return forty of ours before it returns one of somebody else's.
+	lost = 2 * time.Second
+	// joining is how many of its own beats a member hears before it serves: by the second, whoever is there has answered
+	// the first.
+	joining = 2
+)
+
+// Beacon carries beats between the members of one cluster. It may lose some.
+type Beacon interface {
+	// Send tells everybody, the sender too.
+	Send(Beat) error
+	// Listen calls hear for every beat, one after the other, until stop is called.
+	Listen(hear func(Beat)) (stop func(), err error)
+}
+
+// Config is what a Keeper needs; all fields but Fit and Changed are required.
+type Config struct {
+	// Member is the name of this process among all that serve the cluster: unique, and never used again.
+	Member string
+	// Versions has the version of each function's state that this process reads and writes, 1 or more. It serves these
+	// functions.
+	Versions map[string]int
+	Beacon   Beacon
+	// Serve takes deliveries of the lane until its context ends, puts down what it has in hand, and returns. It runs on a
+	// goroutine of its own, never twice at once for one lane.
+	Serve func(ctx context.Context, function string, lane int)
+	// Fit says whether this process can do its work; it must answer at once. nil means always.
+	Fit func() bool
+	// Changed, if not nil, hears how many lanes of the function this process serves, and how many members are live.
+	Changed func(function string, lanes, members int)
+	Log     *slog.Logger
+}
+
+// Keeper serves the lanes that are ours as long as they are.
+type Keeper struct {
+	cfg     Config
+	table   *Table
+	serving map[string]map[int]*service
+	beats   chan Beat
+	over    chan *service
+	number  int       // of the last regular beat
+	sent    time.Time // when it was sent
+	leaving bool
+	said    Beat // what was sent last
+	joined  atomic.Bool
+	newest  atomic.Pointer[map[string]bool]
+	shown   map[string][2]int
+}
+
+// service is one lane in our hands.
+type service struct {
+	function string
+	lane     int
+	stop     context.CancelFunc
+	stopping bool
+}
+
+// NewKeeper returns a keeper that does nothing yet.
+func NewKeeper(cfg Config) *Keeper {
+	if cfg.Fit == nil {
+		cfg.Fit = func() bool { return true }
+	}
+	if cfg.Changed == nil {
+		cfg.Changed = func(string, int, int) {}
+	}
+	k := &Keeper{cfg: cfg, table: NewTable(cfg.Member), serving: map[string]map[int]*service{}, beats: make(chan Beat, 256),
+		over: make(chan *service), shown: map[string][2]int{}}
+	for f := range cfg.Versions {
+		k.serving[f] = map[int]*service{}
+	}
+	return k
+}
+
+// Ready is nil once we take part in the distribution; its error says what is in the way. For readiness probes.
+func (k *Keeper) Ready() error {
+	if k.joined.Load() {
+		return nil
+	}
+	return errors.New("no lanes are served yet: our own heartbeats have not come back to us: may our NATS user publish and subscribe to members.<cluster>?")
+}
+
+// Newest says that no live member reads newer states of the function than we do.
+func (k *Keeper) Newest(function string) bool {
+	known := k.newest.Load()
+	return known != nil && (*known)[function]
+}
+
+// Run serves until ctx ends, and returns when all lanes have been put down. Its error says that it could not listen.
+func (k *Keeper) Run(ctx context.Context) error {
+	done := make(chan struct{})
+	defer close(done)
+	stop, err := k.cfg.Beacon.Listen(func(b Beat) {
+		select {
+		case k.beats <- b:
+		case <-done:
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("hear other reconcilers: %w", err)
+	}
+	defer stop()
+	tick := time.NewTicker(Every)
+	defer tick.Stop()
+	k.regular()
+	for !k.leaving || k.busy() {
+		select {
+		case <-ctx.Done():
+			ctx, k.leaving = context.WithoutCancel(ctx), true
+		case b := <-k.beats:
+			k.hear(b)
+		case s := <-k.over:
+			delete(k.serving[s.function], s.lane)
+			k.gather()
+		case <-tick.C:
+			k.regular()
+		}
+		k.settle(ctx)
+	}
+	k.send(k.own())
+	return nil
+}
+
+// gather takes in all that has ended at the same time, so that it is told in one beat.
+func (k *Keeper) gather() {
+	for {
+		select {
+		case s := <-k.over:
+			delete(k.serving[s.function], s.lane)
+		default:
+			return
+		}
+	}
+}
+
+func (k *Keeper) hear(b Beat) {
+	k.table.Hear(b)
+	switch {
+	case b.Member == k.cfg.Member:
+		if k.table.Echoes() >= joining {
+			k.joined.Store(true)
+		}
+	case b.Asks:
+		k.send(k.own())
+	}
+}
+
+// own is what we say of ourselves now.
+func (k *Keeper) own() Beat {
+	b := Beat{Member: k.cfg.Member, Number: k.table.Echoes(), Versions: k.cfg.Versions, Holds: map[string]Set{}, Unfit: !k.cfg.Fit(),
+		Serves: k.joined.Load() && !k.leaving, Asks: !k.joined.Load() && !k.leaving}
+	for f, lanes := range k.serving {
+		for n := range lanes {
+			b.Holds[f] |= One(n)
+		}
+	}
+	return b
+}
+
+// regular sends the next regular beat, unless the last one has not come back and may yet.
+func (k *Keeper) regular() {
+	b := k.own()
+	if b.Number < k.number && time.Since(k.sent) < lost {
+		return
+	}
+	b.Number++
+	k.number, k.sent = b.Number, time.Now()
+	k.send(b)
+}
+
+func (k *Keeper) send(b Beat) {
+	k.said = b
+	if err := k.cfg.Beacon.Send(b); err != nil {
+		k.cfg.Log.Debug("heartbeat not sent", "error", err) // the bus says itself that it is away
+	}
+}
+
+// settle begins with the lanes that have become ours, ends those that are not ours any more, and says at once what others
+// may be waiting for.
+func (k *Keeper) settle(ctx context.Context) {
+	own := k.own()
+	newest := make(map[string]bool, len(k.serving))
+	for _, f := range slices.Sorted(maps.Keys(k.serving)) {
+		mine, free := k.table.Share(f, own)
+		for lane, s := range k.serving[f] {
+			if !mine.Has(lane) && !s.stopping {
+				s.stopping = true
+				s.stop()
+			}
+		}
+		free.Each(func(lane int) {
+			if k.serving[f][lane] == nil {
+				k.begin(ctx, f, lane)
+			}
+		})
+		newest[f] = k.table.Newest(f, k.cfg.Versions[f])
+		k.show(f)
+	}
+	k.newest.Store(&newest)
+	if own = k.own(); own.Serves != k.said.Serves || own.Unfit != k.said.Unfit || !maps.Equal(own.Holds, k.said.Holds) {
+		k.send(own)
+	}
+}
+
+func (k *Keeper) begin(ctx context.Context, function string, lane int) {
+	ctx, stop := context.WithCancel(ctx)
+	s := &service{function: function, lane: lane, stop: stop}
+	k.serving[function][lane] = s
+	go func() {
+		defer stop()
+		k.cfg.Serve(ctx, function, lane)
+		k.over <- s
+	}()
+}
+
+func (k *Keeper) busy() bool {
+	for _, lanes := range k.serving {
+		if len(lanes) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// show says how many lanes we serve where that has changed.
+func (k *Keeper) show(function string) {
+	now := [2]int{len(k.serving[function]), len(k.table.Live())}
+	if now == k.shown[function] {
+		return
+	}
+	k.shown[function] = now
+	k.cfg.Changed(function, now[0], now[1])
+	k.cfg.Log.Debug("lanes", "function", function, "serving", now[0], "members", now[1])
+}

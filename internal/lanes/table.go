@@ -1,0 +1,148 @@
+package lanes
+
+import (
+	"maps"
+	"slices"
+)
+
+const (
+	// Silence is how often a member hears itself without hearing another before it takes the other for dead. With a beat
+	// every half second that is two and a half seconds: longer than a busy machine stops a process, shorter than the three
+	// seconds after which the server gives away what the dead one had in hand.
+	Silence = 5
+	// Patience is for how many of its own beats a member waits for another to put down a lane that is its own by now.
+	// What is still in hand after that meets the compare-and-set.
+	Patience = 2
+)
+
+// Beat is what a member says of itself.
+type Beat struct {
+	// Member is unique to a process, not to a machine: who starts again is somebody else.
+	Member string `json:"member"`
+	// Versions has, of each function that the member knows, the version of the state that it can read and write.
+	Versions map[string]int `json:"versions"`
+	// Holds has the lanes of each function from which the member has facts in hand or may get some.
+	Holds map[string]Set `json:"holds,omitempty"`
+	// Serves says that the member takes part in the distribution: it does not yet when it has just come, and not any
+	// more when it is about to leave.
+	Serves bool `json:"serves"`
+	// Unfit says that the member cannot reach the API server: it serves only where nobody else can.
+	Unfit bool `json:"unfit,omitempty"`
+	// Number counts the member's regular beats; one that is sent in between, because something has changed, repeats it.
+	Number int `json:"number"`
+	// Asks wants everybody to beat at once.
+	Asks bool `json:"asks,omitempty"`
+}
+
+// Table is what one member knows of all: a pure fold of the beats that it has heard, its own among them.
+type Table struct {
+	self   string
+	echoes int // the last regular beat of its own that it has heard
+	heard  map[string]hearing
+	wanted map[string]map[int]int // function and lane: the echo at which it became ours while somebody else held it
+}
+
+// hearing is the last that was heard of somebody.
+type hearing struct {
+	beat Beat
+	at   int // in echoes
+}
+
+// NewTable is the table of a member that has heard nothing yet.
+func NewTable(self string) *Table {
+	return &Table{self: self, heard: map[string]hearing{}, wanted: map[string]map[int]int{}}
+}
+
+// Hear takes in a beat.
+func (t *Table) Hear(b Beat) {
+	if b.Member == t.self {
+		t.echoes = max(t.echoes, b.Number)
+	}
+	t.heard[b.Member] = hearing{b, t.echoes}
+	if b.Member != t.self && !b.Serves && !b.Asks && len(b.Holds) == 0 {
+		delete(t.heard, b.Member) // its farewell
+	}
+	maps.DeleteFunc(t.heard, func(_ string, h hearing) bool { return t.echoes-h.at >= Silence })
+}
+
+// Echoes is how many of its own regular beats the member has heard: the time, as far as lanes are concerned.
+func (t *Table) Echoes() int { return t.echoes }
+
+// Live has the last beat of everybody who is not silent, by name. The member itself is among them once it has heard itself.
+func (t *Table) Live() []Beat {
+	live := make([]Beat, 0, len(t.heard))
+	for _, name := range slices.Sorted(maps.Keys(t.heard)) {
+		live = append(live, t.heard[name].beat)
+	}
+	return live
+}
+
+// Newest says that nobody who is live reads newer states of the function than the given version.
+func (t *Table) Newest(function string, version int) bool {
+	for _, h := range t.heard {
+		if h.beat.Versions[function] > version {
+			return false
+		}
+	}
+	return true
+}
+
+// Share returns the lanes of the function that belong to the member, which says own of itself now, and those of them
+// that it may begin with: the ones that nobody else holds, or that were waited for long enough.
+func (t *Table) Share(function string, own Beat) (mine, free Set) {
+	mine = assign(function, t.servants(function, own))[t.self]
+	since := t.wanted[function]
+	if since == nil {
+		since = map[int]int{}
+		t.wanted[function] = since
+	}
+	maps.DeleteFunc(since, func(lane, _ int) bool { return !mine.Has(lane) })
+	held := t.heldByOthers(function)
+	(mine &^ own.Holds[function]).Each(func(lane int) {
+		at, waits := since[lane]
+		if !waits {
+			at = t.echoes
+			since[lane] = at
+		}
+		if !held.Has(lane) || t.echoes-at >= Patience {
+			free |= One(lane)
+		}
+	})
+	return mine, free | mine&own.Holds[function]
+}
+
+// servants are who the lanes of the function are distributed over: of those that serve, the ones of the newest version,
+// since others could not read what these write; and of those the fit ones, if there are any.
+func (t *Table) servants(function string, own Beat) []string {
+	newest, fit := 0, false
+	candidates := []Beat{own}
+	for name, h := range t.heard {
+		if name != t.self {
+			candidates = append(candidates, h.beat)
+		}
+	}
+	candidates = slices.DeleteFunc(candidates, func(b Beat) bool { return !b.Serves || b.Versions[function] == 0 })
+	for _, b := range candidates {
+		newest = max(newest, b.Versions[function])
+	}
+	candidates = slices.DeleteFunc(candidates, func(b Beat) bool { return b.Versions[function] < newest })
+	for _, b := range candidates {
+		fit = fit || !b.Unfit
+	}
+	var names []string
+	for _, b := range candidates {
+		if !b.Unfit || !fit {
+			names = append(names, b.Member)
+		}
+	}
+	return names
+}
+
+func (t *Table) heldByOthers(function string) (held Set) {
+	for name, h := range t.heard {
+		if name != t.self {
+			held |= h.beat.Holds[function]
+		}
+	}
+	return held
+}
