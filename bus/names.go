@@ -119,6 +119,9 @@ func (n names) quarantined() string { return "quarantine." + n.token + ".>" }
 
 func (n names) aside(keyTokens string) string { return "quarantine." + n.token + "." + keyTokens }
 
+// members is where reconcilers tell each other that they are there.
+func (n names) members() string { return "members." + n.token }
+
 // announced is all that events.PublicSubject makes.
 func (n names) announced() string { return "jobstream.events." + n.token + ".>" }
 

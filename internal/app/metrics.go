@@ -28,6 +28,8 @@ type metrics struct {
 	quarantined *prometheus.CounterVec
 	published   *prometheus.CounterVec
 	relists     prometheus.Counter
+	lanes       *prometheus.GaugeVec
+	members     *prometheus.GaugeVec
 	jobs        *jobMetrics
 }
 
@@ -68,6 +70,8 @@ func (m *metrics) forReconciler() {
 	m.effects = m.counter("jobstream_effects_total", "Effects by result: ok, refused (the API server said no), retry.", "function", "effect", "result")
 	m.effectTime = m.histogram("jobstream_effect_duration_seconds", "Time that an effect took, the wait for a free request included.", seconds, "effect")
 	m.quarantined = m.counter("jobstream_quarantined_total", "Messages that could not be read, or that the function broke on, and that were set aside.", "function")
+	m.lanes = m.gauge("jobstream_lanes", "Lanes that this reconciler serves; over all reconcilers of a cluster they add up to 32.", "function")
+	m.members = m.gauge("jobstream_members", "Live reconcilers of the cluster, as this one hears them.")
 	m.jobs = newJobMetrics(m)
 }
 
@@ -90,6 +94,12 @@ func (m *metrics) counter(name, help string, labels ...string) *prometheus.Count
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	m.registry.MustRegister(c)
 	return c
+}
+
+func (m *metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	m.registry.MustRegister(g)
+	return g
 }
 
 func (m *metrics) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
@@ -116,6 +126,12 @@ func (m *metrics) turned(t engine.Turned) {
 
 // setAside hears of every message that the bus has set aside, whoever asked it to.
 func (m *metrics) setAside(function string) { m.quarantined.WithLabelValues(function).Inc() }
+
+// serves hears how many lanes of the function we serve, and how many members share them.
+func (m *metrics) serves(function string, lanes, members int) {
+	m.lanes.WithLabelValues(function).Set(float64(lanes))
+	m.members.WithLabelValues().Set(float64(members))
+}
 
 func turnResult(err error) string {
 	retry, newer, poisoned := engine.Retry{}, fn.ErrNewer{}, engine.Poisoned{}

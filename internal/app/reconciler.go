@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/cluster"
@@ -104,29 +103,18 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig) error {
 		configs = append(configs, engine.Config{Function: f, Store: store, Actor: s.metrics.counted(actor), Timers: c.timers(s.bus.Timers()),
 			Announcer: s.bus, Log: s.log, Keys: c.Keys, Now: c.now, Turned: s.metrics.turned})
 	}
-	g, running := errgroup.WithContext(ctx)
-	for _, e := range configs {
-		g.Go(func() error { return s.reconcile(running, e) })
-	}
-	return g.Wait()
+	return s.serveLanes(ctx, configs)
 }
 
-// reconcile takes turns for one function until ctx ends. Then nothing new is taken, and the engine's own context ends only
-// when what has been taken is done.
-func (s *service) reconcile(ctx context.Context, c engine.Config) error {
-	function := c.Function.Name
-	engineCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	runner := engine.NewRunner(engineCtx, c)
-	hand := newHand()
-	err := s.bus.Consume(ctx, function, bus.AllLanes(), func(d engine.Delivery) { runner.Deliver(hand.take(d)) })
-	s.log.Info("stopping", "function", function, "facts in hand", hand.count())
-	if left := hand.empty(drainTimeout); left > 0 {
-		s.log.Warn("turns were not finished in time; their facts will be delivered again", "function", function, "facts", left)
-	}
-	stop()
-	runner.Wait()
-	if err != nil {
+// serveLanes takes turns for our share of the lanes until ctx ends.
+func (s *service) serveLanes(ctx context.Context, configs []engine.Config) error {
+	fitness := newFitness(reachable(s))
+	m := NewMember(MemberConfig{Bus: s.bus, Functions: configs, Fit: fitness.fit, Changed: s.metrics.serves, Log: s.log})
+	s.probes.Set(probeLanes, func(context.Context) error { return m.Ready() })
+	g, running := errgroup.WithContext(ctx)
+	g.Go(func() error { return m.Run(running) }) //nolint:contextcheck // turns in hand outlive it
+	g.Go(func() error { fitness.watch(running); return nil })
+	if err := g.Wait(); err != nil {
 		return &Fatal{Cannot: "listen to the bus", Err: err}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 const (
 	probeBus     = "bus"
 	probeCluster = "cluster"
+	probeLanes   = "lanes"
 )
 
 // service is what a trigger and a reconciler have in common.

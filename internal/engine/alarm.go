@@ -38,6 +38,9 @@ func (r *Runner) setTimer(ctx context.Context, key events.Key, timer effect.SetT
 func (r *Runner) alarmIn(key events.Key, in time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.left[key.Lane()] {
+		return
+	}
 	k, rings := r.desk(key), time.Now().Add(in)
 	if k.alarm != nil {
 		if k.rings.Before(rings) {
@@ -68,7 +71,7 @@ func (r *Runner) rest(key events.Key, err error, done int) time.Duration {
 	after := backoff.API.Delay(k.failed)
 	var retry Retry
 	if newer := (fn.ErrNewer{}); errors.As(err, &newer) {
-		after = 10 * time.Second // a newer reconciler is alive and will take it
+		after = newerRest
 	} else if errors.As(err, &retry) && retry.After > 0 {
 		after = retry.After
 	}

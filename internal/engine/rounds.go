@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
 )
 
 const (
@@ -19,6 +20,9 @@ const (
 	// turnMax is how long a turn may go on with its own answers. What has arrived meanwhile is then acknowledged, and the
 	// key takes its next turn: a Job with thousands of Pods to make does not keep the facts of its lane.
 	turnMax = time.Second
+
+	// newerRest is how long a key rests whose state belongs to a newer version: by then its lane is with whoever reads it.
+	newerRest = time.Second
 
 	// again is the name of the engine's own timer of a key: to repeat effects that could not be done.
 	again = "again"
@@ -61,7 +65,7 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 
 // settle acknowledges the facts of a turn, gives them back, or sets them aside.
 func (r *Runner) settle(key events.Key, batch []Delivery, err error) {
-	var poisoned Poisoned
+	poisoned, newer := Poisoned{}, fn.ErrNewer{}
 	switch {
 	case err == nil:
 		for _, d := range batch {
@@ -69,14 +73,34 @@ func (r *Runner) settle(key events.Key, batch []Delivery, err error) {
 		}
 	case errors.As(err, &poisoned):
 		r.quarantine(key, batch, poisoned)
+	case errors.Is(err, errLeft):
+		putBack(batch, 0)
+	case errors.As(err, &newer) && r.cfg.Newest(r.cfg.Function.Name):
+		r.rollBack(key, batch, newer)
 	default:
 		after := r.rest(key, err, 0)
-		for _, d := range batch {
-			d.Nak(after)
-		}
+		putBack(batch, after)
 		if r.ctx.Err() == nil {
 			r.cfg.Log.Warn("turn put back", "function", r.cfg.Function.Name, "key", key.String(), "after", after, "error", err)
 		}
+	}
+}
+
+// rollBack forgets a state that a newer version has left behind, of which nobody is alive any more: the facts come again
+// and inventory is taken. Nothing that this version could not read is ever interpreted or written over.
+func (r *Runner) rollBack(key events.Key, batch []Delivery, newer fn.ErrNewer) {
+	r.cfg.Log.Warn("memory of a newer version forgotten, since no reconciler of it is alive; inventory follows",
+		"function", r.cfg.Function.Name, "key", key.String(), "version", newer.Have, "ours", newer.Want)
+	after := time.Duration(0)
+	if err := r.cfg.Store.Forget(r.ctx, key); err != nil {
+		after = r.rest(key, err, 0)
+	}
+	putBack(batch, after)
+}
+
+func putBack(batch []Delivery, after time.Duration) {
+	for _, d := range batch {
+		d.Nak(after)
 	}
 }
 
@@ -124,6 +148,9 @@ func (r *Runner) commit(t *Turn) error {
 		err := t.Commit(r.ctx)
 		if !errors.Is(err, ErrConflict) {
 			return err
+		}
+		if r.leaves(t.Key) {
+			return errLeft
 		}
 		if err := t.Load(r.ctx); err != nil {
 			return err

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,9 @@ type Config struct {
 	Keys int
 	// Now is the clock; default time.Now. Tests offset it.
 	Now func() time.Time
+	// Newest says that no live reconciler reads newer states of the function than this one: a state of a newer version is
+	// then what a rollback has left behind. It must answer at once; nil means never.
+	Newest func(function string) bool
 	// Turned, if not nil, hears of every finished turn, for metrics.
 	Turned func(Turned)
 }
@@ -48,6 +52,8 @@ type Runner struct {
 	slots chan struct{}
 	mu    sync.Mutex
 	keys  map[events.Key]*desk
+	left  [events.Lanes]bool // lanes that somebody else serves
+	idle  *sync.Cond         // a turn has ended
 	done  sync.WaitGroup
 	ctx   context.Context
 }
@@ -56,13 +62,16 @@ type Runner struct {
 type desk struct {
 	waiting []Delivery // facts that no turn has folded
 	working []Delivery // facts of the running turn
-	busy    bool
-	wake    bool // take a turn, also without a fact
-	alarm   *time.Timer
-	rings   time.Time // when alarm does
-	timer   time.Time // what the timer on the bus was last set to
-	failed  int       // turns in a row in which nothing could be done
-	pause   time.Time // effects rest until then
+	// remembering has facts that are folded beside a turn that takes too long.
+	remembering []Delivery
+	busy        bool
+	began       time.Time // of the running turn
+	wake        bool      // take a turn, also without a fact
+	alarm       *time.Timer
+	rings       time.Time // when alarm does
+	timer       time.Time // what the timer on the bus was last set to
+	failed      int       // turns in a row in which nothing could be done
+	pause       time.Time // effects rest until then
 }
 
 // NewRunner returns a Runner that takes deliveries until ctx ends; Wait returns once it has put everything down.
@@ -73,7 +82,11 @@ func NewRunner(ctx context.Context, cfg Config) *Runner {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Newest == nil {
+		cfg.Newest = func(string) bool { return false }
+	}
 	r := &Runner{cfg: cfg, slots: make(chan struct{}, cfg.Keys), keys: map[events.Key]*desk{}, ctx: ctx}
+	r.idle = sync.NewCond(&r.mu)
 	r.done.Go(r.keepAlive)
 	return r
 }
@@ -94,6 +107,9 @@ func (r *Runner) Deliver(d Delivery) {
 func (r *Runner) Wake(key events.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.left[key.Lane()] {
+		return // whoever serves it has what wakes it
+	}
 	k := r.desk(key)
 	k.wake = true
 	r.start(key, k)
@@ -126,8 +142,8 @@ func (r *Runner) serve(key events.Key, k *desk) {
 		}
 		r.mu.Lock()
 		batch := k.waiting
-		k.waiting, k.working, k.wake = nil, batch, false
-		quiet := time.Now().Before(k.pause)
+		k.waiting, k.working, k.wake, k.began = nil, batch, false, time.Now()
+		quiet := k.began.Before(k.pause)
 		r.mu.Unlock()
 		r.turn(key, batch, quiet)
 		<-r.slots
@@ -135,16 +151,25 @@ func (r *Runner) serve(key events.Key, k *desk) {
 			r.alarmIn(key, time.Until(k.pause))
 		}
 		r.mu.Lock()
-		k.working = nil
+		k.working, k.began = nil, time.Time{}
+		r.idle.Broadcast()
 		if len(k.waiting) == 0 && !k.wake || r.ctx.Err() != nil {
 			k.busy = false
-			if k.alarm == nil {
-				delete(r.keys, key)
-			}
+			r.clear(key, k)
 			r.mu.Unlock()
 			return
 		}
 		r.mu.Unlock()
+	}
+}
+
+// clear removes the desk of a key that has nothing to wait for.
+func (r *Runner) clear(key events.Key, k *desk) {
+	if r.left[key.Lane()] {
+		k.silence()
+	}
+	if !k.busy && k.alarm == nil && len(k.waiting) == 0 && len(k.remembering) == 0 {
+		delete(r.keys, key)
 	}
 }
 
@@ -161,9 +186,10 @@ func (r *Runner) keepAlive() {
 		r.mu.Lock()
 		var inHand []Delivery
 		for _, k := range r.keys {
-			inHand = append(append(inHand, k.waiting...), k.working...)
+			inHand = slices.Concat(inHand, k.waiting, k.working, k.remembering)
 		}
 		r.mu.Unlock()
+		r.rememberWaiting()
 		for _, d := range inHand {
 			d.InProgress()
 		}

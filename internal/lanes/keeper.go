@@ -58,6 +58,7 @@ type Keeper struct {
 	number  int       // of the last regular beat
 	sent    time.Time // when it was sent
 	leaving bool
+	serial  uint64
 	said    Beat // what was sent last
 	joined  atomic.Bool
 	newest  atomic.Pointer[map[string]bool]
@@ -133,7 +134,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 		}
 		k.settle(ctx)
 	}
-	k.send(k.own())
+	farewell := k.own()
+	farewell.Gone = true
+	k.send(farewell)
 	return nil
 }
 
@@ -164,7 +167,7 @@ func (k *Keeper) hear(b Beat) {
 // own is what we say of ourselves now.
 func (k *Keeper) own() Beat {
 	b := Beat{Member: k.cfg.Member, Number: k.table.Echoes(), Versions: k.cfg.Versions, Holds: map[string]Set{}, Unfit: !k.cfg.Fit(),
-		Serves: k.joined.Load() && !k.leaving, Asks: !k.joined.Load() && !k.leaving}
+		Serves: k.joined.Load() && !k.leaving}
 	for f, lanes := range k.serving {
 		for n := range lanes {
 			b.Holds[f] |= One(n)
@@ -180,11 +183,14 @@ func (k *Keeper) regular() {
 		return
 	}
 	b.Number++
+	b.Asks = !k.joined.Load()
 	k.number, k.sent = b.Number, time.Now()
 	k.send(b)
 }
 
 func (k *Keeper) send(b Beat) {
+	k.serial++
+	b.Serial = k.serial
 	k.said = b
 	if err := k.cfg.Beacon.Send(b); err != nil {
 		k.cfg.Log.Debug("heartbeat not sent", "error", err) // the bus says itself that it is away

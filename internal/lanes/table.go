@@ -28,10 +28,15 @@ type Beat struct {
 	Serves bool `json:"serves"`
 	// Unfit says that the member cannot reach the API server: it serves only where nobody else can.
 	Unfit bool `json:"unfit,omitempty"`
-	// Number counts the member's regular beats; one that is sent in between, because something has changed, repeats it.
+	// Serial counts everything that the member has said: what is older than what was heard is dropped.
+	Serial uint64 `json:"serial"`
+	// Number counts its regular beats. One that is sent in between, because something has changed, has that of the last
+	// one that came back.
 	Number int `json:"number"`
 	// Asks wants everybody to beat at once.
 	Asks bool `json:"asks,omitempty"`
+	// Gone is the member's farewell: it holds nothing any more.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // Table is what one member knows of all: a pure fold of the beats that it has heard, its own among them.
@@ -55,12 +60,15 @@ func NewTable(self string) *Table {
 
 // Hear takes in a beat.
 func (t *Table) Hear(b Beat) {
+	if h, known := t.heard[b.Member]; known && b.Serial < h.beat.Serial {
+		return
+	}
 	if b.Member == t.self {
 		t.echoes = max(t.echoes, b.Number)
 	}
 	t.heard[b.Member] = hearing{b, t.echoes}
-	if b.Member != t.self && !b.Serves && !b.Asks && len(b.Holds) == 0 {
-		delete(t.heard, b.Member) // its farewell
+	if b.Gone {
+		delete(t.heard, b.Member)
 	}
 	maps.DeleteFunc(t.heard, func(_ string, h hearing) bool { return t.echoes-h.at >= Silence })
 }
@@ -115,6 +123,7 @@ func (t *Table) Share(function string, own Beat) (mine, free Set) {
 // since others could not read what these write; and of those the fit ones, if there are any.
 func (t *Table) servants(function string, own Beat) []string {
 	newest, fit := 0, false
+	own.Serves = own.Serves && t.heard[t.self].beat.Serves // by then the others know: of two that come at once, neither takes all
 	candidates := []Beat{own}
 	for name, h := range t.heard {
 		if name != t.self {

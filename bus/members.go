@@ -1,0 +1,47 @@
+package bus
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/jobstream/jobstream/internal/lanes"
+)
+
+// Beacon carries the heartbeats of reconcilers: lanes.Beacon on plain NATS messages. They need no stream: one that is lost
+// is followed by the next, and a JetStream that is choosing a leader for seconds must not make everybody seem dead.
+type Beacon struct{ bus *Bus }
+
+var _ lanes.Beacon = (*Beacon)(nil)
+
+// Beacon returns the one of this cluster.
+func (b *Bus) Beacon() *Beacon { return &Beacon{bus: b} }
+
+// Send implements lanes.Beacon. It does not wait; its error says that we are not connected.
+func (b *Beacon) Send(beat lanes.Beat) error {
+	data, err := json.Marshal(beat)
+	if err != nil {
+		return fmt.Errorf("send heartbeat: %w", err)
+	}
+	if err := b.bus.nc.Publish(b.bus.names.members(), data); err != nil {
+		return fmt.Errorf("send heartbeat: %w", err)
+	}
+	return nil
+}
+
+// Listen implements lanes.Beacon. What nobody can read is dropped: it comes from a future version or a stranger.
+func (b *Beacon) Listen(hear func(lanes.Beat)) (stop func(), err error) {
+	s, err := b.bus.nc.Subscribe(b.bus.names.members(), func(m *nats.Msg) {
+		var beat lanes.Beat
+		if err := json.Unmarshal(m.Data, &beat); err != nil || beat.Member == "" {
+			b.bus.gripes.warn("a heartbeat that nobody can read", "err", err)
+			return
+		}
+		hear(beat)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listen for heartbeats: %w", err)
+	}
+	return func() { _ = s.Unsubscribe() }, nil // it fails only where the connection is closed
+}

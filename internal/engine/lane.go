@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+)
+
+// errLeft ends a turn that lost its compare-and-set after its lane had been left: whoever won it serves the key now.
+var errLeft = errors.New("somebody else serves this lane")
+
+// Take makes the lane (0 to 31) ours again after a Release. At first every lane is.
+func (r *Runner) Take(lane int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left[lane] = false
+}
+
+// Release puts the lane down for somebody else to serve; call it after the last Deliver. What no turn has folded goes
+// back to the bus at once. Turns that run are waited for, but not longer than the given time: what they do later meets
+// the compare-and-set. Alarms fall silent: those on the bus ring for everybody.
+func (r *Runner) Release(lane int, atMost time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left[lane] = true
+	for key, k := range r.keys {
+		if key.Lane() != lane {
+			continue
+		}
+		putBack(k.waiting, 0)
+		k.waiting, k.wake = nil, false
+		r.clear(key, k)
+	}
+	r.await(atMost, func() bool {
+		for key, k := range r.keys {
+			if k.busy && key.Lane() == lane {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Busy waits until no turn is running, at most for the given time, and returns of how many keys one still is.
+func (r *Runner) Busy(atMost time.Duration) (keys int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.await(atMost, func() bool {
+		keys = 0
+		for _, k := range r.keys {
+			if k.busy {
+				keys++
+			}
+		}
+		return keys == 0
+	})
+	return keys
+}
+
+// await waits for the condition, which can change only when a turn ends. The mutex is held when it begins and ends.
+func (r *Runner) await(atMost time.Duration, condition func() bool) {
+	over := false
+	timer := time.AfterFunc(atMost, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		over = true
+		r.idle.Broadcast()
+	})
+	defer timer.Stop()
+	for !condition() && !over {
+		r.idle.Wait()
+	}
+}
+
+// leaves says that the key lies in a lane that we have left.
+func (r *Runner) leaves(key events.Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.left[key.Lane()]
+}
+
+// silence stops the alarm of the key.
+func (k *desk) silence() {
+	if k.alarm != nil {
+		k.alarm.Stop()
+		k.alarm = nil
+	}
+}

@@ -1,0 +1,208 @@
+package lanes
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// air carries beats between keepers in one process as NATS does, each sender's in order, and may be cut for some.
+type air struct {
+	mu      sync.Mutex
+	hearers map[string]chan Beat
+	mute    map[string]bool // is not heard, not even by itself
+	stopped bool            // nobody hears anything
+}
+
+type antenna struct {
+	*air
+	member string
+}
+
+func (a antenna) Send(b Beat) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, hear := range a.hearers {
+		if !a.stopped && !a.mute[a.member] {
+			hear <- b
+		}
+	}
+	return nil
+}
+
+func (a antenna) Listen(hear func(Beat)) (func(), error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	queue := make(chan Beat, 10_000)
+	a.hearers[a.member] = queue
+	go func() {
+		for b := range queue {
+			hear(b)
+		}
+	}()
+	return func() { a.mu.Lock(); defer a.mu.Unlock(); delete(a.hearers, a.member); close(queue) }, nil
+}
+
+func (a *air) set(f func(*air)) { a.mu.Lock(); defer a.mu.Unlock(); f(a) }
+
+// field is where keepers serve lanes and every overlap is counted.
+type field struct {
+	air
+	t        *testing.T
+	servers  map[int]map[string]bool
+	overlaps int
+	slow     time.Duration // how long it takes to put a lane down
+}
+
+func newField(t *testing.T) *field {
+	return &field{air: air{hearers: map[string]chan Beat{}, mute: map[string]bool{}}, t: t, servers: map[int]map[string]bool{}}
+}
+
+// join starts a member; leave asks it to go and waits until it has.
+func (f *field) join(name string, version int) (leave func()) {
+	k := NewKeeper(Config{Member: name, Versions: map[string]int{"job": version}, Beacon: antenna{&f.air, name}, Log: slog.New(slog.DiscardHandler),
+		Serve: func(ctx context.Context, _ string, lane int) {
+			f.set(func(*air) {
+				if f.servers[lane] == nil {
+					f.servers[lane] = map[string]bool{}
+				}
+				f.servers[lane][name] = true
+				if len(f.servers[lane]) > 1 {
+					f.overlaps++
+				}
+			})
+			<-ctx.Done()
+			time.Sleep(f.slow)
+			f.set(func(*air) { delete(f.servers[lane], name) })
+		}})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := k.Run(ctx); err != nil {
+			f.t.Error(err)
+		}
+	}()
+	f.t.Cleanup(func() { cancel(); <-done })
+	return func() { cancel(); <-done }
+}
+
+// shares checks after the given time how many lanes each member serves, as "a:16 b:16".
+func (f *field) shares(after time.Duration, want string) {
+	f.t.Helper()
+	time.Sleep(after)
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	count := map[string]int{}
+	for _, by := range f.servers {
+		for m := range by {
+			count[m]++
+		}
+	}
+	got := ""
+	for _, m := range []string{"a", "b", "c"} {
+		if count[m] > 0 {
+			got += fmt.Sprintf(" %s:%d", m, count[m])
+		}
+	}
+	if got = got[min(1, len(got)):]; got != want {
+		f.t.Errorf("lanes are served as %q, want %q", got, want)
+	}
+}
+
+func TestMembersComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newField(t)
+		leaveA := f.join("a", 1)
+		f.shares(2*Every, "a:32")
+		leaveB := f.join("b", 1)
+		f.shares(2*Every, "a:16 b:16")
+		f.join("c", 1)
+		f.shares(2*Every, "a:10 b:11 c:11")
+		leaveB()
+		f.shares(0, "a:16 c:16")
+		leaveA()
+		f.shares(0, "c:32")
+		if f.overlaps > 0 {
+			t.Errorf("%d times a lane was served by two, although all were heard", f.overlaps)
+		}
+	})
+}
+
+func TestALaneIsHandedOverOncePutDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newField(t)
+		f.slow = 200 * time.Millisecond
+		f.join("a", 1)
+		f.shares(2*Every, "a:32")
+		f.join("b", 1)
+		f.shares(2*Every+300*time.Millisecond, "a:16 b:16")
+		if f.overlaps > 0 {
+			t.Errorf("%d times a lane was taken before it was put down", f.overlaps)
+		}
+	})
+}
+
+func TestWhoHangsIsNotWaitedForWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newField(t)
+		f.slow = time.Minute
+		f.join("a", 1)
+		f.shares(2*Every, "a:32")
+		f.join("b", 1)
+		f.shares((joining+Patience+2)*Every, "a:32 b:16")
+		f.shares(2*time.Minute, "a:16 b:16")
+	})
+}
+
+func TestTheDeadAreReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newField(t)
+		f.join("a", 1)
+		f.shares(2*Every, "a:32")
+		f.join("b", 1)
+		f.shares(2*Every, "a:16 b:16")
+		f.set(func(x *air) { x.mute["b"] = true })
+		f.shares((Silence+2)*Every, "a:32 b:16")
+		if f.overlaps != 16 {
+			t.Errorf("%d lanes were taken over", f.overlaps)
+		}
+	})
+}
+
+func TestABusThatPausesMovesNoLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newField(t)
+		f.join("a", 1)
+		f.shares(2*Every, "a:32")
+		f.join("b", 1)
+		f.shares(2*Every, "a:16 b:16")
+		f.set(func(x *air) { x.stopped = true })
+		f.shares(time.Minute, "a:16 b:16")
+		f.set(func(x *air) { x.stopped = false })
+		f.shares(time.Minute, "a:16 b:16")
+		if f.overlaps > 0 {
+			t.Errorf("%d lanes were served by two", f.overlaps)
+		}
+	})
+}
+
+func TestARollingUpgradeAndItsRollback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newField(t)
+		leaveA := f.join("a", 1)
+		f.shares(2*Every, "a:32")
+		leaveB := f.join("b", 2)
+		f.shares(2*Every, "b:32")
+		leaveA()
+		f.join("c", 1)
+		f.shares(2*Every, "b:32")
+		leaveB()
+		f.shares(0, "c:32")
+	})
+}
