@@ -7,6 +7,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/test/bench/report"
 )
 
 const (
@@ -110,7 +112,7 @@ func (b *bench) try(ctx context.Context, c *cluster, k kind, namespace string, d
 		return r, err
 	}
 	r = result{name: k.name, due: due, wait: k.wait, count: b.count, late: jobs.since(due), double: jobs.tooMany()}
-	sortDurations(r.late)
+	report.Sort(r.late)
 	return r, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jobstream/jobstream/test/bench/report"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -18,7 +19,7 @@ const (
 // idleRow is what one program needs.
 type idleRow struct {
 	name                string
-	before, after, late usage // without any schedule; with all of them known; a while later
+	before, after, late report.Usage // without any schedule; with all of them known; a while later
 }
 
 // idleResult is what idle schedules cost.
@@ -34,7 +35,7 @@ func (b *bench) idleness(ctx context.Context, c *cluster) error {
 	r := idleResult{count: b.idle, over: b.cpu}
 	parts := []*harness.Process{c.Triggers[0], c.Reconcilers[0], c.NATS.Process}
 	for _, p := range parts {
-		u, err := usageOf(p.Path)
+		u, err := report.UsageOf(p.Path)
 		if err != nil {
 			return err
 		}
@@ -49,7 +50,7 @@ func (b *bench) idleness(ctx context.Context, c *cluster) error {
 	from := time.Now()
 	for i, p := range parts {
 		var err error
-		if r.rows[i].after, err = usageOf(p.Path); err != nil {
+		if r.rows[i].after, err = report.UsageOf(p.Path); err != nil {
 			return err
 		}
 	}
@@ -58,7 +59,7 @@ func (b *bench) idleness(ctx context.Context, c *cluster) error {
 	}
 	for i, p := range parts {
 		var err error
-		if r.rows[i].late, err = usageOf(p.Path); err != nil {
+		if r.rows[i].late, err = report.UsageOf(p.Path); err != nil {
 			return err
 		}
 	}

@@ -11,8 +11,8 @@
 //	idle.go     very many schedules that are not due, and what our programs need meanwhile
 //	cluster.go  the objects, and how they are made
 //	sight.go    watches: when each Job came, and which ScheduledJobs have been taken notice of
-//	machine.go  what /proc says about the machine and our programs
-//	table.go    quantiles and tables
+//	../report   what /proc says about the machine and our programs
+//	table.go    what is printed
 //
 // Tables go to stdout, progress to stderr. Nothing stays behind, however it ends.
 package main
@@ -32,6 +32,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/jobstream/jobstream/test/bench/report"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -82,7 +83,7 @@ func run(ctx context.Context, o options) (err error) {
 	if b.programs, err = harness.BuildPrograms(ctx, filepath.Join(folder.Dir, "bin")); err != nil {
 		return err
 	}
-	fmt.Printf("`%s`\n\n%s\n", command(), machine())
+	fmt.Printf("`%s`\n\n%s\n", command(), report.Machine())
 	if o.count > 0 {
 		if err := b.within(ctx, "burst", b.bursts); err != nil {
 			return err
@@ -118,7 +119,7 @@ func (b *bench) within(ctx context.Context, name string, measure func(context.Co
 	if err := measure(ctx, c); err != nil {
 		return err
 	}
-	fmt.Printf("\nLoad average at the end of this part: %s\n", loadAverage())
+	fmt.Printf("\nLoad average at the end of this part: %s\n", report.LoadAverage())
 	return nil
 }
 

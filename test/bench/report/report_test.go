@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"testing"
@@ -14,26 +14,14 @@ func TestQuantile(t *testing.T) {
 		for i := range c.of {
 			sorted = append(sorted, time.Duration(i+1))
 		}
-		if p50, p99, last := quantile(sorted, 50), quantile(sorted, 99), quantile(sorted, 100); p50 != c.p50 || p99 != c.p99 || last != c.max {
+		if p50, p99, last := Quantile(sorted, 50), Quantile(sorted, 99), Quantile(sorted, 100); p50 != c.p50 || p99 != c.p99 || last != c.max {
 			t.Errorf("of %d: %d, %d, %d, want %d, %d, %d", c.of, p50, p99, last, c.p50, c.p99, c.max)
 		}
 	}
 }
 
-func TestMinuteAfter(t *testing.T) {
-	for at, want := range map[string]string{"11:59:59": "12:00:00", "12:00:00": "12:00:00", "12:00:01": "12:01:00"} {
-		from, err := time.Parse(time.TimeOnly, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := minuteAfter(from).Format(time.TimeOnly); got != want {
-			t.Errorf("%s: %s, want %s", at, got, want)
-		}
-	}
-}
-
 func TestUsageOfNobody(t *testing.T) {
-	if _, err := usageOf("/nobody"); err == nil {
+	if _, err := UsageOf("/nobody"); err == nil {
 		t.Error("no error for a program that does not run")
 	}
 }

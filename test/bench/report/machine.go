@@ -1,4 +1,5 @@
-package main
+// Package report says where the numbers of a benchmark come from and prints them: the same way for all benchmarks.
+package report
 
 import (
 	"bytes"
@@ -12,15 +13,15 @@ import (
 	"time"
 )
 
-// machine says where the numbers come from.
-func machine() string {
+// Machine says where the numbers come from.
+func Machine() string {
 	return fmt.Sprintf("%s. %d cores (%s), %s of memory, %s %s/%s. Load average at the start: %s",
 		time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.NumCPU(), field("/proc/cpuinfo", "model name"),
-		memory(), runtime.Version(), runtime.GOOS, runtime.GOARCH, loadAverage())
+		memory(), runtime.Version(), runtime.GOOS, runtime.GOARCH, LoadAverage())
 }
 
-// loadAverage is the one, five and fifteen minutes' load of the machine, ours included.
-func loadAverage() string {
+// LoadAverage is the one, five and fifteen minutes' load of the machine, ours included.
+func LoadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	words := strings.Fields(string(text))
 	if err != nil || len(words) < 3 {
@@ -48,24 +49,26 @@ func memory() string {
 	if err != nil {
 		return "an unknown amount"
 	}
-	return mebibytes(kib)
+	return Mebibytes(kib)
 }
 
 func kibibytes(path, name string) (int64, error) {
 	return strconv.ParseInt(strings.TrimSuffix(field(path, name), " kB"), 10, 64)
 }
 
-// usage is what a process has used of the machine.
-type usage struct {
-	rss, peak int64 // KiB
-	cpu       time.Duration
+// Usage is what a process has used of the machine.
+type Usage struct {
+	// RSS is its resident memory now, Peak at most, in KiB.
+	RSS, Peak int64
+	// CPU is the time that it has computed.
+	CPU time.Duration
 }
 
 // hertz is the unit of CPU times in /proc: the same on all platforms of Linux, whatever the kernel's own clock does.
 const hertz = 100
 
-// usageOf finds the one child process that runs the program.
-func usageOf(program string) (u usage, err error) {
+// UsageOf finds the one child process that runs the program.
+func UsageOf(program string) (u Usage, err error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return u, err
@@ -77,9 +80,9 @@ func usageOf(program string) (u usage, err error) {
 		}
 		status := filepath.Join(dir, "status")
 		var errs [3]error
-		u.rss, errs[0] = kibibytes(status, "VmRSS")
-		u.peak, errs[1] = kibibytes(status, "VmHWM")
-		u.cpu, errs[2] = cpuTime(filepath.Join(dir, "stat"))
+		u.RSS, errs[0] = kibibytes(status, "VmRSS")
+		u.Peak, errs[1] = kibibytes(status, "VmHWM")
+		u.CPU, errs[2] = cpuTime(filepath.Join(dir, "stat"))
 		return u, errors.Join(errs[:]...)
 	}
 	return u, fmt.Errorf("%s is not in /proc: this is measured on Linux only", program)

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/test/bench/report"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// holdTimeout is for one number of reconcilers to run all Jobs.
+const holdTimeout = 10 * time.Minute
+
+// hold runs the same Jobs with one reconciler and with four, each held to a few requests at a time over a slow connection.
+func (o options) hold(ctx context.Context, dir string) error {
+	say("building")
+	programs, err := harness.BuildPrograms(ctx, filepath.Join(dir, "bin"))
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"reconcilers", "Jobs", "Pods", "until all were complete", "Pods/s", "times one"}}
+	var alone float64
+	for _, n := range []int{1, 4} {
+		took, err := o.holdOne(ctx, filepath.Join(dir, "hold-"+strconv.Itoa(n)), programs, n)
+		if err != nil {
+			return err
+		}
+		rate := float64(o.jobs*o.pods) / took.Seconds()
+		if alone == 0 {
+			alone = rate
+		}
+		rows = append(rows, []string{strconv.Itoa(n), strconv.Itoa(o.jobs), strconv.Itoa(o.jobs * o.pods), report.Seconds(took),
+			fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.2f", rate/alone)})
+	}
+	fmt.Printf("\nEvery request of a reconciler takes %v longer, and each has at most %d under way.\n\n", o.latency, o.requests)
+	report.Table(rows)
+	return nil
+}
+
+func (o options) holdOne(ctx context.Context, dir string, programs harness.Programs, reconcilers int) (took time.Duration, err error) {
+	say("%d reconcilers, %d Jobs of %d Pods", reconcilers, o.jobs, o.pods)
+	system, err := harness.StartSystem(ctx, harness.Config{
+		Programs: programs, Dir: dir, Reconcilers: reconcilers, Proxied: true, Flags: []string{"--log-level=info"},
+		ReconcilerFlags: []string{"--concurrent-requests=" + strconv.Itoa(o.requests)},
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, system.Stop()) }()
+	system.Proxy.Begin(func(_ http.ResponseWriter, r *http.Request) bool {
+		select {
+		case <-time.After(o.latency):
+		case <-r.Context().Done():
+		}
+		return false
+	})
+	ctx, cancel := context.WithTimeout(ctx, holdTimeout)
+	defer cancel()
+	for _, p := range system.Reconcilers {
+		if err := harness.Ready(ctx, p); err != nil {
+			return 0, err
+		}
+	}
+	began := time.Now()
+	if err := o.makeJobs(ctx, system.Client); err != nil {
+		return 0, err
+	}
+	if err := o.awaitJobs(ctx, system.Client); err != nil {
+		return 0, err
+	}
+	return time.Since(began), nil
+}
+
+const holdNamespace = "hold"
+
+// makeJobs makes all Jobs, much faster than one reconciler can run them.
+func (o options) makeJobs(ctx context.Context, c kubernetes.Interface) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: holdNamespace}}
+	if _, err := c.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	for i := range o.jobs {
+		g.Go(func() error {
+			_, err := c.BatchV1().Jobs(holdNamespace).Create(ctx, &batchv1.Job{
+				ObjectMeta: metav1.ObjectMeta{Name: "job-" + strconv.Itoa(i)},
+				Spec: batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.DefaultManagedBy), Completions: ptr.To(int32(o.pods)),
+					Parallelism: ptr.To(int32(o.pods)), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
+						Containers: []corev1.Container{{Name: "main", Image: "none", Command: []string{"true"}}}}}},
+			}, metav1.CreateOptions{})
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// awaitJobs returns when all Jobs are complete.
+func (o options) awaitJobs(ctx context.Context, c kubernetes.Interface) error {
+	w, err := c.BatchV1().Jobs(holdNamespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	complete := map[string]bool{}
+	for e := range w.ResultChan() {
+		j, ok := e.Object.(*batchv1.Job)
+		if !ok || j.Status.CompletionTime == nil {
+			continue
+		}
+		if complete[j.Name] = true; len(complete) == o.jobs {
+			return nil
+		}
+	}
+	return fmt.Errorf("%d of %d Jobs were complete when the wait ended: %w", len(complete), o.jobs, context.Cause(ctx))
+}

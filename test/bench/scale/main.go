@@ -1,0 +1,99 @@
+// Command scale measures what more reconcilers are worth, and what it costs when one comes or goes. It prints tables to
+// paste into docs/performance.md:
+//
+//	make bench-scale
+//
+// Two questions, two parts:
+//
+//	share.go    2,000 facts a second while reconcilers join, leave and are killed: who gets how much, who waits how long,
+//	            is anything applied twice or not at all. The function under test only counts, so the lanes are all that
+//	            is measured; the bus, the engine and the keeper of lanes are the real ones.
+//	worker.go   the processes that serve the lanes there: this command again
+//	hold.go     real reconcilers, a far away API server and few requests at a time: are four as good as four?
+//
+// Tables go to stdout, progress to stderr. Nothing stays behind, however it ends.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/jobstream/jobstream/test/bench/report"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// options are what the command line says.
+type options struct {
+	rate, keys int
+	window     time.Duration
+	jobs, pods int
+	latency    time.Duration
+	requests   int
+}
+
+func main() {
+	o := options{}
+	flag.IntVar(&o.rate, "rate", 2000, "facts per second; 0 leaves this part out")
+	flag.IntVar(&o.keys, "keys", 700, "keys that they are about")
+	flag.DurationVar(&o.window, "window", 10*time.Second, "how long each number of reconcilers is measured")
+	flag.IntVar(&o.jobs, "jobs", 300, "Jobs that are run over a slow connection to the API server; 0 leaves this part out")
+	flag.IntVar(&o.pods, "pods", 2, "Pods of each")
+	flag.DurationVar(&o.latency, "latency", 20*time.Millisecond, "what is added to every request of a reconciler")
+	flag.IntVar(&o.requests, "requests", 1, "how many requests of a reconciler may be under way")
+	worker := flag.String("worker", "", "internal: serve lanes over the bus at this URL")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	var err error
+	if *worker != "" {
+		err = serve(ctx, *worker)
+	} else {
+		err = run(ctx, o)
+	}
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-scale:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) (err error) {
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says about a server that is being stopped
+	folder, err := harness.OpenFolder("")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	// Whatever anybody here makes in passing goes with the folder, even if we are killed.
+	temp := filepath.Join(folder.Dir, "tmp")
+	if err := errors.Join(os.Mkdir(temp, 0o700), os.Setenv("TMPDIR", temp)); err != nil {
+		return err
+	}
+	fmt.Printf("`%s`\n\n%s\n", strings.TrimSpace("go run -C test/bench ./scale "+strings.Join(os.Args[1:], " ")), report.Machine())
+	if o.rate > 0 {
+		if err := o.share(ctx, folder.Dir); err != nil {
+			return err
+		}
+	}
+	if o.jobs > 0 {
+		if err := o.hold(ctx, folder.Dir); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("\nLoad average at the end: %s\n", report.LoadAverage())
+	return nil
+}
+
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().UTC().Format(time.TimeOnly)+" "+format+"\n", args...)
+}
