@@ -24,7 +24,7 @@ func BenchmarkTurn(b *testing.B) {
 	state := make([]byte, 1<<10)
 	var turns, conflicts atomic.Int64
 	done := make(chan struct{})
-	listen(b, reconciler, AllLanes(), func(d engine.Delivery) {
+	listen(b, reconciler, allLanes(), func(d engine.Delivery) {
 		ctx := context.Background()
 		_, rev, err := st.Load(ctx, d.Key())
 		if err == nil {
@@ -83,7 +83,7 @@ func BenchmarkDeliver(b *testing.B) {
 			var heard atomic.Int64
 			done := make(chan struct{})
 			b.ResetTimer()
-			listen(b, bus, AllLanes(), func(d engine.Delivery) {
+			listen(b, bus, allLanes(), func(d engine.Delivery) {
 				d.Ack()
 				if heard.Add(1) == int64(b.N) {
 					close(done)
@@ -99,7 +99,7 @@ func BenchmarkDeliver(b *testing.B) {
 func BenchmarkLatency(b *testing.B) {
 	bus := connect(b, serve(b))
 	heard := make(chan struct{}, 1)
-	listen(b, bus, AllLanes(), func(d engine.Delivery) { d.Ack(); heard <- struct{}{} })
+	listen(b, bus, allLanes(), func(d engine.Delivery) { d.Ack(); heard <- struct{}{} })
 	until(b, "all lanes are consumed", func() bool { return consumers(b, bus) == 2*events.Lanes })
 	b.ResetTimer()
 	for n := range b.N {
@@ -116,7 +116,7 @@ func BenchmarkStart(b *testing.B) {
 		bus := connect(b, serve(b))
 		for _, what := range []string{"new-ms", "found-ms"} {
 			began := time.Now()
-			e := listen(b, bus, AllLanes(), nil)
+			e := listen(b, bus, allLanes(), nil)
 			until(b, "all lanes are pulled", func() bool { return pulls(b, bus) == 2*events.Lanes })
 			b.ReportMetric(float64(time.Since(began).Microseconds())/1000, what)
 			e.end(b)

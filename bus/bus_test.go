@@ -187,3 +187,12 @@ func messages(t testing.TB, b *Bus, stream string) uint64 {
 }
 
 func uid(n int) string { return fmt.Sprintf("0b5e7a10-0000-4000-8000-%012d", n) }
+
+// allLanes are the numbers of all lanes.
+func allLanes() []int {
+	lanes := make([]int, events.Lanes)
+	for n := range lanes {
+		lanes[n] = n
+	}
+	return lanes
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/jobstream/jobstream/internal/engine"
+	"github.com/jobstream/jobstream/internal/lanes"
 )
 
 // refused connects and returns the error, which must hold all the words.
@@ -132,7 +133,7 @@ func TestInProcess(t *testing.T) {
 		t.Errorf("listens on %s", s.URL())
 	}
 	b := connect(t, s, func(c *Config) { c.URL, c.Server = "", s })
-	e := listen(t, b, AllLanes(), nil)
+	e := listen(t, b, allLanes(), nil)
 	publish(t, b, sight(keyOf(uid(1)), 1))
 	until(t, "the fact is heard", func() bool { return e.count(nil) == 1 })
 	if err := b.Ready(); err != nil {
@@ -171,14 +172,14 @@ func TestPermissions(t *testing.T) {
 	t.Parallel()
 	may := &server.Permissions{
 		Publish: &server.SubjectPermission{Allow: []string{
-			"facts.test.>", "timers.test.>", "quarantine.test.>", "jobstream.events.test.>", "$KV.jobstream_test_state_job.>", "$JS.API.>", "$JS.ACK.>",
+			"facts.test.>", "timers.test.>", "quarantine.test.>", "members.test", "jobstream.events.test.>", "$KV.jobstream_test_state_job.>", "$JS.API.>", "$JS.ACK.>",
 		}},
-		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX_jobstream_test.>"}},
+		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX_jobstream_test.>", "members.test"}},
 	}
 	u := bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20, Users: []*server.User{{Username: "me", Password: "right", Permissions: may}}})
 	b := connect(t, nil, func(c *Config) { c.URL = strings.Replace(u, "nats://", "nats://me:right@", 1) })
 	key := keyOf(uid(1))
-	e := listen(t, b, AllLanes(), func(d engine.Delivery) {
+	e := listen(t, b, allLanes(), func(d engine.Delivery) {
 		if versionOf(d.Event()) == 1 {
 			d.Quarantine(errors.New("a test"))
 			return
@@ -192,6 +193,15 @@ func TestPermissions(t *testing.T) {
 	if err := b.Announce(t.Context(), tick("shop", "nightly", 0)); err != nil {
 		t.Error(err)
 	}
+	var members beats
+	stop, err := b.Beacon().Listen(members.hear)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if err := b.Beacon().Send(lanes.Beat{Member: "me"}); err != nil {
+		t.Error(err)
+	}
 	st := store(t, b)
 	if _, err := st.Save(t.Context(), key, []byte("x"), 0, true); err != nil {
 		t.Error(err)
@@ -203,6 +213,7 @@ func TestPermissions(t *testing.T) {
 		t.Error(err)
 	}
 	until(t, "facts and timers are heard", func() bool { return e.count(nil) == 3 })
+	until(t, "we hear ourselves", func() bool { return len(members.names()) == 1 })
 	until(t, "one is set aside", func() bool { aside, err := b.Quarantined(t.Context()); return err == nil && len(aside) == 1 })
 	b.top.evicted(t.Context(), false)
 	if err := b.top.mend(t.Context()); err != nil {

@@ -249,12 +249,3 @@ func (l *lane) read(m jetstream.Msg) (events.Fact, error) {
 	}
 	return f, nil
 }
-
-// AllLanes returns the numbers of all lanes, for a reconciler that is alone.
-func AllLanes() []int {
-	lanes := make([]int, events.Lanes)
-	for n := range lanes {
-		lanes[n] = n
-	}
-	return lanes
-}

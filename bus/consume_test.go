@@ -44,7 +44,7 @@ func TestFactsOfTwoTriggersAreOne(t *testing.T) {
 func TestEveryLaneKeepsItsOrder(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t), func(c *Config) { c.AckWait = soon }) // what is delivered again on a busy machine is out of order
-	e := listen(t, b, AllLanes(), nil)
+	e := listen(t, b, allLanes(), nil)
 	const keys, each = 64, 50
 	for v := range each {
 		for k := range keys {
@@ -67,7 +67,7 @@ func TestLaneIsTheServers(t *testing.T) {
 	b := connect(t, serve(t))
 	seen := map[string]bool{}
 	var mu sync.Mutex
-	e := listen(t, b, AllLanes(), func(d engine.Delivery) {
+	e := listen(t, b, allLanes(), func(d engine.Delivery) {
 		lane := strings.Split(d.(*delivery).msg.Subject(), ".")[2]
 		if want := fmt.Sprint(d.Key().Lane()); lane != want {
 			t.Errorf("%s came in lane %s, Key.Lane says %s", d.Key(), lane, want)
@@ -130,7 +130,7 @@ func TestSilenceIsRedeliveredAndProgressIsNot(t *testing.T) {
 	b := connect(t, serve(t), func(c *Config) { c.AckWait = 600 * time.Millisecond })
 	silent, working := keyOf(uid(1)), keyOf(uid(2))
 	hand := make(chan engine.Delivery, 1)
-	e := listen(t, b, AllLanes(), func(d engine.Delivery) {
+	e := listen(t, b, allLanes(), func(d engine.Delivery) {
 		if d.Key() == working {
 			d.InProgress()
 			hand <- d
@@ -193,7 +193,7 @@ func TestPoisonIsSetAsideAndTheRestFlows(t *testing.T) {
 		}
 	})
 	key := keyOf(uid(1))
-	e := listen(t, b, AllLanes(), func(d engine.Delivery) {
+	e := listen(t, b, allLanes(), func(d engine.Delivery) {
 		if versionOf(d.Event()) == 13 {
 			d.Quarantine(errors.New("it panicked:\nindex out of range"))
 			d.Quarantine(errors.New("and again")) // an answer that is repeated counts once
@@ -257,7 +257,7 @@ func TestTwoClustersDoNotMix(t *testing.T) {
 	key := keyOf(uid(1))
 	for n, name := range clusters {
 		b := connect(t, s, in(name))
-		e := listen(t, b, AllLanes(), nil)
+		e := listen(t, b, allLanes(), nil)
 		f := sight(key, uint64(n+1))
 		f.Cluster = name
 		publish(t, b, f)

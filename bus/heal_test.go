@@ -65,7 +65,7 @@ func TestServerReplacedByAnEmptyOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := listen(t, reconciler, AllLanes(), nil)
+	e := listen(t, reconciler, allLanes(), nil)
 	var version atomic.Uint64
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() { // a trigger that never pauses
@@ -157,7 +157,7 @@ func TestStreamsDeletedByHand(t *testing.T) {
 	a, b := connect(t, s), connect(t, s)
 	st := store(t, b)
 	key := keyOf(uid(1))
-	e := listen(t, b, AllLanes(), nil)
+	e := listen(t, b, allLanes(), nil)
 	for n, stream := range []string{a.names.facts(), a.names.timers(), a.names.state("job"), a.names.quarantine(), a.names.events()} {
 		if _, err := st.Save(t.Context(), key, []byte("x"), 0, false); err != nil {
 			t.Fatalf("%s: %v", stream, err)
@@ -202,7 +202,7 @@ func TestConsumersDeletedByHand(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))
 	key := keyOf(uid(1))
-	e := listen(t, b, AllLanes(), nil)
+	e := listen(t, b, allLanes(), nil)
 	publish(t, b, sight(key, 1))
 	until(t, "a fact is heard", func() bool { return slices.Contains(e.versions(key), 1) })
 	for v := uint64(2); v < 5; v++ {

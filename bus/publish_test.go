@@ -57,7 +57,7 @@ func TestPatienceEnds(t *testing.T) {
 	serveIn(t, dir, port)
 	signalled(t, b)
 	publish(t, b, sight(key, 3))
-	e := listen(t, b, AllLanes(), nil)
+	e := listen(t, b, allLanes(), nil)
 	until(t, "the third is heard", func() bool { return len(e.versions(key)) > 0 })
 	if got := e.versions(key); got[0] != 3 {
 		t.Errorf("heard %v", got)
@@ -72,7 +72,7 @@ func TestFactsThatCanNeverBeSent(t *testing.T) {
 		t.Errorf("9 MiB: %v", err)
 	}
 	huge.Event = events.EffectRefused{Effect: "CreatePod", Message: strings.Repeat("x", 7<<20)}
-	e := listen(t, b, AllLanes(), nil)
+	e := listen(t, b, allLanes(), nil)
 	publish(t, b, huge)
 	until(t, "7 MiB are heard", func() bool { return e.count(nil) == 1 })
 	if losses(b) != 0 {
@@ -85,7 +85,7 @@ func TestEvictedFactsAreALoss(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t), func(c *Config) { c.MaxFactsBytes = 64 << 10 })
 	key := keyOf(uid(1))
-	e := listen(t, b, AllLanes(), nil)
+	e := listen(t, b, allLanes(), nil)
 	publish(t, b, sight(key, 1))
 	until(t, "the first is heard", func() bool { return e.count(nil) == 1 })
 	ctx := t.Context()
@@ -108,7 +108,7 @@ func TestEvictedFactsAreALoss(t *testing.T) {
 	if behind = b.top.evicted(ctx, behind); !behind || losses(b) != 0 {
 		t.Error("the loss was announced while nobody listens")
 	}
-	back := listen(t, b, AllLanes(), nil)
+	back := listen(t, b, allLanes(), nil)
 	until(t, "the newest is heard", func() bool {
 		return back.count(func(d engine.Delivery) bool { return versionOf(d.Event()) == 1001 }) == 1
 	})

@@ -81,7 +81,7 @@ func TestThreeReplicas(t *testing.T) {
 	t.Logf("conflicts by the server's code: %v", conflicts)
 
 	began = time.Now()
-	e := listen(t, reconciler, AllLanes(), nil)
+	e := listen(t, reconciler, allLanes(), nil)
 	until(t, "all lanes are consumed", func() bool { return consumers(t, reconciler) == 64 })
 	t.Logf("64 consumers made in %v", time.Since(began))
 

@@ -22,7 +22,7 @@ func TestTimersRing(t *testing.T) {
 		name string
 		at   time.Time
 	}, 100)
-	e := listen(t, b, AllLanes(), func(d engine.Delivery) {
+	e := listen(t, b, allLanes(), func(d engine.Delivery) {
 		rang <- struct {
 			name string
 			at   time.Time
@@ -94,7 +94,7 @@ func TestTimersOutliveTheServer(t *testing.T) {
 	<-time.After(300 * time.Millisecond) // the timer's time passes while nobody is there
 	s = serveIn(t, dir, -1)
 	b = connect(t, s)
-	e := listen(t, b, AllLanes(), nil)
+	e := listen(t, b, allLanes(), nil)
 	until(t, "both ring", func() bool { return rings(e, "missed") == 1 && rings(e, "coming") == 1 })
 	if n := messages(t, b, b.names.timers()); n > 3 {
 		t.Errorf("%d messages in the stream of timers", n)

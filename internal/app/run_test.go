@@ -147,6 +147,57 @@ func TestReconcilerFinishesTheTurnInHand(t *testing.T) {
 	}
 }
 
+// Two reconcilers share all lanes, and when one is asked to stop, the other has them all.
+func TestReconcilersShareTheLanes(t *testing.T) {
+	api := apptest.Start(t)
+	one := ReconcilerDefaults()
+	one.Options = options(t, api)
+	one.MetricsAddress = apptest.FreeAddress(t)
+	two := one
+	two.MetricsAddress, two.Probes = apptest.FreeAddress(t), &Probes{}
+	var stops []func()
+	var ends []<-chan error
+	for _, c := range []ReconcilerConfig{one, two} {
+		stop, ended := run(t, func(ctx context.Context) error { return RunReconciler(ctx, c) })
+		awaitReady(t, c.Probes, ended)
+		stops, ends = append(stops, stop), append(ends, ended)
+	}
+	serves := func(address string, lanes, members string) {
+		t.Helper()
+		late := time.After(soon)
+		for {
+			page := fetch(t, "http://"+address+"/metrics")
+			if strings.Contains(page, `jobstream_lanes{function="job"} `+lanes+"\n") && strings.Contains(page, "jobstream_members "+members+"\n") {
+				return
+			}
+			select {
+			case <-late:
+				t.Fatalf("want %s lanes of %s members:\n%s", lanes, members, page)
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+	serves(one.MetricsAddress, "16", "2")
+	serves(two.MetricsAddress, "16", "2")
+	stops[0]()
+	awaitEnd(t, ends[0])
+	serves(two.MetricsAddress, "32", "1")
+}
+
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
 func TestStoppedWhileStarting(t *testing.T) {
 	api := apptest.Start(t)
 	ctx, cancel := context.WithCancel(t.Context())

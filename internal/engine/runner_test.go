@@ -54,11 +54,15 @@ type bench struct {
 }
 
 // start runs the function f until the test ends.
-func start(t *testing.T, f fn.Registered) *bench {
+func start(t *testing.T, f fn.Registered, change ...func(*engine.Config)) *bench {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &bench{turned: make(chan engine.Turned, 1)}
-	b.Runner = engine.NewRunner(ctx, engine.Config{Function: f, Store: b, Actor: engine.ActorFunc(b.perform), Timers: b, Announcer: b, Log: slog.New(slog.DiscardHandler), Turned: b.hear})
+	c := engine.Config{Function: f, Store: b, Actor: engine.ActorFunc(b.perform), Timers: b, Announcer: b, Log: slog.New(slog.DiscardHandler), Turned: b.hear}
+	for _, f := range change {
+		f(&c)
+	}
+	b.Runner = engine.NewRunner(ctx, c)
 	t.Cleanup(func() {
 		cancel()
 		b.Wait()
@@ -256,16 +260,22 @@ func TestPoisonIsSetAsideAndTheRestGoesOn(t *testing.T) {
 	}
 }
 
-func TestAStateOfANewerVersionIsNeverWritten(t *testing.T) {
-	b := start(t, counter())
+// newerState is one that the version of counter cannot read.
+func newerState(t *testing.T) []byte {
+	t.Helper()
 	d, err := fn.Register(fn.Function[int]{Name: "count", Version: 9,
 		Observe: func(s int, _ events.Event) int { return s },
 		Plan:    func(s int, _ time.Time) (int, []effect.Effect) { return s, nil }}).Decide(nil, nil, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return d.State
+}
+
+func TestAStateOfANewerVersionIsNeverWritten(t *testing.T) {
+	b := start(t, counter())
 	b.mu.Lock()
-	b.state, b.revision = d.State, 1
+	b.state, b.revision = newerState(t), 1
 	b.mu.Unlock()
 	b.Deliver(fact{b, "a"})
 	b.await(t, "nak a")

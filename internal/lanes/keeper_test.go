@@ -76,7 +76,7 @@ func (f *field) join(name string, version int) (leave func()) {
 				}
 			})
 			<-ctx.Done()
-			time.Sleep(f.slow)
+			<-time.After(f.slow)
 			f.set(func(*air) { delete(f.servers[lane], name) })
 		}})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -94,7 +94,7 @@ func (f *field) join(name string, version int) (leave func()) {
 // shares checks after the given time how many lanes each member serves, as "a:16 b:16".
 func (f *field) shares(after time.Duration, want string) {
 	f.t.Helper()
-	time.Sleep(after)
+	<-time.After(after)
 	synctest.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()

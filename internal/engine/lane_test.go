@@ -1,0 +1,142 @@
+package engine_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// blocked makes every effect wait until the returned function is called.
+func (b *bench) blocked() (release func()) {
+	gate := make(chan struct{})
+	b.act = func(e effect.Effect) engine.Answer {
+		<-gate
+		return gone(e)
+	}
+	return func() { close(gate) }
+}
+
+func TestWhatNoTurnHasFoldedIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, counter())
+		release := b.blocked()
+		b.Deliver(fact{b, "a"})
+		b.await(t, "act ReleasePod a")
+		b.Deliver(fact{b, "b"})
+		b.Deliver(fact{b, "c"})
+		b.Release(key.Lane(), time.Second)
+		if b.count("nak b") != 1 || b.count("nak c") != 1 || b.count("ack a") > 0 {
+			t.Errorf("the lane was put down with %q", b.lines)
+		}
+		release()
+		b.await(t, "ack a")
+		synctest.Wait()
+		if b.count("act ReleasePod b") > 0 {
+			t.Errorf("a turn was taken in a lane that had been put down: %q", b.lines)
+		}
+	})
+}
+
+func TestALaneIsPutDownAsSoonAsItsTurnsAreDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, counter())
+		release := b.blocked()
+		b.Deliver(fact{b, "a"})
+		b.await(t, "act ReleasePod a")
+		time.AfterFunc(time.Second, release)
+		began := time.Now()
+		b.Release((key.Lane()+1)%32, time.Minute) // somebody else's
+		if took := time.Since(began); took > 0 {
+			t.Errorf("another lane was waited for: %v", took)
+		}
+		if keys := b.Busy(time.Millisecond); keys != 1 {
+			t.Errorf("%d keys are busy", keys)
+		}
+		b.Release(key.Lane(), time.Minute)
+		if took := time.Since(began); took < time.Second || took > 2*time.Second || b.count("ack a") != 1 {
+			t.Errorf("put down after %v: %q", took, b.lines)
+		}
+		if keys := b.Busy(0); keys != 0 {
+			t.Errorf("%d keys are busy", keys)
+		}
+	})
+}
+
+func TestALaneThatWasPutDownIsQuietUntilItIsTakenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, counter())
+		b.act = func(effect.Effect) engine.Answer {
+			return engine.Answer{Err: engine.Retry{After: time.Second, Err: errors.New("the server asks for patience")}}
+		}
+		b.Deliver(fact{b, "a"})
+		b.await(t, "ack a")
+		b.Release(key.Lane(), 0)
+		b.Wake(key)
+		<-time.After(time.Minute)
+		if n := b.count("act ReleasePod a"); n != 1 {
+			t.Errorf("%d tries, although somebody else has the lane", n)
+		}
+		b.Take(key.Lane())
+		b.Wake(key)
+		<-time.After(time.Minute)
+		if n := b.count("act ReleasePod a"); n < 3 {
+			t.Errorf("%d tries after the lane was taken again", n)
+		}
+	})
+}
+
+func TestATurnThatLosesItsLaneAndItsStateEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, counter())
+		release := b.blocked()
+		b.Deliver(fact{b, "a"})
+		b.await(t, "act ReleasePod a")
+		b.mu.Lock()
+		b.conflicts = 1 // the new owner has committed
+		b.mu.Unlock()
+		b.Release(key.Lane(), 0)
+		release()
+		b.await(t, "nak a")
+		synctest.Wait()
+		if b.count("commit") != 1 || b.count("conflict") != 1 {
+			t.Errorf("got %q", b.lines)
+		}
+	})
+}
+
+func TestFactsAreRememberedBesideATurnThatTakesTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, counter())
+		release := b.blocked()
+		b.Deliver(fact{b, "a"})
+		b.await(t, "act ReleasePod a")
+		b.Deliver(fact{b, "b"})
+		b.await(t, "ack b")
+		if b.count("act ReleasePod b") > 0 || b.count("timer again") != 1 || b.count("ack a") > 0 {
+			t.Errorf("b was not only remembered: %q", b.lines)
+		}
+		release()
+		b.await(t, "act ReleasePod b")
+		b.await(t, "ack a")
+	})
+}
+
+func TestAMemoryThatARollbackHasLeftIsForgotten(t *testing.T) {
+	b := start(t, counter(), func(c *engine.Config) { c.Newest = func(string) bool { return true } })
+	b.act = gone
+	b.mu.Lock()
+	b.state, b.revision = newerState(t), 1
+	b.mu.Unlock()
+	b.Deliver(fact{b, "a"})
+	b.await(t, "nak a")
+	b.await(t, "forget")
+	b.Deliver(fact{b, "a"})
+	b.await(t, "ack a")
+	if b.count("act ReleasePod a") != 1 {
+		t.Errorf("got %q", b.lines)
+	}
+}
