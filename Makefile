@@ -91,6 +91,12 @@ bench-schedules: controlplane ## COUNT schedules due at once, ours and CronJobs,
 bench-scale: controlplane ## 1, 3, 2 and 1 reconcilers under 2,000 facts a second; 1 and 4 far from their API server (4 minutes)
 	@go run -C test/bench ./scale
 
+PODS ?= 100000
+
+.PHONY: bench-pods
+bench-pods: controlplane ## PODS Pods: the trigger's memory, and small Jobs beside one of so many Pods (a quarter of an hour)
+	@go run -C test/bench ./pods -pods=$(PODS)
+
 ##@ Prepare
 
 .PHONY: controlplane

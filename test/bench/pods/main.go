@@ -1,0 +1,122 @@
+// Command pods measures what very many Pods do to others, and prints tables to paste into docs/performance.md:
+//
+//	make bench-pods
+//	make bench-pods PODS=10000        # in two minutes instead of fifteen
+//
+//	memory.go    the trigger's memory while that many Pods are there: as they come, at its start, and through relists
+//	fairness.go  one Job of that many Pods at full speed: how long Jobs of one Pod wait beside it, ours and the built-in's
+//
+// Tables go to stdout, progress to stderr. Nothing stays behind, however it ends.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/jobstream/jobstream/test/bench/report"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// options are what the command line says.
+type options struct {
+	pods, parallelism, small int
+	memory, fairness         bool
+}
+
+func main() {
+	o := options{}
+	flag.IntVar(&o.pods, "pods", 100000, "Pods")
+	flag.IntVar(&o.parallelism, "parallelism", 200, "Pods of the big Job that run at once")
+	flag.IntVar(&o.small, "small", 30, "Jobs of one Pod that run beside it, one after the other")
+	flag.BoolVar(&o.memory, "memory", true, "measure the trigger's memory")
+	flag.BoolVar(&o.fairness, "fairness", true, "measure Jobs of one Pod beside a big one")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-pods:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) (err error) {
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says about a server that is being stopped
+	folder, err := harness.OpenFolder("")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	// Whatever anybody here makes in passing goes with the folder, even if we are killed.
+	temp := filepath.Join(folder.Dir, "tmp")
+	if err := errors.Join(os.Mkdir(temp, 0o700), os.Setenv("TMPDIR", temp)); err != nil {
+		return err
+	}
+	say("building")
+	programs, err := harness.BuildPrograms(ctx, filepath.Join(folder.Dir, "bin"))
+	if err != nil {
+		return err
+	}
+	fmt.Printf("`%s`\n\n%s\n", strings.TrimSpace("go run -C test/bench ./pods "+strings.Join(os.Args[1:], " ")), report.Machine())
+	for _, part := range []struct {
+		name   string
+		wanted bool
+		run    func(context.Context, *harness.System) error
+	}{{"fairness", o.fairness, o.measureFairness}, {"memory", o.memory, o.measureMemory}} {
+		if !part.wanted {
+			continue
+		}
+		if err := within(ctx, harness.Config{Programs: programs, Dir: filepath.Join(folder.Dir, part.name),
+			Flags: []string{"--log-level=info"}}, part.run); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("\nLoad average at the end: %s\n", report.LoadAverage())
+	return nil
+}
+
+// within measures in a fresh system, so that no part pays for what an earlier one has left.
+func within(ctx context.Context, c harness.Config, measure func(context.Context, *harness.System) error) (err error) {
+	system, err := harness.StartSystem(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, system.Stop()) }()
+	return measure(ctx, system)
+}
+
+// newNamespace makes a namespace and returns its name.
+func newNamespace(ctx context.Context, s *harness.System) (string, error) {
+	ns, err := s.Client.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("create a namespace: %w", err)
+	}
+	return ns.Name, nil
+}
+
+func rest(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().UTC().Format(time.TimeOnly)+" "+format+"\n", args...)
+}
