@@ -144,17 +144,10 @@ func Connect(ctx context.Context, c Config) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := newNames(c.Cluster)
-	if err != nil {
-		return nil, err
-	}
-	log := c.Log.With("component", "bus", "cluster", c.Cluster)
-	b := &Bus{cfg: c, names: n, log: log, gripes: newComplaints(log), closed: make(chan struct{}), gate: make(chan struct{}, atOnce)}
-	b.top = newTopology(b)
-	b.found()
 	ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout)
 	defer cancel()
-	if b.nc, err = b.dial(ctx); err != nil {
+	b, err := reach(ctx, c)
+	if err != nil {
 		return nil, err
 	}
 	if err := b.open(ctx); err != nil {
@@ -168,13 +161,29 @@ func Connect(ctx context.Context, c Config) (*Bus, error) {
 	return b, nil
 }
 
+// reach connects, and neither asks nor makes anything.
+func reach(ctx context.Context, c Config) (*Bus, error) {
+	n, err := newNames(c.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	log := c.Log.With("component", "bus", "cluster", c.Cluster)
+	b := &Bus{cfg: c, names: n, log: log, gripes: newComplaints(log), closed: make(chan struct{}), gate: make(chan struct{}, atOnce)}
+	b.top = newTopology(b)
+	b.pub = newPublisher(b)
+	b.found()
+	if b.nc, err = b.dial(ctx); err != nil {
+		return nil, err
+	}
+	if b.js, err = jetstream.New(b.nc, jetstream.WithDefaultTimeout(requestTimeout), jetstream.WithPublishAsyncTimeout(requestTimeout)); err != nil {
+		b.nc.Close()
+		return nil, fmt.Errorf("bus: %w", err)
+	}
+	return b, nil
+}
+
 // open makes a bus of a connection.
 func (b *Bus) open(ctx context.Context) error {
-	var err error
-	if b.js, err = jetstream.New(b.nc, jetstream.WithDefaultTimeout(requestTimeout), jetstream.WithPublishAsyncTimeout(requestTimeout)); err != nil {
-		return fmt.Errorf("bus: %w", err)
-	}
-	b.pub = newPublisher(b)
 	for {
 		err := b.check(ctx)
 		if err == nil {
