@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// reconnectWait is the pause between two attempts to reach a lost server: short, since work stands still meanwhile.
-	reconnectWait = 500 * time.Millisecond
 	// pingInterval finds a dead connection within a minute (two pings may fail); the default would take six.
 	pingInterval = 20 * time.Second
 	// farewell is how long Close waits for acknowledgements to leave.
@@ -258,8 +256,7 @@ func (b *Bus) options() []nats.Option {
 	o := []nats.Option{
 		nats.Name(c.Name),
 		nats.MaxReconnects(-1), // the default gives up after two minutes, for ever
-		nats.ReconnectWait(reconnectWait),
-		nats.ReconnectJitter(reconnectWait/2, reconnectWait/2),
+		nats.CustomReconnectDelay(reconnectDelay),
 		nats.IgnoreAuthErrorAbort(), // a server that comes back before its users do is not a reason to stay away
 		nats.ReconnectBufSize(-1),   // else a write that "failed" would land after the reconnect
 		nats.PingInterval(pingInterval),
