@@ -87,6 +87,12 @@ IDLE  ?= 50000
 bench-schedules: controlplane ## COUNT schedules due at once, ours and CronJobs, and IDLE that are not due (half an hour)
 	@go run -C test/bench ./schedules -count=$(COUNT) -idle=$(IDLE)
 
+ROUNDS ?= 12
+
+.PHONY: bench-failover
+bench-failover: ## kill -9 a leader of three NATS servers under load, ROUNDS times (six minutes): what is lost, and how long nothing is confirmed
+	@go test ./bus -count=1 -timeout 60m -run 'TestFailover$$' -rounds=$(ROUNDS) -v | grep -v '^=== '
+
 ##@ Prepare
 
 .PHONY: controlplane
