@@ -90,7 +90,7 @@ bench-schedules: controlplane ## COUNT schedules due at once, ours and CronJobs,
 ROUNDS ?= 12
 
 .PHONY: bench-failover
-bench-failover: ## kill -9 a leader of three NATS servers under load, ROUNDS times (six minutes): what is lost, and how long nothing is confirmed
+bench-failover: ## kill -9 a leader of three NATS servers under load, ROUNDS times (two minutes): what is lost, and how long nothing is confirmed
 	@go test ./bus -count=1 -timeout 60m -run 'TestFailover$$' -rounds=$(ROUNDS) -v | grep -v '^=== '
 
 ##@ Prepare

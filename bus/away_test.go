@@ -77,7 +77,7 @@ func TestUnansweredWritesAreNotRepeatedBlindly(t *testing.T) {
 	t.Cleanup(tap.Close)
 	var mu sync.Mutex
 	seen := map[string][]nats.Header{}
-	for _, subject := range []string{"facts.>", "$KV.>", "timers.>", "jobstream.events.>"} {
+	for _, subject := range []string{"facts.>", "$KV.>", "timers.>", "jobstream.events.>", "$JS.API.STREAM.MSG.GET.>"} {
 		if _, err := tap.Subscribe(subject, func(m *nats.Msg) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -105,6 +105,11 @@ func TestUnansweredWritesAreNotRepeatedBlindly(t *testing.T) {
 		}
 	})
 	all.Go(func() {
+		if _, _, err := st.Load(t.Context(), key); err == nil {
+			t.Error("loaded without an answer")
+		}
+	})
+	all.Go(func() {
 		if err := b.Timers().Set(t.Context(), key, "x", time.Now().Add(time.Hour)); err == nil {
 			t.Error("a timer was set without an answer")
 		}
@@ -123,6 +128,9 @@ func TestUnansweredWritesAreNotRepeatedBlindly(t *testing.T) {
 		if got := h.Get(jetstream.MsgIDHeader); got != sight(key, 1).ID() {
 			t.Errorf("a copy of the fact has the id %q", got)
 		}
+	}
+	if n := len(copies("$JS")); n != len(loadTimeouts) { // a question may be asked again, and is worth it: see loadTimeouts
+		t.Errorf("a state was asked for %d times, want %d", n, len(loadTimeouts))
 	}
 	for family, header := range map[string]string{"$KV": jetstream.ExpectedLastSubjSeqHeader, "timers": headerSchedule, "jobstream": jetstream.MsgIDHeader} {
 		sent := copies(family)

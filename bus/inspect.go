@@ -13,6 +13,9 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
+// asksAgain is how often a cluster is asked once more that may just be choosing its leader.
+const asksAgain = 2
+
 // varzPatience is how long servers may take to tell of themselves: each answers at once, but nobody knows how many they are.
 const varzPatience = 500 * time.Millisecond
 
@@ -44,6 +47,9 @@ func (v *Visitor) Findings(ctx context.Context, functions []string, now func() t
 	b := v.bus
 	all := []finding.Finding{finding.Good("nats", "%s: connected to %s, nats-server %s", b.cfg.where(), b.nc.ConnectedServerName(), b.nc.ConnectedServerVersion())}
 	info, err := b.account(ctx)
+	for again := 0; again < asksAgain && comingUp(err) && ctx.Err() == nil; again++ {
+		info, err = b.account(ctx)
+	}
 	if err != nil {
 		all = append(all, faulty("nats jetstream", err))
 		return append(all, b.inspectPermissions(functions)...) // which may be why

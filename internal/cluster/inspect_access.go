@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/deploy"
@@ -78,7 +79,7 @@ func deployedFields() ([]string, error) {
 			} `json:"versions"`
 		} `json:"spec"`
 	}
-	if err := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(deploy.ScheduledJobs), 4096).Decode(&d); err != nil {
+	if err := sigsyaml.Unmarshal(deploy.ScheduledJobs, &d); err != nil {
 		return nil, err
 	}
 	for _, v := range d.Spec.Versions {
