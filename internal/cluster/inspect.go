@@ -43,11 +43,11 @@ type Inspection struct {
 // Findings looks at the API server, at what it knows of ScheduledJobs, at what we may do, and for another controller that
 // does our work. It writes nothing but reviews of our own permissions, which nobody keeps.
 func (i Inspection) Findings(ctx context.Context) []finding.Finding {
-	reached, ok := i.server(ctx)
+	all, ok := i.server(ctx)
 	if !ok {
-		return reached
+		return all
 	}
-	all := append(reached, i.definition(ctx))
+	all = append(all, i.definition(ctx))
 	all = append(all, i.permissions(ctx)...)
 	return append(all, i.rival(ctx))
 }
