@@ -97,6 +97,12 @@ PODS ?= 100000
 bench-pods: controlplane ## PODS Pods: the trigger's memory, and small Jobs beside one of so many Pods (a quarter of an hour)
 	@go run -C test/bench ./pods -pods=$(PODS)
 
+ROUNDS ?= 12
+
+.PHONY: bench-failover
+bench-failover: ## kill -9 a leader of three NATS servers under load, ROUNDS times (two minutes): what is lost, and how long nothing is confirmed
+	@go test ./bus -count=1 -timeout 60m -run 'TestFailover$$' -rounds=$(ROUNDS) -v | grep -v '^=== '
+
 ##@ Prepare
 
 .PHONY: controlplane

@@ -21,28 +21,60 @@ const (
 
 // check asks whether the server can do what we need. Each answer no names the remedy.
 func (b *Bus) check(ctx context.Context) error {
+	info, err := b.account(ctx)
+	if err != nil {
+		return err
+	}
+	for _, lacks := range []*shortcoming{b.checkLevel(info), b.checkPayload()} {
+		if lacks != nil {
+			return lacks
+		}
+	}
+	return nil
+}
+
+// shortcoming is what a server is or has not, and what to do about it.
+type shortcoming struct{ cause, remedy string }
+
+func (s *shortcoming) Error() string { return "bus: " + s.cause + ": " + s.remedy }
+
+// account asks for our account's limits and usage: the one question that every server with JetStream answers.
+func (b *Bus) account(ctx context.Context) (info *jetstream.AccountInfo, err error) {
 	where := b.cfg.where()
-	var info *jetstream.AccountInfo
-	err := b.ask(ctx, askTimeout, func(ctx context.Context) (err error) {
+	err = b.ask(ctx, askTimeout, func(ctx context.Context) (err error) {
 		info, err = b.js.AccountInfo(ctx)
 		return err
 	})
 	switch {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
-		return fmt.Errorf("bus: JetStream is off on %s: start the server with -js, or with jetstream {} in its configuration", where)
+		return nil, &shortcoming{"JetStream is off on " + where, "start the server with -js, or with jetstream {} in its configuration"}
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		return fmt.Errorf("bus: JetStream is off for our account on %s: enable it in the account's jetstream limits", where)
+		return nil, &shortcoming{"JetStream is off for our account on " + where, "enable it in the account's jetstream limits"}
 	case err != nil:
-		return fmt.Errorf("bus: JetStream on %s does not answer: %w: has its cluster a leader, and may our user publish to $JS.API.> and subscribe to its inbox?", where, err)
+		return nil, fmt.Errorf("bus: JetStream on %s does not answer: %w: has its cluster a leader, and may our user publish to $JS.API.> and subscribe to its inbox?", where, err)
 	}
-	if info.API.Level < apiLevel {
-		return fmt.Errorf("bus: %s is nats-server %s with JetStream API level %d, too old for message schedules: use nats-server %s or newer (level %d)",
-			where, b.nc.ConnectedServerVersion(), info.API.Level, oldestServer, apiLevel)
+	return info, nil
+}
+
+func (b *Bus) checkLevel(info *jetstream.AccountInfo) *shortcoming {
+	if info.API.Level >= apiLevel {
+		return nil
 	}
-	if have := b.nc.MaxPayload(); have < minPayload {
-		return fmt.Errorf("bus: max_payload of %s is %d bytes, at least %d are needed: set max_payload: 8MB in the server's configuration", where, have, minPayload)
+	return &shortcoming{
+		fmt.Sprintf("%s is nats-server %s with JetStream API level %d, too old for message schedules", b.cfg.where(), b.nc.ConnectedServerVersion(), info.API.Level),
+		fmt.Sprintf("use nats-server %s or newer (level %d)", oldestServer, apiLevel),
 	}
-	return nil
+}
+
+func (b *Bus) checkPayload() *shortcoming {
+	have := b.nc.MaxPayload()
+	if have >= minPayload {
+		return nil
+	}
+	return &shortcoming{
+		fmt.Sprintf("max_payload of %s is %d bytes, at least %d are needed", b.cfg.where(), have, minPayload),
+		"set max_payload: 8MB in the server's configuration",
+	}
 }
 
 // comingUp says that the error is one of a NATS cluster which has not chosen its leader yet or misses servers still.

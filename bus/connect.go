@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// reconnectWait is the pause between two attempts to reach a lost server: short, since work stands still meanwhile.
-	reconnectWait = 500 * time.Millisecond
 	// pingInterval finds a dead connection within a minute (two pings may fail); the default would take six.
 	pingInterval = 20 * time.Second
 	// farewell is how long Close waits for acknowledgements to leave.
@@ -144,17 +142,10 @@ func Connect(ctx context.Context, c Config) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := newNames(c.Cluster)
-	if err != nil {
-		return nil, err
-	}
-	log := c.Log.With("component", "bus", "cluster", c.Cluster)
-	b := &Bus{cfg: c, names: n, log: log, gripes: newComplaints(log), closed: make(chan struct{}), gate: make(chan struct{}, atOnce)}
-	b.top = newTopology(b)
-	b.found()
 	ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout)
 	defer cancel()
-	if b.nc, err = b.dial(ctx); err != nil {
+	b, err := reach(ctx, c)
+	if err != nil {
 		return nil, err
 	}
 	if err := b.open(ctx); err != nil {
@@ -168,13 +159,29 @@ func Connect(ctx context.Context, c Config) (*Bus, error) {
 	return b, nil
 }
 
+// reach connects, and neither asks nor makes anything.
+func reach(ctx context.Context, c Config) (*Bus, error) {
+	n, err := newNames(c.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	log := c.Log.With("component", "bus", "cluster", c.Cluster)
+	b := &Bus{cfg: c, names: n, log: log, gripes: newComplaints(log), closed: make(chan struct{}), gate: make(chan struct{}, atOnce)}
+	b.top = newTopology(b)
+	b.pub = newPublisher(b)
+	b.found()
+	if b.nc, err = b.dial(ctx); err != nil {
+		return nil, err
+	}
+	if b.js, err = jetstream.New(b.nc, jetstream.WithDefaultTimeout(requestTimeout), jetstream.WithPublishAsyncTimeout(requestTimeout)); err != nil {
+		b.nc.Close()
+		return nil, fmt.Errorf("bus: %w", err)
+	}
+	return b, nil
+}
+
 // open makes a bus of a connection.
 func (b *Bus) open(ctx context.Context) error {
-	var err error
-	if b.js, err = jetstream.New(b.nc, jetstream.WithDefaultTimeout(requestTimeout), jetstream.WithPublishAsyncTimeout(requestTimeout)); err != nil {
-		return fmt.Errorf("bus: %w", err)
-	}
-	b.pub = newPublisher(b)
 	for {
 		err := b.check(ctx)
 		if err == nil {
@@ -249,8 +256,7 @@ func (b *Bus) options() []nats.Option {
 	o := []nats.Option{
 		nats.Name(c.Name),
 		nats.MaxReconnects(-1), // the default gives up after two minutes, for ever
-		nats.ReconnectWait(reconnectWait),
-		nats.ReconnectJitter(reconnectWait/2, reconnectWait/2),
+		nats.CustomReconnectDelay(reconnectDelay),
 		nats.IgnoreAuthErrorAbort(), // a server that comes back before its users do is not a reason to stay away
 		nats.ReconnectBufSize(-1),   // else a write that "failed" would land after the reconnect
 		nats.PingInterval(pingInterval),

@@ -193,7 +193,7 @@ func TestPermissions(t *testing.T) {
 	if err := b.Announce(t.Context(), tick("shop", "nightly", 0)); err != nil {
 		t.Error(err)
 	}
-	var members beats
+	var members heartbeats
 	stop, err := b.Beacon().Listen(members.hear)
 	if err != nil {
 		t.Fatal(err)

@@ -227,7 +227,7 @@ func (l *lane) hand(ctx context.Context, m jetstream.Msg) {
 	f, err := l.read(m)
 	d := &delivery{bus: l.bus, function: l.function, msg: m, fact: f}
 	if err != nil {
-		d.Quarantine(err)
+		d.refuse(err)
 		return
 	}
 	l.heard.Add(1)

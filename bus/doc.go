@@ -30,9 +30,10 @@
 //
 // Where to read on: connect.go and check.go for the start, topology.go for the streams and names.go for what they are
 // called, watch.go for how they are kept, publish.go and consume.go for the road itself, members.go for who shares it,
-// announce.go for what leaves it.
+// announce.go for what leaves it, inspect.go and requeue.go for people who look after it.
 //
 // A user of NATS that may do no more than this needs to publish to facts.<cluster>.>, timers.<cluster>.>,
 // quarantine.<cluster>.>, members.<cluster>, jobstream.events.<cluster>.>, $KV.<bucket>.>, $JS.API.> and $JS.ACK.>, and to
-// subscribe to members.<cluster> and _INBOX_jobstream_<cluster>.>.
+// subscribe to members.<cluster> and _INBOX_jobstream_<cluster>.>; to put rings back by "requeue", also to publish to
+// fired.<cluster>.>. A Visitor tries all of these (inspect_permissions.go).
 package bus

@@ -8,19 +8,19 @@ import (
 	"github.com/jobstream/jobstream/internal/lanes"
 )
 
-// beats collects what a bus hears, as "member/number".
-type beats struct {
+// heartbeats collects what a bus hears, as "member/number".
+type heartbeats struct {
 	mu    sync.Mutex
 	heard []string
 }
 
-func (b *beats) hear(beat lanes.Beat) {
+func (b *heartbeats) hear(beat lanes.Beat) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.heard = append(b.heard, beat.Member)
 }
 
-func (b *beats) names() []string {
+func (b *heartbeats) names() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.heard)
@@ -30,8 +30,8 @@ func TestMembersHearEachOtherAndThemselves(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	one, two, stranger := connect(t, s), connect(t, s), connect(t, s, func(c *Config) { c.Cluster = "other" })
-	var ones, twos, strangers beats
-	for b, hears := range map[*Bus]*beats{one: &ones, two: &twos, stranger: &strangers} {
+	var ones, twos, strangers heartbeats
+	for b, hears := range map[*Bus]*heartbeats{one: &ones, two: &twos, stranger: &strangers} {
 		stop, err := b.Beacon().Listen(hears.hear)
 		if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,8 @@ const (
 	headerReason    = "Jobstream-Reason"    // why it was set aside
 	headerTime      = "Jobstream-Time"      // when, RFC 3339
 	headerTruncated = "Jobstream-Truncated" // the length of the payload where it had to be cut
+	headerKey       = "Jobstream-Key"       // "<function>.<namespace>.<uid>" as tokens
+	headerRequeue   = "Jobstream-Requeue"   // the command that puts it back
 )
 
 // Headers of NATS that nats.go has no constant for, or that we write with more precision than its option does.
@@ -115,12 +117,30 @@ func (n names) firedLane(function string, lane int) string {
 	return "fired." + n.token + "." + strconv.Itoa(lane) + "." + events.Token(function) + ".>"
 }
 
-func (n names) quarantined() string { return "quarantine." + n.token + ".>" }
+// unlaned is where a fact that is stored under the subject was published; ok is false for any other subject.
+func (n names) unlaned(stored string) (published string, ok bool) {
+	t := strings.Split(stored, ".")
+	if len(t) != 7 || t[0] != "facts" || t[1] != n.token {
+		return "", false
+	}
+	return strings.Join(append(t[:2:2], t[3:]...), "."), true
+}
+
+// rings says that the subject is one of our rings, which are stored as they are published.
+func (n names) rings(subject string) bool {
+	t := strings.Split(subject, ".")
+	return len(t) == 7 && t[0] == "fired" && t[1] == n.token
+}
+
+func (n names) quarantined() string { return n.family("quarantine") }
 
 func (n names) aside(keyTokens string) string { return "quarantine." + n.token + "." + keyTokens }
 
 // members is where reconcilers tell each other that they are there.
 func (n names) members() string { return "members." + n.token }
+
+// family is all that begins with the word and belongs to this cluster.
+func (n names) family(word string) string { return word + "." + n.token + ".>" }
 
 // announced is all that events.PublicSubject makes.
 func (n names) announced() string { return "jobstream.events." + n.token + ".>" }

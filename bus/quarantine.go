@@ -9,14 +9,23 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/events"
 )
 
-// asideRetry is when a message that could not be set aside is delivered again to try once more.
-const asideRetry = 5 * time.Second
+const (
+	// asideRetry is when a message that could not be set aside is delivered again to try once more.
+	asideRetry = 5 * time.Second
+	// unreadable is the name of the timer that wakes a key which a message did not reach; it rings after unreadableAfter, so
+	// that many such messages cost one inventory.
+	unreadable      = "unreadable"
+	unreadableAfter = time.Second
+)
 
-// Quarantined is a message that was set aside: unreadable, or one that a function broke on. To replay it, publish Payload
-// again by Publish, or on Subject without its lane.
+// Quarantined is a message that was set aside: unreadable, or one that a function broke on. Requeue puts it back.
 type Quarantined struct {
+	// ID is its number in the quarantine; no other message ever gets it.
+	ID uint64
 	// Key is "<function>.<namespace>.<uid>" as escaped tokens, "" where the subject did not tell.
 	Key string
 	// Subject is what the message was stored under, Stream and Sequence where.
@@ -26,6 +35,8 @@ type Quarantined struct {
 	// Payload is the message as it came. It is cut where Truncated, the whole length, is more than it holds.
 	Payload   []byte
 	Truncated int
+	// Size is the length of what is left of the message.
+	Size int
 	// Reason is why, Time is when.
 	Reason string
 	Time   time.Time
@@ -41,6 +52,48 @@ func (d *delivery) Quarantine(reason error) {
 	d.Ack()
 }
 
+// refuse sets a message aside that nobody can read. Its key may have missed something, and nobody knows what: so its memory
+// is forgotten, and a timer wakes it to take inventory, as an engine does where a function breaks on a fact. Only then is the
+// message acknowledged.
+func (d *delivery) refuse(reason error) {
+	ctx := context.Background()
+	err := d.setAside(ctx, reason)
+	if err == nil {
+		err = d.bus.unsettle(ctx, d.msg.Subject())
+	}
+	if err != nil {
+		d.bus.gripes.warn("a message cannot be set aside; it will come again", "subject", d.msg.Subject(), "err", err)
+		d.Nak(asideRetry)
+		return
+	}
+	d.Ack()
+}
+
+// unsettle makes the key that the subject names forget its state and take its next turn soon. A subject that names none
+// is nobody's news.
+func (b *Bus) unsettle(ctx context.Context, subject string) error {
+	tokens, ok := keyTokens(subject)
+	if !ok {
+		return nil
+	}
+	key, err := events.ParseTokens(tokens)
+	if err != nil || key.Function == "" || key.Namespace == "" || key.UID == "" {
+		return nil //nolint:nilerr // as said
+	}
+	err = b.ask(ctx, requestTimeout, func(ctx context.Context) error {
+		s, err := b.js.Stream(ctx, b.names.state(key.Function))
+		if err != nil {
+			return err
+		}
+		return s.Purge(ctx, jetstream.WithPurgeSubject(b.names.value(key)))
+	})
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) { // without a memory there is nothing to forget
+		b.top.suspect(err)
+		return fmt.Errorf("forget state of %s: %w", key, err)
+	}
+	return b.Timers().Set(ctx, key, unreadable, time.Now().Add(unreadableAfter))
+}
+
 func (d *delivery) setAside(ctx context.Context, reason error) error {
 	b := d.bus
 	meta, err := d.msg.Metadata()
@@ -52,12 +105,15 @@ func (d *delivery) setAside(ctx context.Context, reason error) error {
 		tokens = "unknown"
 	}
 	seq := strconv.FormatUint(meta.Sequence.Stream, 10)
+	origin := meta.Stream + "/" + seq
 	m := &nats.Msg{Subject: b.names.aside(tokens), Data: d.msg.Data(), Header: nats.Header{
 		headerSubject:  {d.msg.Subject()},
 		headerStream:   {meta.Stream},
 		headerSequence: {seq},
 		headerReason:   {oneLine(reason.Error())},
 		headerTime:     {time.Now().UTC().Format(time.RFC3339Nano)},
+		headerKey:      {tokens},
+		headerRequeue:  {b.requeueCommand(origin)},
 	}}
 	if most := b.nc.MaxPayload() - headerRoom; int64(len(m.Data)) > most {
 		m.Header.Set(headerTruncated, strconv.Itoa(len(m.Data)))
@@ -65,7 +121,7 @@ func (d *delivery) setAside(ctx context.Context, reason error) error {
 	}
 	var ack *jetstream.PubAck
 	err = b.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
-		ack, err = b.js.PublishMsg(ctx, m, jetstream.WithMsgID(meta.Stream+"/"+seq), jetstream.WithExpectStream(b.names.quarantine()))
+		ack, err = b.js.PublishMsg(ctx, m, jetstream.WithMsgID(origin), jetstream.WithExpectStream(b.names.quarantine()))
 		return err
 	})
 	if err != nil {
@@ -73,7 +129,7 @@ func (d *delivery) setAside(ctx context.Context, reason error) error {
 		return fmt.Errorf("set aside: %w", err)
 	}
 	if !ack.Duplicate { // else it was heard of when it was set aside
-		b.log.Error("message set aside", "subject", d.msg.Subject(), "stream", meta.Stream, "sequence", meta.Sequence.Stream, "reason", oneLine(reason.Error()))
+		b.log.Error("message set aside", "subject", d.msg.Subject(), "stream", meta.Stream, "sequence", meta.Sequence.Stream, "reason", oneLine(reason.Error()), "requeue", b.requeueCommand(origin))
 		b.cfg.SetAside(d.function)
 	}
 	return nil
@@ -95,37 +151,49 @@ func oneLine(s string) string {
 }
 
 // Quarantined lists what was set aside, oldest first: at most 1,000 messages are kept.
-func (b *Bus) Quarantined(ctx context.Context) ([]Quarantined, error) {
+func (b *Bus) Quarantined(ctx context.Context) (all []Quarantined, err error) {
+	err = b.eachQuarantined(ctx, func(q Quarantined) { all = append(all, q) })
+	return all, err
+}
+
+// eachQuarantined shows what was set aside, oldest first, and holds one message at a time.
+func (b *Bus) eachQuarantined(ctx context.Context, do func(Quarantined)) error {
 	s, err := b.find(ctx, b.names.quarantine())
 	if err != nil {
 		b.top.suspect(err)
-		return nil, fmt.Errorf("list what was set aside: %w", err)
+		return fmt.Errorf("list what was set aside: %w", err)
 	}
-	state := s.CachedInfo().State
-	var all []Quarantined
-	for seq := state.FirstSeq; seq <= state.LastSeq && state.Msgs > 0; seq++ {
-		m, err := s.GetMsg(ctx, seq)
+	for seq := s.CachedInfo().State.FirstSeq; ; {
+		var m *jetstream.RawStreamMsg
+		err := b.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
+			m, err = s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(b.names.quarantined())) // the next, however many are gone
+			return err
+		})
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			continue
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("list what was set aside: %w", err)
+			return fmt.Errorf("list what was set aside: %w", err)
 		}
-		all = append(all, quarantinedMessage(m))
+		do(quarantinedMessage(m))
+		seq = m.Sequence + 1
 	}
-	return all, nil
 }
 
 func quarantinedMessage(m *jetstream.RawStreamMsg) Quarantined {
 	q := Quarantined{
+		ID:      m.Sequence,
 		Subject: m.Header.Get(headerSubject),
 		Stream:  m.Header.Get(headerStream),
 		Reason:  m.Header.Get(headerReason),
 		Payload: m.Data,
+		Size:    len(m.Data),
 	}
 	q.Key, _ = keyTokens(q.Subject)
 	q.Sequence, _ = strconv.ParseUint(m.Header.Get(headerSequence), 10, 64)
 	q.Truncated, _ = strconv.Atoi(m.Header.Get(headerTruncated))
-	q.Time, _ = time.Parse(time.RFC3339Nano, m.Header.Get(headerTime))
+	if q.Time, _ = time.Parse(time.RFC3339Nano, m.Header.Get(headerTime)); q.Time.IsZero() {
+		q.Time = m.Time
+	}
 	return q
 }

@@ -45,6 +45,10 @@ func (b *Bus) Store(function string) (*Store, error) {
 	return &Store{bus: b, function: function, stream: s}, nil
 }
 
+// loadTimeouts are for one question after the other: a stream that has just lost its leader never answers those that came
+// before it had another, and a large state on a busy server may need the time of the last.
+var loadTimeouts = []time.Duration{500 * time.Millisecond, askTimeout, requestTimeout}
+
 // Load implements engine.Store. The answer comes from the stream's leader. A state that was deleted by other means than
 // Forget (`nats kv del`) leaves a marker: then data is nil and the revision is the marker's, which Save accepts.
 func (s *Store) Load(ctx context.Context, key events.Key) ([]byte, uint64, error) {
@@ -53,10 +57,15 @@ func (s *Store) Load(ctx context.Context, key events.Key) ([]byte, uint64, error
 		return nil, 0, err
 	}
 	var m *jetstream.RawStreamMsg
-	err = s.bus.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
-		m, err = s.stream.GetLastMsgForSubject(ctx, subject)
-		return err
-	})
+	for _, most := range loadTimeouts {
+		err = s.bus.ask(ctx, most, func(ctx context.Context) (err error) {
+			m, err = s.stream.GetLastMsgForSubject(ctx, subject)
+			return err
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			break
+		}
+	}
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return nil, 0, nil

@@ -29,6 +29,11 @@ const (
 	eventsWindow = reannounceWindow + dedupeWindow
 )
 
+// streams are those that every bus has; beside them each function has its state.
+func (b *Bus) streams() []jetstream.StreamConfig {
+	return []jetstream.StreamConfig{b.factsStream(), b.timersStream(), b.quarantineStream(), b.eventsStream()}
+}
+
 // factsStream holds what happened. Limits retention, because a server forgets message ids together with messages that
 // were removed by an acknowledgement.
 func (b *Bus) factsStream() jetstream.StreamConfig {
@@ -199,12 +204,34 @@ func merge(have, want jetstream.StreamConfig) (merged jetstream.StreamConfig, di
 	merged.AllowRollup = want.AllowRollup
 	merged.AllowMsgTTL = want.AllowMsgTTL
 	merged.AllowMsgSchedules = want.AllowMsgSchedules
-	differs = !slices.Equal(have.Subjects, merged.Subjects) || !equalTransform(have.SubjectTransform, merged.SubjectTransform) ||
-		have.Discard != merged.Discard || have.Replicas != merged.Replicas || have.MaxAge != merged.MaxAge ||
-		have.MaxBytes != merged.MaxBytes || have.MaxMsgs != merged.MaxMsgs || have.MaxMsgsPerSubject != merged.MaxMsgsPerSubject ||
-		have.Duplicates != merged.Duplicates || have.AllowDirect != merged.AllowDirect || have.AllowRollup != merged.AllowRollup ||
-		have.AllowMsgTTL != merged.AllowMsgTTL || have.AllowMsgSchedules != merged.AllowMsgSchedules
-	return merged, differs
+	return merged, len(differences(have, merged)) > 0
+}
+
+// differences names the settings of ours in which two streams differ, as the server's configuration does.
+func differences(have, want jetstream.StreamConfig) (names []string) {
+	for _, s := range []struct {
+		name string
+		same bool
+	}{
+		{"subjects", slices.Equal(have.Subjects, want.Subjects)},
+		{"subject_transform", equalTransform(have.SubjectTransform, want.SubjectTransform)},
+		{"discard", have.Discard == want.Discard},
+		{"num_replicas", have.Replicas == want.Replicas},
+		{"max_age", have.MaxAge == want.MaxAge},
+		{"max_bytes", have.MaxBytes == want.MaxBytes},
+		{"max_msgs", have.MaxMsgs == want.MaxMsgs},
+		{"max_msgs_per_subject", have.MaxMsgsPerSubject == want.MaxMsgsPerSubject},
+		{"duplicate_window", have.Duplicates == want.Duplicates},
+		{"allow_direct", have.AllowDirect == want.AllowDirect},
+		{"allow_rollup_hdrs", have.AllowRollup == want.AllowRollup},
+		{"allow_msg_ttl", have.AllowMsgTTL == want.AllowMsgTTL},
+		{"allow_msg_schedules", have.AllowMsgSchedules == want.AllowMsgSchedules},
+	} {
+		if !s.same {
+			names = append(names, s.name)
+		}
+	}
+	return names
 }
 
 // unlimited is how a server says 0.

@@ -59,7 +59,7 @@ func newTopology(b *Bus) *topology {
 func (t *topology) build(ctx context.Context) error {
 	b := t.bus
 	g, ctx := errgroup.WithContext(ctx)
-	for _, want := range []jetstream.StreamConfig{b.factsStream(), b.timersStream(), b.quarantineStream(), b.eventsStream()} {
+	for _, want := range b.streams() {
 		g.Go(func() error { _, err := t.add(ctx, want); return err })
 	}
 	return g.Wait()

@@ -8,3 +8,8 @@ import _ "embed"
 //
 //go:embed base/scheduledjobs-crd.yaml
 var ScheduledJobs []byte
+
+// ReconcilerRBAC is what the reconciler may do in a cluster: a ServiceAccount, a ClusterRole and its binding, as YAML.
+//
+//go:embed base/reconciler-rbac.yaml
+var ReconcilerRBAC []byte

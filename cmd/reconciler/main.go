@@ -18,7 +18,7 @@ func main() { os.Exit(app.Main(command())) }
 
 func command() *cobra.Command {
 	config := app.ReconcilerDefaults()
-	return app.Program(&cobra.Command{
+	program := app.Program(&cobra.Command{
 		Use:   "jobstream-reconciler",
 		Short: "Turn facts on NATS JetStream into effects on a Kubernetes cluster",
 		Long: `jobstream-reconciler hears of Jobs and Pods over NATS JetStream, decides, and acts: it creates Pods, counts
@@ -36,4 +36,6 @@ you like: each turn of a Job is taken by one of them.`,
 		config.Log = log
 		return app.RunReconciler(ctx, config)
 	})
+	program.AddCommand(app.DoctorCommand(), app.QuarantineCommand(), app.RequeueCommand())
+	return program
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -16,8 +17,10 @@ func EnvName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// hasNoTwin are flags that ask for an answer instead of setting something.
-func hasNoTwin(flag string) bool { return flag == "help" || flag == "version" }
+// hasNoTwin are flags that ask for something instead of setting it.
+func hasNoTwin(flag string) bool {
+	return slices.Contains([]string{"help", "version", "all", "output"}, flag)
+}
 
 // showEnv adds to the help of every flag the name of its twin.
 func showEnv(flags *pflag.FlagSet) {

@@ -54,6 +54,13 @@ type Options struct {
 
 // add defines the flags for the options, with what the options hold as defaults.
 func (o *Options) add(f *pflag.FlagSet) {
+	o.addConnections(f)
+	f.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` that serves Prometheus metrics at /metrics; 0 for none")
+	f.StringVar(&o.HealthAddress, "health-bind-address", o.HealthAddress, "`address` that serves /healthz and /readyz; 0 for none")
+}
+
+// addConnections defines those that say where the API server and the bus are, and whose Jobs are ours.
+func (o *Options) addConnections(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` that says how to reach the API server; default $KUBECONFIG, or inside of a cluster the service account of the Pod")
 	f.StringVar(&o.Context, "context", o.Context, "`name` of the context of the kubeconfig to use; default its current one")
 	f.StringVar(&o.ManagedBy, "managed-by", o.ManagedBy, "`value` of spec.managedBy of the Jobs that are ours; the same for all programs of a --cluster-name")
@@ -69,8 +76,6 @@ func (o *Options) add(f *pflag.FlagSet) {
 	f.DurationVar(&o.Bus.MaxEventsAge, "nats-events-age", o.Bus.MaxEventsAge, "`time` for which public events are kept; the same for all programs of a cluster")
 	f.Int64Var(&o.Bus.MaxEventsBytes, "nats-events-bytes", o.Bus.MaxEventsBytes, "bytes that public events may take on disk before the oldest go; the same for all programs of a cluster")
 	f.StringVar(&o.Bus.Cluster, "cluster-name", o.Bus.Cluster, "`name` of the Kubernetes cluster in subjects and streams: it keeps clusters apart that share one NATS")
-	f.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` that serves Prometheus metrics at /metrics; 0 for none")
-	f.StringVar(&o.HealthAddress, "health-bind-address", o.HealthAddress, "`address` that serves /healthz and /readyz; 0 for none")
 	o.addClock(f)
 }
 

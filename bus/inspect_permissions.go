@@ -1,0 +1,134 @@
+package bus
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/finding"
+)
+
+// Headers that make a server refuse what it would otherwise do: a stream that cannot exist, since its name has a dot, and
+// a level of the API that no server will have. So a subject can be tried on the streams that work.
+const (
+	headerRequiredLevel = "Nats-Required-Api-Level"
+	impossibleStream    = "jobstream.doctor.never"
+	impossibleLevel     = "1000000"
+)
+
+// probe is a message that must be refused: for want of permission, or for what it asks.
+type probe struct {
+	subject string
+	allow   string // what covers it: doc.go names the same
+	header  nats.Header
+	data    string
+}
+
+// inspectPermissions tries one subject of each kind that we publish to, and our inbox. A server tells of a missing
+// permission only behind our back, and whoever waits for an answer waits in vain.
+func (b *Bus) inspectPermissions(functions []string) []finding.Finding {
+	const check = "nats permissions"
+	inbox := b.nc.NewInbox()
+	deaf, denied, tried, err := b.tryAll(inbox, b.probes(functions))
+	if err != nil {
+		return []finding.Finding{finding.Worry(check, finding.Fail, "try again", "they cannot be tried: %v", err)}
+	}
+	var all []finding.Finding
+	if deaf {
+		all = append(all, finding.Worry(check, finding.Fail, "allow our user to subscribe to _INBOX_jobstream_"+b.names.plain+".>", "may not subscribe to %s", inbox))
+	}
+	for _, of := range slices.Sorted(maps.Keys(denied)) {
+		subjects, level, advice := denied[of], finding.Fail, "allow our user to publish to "+of
+		if of == b.names.family("fired") {
+			level, advice = finding.Warn, advice+", where requeue shall put back rings, too"
+		}
+		all = append(all, finding.Worry(check, level, advice, "may not publish to %s (%d subjects tried, %d refused)", subjects[0], tried[of], len(subjects)))
+	}
+	if len(all) == 0 {
+		n := 0
+		for _, of := range tried {
+			n += of
+		}
+		all = append(all, finding.Good(check, "%d subjects tried, none is refused", n))
+	}
+	return all
+}
+
+// tryAll sends the probes and returns whether we may not hear answers, which subjects are denied, and how many were tried,
+// by what would allow them. The server's last complaint is all that we see: so each is looked for before the next can come.
+func (b *Bus) tryAll(inbox string, probes []probe) (deaf bool, denied map[string][]string, tried map[string]int, err error) {
+	sub, err := b.nc.SubscribeSync(inbox)
+	if err != nil {
+		return false, nil, nil, err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if err := b.nc.FlushTimeout(requestTimeout); err != nil {
+		return false, nil, nil, err
+	}
+	deaf = violated(b.nc, inbox)
+	denied, tried = map[string][]string{}, map[string]int{}
+	for _, p := range probes {
+		m := &nats.Msg{Subject: p.subject, Reply: inbox, Header: p.header, Data: []byte(p.data)}
+		if err := b.nc.PublishMsg(m); err != nil {
+			return deaf, nil, nil, err
+		}
+		if err := b.nc.FlushTimeout(requestTimeout); err != nil {
+			return deaf, nil, nil, err
+		}
+		tried[p.allow]++
+		if violated(b.nc, p.subject) {
+			denied[p.allow] = append(denied[p.allow], p.subject)
+		}
+	}
+	return deaf, denied, tried, nil
+}
+
+// probes are one message for each kind of subject.
+func (b *Bus) probes(functions []string) (all []probe) {
+	key := events.Key{Function: "doctor", Namespace: "doctor", UID: "doctor"}
+	never := nats.Header{jetstream.ExpectedStreamHeader: {impossibleStream}}
+	for allow, subject := range map[string]string{
+		b.names.family("facts"):      events.Fact{Cluster: b.cfg.Cluster, Key: key, Event: events.TimerFired{}}.Subject(),
+		b.names.family("timers"):     b.names.schedule(key, "doctor"),
+		b.names.family("fired"):      b.names.ring(key, "doctor"),
+		b.names.family("quarantine"): b.names.aside(key.Tokens()),
+		b.names.announced():          strings.TrimSuffix(b.names.announced(), ">") + "doctor",
+	} {
+		all = append(all, probe{subject: subject, allow: allow, header: never})
+	}
+	states := b.states(functions)
+	for _, s := range states {
+		all = append(all, probe{subject: strings.TrimSuffix(s.Subjects[0], ">") + "doctor", allow: s.Subjects[0], header: never})
+	}
+	level := nats.Header{headerRequiredLevel: {impossibleLevel}}
+	api := func(subject string) {
+		all = append(all, probe{"$JS.API." + subject, "$JS.API.>", level, "no JSON: the doctor asks for nothing"})
+	}
+	for _, s := range append(b.streams(), states...) {
+		for _, verb := range []string{"STREAM.INFO", "STREAM.CREATE", "STREAM.UPDATE", "STREAM.MSG.GET", "CONSUMER.LIST"} {
+			api(verb + "." + s.Name)
+		}
+	}
+	api("STREAM.MSG.DELETE." + b.names.quarantine()) // requeue
+	api("STREAM.PURGE." + b.names.timers())
+	for _, s := range states {
+		api("STREAM.PURGE." + s.Name)
+	}
+	for _, stream := range []string{b.names.facts(), b.names.timers()} {
+		of := stream + "." + factsConsumer("doctor", 0) // which is not there
+		api("CONSUMER.INFO." + of)
+		api("CONSUMER.CREATE." + of + ".doctor")
+		api("CONSUMER.MSG.NEXT." + of)
+		all = append(all, probe{"$JS.ACK." + of + ".1.1.1.1.0", "$JS.ACK.>", nil, "+WPI"})
+	}
+	return all
+}
+
+// containsQuoted says that the server's words name exactly the subject: it quotes what it refuses.
+func containsQuoted(words, subject string) bool {
+	return strings.Contains(strings.ToLower(words), `"`+strings.ToLower(subject)+`"`)
+}

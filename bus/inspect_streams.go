@@ -1,0 +1,232 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/finding"
+)
+
+const (
+	// oldAge is how long the oldest fact of a function may wait before somebody should know.
+	oldAge = time.Minute
+	// skewWarn is what clocks that are set by NTP never differ by; from skewFail on, schedules are visibly early or late.
+	skewWarn, skewFail = time.Second, 30 * time.Second
+)
+
+// states are the streams of the functions' memories.
+func (b *Bus) states(functions []string) (all []jetstream.StreamConfig) {
+	for _, f := range functions {
+		all = append(all, b.stateStream(f))
+	}
+	return all
+}
+
+// inspectStreams looks at all that we keep on the server, and at its clocks on the way: each stream's leader shows its own.
+func (b *Bus) inspectStreams(ctx context.Context, functions []string, now func() time.Time) []finding.Finding {
+	var all []finding.Finding
+	clocks := skews{}
+	for _, want := range append(b.streams(), b.states(functions)...) {
+		check := "stream " + want.Name
+		began := now()
+		s, err := b.find(ctx, want.Name)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			all = append(all, finding.Worry(check, finding.Warn, "the first program that starts makes it; if some have been running, look at their logs", "is not there"))
+			continue
+		case err != nil:
+			all = append(all, finding.Worry(check, finding.Fail, "look at the NATS servers: has the stream a leader, are most of its replicas up?", "%v", explain(err)))
+			continue
+		}
+		info := s.CachedInfo()
+		clocks.add(leaderOf(b, info), info.TimeStamp, began, now())
+		all = append(all, b.inspectStream(check, info, want))
+		if want.Name == b.names.quarantine() {
+			all = append(all, inspectQuarantine(info))
+		}
+		if want.Name == b.names.facts() || want.Name == b.names.timers() {
+			all = append(all, b.inspectConsumers(ctx, s, functions)...)
+		}
+	}
+	if len(clocks) == 0 {
+		b.readClock(ctx, clocks, now)
+	}
+	return append(all, clocks.findings()...)
+}
+
+// readClock asks the server that we are connected to who we are, which it answers to everybody who may ask, and dates.
+func (b *Bus) readClock(ctx context.Context, clocks skews, now func() time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, varzPatience)
+	defer cancel()
+	began := now()
+	m, err := b.nc.RequestWithContext(ctx, "$SYS.REQ.USER.INFO", nil)
+	if err != nil {
+		return
+	}
+	var answer struct {
+		Server struct {
+			Name string    `json:"name"`
+			Time time.Time `json:"time"`
+		} `json:"server"`
+	}
+	if json.Unmarshal(m.Data, &answer) == nil {
+		clocks.add(answer.Server.Name, answer.Server.Time, began, now())
+	}
+}
+
+// inspectStream compares a stream with what it should be.
+func (b *Bus) inspectStream(check string, info *jetstream.StreamInfo, want jetstream.StreamConfig) finding.Finding {
+	have := info.Config
+	merged, _ := merge(have, want)
+	var wrong []string
+	level, advice := finding.OK, ""
+	worse := func(l finding.Level, what, remedy string) {
+		wrong = append(wrong, what)
+		if l > level || advice == "" {
+			advice = remedy
+		}
+		level = max(level, l)
+	}
+	if names := differences(have, merged); len(names) > 0 {
+		worse(finding.Warn, "differs in "+strings.Join(names, ", "),
+			"a program that starts brings it in line with its own flags: are they the same for all programs, and for this one?")
+	}
+	if have.Storage != jetstream.FileStorage {
+		worse(finding.Warn, "is kept in "+strings.ToLower(have.Storage.String()), "delete it, and it is made anew on disk")
+	}
+	if c := info.Cluster; c != nil {
+		var offline, behind []string
+		for _, p := range c.Replicas {
+			switch {
+			case p.Offline:
+				offline = append(offline, p.Name)
+			case !p.Current:
+				behind = append(behind, fmt.Sprintf("%s by %d", p.Name, p.Lag))
+			}
+		}
+		if c.Leader == "" {
+			worse(finding.Fail, "has no leader", "bring back most of the servers that hold it")
+		}
+		if len(offline) > 0 {
+			worse(finding.Warn, "offline: "+strings.Join(offline, ", "), "bring the server back: one more loss and work stands still")
+		}
+		if len(behind) > 0 {
+			worse(finding.Warn, "behind: "+strings.Join(behind, ", "), "wait for it to catch up before another server is restarted")
+		}
+	}
+	text := fmt.Sprintf("%d messages, %s, replicas %d, leader %s", info.State.Msgs, bytesText(int64(info.State.Bytes)), have.Replicas, leaderOf(b, info))
+	if level == finding.OK {
+		return finding.Good(check, "%s", text)
+	}
+	return finding.Worry(check, level, advice, "%s; %s", strings.Join(wrong, "; "), text)
+}
+
+// leaderOf is the server that answers for the stream.
+func leaderOf(b *Bus, info *jetstream.StreamInfo) string {
+	if info.Cluster != nil && info.Cluster.Leader != "" {
+		return info.Cluster.Leader
+	}
+	return b.nc.ConnectedServerName()
+}
+
+func inspectQuarantine(info *jetstream.StreamInfo) finding.Finding {
+	const check = "quarantine"
+	if info.State.Msgs == 0 {
+		return finding.Good(check, "empty")
+	}
+	return finding.Worry(check, finding.Warn, `"jobstream-reconciler quarantine" says why, and how to put them back`, "%d messages were set aside", info.State.Msgs)
+}
+
+// inspectConsumers looks at how the functions come along with what a stream holds.
+func (b *Bus) inspectConsumers(ctx context.Context, s jetstream.Stream, functions []string) []finding.Finding {
+	have := map[string]*jetstream.ConsumerInfo{}
+	l := s.ListConsumers(ctx)
+	for c := range l.Info() {
+		have[c.Name] = c
+	}
+	if err := l.Err(); err != nil {
+		return []finding.Finding{finding.Worry("consumers of "+s.CachedInfo().Config.Name, finding.Fail, "look at the NATS servers' logs", "cannot be listed: %v", err)}
+	}
+	name, what := factsConsumer, "facts"
+	if s.CachedInfo().Config.Name == b.names.timers() {
+		name, what = firedConsumer, "rings"
+	}
+	var all []finding.Finding
+	for _, f := range functions {
+		var lanes []*jetstream.ConsumerInfo
+		for n := range events.Lanes {
+			if c := have[name(f, n)]; c != nil {
+				lanes = append(lanes, c)
+			}
+		}
+		all = append(all, b.inspectLanes(ctx, s, what+" for "+f, lanes))
+	}
+	return all
+}
+
+func (b *Bus) inspectLanes(ctx context.Context, s jetstream.Stream, check string, lanes []*jetstream.ConsumerInfo) finding.Finding {
+	var waiting uint64
+	var worked, deaf int
+	var oldest time.Duration
+	for _, c := range lanes {
+		waiting += c.NumPending
+		worked += c.NumAckPending
+		if c.NumWaiting == 0 {
+			deaf++
+		}
+		if c.NumPending > 0 || c.NumAckPending > 0 {
+			if m, err := s.GetMsg(ctx, c.AckFloor.Stream+1, jetstream.WithGetMsgSubject(c.Config.FilterSubject)); err == nil {
+				oldest = max(oldest, c.TimeStamp.Sub(m.Time))
+			}
+		}
+	}
+	text := fmt.Sprintf("%d waiting, %d being worked on, the oldest for %v", waiting, worked, oldest.Round(100*time.Millisecond))
+	switch {
+	case len(lanes) < events.Lanes:
+		return finding.Worry(check, finding.Warn, "start a reconciler; if some have been running, look at their logs",
+			"%d of %d lanes have never been served; %s", events.Lanes-len(lanes), events.Lanes, text)
+	case deaf > 0:
+		return finding.Worry(check, finding.Warn, "start a reconciler, or look at /readyz of those that run", "nobody listens to %d of %d lanes; %s", deaf, len(lanes), text)
+	case oldest > oldAge:
+		return finding.Worry(check, finding.Warn, "look at the reconcilers' logs; more reconcilers, or more --concurrent-requests", "%s", text)
+	}
+	return finding.Good(check, "%s", text)
+}
+
+// skew is how far a clock may be from ours, at least: the time that the answer took is in doubt.
+type skew struct{ ahead, doubt time.Duration }
+
+// skews are those of the servers, by name; of each the surest measurement.
+type skews map[string]skew
+
+func (s skews) add(server string, theirs, sent, came time.Time) {
+	if theirs.IsZero() {
+		return
+	}
+	doubt := came.Sub(sent) / 2
+	m := skew{ahead: theirs.Sub(sent.Add(doubt)), doubt: doubt}
+	if have, ok := s[server]; !ok || m.doubt < have.doubt {
+		s[server] = m
+	}
+}
+
+func (s skews) findings() (all []finding.Finding) {
+	if len(s) == 0 {
+		return []finding.Finding{finding.Good("clock of nats", "not visible until a stream stands")}
+	}
+	for _, server := range slices.SortedFunc(maps.Keys(s), cmp.Compare[string]) {
+		m := s[server]
+		all = append(all, finding.Skew("clock of nats server "+server, m.ahead, m.doubt, skewWarn, skewFail))
+	}
+	return all
+}

@@ -1,0 +1,300 @@
+package bus
+
+import (
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/internal/engine"
+	"github.com/jobstream/jobstream/internal/finding"
+)
+
+// visit looks at the bus of the cluster "test".
+func visit(t *testing.T, url string, change ...func(*Config)) *Visitor {
+	t.Helper()
+	c := Config{URL: url, Cluster: "test", Log: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&c)
+	}
+	v, err := Visit(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(v.Close)
+	return v
+}
+
+// findings are what a visitor finds, by check; of one check the lines are joined and the worst counts.
+func findings(t *testing.T, v *Visitor) map[string]finding.Finding {
+	t.Helper()
+	all := map[string]finding.Finding{}
+	for _, f := range v.Findings(t.Context(), []string{"job"}, time.Now) {
+		if f.Found == "" || f.Level != finding.OK && f.Advice == "" {
+			t.Errorf("%s is %s without a word: %+v", f.Check, f.Level, f)
+		}
+		if have, ok := all[f.Check]; ok {
+			f.Level, f.Found = max(f.Level, have.Level), have.Found+"\n"+f.Found
+			f.Advice = have.Advice + "\n" + f.Advice
+		}
+		all[f.Check] = f
+	}
+	return all
+}
+
+// expect checks the level of one finding, and that it says the words.
+func expect(t *testing.T, all map[string]finding.Finding, check string, level finding.Level, words ...string) {
+	t.Helper()
+	f, ok := all[check]
+	if !ok {
+		t.Errorf("nothing was found about %q, only about %q", check, slices.Sorted(maps.Keys(all)))
+		return
+	}
+	if f.Level != level {
+		t.Errorf("%s is %s, want %s: %s", check, f.Level, level, f.Found)
+	}
+	for _, w := range words {
+		if !strings.Contains(f.Found+"\n"+f.Advice, w) {
+			t.Errorf("%s does not say %q: %s -> %s", check, w, f.Found, f.Advice)
+		}
+	}
+}
+
+func streamsOf(t *testing.T, js jetstream.JetStream) (names []string) {
+	t.Helper()
+	l := js.StreamNames(t.Context())
+	for n := range l.Name() {
+		names = append(names, n)
+	}
+	if l.Err() != nil {
+		t.Fatal(l.Err())
+	}
+	return names
+}
+
+// A visitor of an empty server finds everything missing, and leaves it as empty as it was.
+func TestVisitorMakesNothing(t *testing.T) {
+	t.Parallel()
+	v := visit(t, serve(t).URL())
+	all := findings(t, v)
+	expect(t, all, "stream jobstream_test_facts", finding.Warn, "is not there")
+	expect(t, all, "stream KV_jobstream_test_state_job", finding.Warn, "is not there")
+	expect(t, all, "nats permissions", finding.OK)
+	expect(t, all, "nats jetstream", finding.OK, "API level")
+	expect(t, all, "clock of nats server jobstream-embedded", finding.OK)
+	if aside, err := v.Quarantined(t.Context()); err != nil || len(aside) > 0 {
+		t.Errorf("%v, %v", aside, err)
+	}
+	if names := streamsOf(t, v.bus.js); len(names) > 0 {
+		t.Errorf("a visitor made %q", names)
+	}
+}
+
+// On a bus at work nothing is amiss, and the probes of a visit leave no trace: no message, no consumer, no setting.
+func TestVisitorTouchesNothing(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	b := connect(t, s)
+	st := store(t, b)
+	if _, err := st.Save(t.Context(), keyOf(uid(1)), []byte("x"), 0, false); err != nil {
+		t.Fatal(err)
+	}
+	e := listen(t, b, allLanes(), nil)
+	publish(t, b, sight(keyOf(uid(1)), 1))
+	until(t, "the fact is heard", func() bool { return e.count(nil) == 1 })
+	until(t, "all lanes are consumed", func() bool { return consumers(t, b) == 64 })
+	portrait := func() map[string]jetstream.StreamState {
+		all := map[string]jetstream.StreamState{}
+		for _, name := range streamsOf(t, b.js) {
+			s, err := b.js.Stream(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name] = s.CachedInfo().State
+		}
+		return all
+	}
+	before := portrait()
+	var all map[string]finding.Finding
+	until(t, "every consumer has somebody who listens", func() bool { // a pull is on its way when its consumer is there
+		all = findings(t, visit(t, s.URL()))
+		return all["facts for job"].Level == finding.OK && all["rings for job"].Level == finding.OK
+	})
+	for check, f := range all {
+		if f.Level != finding.OK {
+			t.Errorf("%s: %s: %s", check, f.Level, f.Found)
+		}
+	}
+	if after := portrait(); !maps.EqualFunc(before, after, func(a, b jetstream.StreamState) bool {
+		return a.Msgs == b.Msgs && a.LastSeq == b.LastSeq && a.FirstSeq == b.FirstSeq && a.NumDeleted == b.NumDeleted && a.Consumers == b.Consumers
+	}) {
+		t.Errorf("the visit changed\n%+v to\n%+v", before, after)
+	}
+	if n := consumers(t, b); n != 64 {
+		t.Errorf("%d consumers after the visit", n)
+	}
+}
+
+// A bus in every kind of disorder: each is found and named.
+func TestFindingsNameWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	b := connect(t, s)
+	store(t, b)
+	key := keyOf(uid(1))
+	publish(t, b, sight(key, 1))
+	e := listen(t, b, []int{key.Lane()}, func(engine.Delivery) {}) // takes it and never answers
+	until(t, "the fact is taken", func() bool { return e.count(nil) > 0 })
+	e.end(t)
+	if _, err := b.js.Publish(t.Context(), b.names.aside("job.default.x"), []byte("poison")); err != nil {
+		t.Fatal(err)
+	}
+	facts := b.factsStream()
+	facts.MaxAge = time.Hour
+	if _, err := b.js.UpdateStream(t.Context(), facts); err != nil {
+		t.Fatal(err)
+	}
+	all := findings(t, visit(t, s.URL()))
+	expect(t, all, "stream jobstream_test_facts", finding.Warn, "max_age")
+	expect(t, all, "quarantine", finding.Warn, "1 messages", "jobstream-reconciler quarantine")
+	expect(t, all, "facts for job", finding.Warn, "31 of 32 lanes have never been served")
+	if err := b.js.DeleteStream(t.Context(), b.names.facts()); err != nil {
+		t.Fatal(err)
+	}
+	memory := b.factsStream()
+	memory.Storage = jetstream.MemoryStorage
+	if _, err := b.js.CreateStream(t.Context(), memory); err == nil { // else the bus was faster, and there is nothing to see
+		expect(t, findings(t, visit(t, s.URL())), "stream jobstream_test_facts", finding.Warn, "memory")
+	}
+}
+
+// Lanes that nobody listens to are told from those that somebody does.
+func TestFindingsSeeWhoListens(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	b := connect(t, s)
+	e := listen(t, b, allLanes(), nil)
+	until(t, "all lanes are consumed", func() bool { return consumers(t, b) == 64 })
+	v := visit(t, s.URL())
+	until(t, "all listen", func() bool { return findings(t, v)["facts for job"].Level == finding.OK })
+	e.end(t)
+	b.Close()
+	until(t, "nobody listens", func() bool {
+		return strings.Contains(findings(t, v)["facts for job"].Found, "nobody listens to 32 of 32 lanes")
+	})
+}
+
+// The servers that a reconciler refuses are visited, and what is wrong with them is said.
+func TestFindingsAboutServers(t *testing.T) {
+	t.Parallel()
+	t.Run("small messages", func(t *testing.T) {
+		all := findings(t, visit(t, bare(t, server.Options{JetStream: true})))
+		expect(t, all, "nats max_payload", finding.Fail, "1048576", "max_payload: 8MB")
+	})
+	t.Run("no JetStream", func(t *testing.T) {
+		all := findings(t, visit(t, bare(t, server.Options{MaxPayload: 8 << 20})))
+		expect(t, all, "nats jetstream", finding.Fail, "JetStream is off", "-js")
+	})
+	t.Run("replicas of one server", func(t *testing.T) {
+		all := findings(t, visit(t, serve(t).URL(), func(c *Config) { c.Replicas = 3 }))
+		expect(t, all, "nats cluster", finding.Fail, "3 replicas are asked for, and the server is alone")
+	})
+	t.Run("a clock that is wrong", func(t *testing.T) {
+		v := visit(t, serve(t).URL())
+		for ahead, want := range map[time.Duration]finding.Level{5 * time.Second: finding.Warn, -time.Hour: finding.Fail} {
+			for _, f := range v.Findings(t.Context(), nil, func() time.Time { return time.Now().Add(ahead) }) {
+				if strings.HasPrefix(f.Check, "clock") && f.Level != want {
+					t.Errorf("we are %v ahead, and the finding is %+v", ahead, f)
+				}
+			}
+		}
+	})
+}
+
+// A user who lacks one permission at a time: the visitor names the subject, and what to allow.
+func TestFindingsNameMissingPermissions(t *testing.T) {
+	t.Parallel()
+	publish := []string{"facts.test.>", "timers.test.>", "fired.test.>", "quarantine.test.>", "jobstream.events.test.>", "$KV.jobstream_test_state_job.>", "$JS.API.>", "$JS.ACK.>"}
+	inbox := "_INBOX_jobstream_test.>"
+	users := []*server.User{}
+	add := func(name string, may []string, hears string) {
+		users = append(users, &server.User{Username: name, Password: "s3cret", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: may}, Subscribe: &server.SubjectPermission{Allow: []string{hears}}}})
+	}
+	add("all", publish, inbox)
+	for n := range publish {
+		add("without"+string(rune('a'+n)), slices.Delete(slices.Clone(publish), n, n+1), inbox)
+	}
+	add("deaf", slices.Delete(slices.Clone(publish), 0, 1), "nothing")
+	url := bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20, Users: users})
+	as := func(name string) map[string]finding.Finding {
+		return findings(t, visit(t, strings.Replace(url, "nats://", "nats://"+name+":s3cret@", 1)))
+	}
+	expect(t, as("all"), "nats permissions", finding.OK)
+	for n, subject := range publish {
+		all := as("without" + string(rune('a'+n)))
+		level := finding.Fail
+		if subject == "fired.test.>" { // only requeue needs it
+			level = finding.Warn
+		}
+		expect(t, all, "nats permissions", level, "may not publish to "+strings.TrimSuffix(subject, ">"), "to publish to "+subject)
+		for check, f := range all {
+			if strings.Contains(f.Found+f.Advice, "s3cret") {
+				t.Errorf("%s holds a password: %s", check, f.Found)
+			}
+		}
+	}
+	expect(t, as("deaf"), "nats permissions", finding.Fail, "may not subscribe to", inbox)
+}
+
+// Where the account imports what servers tell of themselves, the visitor reads how often they sync.
+func TestFindingsSeeSyncWhereAllowed(t *testing.T) {
+	t.Parallel()
+	for sync, want := range map[string]string{"always": "each syncs every write", "30s": "syncs every 30s"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "nats.conf")
+		if err := os.WriteFile(path, []byte(`
+			max_payload: 8MB
+			jetstream { store_dir: "`+dir+`", sync_interval: `+sync+` }
+			system_account: SYS
+			accounts {
+				SYS { users: [{user: sys, password: s3cret}], exports: [{service: "$SYS.REQ.SERVER.PING.VARZ", response_type: stream}] }
+				APP { jetstream: enabled, users: [{user: me, password: s3cret}], imports: [{service: {account: SYS, subject: "$SYS.REQ.SERVER.PING.VARZ"}}] }
+			}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o, err := server.ProcessConfigFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		url := bare(t, *o)
+		expect(t, findings(t, visit(t, strings.Replace(url, "nats://", "nats://me:s3cret@", 1))), "nats fsync", finding.OK, want)
+	}
+	expect(t, findings(t, visit(t, serve(t).URL())), "nats fsync", finding.OK, "not visible", "sync_interval: always")
+}
+
+// Limits of an account that are too low are found before the first stream cannot be made.
+func TestFindingsAboutAccounts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "nats.conf")
+	if err := os.WriteFile(path, []byte(`
+		max_payload: 8MB
+		jetstream { store_dir: "`+dir+`" }
+		accounts { APP { jetstream: {max_streams: 3, max_consumers: 10, max_file: 1GB}, users: [{user: me, password: s3cret}] } }`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := findings(t, visit(t, strings.Replace(bare(t, *o), "nats://", "nats://me:s3cret@", 1)))
+	expect(t, all, "nats account", finding.Fail, "streams is 3, and we need 5", "consumers is 10, and we need 64", "may store 1.0 GiB")
+}

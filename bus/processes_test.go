@@ -1,0 +1,197 @@
+package bus
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// serverEnv makes the test's own binary a NATS server: a process of its own, which can be killed as a power failure kills.
+const serverEnv = "BUS_TEST_SERVER"
+
+func TestMain(m *testing.M) {
+	if config := os.Getenv(serverEnv); config != "" {
+		if err := beServer(config); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// node is one of three servers.
+type node struct {
+	Name        string
+	Dir         string
+	Port        int // for clients
+	ClusterPort int
+	Routes      string
+
+	mu    sync.Mutex
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	lines *bufio.Scanner
+}
+
+// beServer serves until standard input ends, and so never outlives the test. Each line that comes in is answered by whether
+// we lead the cluster.
+func beServer(config string) error {
+	var n node
+	if err := json.Unmarshal([]byte(config), &n); err != nil {
+		return err
+	}
+	s, err := server.NewServer(&server.Options{
+		ServerName: n.Name, Host: "127.0.0.1", Port: n.Port, NoSigs: true, NoLog: true,
+		JetStream: true, StoreDir: n.Dir, MaxPayload: 8 << 20,
+		Cluster: server.ClusterOpts{Name: "trio", Host: "127.0.0.1", Port: n.ClusterPort},
+		Routes:  server.RoutesFromStr(n.Routes),
+	})
+	if err != nil {
+		return err
+	}
+	s.Start()
+	if !s.ReadyForConnections(soon) {
+		return fmt.Errorf("%s is not ready", n.Name)
+	}
+	fmt.Println("ready")
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		fmt.Println(s.JetStreamIsLeader())
+	}
+	s.Shutdown()
+	s.WaitForShutdown()
+	return nil
+}
+
+// start starts the process. Somebody may have the port for a moment: then it is tried again.
+func (n *node) start(t *testing.T) {
+	t.Helper()
+	config, err := json.Marshal(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, n.Name+" starts", func() bool {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), serverEnv+"="+string(config))
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.cmd, n.stdin, n.lines = cmd, in, bufio.NewScanner(out)
+		if n.lines.Scan() && n.lines.Text() == "ready" {
+			return true
+		}
+		n.end()
+		return false
+	})
+}
+
+// kill is kill -9.
+func (n *node) kill() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.end()
+}
+
+func (n *node) end() {
+	if n.cmd != nil {
+		_ = n.cmd.Process.Kill()
+		_ = n.cmd.Wait()
+		n.cmd = nil
+	}
+}
+
+// leads says whether the node leads the cluster: it decides where streams live.
+func (n *node) leads() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd == nil {
+		return false
+	}
+	if _, err := fmt.Fprintln(n.stdin, "?"); err != nil {
+		return false
+	}
+	return n.lines.Scan() && n.lines.Text() == "true"
+}
+
+// processes starts a cluster of three servers, each a process, and returns them by name, with the URL of all.
+func processes(t *testing.T) (map[string]*node, string) {
+	t.Helper()
+	var all []*node
+	var urls, routes []string
+	for i := range 3 {
+		n := &node{Name: fmt.Sprintf("nats-%d", i), Dir: t.TempDir(), Port: freePort(t), ClusterPort: freePort(t)}
+		all = append(all, n)
+		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", n.Port))
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", n.ClusterPort))
+	}
+	byName := map[string]*node{}
+	for _, n := range all {
+		n.Routes = strings.Join(routes, ",")
+		byName[n.Name] = n
+		t.Cleanup(n.kill)
+		n.start(t)
+	}
+	return byName, strings.Join(urls, ",")
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// beats are the times at which something was confirmed.
+type beats struct {
+	mu  sync.Mutex
+	all []time.Time
+}
+
+func (b *beats) beat() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = append(b.all, time.Now())
+}
+
+// since is how many came after the moment.
+func (b *beats) since(moment time.Time) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(b.all, moment, time.Time.Compare)
+	return len(b.all) - at
+}
+
+// gap is the longest time without any between the last one before the moment and the end.
+func (b *beats) gap(moment time.Time) (longest time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(b.all, moment, time.Time.Compare)
+	for i := max(at, 1); i < len(b.all); i++ {
+		longest = max(longest, b.all[i].Sub(b.all[i-1]))
+	}
+	return longest
+}

@@ -1,0 +1,143 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/events"
+)
+
+// ErrNotQuarantined says that the quarantine does not hold the message: it was put back already, fell off the bounded
+// stream, or never was there.
+var ErrNotQuarantined = errors.New("not in the quarantine (any more)")
+
+// Quarantined lists what was set aside, oldest first, without the payloads: of which Size is the length.
+func (v *Visitor) Quarantined(ctx context.Context) ([]Quarantined, error) {
+	var all []Quarantined
+	err := v.bus.eachQuarantined(ctx, func(q Quarantined) {
+		q.Payload = nil // there may be 256 MB of them
+		all = append(all, q)
+	})
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil // no program has made it yet: nothing was set aside
+	}
+	return all, err
+}
+
+// RequeueCommand is what puts the message back.
+func (v *Visitor) RequeueCommand(q Quarantined) string {
+	return v.bus.requeueCommand(strconv.FormatUint(q.ID, 10))
+}
+
+func (b *Bus) requeueCommand(which string) string {
+	name := b.cfg.Cluster
+	if plain(name) != name {
+		name = "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+	}
+	return oneLine("jobstream-reconciler requeue --cluster-name " + name + " " + which)
+}
+
+// Find returns the ID of a message: of its ID as text, or of "<stream>/<sequence>", which says where it came from and is
+// what its headers and the log know it by.
+func (v *Visitor) Find(ctx context.Context, which string) (uint64, error) {
+	if id, err := strconv.ParseUint(which, 10, 64); err == nil {
+		return id, nil
+	}
+	stream, seq, ok := strings.Cut(which, "/")
+	sequence, err := strconv.ParseUint(seq, 10, 64)
+	if !ok || err != nil {
+		return 0, fmt.Errorf("%q is no ID: they are numbers, or <stream>/<sequence>, as \"jobstream-reconciler quarantine\" shows them", which)
+	}
+	all, err := v.Quarantined(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, q := range all {
+		if q.Stream == stream && q.Sequence == sequence {
+			return q.ID, nil
+		}
+	}
+	return 0, fmt.Errorf("%s: %w", which, ErrNotQuarantined)
+}
+
+// Requeue publishes the message again where it came from, and when the server has confirmed that, removes it from the
+// quarantine. A fact goes where the trigger publishes it, so that it gets its lane; a ring, whose timer has gone off, is
+// rung again: both reach the function as if they were new, and both are harmless if they are not.
+//
+// The message's new id is its number in the quarantine. So the window of duplicates, which knows the old id, lets it pass
+// once, however often and by however many this is repeated after a crash in between. Should the function break on it
+// again, it is set aside anew, under another number.
+func (v *Visitor) Requeue(ctx context.Context, id uint64) error {
+	b := v.bus
+	fail := func(err error) error { return fmt.Errorf("requeue %d: %w", id, err) }
+	s, err := b.find(ctx, b.names.quarantine())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fail(ErrNotQuarantined)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	var stored *jetstream.RawStreamMsg
+	err = b.ask(ctx, requestTimeout, func(ctx context.Context) (err error) { stored, err = s.GetMsg(ctx, id); return err })
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return fail(ErrNotQuarantined)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	m, stream, err := b.original(quarantinedMessage(stored))
+	if err != nil {
+		return fail(err)
+	}
+	err = b.ask(ctx, requestTimeout, func(ctx context.Context) error {
+		_, err := b.js.PublishMsg(ctx, m, jetstream.WithExpectStream(stream))
+		return err
+	})
+	if err != nil {
+		return fail(fmt.Errorf("publish it on %s: %w: it may have been stored or not; repeat the command, that is harmless", m.Subject, err))
+	}
+	if err := b.drop(ctx, s, id); err != nil {
+		return fail(fmt.Errorf("it is back on %s, and may still be in the quarantine: %w: repeat the command, that is harmless", m.Subject, err))
+	}
+	return nil
+}
+
+// drop removes a message. The server has several words for one that somebody else has just removed: so look.
+func (b *Bus) drop(ctx context.Context, s jetstream.Stream, id uint64) error {
+	err := b.ask(ctx, requestTimeout, func(ctx context.Context) error { return s.DeleteMsg(ctx, id) })
+	if err == nil {
+		return nil
+	}
+	gone := b.ask(ctx, requestTimeout, func(ctx context.Context) error { _, err := s.GetMsg(ctx, id); return err })
+	if errors.Is(gone, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	return err
+}
+
+// original makes the message that was set aside, and names the stream that it goes to.
+func (b *Bus) original(q Quarantined) (m *nats.Msg, stream string, err error) {
+	if q.Truncated > 0 {
+		return nil, "", fmt.Errorf("refused: only %d of its %d bytes are left, since a larger message would not have fit into the quarantine; delete it: nats stream rmm %s %d",
+			len(q.Payload), q.Truncated, b.names.quarantine(), q.ID)
+	}
+	subject, stream := q.Subject, b.names.timers()
+	if !b.names.rings(subject) {
+		stream = b.names.facts()
+		published, ok := b.names.unlaned(q.Subject)
+		if !ok {
+			return nil, "", fmt.Errorf("refused: its subject %q is neither that of a fact nor that of a ring of cluster %s", q.Subject, b.cfg.Cluster)
+		}
+		subject = published
+	}
+	return &nats.Msg{Subject: subject, Data: q.Payload, Header: nats.Header{
+		jetstream.MsgIDHeader: {"requeued/" + strconv.FormatUint(q.ID, 10)},
+		"Content-Type":        {events.ContentType},
+	}}, stream, nil
+}

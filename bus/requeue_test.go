@@ -1,0 +1,259 @@
+package bus
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// quarantine waits until so many messages are set aside.
+func quarantine(t *testing.T, v *Visitor, want int) (aside []Quarantined) {
+	t.Helper()
+	until(t, strconv.Itoa(want)+" messages in the quarantine", func() (ok bool) {
+		var err error
+		aside, err = v.Quarantined(t.Context())
+		return err == nil && len(aside) == want
+	})
+	return aside
+}
+
+// A function breaks on a fact and on a ring; when it has been mended, both are put back, are heard once more, and are gone
+// from the quarantine. The window of duplicates still knows the fact, and lets it pass.
+func TestRequeue(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	b := connect(t, s)
+	v := visit(t, s.URL())
+	key := keyOf(uid(1))
+	var mended atomic.Bool
+	e := listen(t, b, allLanes(), func(d engine.Delivery) {
+		if !mended.Load() && (versionOf(d.Event()) == 13 || isRing(d)) {
+			d.Quarantine(errors.New("it panicked"))
+			return
+		}
+		d.Ack()
+	})
+	publish(t, b, sight(key, 13))
+	if err := b.Timers().Set(t.Context(), key, "x.y", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	aside := quarantine(t, v, 2)
+	for _, q := range aside {
+		if q.Key != key.Tokens() || q.Reason != "it panicked" || q.Size == 0 || q.Payload != nil || q.ID == 0 || q.Time.IsZero() {
+			t.Errorf("%+v", q)
+		}
+	}
+	if got, want := v.RequeueCommand(aside[0]), "jobstream-reconciler requeue --cluster-name test "+strconv.FormatUint(aside[0].ID, 10); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+
+	mended.Store(true)
+	publish(t, b, sight(key, 13)) // still a duplicate of the one that was set aside
+	for _, q := range aside {
+		if err := v.Requeue(t.Context(), q.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "both are heard again", func() bool {
+		return slices.Equal(e.versions(key), []uint64{13, 13}) && e.count(isRing) == 2
+	})
+	for _, d := range e.all() {
+		if ring, ok := d.Event().(events.TimerFired); ok && (ring.Name != "x.y" || d.Key() != key) {
+			t.Errorf("a ring came back as %+v of %s", ring, d.Key())
+		}
+	}
+	quarantine(t, v, 0)
+	for _, q := range aside {
+		if err := v.Requeue(t.Context(), q.ID); !errors.Is(err, ErrNotQuarantined) {
+			t.Errorf("put back twice: %v", err)
+		}
+	}
+	publish(t, b, sight(key, 14))
+	until(t, "the road is open", func() bool { return slices.Equal(e.versions(key), []uint64{13, 13, 14}) })
+}
+
+// Whoever put a message back and died before removing it from the quarantine, or did so together with others, has put it
+// back once. One that is set aside again can be put back again.
+func TestRequeueIsHarmlessTwice(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	b := connect(t, s)
+	v := visit(t, s.URL())
+	key := keyOf(uid(1))
+	var mended atomic.Bool
+	e := listen(t, b, allLanes(), func(d engine.Delivery) {
+		if !mended.Load() {
+			d.Quarantine(errors.New("it panicked"))
+			return
+		}
+		d.Ack()
+	})
+	publish(t, b, sight(key, 13))
+	first := quarantine(t, v, 1)[0]
+	again := func(id uint64) { // as Requeue does, up to the crash
+		t.Helper()
+		stream, err := b.find(t.Context(), b.names.quarantine())
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored, err := stream.GetMsg(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _, err := b.original(quarantinedMessage(stored))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.js.PublishMsg(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again(first.ID)
+	until(t, "it is set aside once more", func() bool {
+		aside, err := v.Quarantined(t.Context())
+		return err == nil && len(aside) == 2
+	})
+	mended.Store(true)
+	if err := v.Requeue(t.Context(), first.ID); err != nil { // the rest of what died; the message is on its way already
+		t.Fatal(err)
+	}
+	second := quarantine(t, v, 1)[0]
+	if second.ID == first.ID {
+		t.Errorf("a number was given out twice: %d", second.ID)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if err := v.Requeue(t.Context(), second.ID); err != nil && !errors.Is(err, ErrNotQuarantined) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	quarantine(t, v, 0)
+	publish(t, b, sight(key, 14))
+	until(t, "what follows is heard", func() bool { return slices.Contains(e.versions(key), 14) })
+	if got := e.versions(key); !slices.Equal(got, []uint64{13, 13, 13, 14}) { // new, put back and broken on again, put back
+		t.Errorf("heard %v", got)
+	}
+}
+
+// What cannot be put back is refused with the reason, and stays.
+func TestRequeueRefuses(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	b := connect(t, s)
+	v := visit(t, s.URL())
+	key := keyOf(uid(1))
+	put := func(h nats.Header) uint64 {
+		t.Helper()
+		ack, err := b.js.PublishMsg(t.Context(), &nats.Msg{Subject: b.names.aside(key.Tokens()), Data: []byte("x"), Header: h})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ack.Sequence
+	}
+	stored := "facts.test.3." + key.Tokens() + ".PodObserved"
+	for name, id := range map[string]uint64{
+		"only 1 of its 9000000 bytes": put(nats.Header{headerSubject: {stored}, headerTruncated: {"9000000"}}),
+		"neither that of a fact":      put(nats.Header{headerSubject: {"$JS.API.STREAM.DELETE.x"}}),
+		"of cluster test":             put(nats.Header{headerSubject: {strings.Replace(stored, "test", "prod", 1)}}),
+		`its subject ""`:              put(nil),
+	} {
+		if err := v.Requeue(t.Context(), id); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	quarantine(t, v, 4)
+	if n := messages(t, b, b.names.facts()); n != 0 {
+		t.Errorf("%d messages were published", n)
+	}
+	for _, id := range []uint64{1, 1 << 60} {
+		if err := v.Requeue(t.Context(), id); !errors.Is(err, ErrNotQuarantined) {
+			t.Errorf("%d: %v", id, err)
+		}
+	}
+}
+
+// Find takes the number, and the address that the message's own header and the log give.
+func TestQuarantinedMessageNamesItsCommand(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	in := func(c *Config) { c.Cluster = "prod eu" }
+	b := connect(t, s, in)
+	listen(t, b, allLanes(), func(d engine.Delivery) { d.Quarantine(errors.New("it panicked")) })
+	f := sight(keyOf(uid(1)), 1)
+	f.Cluster = "prod eu"
+	publish(t, b, f)
+	v := visit(t, s.URL(), in)
+	q := quarantine(t, v, 1)[0]
+	stream, err := b.find(t.Context(), b.names.quarantine())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := stream.GetMsg(t.Context(), q.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Header.Get("Jobstream-Key"); got != f.Key.Tokens() {
+		t.Errorf("key %q", got)
+	}
+	command, origin := m.Header.Get("Jobstream-Requeue"), q.Stream+"/"+strconv.FormatUint(q.Sequence, 10)
+	if command != "jobstream-reconciler requeue --cluster-name 'prod eu' "+origin {
+		t.Errorf("command %q", command)
+	}
+	for _, which := range []string{origin, strconv.FormatUint(q.ID, 10)} {
+		if id, err := v.Find(t.Context(), which); err != nil || id != q.ID {
+			t.Errorf("%s is %d, %v; want %d", which, id, err, q.ID)
+		}
+	}
+	if _, err := v.Find(t.Context(), q.Stream+"/1"); !errors.Is(err, ErrNotQuarantined) {
+		t.Error(err)
+	}
+	for _, nonsense := range []string{"", "x", "-1", "a/b", "1/"} {
+		if _, err := v.Find(t.Context(), nonsense); err == nil || errors.Is(err, ErrNotQuarantined) {
+			t.Errorf("%q: %v", nonsense, err)
+		}
+	}
+}
+
+// A message that nobody can read may have been news for its key: the key's memory is forgotten, others' is not, and a ring
+// makes it take its next turn.
+func TestUnreadableMessageUnsettlesItsKey(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	b := connect(t, s)
+	st := store(t, b)
+	key, other := keyOf(uid(1)), keyOf(uid(2))
+	for _, k := range []events.Key{key, other} {
+		if _, err := st.Save(t.Context(), k, []byte("x"), 0, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := listen(t, b, allLanes(), nil)
+	if _, err := b.js.Publish(t.Context(), sight(key, 1).Subject(), []byte("no JSON")); err != nil {
+		t.Fatal(err)
+	}
+	ofKey := func(d engine.Delivery) bool { return isRing(d) && d.Key() == key }
+	until(t, "the key is woken", func() bool { return e.count(ofKey) == 1 })
+	if data, rev, err := st.Load(t.Context(), key); err != nil || data != nil || rev != 0 {
+		t.Errorf("the key remembers %q at %d, %v", data, rev, err)
+	}
+	if data, _, err := st.Load(t.Context(), other); err != nil || string(data) != "x" {
+		t.Errorf("another key remembers %q, %v", data, err)
+	}
+	if n := e.count(nil); n != 1 {
+		t.Errorf("%d deliveries", n)
+	}
+	quarantine(t, visit(t, s.URL()), 1)
+}

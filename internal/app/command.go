@@ -1,0 +1,70 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"github.com/jobstream/jobstream/bus"
+)
+
+// command is what a person asks of a reconciler's surroundings: it connects as the reconciler would, answers on standard
+// output, and ends.
+type command struct {
+	Options
+	output string // text or json
+}
+
+// ask completes a cobra command whose answer is what run writes.
+func ask(c *cobra.Command, run func(ctx context.Context, a *command, out io.Writer, args []string) error) *cobra.Command {
+	a := &command{Options: defaults(Off, Off), output: "text"}
+	a.Log = slog.New(slog.DiscardHandler) // what is wrong is part of the answer
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if a.output != "text" && a.output != "json" {
+			return Usage{fmt.Errorf("--output %q is none: use text or json", a.output)}
+		}
+		if err := a.complete(); err != nil {
+			return err
+		}
+		klog.SetSlogLogger(a.Log)
+		a.Bus.Log, a.Bus.Name = a.Log, "jobstream-"+c.Name()
+		return run(c.Context(), a, c.OutOrStdout(), args)
+	}
+	a.addConnections(c.Flags())
+	c.Flags().StringVarP(&a.output, "output", "o", a.output, "`format` of the answer: text or json")
+	return c
+}
+
+// visit connects to the bus without touching it.
+func (a *command) visit(ctx context.Context) (*bus.Visitor, error) {
+	v, err := bus.Visit(ctx, a.Bus)
+	if err != nil {
+		return nil, &Fatal{Cannot: "ask the bus", Err: err,
+			Remedy: "--nats-url (" + EnvName("nats-url") + ") names the NATS server, --nats-credentials and --nats-ca how to be let in"}
+	}
+	return v, nil
+}
+
+// writeJSON writes an answer for programs.
+func writeJSON(out io.Writer, answer any) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(answer)
+}
+
+// printable keeps what strangers have written from steering a terminal or breaking a line.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, s)
+}

@@ -1,0 +1,129 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/functions/catalog"
+	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/finding"
+	"github.com/jobstream/jobstream/internal/zone"
+)
+
+// doctorTimeout bounds the whole visit: what has not answered by then is a finding, too.
+const doctorTimeout = time.Minute
+
+// DoctorCommand looks at everything that a reconciler needs, and touches nothing.
+func DoctorCommand() *cobra.Command {
+	return ask(&cobra.Command{
+		Use:   "doctor",
+		Short: "Look at NATS, the API server and our permissions, and say what is wrong",
+		Long: `doctor connects as the reconciler would, with the same flags, and prints one line for each thing that it looked at, with
+advice where there is something to do. It makes no stream and changes nothing. The exit code is 0 where nothing is FAIL, else 1.`,
+		Example: `  # As the reconciler's own service account, with its own settings
+  kubectl -n jobstream exec deploy/jobstream-reconciler -- /jobstream-reconciler doctor`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, a *command, out io.Writer, _ []string) error {
+		ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+		defer cancel()
+		all := a.examine(ctx)
+		if err := report(out, a.output, all); err != nil {
+			return err
+		}
+		if n := count(all, finding.Fail); n > 0 {
+			return fmt.Errorf("%d of %d checks failed", n, len(all))
+		}
+		return nil
+	})
+}
+
+// examine makes every check, in the order in which a reconciler would need what they are about. One more check is one more
+// line here.
+func (a *command) examine(ctx context.Context) (all []finding.Finding) {
+	for _, look := range []func(context.Context) []finding.Finding{
+		a.examineBus,
+		a.examineCluster,
+		examineZones,
+	} {
+		all = append(all, look(ctx)...)
+	}
+	return all
+}
+
+// examineBus looks at the server and all that we keep there.
+func (a *command) examineBus(ctx context.Context) []finding.Finding {
+	v, err := bus.Visit(ctx, a.Bus)
+	if err != nil {
+		return []finding.Finding{finding.Worry("nats", finding.Fail, "start it, or correct --nats-url ("+EnvName("nats-url")+"), --nats-credentials, --nats-ca", "%v", err)}
+	}
+	defer v.Close()
+	var functions []string
+	for _, f := range catalog.All(job.DefaultLimits(), zone.Load) {
+		functions = append(functions, f.Name)
+	}
+	return v.Findings(ctx, functions, a.now)
+}
+
+// examineCluster looks at the API server and at what we may do there.
+func (a *command) examineCluster(ctx context.Context) []finding.Finding {
+	client, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: a.Kubeconfig, Context: a.Context, UserAgent: "jobstream-doctor/" + Version()})
+	if err != nil {
+		return []finding.Finding{finding.Worry("api server", finding.Fail, "name a kubeconfig with --kubeconfig ("+EnvName("kubeconfig")+", KUBECONFIG), or run in a Pod that has a service account", "%v", err)}
+	}
+	return cluster.Inspection{Client: client, Config: config, Claim: a.claim(), Now: a.now}.Findings(ctx)
+}
+
+// examineZones asks for zones on both sides of Greenwich, one of them with half an hour in it. The server's own zones do
+// not matter: the timers that we set there are points in time.
+func examineZones(context.Context) []finding.Finding {
+	const check = "time zones"
+	for name, want := range map[string]int{"America/New_York": -5 * 3600, "Asia/Kolkata": 5*3600 + 1800} {
+		l, err := zone.Load(name)
+		if err != nil {
+			return []finding.Finding{finding.Worry(check, finding.Fail, "build the program with its own zones (time/tzdata)", "%v", err)}
+		}
+		if _, got := time.Date(2026, time.January, 1, 0, 0, 0, 0, l).Zone(); got != want {
+			return []finding.Finding{finding.Worry(check, finding.Fail, "repair /usr/share/zoneinfo, or what ZONEINFO names", "%s is %d seconds from UTC in winter, and should be %d", name, got, want)}
+		}
+	}
+	return []finding.Finding{finding.Good(check, "known by name, such as America/New_York")}
+}
+
+func count(all []finding.Finding, l finding.Level) (n int) {
+	for _, f := range all {
+		if f.Level == l {
+			n++
+		}
+	}
+	return n
+}
+
+// report prints the findings, one on a line.
+func report(out io.Writer, format string, all []finding.Finding) error {
+	if format == "json" {
+		return writeJSON(out, all)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "STATUS\tCHECK\tFOUND")
+	for _, f := range all {
+		line := f.Found
+		if f.Level != finding.OK && f.Advice != "" {
+			line += " -> " + f.Advice
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Level, f.Check, printable(oneLine(line)))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, strings.Join([]string{"",
+		fmt.Sprintf("%d OK, %d WARN, %d FAIL", count(all, finding.OK), count(all, finding.Warn), count(all, finding.Fail))}, "\n"))
+	return err
+}

@@ -1,0 +1,194 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/deploy"
+	"github.com/jobstream/jobstream/internal/finding"
+)
+
+// definition compares what the API server knows of ScheduledJobs with what we would have installed. Discovery and the
+// OpenAPI document are open to everybody; the definition itself is not.
+func (i Inspection) definition(ctx context.Context) finding.Finding {
+	const check, install = "scheduledjobs", "kubectl apply -f deploy/base/scheduledjobs-crd.yaml"
+	version := v1alpha1.GroupVersion.String()
+	list, err := i.Client.Discovery().ServerResourcesForGroupVersion(version) //nolint:contextcheck // it takes none
+	served := err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == v1alpha1.ScheduledJobResource })
+	switch {
+	case apierrors.IsNotFound(err), err == nil && !served:
+		return finding.Worry(check, finding.Warn, install+", if you want them", "this cluster has none: Jobs run all the same")
+	case err != nil:
+		return finding.Worry(check, finding.Fail, "look at the API server's log", "cannot be asked for: %v", err)
+	}
+	want, err := deployedFields()
+	if err != nil {
+		return finding.Worry(check, finding.Fail, "this is a bug: please report it", "our own definition cannot be read: %v", err)
+	}
+	have, err := i.servedFields(ctx)
+	if err != nil {
+		return finding.Worry(check, finding.Warn, "compare it with deploy/base/scheduledjobs-crd.yaml yourself", "%s is served; its fields cannot be seen: %v", version, err)
+	}
+	if missing := slices.DeleteFunc(want, func(f string) bool { return slices.Contains(have, f) }); len(missing) > 0 {
+		return finding.Worry(check, finding.Fail, install, "%s is served by a definition that is older than this program: it does not know %s", version, strings.Join(missing, ", "))
+	}
+	return finding.Good(check, "%s is served, with every field that this program knows", version)
+}
+
+// properties are the fields of an object's schema, as far as we compare them.
+type properties struct {
+	Properties map[string]struct {
+		Properties map[string]any `json:"properties"`
+	} `json:"properties"`
+}
+
+func (p properties) fields() (all []string) {
+	for _, part := range []string{"spec", "status"} {
+		for name := range p.Properties[part].Properties {
+			all = append(all, part+"."+name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// deployedFields are those of the definition that belongs to this program.
+func deployedFields() ([]string, error) {
+	var d struct {
+		Spec struct {
+			Versions []struct {
+				Name   string `json:"name"`
+				Schema struct {
+					Schema properties `json:"openAPIV3Schema"`
+				} `json:"schema"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := sigsyaml.Unmarshal(deploy.ScheduledJobs, &d); err != nil {
+		return nil, err
+	}
+	for _, v := range d.Spec.Versions {
+		if v.Name == v1alpha1.GroupVersion.Version {
+			return v.Schema.Schema.fields(), nil
+		}
+	}
+	return nil, fmt.Errorf("it has no version %s", v1alpha1.GroupVersion.Version)
+}
+
+// servedFields are those that the API server lets pass.
+func (i Inspection) servedFields(ctx context.Context) ([]string, error) {
+	raw, err := i.Client.Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis/"+v1alpha1.GroupVersion.String()).
+		SetHeader("Accept", "application/json").Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		Components struct {
+			Schemas map[string]properties `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(raw, &document); err != nil {
+		return nil, err
+	}
+	for name, s := range document.Components.Schemas {
+		if strings.HasSuffix(name, "."+v1alpha1.ScheduledJobKind) {
+			return s.fields(), nil
+		}
+	}
+	return nil, errors.New("the OpenAPI document does not tell of them")
+}
+
+// permissions asks about every verb of the role that is deployed for us: whoever runs this should be who the reconciler is.
+func (i Inspection) permissions(ctx context.Context) []finding.Finding {
+	const check = "api permissions"
+	rules, err := deployedRules(deploy.ReconcilerRBAC)
+	if err != nil {
+		return []finding.Finding{finding.Worry(check, finding.Fail, "this is a bug: please report it", "our own role cannot be read: %v", err)}
+	}
+	denied, asked := map[finding.Level][]string{}, 0
+	for _, r := range rules {
+		for _, a := range attributes(r) {
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &a}}
+			answer, err := i.Client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			if err != nil {
+				return []finding.Finding{finding.Worry(check, finding.Warn, "ask with kubectl auth can-i", "cannot be asked about: %v", err)}
+			}
+			if asked++; !answer.Status.Allowed {
+				l := severity(a)
+				denied[l] = append(denied[l], a.Verb+" "+resourceName(a))
+			}
+		}
+	}
+	if len(denied) == 0 {
+		return []finding.Finding{finding.Good(check, "%d verbs asked about, all are ours", asked)}
+	}
+	var all []finding.Finding
+	for _, l := range slices.Sorted(maps.Keys(denied)) {
+		all = append(all, finding.Worry(check, l, "apply deploy/base/reconciler-rbac.yaml, and run this as its service account", "we may not %s", strings.Join(denied[l], ", ")))
+	}
+	return all
+}
+
+// severity is that of a verb which is denied: what only ScheduledJobs need, or some admission plugin, may be missing on purpose.
+func severity(a authorizationv1.ResourceAttributes) finding.Level {
+	if a.Group == v1alpha1.GroupVersion.Group || a.Subresource == "finalizers" {
+		return finding.Warn
+	}
+	return finding.Fail
+}
+
+func resourceName(a authorizationv1.ResourceAttributes) string {
+	name := a.Resource
+	if a.Subresource != "" {
+		name += "/" + a.Subresource
+	}
+	if a.Group != "" {
+		name += "." + a.Group
+	}
+	return name
+}
+
+// attributes are the single questions that a rule answers, for all namespaces.
+func attributes(r rbacv1.PolicyRule) (all []authorizationv1.ResourceAttributes) {
+	for _, group := range r.APIGroups {
+		for _, resource := range r.Resources {
+			resource, sub, _ := strings.Cut(resource, "/")
+			for _, verb := range r.Verbs {
+				all = append(all, authorizationv1.ResourceAttributes{Group: group, Resource: resource, Subresource: sub, Verb: verb})
+			}
+		}
+	}
+	return all
+}
+
+// deployedRules are those of the one ClusterRole in a manifest.
+func deployedRules(manifest []byte) ([]rbacv1.PolicyRule, error) {
+	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096); ; {
+		var role rbacv1.ClusterRole
+		err := d.Decode(&role)
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("it holds no ClusterRole")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if role.Kind == "ClusterRole" {
+			return role.Rules, nil
+		}
+	}
+}

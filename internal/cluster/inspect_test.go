@@ -1,0 +1,256 @@
+package cluster
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/finding"
+)
+
+// inspector looks at the shared cluster as a user that may do just what the rules say.
+func inspector(t *testing.T, rules []rbacv1.PolicyRule) Inspection {
+	t.Helper()
+	_, admin, err := NewClient(ClientConfig{Kubeconfig: realCluster(t).Kubeconfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := Inspection{Config: rest.CopyConfig(admin), Claim: events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}, Now: time.Now}
+	if rules != nil {
+		rbac, err := kubernetes.NewForConfig(admin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		role, err := rbac.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}, Rules: rules}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = rbac.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: role.Name}}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		i.Config.Impersonate = rest.ImpersonationConfig{UserName: role.Name, Groups: []string{"system:authenticated"}}
+	}
+	if i.Client, err = kubernetes.NewForConfig(i.Config); err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func look(t *testing.T, i Inspection, check string) finding.Finding {
+	t.Helper()
+	return among(t, i.Findings(t.Context()), check)
+}
+
+// among is the first finding about something.
+func among(t *testing.T, all []finding.Finding, check string) finding.Finding {
+	t.Helper()
+	n := slices.IndexFunc(all, func(f finding.Finding) bool { return f.Check == check })
+	if n < 0 {
+		t.Fatalf("nothing was found about %q: %+v", check, all)
+	}
+	return all[n]
+}
+
+// With the role that is deployed for it, the reconciler has nothing to complain of.
+func TestInspectionWithTheDeployedRole(t *testing.T) {
+	i := inspector(t, deployed(t, "reconciler-rbac.yaml"))
+	var all []finding.Finding
+	eventually(t, func() string { // the authorizer hears of roles by a watch
+		all = i.Findings(t.Context())
+		for _, f := range all {
+			if f.Level != finding.OK {
+				return f.Check + ": " + f.Found
+			}
+		}
+		return ""
+	})
+	for check, says := range map[string]string{"api server": "v1.36", "clock of the api server": "within", "scheduledjobs": "jobstream.dev/v1alpha1",
+		"api permissions": "all are ours", "built-in controller": "no conflict"} {
+		if f := among(t, all, check); !strings.Contains(f.Found, says) {
+			t.Errorf("%s does not say %q: %s", check, says, f.Found)
+		}
+	}
+}
+
+// A role of an older version lacks verbs: each is named, and those that only ScheduledJobs need are no failure.
+func TestInspectionNamesMissingVerbs(t *testing.T) {
+	var rules []rbacv1.PolicyRule
+	for _, r := range deployed(t, "reconciler-rbac.yaml") {
+		if slices.Contains(r.APIGroups, v1alpha1.GroupVersion.Group) {
+			continue
+		}
+		if slices.Contains(r.Resources, "pods") {
+			r.Verbs = slices.DeleteFunc(r.Verbs, func(v string) bool { return v == "delete" })
+		}
+		rules = append(rules, r)
+	}
+	i := inspector(t, rules)
+	var worst []finding.Finding
+	eventually(t, func() string {
+		if worst = i.permissions(t.Context()); len(worst) != 2 || strings.Contains(worst[1].Found, "patch pods") {
+			return "the role is not in force"
+		}
+		return ""
+	})
+	if f := worst[0]; f.Level != finding.Warn || !strings.Contains(f.Found, "update scheduledjobs/status.jobstream.dev") {
+		t.Errorf("%+v", f)
+	}
+	if f := worst[1]; f.Level != finding.Fail || f.Found != "we may not delete pods" || !strings.Contains(f.Advice, "reconciler-rbac.yaml") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Kubernetes' own controller has just written the status of a Job that we claim from it: two would make its Pods.
+func TestInspectionFindsTheBuiltInController(t *testing.T) {
+	w := newWorld(t)
+	i := inspector(t, nil)
+	j, _ := w.createJob("rival", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
+	write := func(manager string) {
+		t.Helper()
+		live, err := w.BatchV1().Jobs(w.ns).Get(t.Context(), j.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if live.Status.StartTime == nil {
+			now := metav1.Now()
+			live.Status.StartTime = &now
+		}
+		live.Status.Active++
+		if _, err := w.BatchV1().Jobs(w.ns).UpdateStatus(t.Context(), live, metav1.UpdateOptions{FieldManager: manager}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("jobstream-reconciler")
+	i.Claim.Unmanaged = true
+	if f := look(t, i, "built-in controller"); f.Level != finding.OK || !strings.Contains(f.Found, "no trace of it") {
+		t.Errorf("our own write: %+v", f)
+	}
+	write("kube-controller-manager")
+	if f := look(t, i, "built-in controller"); f.Level != finding.Fail || !strings.Contains(f.Found, w.ns+"/rival") || !strings.Contains(f.Advice, "--controllers=-job-controller,*") {
+		t.Errorf("another's: %+v", f)
+	}
+	i.Claim.Unmanaged = false
+	if f := look(t, i, "built-in controller"); f.Level != finding.OK {
+		t.Errorf("where it is meant to be: %+v", f)
+	}
+	i.Claim.Unmanaged, i.Now = true, func() time.Time { return time.Now().Add(2 * rivalAge) }
+	if f := i.rival(t.Context()); f.Level != finding.OK {
+		t.Errorf("long ago: %+v", f)
+	}
+}
+
+// Servers that are not what they should be.
+func TestInspectionOfOtherServers(t *testing.T) {
+	ask := func(h http.HandlerFunc) (f []finding.Finding) {
+		t.Helper()
+		s := httptest.NewServer(h)
+		defer s.Close()
+		config := &rest.Config{Host: s.URL}
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Inspection{Client: client, Config: config, Now: time.Now}.Findings(t.Context())
+	}
+	page := ask(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })
+	if len(page) != 1 || page[0].Level != finding.Fail || !strings.Contains(page[0].Found, "no API server") {
+		t.Errorf("a page: %+v", page)
+	}
+	old := ask(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/version" {
+			w.Header().Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
+			_, _ = w.Write([]byte(`{"major":"1","minor":"30","gitVersion":"v1.30.0"}`))
+			return
+		}
+		http.NotFound(w, r)
+	})
+	if f := among(t, old, "api server"); f.Level != finding.Warn || !strings.Contains(f.Found, "v1.30.0") || !strings.Contains(f.Found, "JobManagedBy") {
+		t.Errorf("an old server: %+v", f)
+	}
+	if f := among(t, old, "clock of the api server"); f.Level != finding.Fail || !strings.Contains(f.Found, "behind ours") {
+		t.Errorf("an old clock: %+v", f)
+	}
+	if f := among(t, old, "scheduledjobs"); f.Level != finding.Warn || !strings.Contains(f.Advice, "scheduledjobs-crd.yaml") {
+		t.Errorf("no definition: %+v", f)
+	}
+}
+
+// A definition that was installed long ago is served, and drops what it does not know from every manifest.
+func TestInspectionFindsAnOldDefinition(t *testing.T) {
+	known, err := deployedFields()
+	if err != nil || len(known) < 20 {
+		t.Fatalf("%q, %v", known, err)
+	}
+	fields := map[string]map[string]any{"spec": {}, "status": {}}
+	for _, f := range known {
+		if part, name, _ := strings.Cut(f, "."); f != "spec.catchUp" && f != "status.recent" {
+			fields[part][name] = map[string]any{}
+		}
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		var answer any
+		switch r.URL.Path {
+		case "/apis/jobstream.dev/v1alpha1":
+			answer = metav1.APIResourceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: "jobstream.dev/v1alpha1",
+				APIResources: []metav1.APIResource{{Name: "scheduledjobs", Kind: "ScheduledJob"}}}
+		case "/openapi/v3/apis/jobstream.dev/v1alpha1":
+			part := func(name string) any { return map[string]any{"properties": fields[name]} }
+			answer = map[string]any{"components": map[string]any{"schemas": map[string]any{
+				"dev.jobstream.v1alpha1.ScheduledJobList": map[string]any{},
+				"dev.jobstream.v1alpha1.ScheduledJob":     map[string]any{"properties": map[string]any{"spec": part("spec"), "status": part("status")}},
+			}}}
+		default:
+			http.NotFound(w, r)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	defer s.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := Inspection{Client: client}.definition(t.Context())
+	if f.Level != finding.Fail || !strings.HasSuffix(f.Found, "it does not know spec.catchUp, status.recent") || !strings.Contains(f.Advice, "kubectl apply") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// The Date has whole seconds: what they may hide is no skew.
+func TestSkew(t *testing.T) {
+	sent := time.Date(2026, 1, 2, 3, 4, 5, 900e6, time.UTC)
+	for _, tt := range []struct {
+		date string
+		came time.Duration
+		want finding.Level
+	}{
+		{"Fri, 02 Jan 2026 03:04:05 GMT", 10 * time.Millisecond, finding.OK},
+		{"Fri, 02 Jan 2026 03:04:06 GMT", 10 * time.Millisecond, finding.OK},
+		{"Fri, 02 Jan 2026 03:04:03 GMT", 10 * time.Millisecond, finding.OK}, // 1.9 s at least: below the limit
+		{"Fri, 02 Jan 2026 03:04:02 GMT", 10 * time.Millisecond, finding.Warn},
+		{"Fri, 02 Jan 2026 03:04:10 GMT", 10 * time.Millisecond, finding.Warn},
+		{"Fri, 02 Jan 2026 03:04:10 GMT", 10 * time.Second, finding.OK}, // the answer was so slow that nobody knows
+		{"Fri, 02 Jan 2026 03:05:10 GMT", 10 * time.Millisecond, finding.Fail},
+		{"Fri, 02 Jan 2026 02:04:05 GMT", 10 * time.Millisecond, finding.Fail},
+		{"", 0, finding.OK},
+	} {
+		if f := skew(tt.date, sent, sent.Add(tt.came)); f.Level != tt.want {
+			t.Errorf("%s after %v: %+v, want %v", tt.date, tt.came, f, tt.want)
+		}
+	}
+}

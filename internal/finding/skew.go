@@ -1,0 +1,22 @@
+package finding
+
+import "time"
+
+// Skew judges a clock by how far it is ahead of ours (negative: behind), known to within doubt. What the doubt may explain
+// is no skew.
+func Skew(check string, ahead, doubt, warn, fail time.Duration) Finding {
+	sure := max(ahead.Abs()-doubt, 0)
+	const advice = "set both clocks by NTP: timers ring by the server's clock, and schedules are due by ours"
+	side := "ahead of"
+	if ahead < 0 {
+		side = "behind"
+	}
+	round := time.Millisecond
+	switch {
+	case sure >= fail:
+		return Worry(check, Fail, advice, "%v %s ours, give or take %v", ahead.Abs().Round(round), side, doubt.Round(round))
+	case sure >= warn:
+		return Worry(check, Warn, advice, "%v %s ours, give or take %v", ahead.Abs().Round(round), side, doubt.Round(round))
+	}
+	return Good(check, "within %v of ours", (ahead.Abs() + doubt).Round(round))
+}
