@@ -54,6 +54,9 @@ type State struct {
 	// Waits are the kinds of effects that the API server refuses just now, or once did.
 	Waits backoff.Waits
 
+	// Outbox is what everybody has to be told of the Job.
+	Outbox Outbox
+
 	// Parameters is for how many completions the ConfigMap of per-completion values has one, 0 while it has not been read.
 	Parameters int
 

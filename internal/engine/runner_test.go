@@ -50,6 +50,8 @@ type bench struct {
 	conflicts int                               // how many saves lose
 	act       func(effect.Effect) engine.Answer // nil: every effect succeeds
 	announce  func(name string) error           // nil: every announcement is confirmed
+	hang      func(context.Context) error       // not nil: instead of announce
+	timerless bool                              // no timer can be set
 	turned    chan engine.Turned                // has the first turn
 }
 
@@ -98,6 +100,9 @@ func (b *bench) Forget(context.Context, events.Key) error {
 }
 
 func (b *bench) Set(_ context.Context, _ events.Key, name string, _ time.Time) error {
+	if b.timerless {
+		return errors.New("no timers")
+	}
 	b.add("timer %s", name)
 	return nil
 }
