@@ -193,6 +193,8 @@ func TestBothProgramsClaimAlike(t *testing.T) {
 	ours, other := events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}, events.Claim{ManagedBy: "example.com/other"}
 	unmanaged := ours
 	unmanaged.Unmanaged = true
+	telling := ours
+	telling.Labels = []string{"team", "example.com/app"}
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -202,6 +204,8 @@ func TestBothProgramsClaimAlike(t *testing.T) {
 		{"by default", nil, nil, ours},
 		{"unmanaged ones too", []string{"--claim-unmanaged"}, nil, unmanaged},
 		{"by the environment", nil, []string{"JOBSTREAM_CLAIM_UNMANAGED", "true"}, unmanaged},
+		{"with labels", []string{"--event-labels=team,example.com/app"}, nil, telling},
+		{"with labels, by the environment", nil, []string{"JOBSTREAM_EVENT_LABELS", "team,example.com/app"}, telling},
 		{"under another name", []string{"--managed-by=example.com/other"}, nil, other},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
