@@ -151,6 +151,36 @@ func TestAnnouncementsAndEffectsRestApart(t *testing.T) {
 	b.await(t, "ack a")
 }
 
+// While announcements rest, the key may take a turn for another reason. They are made when their rest is over all the same.
+func TestAnnouncementIsRepeatedAfterAnotherTurn(t *testing.T) {
+	b := start(t, herald())
+	effects, announcements := 0, 0
+	b.act = func(e effect.Effect) engine.Answer {
+		if effects++; effects == 1 {
+			return engine.Answer{Err: engine.Retry{After: time.Millisecond, Err: errors.New("timeout")}}
+		}
+		return gone(e)
+	}
+	b.announce = func(string) error {
+		if announcements++; announcements == 1 {
+			return engine.Retry{After: 300 * time.Millisecond, Err: errors.New("nobody confirms")}
+		}
+		return nil
+	}
+	b.Deliver(fact{b, "a"})
+	deadline := time.After(10 * time.Second)
+	for b.count("announce a") < 2 {
+		select {
+		case <-deadline:
+			t.Fatalf("not repeated: %q", b.lines)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if b.count("act ReleasePod a") != 2 {
+		t.Errorf("got %q", b.lines)
+	}
+}
+
 // An announcement that hangs is given up after a second, long before the facts of the turn would go to somebody else.
 func TestAnnouncementThatHangs(t *testing.T) {
 	b := start(t, herald())
