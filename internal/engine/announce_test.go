@@ -181,6 +181,41 @@ func TestAnnouncementIsRepeatedAfterAnotherTurn(t *testing.T) {
 	}
 }
 
+// A confirmation ends what failures before it have added up to: the next one rests for a second again.
+func TestAnnouncementsRestForASecondAfterASuccess(t *testing.T) {
+	b := start(t, herald())
+	b.act = gone
+	calls := 0
+	b.announce = func(string) error {
+		switch calls++; {
+		case calls > 8:
+			return errors.New("nobody confirms")
+		case calls%2 == 1:
+			return engine.Retry{After: time.Millisecond, Err: errors.New("nobody confirms")}
+		}
+		return nil
+	}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		b.Deliver(fact{b, name})
+		deadline := time.After(10 * time.Second)
+		for b.count("announce "+name) < 2 {
+			select {
+			case <-deadline:
+				t.Fatalf("not repeated: %q", b.lines)
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	began := time.Now()
+	b.Deliver(fact{b, "e"})
+	b.await(t, "ack e")
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if rest := b.timer.Sub(began); rest > 5*time.Second {
+		t.Errorf("it is repeated after %v", rest)
+	}
+}
+
 // An announcement that hangs is given up after a second, long before the facts of the turn would go to somebody else.
 func TestAnnouncementThatHangs(t *testing.T) {
 	b := start(t, herald())

@@ -52,6 +52,7 @@ type bench struct {
 	announce  func(name string) error           // nil: every announcement is confirmed
 	hang      func(context.Context) error       // not nil: instead of announce
 	timerless bool                              // no timer can be set
+	timer     time.Time                         // for when the last one was
 	turned    chan engine.Turned                // has the first turn
 }
 
@@ -99,11 +100,14 @@ func (b *bench) Forget(context.Context, events.Key) error {
 	return nil
 }
 
-func (b *bench) Set(_ context.Context, _ events.Key, name string, _ time.Time) error {
+func (b *bench) Set(_ context.Context, _ events.Key, name string, at time.Time) error {
 	if b.timerless {
 		return errors.New("no timers")
 	}
 	b.add("timer %s", name)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timer = at
 	return nil
 }
 
