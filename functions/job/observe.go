@@ -158,13 +158,6 @@ func seeJob(s State, j events.Job) State {
 	return s
 }
 
-// usedUp says that the Pod shows a serial to be over that we are about to use: no inventory lists a Pod that has ended and
-// is not held, and who has lost the next serial with the annotation that it stood in may come upon it.
-func (s State) usedUp(p events.Pod) bool {
-	r, ok := s.Pods[p.Serial]
-	return ok && r.intended() && p.Terminal() && !p.Held
-}
-
 // seePod remembers the newest sight of a Pod that is not settled yet.
 func seePod(s State, p events.Pod) State {
 	if matches(s.Job, p) {

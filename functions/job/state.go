@@ -165,6 +165,13 @@ func (s *State) rowOf(uid types.UID) (serial int, known bool) {
 	return serial, known && s.Pods[serial].Pod.UID == uid
 }
 
+// usedUp says that the Pod shows a serial to be over that we are about to use: no inventory lists a Pod that has ended and
+// is not held, and who has lost the next serial with the annotation that it stood in may come upon it.
+func (s State) usedUp(p events.Pod) bool {
+	r, ok := s.Pods[p.Serial]
+	return ok && r.intended() && p.Terminal() && !p.Held
+}
+
 // put remembers the row of a Pod.
 func (s *State) put(serial int, r Row) {
 	s.Pods[serial] = r
