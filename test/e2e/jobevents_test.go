@@ -33,16 +33,16 @@ func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
 	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
 	p.Apply(harness.Shell("brief", "true", harness.Size(1, 1, 0), func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](0) }))
 	p.Apply(harness.Shell("paused", "sleep 1", harness.Size(4, 1, 0), func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) }))
-	p.Await("paused", time.Minute, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) })
+	p.Await("paused", patience, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) })
 	p.Apply(harness.Shell("deleted", "sleep 600", harness.Size(1, 1, 0)))
 	running := func(j *batchv1.Job) bool { return j.Status.StartTime != nil && ptr.Deref(j.Status.Ready, 0) > 0 }
 	for _, suspend := range []bool{false, true, false} {
 		pause(t, p, "paused", suspend)
-		p.Await("paused", time.Minute, fmt.Sprintf("suspended: %v", suspend), func(j *batchv1.Job) bool {
+		p.Await("paused", patience, fmt.Sprintf("suspended: %v", suspend), func(j *batchv1.Job) bool {
 			return harness.Is(j, batchv1.JobSuspended) == suspend && (suspend || running(j))
 		})
 	}
-	p.Await("deleted", time.Minute, "to run", running)
+	p.Await("deleted", patience, "to run", running)
 	p.Delete("deleted")
 
 	const many = 20
@@ -57,11 +57,11 @@ func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
 		}
 	}
 	for i := range many {
-		p.AwaitEnd(fmt.Sprintf("many-%d", i), batchv1.JobComplete, time.Minute)
+		p.AwaitEnd(fmt.Sprintf("many-%d", i), batchv1.JobComplete, patience)
 	}
-	p.AwaitEnd("good", batchv1.JobComplete, time.Minute)
-	p.AwaitEnd("bad", batchv1.JobFailed, time.Minute)
-	p.AwaitEnd("paused", batchv1.JobComplete, time.Minute)
+	p.AwaitEnd("good", batchv1.JobComplete, patience)
+	p.AwaitEnd("bad", batchv1.JobFailed, patience)
+	p.AwaitEnd("paused", batchv1.JobComplete, patience)
 	hearsAll(t, truth, subscriber)
 	stored := len(subscriber.Received())
 	if distinct := len(byKey(subscriber.Received())); distinct != stored {
@@ -71,9 +71,9 @@ func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
 
 	replaceBus(t, s, 0)
 	p.Apply(harness.Shell("afterwards", "true", harness.Size(1, 1, 0)))
-	p.AwaitEnd("afterwards", batchv1.JobComplete, time.Minute)
+	p.AwaitEnd("afterwards", batchv1.JobComplete, patience)
 	again := 0
-	harness.Until(t, time.Minute, "what happened within the hour to be announced again", func(context.Context) error {
+	harness.Until(t, patience, "what happened within the hour to be announced again", func(context.Context) error {
 		again = 0
 		for _, r := range subscriber.Received()[stored:] {
 			if _, end := r.Event.(events.JobFinished); end {
@@ -105,7 +105,7 @@ func pause(t *testing.T, p *harness.Space, job string, suspend bool) {
 // hearsAll waits until the subscriber has heard of what the cluster had, of nothing else, and of each end after its start.
 func hearsAll(t *testing.T, truth *jobTruth, subscriber *harness.Subscriber) {
 	t.Helper()
-	harness.Until(t, time.Minute, "the subscriber to have heard of every start and end", func(context.Context) error {
+	harness.Until(t, patience, "the subscriber to have heard of every start and end", func(context.Context) error {
 		heard := byKey(subscriber.Received())
 		var missing []string
 		for id, what := range truth.all() {
