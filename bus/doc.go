@@ -15,7 +15,7 @@
 //	                                                                                                             v
 //	stream    quarantine.<cluster>.<function>.<namespace>.<uid>             <-- what nobody could read or bear --|
 //	                                                                                                             |
-//	stream    jobstream.events.<cluster>.<namespace>.<kind>.<verdict>.<name>      <-- Announce: what is decided --'
+//	stream    jobstream.events.<cluster>.<namespace>.<kind>.<word>.<name>    <-- Announce: what has come of it --'
 //	             |
 //	             '--> whoever has subscribed: docs/events.md
 //

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/events"
 )
 
 const (
@@ -22,11 +24,9 @@ const (
 	// quarantineMessages and quarantineBytes bound what is set aside: enough to find a bug, too little to fill a disk.
 	quarantineMessages = 1000
 	quarantineBytes    = 256 << 20
-	// reannounceWindow is how far back somebody who has lost the memory of it announces again what has happened.
-	reannounceWindow = time.Hour
-	// eventsWindow is how long an event that is announced again is recognised: for as long as that, and a while for what is
-	// still on its way then. Events are few beside facts: a million an hour take 150 MB of the server's memory.
-	eventsWindow = reannounceWindow + dedupeWindow
+	// eventsWindow is how long an event that is announced again is recognised: for as long as somebody who has lost the memory
+	// of it announces it again, and a while for what is still on its way then. Events are few beside facts: a million an hour take 150 MB of the server's memory.
+	eventsWindow = events.ReannounceWindow + dedupeWindow
 )
 
 // streams are those that every bus has; beside them each function has its state.

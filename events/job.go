@@ -46,6 +46,12 @@ type Job struct {
 	TTLSecondsAfterFinished *int32                    `json:"ttlSecondsAfterFinished,omitempty"`
 	// Selector is the user's own; nil where the API server has generated it from the UID.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// Owner is the ScheduledJob whose run the Job is, nil for a Job that is none.
+	Owner *RunOwner `json:"owner,omitempty"`
+	// ManagedBy is spec.managedBy, "" where the Job names nobody.
+	ManagedBy string `json:"managedBy,omitempty"`
+	// Labels are those that the operator has chosen to tell subscribers.
+	Labels map[string]string `json:"labels,omitempty"`
 	// Wishes are what the Job's annotations ask for beyond its spec.
 	Wishes Wishes `json:"wishes,omitzero"`
 	// Unsupported names the fields of the spec whose values this version does not know.

@@ -15,12 +15,14 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// Claim says which Jobs are ours.
+// Claim says which Jobs are ours, and what may be told of them.
 type Claim struct {
 	// ManagedBy is the value of spec.managedBy that hands a Job to us.
 	ManagedBy string
 	// Unmanaged claims the Jobs, too, that name nobody or Kubernetes' own controller: for clusters where that is off.
 	Unmanaged bool
+	// Labels are the keys of the labels of Jobs that public events carry.
+	Labels []string
 }
 
 // Ours says that the Job was handed to us. A Job that names anybody else never is.
@@ -59,6 +61,10 @@ func ProjectJob(j *batchv1.Job, claim Claim) Job {
 		SuccessPolicy:           s.SuccessPolicy.DeepCopy(),
 		TTLSecondsAfterFinished: s.TTLSecondsAfterFinished,
 
+		Owner:     runOwner(j),
+		ManagedBy: orDefault(s.ManagedBy, ""),
+		Labels:    chosen(j.Labels, claim.Labels),
+
 		Status: *j.Status.DeepCopy(),
 	}
 	if !generated(s.Selector, j.UID) {
@@ -71,6 +77,33 @@ func ProjectJob(j *batchv1.Job, claim Claim) Job {
 	out.NextSerial = number(j.Annotations, v1alpha1.NextSerialAnnotation, 0)
 	// A record that somebody has made unreadable delays nothing: the annotation is rewritten with the next status.
 	_ = json.Unmarshal([]byte(j.Annotations[v1alpha1.BackoffAnnotation]), &out.Backoff)
+	return out
+}
+
+// runOwner is the ScheduledJob that controls the Job; nil where none does. A copy that somebody has made of one of its Jobs
+// has another name, and no nominal time.
+func runOwner(j *batchv1.Job) *RunOwner {
+	uid, run, ok := ProjectRun(j)
+	if !ok {
+		return nil
+	}
+	out := &RunOwner{ScheduledJob: Reference{Namespace: j.Namespace, Name: metav1.GetControllerOf(j).Name, UID: uid}}
+	if j.Name == out.ScheduledJob.Name+"-"+NominalHash(run.Nominal) {
+		out.Nominal = run.Nominal
+	}
+	return out
+}
+
+// chosen are the labels of those keys; nil where there are none.
+func chosen(labels map[string]string, keys []string) (out map[string]string) {
+	for _, key := range keys {
+		if value, ok := labels[key]; ok {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[key] = value
+		}
+	}
 	return out
 }
 

@@ -20,8 +20,10 @@ type Public interface {
 	id() string
 	// at is when it happened.
 	at() time.Time
-	// verdict is a word to filter by.
-	verdict() string
+	// words are what to filter by beside that and the object: parts of the subject. None may be empty.
+	words() []string
+	// sequence orders the events about one object as text; "" where they have no order.
+	sequence() string
 	// String is a few words for logs and transcripts.
 	String() string
 }
@@ -71,7 +73,8 @@ const (
 func (e TickDecided) about() (Reference, string) { return e.ScheduledJob, "scheduledjobs" }
 func (e TickDecided) kind() string               { return "schedule.tick" }
 func (e TickDecided) at() time.Time              { return e.Nominal }
-func (e TickDecided) verdict() string            { return string(e.Verdict) }
+func (e TickDecided) words() []string            { return []string{strings.ToLower(string(e.Verdict))} }
+func (e TickDecided) sequence() string           { return "" }
 
 func (e TickDecided) id() string {
 	id := string(e.ScheduledJob.UID) + "/" + NominalHash(e.Nominal)
@@ -97,12 +100,15 @@ func (e TickDecided) String() string {
 // PublicID is the CloudEvents id of a public event: with its source it is the same however often it is announced.
 func PublicID(p Public) string { return p.id() }
 
-// PublicSubject is where a public event is published:
-// "jobstream.events.<cluster>.<namespace>.<kind>.<verdict>.<name>", such as
-// "jobstream.events.default.shop.schedule.tick.started.nightly".
+// PublicSubject is where a public event is published: "jobstream.events.<cluster>.<namespace>.<kind>.<words>.<name>", such as
+// "jobstream.events.default.shop.schedule.tick.started.nightly" or "jobstream.events.default.shop.job.start.pi".
 func PublicSubject(cluster string, p Public) string {
 	ref, _ := p.about()
-	return "jobstream.events." + Token(cluster) + "." + Token(ref.Namespace) + "." + p.kind() + "." + Token(strings.ToLower(p.verdict())) + "." + Token(ref.Name)
+	subject := "jobstream.events." + Token(cluster) + "." + Token(ref.Namespace) + "." + p.kind()
+	for _, word := range append(p.words(), ref.Name) {
+		subject += "." + Token(word)
+	}
+	return subject
 }
 
 // EncodePublic renders a public event as a structured-mode CloudEvent. It fails where an attribute breaks the
@@ -112,10 +118,13 @@ func EncodePublic(cluster string, p Public) ([]byte, error) {
 	c := cloudevents.New(cloudevents.CloudEventsVersionV1)
 	c.SetID(p.id())
 	c.SetSource(sourcePrefix + Token(cluster) + "/namespaces/" + ref.Namespace + "/" + plural + "/" + ref.Name)
-	c.SetType("dev.jobstream." + p.kind() + typeSuffix)
+	c.SetType(publicType(p))
 	c.SetSubject(ref.Name)
 	c.SetTime(p.at())
 	c.SetExtension("partitionkey", string(ref.UID))
+	if sequence := p.sequence(); sequence != "" {
+		c.SetExtension("sequence", sequence)
+	}
 	if err := c.SetData(cloudevents.ApplicationJSON, p); err != nil {
 		return nil, fmt.Errorf("encode %s: %w", p.id(), err)
 	}
@@ -124,4 +133,41 @@ func EncodePublic(cluster string, p Public) ([]byte, error) {
 		return nil, fmt.Errorf("encode %s: %w", p.id(), err)
 	}
 	return b, nil
+}
+
+// DecodePublic reads what EncodePublic wrote. Its error names what is wrong with the message.
+func DecodePublic(b []byte) (Public, error) {
+	var c cloudevents.Event
+	if err := json.Unmarshal(b, &c); err != nil {
+		return nil, fmt.Errorf("decode public event: not a structured CloudEvent: %w", err)
+	}
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("decode public event: %w", err)
+	}
+	var p Public
+	var err error
+	switch c.Type() {
+	case publicType(TickDecided{}):
+		p, err = intoPublic[TickDecided](c.Data())
+	case publicType(JobStarted{}):
+		p, err = intoPublic[JobStarted](c.Data())
+	case publicType(JobFinished{}):
+		p, err = intoPublic[JobFinished](c.Data())
+	default:
+		err = fmt.Errorf("type %q is none of ours", c.Type())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode public event %s: %w", c.ID(), err)
+	}
+	return p, nil
+}
+
+func publicType(p Public) string { return "dev.jobstream." + p.kind() + typeSuffix }
+
+func intoPublic[P Public](data []byte) (Public, error) {
+	var p P
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	return p, nil
 }

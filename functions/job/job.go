@@ -5,7 +5,7 @@
 //	state.go     the memory itself           tracking.go  KEP-2307 steps 1 to 4
 //	indexed.go   completion indexes          failure.go   backoffLimit, exponential backoff
 //	fleet.go     how many Pods, which        finish.go    conditions and Events
-//	pod.go       the Pod that a serial becomes
+//	pod.go       the Pod that a serial becomes    outbox.go    JobStart and JobFinish
 //
 // A Pod is known by its serial, which is in its name:
 //
@@ -27,9 +27,9 @@ import (
 func New(l Limits) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    "job",
-		Version: 3,
+		Version: 4,
 		Wakes: []events.Type{events.TypeJobObserved, events.TypeJobGone, events.TypeJobListed, events.TypePodObserved,
-			events.TypePodGone, events.TypeTimerFired, events.TypeEffectRefused, events.TypeParametersObserved},
+			events.TypePodGone, events.TypeTimerFired, events.TypeEffectRefused, events.TypeParametersObserved, events.TypeAnnounced},
 		Observe: func(s State, e events.Event) State { s.limits = l; return observe(s, e) },
 		Plan:    func(s State, now time.Time) (State, []effect.Effect) { s.limits = l; return plan(s, now) },
 		Rests:   func(s State) bool { s.limits = l; return rests(s) },
@@ -47,9 +47,12 @@ type Limits struct {
 	// DeleteExpired deletes finished Jobs when their ttlSecondsAfterFinished are over: for clusters where
 	// kube-controller-manager does not do it. It does no harm where that does it, too.
 	DeleteExpired bool
+	// Reannounce is how long ago a Job may have started or finished to be announced by somebody who does not know whether it
+	// was announced: 0 to events.ReannounceWindow.
+	Reannounce time.Duration
 }
 
 // DefaultLimits are those of Kubernetes 1.36.
 func DefaultLimits() Limits {
-	return Limits{PodBackoff: backoff.Pods, MaxUncounted: 500, MaxPodChanges: 500}
+	return Limits{PodBackoff: backoff.Pods, MaxUncounted: 500, MaxPodChanges: 500, Reannounce: events.ReannounceWindow}
 }

@@ -10,10 +10,15 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// observe remembers an event. Until the inventory that this memory asked for has come, it remembers nothing but names.
+// observe remembers an event. Until the inventory that this memory asked for has come, it remembers nothing but names, and
+// what is to be announced: a start or an end is true whatever else there is to find out.
 func observe(s State, e events.Event) State {
 	if s.Name == "" {
 		s.Name = nameIn(e)
+	}
+	if told, ok := e.(events.Announced); ok {
+		s.Outbox.confirmed(told.ID)
+		return s
 	}
 	if list, ok := e.(events.JobListed); ok {
 		if !s.Known {
@@ -49,6 +54,7 @@ func observe(s State, e events.Event) State {
 func stir(s State, e events.Event) State {
 	switch e := e.(type) {
 	case events.JobObserved:
+		s.Outbox.note(e.Job)
 		s.Stirred = s.Stirred || !e.Job.Foreign && (!e.Job.Finished() || s.expires(e.Job))
 	case events.PodObserved:
 		s.Stirred = s.Stirred || e.Pod.Held || !e.Pod.Terminal()
@@ -81,6 +87,9 @@ func nameIn(e events.Event) string {
 // takeInventory turns an empty State into a knowing one. A roster that somebody else asked for, perhaps before our memory
 // was lost, proves nothing and is ignored.
 func takeInventory(s State, list events.JobListed) State {
+	if list.Job != nil {
+		s.Outbox.note(*list.Job)
+	}
 	if s.Asked == "" || list.ID != s.Asked {
 		j := list.Job // only a finished Job may need nothing
 		s.Stirred = s.Stirred || j == nil || !j.Finished() || s.expires(*j) || slices.ContainsFunc(list.Pods, func(p events.Pod) bool { return p.Held || !p.Terminal() })
@@ -91,7 +100,7 @@ func takeInventory(s State, list events.JobListed) State {
 	if list.Job == nil {
 		s.Gone = true
 	} else {
-		s.Job, s.Next = *list.Job, list.Job.NextSerial
+		s.Job, s.Next, s.Outbox.Began = *list.Job, list.Job.NextSerial, list.Job.Version
 	}
 	for _, p := range list.Pods {
 		s = seePod(s, p)
@@ -137,6 +146,7 @@ func compare(s State, list events.JobListed) State {
 }
 
 func seeJob(s State, j events.Job) State {
+	s.Outbox.note(j)
 	if j.Version <= s.Job.Version {
 		return s
 	}
@@ -146,13 +156,6 @@ func seeJob(s State, j events.Job) State {
 	s.Job, s.Next = j, max(s.Next, j.NextSerial)
 	s.accept(effect.WriteJobStatus{}.Kind())
 	return s
-}
-
-// usedUp says that the Pod shows a serial to be over that we are about to use: no inventory lists a Pod that has ended and
-// is not held, and who has lost the next serial with the annotation that it stood in may come upon it.
-func (s State) usedUp(p events.Pod) bool {
-	r, ok := s.Pods[p.Serial]
-	return ok && r.intended() && p.Terminal() && !p.Held
 }
 
 // seePod remembers the newest sight of a Pod that is not settled yet.

@@ -30,6 +30,8 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 	s = forgive(s, out)
 	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e.Kind(), now) })
 	at.By(s.Waits.End(now))
+	s.Outbox.judge(s.Known, now, s.limits.Reannounce)
+	out = append(out, s.Outbox.next()...)
 	return s, append(out, at.Timer()...)
 }
 
@@ -140,6 +142,9 @@ func sweep(s State) (State, []effect.Effect) {
 
 // rests says that nothing is left to do for the Job.
 func rests(s State) bool {
+	if !s.Outbox.empty() {
+		return false
+	}
 	if !s.Known {
 		return !s.Stirred
 	}

@@ -54,6 +54,9 @@ type State struct {
 	// Waits are the kinds of effects that the API server refuses just now, or once did.
 	Waits backoff.Waits
 
+	// Outbox is what everybody has to be told of the Job.
+	Outbox Outbox
+
 	// Parameters is for how many completions the ConfigMap of per-completion values has one, 0 while it has not been read.
 	Parameters int
 
@@ -160,6 +163,13 @@ func (s *State) rowOf(uid types.UID) (serial int, known bool) {
 	}
 	serial, known = s.serialByUID[uid]
 	return serial, known && s.Pods[serial].Pod.UID == uid
+}
+
+// usedUp says that the Pod shows a serial to be over that we are about to use: no inventory lists a Pod that has ended and
+// is not held, and who has lost the next serial with the annotation that it stood in may come upon it.
+func (s State) usedUp(p events.Pod) bool {
+	r, ok := s.Pods[p.Serial]
+	return ok && r.intended() && p.Terminal() && !p.Held
 }
 
 // put remembers the row of a Pod.

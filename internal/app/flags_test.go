@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,10 @@ func TestLimitsThatCannotWork(t *testing.T) {
 		{"no uncounted", []string{"--max-uncounted-pods=0"}, "--max-uncounted-pods 0: use 1 to 500"},
 		{"too many uncounted", []string{"--max-uncounted-pods=501"}, "--max-uncounted-pods 501: use 1 to 500"},
 		{"no changes", []string{"--max-pod-changes-per-plan=0"}, "--max-pod-changes-per-plan 0: use 1 or more"},
+		{"a window beyond what the bus knows", []string{"--reannounce-window=61m"}, "--reannounce-window 1h1m0s: use 0 to 1h0m0s"},
+		{"a negative window", []string{"--reannounce-window=-1s"}, "--reannounce-window -1s: use 0"},
+		{"no window", []string{"--reannounce-window=0"}, ""},
+		{"a label that is none", []string{"--event-labels=team,a b"}, `--event-labels: "a b" is not the key of a label`},
 		{"negative turns", []string{"--concurrent-turns=-1"}, "--concurrent-turns -1"},
 		{"negative requests", []string{"--concurrent-requests=-1"}, "--concurrent-requests -1"},
 	} {
@@ -157,7 +162,8 @@ func TestRelistIntervalThatCannotWork(t *testing.T) {
 
 // The limits are Kubernetes' own unless told otherwise, and every flag sets the one that it names.
 func TestFlagsOfTheReconciler(t *testing.T) {
-	upstream := job.Limits{PodBackoff: backoff.Policy{Base: 10 * time.Second, Max: 10 * time.Minute}, MaxUncounted: 500, MaxPodChanges: 500}
+	upstream := job.Limits{PodBackoff: backoff.Policy{Base: 10 * time.Second, Max: 10 * time.Minute}, MaxUncounted: 500, MaxPodChanges: 500,
+		Reannounce: time.Hour}
 	for _, tt := range []struct {
 		name  string
 		args  []string
@@ -166,8 +172,8 @@ func TestFlagsOfTheReconciler(t *testing.T) {
 	}{
 		{"none", nil, upstream, false},
 		{"all", []string{"--pod-failure-backoff-base=1s", "--pod-failure-backoff-max=2m", "--max-uncounted-pods=3", "--max-pod-changes-per-plan=4",
-			"--ttl-after-finished", "--keep-managed-fields"},
-			job.Limits{PodBackoff: backoff.Policy{Base: time.Second, Max: 2 * time.Minute}, MaxUncounted: 3, MaxPodChanges: 4, DeleteExpired: true}, true},
+			"--ttl-after-finished", "--reannounce-window=5m", "--keep-managed-fields"},
+			job.Limits{PodBackoff: backoff.Policy{Base: time.Second, Max: 2 * time.Minute}, MaxUncounted: 3, MaxPodChanges: 4, DeleteExpired: true, Reannounce: 5 * time.Minute}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, f := ReconcilerDefaults(), pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -187,6 +193,8 @@ func TestBothProgramsClaimAlike(t *testing.T) {
 	ours, other := events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}, events.Claim{ManagedBy: "example.com/other"}
 	unmanaged := ours
 	unmanaged.Unmanaged = true
+	telling := ours
+	telling.Labels = []string{"team", "example.com/app"}
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -196,6 +204,8 @@ func TestBothProgramsClaimAlike(t *testing.T) {
 		{"by default", nil, nil, ours},
 		{"unmanaged ones too", []string{"--claim-unmanaged"}, nil, unmanaged},
 		{"by the environment", nil, []string{"JOBSTREAM_CLAIM_UNMANAGED", "true"}, unmanaged},
+		{"with labels", []string{"--event-labels=team,example.com/app"}, nil, telling},
+		{"with labels, by the environment", nil, []string{"JOBSTREAM_EVENT_LABELS", "team,example.com/app"}, telling},
 		{"under another name", []string{"--managed-by=example.com/other"}, nil, other},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -209,7 +219,7 @@ func TestBothProgramsClaimAlike(t *testing.T) {
 				if err := errors.Join(f.Parse(tt.args), takeEnv(f, env(tt.env...))); err != nil {
 					t.Fatal(err)
 				}
-				if got := p.options.claim(); got != tt.want {
+				if got := p.options.claim(); !reflect.DeepEqual(got, tt.want) {
 					t.Errorf("the %s claims %+v, want %+v", program, got, tt.want)
 				}
 				if help := f.Lookup("claim-unmanaged").Usage; !strings.Contains(help, "--controllers=-job-controller,*") {

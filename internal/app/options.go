@@ -6,10 +6,12 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/bus"
@@ -40,6 +42,8 @@ type Options struct {
 	ManagedBy string
 	// ClaimUnmanaged claims Jobs that name nobody or Kubernetes' own controller, too, which must then be off.
 	ClaimUnmanaged bool
+	// EventLabels are the keys of the labels of Jobs that public events carry.
+	EventLabels []string
 	// Bus says where the bus is and whose facts it carries. Name, Log and SetAside are filled in.
 	Bus bus.Config
 	// MetricsAddress and HealthAddress are what to listen on, "0" or "" for nothing.
@@ -65,6 +69,7 @@ func (o *Options) addConnections(f *pflag.FlagSet) {
 	f.StringVar(&o.Context, "context", o.Context, "`name` of the context of the kubeconfig to use; default its current one")
 	f.StringVar(&o.ManagedBy, "managed-by", o.ManagedBy, "`value` of spec.managedBy of the Jobs that are ours; the same for all programs of a --cluster-name")
 	f.BoolVar(&o.ClaimUnmanaged, "claim-unmanaged", o.ClaimUnmanaged, "also run Jobs without spec.managedBy, or with "+batchv1.JobControllerName+": only where kube-controller-manager runs with --controllers=-job-controller,*; the same for all programs of a --cluster-name")
+	f.StringSliceVar(&o.EventLabels, "event-labels", o.EventLabels, "`keys` of the labels of Jobs that JobStart and JobFinish carry, separated by commas; the same for all programs of a --cluster-name")
 	f.StringVar(&o.Bus.URL, "nats-url", o.Bus.URL, "`URL` of the NATS server, or several separated by commas; tls:// asks for TLS")
 	f.StringVar(&o.Bus.CredentialsFile, "nats-credentials", o.Bus.CredentialsFile, "NATS credentials `file` (.creds)")
 	f.StringVar(&o.Bus.CAFile, "nats-ca", o.Bus.CAFile, "PEM `file` of the authority that signed the NATS server's certificate")
@@ -108,11 +113,16 @@ func (o *Options) complete() error {
 	case o.Bus.Cluster == "":
 		return Usage{errors.New("--cluster-name is empty: name the cluster, such as default")}
 	}
+	for _, key := range o.EventLabels {
+		if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
+			return Usage{fmt.Errorf("--event-labels: %q is not the key of a label: %s", key, strings.Join(wrong, "; "))}
+		}
+	}
 	return nil
 }
 
 func (o *Options) claim() events.Claim {
-	return events.Claim{ManagedBy: o.ManagedBy, Unmanaged: o.ClaimUnmanaged}
+	return events.Claim{ManagedBy: o.ManagedBy, Unmanaged: o.ClaimUnmanaged, Labels: o.EventLabels}
 }
 
 func listens(address string) bool { return address != "" && address != Off }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/cluster"
@@ -47,6 +48,7 @@ func (c *ReconcilerConfig) AddFlags(f *pflag.FlagSet) {
 	f.IntVar(&c.Limits.MaxUncounted, "max-uncounted-pods", c.Limits.MaxUncounted, "how many ended Pods one write of a Job's status adds at most: 1 to "+strconv.Itoa(mostUncounted))
 	f.IntVar(&c.Limits.MaxPodChanges, "max-pod-changes-per-plan", c.Limits.MaxPodChanges, "how many Pods of a Job are made or deleted at most before it is decided anew")
 	f.BoolVar(&c.Limits.DeleteExpired, "ttl-after-finished", c.Limits.DeleteExpired, "delete finished Jobs when their ttlSecondsAfterFinished are over: for clusters where kube-controller-manager does not, and harmless where it does")
+	f.DurationVar(&c.Limits.Reannounce, "reannounce-window", c.Limits.Reannounce, "`time` after a Job's start or end in which it is announced again if the memory of it was lost; at most "+events.ReannounceWindow.String())
 	f.BoolVar(&c.KeepManagedFields, "keep-managed-fields", c.KeepManagedFields, "leave the managedFields of Jobs and Pods alone, instead of resetting those that nobody applies, which saves the API server up to four fifths of a write")
 }
 
@@ -65,6 +67,8 @@ func (c *ReconcilerConfig) check() error {
 		return Usage{fmt.Errorf("--pod-failure-backoff-max %v is less than --pod-failure-backoff-base %v: use as much or more", l.PodBackoff.Max, l.PodBackoff.Base)}
 	case l.MaxUncounted < 1 || l.MaxUncounted > mostUncounted:
 		return Usage{fmt.Errorf("--max-uncounted-pods %d: use 1 to %d", l.MaxUncounted, mostUncounted)}
+	case l.Reannounce < 0 || l.Reannounce > events.ReannounceWindow:
+		return Usage{fmt.Errorf("--reannounce-window %v: use 0 to %v, for which the bus knows an event again", l.Reannounce, events.ReannounceWindow)}
 	case l.MaxPodChanges < 1:
 		return Usage{fmt.Errorf("--max-pod-changes-per-plan %d: use 1 or more", l.MaxPodChanges)}
 	}
@@ -76,6 +80,9 @@ func (c *ReconcilerConfig) check() error {
 func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 	if err := c.check(); err != nil {
 		return err
+	}
+	if age := c.Bus.MaxEventsAge; age > 0 { // the bus knows no event again that it has dropped
+		c.Limits.Reannounce = min(c.Limits.Reannounce, age)
 	}
 	m := newMetrics()
 	m.forReconciler()

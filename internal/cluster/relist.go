@@ -49,6 +49,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 func (w *Watcher) session(ctx context.Context, works func()) error {
 	select {
 	case <-w.again: // this is it
+		w.lost = true
 	default:
 	}
 	lists, err := w.relist(ctx)
@@ -97,6 +98,7 @@ func (w *Watcher) relists(ctx context.Context) error {
 			return ctx.Err()
 		case <-tick:
 		case <-w.again:
+			w.lost = true
 		}
 		if _, err := w.relist(ctx); err != nil {
 			return err
@@ -128,9 +130,14 @@ func (w *Watcher) flush(ctx context.Context) error {
 }
 
 // relist publishes one roster for every Job of ours, and every ScheduledJob, that still needs one, and returns the lists when
-// all of them are safe.
+// all of them are safe. The first time, and where the bus may have lost memories, it tells of all finished Jobs that may have to
+// be announced again; else of those that have finished since the list before.
 func (w *Watcher) relist(ctx context.Context) (rosters, error) {
-	began := time.Now()
+	began, now := time.Now(), w.config.Now()
+	since := now.Add(-events.ReannounceWindow)
+	if w.listed.After(since) && !w.lost {
+		since = w.listed
+	}
 	others := map[types.UID]struct{}{} // Jobs that exist and are not ours: not to be taken for gone
 	wanted := wants{
 		job: func(j *batchv1.Job) bool {
@@ -151,7 +158,7 @@ func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 	}
 	w.lists++
 	id := w.rosterID(&w.lastID, r.jobsVersion, r.podsVersion)
-	n, err := w.tellJobs(ctx, r, id)
+	n, err := w.tellJobs(ctx, r, id, now, since)
 	if err != nil {
 		return r, err
 	}
@@ -162,21 +169,26 @@ func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 	if err := w.flush(ctx); err != nil {
 		return r, err
 	}
+	w.listed, w.lost = now.Add(-finishedLate), false
 	w.log.Info("listed everything", "jobs", len(r.jobs), "rosters", n, "scheduledJobs", len(r.schedules), "scheduleRosters", schedules,
 		"version", id, "took", time.Since(began).Round(time.Millisecond))
 	return rosters{schedulesVersion: r.schedulesVersion, unlisted: r.unlisted, schedules: r.schedules, jobsVersion: r.jobsVersion,
 		marked: r.marked, builtIn: r.builtIn, claimants: r.claimants}, nil // the rest may be large
 }
 
-// tellJobs publishes the rosters of Jobs, and returns how many.
-func (w *Watcher) tellJobs(ctx context.Context, r rosters, id string) (n int, err error) {
-	now := w.config.Now()
+// finishedLate is how much earlier than now the end of a Job may be that a list does not show yet: the clocks differ of who
+// lists and who finishes it.
+const finishedLate = time.Minute
+
+// tellJobs publishes the rosters of Jobs, and returns how many. A finished Job that nobody has to do anything about costs none,
+// unless it has finished since the given time: whoever finished it may have died before it was announced.
+func (w *Watcher) tellJobs(ctx context.Context, r rosters, id string, now, since time.Time) (n int, err error) {
 	tell := func(namespace string, uid types.UID) error {
 		n++
 		return w.publish(ctx, namespace, uid, r.roster(id, uid))
 	}
 	for uid, j := range r.jobs {
-		if j.Finished() && !anyHeld(r.pods[uid]) && !tooManyFailed(j, r.pods[uid]) && !overdue(j, now) {
+		if j.Finished() && !j.FinishedAt().After(since) && !anyHeld(r.pods[uid]) && !tooManyFailed(j, r.pods[uid]) && !overdue(j, now) {
 			continue
 		}
 		if err := tell(j.Namespace, uid); err != nil {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,7 @@ func TestWatcherLists(t *testing.T) {
 	w.endPod(counted.Name, corev1.PodSucceeded)
 	w.act(busyKey, effect.ReleasePod{Name: counted.Name, UID: counted.UID})
 
-	_, doneKey := w.finishedJob("done", false)
+	done, doneKey := w.finishedJob("done", false)
 	left, leftKey := w.finishedJob("left", true)
 
 	gone, goneKey := w.createJob("gone")
@@ -53,6 +54,7 @@ func TestWatcherLists(t *testing.T) {
 	}{
 		{"fresh", freshKey, fresh, nil},
 		{"busy", busyKey, busy, []string{running.Name}},
+		{"done", doneKey, done, nil}, // within the hour: it may have to be announced
 		{"left", leftKey, left, []string{"left-held"}},
 		{"gone", goneKey, nil, []string{orphan.Name, loose.Name}},
 	} {
@@ -74,7 +76,7 @@ func TestWatcherLists(t *testing.T) {
 			t.Errorf("%s: roster %+v", c.name, r)
 		}
 	}
-	for name, key := range map[string]events.Key{"done": doneKey, "vanished": vanishedKey, "foreign": foreignKey} {
+	for name, key := range map[string]events.Key{"vanished": vanishedKey, "foreign": foreignKey} {
 		if facts := x.sink.about(key); len(facts) != 0 {
 			t.Errorf("%s: %+v", name, facts)
 		}
@@ -94,6 +96,44 @@ func TestWatcherLists(t *testing.T) {
 			return ""
 		})
 	})
+}
+
+// A finished Job that nobody has to do anything about costs a roster where it may have to be announced: when the Watcher begins
+// or the bus may have lost memories, for an hour; else at the first lists after its end.
+func TestFinishedJobsThatMayHaveToBeAnnounced(t *testing.T) {
+	w := newWorld(t)
+	_, key := w.finishedJob("finished", false)
+	client, _ := testClient(t)
+	now := time.Now()
+	sink := &memorySink{}
+	x, err := NewWatcher(WatcherConfig{Client: client, Cluster: "test", Sink: sink, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		later time.Duration
+		lost  bool
+		want  int
+	}{
+		{"the first list", 0, false, 1},
+		{"the next, a moment later: clocks differ", time.Second, false, 1},
+		{"ten minutes later, for the same reason", 10 * time.Minute, false, 1},
+		{"the next", 10 * time.Minute, false, 0},
+		{"the bus may have lost the memory of it", 0, true, 1},
+		{"the next", 10 * time.Minute, false, 0},
+		{"the bus may have lost it, more than an hour after the end", 40 * time.Minute, true, 0},
+	} {
+		now = now.Add(tt.later)
+		before := len(of[events.JobListed](sink, key))
+		x.lost = tt.lost
+		if _, err := x.relist(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(of[events.JobListed](sink, key)) - before; got != tt.want {
+			t.Errorf("%s: %d rosters, want %d", tt.name, got, tt.want)
+		}
+	}
 }
 
 // finishedJob makes a Job that is Complete, with or without a Pod that is still held.

@@ -64,7 +64,7 @@ func TestRosterOfFailedPods(t *testing.T) {
 	}
 }
 
-// TestFinishedJobsThatNeedATurn: most do not, and nobody is woken for them.
+// TestFinishedJobsThatNeedATurn: most do not, and nobody is woken for them, once they may not have to be announced any more.
 func TestFinishedJobsThatNeedATurn(t *testing.T) {
 	w := newWorld(t)
 	finished := func(name string, change ...func(*batchv1.Job)) events.Key {
@@ -87,11 +87,19 @@ func TestFinishedJobsThatNeedATurn(t *testing.T) {
 	if _, err := w.BatchV1().Jobs(w.ns).UpdateStatus(t.Context(), old, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	client, seen := testClient(t)
-	x := startWatcher(t, &memorySink{}, client, seen)
+	client, _ := testClient(t)
+	sink := &memorySink{}
+	x, err := NewWatcher(WatcherConfig{Client: client, Cluster: "test", Sink: sink})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.listed = time.Now().Add(time.Hour) // all of them have been told of since they finished
+	if _, err := x.relist(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for name, key := range keys {
 		want := name == "many" || name == "forgotten"
-		if got := len(of[events.JobListed](x.sink, key)) == 1; got != want {
+		if got := len(of[events.JobListed](sink, key)) == 1; got != want {
 			t.Errorf("%s: told %v", name, got)
 		}
 	}

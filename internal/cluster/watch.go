@@ -74,10 +74,13 @@ type Watcher struct {
 	// strangers are those of the current session.
 	strangers strangers
 	// lists counts the relists of this process, and lastID and lastScheduleID are the IDs of the last; unlisted says that it
-	// could not list ScheduledJobs. Only one is made at a time.
+	// could not list ScheduledJobs. listed is up to when the last has told of Jobs that have finished, and lost says that the next
+	// must tell of more. Only one is made at a time.
 	lists                  int
 	lastID, lastScheduleID string
 	unlisted               bool
+	listed                 time.Time
+	lost                   bool
 }
 
 // NewWatcher makes a Watcher. It fails where the configuration cannot work.

@@ -15,9 +15,12 @@ import (
 )
 
 // Announce implements engine.Announcer.
-func (b *bench) Announce(_ context.Context, p events.Public) error {
+func (b *bench) Announce(ctx context.Context, p events.Public) error {
 	name := p.(events.TickDecided).ScheduledJob.Name
 	b.add("announce %s", name)
+	if b.hang != nil {
+		return b.hang(ctx)
+	}
 	if b.announce == nil {
 		return nil
 	}
@@ -85,7 +88,7 @@ func TestAnnouncementIsRepeatedUntilItIsConfirmed(t *testing.T) {
 		return nil
 	}
 	b.Deliver(fact{b, "a"})
-	b.await(t, "timer again")
+	b.await(t, "timer announce")
 	b.await(t, "ack a")
 	deadline := time.After(10 * time.Second)
 	for b.count("announce a") < 4 {
@@ -102,7 +105,7 @@ func TestAnnouncementIsRepeatedUntilItIsConfirmed(t *testing.T) {
 	}
 }
 
-// An error of any kind is a Retry: the fact is in the state, and need not come again.
+// An error of any kind is told as a Retry: the fact is in the state, and need not come again.
 func TestAnnouncementThatFailsIsARetry(t *testing.T) {
 	b := start(t, herald())
 	b.act = gone
@@ -116,6 +119,149 @@ func TestAnnouncementThatFailsIsARetry(t *testing.T) {
 		t.Errorf("%d effects were done, want the one that is not an announcement", got.Effects)
 	}
 	b.await(t, "ack a")
+}
+
+// Whoever subscribes is no reason for a Job to wait: while announcements rest after a failure, everything else is done at
+// once, and they are not tried each time.
+func TestNothingWaitsForAnAnnouncement(t *testing.T) {
+	b := start(t, herald())
+	b.act = gone
+	b.announce = func(string) error { return engine.Retry{After: time.Hour, Err: errors.New("nobody confirms")} }
+	for _, name := range []string{"a", "b", "c"} {
+		b.Deliver(fact{b, name})
+		b.await(t, "act ReleasePod "+name)
+		b.await(t, "ack "+name)
+	}
+	if b.count("announce a") != 1 || b.count("announce b")+b.count("announce c") != 0 || b.count("timer again") != 0 {
+		t.Errorf("got %q", b.lines)
+	}
+}
+
+// Effects that rest after a failure of their own do not keep an announcement that was confirmed from counting, and the other
+// way round: each is repeated by a timer of its own.
+func TestAnnouncementsAndEffectsRestApart(t *testing.T) {
+	b := start(t, herald())
+	b.act = func(effect.Effect) engine.Answer {
+		return engine.Answer{Err: engine.Retry{After: time.Hour, Err: errors.New("timeout")}}
+	}
+	b.announce = func(string) error { return engine.Retry{After: time.Hour, Err: errors.New("nobody confirms")} }
+	b.Deliver(fact{b, "a"})
+	b.await(t, "timer again")
+	b.await(t, "timer announce")
+	b.await(t, "ack a")
+}
+
+// While announcements rest, the key may take a turn for another reason. They are made when their rest is over all the same.
+func TestAnnouncementIsRepeatedAfterAnotherTurn(t *testing.T) {
+	b := start(t, herald())
+	effects, announcements := 0, 0
+	b.act = func(e effect.Effect) engine.Answer {
+		if effects++; effects == 1 {
+			return engine.Answer{Err: engine.Retry{After: time.Millisecond, Err: errors.New("timeout")}}
+		}
+		return gone(e)
+	}
+	b.announce = func(string) error {
+		if announcements++; announcements == 1 {
+			return engine.Retry{After: 300 * time.Millisecond, Err: errors.New("nobody confirms")}
+		}
+		return nil
+	}
+	b.Deliver(fact{b, "a"})
+	deadline := time.After(10 * time.Second)
+	for b.count("announce a") < 2 {
+		select {
+		case <-deadline:
+			t.Fatalf("not repeated: %q", b.lines)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if b.count("act ReleasePod a") != 2 {
+		t.Errorf("got %q", b.lines)
+	}
+}
+
+// A confirmation ends what failures before it have added up to: the next one rests for a second again.
+func TestAnnouncementsRestForASecondAfterASuccess(t *testing.T) {
+	b := start(t, herald())
+	b.act = gone
+	calls := 0
+	b.announce = func(string) error {
+		switch calls++; {
+		case calls > 8:
+			return errors.New("nobody confirms")
+		case calls%2 == 1:
+			return engine.Retry{After: time.Millisecond, Err: errors.New("nobody confirms")}
+		}
+		return nil
+	}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		b.Deliver(fact{b, name})
+		deadline := time.After(10 * time.Second)
+		for b.count("announce "+name) < 2 {
+			select {
+			case <-deadline:
+				t.Fatalf("not repeated: %q", b.lines)
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	began := time.Now()
+	b.Deliver(fact{b, "e"})
+	b.await(t, "ack e")
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if rest := b.timer.Sub(began); rest > 5*time.Second {
+		t.Errorf("it is repeated after %v", rest)
+	}
+}
+
+// An announcement that hangs is given up after a second, long before the facts of the turn would go to somebody else.
+func TestAnnouncementThatHangs(t *testing.T) {
+	b := start(t, herald())
+	b.act = gone
+	waited := make(chan time.Duration, 1)
+	b.hang = func(ctx context.Context) error {
+		began := time.Now()
+		<-ctx.Done()
+		waited <- time.Since(began)
+		return ctx.Err()
+	}
+	b.Deliver(fact{b, "a"})
+	b.await(t, "ack a")
+	if w := <-waited; w >= engine.AckWait {
+		t.Errorf("the turn has waited for %v", w)
+	}
+	if b.count("timer announce") != 1 {
+		t.Errorf("got %q", b.lines)
+	}
+}
+
+// What can never be announced is given up, and the log says so: it would be tried for ever.
+func TestAnnouncementThatIsImpossible(t *testing.T) {
+	b := start(t, herald())
+	b.act = gone
+	b.announce = func(string) error { return impossible{errors.New("too large")} }
+	b.Deliver(fact{b, "a"})
+	b.await(t, "ack a")
+	b.Deliver(fact{b, ""})
+	b.await(t, "ack ")
+	if b.count("announce a") != 1 || b.count("timer announce") != 0 {
+		t.Errorf("got %q", b.lines)
+	}
+}
+
+type impossible struct{ error }
+
+func (impossible) Permanent() bool { return true }
+
+// If nobody can be found who repeats the announcement, the facts come again.
+func TestAnnouncementWithoutATimer(t *testing.T) {
+	b := start(t, herald())
+	b.act, b.timerless = gone, true
+	b.announce = func(string) error { return errors.New("nobody confirms") }
+	b.Deliver(fact{b, "a"})
+	b.await(t, "nak a")
 }
 
 // Announcements do not wait for each other.

@@ -53,9 +53,17 @@ type Timers interface {
 // Announcer tells whoever has subscribed.
 type Announcer interface {
 	// Announce publishes the event and returns nil once the bus has confirmed that it holds it. The same event may be
-	// announced again, also at the same time by somebody else.
+	// announced again, also at the same time by somebody else. An error with a method Permanent that says true means that it
+	// never can be.
 	Announce(ctx context.Context, p events.Public) error
 }
+
+// Unconfirmed says that an announcement has to be repeated, because the bus has not confirmed it.
+type Unconfirmed struct{ Err error }
+
+func (e Unconfirmed) Error() string { return e.Err.Error() }
+
+func (e Unconfirmed) Unwrap() error { return e.Err }
 
 // ErrConflict says that the state has moved on since it was loaded.
 var ErrConflict = errors.New("state has moved on")

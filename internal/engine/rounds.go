@@ -53,10 +53,15 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 	} else if err == nil && !quiet {
 		r.succeed(key)
 	}
+	if t.Unsaid() != nil {
+		err = errors.Join(err, r.repeat(key, t.Unsaid()))
+	}
 	r.settle(key, batch, err)
 	if r.cfg.Turned != nil {
 		if err == nil && retry.Err != nil {
 			err = retry
+		} else if err == nil && t.Unsaid() != nil {
+			err = Retry{Err: t.Unsaid()}
 		}
 		r.cfg.Turned(Turned{Function: r.cfg.Function.Name, Key: key, Heard: facts, Rounds: t.rounds, Effects: done, Tried: t.tried,
 			Duration: time.Since(began), Err: err})
@@ -160,7 +165,7 @@ func (r *Runner) commit(t *Turn) error {
 
 // act does all effects of the decision, several at once.
 func (r *Runner) act(t *Turn) {
-	effects := t.Effects()
+	effects := r.audible(t.Key, t.Effects())
 	if len(effects) == 0 {
 		return
 	}
@@ -185,6 +190,7 @@ func (r *Runner) act(t *Turn) {
 	for _, a := range answers {
 		t.Answer(a)
 	}
+	r.listen(t.Key, effects, answers)
 }
 
 // perform does one effect: timers are ours and the bus's, announcements are the bus's, everything else is the cluster's.
@@ -193,10 +199,7 @@ func (r *Runner) perform(ctx context.Context, key events.Key, e effect.Effect) (
 	case effect.SetTimer:
 		return nil, r.setTimer(ctx, key, e)
 	case effect.Announce:
-		if err := r.cfg.Announcer.Announce(ctx, e.Event); err != nil {
-			return nil, err
-		}
-		return []events.Event{events.Announced{ID: events.PublicID(e.Event)}}, nil
+		return r.announce(ctx, key, e)
 	}
 	return r.cfg.Actor.Act(ctx, key, e)
 }

@@ -72,6 +72,7 @@ type desk struct {
 	timer       time.Time // what the timer on the bus was last set to
 	failed      int       // turns in a row in which nothing could be done
 	pause       time.Time // effects rest until then
+	hush        hush      // announcements rest, and nothing else does
 }
 
 // NewRunner returns a Runner that takes deliveries until ctx ends; Wait returns once it has put everything down.

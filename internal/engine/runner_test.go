@@ -50,6 +50,9 @@ type bench struct {
 	conflicts int                               // how many saves lose
 	act       func(effect.Effect) engine.Answer // nil: every effect succeeds
 	announce  func(name string) error           // nil: every announcement is confirmed
+	hang      func(context.Context) error       // not nil: instead of announce
+	timerless bool                              // no timer can be set
+	timer     time.Time                         // for when the last one was
 	turned    chan engine.Turned                // has the first turn
 }
 
@@ -101,8 +104,14 @@ func (b *bench) Forget(context.Context, events.Key) error {
 	return nil
 }
 
-func (b *bench) Set(_ context.Context, _ events.Key, name string, _ time.Time) error {
+func (b *bench) Set(_ context.Context, _ events.Key, name string, at time.Time) error {
+	if b.timerless {
+		return errors.New("no timers")
+	}
 	b.add("timer %s", name)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timer = at
 	return nil
 }
 

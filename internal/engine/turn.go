@@ -39,6 +39,7 @@ type Turn struct {
 	late     bool
 	done     int // effects of the last decision that were done
 	retry    *Retry
+	unsaid   error // why an announcement has to be repeated later
 }
 
 // NewTurn begins a turn for the key with the facts that woke it.
@@ -137,6 +138,10 @@ type Answer struct {
 func (t *Turn) Answer(a Answer) {
 	t.inbox = append(t.inbox, a.Facts...)
 	t.late = t.late || a.Late
+	if unsaid := (Unconfirmed{}); errors.As(a.Err, &unsaid) {
+		t.unsaid = a.Err
+		return
+	}
 	if a.Err == nil && !a.Late {
 		t.done++
 	}
@@ -162,6 +167,9 @@ func (t *Turn) Err() error {
 	}
 	return nil
 }
+
+// Unsaid is why an announcement has to be repeated later: an Unconfirmed, or nil. Everything else goes on meanwhile.
+func (t *Turn) Unsaid() error { return t.unsaid }
 
 // Poisoned says that a function could not digest a fact: the fact is quarantined, the key's state forgotten.
 type Poisoned struct{ Cause error }

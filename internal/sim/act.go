@@ -45,6 +45,11 @@ func (a *API) Act(_ context.Context, key events.Key, e effect.Effect) ([]events.
 		return a.adoptPod(key, e), nil
 	case effect.DisownPod:
 		return a.disownPod(key, e), nil
+	case effect.Announce: // by the bus, which is here for those who have none
+		if a.Announced != nil {
+			a.Announced(e.Event)
+		}
+		return []events.Event{events.Announced{ID: events.PublicID(e.Event)}}, nil
 	}
 	return nil, engine.Retry{Err: fmt.Errorf("%s: %w", e.Kind(), errors.ErrUnsupported)}
 }

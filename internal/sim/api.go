@@ -29,6 +29,8 @@ type API struct {
 	Check Checker
 	// Wrote hears of every status write that was stored. It may be nil.
 	Wrote func(before, after events.Job)
+	// Announced hears of every announcement that was stored. It may be nil.
+	Announced func(events.Public)
 
 	version uint64
 	made    int

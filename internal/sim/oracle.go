@@ -18,6 +18,7 @@ type truth struct {
 
 	pods  map[types.UID]*record
 	lines map[line][]*record // the Pods of each index, in the order of their making
+	told  map[string]*moment // what subscribers are to be told, by id
 	most  int                // the highest parallelism the Job has had
 	least int                // the fewest completions that an Indexed Job has had
 
@@ -60,7 +61,7 @@ type line struct {
 }
 
 func newTruth(w *World) *truth {
-	t := &truth{w: w, pods: map[types.UID]*record{}, lines: map[line][]*record{}, most: int(w.plan.job.Parallelism), least: 1 << 30}
+	t := &truth{w: w, pods: map[types.UID]*record{}, lines: map[line][]*record{}, told: map[string]*moment{}, most: int(w.plan.job.Parallelism), least: 1 << 30}
 	if w.plan.job.Indexed {
 		t.least = int(*w.plan.job.Completions)
 	}
@@ -146,7 +147,10 @@ func (t *truth) renewed() {
 	t.most = max(t.most, int(t.w.plan.job.Parallelism))
 }
 
-func (t *truth) forgot() { t.losses++ }
+func (t *truth) forgot() {
+	t.losses++
+	t.forgetMoments()
+}
 
 // strict says that nothing has happened that could have made a Pod of which its Job knows nothing.
 func (t *truth) strict() bool {

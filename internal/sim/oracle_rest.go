@@ -118,8 +118,8 @@ func (w *World) Settled() error {
 			kept++
 		}
 	}
-	if j == nil {
-		return nil
+	if err := w.truth.unannounced(); err != nil || j == nil {
+		return err
 	}
 	if limit := j.Wishes.FailedPodsLimit; limit != nil && kept > *limit {
 		return fmt.Errorf("%d failed Pods are kept, of at most %d", kept, *limit)

@@ -139,6 +139,9 @@ func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Ans
 	if k.checked.Sub(k.decided) > engine.Lateness {
 		w.truth.fail("%v is done %v after it was decided", e, k.checked.Sub(k.decided))
 	}
+	if announce, ok := e.(effect.Announce); ok {
+		return w.announce(ctx, k, announce)
+	}
 	if _, ok := e.(effect.CreatePod); ok && w.now.Sub(k.decided) > engine.Lateness {
 		w.trace("worker%d slept between its look at the clock and the call", k.id)
 		w.truth.zombies++
@@ -170,6 +173,9 @@ func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Ans
 
 // finish acknowledges. What could not be done is repeated in a second, because a timer on the bus says so.
 func (w *World) finish(k *worker) {
+	if k.turn.Unsaid() != nil {
+		_ = w.bus.Set(context.Background(), k.turn.Key, "announce", w.now.Add(time.Second))
+	}
 	if k.failed != nil {
 		_ = w.bus.Set(context.Background(), k.turn.Key, "again", w.now.Add(time.Second))
 	}

@@ -92,6 +92,7 @@ func newWorld(seed uint64, rates Rates, out io.Writer) *World {
 	w.api.Refuse = w.refuse
 	w.truth = newTruth(w)
 	w.api.Check = w.truth
+	w.api.Announced = w.truth.announced
 	for i := range 2 {
 		w.workers = append(w.workers, &worker{id: i})
 	}
@@ -142,6 +143,7 @@ func (w *World) odds(per10k int) bool { return per10k > 0 && w.rand.IntN(10_000)
 
 // observe is the trigger's watch.
 func (w *World) observe(key events.Key, e events.Event) {
+	w.truth.happened(e)
 	if w.gap {
 		return
 	}
@@ -156,8 +158,8 @@ func (w *World) relist() {
 	w.gap = false
 	w.lists++
 	seen := map[types.UID]bool{}
-	for uid, j := range w.api.jobs { // one that has finished may have to be deleted yet, or failed Pods of it
-		seen[uid] = !j.Finished() || j.TTLSecondsAfterFinished != nil || j.Wishes.FailedPodsLimit != nil
+	for uid, j := range w.api.jobs { // one that has finished may have to be deleted yet, or failed Pods of it, or announced
+		seen[uid] = !j.Finished() || j.TTLSecondsAfterFinished != nil || j.Wishes.FailedPodsLimit != nil || w.now.Sub(j.FinishedAt()) < events.ReannounceWindow
 	}
 	for _, p := range w.api.pods {
 		if uid := w.api.hears(p); p.Held && uid != "" {

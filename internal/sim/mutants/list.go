@@ -87,3 +87,28 @@ var ofTracking = []mutant{
 		old: "	case p.Phase == events.Failed:\n\t\tc.fail(j, p, fresh)",
 		new: "	case p.Phase == events.Failed:\n\t\tif c.fail(j, p, fresh); fresh && j.Indexed {\n\t\t\tc.indexes.completed = c.indexes.completed.With(p.Index)\n\t\t}"},
 }
+
+// ofAnnouncements are bugs of JobStart and JobFinish.
+var ofAnnouncements = []mutant{
+	{name: "announced-before-it-is-true", file: "functions/job/plan.go",
+		old: "			s.Written = now\n",
+		new: "			s.Written = now\n\t\t\tsoon := s.Job\n\t\t\tsoon.Status = want\n\t\t\ts.Outbox.note(soon)\n"},
+	{name: "announced-once", file: "functions/job/outbox.go",
+		old: "	for _, n := range o.Notices {\n\t\tif !n.done() {\n",
+		new: "	for i, n := range o.Notices {\n\t\tif !n.done() {\n\t\t\to.Notices[i].settle()\n"},
+	{name: "end-announced-before-the-start", file: "functions/job/outbox.go",
+		old: "	case n.Start != nil:\n\t\treturn 1\n\t}\n\treturn 2",
+		new: "	case n.Start != nil:\n\t\treturn 2\n\t}\n\treturn 1"},
+	{name: "announcements-go-with-the-job", file: "functions/job/plan.go",
+		old: "	case s.Gone || s.Job.Deleting:\n",
+		new: "	case s.Gone || s.Job.Deleting:\n\t\ts.Outbox.Notices = nil\n"},
+	{name: "never-announced-again", file: "functions/job/outbox.go",
+		old: "before && n.at().Before(now.Add(-window)) {",
+		new: "before {"},
+	{name: "announced-again-for-ever", file: "functions/job/outbox.go",
+		old: "before && n.at().Before(now.Add(-window)) {",
+		new: "false && before {"},
+	{name: "start-of-a-resumed-job-not-announced", file: "functions/job/outbox.go",
+		old: "	if e, ok := j.Started(); ok {",
+		new: "	if e, ok := j.Started(); ok && len(o.Notices) == 0 {"},
+}

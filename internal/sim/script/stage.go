@@ -32,6 +32,7 @@ type Stage struct {
 	quota bool
 	blind bool // the trigger sees nothing
 	crash bool // the next worker dies before it has done anything
+	deaf  bool // the bus confirms no announcement
 	// reports are the Kubernetes Events that went with statuses.
 	reports []string
 	out     strings.Builder
@@ -88,6 +89,10 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		s.api.AddPod(stranger(t, s.uid, d))
 	case "values": // "values NAME count=3 [mutable]": a ConfigMap of per-completion values
 		s.api.SetValues(values(t, d))
+	case "announcements": // "announcements unconfirmed": the bus does not say that it holds them, until "announcements confirmed"
+		if s.deaf = d.CmdArgs[0].Key == "unconfirmed"; !s.deaf {
+			s.inbox = append(s.inbox, events.TimerFired{Name: "announce"})
+		}
 	case "add-condition": // somebody else has something to say
 		s.api.UpdateJob(s.uid, func(j *events.Job) { addCondition(j, d.CmdArgs[0].Key) })
 	case "delete-job":
@@ -179,6 +184,10 @@ func (s *Stage) turns() {
 			case effect.WriteJobStatus:
 				for _, r := range e.Reports {
 					s.reports = append(s.reports, r.Reason+": "+r.Message)
+				}
+			case effect.Announce:
+				if s.deaf {
+					continue
 				}
 			}
 			facts, err := s.api.Act(context.Background(), sim.Key(s.uid), e)

@@ -19,7 +19,7 @@ type Recorder struct {
 	system *System
 
 	mu    sync.Mutex
-	ticks map[[2]string]events.TickDecided
+	heard map[[2]string]events.Public
 }
 
 // Record listens from now on.
@@ -30,7 +30,7 @@ func (s *System) Record(t testing.TB) *Recorder {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	r := &Recorder{t: t, system: s, ticks: map[[2]string]events.TickDecided{}}
+	r := &Recorder{t: t, system: s, heard: map[[2]string]events.Public{}}
 	if _, err := nc.Subscribe("jobstream.events.>", func(m *nats.Msg) { r.add(m.Data) }); err != nil {
 		t.Fatal(err)
 	}
@@ -41,30 +41,48 @@ func (s *System) Record(t testing.TB) *Recorder {
 }
 
 func (r *Recorder) add(data []byte) {
-	var e struct {
-		Source, ID string
-		Data       events.TickDecided
-	}
-	if err := json.Unmarshal(data, &e); err != nil {
+	e, key, err := read(data)
+	if err != nil {
 		r.t.Errorf("an event that cannot be read: %v: %s", err, data)
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := [2]string{e.Source, e.ID}
-	if old, twice := r.ticks[key]; twice && old.String() != e.Data.String() {
-		r.t.Errorf("%v was announced before as %v", e.Data, old)
+	if old, twice := r.heard[key]; twice && old.String() != e.String() {
+		r.t.Errorf("%v was announced before as %v", e, old)
 	}
-	r.ticks[key] = e.Data
+	r.heard[key] = e
 }
 
-// Ticks are the verdicts so far: those that were heard, and those that the stream holds.
-func (r *Recorder) Ticks(t testing.TB) map[[2]string]events.TickDecided {
+// read is the event in a message, and its source and id.
+func read(data []byte) (e events.Public, key [2]string, err error) {
+	var head struct{ Source, ID string }
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, key, err
+	}
+	e, err = events.DecodePublic(data)
+	return e, [2]string{head.Source, head.ID}, err
+}
+
+// Heard are the events so far: those that were heard, and those that the stream holds.
+func (r *Recorder) Heard(t testing.TB) map[[2]string]events.Public {
 	t.Helper()
 	for _, m := range r.system.Tap(t).StoredIn(t, func(stream string) bool { return strings.HasSuffix(stream, "_events") }) {
 		r.add(m.Data)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return maps.Clone(r.ticks)
+	return maps.Clone(r.heard)
+}
+
+// Ticks are the verdicts among them.
+func (r *Recorder) Ticks(t testing.TB) map[[2]string]events.TickDecided {
+	t.Helper()
+	out := map[[2]string]events.TickDecided{}
+	for key, e := range r.Heard(t) {
+		if tick, ok := e.(events.TickDecided); ok {
+			out[key] = tick
+		}
+	}
+	return out
 }

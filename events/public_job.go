@@ -1,0 +1,156 @@
+package events
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// ReannounceWindow is how far back at most somebody who has lost the memory of it announces again what has happened. The
+// stream of events knows the same event again for a little longer.
+const ReannounceWindow = time.Hour
+
+// JobStarted says that a Job has started: its first Pods may be made. One that is suspended and resumed starts again.
+type JobStarted struct {
+	Job Reference `json:"job"`
+	// Start is status.startTime.
+	Start time.Time `json:"start"`
+	// Parallelism is how many Pods run at once at most.
+	Parallelism int32 `json:"parallelism"`
+	// Completions is how many Pods have to succeed; nil for a work queue.
+	Completions *int32 `json:"completions,omitempty"`
+	// CompletionMode is NonIndexed or Indexed.
+	CompletionMode batchv1.CompletionMode `json:"completionMode"`
+	// Owner is the ScheduledJob whose run the Job is, nil for a Job that is none.
+	Owner *RunOwner `json:"owner,omitempty"`
+	// ManagedBy is spec.managedBy; "" where the Job names nobody.
+	ManagedBy string `json:"managedBy,omitempty"`
+	// Labels are those of the Job's that the operator has chosen.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// JobFinished says that a Job is Complete or Failed. Both are final.
+type JobFinished struct {
+	Job    Reference `json:"job"`
+	Result JobResult `json:"result"`
+	// Reason is that of the condition, in one word.
+	Reason string `json:"reason,omitempty"`
+	// Message is for people.
+	Message string `json:"message,omitempty"`
+	// Succeeded and Failed are how many Pods have; of an Indexed Job, Succeeded is how many indexes have.
+	Succeeded int32 `json:"succeeded"`
+	Failed    int32 `json:"failed"`
+	// Completions is how many Pods had to succeed; nil for a work queue.
+	Completions *int32 `json:"completions,omitempty"`
+	// CompletedIndexes and FailedIndexes are sets such as "0-3,7"; "" where the Job is not Indexed, or none has.
+	CompletedIndexes string `json:"completedIndexes,omitempty"`
+	FailedIndexes    string `json:"failedIndexes,omitempty"`
+	// Start is status.startTime; zero for a Job that never started.
+	Start time.Time `json:"start,omitzero"`
+	// End is when the condition became True.
+	End time.Time `json:"end"`
+	// DurationSeconds is the time from Start to End; 0 for a Job that never started.
+	DurationSeconds int64 `json:"durationSeconds"`
+	// Owner, ManagedBy and Labels are as in JobStarted.
+	Owner     *RunOwner         `json:"owner,omitempty"`
+	ManagedBy string            `json:"managedBy,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
+}
+
+// RunOwner is the ScheduledJob that a Job is a run of.
+type RunOwner struct {
+	ScheduledJob Reference `json:"scheduledJob"`
+	// Nominal is the time that the Job was made for; zero for one that somebody made by hand.
+	Nominal time.Time `json:"nominal,omitzero"`
+}
+
+// JobResult is how a Job has finished.
+type JobResult string
+
+// The results.
+const (
+	// JobSucceeded says that the Job is Complete.
+	JobSucceeded JobResult = "Succeeded"
+	// JobFailed says that it is Failed.
+	JobFailed JobResult = "Failed"
+)
+
+// Started is the JobStarted that this sight of the Job shows; ok is false where it has not started, or is suspended.
+func (j Job) Started() (e JobStarted, ok bool) {
+	if j.Status.StartTime == nil {
+		return e, false
+	}
+	mode := batchv1.NonIndexedCompletion
+	if j.Indexed {
+		mode = batchv1.IndexedCompletion
+	}
+	return JobStarted{Job: j.reference(), Start: j.Status.StartTime.UTC(), Parallelism: j.Parallelism, Completions: j.Completions,
+		CompletionMode: mode, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels}, true
+}
+
+// Ended is the JobFinished that this sight of the Job shows; ok is false where it has not finished.
+func (j Job) Ended() (e JobFinished, ok bool) {
+	st := j.Status
+	e = JobFinished{Job: j.reference(), Succeeded: st.Succeeded, Failed: st.Failed, Completions: j.Completions,
+		CompletedIndexes: st.CompletedIndexes, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels}
+	if st.FailedIndexes != nil {
+		e.FailedIndexes = *st.FailedIndexes
+	}
+	c, failed := j.Condition(batchv1.JobFailed)
+	e.Result = JobFailed
+	if !failed {
+		c, ok = j.Condition(batchv1.JobComplete)
+		e.Result = JobSucceeded
+	}
+	if !failed && !ok {
+		return JobFinished{}, false
+	}
+	e.Reason, e.Message, e.End = c.Reason, c.Message, c.LastTransitionTime.UTC()
+	if st.StartTime != nil {
+		e.Start = st.StartTime.UTC()
+		e.DurationSeconds = max(0, int64(e.End.Sub(e.Start)/time.Second)) // by two clocks it may be less than nothing
+	}
+	return e, true
+}
+
+func (j Job) reference() Reference {
+	return Reference{Namespace: j.Namespace, Name: j.Name, UID: j.UID}
+}
+
+func (e JobStarted) about() (Reference, string) { return e.Job, "jobs" }
+func (e JobStarted) kind() string               { return "job.start" }
+func (e JobStarted) id() string                 { return moment(e.Job, "start", e.Start) }
+func (e JobStarted) at() time.Time              { return e.Start }
+func (e JobStarted) words() []string            { return nil }
+func (e JobStarted) sequence() string           { return order(0, e.Start) }
+
+func (e JobFinished) about() (Reference, string) { return e.Job, "jobs" }
+func (e JobFinished) kind() string               { return "job.finish" }
+func (e JobFinished) id() string                 { return moment(e.Job, "finish", e.End) }
+func (e JobFinished) at() time.Time              { return e.End }
+func (e JobFinished) words() []string            { return []string{strings.ToLower(string(e.Result))} }
+func (e JobFinished) sequence() string           { return order(1, e.End) }
+
+// moment is an id: a Job may start and finish in the same second.
+func moment(job Reference, what string, at time.Time) string {
+	return string(job.UID) + "/" + what + "/" + at.UTC().Format(time.RFC3339)
+}
+
+// order sorts as text: starts by their time, and after all of them the end, even if it was written by a clock that is behind.
+func order(rank int, at time.Time) string {
+	return fmt.Sprintf("%d/%s", rank, at.UTC().Format(time.RFC3339))
+}
+
+// String says when it started.
+func (e JobStarted) String() string { return "JobStart " + e.Start.UTC().Format(time.RFC3339) }
+
+// String says how and when it finished.
+func (e JobFinished) String() string {
+	out := "JobFinish " + string(e.Result)
+	if e.Reason != "" {
+		out += "(" + e.Reason + ")"
+	}
+	return out + " " + e.End.UTC().Format(time.RFC3339)
+}

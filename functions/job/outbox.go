@@ -1,0 +1,150 @@
+package job
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// Outbox is what everybody has to be told of the Job, and what they have been told: each of its starts, and its end. What is
+// announced is true of the cluster, because only a sight of the Job brings it here; it stays due until the bus has confirmed
+// it, also when the Job has gone meanwhile.
+//
+//	sight --note--> noticed --judge--> due --announced--> done
+//	                    '--- before this memory began, and too long ago: done
+type Outbox struct {
+	_ struct{} `cbor:",toarray"`
+	// Began is the version of the Job that this memory began with: what shows in later sights only is news.
+	Began uint64
+	// Notices are in the order in which they are announced.
+	Notices []Notice
+}
+
+// Notice is one start of the Job, or its end.
+type Notice struct {
+	_ struct{} `cbor:",toarray"`
+	// ID is that of the event.
+	ID string
+	// Version is that of the oldest sight that shows it: the one that it is announced by.
+	Version uint64
+	// Due says that it is announced until the bus has confirmed it.
+	Due bool
+	// Start or Finish is what to announce; both are nil when that is done, or is not to be.
+	Start  *events.JobStarted
+	Finish *events.JobFinished
+}
+
+// noticesKept bounds the memory of a Job that is suspended and resumed without end. What is dropped was announced, and only
+// a sight that is delivered again much later can bring it back: then it is announced a second time.
+const noticesKept = 100
+
+// note remembers what a sight of the Job shows, in whatever order sights come.
+func (o *Outbox) note(j events.Job) {
+	if j.Foreign {
+		return
+	}
+	if e, ok := j.Started(); ok {
+		o.add(Notice{ID: events.PublicID(e), Version: j.Version, Start: &e})
+	}
+	if e, ok := j.Ended(); ok {
+		o.add(Notice{ID: events.PublicID(e), Version: j.Version, Finish: &e})
+	}
+}
+
+func (o *Outbox) add(n Notice) {
+	if i := o.find(n.ID); i < 0 {
+		o.Notices = append(o.Notices, n)
+	} else if old := &o.Notices[i]; !old.done() && n.Version < old.Version {
+		n.Due = old.Due
+		*old = n
+	}
+	slices.SortStableFunc(o.Notices, inOrder)
+	if len(o.Notices) > noticesKept && o.Notices[0].done() {
+		o.Notices = slices.Delete(o.Notices, 0, 1)
+	}
+}
+
+func (o *Outbox) find(id string) int {
+	return slices.IndexFunc(o.Notices, func(n Notice) bool { return n.ID == id })
+}
+
+// inOrder puts first what is done, then starts in the order of time, and the end last.
+func inOrder(a, b Notice) int {
+	if c := cmp.Compare(a.rank(), b.rank()); c != 0 || a.Start == nil {
+		return c
+	}
+	return a.Start.Start.Compare(b.Start.Start)
+}
+
+func (n Notice) rank() int {
+	switch {
+	case n.done():
+		return 0
+	case n.Start != nil:
+		return 1
+	}
+	return 2
+}
+
+func (n Notice) done() bool { return n.Start == nil && n.Finish == nil }
+
+func (n Notice) event() events.Public {
+	if n.Start != nil {
+		return *n.Start
+	}
+	return *n.Finish
+}
+
+// at is when it happened.
+func (n Notice) at() time.Time {
+	if n.Start != nil {
+		return n.Start.Start
+	}
+	return n.Finish.End
+}
+
+// settle notes that nothing is left to do about it.
+func (n *Notice) settle() { *n = Notice{ID: n.ID} }
+
+// confirmed notes that the bus holds the event with that ID. Who has lost the memory of it since will see it again.
+func (o *Outbox) confirmed(id string) {
+	if i := o.find(id); i >= 0 {
+		o.Notices[i].settle()
+	} else {
+		o.add(Notice{ID: id})
+	}
+}
+
+// judge decides once about each notice. What has happened before this memory began was announced by the memory before it,
+// most likely: it is announced again as long as the stream of events knows it again. Anything else is news, however old:
+// nobody was there to announce it.
+func (o *Outbox) judge(known bool, now time.Time, window time.Duration) {
+	for i := range o.Notices {
+		n := &o.Notices[i]
+		if n.Due || n.done() {
+			continue
+		}
+		before := !known || n.Version <= o.Began
+		if n.Due = true; before && n.at().Before(now.Add(-window)) {
+			n.settle()
+		}
+	}
+}
+
+// next announces what is due, one after the other: a subscriber hears of the start before the end.
+func (o *Outbox) next() []effect.Effect {
+	for _, n := range o.Notices {
+		if !n.done() {
+			return []effect.Effect{effect.Announce{Event: n.event()}}
+		}
+	}
+	return nil
+}
+
+// empty says that nothing is left to announce.
+func (o *Outbox) empty() bool {
+	return !slices.ContainsFunc(o.Notices, func(n Notice) bool { return !n.done() })
+}
