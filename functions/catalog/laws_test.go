@@ -99,7 +99,7 @@ var laws = map[string]law{
 func unlessStray(a, b fn.Decision) error {
 	letsGo := func(e effect.Effect) bool {
 		switch e.(type) {
-		case effect.DeletePod, effect.ReleasePod, effect.AdoptPod:
+		case effect.DeletePod, effect.ReleasePod, effect.AdoptPod, effect.DisownPod:
 			return true
 		}
 		return false
