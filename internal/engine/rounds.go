@@ -34,7 +34,10 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 		facts[i] = d.Event()
 	}
 	t := NewTurn(r.cfg.Function, r.cfg.Store, key, facts...)
-	done, err := r.run(t, quiet, began.Add(turnMax))
+	done, err := 0, r.rangEarly(key, facts)
+	if err == nil {
+		done, err = r.run(t, quiet, began.Add(turnMax))
+	}
 	var retry Retry
 	if errors.As(err, &retry) {
 		after := r.rest(key, retry, done)
