@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/sim"
 )
@@ -91,7 +90,7 @@ const (
 // run lives through one world: rough weather, then calm until it settles, then on to see that it stays so. It returns the
 // rows that the world has exercised.
 func run(seed uint64, out io.Writer, steps map[string]int) (rows map[string]bool, err error) {
-	w := sim.NewLimited(seed, func(l job.Limits) fn.Registered { return fn.Register(job.New(l)) }, sim.Rough, out)
+	w := sim.NewLimited(seed, job.New, sim.Rough, out)
 	err = sim.Live(w, steps)
 	return w.Rows, err
 }
