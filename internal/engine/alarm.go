@@ -52,6 +52,13 @@ func (r *Runner) rangEarly(key events.Key, facts []events.Event) error {
 	return nil
 }
 
+// forgetTimer is for a key that has no memory: where that was lost, the timer on the bus may be lost with it.
+func (r *Runner) forgetTimer(key events.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.desk(key).timer = time.Time{}
+}
+
 // alarmIn wakes the key after a while, in this process only. Of two alarms the earlier one stays: Plan sets the other
 // again when it looks at the clock.
 func (r *Runner) alarmIn(key events.Key, in time.Duration) {

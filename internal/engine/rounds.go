@@ -89,6 +89,9 @@ func (r *Runner) run(t *Turn, quiet bool, until time.Time) (done int, err error)
 	if err := t.Load(r.ctx); err != nil {
 		return 0, err
 	}
+	if t.revision == 0 {
+		r.forgetTimer(t.Key)
+	}
 	for {
 		if err := r.commit(t); err != nil {
 			return done, err
