@@ -50,6 +50,9 @@ func TestWorlds(t *testing.T) {
 					for id := range exercised {
 						rows[id]++
 					}
+					if own[sim.HealedByRelist] > 0 {
+						fmt.Printf("simulator: seed %d needed another relist\n", s)
+					}
 					if err != nil && bad < 10 {
 						bad++
 						t.Errorf("seed %d: %v\n  replay: go test ./internal/sim -run TestWorlds -seed=%d", s, err, s)

@@ -60,6 +60,9 @@ func (w *World) work(k *worker) bool {
 		if err := k.turn.Load(ctx); err != nil {
 			panic(err)
 		}
+		if _, known := w.bus.states[k.turn.Key]; !known {
+			k.of.alarm(k.turn.Key).timer = time.Time{} // where the memory was lost, the timer may be lost with it
+		}
 		k.stage = deciding
 	case deciding:
 		if err := k.turn.Decide(k.of.clock()); err != nil {
