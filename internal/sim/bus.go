@@ -29,8 +29,8 @@ type bus struct {
 	timers   map[string]timer
 	states   map[events.Key]state
 	sequence uint64
-	// overwritten hears of a state that an older version of a function writes over that of a newer one.
-	overwritten func(events.Key)
+	// crossed hears of a state that one version of a function writes over that of another.
+	crossed func(key events.Key, was, is int)
 }
 
 type timer struct {
@@ -68,8 +68,8 @@ func (b *bus) Save(_ context.Context, key events.Key, data []byte, revision uint
 	if b.states[key].revision != revision {
 		return 0, fmt.Errorf("%s: %w", key, engine.ErrConflict)
 	}
-	if version(data) < version(b.states[key].data) {
-		b.overwritten(key)
+	if was, is := version(b.states[key].data), version(data); was != 0 && was != is {
+		b.crossed(key, was, is)
 	}
 	b.sequence++
 	b.states[key] = state{data: data, revision: b.sequence}

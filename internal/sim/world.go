@@ -99,9 +99,7 @@ var namespaces = []string{"default", "blue", "red"}
 func newWorld(seed uint64, rates Rates, out io.Writer) *World {
 	w := &World{rand: rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), rates: rates, bus: newBus(), out: out,
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Steps: map[string]int{}, Rows: map[string]bool{}}
-	w.bus.overwritten = func(key events.Key) {
-		w.of(key).truth.fail("%s: an older version writes over the state of a newer one", key)
-	}
+	w.bus.crossed = w.crossed
 	jobs := 1
 	if w.rand.IntN(2) == 0 {
 		w.fleet = &fleet{World: w}
@@ -111,6 +109,16 @@ func newWorld(seed uint64, rates Rates, out io.Writer) *World {
 		w.tenants = append(w.tenants, newTenant(w, namespace))
 	}
 	return w
+}
+
+// crossed: no version writes over the state of a newer one; that of an older one it forgets.
+func (w *World) crossed(key events.Key, was, is int) {
+	w.happens("upgraded", "bus      the state of %s goes from version %d to %d", key, was, is)
+	if t := w.of(key).truth; is < was {
+		t.fail("version %d writes over the state of version %d of %s", is, was, key)
+	} else {
+		t.forgot()
+	}
 }
 
 // begin starts the reconcilers and creates the Jobs.
