@@ -17,6 +17,7 @@ type fleet struct {
 	all     []*worker
 	born    int
 	skewed  bool          // the clocks differ
+	broken  error         // the first law of the lanes that was broken
 	fastest time.Duration // how far the fastest clock that there has been is ahead of the cluster's
 }
 
@@ -126,7 +127,7 @@ func (f *fleet) send(from *member, b lanes.Beat) {
 func (f *fleet) hush() {
 	for _, r := range f.members {
 		if r.member != nil {
-			r.member.letters = nil
+			r.member.letters, r.member.healthy = nil, 0
 		}
 	}
 }
@@ -171,7 +172,7 @@ func (f *fleet) misfortune() bool {
 		f.happens("die", "%s dies", r.name)
 		f.remove(r)
 	case n <= 8:
-		r.asleep = while(8000)
+		r.asleep, r.member.healthy = while(8000), 0
 		f.happens("stop", "%s is stopped until %s", r.name, r.asleep.Format("15:04:05.000"))
 	case n == 9:
 		r.member.deaf = while(8000)
@@ -206,12 +207,22 @@ func (f *fleet) heal() {
 	f.recount()
 }
 
-// newest is the newest version of the function that runs.
-func (f *fleet) newest(function string) (v int) {
-	for _, r := range f.members {
-		v = max(v, r.fns[function].Version)
+func (f *fleet) fail(format string, args ...any) {
+	if f.broken == nil {
+		f.broken = fmt.Errorf(format, args...)
+		f.trace("ORACLE   %v", f.broken)
 	}
-	return v
+}
+
+// forgets: an old reconciler forgets what it cannot read only where it hears of nobody who can. healthy is how often
+// both have to have beaten in peace to know of each other.
+func (f *fleet) forgets(r *reconciler, key events.Key) {
+	const healthy = 2 * lanes.Silence
+	for _, other := range f.members {
+		if other.fns[key.Function].Version > r.fns[key.Function].Version && other.member.joined && min(r.member.healthy, other.member.healthy) >= healthy {
+			f.fail("%s forgets %s, and %s can read it", r.name, key, other.name)
+		}
+	}
 }
 
 // distributed says whether every lane of every function is served by exactly one reconciler, of the newest version that
@@ -221,7 +232,10 @@ func (f *fleet) distributed() error {
 		return nil
 	}
 	for name := range f.versions[0] {
-		newest := f.newest(name)
+		newest := 0
+		for _, r := range f.members {
+			newest = max(newest, r.fns[name].Version)
+		}
 		var served lanes.Set
 		shares := map[string]int{}
 		for _, r := range f.members {

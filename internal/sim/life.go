@@ -122,7 +122,12 @@ func (w *World) each(law func(*tenant) error) error {
 }
 
 // Check holds at every step.
-func (w *World) Check() error { return w.each((*tenant).check) }
+func (w *World) Check() error {
+	if w.fleet.broken != nil {
+		return w.fleet.broken
+	}
+	return w.each((*tenant).check)
+}
 
 // Steady holds when nothing is left to do and the nodes are frozen.
 func (w *World) Steady() error {

@@ -20,6 +20,7 @@ type member struct {
 	number  int                 // of the last regular beat
 	sent    time.Time           // when that was sent
 	said    lanes.Beat          // what was sent last
+	healthy int                 // how often it has beaten since it was last in trouble
 	joined  bool
 	leaving bool
 	deaf    time.Time // until when it hears nobody
@@ -63,8 +64,14 @@ func (m *member) live(f *fleet) {
 	beats := func() {
 		if !m.tick.After(f.now) {
 			m.tick = f.now.Add(lanes.Every + time.Duration(f.rand.IntN(20))*time.Millisecond)
+			m.healthy++
+			if m.deaf.After(f.now) || m.mute.After(f.now) {
+				m.healthy = 0
+			}
 			m.regular(f)
-			m.settle(f)
+			if begun := m.settle(f); begun != 0 {
+				f.fail("%s begins with the lanes %v and has heard nothing new", m.of.name, begun)
+			}
 		}
 	}
 	first := f.rand.IntN(2) == 0 // who was stopped finds both, a tick and letters
@@ -128,7 +135,7 @@ func (m *member) regular(f *fleet) {
 }
 
 // settle begins with the lanes that have become ours, ends those that are not ours any more, and says so at once.
-func (m *member) settle(f *fleet) {
+func (m *member) settle(f *fleet) (begun lanes.Set) {
 	own := m.own()
 	for _, name := range slices.Sorted(maps.Keys(m.holds)) {
 		h := m.holds[name]
@@ -137,6 +144,7 @@ func (m *member) settle(f *fleet) {
 		begin := free &^ h.serving
 		h.stopping |= stop
 		h.serving |= begin
+		begun |= begin
 		if stop|begin != 0 {
 			f.trace("%s serves %s %v", m.of.name, name, h.serving&^h.stopping)
 		}
@@ -147,6 +155,7 @@ func (m *member) settle(f *fleet) {
 	if own = m.own(); own.Serves != m.said.Serves || !maps.Equal(own.Holds, m.said.Holds) {
 		f.send(m, own)
 	}
+	return begun
 }
 
 // putDown lets go of the lanes that it is to stop serving, once nothing of them is in hand.

@@ -203,9 +203,7 @@ func (w *World) undecided(k *worker, err error) {
 		w.of(key).truth.fail("decide: %v", err)
 	} else if k.of.newest(key.Function) {
 		w.happens("rolled back", "%s forgets %s: %v", k, key, err)
-		if w.calm && w.now.Sub(w.calmAt) > time.Minute/2 && w.fleet.newest(key.Function) > k.of.fns[key.Function].Version {
-			w.of(key).truth.fail("%s forgets %s, and who wrote it is alive", k, key)
-		}
+		w.fleet.forgets(k.of, key)
 		w.of(key).truth.forgot()
 		_ = w.bus.Forget(context.Background(), key) // never fails
 		k.stage = loading
