@@ -206,7 +206,11 @@ func (w *World) undecided(k *worker, err error) {
 		w.fleet.forgets(k.of, key)
 		w.of(key).truth.forgot()
 		_ = w.bus.Forget(context.Background(), key) // never fails
-		k.stage = loading
+		facts := make([]events.Event, len(k.held))
+		for i, m := range k.held {
+			facts[i] = m.event
+		}
+		w.turn(k, key, facts...)
 		return
 	} else {
 		w.happens("newer state", "%s leaves %s alone: %v", k, key, err)
