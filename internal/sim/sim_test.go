@@ -78,10 +78,18 @@ func TestWorlds(t *testing.T) {
 	if len(rare) > 0 && *seeds >= long && os.Getenv("JOBSTREAM_SIM_FEATURES") == "" {
 		t.Errorf("fewer than %d of %d worlds have exercised %v", fewest, *seeds, rare)
 	}
+	for _, what := range misfortunes {
+		if total[what] < fewest && *seeds >= long {
+			t.Errorf("%q has happened %d times in %d worlds, and should have %d times", what, total[what], *seeds, fewest)
+		}
+	}
 	if healed := total[sim.HealedByRelist]; healed*1000 > *seeds {
 		t.Errorf("%d of %d worlds needed another relist: more than 1 in 1,000 is no accident", healed, *seeds)
 	}
 }
+
+// misfortunes are what befalls reconcilers and the bus, and what comes of it: a long run has all of it.
+var misfortunes = []string{"join", "leave", "die", "stop", "deaf", "mute", "cut off", "clock set", "newer state", "rolled back", "upgraded", "state lost", "bus lost"}
 
 const (
 	// long is how many worlds make a run from which every row is expected,
