@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/schedule"
 )
 
 // API is the cluster and the bus, as far as one ScheduledJob is concerned. What happens in it is in Facts until somebody
@@ -139,6 +140,21 @@ func (a *API) Running() (names []string) {
 		}
 	}
 	return names
+}
+
+// Known says that the cluster remembers the Job: one that vanishes before that may be made again.
+func (a *API) Known(name string) bool {
+	d := a.Object.Status.DecidedUntil
+	return d != nil && !a.Jobs[name].Nominal.After(d.Time)
+}
+
+// Times are those at which Jobs are due.
+func (a *API) Times() schedule.Schedule {
+	s, err := schedule.Parse(a.Object.Schedule, schedule.Options{Seed: string(a.Object.UID), Anchor: a.Object.Created})
+	if err != nil {
+		panic(err)
+	}
+	return s
 }
 
 // List is a roster.

@@ -10,34 +10,51 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// truth is what really happened, kept apart from what the function believes.
-type truth struct {
-	world  *World
+// Truth is what really happened, kept apart from what the function believes.
+type Truth struct {
+	// Edited says that the schedule has changed: by which one a time was due nobody knows afterwards.
+	Edited bool
+	// Late says that a Job was made by a worker that slept between its look at the clock and the call: what is gone by then
+	// may come again.
+	Late bool
+	// Ahead is how far the fastest clock is ahead.
+	Ahead time.Duration
+
+	world  *API
 	made   map[string]int // Jobs that were made, by name
 	ends   map[events.RunResult]int64
 	broken error
 	jobs   int
-	// edited says that the schedule has changed: by which one a time was due nobody knows afterwards.
-	edited bool
 }
 
-func (t *truth) fail(format string, args ...any) {
+// NewTruth begins to watch.
+func NewTruth(a *API) *Truth {
+	return &Truth{world: a, made: map[string]int{}, ends: map[events.RunResult]int64{}}
+}
+
+// Err is the first law that was broken.
+func (t *Truth) Err() error { return t.broken }
+
+// Ended notes how a Job has ended; "" is for one that has vanished.
+func (t *Truth) Ended(result events.RunResult) { t.ends[result]++ }
+
+func (t *Truth) fail(format string, args ...any) {
 	if t.broken == nil {
 		t.broken = fmt.Errorf(format, args...)
 	}
 }
 
-// before looks at an effect that is about to be done.
-func (t *truth) before(e effect.Effect) {
+// Before looks at an effect that is about to be done.
+func (t *Truth) Before(e effect.Effect) {
 	w := t.world
 	t.jobs = len(w.Jobs)
 	switch e := e.(type) {
 	case effect.CreateJob:
-		if w.Jobs[e.Name] == nil && w.Refuse == "" && w.Object.ConcurrencyPolicy != v1alpha1.AllowConcurrent && len(w.Running()) > 0 {
+		if !t.Late && w.Object != nil && w.Jobs[e.Name] == nil && w.Refuse == "" && w.Object.ConcurrencyPolicy != v1alpha1.AllowConcurrent && len(w.Running()) > 0 {
 			t.fail("%v beside %v, and the policy is %s", e, w.Running(), w.Object.ConcurrencyPolicy)
 		}
 	case effect.DeleteRun:
-		if j := w.Jobs[e.Name]; j != nil && (e.Version == 0 || e.Version == j.Version) && j.Result != "" && (!w.known(e.Name) || t.listed(j)) {
+		if j := w.Jobs[e.Name]; j != nil && (e.Version == 0 || e.Version == j.Version) && j.Result != "" && (!w.Known(e.Name) || t.listed(j)) {
 			t.fail("%v before its end is counted", e)
 		}
 	case effect.WriteScheduleStatus:
@@ -47,7 +64,8 @@ func (t *truth) before(e effect.Effect) {
 	}
 }
 
-func (t *truth) after(e effect.Effect) {
+// After looks at what an effect has done.
+func (t *Truth) After(e effect.Effect) {
 	if t.world.Contradiction != "" {
 		t.fail("%s", t.world.Contradiction)
 	}
@@ -55,15 +73,15 @@ func (t *truth) after(e effect.Effect) {
 	if !ok || len(t.world.Jobs) == t.jobs {
 		return
 	}
-	if t.made[c.Name]++; t.made[c.Name] > 1 {
+	if t.made[c.Name]++; t.made[c.Name] > 1 && !t.Late {
 		t.fail("%v a second time", c)
 	}
-	if c.Nominal.After(t.world.Now) {
+	if c.Nominal.After(t.world.Now.Add(t.Ahead)) {
 		t.fail("%v before its time", c)
 	}
 }
 
-func (t *truth) listed(j *Job) bool {
+func (t *Truth) listed(j *Job) bool {
 	for _, ref := range t.world.Object.Status.Active {
 		if ref.UID == j.UID {
 			return true
@@ -73,15 +91,15 @@ func (t *truth) listed(j *Job) bool {
 }
 
 // begin is from when on the ScheduledJob is answerable.
-func (t *truth) begin() time.Time { return t.world.Object.Created.Truncate(time.Second) }
+func (t *Truth) begin() time.Time { return t.world.Object.Created.Truncate(time.Second) }
 
 // onLedger says that each nominal time up to decidedUntil has one verdict, no more and no less: on the ledger, or in the
 // status on its way there.
-func (t *truth) onLedger(st v1alpha1.ScheduledJobStatus) {
-	if t.edited {
+func (t *Truth) onLedger(st v1alpha1.ScheduledJobStatus) {
+	if t.Edited {
 		return
 	}
-	times, until := t.world.times(), st.DecidedUntil.Time
+	times, until := t.world.Times(), st.DecidedUntil.Time
 	var told int64
 	for _, v := range t.verdicts(st) {
 		last := v.Nominal
@@ -102,7 +120,7 @@ func (t *truth) onLedger(st v1alpha1.ScheduledJobStatus) {
 }
 
 // verdicts are those on the ledger and those in the status.
-func (t *truth) verdicts(st v1alpha1.ScheduledJobStatus) []events.TickDecided {
+func (t *Truth) verdicts(st v1alpha1.ScheduledJobStatus) []events.TickDecided {
 	all := slices.Clone(t.world.Ledger)
 	for _, v := range st.Recent {
 		if !slices.ContainsFunc(all, func(on events.TickDecided) bool {
@@ -118,16 +136,16 @@ func (t *truth) verdicts(st v1alpha1.ScheduledJobStatus) []events.TickDecided {
 	return all
 }
 
-// settled says that everything that has come is decided.
-func (t *truth) settled() bool {
+// Settled says that everything that has come is decided.
+func (t *Truth) Settled() bool {
 	w := t.world
-	last, ok := w.times().Prev(w.Now.Add(-time.Duration(w.Object.JitterSeconds) * time.Second))
+	last, ok := w.Times().Prev(w.Now.Add(-time.Duration(w.Object.JitterSeconds) * time.Second))
 	st := w.Object.Status
 	return st.DecidedUntil != nil && len(st.Active) == 0 && (!ok || !last.After(t.begin()) || !st.DecidedUntil.Time.Before(last))
 }
 
-// check holds the books against what happened.
-func (t *truth) check() error {
+// Check holds the books against what happened.
+func (t *Truth) Check() error {
 	w, st := t.world, t.world.Object.Status
 	t.onLedger(st)
 	if on, all := len(w.Ledger), len(t.verdicts(st)); on < all {
