@@ -99,9 +99,12 @@ func (a *API) name(kind string) types.UID {
 	return types.UID(fmt.Sprintf("%s-%d", kind, a.made))
 }
 
-// CreateJob stores a Job under a new UID and returns it. The name must be free.
+// CreateJob stores a Job and returns it, under a new UID where it has none. The name must be free.
 func (a *API) CreateJob(j events.Job) events.Job {
-	j.Namespace, j.UID, j.Created = a.Namespace, a.name("job"), a.Now()
+	if j.UID == "" {
+		j.UID = a.name("job")
+	}
+	j.Namespace, j.Created = a.Namespace, a.Now()
 	j.Version = a.tick()
 	j.Status = *j.Status.DeepCopy()
 	a.jobs[j.UID] = &j

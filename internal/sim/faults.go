@@ -10,7 +10,7 @@ import (
 func (w *World) fault() bool {
 	hands := w.fleet.hands()
 	k := hands[w.rand.IntN(len(hands))]
-	t := w.tenants[w.rand.IntN(len(w.tenants))]
+	t := w.anyTenant()
 	switch {
 	case k.stage != idle && w.odds(w.rates.Crash):
 		w.happens("crash", "%s ends before its time", k)
@@ -19,7 +19,10 @@ func (w *World) fault() bool {
 		k.asleep = w.now.Add(time.Duration(w.rand.IntN(8000)) * time.Millisecond)
 		w.happens("sleep", "%s sleeps until %s", k, k.asleep.Format("15:04:05.000"))
 	case w.odds(w.rates.Member) && w.fleet.misfortune():
-	case w.odds(w.rates.Meddle * t.plan.meddlers()):
+	case w.scheduler != nil && w.odds(w.rates.Meddle):
+		w.Steps["meddle"]++
+		w.scheduler.meddle()
+	case t != nil && w.odds(w.rates.Meddle*t.plan.meddlers()):
 		w.Steps["meddle"]++
 		t.meddle()
 	case w.odds(w.rates.Lose):
@@ -74,6 +77,9 @@ func (w *World) Calm() {
 	for _, t := range w.tenants {
 		t.heal()
 	}
+	if w.scheduler != nil {
+		w.scheduler.heal()
+	}
 	if w.gap {
 		w.relist()
 	}
@@ -87,5 +93,8 @@ func (w *tenant) heal() {
 	}
 	if j := w.unfinished(); j != nil && j.Suspended && w.rand.IntN(2) == 0 {
 		w.setSuspended(false)
+	}
+	if j := w.unfinished(); j != nil && w.parent != nil && j.Parallelism == 0 { // else the ScheduledJob waits for it for ever
+		w.edit(func(j *events.Job) { j.Parallelism = 1 })
 	}
 }

@@ -9,7 +9,7 @@ import (
 const (
 	roughSteps = 1200
 	calmSteps  = 6000
-	quietSteps = 60
+	quietSteps = 60 // and as many for each Job
 )
 
 // rest lets the world go on until nothing moves any more.
@@ -77,7 +77,7 @@ func Live(w *World, steps map[string]int) error {
 	before := w.writes()
 	w.frozen = true
 	w.relist()
-	for i := 0; w.Step() && i < quietSteps; i++ {
+	for i := 0; w.Step() && i < quietSteps*(1+len(w.tenants)); i++ {
 		if err := w.Check(); err != nil {
 			return err
 		}
@@ -85,7 +85,10 @@ func Live(w *World, steps map[string]int) error {
 	if now := w.writes(); now != before {
 		return fmt.Errorf("came to rest and moved again: version %d, then %d", before, now)
 	}
-	return w.Settled()
+	if err := w.Settled(); err != nil || w.scheduler == nil {
+		return err
+	}
+	return w.scheduler.resumed()
 }
 
 // freeze stops the nodes, takes a few finalizers off, and sees that the fleet comes in order.
@@ -126,6 +129,9 @@ func (w *World) Check() error {
 	if w.fleet.broken != nil {
 		return w.fleet.broken
 	}
+	if w.scheduler != nil && w.scheduler.truth.Err() != nil {
+		return w.scheduler.truth.Err()
+	}
 	return w.each((*tenant).check)
 }
 
@@ -141,6 +147,11 @@ func (w *World) Steady() error {
 func (w *World) Settled() error {
 	if err := w.served(); err != nil {
 		return err
+	}
+	if w.scheduler != nil {
+		if err := w.scheduler.settled(); err != nil {
+			return err
+		}
 	}
 	return w.each((*tenant).settled)
 }

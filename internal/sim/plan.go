@@ -91,6 +91,13 @@ func choose(r *rand.Rand) plan {
 	return p
 }
 
+// chooseRun draws a Job that a ScheduledJob makes: a small plain one, so that there are several.
+func chooseRun(r *rand.Rand) plan {
+	n := int32(1 + r.IntN(2))
+	j := events.Job{Name: "run", Parallelism: n, Completions: &n, BackoffLimit: int32(r.IntN(2)), Indexed: r.IntN(2) == 0}
+	return plan{job: j, failPercent: []int{0, 25, 60}[r.IntN(3)]}
+}
+
 // draw adds features to a plan.
 type draw struct {
 	rand *rand.Rand

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
 )
 
 // tenant is one Job in a namespace of its own, with the users who meddle with it and the truth about it.
@@ -19,17 +20,19 @@ type tenant struct {
 	api   *API
 	truth *truth
 	uid   types.UID
+	// parent is the ScheduledJob that has made the Job, nil where a user has.
+	parent *scheduler
 
 	strangers int // Pods that users have made
 }
 
-func newTenant(w *World, namespace string) *tenant {
-	t := &tenant{World: w, plan: choose(w.rand), api: NewAPI(nil)}
+func newTenant(w *World, namespace string, p plan) *tenant {
+	t := &tenant{World: w, plan: p, api: NewAPI(nil)}
 	t.api.Namespace, t.api.Now = namespace, func() time.Time { return w.now }
 	t.api.Emit = t.observe
 	t.api.Refuse = w.refuse
 	t.truth = newTruth(t)
-	t.api.Check = t.truth
+	t.api.Check, t.api.Wrote = t.truth, w.wrote
 	return t
 }
 
@@ -43,6 +46,7 @@ func (w *tenant) begin() {
 	if w.plan.heirlooms > 0 {
 		j.Status.StartTime = &metav1.Time{Time: w.now}
 	}
+	w.uid = j.UID // empty, unless a ScheduledJob has named it
 	w.uid = w.api.CreateJob(j).UID
 	w.trace("user     creates the Job: %s", describe(w.plan))
 	most := int(j.Parallelism)
@@ -65,6 +69,17 @@ func (w *tenant) begin() {
 
 func (w *tenant) has(f feature) bool { return w.plan.features[f] }
 
+func (w *tenant) fail(format string, args ...any) { w.truth.fail(format, args...) }
+
+func (w *tenant) forgot() { w.truth.forgot() }
+
+// late notes that something was done long after it was decided.
+func (w *tenant) late(e effect.Effect) {
+	if _, ok := e.(effect.CreatePod); ok {
+		w.truth.zombies++
+	}
+}
+
 // trace says of which Job it is about, where there are several.
 func (w *tenant) trace(format string, args ...any) {
 	if len(w.tenants) > 1 {
@@ -80,6 +95,9 @@ func (w *tenant) happens(what, format string, args ...any) {
 
 // observe is the trigger's watch.
 func (w *tenant) observe(key events.Key, e events.Event) {
+	if w.parent != nil {
+		w.parent.hear(w, e)
+	}
 	if w.gap {
 		return
 	}

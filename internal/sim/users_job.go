@@ -163,7 +163,7 @@ func (w *tenant) touch() bool {
 }
 
 func (w *tenant) deleteJob() bool {
-	if w.api.jobs[w.uid] == nil || w.rand.IntN(6) > 0 {
+	if w.api.jobs[w.uid] == nil || w.rand.IntN(6) > 0 || w.parent != nil && (!w.parent.exists(w) || !w.parent.api.Known(w.plan.job.Name)) {
 		return false
 	}
 	w.trace("user     deletes the Job")

@@ -157,11 +157,11 @@ func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Ans
 	}
 	t := w.of(k.turn.Key)
 	if k.checked.Sub(k.decided) > engine.Lateness {
-		t.truth.fail("%v is done %v after it was decided", e, k.checked.Sub(k.decided))
+		t.fail("%v is done %v after it was decided", e, k.checked.Sub(k.decided))
 	}
-	if _, ok := e.(effect.CreatePod); ok && k.of.clock().Sub(k.decided) > engine.Lateness {
+	if k.of.clock().Sub(k.decided) > engine.Lateness {
 		t.trace("%s slept between its look at the clock and the call", k)
-		t.truth.zombies++
+		t.late(e)
 	}
 	broken, before := w.odds(w.rates.Fail), w.rand.IntN(2) == 0
 	if _, ok := e.(effect.ReleasePod); ok && broken {
@@ -200,11 +200,11 @@ func (w *tenant) call(ctx context.Context, k *worker, e effect.Effect, torn bool
 func (w *World) undecided(k *worker, err error) {
 	key := k.turn.Key
 	if newer := (fn.ErrNewer{}); !errors.As(err, &newer) {
-		w.of(key).truth.fail("decide: %v", err)
+		w.of(key).fail("decide: %v", err)
 	} else if k.of.newest(key.Function) {
 		w.happens("rolled back", "%s forgets %s: %v", k, key, err)
 		w.fleet.forgets(k.of, key)
-		w.of(key).truth.forgot()
+		w.of(key).forgot()
 		_ = w.bus.Forget(context.Background(), key) // never fails
 		facts := make([]events.Event, len(k.held))
 		for i, m := range k.held {

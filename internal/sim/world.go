@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -10,6 +11,8 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/scheduledjob"
+	"github.com/jobstream/jobstream/internal/zone"
 )
 
 // Rates are how often things go wrong, per 10,000 steps. The zero value is a world where nothing does.
@@ -40,15 +43,18 @@ type World struct {
 	bus      *bus
 	fleet    *fleet
 	tenants  []*tenant
-	now      time.Time
-	gap      bool // the trigger is blind
-	quota    bool // Pods are refused
-	out      io.Writer
-	lists    int
-	calm     bool // nothing goes wrong any more
-	calmAt   time.Time
-	frozen   bool      // the nodes do nothing
-	decided  time.Time // when the effect that is being done was decided, by the clock of who decided it
+	// scheduler is nil in worlds without a ScheduledJob. The tenants that it makes are among the others.
+	scheduler *scheduler
+	wrote     func(before, after events.Job)
+	now       time.Time
+	gap       bool // the trigger is blind
+	quota     bool // Pods are refused
+	out       io.Writer
+	lists     int
+	calm      bool // nothing goes wrong any more
+	calmAt    time.Time
+	frozen    bool      // the nodes do nothing
+	decided   time.Time // when the effect that is being done was decided, by the clock of who decided it
 
 	// Steps counts what happened, by name, for the run's summary.
 	Steps map[string]int
@@ -72,10 +78,16 @@ func NewLimited(seed uint64, make func(job.Limits) fn.Function[job.State], rates
 	w := newWorld(seed, rates, out)
 	w.limits = chooseLimits(w.rand, w.has(limited))
 	f := make(w.limits)
-	w.know(fn.Register(f))
+	fs := []fn.Registered{fn.Register(f)}
+	s, scheduled := scheduledjob.New(zone.Load), w.rand.IntN(4) == 0
+	if scheduled {
+		fs = append(fs, fn.Register(s))
+	}
+	w.know(fs...)
 	if w.rand.IntN(3) == 0 {
 		f.Version++
-		w.know(fn.Register(f))
+		s.Version++
+		w.know(append([]fn.Registered{fn.Register(f)}, fn.Register(s))[:len(fs)]...)
 	}
 	w.begin()
 	return w
@@ -106,7 +118,7 @@ func newWorld(seed uint64, rates Rates, out io.Writer) *World {
 		jobs += w.rand.IntN(len(namespaces))
 	}
 	for _, namespace := range namespaces[:jobs] {
-		w.tenants = append(w.tenants, newTenant(w, namespace))
+		w.tenants = append(w.tenants, newTenant(w, namespace, choose(w.rand)))
 	}
 	return w
 }
@@ -114,7 +126,7 @@ func newWorld(seed uint64, rates Rates, out io.Writer) *World {
 // crossed: no version writes over the state of a newer one; that of an older one it forgets.
 func (w *World) crossed(key events.Key, was, is int) {
 	w.happens("upgraded", "bus      the state of %s goes from version %d to %d", key, was, is)
-	if t := w.of(key).truth; is < was {
+	if t := w.of(key); is < was {
 		t.fail("version %d writes over the state of version %d of %s", is, was, key)
 	} else {
 		t.forgot()
@@ -132,10 +144,33 @@ func (w *World) begin() {
 	for _, t := range w.tenants {
 		t.begin()
 	}
+	if _, known := w.versions[0][scheduledjob.Name]; known {
+		w.scheduler = newScheduler(w)
+	}
 }
 
-// of is the tenant whose Job the key is about.
-func (w *World) of(key events.Key) *tenant {
+// namespace is what a key is about, and who knows the truth about it.
+type namespace interface {
+	call(ctx context.Context, k *worker, e effect.Effect, torn bool) ([]events.Event, error)
+	trace(format string, args ...any)
+	fail(format string, args ...any)
+	forgot()
+	late(e effect.Effect)
+}
+
+// anyTenant draws one; nil where there is none yet.
+func (w *World) anyTenant() *tenant {
+	if len(w.tenants) == 0 {
+		return nil
+	}
+	return w.tenants[w.rand.IntN(len(w.tenants))]
+}
+
+// of is the namespace that the key is about.
+func (w *World) of(key events.Key) namespace {
+	if key.Namespace == shop {
+		return w.scheduler
+	}
 	for _, t := range w.tenants {
 		if t.api.Namespace == key.Namespace {
 			return t
@@ -158,6 +193,7 @@ func (w *World) Watch(f func(before, after events.Job)) {
 	for _, t := range w.tenants {
 		t.api.Wrote = f
 	}
+	w.wrote = f
 }
 
 func (w *World) trace(format string, args ...any) {
@@ -174,6 +210,9 @@ func (w *World) relist() {
 	w.lists++
 	for _, t := range w.tenants {
 		t.relist()
+	}
+	if w.scheduler != nil {
+		w.scheduler.relist()
 	}
 }
 
@@ -192,6 +231,9 @@ func (w *World) Step() bool {
 	}
 	w.fleet.pass()
 	w.bus.ring(w.now)
+	if w.scheduler != nil {
+		w.scheduler.ring()
+	}
 	if w.rand.IntN(3) == 0 && w.live() {
 		return true
 	}
@@ -207,7 +249,7 @@ func (w *World) Step() bool {
 
 // live lets something happen in the cluster that nobody else has a part in.
 func (w *World) live() bool {
-	if w.frozen {
+	if w.frozen || len(w.tenants) == 0 {
 		return false
 	}
 	first := w.rand.IntN(len(w.tenants))

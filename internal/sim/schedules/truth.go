@@ -144,6 +144,15 @@ func (t *Truth) Settled() bool {
 	return st.DecidedUntil != nil && len(st.Active) == 0 && (!ok || !last.After(t.begin()) || !st.DecidedUntil.Time.Before(last))
 }
 
+// Books says what is wrong with the books at this moment; it may be right in the next.
+func (t *Truth) Books() error {
+	if !t.Settled() {
+		return fmt.Errorf("decided until %v, active %v", t.world.Object.Status.DecidedUntil, t.world.Object.Status.Active)
+	}
+	now := *t
+	return now.Check()
+}
+
 // Check holds the books against what happened.
 func (t *Truth) Check() error {
 	w, st := t.world, t.world.Object.Status
