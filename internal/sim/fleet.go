@@ -45,7 +45,7 @@ func (f *fleet) begin() {
 // add starts a reconciler of a version.
 func (f *fleet) add(version, hands int) *reconciler {
 	f.born++
-	r := &reconciler{world: f.World, name: fmt.Sprintf("r%d", f.born), fns: f.versions[version]}
+	r := &reconciler{world: f.World, name: fmt.Sprintf("r%d", f.born), version: version, fns: f.versions[version]}
 	for i := range hands {
 		r.hands = append(r.hands, &worker{of: r, id: i})
 	}
@@ -57,8 +57,9 @@ func (f *fleet) add(version, hands int) *reconciler {
 }
 
 // join starts a reconciler of any version.
-func (f *fleet) join() {
-	version := f.rand.IntN(len(f.versions))
+func (f *fleet) join() { f.start(f.rand.IntN(len(f.versions))) }
+
+func (f *fleet) start(version int) {
 	r := f.add(version, 1+f.rand.IntN(2))
 	f.happens("join", "%s comes, with version %d, its clock is %v ahead", r.name, r.fns[jobFunction].Version, r.skew)
 }
@@ -66,8 +67,8 @@ func (f *fleet) join() {
 // remove ends the process: what it had in hand comes again, to somebody else.
 func (f *fleet) remove(r *reconciler) {
 	f.members = slices.DeleteFunc(f.members, func(x *reconciler) bool { return x == r })
-	if f.trace("%s is gone", r.name); len(f.members) == 0 {
-		f.join()
+	if f.trace("%s is gone", r.name); len(f.members) == 0 { // there is always one more: the Deployment sees to it
+		f.start(r.version)
 	}
 	f.recount()
 }
@@ -144,7 +145,9 @@ func (f *fleet) waits(sooner func(time.Time)) {
 			sooner(a.rings)
 		}
 		if distributing && r.member != nil {
-			sooner(r.member.tick)
+			if sooner(r.member.tick); !r.member.tick.After(f.now) { // it has just come
+				sooner(f.now.Add(time.Millisecond))
+			}
 			for _, l := range r.member.letters {
 				sooner(l.at)
 			}

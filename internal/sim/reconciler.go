@@ -15,8 +15,10 @@ import (
 type reconciler struct {
 	world *World
 	name  string
-	fns   map[string]fn.Registered
-	skew  time.Duration // how far its clock is ahead of the cluster's
+	// version is an index into the versions of the world.
+	version int
+	fns     map[string]fn.Registered
+	skew    time.Duration // how far its clock is ahead of the cluster's
 	// asleep is until when the process is stopped: it goes on with what it had in hand, and knows nothing of it.
 	asleep time.Time
 	hands  []*worker
