@@ -209,26 +209,30 @@ func (s *scheduler) edit(change func(*events.ScheduledJob)) {
 // heal lets no more Jobs start, so that an end comes.
 func (s *scheduler) heal() { s.edit(func(j *events.ScheduledJob) { j.Suspended = true }) }
 
-// resumed holds the books against what happened. What has come while it was suspended is decided when it goes on; then the
-// next Job may start, and the world has to live on until there is a moment without one.
+// resumed holds the books against what happened. What has come while it was suspended is decided when it goes on, by a
+// reconciler whose clock may be behind; what starts meanwhile comes to its end.
 func (s *scheduler) resumed() error {
 	if s.truth.Late {
 		return nil // a Job was made by one that slept: what it was made for may have been decided otherwise
 	}
-	s.edit(func(j *events.ScheduledJob) { j.Suspended = false })
 	s.frozen = false
-	var wrong error
-	for range calmSteps {
+	s.truth.Until = s.now
+	s.edit(func(j *events.ScheduledJob) { j.Suspended = false })
+	for i := 0; !s.truth.Decided() && i < calmSteps; i++ {
 		s.Step()
 		if err := s.Check(); err != nil {
 			return err
 		}
-		s.api.Now = s.now
-		if wrong = s.truth.Books(); wrong == nil {
-			return nil
-		}
 	}
-	return fmt.Errorf("[%s] %w", shop, wrong)
+	s.heal()
+	if err := s.rest(); err != nil {
+		return err
+	}
+	s.api.Now = s.now
+	if err := s.truth.Check(); err != nil {
+		return fmt.Errorf("[%s] %w", shop, err)
+	}
+	return s.Settled()
 }
 
 // settled says that no Job of it goes on.

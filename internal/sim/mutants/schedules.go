@@ -8,7 +8,7 @@ var ofSchedules = []mutant{
 	{name: "suspended-times-untold", file: "functions/scheduledjob/cover.go",
 		old: "			s = pass(s, t, last, events.Skipped, \"Suspended\", \"the ScheduledJob was suspended\")",
 		new: "			s.Until = last"},
-	{name: "jobs-deleted-before-they-are-counted", file: "functions/scheduledjob/history.go",
+	{name: "jobs-deleted-uncounted", file: "functions/scheduledjob/history.go",
 		old: "!r.Gone && !r.Run.Deleting && !s.counts(r.Run.UID) && !r",
 		new: "!r.Gone && !r.Run.Deleting && !r"},
 	{name: "claim-forgotten", file: "functions/scheduledjob/start.go",

@@ -17,6 +17,8 @@ type Truth struct {
 	// Late says that a Job was made by a worker that slept between its look at the clock and the call: what is gone by then
 	// may come again.
 	Late bool
+	// Until is up to when everything has to be decided in the end; zero is now.
+	Until time.Time
 	// Ahead is how far the fastest clock is ahead.
 	Ahead time.Duration
 
@@ -136,26 +138,28 @@ func (t *Truth) verdicts(st v1alpha1.ScheduledJobStatus) []events.TickDecided {
 	return all
 }
 
-// Settled says that everything that has come is decided.
-func (t *Truth) Settled() bool {
-	w := t.world
-	last, ok := w.Times().Prev(w.Now.Add(-time.Duration(w.Object.JitterSeconds) * time.Second))
-	st := w.Object.Status
-	return st.DecidedUntil != nil && len(st.Active) == 0 && (!ok || !last.After(t.begin()) || !st.DecidedUntil.Time.Before(last))
-}
+// Settled says that everything that has come is decided, and no Job goes on.
+func (t *Truth) Settled() bool { return t.Decided() && len(t.world.Object.Status.Active) == 0 }
 
-// Books says what is wrong with the books at this moment; it may be right in the next.
-func (t *Truth) Books() error {
-	if !t.Settled() {
-		return fmt.Errorf("decided until %v, active %v", t.world.Object.Status.DecidedUntil, t.world.Object.Status.Active)
+// Decided says that everything that has come is decided, up to now or to the time that was set.
+func (t *Truth) Decided() bool {
+	w := t.world
+	upTo := t.Until
+	if upTo.IsZero() {
+		upTo = w.Now
 	}
-	now := *t
-	return now.Check()
+	last, ok := w.Times().Prev(upTo.Add(-time.Duration(w.Object.JitterSeconds) * time.Second))
+	st := w.Object.Status
+	return st.DecidedUntil != nil && (!ok || !last.After(t.begin()) || !st.DecidedUntil.Time.Before(last))
 }
 
 // Check holds the books against what happened.
 func (t *Truth) Check() error {
 	w, st := t.world, t.world.Object.Status
+	if !t.Settled() {
+		t.fail("decided until %v, active %v", st.DecidedUntil, st.Active)
+		return t.broken
+	}
 	t.onLedger(st)
 	if on, all := len(w.Ledger), len(t.verdicts(st)); on < all {
 		t.fail("%d verdicts are on the ledger, of %d", on, all)
