@@ -116,6 +116,9 @@ func (s *scheduler) call(_ context.Context, _ *worker, e effect.Effect, _ bool) 
 	s.truth.Before(e)
 	facts := s.api.Act(e)
 	s.truth.After(e)
+	if c, ok := e.(effect.CreateJob); ok && s.truth.Vain(c.Name) {
+		s.happens("run in vain", "[%s] %s is made after it was looked for in vain", shop, c.Name)
+	}
 	s.follow()
 	s.flush()
 	return facts, nil
@@ -173,10 +176,12 @@ func (s *scheduler) hear(t *tenant, e events.Event) {
 		if has(e.Job, batchv1.JobFailed) {
 			result = events.RunFailed
 		}
-		s.truth.Ended(result)
+		if !s.truth.Vain(name) {
+			s.truth.Ended(result)
+		}
 		s.api.Finish(name, result)
 	case events.JobGone:
-		if run.Result == "" {
+		if run.Result == "" && !s.truth.Vain(name) {
 			s.truth.Ended("")
 		}
 		s.api.Remove(name)

@@ -25,17 +25,23 @@ type Truth struct {
 	world  *API
 	made   map[string]int // Jobs that were made, by name
 	ends   map[events.RunResult]int64
+	missed map[string]bool // Jobs that were looked for in vain, by name
+	vain   map[string]bool // and of them those that somebody else has made all the same
 	broken error
 	jobs   int
 }
 
 // NewTruth begins to watch.
 func NewTruth(a *API) *Truth {
-	return &Truth{world: a, made: map[string]int{}, ends: map[events.RunResult]int64{}}
+	return &Truth{world: a, made: map[string]int{}, missed: map[string]bool{}, vain: map[string]bool{}, ends: map[events.RunResult]int64{}}
 }
 
 // Err is the first law that was broken.
 func (t *Truth) Err() error { return t.broken }
+
+// Vain says that the Job was made after another worker had looked for it in vain and given another verdict: by one that
+// had decided it before, and was on its way. It is deleted as soon as it is seen, and counts for nothing.
+func (t *Truth) Vain(name string) bool { return t.vain[name] }
 
 // Ended notes how a Job has ended; "" is for one that has vanished.
 func (t *Truth) Ended(result events.RunResult) { t.ends[result]++ }
@@ -71,12 +77,18 @@ func (t *Truth) After(e effect.Effect) {
 	if t.world.Contradiction != "" {
 		t.fail("%s", t.world.Contradiction)
 	}
+	if f, ok := e.(effect.FindRun); ok && t.world.Jobs[f.Name] == nil {
+		t.missed[f.Name] = true
+	}
 	c, ok := e.(effect.CreateJob)
 	if !ok || len(t.world.Jobs) == t.jobs {
 		return
 	}
 	if t.made[c.Name]++; t.made[c.Name] > 1 && !t.Late {
 		t.fail("%v a second time", c)
+	}
+	if t.missed[c.Name] {
+		t.vain[c.Name] = true
 	}
 	if c.Nominal.After(t.world.Now.Add(t.Ahead)) {
 		t.fail("%v before its time", c)
@@ -176,7 +188,7 @@ func (t *Truth) Check() error {
 		}
 	}
 	for name := range t.made {
-		if !started[name] {
+		if !started[name] && !t.vain[name] {
 			t.fail("%s was made and no verdict says so", name)
 		}
 	}
@@ -195,7 +207,10 @@ func (t *Truth) Check() error {
 		t.fail("failed=%d, and %d Jobs failed, %d vanished, %d times were missed", st.Failed, t.ends[events.RunFailed], t.ends[""], missed)
 	}
 	kept := map[events.RunResult]int32{}
-	for _, j := range w.Jobs {
+	for name, j := range w.Jobs {
+		if t.vain[name] && !started[name] && j.Result == "" && !j.Deleting {
+			t.fail("%s runs on, and its verdict is another", name)
+		}
 		kept[j.Result]++
 	}
 	if kept[events.RunComplete] > w.Object.SuccessfulJobs || kept[events.RunFailed] > w.Object.FailedJobs {
