@@ -158,7 +158,7 @@ func (f *fleet) waits(sooner func(time.Time)) {
 // misfortune is what befalls a reconciler. It reports whether it could.
 func (f *fleet) misfortune() bool {
 	r := f.members[f.rand.IntN(len(f.members))]
-	while := func(most int) time.Time { return f.now.Add(time.Duration(f.rand.IntN(most)) * time.Millisecond) }
+	later := func() time.Time { return f.now.Add(time.Duration(f.rand.IntN(8000)) * time.Millisecond) }
 	n := f.rand.IntN(12)
 	switch {
 	case n == 0 && f.skewed && !slices.ContainsFunc(r.hands, func(k *worker) bool { return k.stage != idle }):
@@ -175,16 +175,16 @@ func (f *fleet) misfortune() bool {
 		f.happens("die", "%s dies", r.name)
 		f.remove(r)
 	case n <= 8:
-		r.asleep, r.member.healthy = while(8000), 0
+		r.asleep, r.member.healthy = later(), 0
 		f.happens("stop", "%s is stopped until %s", r.name, r.asleep.Format("15:04:05.000"))
 	case n == 9:
-		r.member.deaf = while(8000)
+		r.member.deaf = later()
 		f.happens("deaf", "%s hears nobody until %s", r.name, r.member.deaf.Format("15:04:05.000"))
 	case n == 10:
-		r.member.mute = while(8000)
+		r.member.mute = later()
 		f.happens("mute", "nobody hears %s until %s", r.name, r.member.mute.Format("15:04:05.000"))
 	default:
-		r.member.deaf = while(8000)
+		r.member.deaf = later()
 		r.member.mute = r.member.deaf
 		f.happens("cut off", "%s is cut off until %s", r.name, r.member.deaf.Format("15:04:05.000"))
 	}

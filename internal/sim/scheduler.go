@@ -34,6 +34,7 @@ const shop = "shop"
 
 func newScheduler(w *World) *scheduler {
 	s := &scheduler{World: w, api: schedules.NewAPI(w.now), runs: map[types.UID]*tenant{}, rung: w.now, looked: w.now}
+	s.api.Prefix = shop + "-"
 	s.truth = schedules.NewTruth(s.api)
 	pick := func(of ...string) string { return of[w.rand.IntN(len(of))] }
 	j := events.ScheduledJob{

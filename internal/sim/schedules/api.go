@@ -33,6 +33,8 @@ type API struct {
 	Facts []events.Event
 	// Refuse is the reason why the API server refuses to make Jobs, "" while it does not.
 	Refuse string
+	// Prefix begins every UID, so that those of another API are others.
+	Prefix string
 	// Timer is when the timer rings; zero while none is set.
 	Timer time.Time
 	// Reports are the Events that people have been told.
@@ -56,7 +58,7 @@ func (a *API) next() uint64 { a.version++; return a.version }
 
 func (a *API) uid(prefix string) types.UID {
 	a.uids++
-	return types.UID(fmt.Sprintf("%s-%d", prefix, a.uids))
+	return types.UID(fmt.Sprintf("%s%s-%d", a.Prefix, prefix, a.uids))
 }
 
 // Create makes the ScheduledJob; it replaces one of the same name, whose Jobs stay unless they are told to go.
