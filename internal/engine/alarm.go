@@ -33,6 +33,32 @@ func (r *Runner) setTimer(ctx context.Context, key events.Key, timer effect.SetT
 	return r.cfg.Timers.Set(ctx, key, timer.Name, timer.At)
 }
 
+// rangEarly hears that the timer of a key has rung. Where the server's clock is ahead of ours, its time has not come: our
+// own alarm will ring, and would be all that is left if this process ended before. So the bus gets another timer, for when
+// we are long done: as much later as it was early, and a second.
+func (r *Runner) rangEarly(key events.Key, facts []events.Event) error {
+	for _, e := range facts {
+		rang, ok := e.(events.TimerFired)
+		if !ok || rang.Name == again {
+			continue
+		}
+		r.mu.Lock()
+		at := r.desk(key).timer
+		r.mu.Unlock()
+		if early := at.Sub(r.cfg.Now()); early > 0 {
+			return r.cfg.Timers.Set(r.ctx, key, rang.Name, at.Add(early+time.Second))
+		}
+	}
+	return nil
+}
+
+// forgetTimer is for a key that has no memory: where that was lost, the timer on the bus may be lost with it.
+func (r *Runner) forgetTimer(key events.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.desk(key).timer = time.Time{}
+}
+
 // alarmIn wakes the key after a while, in this process only. Of two alarms the earlier one stays: Plan sets the other
 // again when it looks at the clock.
 func (r *Runner) alarmIn(key events.Key, in time.Duration) {

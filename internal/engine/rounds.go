@@ -38,7 +38,10 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 		facts[i] = d.Event()
 	}
 	t := NewTurn(r.cfg.Function, r.cfg.Store, key, facts...)
-	done, err := r.run(t, quiet, began.Add(turnMax))
+	done, err := 0, r.rangEarly(key, facts)
+	if err == nil {
+		done, err = r.run(t, quiet, began.Add(turnMax))
+	}
 	var retry Retry
 	if errors.As(err, &retry) {
 		after := r.rest(key, retry, done)
@@ -114,6 +117,9 @@ func putBack(batch []Delivery, after time.Duration) {
 func (r *Runner) run(t *Turn, quiet bool, until time.Time) (done int, err error) {
 	if err := t.Load(r.ctx); err != nil {
 		return 0, err
+	}
+	if t.revision == 0 {
+		r.forgetTimer(t.Key)
 	}
 	for {
 		if err := r.commit(t); err != nil {

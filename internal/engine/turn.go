@@ -28,6 +28,7 @@ type Turn struct {
 	fn    fn.Registered
 	store Store
 
+	facts    []events.Event // what woke it and was not an answer: acknowledged when the turn is over, and nowhere else by then
 	inbox    []events.Event // folded by the next Decide
 	folded   []events.Event // folded by the last Decide; back into the inbox on a conflict
 	state    []byte
@@ -35,16 +36,18 @@ type Turn struct {
 	decision fn.Decision
 	decided  time.Time
 	rounds   int
-	tried    []effect.Effect // the first of each kind, over all rounds
-	late     bool
-	done     int // effects of the last decision that were done
-	retry    *Retry
-	unsaid   error // why an announcement has to be repeated later
+	// committed says that the facts are in a state of ours.
+	committed bool
+	tried     []effect.Effect // the first of each kind, over all rounds
+	late      bool
+	done      int // effects of the last decision that were done
+	retry     *Retry
+	unsaid    error // why an announcement has to be repeated later
 }
 
 // NewTurn begins a turn for the key with the facts that woke it.
 func NewTurn(f fn.Registered, store Store, key events.Key, facts ...events.Event) *Turn {
-	return &Turn{Key: key, fn: f, store: store, inbox: facts}
+	return &Turn{Key: key, fn: f, store: store, facts: slices.Clip(facts), inbox: facts}
 }
 
 // Lateness is how long after its decision an effect may still be done: half the redelivery time, after which another
@@ -96,18 +99,23 @@ func (t *Turn) try(effects []effect.Effect) {
 }
 
 // Commit makes the decision ours: compare-and-set before any effect. Where somebody else was faster it returns an error
-// that wraps ErrConflict, and the turn goes on from Load.
+// that wraps ErrConflict, and the turn goes on from Load: with all its facts, since whoever was faster may have forgotten
+// what an earlier round of ours had remembered (a lost bucket, another version).
 func (t *Turn) Commit(ctx context.Context) error {
 	idle := len(t.decision.Effects) == 0
 	if idle && (bytes.Equal(t.decision.State, t.state) || t.state == nil && t.decision.Rests) {
+		t.committed = true
 		return nil // nothing to remember
 	}
 	revision, err := t.store.Save(ctx, t.Key, t.decision.State, t.revision, t.decision.Rests)
 	if err != nil {
 		t.inbox, t.folded = append(t.folded, t.inbox...), nil
+		if t.committed {
+			t.inbox, t.committed = slices.Concat(t.facts, t.inbox), false
+		}
 		return fmt.Errorf("commit state of %s: %w", t.Key, err)
 	}
-	t.state, t.revision = t.decision.State, revision
+	t.state, t.revision, t.committed = t.decision.State, revision, true
 	return nil
 }
 
@@ -155,7 +163,9 @@ func (t *Turn) Answer(a Answer) {
 }
 
 // Fold adds facts that have arrived meanwhile to the next Decide.
-func (t *Turn) Fold(facts ...events.Event) { t.inbox = append(t.inbox, facts...) }
+func (t *Turn) Fold(facts ...events.Event) {
+	t.facts, t.inbox = append(t.facts, facts...), append(t.inbox, facts...)
+}
 
 // Again says that the turn has something to decide yet: answers that came back, or effects that were dropped as late.
 func (t *Turn) Again() bool { return len(t.inbox) > 0 || t.late }

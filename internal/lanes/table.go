@@ -45,6 +45,7 @@ type Table struct {
 	echoes int // the last regular beat of its own that it has heard
 	heard  map[string]hearing
 	wanted map[string]map[int]int // function and lane: the echo at which it became ours while somebody else held it
+	last   map[string]share       // function: what came of the distribution before
 }
 
 // hearing is the last that was heard of somebody.
@@ -53,9 +54,15 @@ type hearing struct {
 	at   int // in echoes
 }
 
+// share is what a member has of a distribution over some members.
+type share struct {
+	members []string
+	mine    Set
+}
+
 // NewTable is the table of a member that has heard nothing yet.
 func NewTable(self string) *Table {
-	return &Table{self: self, heard: map[string]hearing{}, wanted: map[string]map[int]int{}}
+	return &Table{self: self, heard: map[string]hearing{}, wanted: map[string]map[int]int{}, last: map[string]share{}}
 }
 
 // Hear takes in a beat.
@@ -98,7 +105,7 @@ func (t *Table) Newest(function string, version int) bool {
 // Share returns the lanes of the function that belong to the member, which says own of itself now, and those of them
 // that it may begin with: the ones that nobody else holds, or that were waited for long enough.
 func (t *Table) Share(function string, own Beat) (mine, free Set) {
-	mine = assign(function, t.servants(function, own))[t.self]
+	mine = t.assigned(function, t.servants(function, own))
 	since := t.wanted[function]
 	if since == nil {
 		since = map[int]int{}
@@ -117,6 +124,18 @@ func (t *Table) Share(function string, own Beat) (mine, free Set) {
 		}
 	})
 	return mine, free | mine&own.Holds[function]
+}
+
+// assigned are our lanes in the distribution over the members. It is computed anew only when they have changed: beats come
+// all the time, and the members of hardly any of them differ.
+func (t *Table) assigned(function string, members []string) Set {
+	slices.Sort(members)
+	if last, ok := t.last[function]; ok && slices.Equal(last.members, members) {
+		return last.mine
+	}
+	mine := assign(function, members)[t.self]
+	t.last[function] = share{members, mine}
+	return mine
 }
 
 // servants are who the lanes of the function are distributed over: of those that serve, the ones of the newest version,

@@ -142,7 +142,7 @@ func (a *API) readValues(e effect.ReadParameters) []events.Event {
 	if reason, message := a.badValues(e.ConfigMap); reason != "" {
 		return a.refusal(e, events.NoSerial, reason, message)
 	}
-	return []events.Event{events.ParametersObserved{Name: e.ConfigMap, Count: a.values[e.ConfigMap].Count, At: a.Now()}}
+	return []events.Event{events.ParametersObserved{Name: e.ConfigMap, Count: a.values[e.ConfigMap].Count, At: a.Now().Add(a.skew)}}
 }
 
 // badValues says what is wrong with a ConfigMap, in the words of the cluster adapter; "" for nothing.
@@ -157,7 +157,7 @@ func (a *API) badValues(name string) (reason, message string) {
 }
 
 func (a *API) refusal(e effect.Effect, serial int, reason, message string) []events.Event {
-	return []events.Event{events.EffectRefused{Effect: e.Kind(), Serial: serial, Reason: reason, Message: message, At: a.Now()}}
+	return []events.Event{events.EffectRefused{Effect: e.Kind(), Serial: serial, Reason: reason, Message: message, At: a.Now().Add(a.skew)}}
 }
 
 func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {
@@ -187,8 +187,7 @@ func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {
 			return a.refusal(e, e.Serial, reason, message)
 		}
 	}
-	a.made++
-	p := &pod{owner: key.UID, managed: true, lingers: a.Lingering, Pod: events.Pod{Name: e.Name, UID: types.UID(fmt.Sprintf("pod-%d", a.made)), Version: a.tick(),
+	p := &pod{owner: key.UID, managed: true, lingers: a.Lingering, Pod: events.Pod{Name: e.Name, UID: a.name("pod"), Version: a.tick(),
 		Owner: j.Name, Serial: e.Serial, Index: e.Index, Phase: events.Pending, Held: true, Created: a.Now()}}
 	if e.PerIndex {
 		p.IndexFailures, p.IndexIgnoredFailures = e.IndexFailures, e.IndexIgnoredFailures

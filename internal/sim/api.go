@@ -17,6 +17,8 @@ import (
 // API is an API server as far as the effects of functions reach: objects with UIDs and versions, finalizers that keep
 // what is deleted, preconditions. It implements engine.Actor the way the cluster adapter does.
 type API struct {
+	// Namespace is where everything is.
+	Namespace string
 	// Now is the world's clock.
 	Now func() time.Time
 	// Emit hears of every change, as a watch does. It may be nil.
@@ -34,6 +36,7 @@ type API struct {
 
 	version uint64
 	made    int
+	skew    time.Duration   // how far the clock of the process that acts is ahead
 	torn    bool            // who releases a Pod and deletes it then comes to grief between the two calls
 	names   map[string]bool // every Pod name there has been, or was looked for in vain
 	jobs    map[types.UID]*events.Job
@@ -75,19 +78,35 @@ type Values struct {
 
 // NewAPI returns an empty API server.
 func NewAPI(now func() time.Time) *API {
-	return &API{Now: now, jobs: map[types.UID]*events.Job{}, leaving: map[types.UID]metav1.DeletionPropagation{},
+	return &API{Namespace: "default", Now: now, jobs: map[types.UID]*events.Job{}, leaving: map[types.UID]metav1.DeletionPropagation{},
 		pods: map[string]*pod{}, names: map[string]bool{}, values: map[string]Values{}}
 }
 
-// Key is the key of a Job's state.
+// Key is the key of a Job's state in the default namespace.
 func Key(uid types.UID) events.Key {
-	return events.Key{Function: "job", Namespace: "default", UID: uid}
+	return events.Key{Function: jobFunction, Namespace: "default", UID: uid}
 }
 
-// CreateJob stores a Job under a new UID and returns it. The name must be free.
-func (a *API) CreateJob(j events.Job) events.Job {
+// Key is the key of a Job's state.
+func (a *API) Key(uid types.UID) events.Key {
+	return events.Key{Function: jobFunction, Namespace: a.Namespace, UID: uid}
+}
+
+// name makes a UID that no other namespace has.
+func (a *API) name(kind string) types.UID {
 	a.made++
-	j.Namespace, j.UID, j.Created = "default", types.UID(fmt.Sprintf("job-%d", a.made)), a.Now()
+	if a.Namespace != "default" {
+		kind = a.Namespace + "-" + kind
+	}
+	return types.UID(fmt.Sprintf("%s-%d", kind, a.made))
+}
+
+// CreateJob stores a Job and returns it, under a new UID where it has none. The name must be free.
+func (a *API) CreateJob(j events.Job) events.Job {
+	if j.UID == "" {
+		j.UID = a.name("job")
+	}
+	j.Namespace, j.Created = a.Namespace, a.Now()
 	j.Version = a.tick()
 	j.Status = *j.Status.DeepCopy()
 	a.jobs[j.UID] = &j
@@ -124,8 +143,7 @@ func (a *API) LeaveJob(uid types.UID, how metav1.DeletionPropagation) {
 
 // AddPod stores a Pod that somebody else has made. owner is the Job that controls it, "" for none.
 func (a *API) AddPod(owner types.UID, p events.Pod) events.Pod {
-	a.made++
-	p.UID, p.Version, p.Created, p.Orphan = types.UID(fmt.Sprintf("pod-%d", a.made)), a.tick(), a.Now(), owner == ""
+	p.UID, p.Version, p.Created, p.Orphan = a.name("pod"), a.tick(), a.Now(), owner == ""
 	x := &pod{Pod: p, owner: owner, managed: owner != ""}
 	a.pods[p.Name], a.names[p.Name] = x, true
 	a.emitPod(x)
@@ -177,7 +195,7 @@ func (a *API) emitPod(p *pod) {
 
 func (a *API) emit(owner types.UID, e events.Event) {
 	if a.Emit != nil {
-		a.Emit(Key(owner), e)
+		a.Emit(a.Key(owner), e)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/engine"
 )
@@ -14,19 +16,21 @@ import (
 // message is one fact on the bus until it is acknowledged.
 type message struct {
 	key   events.Key
+	lane  int
 	event events.Event
-	// holder is the worker that has it, -1 for none; until is when the bus gives it to another.
-	holder int
-	until  time.Time
+	// until is when the bus gives it to another, zero where nobody has it.
+	until time.Time
 }
 
-// bus is JetStream as far as it matters: facts that are delivered at least once, in any order; timers; state with
+// bus is JetStream as far as it matters: facts in lanes that are delivered at least once, in any order; timers; state with
 // compare-and-set.
 type bus struct {
 	facts    []*message
 	timers   map[string]timer
 	states   map[events.Key]state
 	sequence uint64
+	// crossed hears of a state that one version of a function writes over that of another.
+	crossed func(key events.Key, was, is int)
 }
 
 type timer struct {
@@ -43,7 +47,7 @@ type state struct {
 func newBus() *bus { return &bus{timers: map[string]timer{}, states: map[events.Key]state{}} }
 
 func (b *bus) publish(key events.Key, e events.Event) {
-	b.facts = append(b.facts, &message{key: key, event: e, holder: -1})
+	b.facts = append(b.facts, &message{key: key, lane: key.Lane(), event: e})
 }
 
 // remove acknowledges a message, which may have been lost in the meantime.
@@ -64,6 +68,9 @@ func (b *bus) Save(_ context.Context, key events.Key, data []byte, revision uint
 	if b.states[key].revision != revision {
 		return 0, fmt.Errorf("%s: %w", key, engine.ErrConflict)
 	}
+	if was, is := version(b.states[key].data), version(data); was != 0 && was != is {
+		b.crossed(key, was, is)
+	}
 	b.sequence++
 	b.states[key] = state{data: data, revision: b.sequence}
 	return b.sequence, nil
@@ -79,6 +86,21 @@ func (b *bus) Forget(_ context.Context, key events.Key) error {
 func (b *bus) Set(_ context.Context, key events.Key, name string, at time.Time) error {
 	b.timers[key.String()+name] = timer{key: key, name: name, at: at}
 	return nil
+}
+
+// version is that of a state, by its envelope: an array of the version and the state itself. It is 0 where there is none.
+func version(data []byte) (v int) {
+	var envelope []cbor.RawMessage
+	if cbor.Unmarshal(data, &envelope) == nil && len(envelope) > 0 {
+		_ = cbor.Unmarshal(envelope[0], &v) // 0 where it is no number
+	}
+	return v
+}
+
+// clear loses everything.
+func (b *bus) clear() {
+	b.facts, b.timers, b.states = nil, map[string]timer{}, map[events.Key]state{}
+	b.sequence += 1000 // a new server's revisions: a worker that remembers one must not match by chance
 }
 
 // ring publishes the timers that are due, or one that nearly is: the real ones may be a second early.

@@ -8,28 +8,33 @@ import (
 
 // fault lets something go wrong now and then.
 func (w *World) fault() bool {
-	k := w.workers[w.rand.IntN(len(w.workers))]
+	hands := w.fleet.hands()
+	k := hands[w.rand.IntN(len(hands))]
+	t := w.anyTenant()
 	switch {
 	case k.stage != idle && w.odds(w.rates.Crash):
-		w.happens("crash", "worker%d dies", k.id)
+		w.happens("crash", "%s ends before its time", k)
 		w.drop(k)
 	case k.stage != idle && w.odds(w.rates.Sleep):
 		k.asleep = w.now.Add(time.Duration(w.rand.IntN(8000)) * time.Millisecond)
-		w.happens("sleep", "worker%d sleeps until %s", k.id, k.asleep.Format("15:04:05.000"))
-	case w.odds(w.rates.Meddle * w.plan.meddlers()):
+		w.happens("sleep", "%s sleeps until %s", k, k.asleep.Format("15:04:05.000"))
+	case w.odds(w.rates.Member) && w.fleet.misfortune():
+	case w.scheduler != nil && w.odds(w.rates.Meddle):
 		w.Steps["meddle"]++
-		w.meddle()
+		w.scheduler.meddle()
+	case t != nil && w.odds(w.rates.Meddle*t.plan.meddlers()):
+		w.Steps["meddle"]++
+		t.meddle()
 	case w.odds(w.rates.Lose):
 		w.happens("state lost", "bus      the state bucket is lost")
-		w.truth.forgot()
+		w.forgot()
 		w.bus.states = map[events.Key]state{}
 		w.relist()
 	case w.odds(w.rates.Wipe):
 		w.happens("bus lost", "bus      everything is lost")
-		w.truth.forgot()
-		sequence := w.bus.sequence
-		*w.bus = *newBus()
-		w.bus.sequence = sequence + 1000 // a new server's revisions: a worker that remembers one must not match by chance
+		w.forgot()
+		w.bus.clear()
+		w.fleet.hush()
 		w.relist()
 	case !w.gap && w.odds(w.rates.Gap):
 		w.happens("watch gap", "trigger  is away")
@@ -51,6 +56,13 @@ func (w *World) fault() bool {
 	return true
 }
 
+// forgot notes that memory was lost.
+func (w *World) forgot() {
+	for _, t := range w.tenants {
+		t.truth.forgot()
+	}
+}
+
 func (w *World) happens(what, format string, args ...any) {
 	w.Steps[what]++
 	w.trace(format, args...)
@@ -61,6 +73,20 @@ func (w *World) happens(what, format string, args ...any) {
 func (w *World) Calm() {
 	w.trace("world    calms down")
 	w.rates, w.quota, w.calm, w.calmAt = Rates{}, false, true, w.now
+	w.fleet.heal()
+	for _, t := range w.tenants {
+		t.heal()
+	}
+	if w.scheduler != nil {
+		w.scheduler.heal()
+	}
+	if w.gap {
+		w.relist()
+	}
+}
+
+// heal is what the users do to let the Job come to an end.
+func (w *tenant) heal() {
 	if w.has(parameters) {
 		w.trace("user     makes a ConfigMap of %d values", plenty)
 		w.api.SetValues(parametersName, &Values{Count: plenty})
@@ -68,7 +94,7 @@ func (w *World) Calm() {
 	if j := w.unfinished(); j != nil && j.Suspended && w.rand.IntN(2) == 0 {
 		w.setSuspended(false)
 	}
-	if w.gap {
-		w.relist()
+	if j := w.unfinished(); j != nil && w.parent != nil && j.Parallelism == 0 { // else the ScheduledJob waits for it for ever
+		w.edit(func(j *events.Job) { j.Parallelism = 1 })
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // collect does to the Pod what kube-controller-manager does: it collects garbage, cleans up, and takes the tracking
 // finalizer off Pods that no Job owns. It reports whether there was anything to do.
-func (w *World) collect(p *pod) bool {
+func (w *tenant) collect(p *pod) bool {
 	j := w.api.jobs[p.owner]
 	switch {
 	case p.Terminal() && p.Deleting && !p.Held && p.lingers:
@@ -48,12 +48,12 @@ func (w *World) collect(p *pod) bool {
 
 // keeps says that the Pod is for the Job to delete: where the number of failed Pods is limited, the garbage collector
 // leaves most of them, lest there is nothing to see.
-func (w *World) keeps(p *pod) bool {
+func (w *tenant) keeps(p *pod) bool {
 	return p.Phase == events.Failed && w.plan.job.Wishes.FailedPodsLimit != nil && w.rand.IntN(8) > 0
 }
 
 // lose takes the finalizer off a Pod. Nobody can count it for sure if it has ended.
-func (w *World) lose(p *pod) {
+func (w *tenant) lose(p *pod) {
 	if p.Terminal() || p.Deleting {
 		w.truth.excuse(p.UID)
 	}
@@ -62,7 +62,7 @@ func (w *World) lose(p *pod) {
 }
 
 // farewell removes a Job that has been deleted and has no Pods any more.
-func (w *World) farewell() bool {
+func (w *tenant) farewell() bool {
 	for _, uid := range slices.Sorted(maps.Keys(w.api.leaving)) {
 		if !w.owns(uid) {
 			w.happens("left "+string(w.api.leaving[uid]), "gc       the Job is removed")
@@ -73,7 +73,7 @@ func (w *World) farewell() bool {
 	return false
 }
 
-func (w *World) owns(uid types.UID) bool {
+func (w *tenant) owns(uid types.UID) bool {
 	for _, p := range w.api.pods {
 		if p.owner == uid && !p.Orphan {
 			return true

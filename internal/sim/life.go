@@ -9,7 +9,7 @@ import (
 const (
 	roughSteps = 1200
 	calmSteps  = 6000
-	quietSteps = 60
+	quietSteps = 60 // and as many for each Job
 )
 
 // rest lets the world go on until nothing moves any more.
@@ -74,28 +74,28 @@ func Live(w *World, steps map[string]int) error {
 	if err := w.reach(w.Settled); err != nil {
 		return err
 	}
-	before := w.api.version
+	before := w.writes()
 	w.frozen = true
 	w.relist()
-	for i := 0; w.Step() && i < quietSteps; i++ {
+	for i := 0; w.Step() && i < quietSteps*(1+len(w.tenants)); i++ {
 		if err := w.Check(); err != nil {
 			return err
 		}
 	}
-	if w.api.version != before {
-		return fmt.Errorf("came to rest and moved again: version %d, then %d", before, w.api.version)
+	if now := w.writes(); now != before {
+		return fmt.Errorf("came to rest and moved again: version %d, then %d", before, now)
 	}
-	return w.Settled()
+	if err := w.Settled(); err != nil || w.scheduler == nil {
+		return err
+	}
+	return w.scheduler.resumed()
 }
 
 // freeze stops the nodes, takes a few finalizers off, and sees that the fleet comes in order.
 func (w *World) freeze() error {
 	w.frozen = true
-	for _, name := range w.api.podNames() {
-		if p := w.api.pods[name]; w.rand.IntN(4) == 0 {
-			w.trace("user     takes the finalizer off %s", name)
-			w.lose(p)
-		}
+	for _, t := range w.tenants {
+		t.stripSome()
 	}
 	if err := w.reach(w.Steady); err != nil {
 		return err
@@ -104,7 +104,85 @@ func (w *World) freeze() error {
 	return nil
 }
 
-// ticking says that the Job does not wait: while the nodes do nothing, its time runs out.
+// writes is how often anything has changed in the cluster.
+func (w *World) writes() (n uint64) {
+	for _, t := range w.tenants {
+		n += t.api.version
+	}
+	return n
+}
+
+// each holds a law against every Job.
+func (w *World) each(law func(*tenant) error) error {
+	for _, t := range w.tenants {
+		if err := law(t); err != nil && len(w.tenants) > 1 {
+			return fmt.Errorf("[%s] %w", t.api.Namespace, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Check holds at every step.
+func (w *World) Check() error {
+	if w.fleet.broken != nil {
+		return w.fleet.broken
+	}
+	if w.scheduler != nil && w.scheduler.truth.Err() != nil {
+		return w.scheduler.truth.Err()
+	}
+	return w.each((*tenant).check)
+}
+
+// Steady holds when nothing is left to do and the nodes are frozen.
+func (w *World) Steady() error {
+	if err := w.served(); err != nil {
+		return err
+	}
+	return w.each((*tenant).steady)
+}
+
+// Settled says whether the world has come to its end.
+func (w *World) Settled() error {
+	if err := w.served(); err != nil {
+		return err
+	}
+	if w.scheduler != nil {
+		if err := w.scheduler.settled(); err != nil {
+			return err
+		}
+	}
+	return w.each((*tenant).settled)
+}
+
+// served: when nothing moves, the lanes are distributed and no fact is left undelivered.
+func (w *World) served() error {
+	if err := w.fleet.distributed(); err != nil {
+		return err
+	}
+	for _, m := range w.bus.facts {
+		return fmt.Errorf("nobody takes %v of %s, in lane %d", m.event, m.key, m.lane)
+	}
+	return nil
+}
+
+// stripSome takes a few finalizers off.
+func (w *tenant) stripSome() {
+	for _, name := range w.api.podNames() {
+		if p := w.api.pods[name]; w.rand.IntN(4) == 0 {
+			w.trace("user     takes the finalizer off %s", name)
+			w.lose(p)
+		}
+	}
+}
+
+// ticking says that some Job does not wait: while the nodes do nothing, its time runs out.
 func (w *World) ticking() bool {
-	return w.plan.job.ActiveDeadlineSeconds != nil || w.plan.job.Wishes.PendingDeadlineSeconds != nil
+	for _, t := range w.tenants {
+		if t.plan.job.ActiveDeadlineSeconds != nil || t.plan.job.Wishes.PendingDeadlineSeconds != nil {
+			return true
+		}
+	}
+	return false
 }

@@ -9,10 +9,7 @@ import (
 )
 
 // live moves one Pod one step on, as the kubelet and the garbage collector do. It reports whether there was one to move.
-func (w *World) live() bool {
-	if w.frozen {
-		return false
-	}
+func (w *tenant) live() bool {
 	names := w.api.podNames()
 	w.rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names {
@@ -23,7 +20,7 @@ func (w *World) live() bool {
 	return w.farewell()
 }
 
-func (w *World) liveOne(p *pod) bool {
+func (w *tenant) liveOne(p *pod) bool {
 	switch {
 	case p.Terminal():
 		return false
@@ -50,21 +47,21 @@ func (w *World) liveOne(p *pod) bool {
 }
 
 // patience is how long things take: a Pod's work and its end.
-func (w *World) patience() int {
+func (w *tenant) patience() int {
 	if w.plan.slow {
 		return 12
 	}
 	return 4
 }
 
-func (w *World) retries(p *pod) bool {
+func (w *tenant) retries(p *pod) bool {
 	j := w.api.jobs[p.owner]
 	return j != nil && j.RestartsInPlace
 }
 
 // stuck says that the Pod waits for an image. It is mended now and then, and in calm weather where nobody else would do
 // anything about it.
-func (w *World) stuck(p *pod) bool {
+func (w *tenant) stuck(p *pod) bool {
 	if p.Waiting == "" {
 		if w.calm || p.Scheduled || w.rand.IntN(100) >= w.plan.stuckPercent {
 			return false
@@ -80,7 +77,7 @@ func (w *World) stuck(p *pod) bool {
 }
 
 // end lets a Pod's containers end.
-func (w *World) end(p *pod, well bool) {
+func (w *tenant) end(p *pod, well bool) {
 	phase, code := events.Failed, int32(0)
 	if well {
 		phase = events.Succeeded
@@ -108,7 +105,7 @@ const killed = 137
 
 // exitCode draws how a main container fails. In calm weather none fails in a way that counts for nothing, so that an end
 // comes.
-func (w *World) exitCode(p *pod) int32 {
+func (w *tenant) exitCode(p *pod) int32 {
 	if p.Deleting {
 		return killed
 	}
@@ -120,7 +117,7 @@ func (w *World) exitCode(p *pod) int32 {
 }
 
 // delete sets a deletion timestamp; a Pod that has ended and that nobody holds goes at once.
-func (w *World) delete(name string) {
+func (w *tenant) delete(name string) {
 	w.truth.of(w.api.pods[name].UID).deleted = true
 	w.api.UpdatePod(name, func(*events.Pod) { w.api.markDeleted(w.api.pods[name]) })
 }

@@ -13,7 +13,7 @@ import (
 
 // truth is what really happened, and holds every effect on the API server against it.
 type truth struct {
-	w   *World
+	w   *tenant
 	Err error // the first law that was broken
 
 	pods  map[types.UID]*record
@@ -60,7 +60,7 @@ type line struct {
 	index int
 }
 
-func newTruth(w *World) *truth {
+func newTruth(w *tenant) *truth {
 	t := &truth{w: w, pods: map[types.UID]*record{}, lines: map[line][]*record{}, told: map[string]*moment{}, most: int(w.plan.job.Parallelism), least: 1 << 30}
 	if w.plan.job.Indexed {
 		t.least = int(*w.plan.job.Completions)
@@ -175,8 +175,8 @@ func (t *truth) ignored(r *record) bool {
 	return r.ended && !r.well && t.action(r) == batchv1.PodFailurePolicyActionIgnore
 }
 
-// Check holds at every step.
-func (w *World) Check() error {
+// check holds at every step.
+func (w *tenant) check() error {
 	t := w.truth
 	running, leaving := 0, 0
 	for _, p := range w.api.pods {

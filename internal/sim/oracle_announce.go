@@ -112,14 +112,15 @@ func (t *truth) shows(m *moment) bool {
 // announce tells subscribers; now and then the bus does not confirm it, though it may hold the event.
 func (w *World) announce(ctx context.Context, k *worker, e effect.Announce) engine.Answer {
 	broken, before := w.odds(10*w.rates.Fail), w.rand.IntN(2) == 0
+	t := w.of(k.turn.Key)
 	if broken && before {
-		w.trace("worker%d %v: nobody confirms it", k.id, e)
+		t.trace("%s %v: nobody confirms it", k, e)
 		return engine.Answer{Err: engine.Unconfirmed{Err: errors.New("no responders")}}
 	}
-	w.trace("worker%d %v", k.id, e)
-	facts, err := w.api.Act(ctx, k.turn.Key, e)
+	t.trace("%s %v", k, e)
+	facts, err := t.call(ctx, k, e, false)
 	if broken {
-		w.trace("worker%d hears nothing of it", k.id)
+		t.trace("%s hears nothing of it", k)
 		return engine.Answer{Err: engine.Unconfirmed{Err: errors.New("timeout")}}
 	}
 	return engine.Answer{Facts: facts, Err: err}

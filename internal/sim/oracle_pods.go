@@ -50,8 +50,8 @@ func (t *truth) tooEarly(j events.Job, p events.Pod) {
 	for i := 1; i < j.Backoff.Failures; i++ {
 		delay = min(2*delay, 10*time.Minute)
 	}
-	if ends := j.Backoff.Last.Add(delay); j.Backoff.Failures > 0 && t.w.now.Before(ends) {
-		t.fail("%s is made %v before the backoff of %d failures ends", p.Name, ends.Sub(t.w.now), j.Backoff.Failures)
+	if ends := j.Backoff.Last.Add(delay); j.Backoff.Failures > 0 && t.w.fleet.ahead().Before(ends) {
+		t.fail("%s is made %v before the backoff of %d failures ends", p.Name, ends.Sub(t.w.fleet.ahead()), j.Backoff.Failures)
 	}
 }
 
@@ -146,7 +146,7 @@ func (t *truth) PodDeleted(p events.Pod, owner types.UID, e effect.DeletePod) {
 	case p.Phase == events.Failed:
 		t.tooMany(j, p, *limit)
 	case e.Report.Reason != "":
-		if wait == nil || p.Phase != events.Pending || t.w.now.Before(p.Created.Add(time.Duration(*wait)*time.Second)) {
+		if wait == nil || p.Phase != events.Pending || t.w.fleet.ahead().Before(p.Created.Add(time.Duration(*wait)*time.Second)) {
 			t.fail("%s (%s) is deleted because it has been Pending for too long, which is not true", p.Name, p.Phase)
 		}
 		t.w.row("pending-deadline")
@@ -225,7 +225,7 @@ func (t *truth) PodDisowned(p events.Pod, owner types.UID) {
 // JobDeleted implements Checker: a Job is deleted when its time to live is over, and where we are to do it.
 func (t *truth) JobDeleted(j events.Job) {
 	ttl := j.TTLSecondsAfterFinished
-	if !t.w.limits.DeleteExpired || !j.Finished() || ttl == nil || t.w.now.Before(j.FinishedAt().Add(time.Duration(*ttl)*time.Second)) {
+	if !t.w.limits.DeleteExpired || !j.Finished() || ttl == nil || t.w.decided.Before(j.FinishedAt().Add(time.Duration(*ttl)*time.Second)) {
 		t.fail("the Job is deleted before its time")
 	}
 	t.w.row("ttl")

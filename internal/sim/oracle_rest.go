@@ -11,9 +11,9 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// Steady holds when nothing is left to do and the nodes are frozen: the fleet is what the Job asks for, every Pod of it is
+// steady holds when nothing is left to do and the nodes are frozen: the fleet is what the Job asks for, every Pod of it is
 // held, and the status says so.
-func (w *World) Steady() error {
+func (w *tenant) steady() error {
 	j := w.api.jobs[w.uid]
 	if j == nil || j.Finished() || j.Deleting {
 		return nil
@@ -63,7 +63,7 @@ func (w *World) Steady() error {
 }
 
 // quiet: a suspended Job at rest has no Pods and has not started.
-func (w *World) quiet(j *events.Job, running int) error {
+func (w *tenant) quiet(j *events.Job, running int) error {
 	if running > 0 || j.Status.Active > 0 || j.Status.StartTime != nil || suspended(*j) != corev1.ConditionTrue {
 		return fmt.Errorf("suspended, and %d Pods run, the status says %d, startTime %v, Suspended %q", running, j.Status.Active, j.Status.StartTime, suspended(*j))
 	}
@@ -71,7 +71,7 @@ func (w *World) quiet(j *events.Job, running int) error {
 }
 
 // belonging: who matches is adopted, who does not is let go, and everybody has a serial.
-func (w *World) belonging(j *events.Job) error {
+func (w *tenant) belonging(j *events.Job) error {
 	for _, p := range w.api.pods {
 		switch r := w.truth.of(p.UID); {
 		case p.Deleting, w.api.hears(p) != j.UID:
@@ -86,8 +86,8 @@ func (w *World) belonging(j *events.Job) error {
 	return nil
 }
 
-// Settled says whether the world has come to its end: the Job finished or gone or paused, nothing held, nothing running.
-func (w *World) Settled() error {
+// settled says whether the world has come to its end: the Job finished or gone or paused, nothing held, nothing running.
+func (w *tenant) settled() error {
 	j := w.api.jobs[w.uid]
 	paused := j != nil && (j.Parallelism == 0 || j.Suspended)
 	switch {
@@ -131,13 +131,13 @@ func (w *World) Settled() error {
 }
 
 // carries says that the Pod is the last of an index that has failed and goes on when the Job does.
-func (w *World) carries(j *events.Job, p *pod) bool {
+func (w *tenant) carries(j *events.Job, p *pod) bool {
 	return !j.Finished() && j.BackoffLimitPerIndex != nil && p.Phase == events.Failed
 }
 
 // complete says whether every end was counted that nobody has thrown away. What fails once a Job has succeeded, or waits
 // to hand its index's failures on, is not.
-func (w *World) complete(j *events.Job) error {
+func (w *tenant) complete(j *events.Job) error {
 	t := w.truth
 	set := completed(j.Status)
 	_, failed := j.Condition(batchv1.JobFailed)
@@ -153,7 +153,7 @@ func (w *World) complete(j *events.Job) error {
 	}
 	// Of a success that one write had no room for somebody may have taken the finalizer; and what has met its completions
 	// is over even if they are raised then.
-	robbed := w.has(limited) && t.stripped+t.zombies+t.guests > 0 || w.has(elastic)
+	robbed := w.World.has(limited) && t.stripped+t.zombies+t.guests > 0 || w.has(elastic)
 	if j.Completions != nil && j.Finished() && !failed && !robbed && met.Reason != batchv1.JobReasonSuccessPolicy && j.Status.Succeeded < *j.Completions {
 		return fmt.Errorf("complete with %d of %d successes", j.Status.Succeeded, *j.Completions)
 	}

@@ -2,10 +2,12 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
@@ -24,6 +26,7 @@ func (t *truth) StatusWritten(old, next events.Job) {
 	}
 	t.conditions(old, next)
 	t.suspension(old, next)
+	t.times(old, next)
 	t.verdict(old, next)
 	t.unfinished(old, next)
 	t.w.noteStatus(old, next)
@@ -196,6 +199,25 @@ func (t *truth) leftBehind(j events.Job) {
 			t.fail("the Job finishes while %s is held", p.Name)
 		}
 		t.excuse(p.UID)
+	}
+}
+
+// times: what a status says of time is what the clock of who decided it showed, to the second; and no end is before the
+// start, whoever has written that.
+func (t *truth) times(old, next events.Job) {
+	a, b := old.Status, next.Status
+	shown := func(at *metav1.Time) bool {
+		return !at.After(t.w.decided.Add(time.Second)) && !at.Time.Before(t.w.decided.Add(-time.Second))
+	}
+	if b.StartTime != nil && !b.StartTime.Equal(a.StartTime) && !shown(b.StartTime) {
+		t.fail("started at %v, and decided at %v", b.StartTime, t.w.decided)
+	}
+	switch done := b.CompletionTime; {
+	case done == nil || done.Equal(a.CompletionTime):
+	case done.Before(b.StartTime):
+		t.fail("completed at %v and started at %v", done, b.StartTime)
+	case !shown(done) && !done.Equal(b.StartTime):
+		t.fail("completed at %v, and decided at %v", done, t.w.decided)
 	}
 }
 

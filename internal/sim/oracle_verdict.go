@@ -37,7 +37,7 @@ func (t *truth) failsFor(old, next events.Job, reason string) {
 	var holds bool
 	switch reason {
 	case batchv1.JobReasonDeadlineExceeded:
-		holds = !old.Suspended && old.ActiveDeadlineSeconds != nil && !t.w.now.Before(deadlineOf(old))
+		holds = !old.Suspended && old.ActiveDeadlineSeconds != nil && !t.w.decided.Before(deadlineOf(old))
 	case batchv1.JobReasonMaxFailedIndexesExceeded:
 		holds = old.MaxFailedIndexes != nil && t.lostIndexes(next) > int(*old.MaxFailedIndexes)
 	case batchv1.JobReasonFailedIndexes:

@@ -70,8 +70,6 @@ func (p plan) meddlers() int { return 1 + len(p.features) }
 // parametersName is the ConfigMap of per-completion values.
 const parametersName = "values"
 
-func (w *World) has(f feature) bool { return w.plan.features[f] }
-
 // choose draws the Job of this world: in every other one a plain Job, so that what has always been looked at is still
 // looked at as often; else one with any features that the API server accepts together.
 func choose(r *rand.Rand) plan {
@@ -91,6 +89,13 @@ func choose(r *rand.Rand) plan {
 	d.indexes()
 	d.wishes()
 	return p
+}
+
+// chooseRun draws a Job that a ScheduledJob makes: a small plain one, so that there are several.
+func chooseRun(r *rand.Rand) plan {
+	n := int32(1 + r.IntN(2))
+	j := events.Job{Name: "run", Parallelism: n, Completions: &n, BackoffLimit: int32(r.IntN(2)), Indexed: r.IntN(2) == 0}
+	return plan{job: j, failPercent: []int{0, 25, 60}[r.IntN(3)]}
 }
 
 // draw adds features to a plan.
@@ -223,10 +228,10 @@ func (d draw) wishes() {
 }
 
 // chooseLimits draws what the flags of the processes say.
-func chooseLimits(r *rand.Rand, p plan) job.Limits {
+func chooseLimits(r *rand.Rand, small bool) job.Limits {
 	l := job.DefaultLimits()
 	l.DeleteExpired = r.IntN(2) == 0
-	if p.features[limited] {
+	if small {
 		l.MaxUncounted, l.MaxPodChanges = 1+r.IntN(3), 1+r.IntN(3)
 	}
 	return l

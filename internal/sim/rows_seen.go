@@ -12,7 +12,7 @@ import (
 )
 
 // noteStatus notes the rows that show in a status write.
-func (w *World) noteStatus(old, next events.Job) {
+func (w *tenant) noteStatus(old, next events.Job) {
 	w.row("finalizer")
 	a, b := old.Status, next.Status
 	note := func(id string, is bool) {
@@ -27,7 +27,7 @@ func (w *World) noteStatus(old, next events.Job) {
 	note("resume", suspended(old) == corev1.ConditionTrue && suspended(next) == corev1.ConditionFalse)
 	note("completed-indexes", a.CompletedIndexes != b.CompletedIndexes)
 	note("failed-indexes", or(a.FailedIndexes) != or(b.FailedIndexes))
-	note("uncounted-cap", len(is.Succeeded)+len(is.Failed) >= w.limits.MaxUncounted && w.has(limited))
+	note("uncounted-cap", len(is.Succeeded)+len(is.Failed) >= w.limits.MaxUncounted && w.World.has(limited))
 	note("work-queue", old.Completions == nil && len(is.Succeeded) > len(was.Succeeded) && b.Active > 0)
 	note("backoff-limit-never", !old.RestartsInPlace && b.Failed > a.Failed)
 	for _, c := range a.Conditions {
@@ -55,7 +55,7 @@ func (w *World) noteStatus(old, next events.Job) {
 }
 
 // noteEnd notes how a Job ends.
-func (w *World) noteEnd(old, next events.Job) {
+func (w *tenant) noteEnd(old, next events.Job) {
 	if next.Finished() && !old.Finished() {
 		_, failed := next.Condition(batchv1.JobFailed)
 		if failed {
@@ -91,7 +91,7 @@ func has(j events.Job, t batchv1.JobConditionType) bool {
 }
 
 // noteCreate notes the rows that show in a new Pod.
-func (w *World) noteCreate(j events.Job, p events.Pod) {
+func (w *tenant) noteCreate(j events.Job, p events.Pod) {
 	w.row("parallelism")
 	if j.Indexed {
 		w.row("index-assignment")
@@ -124,7 +124,7 @@ func (w *World) noteCreate(j events.Job, p events.Pod) {
 }
 
 // noteAct notes the rows that show in an effect that is about to be done.
-func (w *World) noteAct(uid types.UID, e effect.Effect) {
+func (w *tenant) noteAct(uid types.UID, e effect.Effect) {
 	j := w.api.jobs[uid]
 	switch e := e.(type) {
 	case effect.WriteJobStatus:
@@ -159,7 +159,7 @@ func (w *World) noteAct(uid types.UID, e effect.Effect) {
 }
 
 // noteSurplus notes why a Pod is one too many.
-func (w *World) noteSurplus(j *events.Job, p *pod) {
+func (w *tenant) noteSurplus(j *events.Job, p *pod) {
 	if j.Finished() && p.Held {
 		w.row("finished-jobs")
 	}
@@ -184,7 +184,7 @@ func (w *World) noteSurplus(j *events.Job, p *pod) {
 }
 
 // noteFacts notes the rows that show in the answer to an effect.
-func (w *World) noteFacts(facts []events.Event) {
+func (w *tenant) noteFacts(facts []events.Event) {
 	for _, f := range facts {
 		switch f := f.(type) {
 		case events.EffectRefused:

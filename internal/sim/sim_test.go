@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/sim"
 )
@@ -51,6 +50,9 @@ func TestWorlds(t *testing.T) {
 					for id := range exercised {
 						rows[id]++
 					}
+					if own[sim.HealedByRelist] > 0 {
+						fmt.Printf("simulator: seed %d needed another relist\n", s)
+					}
 					if err != nil && bad < 10 {
 						bad++
 						t.Errorf("seed %d: %v\n  replay: go test ./internal/sim -run TestWorlds -seed=%d", s, err, s)
@@ -76,10 +78,18 @@ func TestWorlds(t *testing.T) {
 	if len(rare) > 0 && *seeds >= long && os.Getenv("JOBSTREAM_SIM_FEATURES") == "" {
 		t.Errorf("fewer than %d of %d worlds have exercised %v", fewest, *seeds, rare)
 	}
+	for _, what := range misfortunes {
+		if total[what] < fewest && *seeds >= long {
+			t.Errorf("%q has happened %d times in %d worlds, and should have %d times", what, total[what], *seeds, fewest)
+		}
+	}
 	if healed := total[sim.HealedByRelist]; healed*1000 > *seeds {
 		t.Errorf("%d of %d worlds needed another relist: more than 1 in 1,000 is no accident", healed, *seeds)
 	}
 }
+
+// misfortunes are what befalls reconcilers and the bus, and what comes of it: a long run has all of it.
+var misfortunes = []string{"join", "leave", "die", "stop", "deaf", "mute", "cut off", "clock set", "newer state", "rolled back", "upgraded", "state lost", "bus lost"}
 
 const (
 	// long is how many worlds make a run from which every row is expected,
@@ -91,7 +101,7 @@ const (
 // run lives through one world: rough weather, then calm until it settles, then on to see that it stays so. It returns the
 // rows that the world has exercised.
 func run(seed uint64, out io.Writer, steps map[string]int) (rows map[string]bool, err error) {
-	w := sim.NewLimited(seed, func(l job.Limits) fn.Registered { return fn.Register(job.New(l)) }, sim.Rough, out)
+	w := sim.NewLimited(seed, job.New, sim.Rough, out)
 	err = sim.Live(w, steps)
 	return w.Rows, err
 }

@@ -10,7 +10,7 @@ import (
 type mischief struct {
 	weight int
 	of     feature // "" for any world
-	do     func(*World) bool
+	do     func(*tenant) bool
 }
 
 // mischiefs are all that users do.
@@ -18,33 +18,33 @@ var mischiefs []mischief
 
 func init() { // here, since they mention what mentions them
 	mischiefs = []mischief{
-		{8, "", (*World).deletePod},
-		{2, "", (*World).forceDelete},
-		{6, "", (*World).strip},
-		{8, "", (*World).scale},
-		{1, "", (*World).deleteJob},
-		{3, "", (*World).touch},
-		{8, suspending, (*World).suspend},
-		{6, deadline, (*World).editDeadline},
-		{12, policed, (*World).evict},
-		{2, perIndex, (*World).evict},
-		{6, adopting, (*World).orphan},
-		{3, adopting, (*World).ownAgain},
-		{3, adopting, (*World).relabel},
-		{3, adopting, (*World).labelAgain},
-		{12, adopting, (*World).addStranger},
-		{20, adopting, (*World).copyPod},
-		{4, unstamped, (*World).loseSerial},
-		{1, declaring, (*World).declareFailed},
-		{4, declaring, (*World).addCondition},
-		{12, declaring, (*World).holdAgain},
-		{8, parameters, (*World).editValues},
-		{4, deleting, (*World).leaveJob},
+		{8, "", (*tenant).deletePod},
+		{2, "", (*tenant).forceDelete},
+		{6, "", (*tenant).strip},
+		{8, "", (*tenant).scale},
+		{1, "", (*tenant).deleteJob},
+		{3, "", (*tenant).touch},
+		{8, suspending, (*tenant).suspend},
+		{6, deadline, (*tenant).editDeadline},
+		{12, policed, (*tenant).evict},
+		{2, perIndex, (*tenant).evict},
+		{6, adopting, (*tenant).orphan},
+		{3, adopting, (*tenant).ownAgain},
+		{3, adopting, (*tenant).relabel},
+		{3, adopting, (*tenant).labelAgain},
+		{12, adopting, (*tenant).addStranger},
+		{20, adopting, (*tenant).copyPod},
+		{4, unstamped, (*tenant).loseSerial},
+		{1, declaring, (*tenant).declareFailed},
+		{4, declaring, (*tenant).addCondition},
+		{12, declaring, (*tenant).holdAgain},
+		{8, parameters, (*tenant).editValues},
+		{4, deleting, (*tenant).leaveJob},
 	}
 }
 
 // meddle does one of them.
-func (w *World) meddle() {
+func (w *tenant) meddle() {
 	total := 0
 	for _, m := range mischiefs {
 		if m.of == "" || w.has(m.of) {
@@ -66,7 +66,7 @@ func (w *World) meddle() {
 }
 
 // anyPod draws a Pod of which something is true; nil where there is none.
-func (w *World) anyPod(of func(*pod) bool) *pod {
+func (w *tenant) anyPod(of func(*pod) bool) *pod {
 	var out []*pod
 	for _, name := range w.api.podNames() {
 		if p := w.api.pods[name]; of(p) {
@@ -79,7 +79,7 @@ func (w *World) anyPod(of func(*pod) bool) *pod {
 	return out[w.rand.IntN(len(out))]
 }
 
-func (w *World) deletePod() bool {
+func (w *tenant) deletePod() bool {
 	p := w.anyPod(func(*pod) bool { return true })
 	if p == nil {
 		return false
@@ -89,7 +89,7 @@ func (w *World) deletePod() bool {
 	return true
 }
 
-func (w *World) forceDelete() bool {
+func (w *tenant) forceDelete() bool {
 	p := w.anyPod(func(*pod) bool { return true })
 	if p == nil {
 		return false
@@ -102,7 +102,7 @@ func (w *World) forceDelete() bool {
 	return true
 }
 
-func (w *World) strip() bool {
+func (w *tenant) strip() bool {
 	p := w.anyPod(func(*pod) bool { return true })
 	if p == nil {
 		return false
@@ -113,7 +113,7 @@ func (w *World) strip() bool {
 }
 
 // evict deletes a Pod as a drained node does: a condition says why.
-func (w *World) evict() bool {
+func (w *tenant) evict() bool {
 	p := w.anyPod(func(p *pod) bool { return !p.Terminal() && !p.Deleting })
 	if p == nil {
 		return false
@@ -126,7 +126,7 @@ func (w *World) evict() bool {
 }
 
 // orphan takes a Pod from its Job.
-func (w *World) orphan() bool {
+func (w *tenant) orphan() bool {
 	p := w.anyPod(func(p *pod) bool { return !p.Orphan })
 	if p == nil {
 		return false
@@ -138,7 +138,7 @@ func (w *World) orphan() bool {
 }
 
 // ownAgain gives an orphan back to the Job that it came from.
-func (w *World) ownAgain() bool {
+func (w *tenant) ownAgain() bool {
 	p := w.anyPod(func(p *pod) bool { return p.Orphan && p.managed && w.api.jobs[p.owner] != nil })
 	if p == nil {
 		return false
@@ -150,7 +150,7 @@ func (w *World) ownAgain() bool {
 }
 
 // relabel changes the labels of a Pod so that no selector matches it.
-func (w *World) relabel() bool {
+func (w *tenant) relabel() bool {
 	p := w.anyPod(func(p *pod) bool { return p.Labels == nil || p.Labels["app"] == "pi" })
 	if p == nil {
 		return false
@@ -162,7 +162,7 @@ func (w *World) relabel() bool {
 }
 
 // labelAgain makes a Pod match again.
-func (w *World) labelAgain() bool {
+func (w *tenant) labelAgain() bool {
 	p := w.anyPod(func(p *pod) bool { return p.Labels["app"] == "other" && p.owner != "" })
 	if p == nil {
 		return false
@@ -178,7 +178,7 @@ func (w *World) labelAgain() bool {
 }
 
 // addStranger makes a Pod that the Job's own selector matches, in any phase and, for an Indexed Job, with any index.
-func (w *World) addStranger() bool {
+func (w *tenant) addStranger() bool {
 	if w.plan.job.Selector == nil {
 		return false
 	}
@@ -202,7 +202,7 @@ func (w *World) addStranger() bool {
 }
 
 // copyPod makes a Pod from the manifest of one that runs: its serial, its index, its finalizer, another name.
-func (w *World) copyPod() bool {
+func (w *tenant) copyPod() bool {
 	p := w.anyPod(func(p *pod) bool { return p.owner == w.uid && !p.Orphan && !p.Terminal() && !p.Deleting && p.managed })
 	if p == nil || w.api.jobs[w.uid] == nil {
 		return false
@@ -219,7 +219,7 @@ func (w *World) copyPod() bool {
 }
 
 // loseSerial takes the annotation off a Pod by which it is known.
-func (w *World) loseSerial() bool {
+func (w *tenant) loseSerial() bool {
 	p := w.anyPod(func(p *pod) bool { return !p.Orphan && p.Serial != events.NoSerial })
 	if p == nil {
 		return false
@@ -231,7 +231,7 @@ func (w *World) loseSerial() bool {
 }
 
 // holdAgain puts our finalizer on a Pod whose Job is over.
-func (w *World) holdAgain() bool {
+func (w *tenant) holdAgain() bool {
 	j := w.api.jobs[w.uid]
 	p := w.anyPod(func(p *pod) bool { return p.owner == w.uid && !p.Orphan && !p.Held && !p.Deleting })
 	if p == nil || j == nil || !j.Finished() {

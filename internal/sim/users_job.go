@@ -13,7 +13,7 @@ import (
 )
 
 // unfinished returns the Job while it goes on, else nil.
-func (w *World) unfinished() *events.Job {
+func (w *tenant) unfinished() *events.Job {
 	if j := w.api.jobs[w.uid]; j != nil && !j.Finished() {
 		return j
 	}
@@ -21,14 +21,14 @@ func (w *World) unfinished() *events.Job {
 }
 
 // edit changes the Job's spec.
-func (w *World) edit(change func(*events.Job)) {
+func (w *tenant) edit(change func(*events.Job)) {
 	w.api.UpdateJob(w.uid, func(j *events.Job) {
 		change(j)
 		j.Generation++
 	})
 }
 
-func (w *World) scale() bool {
+func (w *tenant) scale() bool {
 	if w.has(elastic) {
 		return w.stretch()
 	}
@@ -43,7 +43,7 @@ func (w *World) scale() bool {
 }
 
 // stretch changes completions and parallelism together, as far down as the rest of the spec allows.
-func (w *World) stretch() bool {
+func (w *tenant) stretch() bool {
 	j := w.unfinished()
 	if j == nil {
 		return false
@@ -69,7 +69,7 @@ func (w *World) stretch() bool {
 	return true
 }
 
-func (w *World) suspend() bool {
+func (w *tenant) suspend() bool {
 	j := w.unfinished()
 	if j == nil {
 		return false
@@ -78,13 +78,13 @@ func (w *World) suspend() bool {
 	return true
 }
 
-func (w *World) setSuspended(to bool) {
+func (w *tenant) setSuspended(to bool) {
 	w.trace("user     suspends the Job: %v", to)
 	w.truth.paused()
 	w.edit(func(j *events.Job) { j.Suspended = to })
 }
 
-func (w *World) editDeadline() bool {
+func (w *tenant) editDeadline() bool {
 	if w.unfinished() == nil {
 		return false
 	}
@@ -98,7 +98,7 @@ func (w *World) editDeadline() bool {
 }
 
 // declareFailed is what a controller of another kind does that has found out more about the Job.
-func (w *World) declareFailed() bool {
+func (w *tenant) declareFailed() bool {
 	j := w.unfinished()
 	if j == nil || slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Type == batchv1.JobSuccessCriteriaMet || c.Type == batchv1.JobFailureTarget
@@ -111,7 +111,7 @@ func (w *World) declareFailed() bool {
 	return true
 }
 
-func (w *World) addCondition() bool {
+func (w *tenant) addCondition() bool {
 	if w.api.jobs[w.uid] == nil {
 		return false
 	}
@@ -120,7 +120,7 @@ func (w *World) addCondition() bool {
 	return true
 }
 
-func (w *World) addStatus(t batchv1.JobConditionType, reason, message string) {
+func (w *tenant) addStatus(t batchv1.JobConditionType, reason, message string) {
 	at := metav1.Time{Time: w.now.Truncate(time.Second)}
 	w.api.UpdateJob(w.uid, func(j *events.Job) {
 		j.Status = *j.Status.DeepCopy()
@@ -131,7 +131,7 @@ func (w *World) addStatus(t batchv1.JobConditionType, reason, message string) {
 
 // editValues does to the ConfigMap of per-completion values what it can: it is missing, may change, has too few values, or
 // is good.
-func (w *World) editValues() bool {
+func (w *tenant) editValues() bool {
 	switch w.rand.IntN(5) {
 	case 0:
 		w.trace("user     deletes the ConfigMap")
@@ -153,7 +153,7 @@ func (w *World) editValues() bool {
 // plenty is more values than any Job here has completions.
 const plenty = 64
 
-func (w *World) touch() bool {
+func (w *tenant) touch() bool {
 	if w.api.jobs[w.uid] == nil {
 		return false
 	}
@@ -162,8 +162,8 @@ func (w *World) touch() bool {
 	return true
 }
 
-func (w *World) deleteJob() bool {
-	if w.api.jobs[w.uid] == nil || w.rand.IntN(6) > 0 {
+func (w *tenant) deleteJob() bool {
+	if w.api.jobs[w.uid] == nil || w.rand.IntN(6) > 0 || w.parent != nil && (!w.parent.exists(w) || !w.parent.api.Known(w.plan.job.Name)) {
 		return false
 	}
 	w.trace("user     deletes the Job")
@@ -173,7 +173,7 @@ func (w *World) deleteJob() bool {
 }
 
 // leaveJob deletes the Job in one of the ways that take time, or makes it anew under the same name.
-func (w *World) leaveJob() bool {
+func (w *tenant) leaveJob() bool {
 	j := w.api.jobs[w.uid]
 	if j == nil || j.Deleting || w.rand.IntN(2) > 0 {
 		return false

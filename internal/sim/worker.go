@@ -3,17 +3,21 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// worker is one reconciler's turn in progress.
+// worker is one turn of a reconciler in progress.
 type worker struct {
+	of      *reconciler
 	id      int
+	ends    bool // it puts down what it has in hand, since the lane is somebody else's
 	asleep  time.Time
 	held    []*message
 	turn    *engine.Turn
@@ -25,6 +29,9 @@ type worker struct {
 	checked time.Time
 	failed  error // why effects have to be repeated
 }
+
+// again is the name of the timer by which effects that could not be done are repeated.
+const again = "again"
 
 type stage int
 
@@ -38,8 +45,12 @@ const (
 
 // work moves one worker one step on.
 func (w *World) work(k *worker) bool {
-	if k.asleep.After(w.now) {
+	if k.asleep.After(w.now) || k.of.asleep.After(w.now) {
 		return false
+	}
+	if k.ends && k.stage != idle {
+		w.putDown(k)
+		return true
 	}
 	ctx := context.Background()
 	switch k.stage {
@@ -49,17 +60,19 @@ func (w *World) work(k *worker) bool {
 		if err := k.turn.Load(ctx); err != nil {
 			panic(err)
 		}
+		if _, known := w.bus.states[k.turn.Key]; !known {
+			k.of.alarm(k.turn.Key).timer = time.Time{} // where the memory was lost, the timer may be lost with it
+		}
 		k.stage = deciding
 	case deciding:
-		if err := k.turn.Decide(w.now); err != nil {
-			w.truth.fail("decide: %v", err)
-			w.drop(k)
+		if err := k.turn.Decide(k.of.clock()); err != nil {
+			w.undecided(k, err)
 			return true
 		}
-		k.stage, k.decided = committing, w.now
+		k.stage, k.decided = committing, k.of.clock()
 	case committing:
 		if err := k.turn.Commit(ctx); errors.Is(err, engine.ErrConflict) {
-			w.trace("worker%d meets a conflict", k.id)
+			w.trace("%s meets a conflict", k)
 			k.stage = loading
 			return true
 		}
@@ -76,29 +89,35 @@ func (w *World) work(k *worker) bool {
 	return true
 }
 
-// fetch takes facts of one key: some of those that wait, in any order.
+// fetch takes facts of one key that wait in the lanes of the reconciler: some of them, in any order. Or its own alarm rings.
 func (w *World) fetch(k *worker) bool {
 	var free []*message
 	for _, m := range w.bus.facts {
-		if !m.until.After(w.now) {
+		if !m.until.After(w.now) && k.of.takes(m.key) {
 			free = append(free, m)
 		}
 	}
 	if len(free) == 0 {
-		return false
+		return w.wake(k)
 	}
 	w.rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
 	key, n := free[0].key, 1+w.rand.IntN(4)
 	var facts []events.Event
 	for _, m := range free {
 		if m.key == key && len(facts) < n {
-			m.holder, m.until = k.id, w.now.Add(engine.AckWait)
+			m.until = w.now.Add(engine.AckWait)
 			k.held, facts = append(k.held, m), append(facts, m.event)
 		}
 	}
-	k.turn, k.stage = engine.NewTurn(w.fn, w.bus, key, facts...), loading
-	w.Steps["turns"]++
+	w.turn(k, key, facts...)
 	return true
+}
+
+// turn begins a turn.
+func (w *World) turn(k *worker, key events.Key, facts ...events.Event) {
+	w.rangEarly(k, key, facts)
+	k.turn, k.stage = engine.NewTurn(k.of.fns[key.Function], w.bus, key, facts...), loading
+	w.Steps["turns"]++
 }
 
 // act does the worker's next effect in two steps, so that it may fall asleep between the look at the clock and the call.
@@ -118,12 +137,12 @@ func (w *World) act(ctx context.Context, k *worker) {
 	e := k.effects[0]
 	if k.calling == nil {
 		ready := engine.ActorFunc(func(context.Context, events.Key, effect.Effect) ([]events.Event, error) { return nil, nil })
-		if a := k.turn.Act(ctx, ready, e, w.now); a.Late {
-			w.trace("worker%d drops %v as late", k.id, e)
+		if a := k.turn.Act(ctx, ready, e, k.of.clock()); a.Late {
+			w.trace("%s drops %v as late", k, e)
 			k.answers, k.effects = append(k.answers, a), k.effects[1:]
 			return
 		}
-		k.calling, k.checked = e, w.now
+		k.calling, k.checked = e, k.of.clock()
 		return
 	}
 	k.calling, k.effects = nil, k.effects[1:]
@@ -134,17 +153,18 @@ func (w *World) act(ctx context.Context, k *worker) {
 func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Answer {
 	w.Steps[e.Kind()]++
 	if t, ok := e.(effect.SetTimer); ok {
-		return engine.Answer{Err: w.bus.Set(ctx, k.turn.Key, t.Name, t.At)}
+		return engine.Answer{Err: w.setTimer(ctx, k, t)}
 	}
+	t := w.of(k.turn.Key)
 	if k.checked.Sub(k.decided) > engine.Lateness {
-		w.truth.fail("%v is done %v after it was decided", e, k.checked.Sub(k.decided))
+		t.fail("%v is done %v after it was decided", e, k.checked.Sub(k.decided))
 	}
 	if announce, ok := e.(effect.Announce); ok {
 		return w.announce(ctx, k, announce)
 	}
-	if _, ok := e.(effect.CreatePod); ok && w.now.Sub(k.decided) > engine.Lateness {
-		w.trace("worker%d slept between its look at the clock and the call", k.id)
-		w.truth.zombies++
+	if k.of.clock().Sub(k.decided) > engine.Lateness {
+		t.trace("%s slept between its look at the clock and the call", k)
+		t.late(e)
 	}
 	broken, before := w.odds(w.rates.Fail), w.rand.IntN(2) == 0
 	if _, ok := e.(effect.ReleasePod); ok && broken {
@@ -154,21 +174,51 @@ func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Ans
 		w.row("api-backoff")
 	}
 	if broken && before {
-		w.trace("worker%d %v: fails", k.id, e)
+		t.trace("%s %v: fails", k, e)
 		return engine.Answer{Err: engine.Retry{Err: errors.New("connection refused")}}
 	}
-	w.trace("worker%d %v", k.id, e)
-	w.truth.asked(e)
-	w.noteAct(k.turn.Key.UID, e)
-	w.api.torn, w.decided = broken && w.rand.IntN(2) == 0, k.decided
-	facts, err := w.api.Act(ctx, k.turn.Key, e)
-	w.api.torn = false
-	w.noteFacts(facts)
+	t.trace("%s %v", k, e)
+	facts, err := t.call(ctx, k, e, broken && w.rand.IntN(2) == 0)
 	if broken {
-		w.trace("worker%d hears nothing of it", k.id)
+		t.trace("%s hears nothing of it", k)
 		return engine.Answer{Err: engine.Retry{Err: errors.New("timeout")}}
 	}
 	return engine.Answer{Facts: facts, Err: err}
+}
+
+// call does an effect in the namespace, under the eyes of the oracle.
+func (w *tenant) call(ctx context.Context, k *worker, e effect.Effect, torn bool) ([]events.Event, error) {
+	w.truth.asked(e)
+	w.noteAct(k.turn.Key.UID, e)
+	w.decided = k.decided
+	w.api.torn, w.api.skew = torn, k.of.skew
+	facts, err := w.api.Act(ctx, k.turn.Key, e)
+	w.api.torn, w.api.skew = false, 0
+	w.noteFacts(facts)
+	return facts, err
+}
+
+// undecided is a turn that comes to no decision. An old reconciler that meets the state of a newer one leaves it alone,
+// unless there is none any more: then it forgets what it cannot read, and takes inventory.
+func (w *World) undecided(k *worker, err error) {
+	key := k.turn.Key
+	if newer := (fn.ErrNewer{}); !errors.As(err, &newer) {
+		w.of(key).fail("decide: %v", err)
+	} else if k.of.newest(key.Function) {
+		w.happens("rolled back", "%s forgets %s: %v", k, key, err)
+		w.fleet.forgets(k.of, key)
+		w.of(key).forgot()
+		_ = w.bus.Forget(context.Background(), key) // never fails
+		facts := make([]events.Event, len(k.held))
+		for i, m := range k.held {
+			facts[i] = m.event
+		}
+		w.turn(k, key, facts...)
+		return
+	} else {
+		w.happens("newer state", "%s leaves %s alone: %v", k, key, err)
+	}
+	w.drop(k)
 }
 
 // finish acknowledges. What could not be done is repeated in a second, because a timer on the bus says so.
@@ -177,13 +227,29 @@ func (w *World) finish(k *worker) {
 		_ = w.bus.Set(context.Background(), k.turn.Key, "announce", w.now.Add(time.Second))
 	}
 	if k.failed != nil {
-		_ = w.bus.Set(context.Background(), k.turn.Key, "again", w.now.Add(time.Second))
+		_ = w.bus.Set(context.Background(), k.turn.Key, again, w.now.Add(time.Second))
 	}
 	for _, m := range k.held {
 		w.bus.remove(m)
 	}
-	*k = worker{id: k.id}
+	w.drop(k)
+}
+
+// putDown gives back what has not come to its end.
+func (w *World) putDown(k *worker) {
+	w.trace("%s puts down %s", k, k.turn.Key)
+	for _, m := range k.held {
+		m.until = w.now
+	}
+	w.drop(k)
 }
 
 // drop forgets the worker's turn; the bus gives its facts to somebody else in time.
-func (w *World) drop(k *worker) { *k = worker{id: k.id} }
+func (w *World) drop(k *worker) {
+	if k.turn != nil {
+		k.of.rested(k.turn.Key)
+	}
+	*k = worker{of: k.of, id: k.id}
+}
+
+func (k *worker) String() string { return fmt.Sprintf("%s.%d", k.of.name, k.id) }

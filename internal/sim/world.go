@@ -1,63 +1,60 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/scheduledjob"
+	"github.com/jobstream/jobstream/internal/zone"
 )
 
 // Rates are how often things go wrong, per 10,000 steps. The zero value is a world where nothing does.
 type Rates struct {
 	Repeat   int // a fact is published twice
-	Crash    int // a worker dies and forgets
-	Sleep    int // a worker stops for a while, and wakes with its old plans
+	Crash    int // a turn ends between two steps, and nobody knows how far it came
+	Sleep    int // a turn stops for a while, and goes on with its old plans
+	Member   int // a reconciler comes, leaves, dies, is stopped, does not hear the others, or has its clock set
 	Meddle   int // a user does something
 	Lose     int // the state bucket is lost
-	Wipe     int // the whole bus is lost: facts, timers, state
+	Wipe     int // the whole bus is lost: facts, timers, state, beats
 	Gap      int // the trigger sees nothing for a while, then relists
 	Fail     int // an API call fails, before or after it has done the work
 	Relist   int // the trigger relists without need, as it does every ten minutes
 	Quota    int // the API server begins or ceases to refuse Pods
-	RestTime int // the clock jumps by up to a minute
+	RestTime int // time jumps by up to a minute
 }
 
 // Rough is a world worse than any real one.
-var Rough = Rates{Repeat: 1500, Crash: 100, Sleep: 120, Meddle: 60, Lose: 12, Wipe: 8, Gap: 15, Relist: 30, Fail: 300, Quota: 20, RestTime: 30}
+var Rough = Rates{Repeat: 1500, Crash: 100, Sleep: 120, Member: 90, Meddle: 60, Lose: 12, Wipe: 8, Gap: 15, Relist: 30, Fail: 300, Quota: 20, RestTime: 30}
 
-// World is one simulated cluster with its bus and workers.
+// World is one simulated cluster with its bus, its reconcilers, and one or several Jobs.
 type World struct {
-	rand    *rand.Rand
-	plan    plan
-	rates   Rates
-	limits  job.Limits
-	fn      fn.Registered
-	api     *API
-	bus     *bus
-	workers []*worker
-	truth   *truth
-	now     time.Time
-	uid     types.UID
-	gap     bool // the trigger is blind
-	quota   bool // Pods are refused
-	out     io.Writer
-	lists   int
-	calm    bool // nothing goes wrong any more
-	calmAt  time.Time
-	frozen  bool      // the nodes do nothing
-	decided time.Time // when the effect that is being done was decided
-
-	strangers int // Pods that users have made
+	rand     *rand.Rand
+	rates    Rates
+	limits   job.Limits
+	versions []map[string]fn.Registered // what a reconciler of each version knows, the oldest first
+	bus      *bus
+	fleet    *fleet
+	tenants  []*tenant
+	// scheduler is nil in worlds without a ScheduledJob. The tenants that it makes are among the others.
+	scheduler *scheduler
+	wrote     func(before, after events.Job)
+	now       time.Time
+	gap       bool // the trigger is blind
+	quota     bool // Pods are refused
+	out       io.Writer
+	lists     int
+	calm      bool // nothing goes wrong any more
+	calmAt    time.Time
+	frozen    bool      // the nodes do nothing
+	decided   time.Time // when the effect that is being done was decided, by the clock of who decided it
 
 	// Steps counts what happened, by name, for the run's summary.
 	Steps map[string]int
@@ -69,69 +66,135 @@ type World struct {
 // trace.
 func New(seed uint64, f fn.Registered, rates Rates, out io.Writer) *World {
 	w := newWorld(seed, rates, out)
-	w.limits, w.fn = job.DefaultLimits(), f
+	w.limits = job.DefaultLimits()
+	w.know(f)
 	w.begin()
 	return w
 }
 
-// NewLimited is New for a function that is made with limits which the seed decides, too.
-func NewLimited(seed uint64, make func(job.Limits) fn.Registered, rates Rates, out io.Writer) *World {
+// NewLimited is New for a function that is made with limits which the seed decides, too. In some worlds there are two
+// versions of it at once.
+func NewLimited(seed uint64, make func(job.Limits) fn.Function[job.State], rates Rates, out io.Writer) *World {
 	w := newWorld(seed, rates, out)
-	w.limits = chooseLimits(w.rand, w.plan)
-	w.fn = make(w.limits)
+	w.limits = chooseLimits(w.rand, w.has(limited))
+	f := make(w.limits)
+	fs := []fn.Registered{fn.Register(f)}
+	s, scheduled := scheduledjob.New(zone.Load), w.rand.IntN(4) == 0
+	if scheduled {
+		fs = append(fs, fn.Register(s))
+	}
+	w.know(fs...)
+	if w.rand.IntN(3) == 0 {
+		f.Version++
+		s.Version++
+		w.know(append([]fn.Registered{fn.Register(f)}, fn.Register(s))[:len(fs)]...)
+	}
 	w.begin()
 	return w
 }
+
+// jobFunction is the name of the function that runs Jobs.
+const jobFunction = "job"
+
+// know adds a version.
+func (w *World) know(fs ...fn.Registered) {
+	version := map[string]fn.Registered{}
+	for _, f := range fs {
+		version[f.Name] = f
+	}
+	w.versions = append(w.versions, version)
+}
+
+// namespaces are those of the Jobs of a world, one each.
+var namespaces = []string{"default", "blue", "red"}
 
 func newWorld(seed uint64, rates Rates, out io.Writer) *World {
 	w := &World{rand: rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), rates: rates, bus: newBus(), out: out,
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Steps: map[string]int{}, Rows: map[string]bool{}}
-	w.plan = choose(w.rand)
-	w.api = NewAPI(func() time.Time { return w.now })
-	w.api.Emit = w.observe
-	w.api.Refuse = w.refuse
-	w.truth = newTruth(w)
-	w.api.Check = w.truth
-	w.api.Announced = w.truth.announced
-	for i := range 2 {
-		w.workers = append(w.workers, &worker{id: i})
+	w.bus.crossed = w.crossed
+	jobs := 1
+	if w.rand.IntN(2) == 0 {
+		w.fleet = &fleet{World: w}
+		jobs += w.rand.IntN(len(namespaces))
+	}
+	for _, namespace := range namespaces[:jobs] {
+		w.tenants = append(w.tenants, newTenant(w, namespace, choose(w.rand)))
 	}
 	return w
 }
 
-// begin creates the Job.
-func (w *World) begin() {
-	if w.has(parameters) && w.rand.IntN(2) == 0 {
-		w.editValues()
-	}
-	w.api.Lingering = w.has(lingering)
-	j := w.plan.job
-	if w.plan.heirlooms > 0 {
-		j.Status.StartTime = &metav1.Time{Time: w.now}
-	}
-	w.uid = w.api.CreateJob(j).UID
-	w.trace("user     creates the Job: %s", describe(w.plan))
-	w.trace("world    limits %+v", w.limits)
-	most := int(j.Parallelism)
-	if j.Completions != nil {
-		most = min(most, int(*j.Completions))
-	}
-	for i := range min(w.plan.heirlooms, most) {
-		p := events.Pod{Name: fmt.Sprintf("heirloom-%d", i), Owner: j.Name, Serial: events.NoSerial, Index: events.NoIndex, Phase: events.Pending, Held: true}
-		if j.Indexed {
-			p.Index = i
-		}
-		if j.Selector != nil {
-			p.Labels = j.Selector.MatchLabels
-		}
-		p = w.api.AddPod(w.uid, p)
-		w.truth.made(p, w.uid)
-		w.trace("world    an older version has made %s", p.Name)
+// crossed: no version writes over the state of a newer one; that of an older one it forgets.
+func (w *World) crossed(key events.Key, was, is int) {
+	w.happens("upgraded", "bus      the state of %s goes from version %d to %d", key, was, is)
+	if t := w.of(key); is < was {
+		t.fail("version %d writes over the state of version %d of %s", is, was, key)
+	} else {
+		t.forgot()
 	}
 }
 
+// begin starts the reconcilers and creates the Jobs.
+func (w *World) begin() {
+	w.trace("world    limits %+v", w.limits)
+	if w.fleet == nil {
+		w.fleet = crowd(w)
+	} else {
+		w.fleet.begin()
+	}
+	for _, t := range w.tenants {
+		t.begin()
+	}
+	if _, known := w.versions[0][scheduledjob.Name]; known {
+		w.scheduler = newScheduler(w)
+	}
+}
+
+// namespace is what a key is about, and who knows the truth about it.
+type namespace interface {
+	call(ctx context.Context, k *worker, e effect.Effect, torn bool) ([]events.Event, error)
+	trace(format string, args ...any)
+	fail(format string, args ...any)
+	forgot()
+	late(e effect.Effect)
+}
+
+// anyTenant draws one; nil where there is none yet.
+func (w *World) anyTenant() *tenant {
+	if len(w.tenants) == 0 {
+		return nil
+	}
+	return w.tenants[w.rand.IntN(len(w.tenants))]
+}
+
+// of is the namespace that the key is about.
+func (w *World) of(key events.Key) namespace {
+	if key.Namespace == shop {
+		return w.scheduler
+	}
+	for _, t := range w.tenants {
+		if t.api.Namespace == key.Namespace {
+			return t
+		}
+	}
+	panic("there is no namespace " + key.Namespace)
+}
+
+func (w *World) has(f feature) bool {
+	for _, t := range w.tenants {
+		if t.plan.features[f] {
+			return true
+		}
+	}
+	return false
+}
+
 // Watch tells f of every status write that the API server stores: the Job before it and after.
-func (w *World) Watch(f func(before, after events.Job)) { w.api.Wrote = f }
+func (w *World) Watch(f func(before, after events.Job)) {
+	for _, t := range w.tenants {
+		t.api.Wrote = f
+	}
+	w.wrote = f
+}
 
 func (w *World) trace(format string, args ...any) {
 	if w.out != nil {
@@ -141,36 +204,15 @@ func (w *World) trace(format string, args ...any) {
 
 func (w *World) odds(per10k int) bool { return per10k > 0 && w.rand.IntN(10_000) < per10k }
 
-// observe is the trigger's watch.
-func (w *World) observe(key events.Key, e events.Event) {
-	w.truth.happened(e)
-	if w.gap {
-		return
-	}
-	w.bus.publish(key, e)
-	if w.odds(w.rates.Repeat) {
-		w.bus.publish(key, e)
-	}
-}
-
-// relist is what the trigger does after a gap: one roster for every Job that may need one.
+// relist is what the trigger does after a gap.
 func (w *World) relist() {
 	w.gap = false
 	w.lists++
-	seen := map[types.UID]bool{}
-	for uid, j := range w.api.jobs { // one that has finished may have to be deleted yet, or failed Pods of it, or announced
-		seen[uid] = !j.Finished() || j.TTLSecondsAfterFinished != nil || j.Wishes.FailedPodsLimit != nil || w.now.Sub(j.FinishedAt()) < events.ReannounceWindow
+	for _, t := range w.tenants {
+		t.relist()
 	}
-	for _, p := range w.api.pods {
-		if uid := w.api.hears(p); p.Held && uid != "" {
-			seen[uid] = true
-		}
-	}
-	seen[w.uid] = seen[w.uid] || w.api.jobs[w.uid] == nil
-	for _, uid := range slices.Sorted(maps.Keys(seen)) {
-		if seen[uid] {
-			w.bus.publish(Key(uid), w.api.List(fmt.Sprintf("relist-%d", w.lists), uid))
-		}
+	if w.scheduler != nil {
+		w.scheduler.relist()
 	}
 }
 
@@ -183,21 +225,50 @@ func (w *World) refuse(effect.CreatePod) (reason, message string) {
 
 // Step lets one random thing happen. It reports whether anything could.
 func (w *World) Step() bool {
-	w.now = w.now.Add(time.Duration(1+w.rand.IntN(40)) * time.Millisecond)
+	w.now = w.now.Add(time.Duration(1+w.rand.IntN(80/len(w.fleet.hands()))) * time.Millisecond)
 	if w.fault() {
 		return true
 	}
+	w.fleet.pass()
 	w.bus.ring(w.now)
+	if w.scheduler != nil {
+		w.scheduler.ring()
+	}
 	if w.rand.IntN(3) == 0 && w.live() {
 		return true
 	}
-	first := w.rand.IntN(len(w.workers))
-	for i := range w.workers {
-		if w.work(w.workers[(first+i)%len(w.workers)]) {
+	hands := w.fleet.hands()
+	first := w.rand.IntN(len(hands))
+	for i := range hands {
+		if w.work(hands[(first+i)%len(hands)]) {
 			return true
 		}
 	}
-	return w.live() || w.skip() || w.plan.slow && !w.calm && w.unfinished() != nil
+	return w.live() || w.skip() || w.busy()
+}
+
+// live lets something happen in the cluster that nobody else has a part in.
+func (w *World) live() bool {
+	if w.frozen || len(w.tenants) == 0 {
+		return false
+	}
+	first := w.rand.IntN(len(w.tenants))
+	for i := range w.tenants {
+		if w.tenants[(first+i)%len(w.tenants)].live() {
+			return true
+		}
+	}
+	return false
+}
+
+// busy says that slow Pods run on.
+func (w *World) busy() bool {
+	for _, t := range w.tenants {
+		if t.plan.slow && !w.calm && t.unfinished() != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // skip lets time pass to the next thing that waits for it.
@@ -211,9 +282,7 @@ func (w *World) skip() bool {
 	for _, m := range w.bus.facts {
 		sooner(m.until)
 	}
-	for _, k := range w.workers {
-		sooner(k.asleep)
-	}
+	w.fleet.waits(sooner)
 	if next.IsZero() {
 		return false
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/sim"
 	"github.com/jobstream/jobstream/test/oracle"
@@ -94,7 +93,7 @@ type clerk struct {
 // witness lives through the world.
 func witness(seed uint64, out io.Writer) *clerk {
 	c := &clerk{last: map[types.UID]events.Job{}}
-	w := sim.NewLimited(seed, func(l job.Limits) fn.Registered { return fn.Register(job.New(l)) }, sim.Rough, out)
+	w := sim.NewLimited(seed, job.New, sim.Rough, out)
 	w.Watch(c.wrote)
 	c.law = sim.Live(w, nil)
 	return c

@@ -41,7 +41,7 @@ func run(ctx context.Context, seeds int, only string) error {
 	}
 	defer os.RemoveAll(dir)
 	killed, planted := 0, 0
-	for _, m := range slices.Concat(ofTracking, ofFeatures, ofAnnouncements) {
+	for _, m := range slices.Concat(ofTracking, ofFeatures, ofAnnouncements, ofLanes, ofSchedules) {
 		if only != "" && m.name != only {
 			continue
 		}

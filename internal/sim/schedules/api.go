@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/schedule"
 )
 
 // API is the cluster and the bus, as far as one ScheduledJob is concerned. What happens in it is in Facts until somebody
@@ -32,6 +33,8 @@ type API struct {
 	Facts []events.Event
 	// Refuse is the reason why the API server refuses to make Jobs, "" while it does not.
 	Refuse string
+	// Prefix begins every UID, so that those of another API are others.
+	Prefix string
 	// Timer is when the timer rings; zero while none is set.
 	Timer time.Time
 	// Reports are the Events that people have been told.
@@ -55,7 +58,7 @@ func (a *API) next() uint64 { a.version++; return a.version }
 
 func (a *API) uid(prefix string) types.UID {
 	a.uids++
-	return types.UID(fmt.Sprintf("%s-%d", prefix, a.uids))
+	return types.UID(fmt.Sprintf("%s%s-%d", a.Prefix, prefix, a.uids))
 }
 
 // Create makes the ScheduledJob; it replaces one of the same name, whose Jobs stay unless they are told to go.
@@ -139,6 +142,21 @@ func (a *API) Running() (names []string) {
 		}
 	}
 	return names
+}
+
+// Known says that the cluster remembers the Job: one that vanishes before that may be made again.
+func (a *API) Known(name string) bool {
+	d := a.Object.Status.DecidedUntil
+	return d != nil && !a.Jobs[name].Nominal.After(d.Time)
+}
+
+// Times are those at which Jobs are due.
+func (a *API) Times() schedule.Schedule {
+	s, err := schedule.Parse(a.Object.Schedule, schedule.Options{Seed: string(a.Object.UID), Anchor: a.Object.Created})
+	if err != nil {
+		panic(err)
+	}
+	return s
 }
 
 // List is a roster.

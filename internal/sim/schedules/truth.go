@@ -10,34 +10,59 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// truth is what really happened, kept apart from what the function believes.
-type truth struct {
-	world  *World
+// Truth is what really happened, kept apart from what the function believes.
+type Truth struct {
+	// Edited says that the schedule has changed: by which one a time was due nobody knows afterwards.
+	Edited bool
+	// Late says that a Job was made by a worker that slept between its look at the clock and the call: what is gone by then
+	// may come again.
+	Late bool
+	// Until is up to when everything has to be decided in the end; zero is now.
+	Until time.Time
+	// Ahead is how far the fastest clock is ahead.
+	Ahead time.Duration
+
+	world  *API
 	made   map[string]int // Jobs that were made, by name
 	ends   map[events.RunResult]int64
+	missed map[string]bool // Jobs that were looked for in vain, by name
+	vain   map[string]bool // and of them those that somebody else has made all the same
 	broken error
 	jobs   int
-	// edited says that the schedule has changed: by which one a time was due nobody knows afterwards.
-	edited bool
 }
 
-func (t *truth) fail(format string, args ...any) {
+// NewTruth begins to watch.
+func NewTruth(a *API) *Truth {
+	return &Truth{world: a, made: map[string]int{}, missed: map[string]bool{}, vain: map[string]bool{}, ends: map[events.RunResult]int64{}}
+}
+
+// Err is the first law that was broken.
+func (t *Truth) Err() error { return t.broken }
+
+// Vain says that the Job was made after another worker had looked for it in vain and given another verdict: by one that
+// had decided it before, and was on its way. It is deleted as soon as it is seen, and counts for nothing.
+func (t *Truth) Vain(name string) bool { return t.vain[name] }
+
+// Ended notes how a Job has ended; "" is for one that has vanished.
+func (t *Truth) Ended(result events.RunResult) { t.ends[result]++ }
+
+func (t *Truth) fail(format string, args ...any) {
 	if t.broken == nil {
 		t.broken = fmt.Errorf(format, args...)
 	}
 }
 
-// before looks at an effect that is about to be done.
-func (t *truth) before(e effect.Effect) {
+// Before looks at an effect that is about to be done.
+func (t *Truth) Before(e effect.Effect) {
 	w := t.world
 	t.jobs = len(w.Jobs)
 	switch e := e.(type) {
 	case effect.CreateJob:
-		if w.Jobs[e.Name] == nil && w.Refuse == "" && w.Object.ConcurrencyPolicy != v1alpha1.AllowConcurrent && len(w.Running()) > 0 {
+		if !t.Late && w.Object != nil && w.Jobs[e.Name] == nil && w.Refuse == "" && w.Object.ConcurrencyPolicy != v1alpha1.AllowConcurrent && len(w.Running()) > 0 {
 			t.fail("%v beside %v, and the policy is %s", e, w.Running(), w.Object.ConcurrencyPolicy)
 		}
 	case effect.DeleteRun:
-		if j := w.Jobs[e.Name]; j != nil && (e.Version == 0 || e.Version == j.Version) && j.Result != "" && (!w.known(e.Name) || t.listed(j)) {
+		if j := w.Jobs[e.Name]; j != nil && (e.Version == 0 || e.Version == j.Version) && j.Result != "" && (!w.Known(e.Name) || t.listed(j)) {
 			t.fail("%v before its end is counted", e)
 		}
 	case effect.WriteScheduleStatus:
@@ -47,23 +72,30 @@ func (t *truth) before(e effect.Effect) {
 	}
 }
 
-func (t *truth) after(e effect.Effect) {
+// After looks at what an effect has done.
+func (t *Truth) After(e effect.Effect) {
 	if t.world.Contradiction != "" {
 		t.fail("%s", t.world.Contradiction)
+	}
+	if f, ok := e.(effect.FindRun); ok && t.world.Jobs[f.Name] == nil {
+		t.missed[f.Name] = true
 	}
 	c, ok := e.(effect.CreateJob)
 	if !ok || len(t.world.Jobs) == t.jobs {
 		return
 	}
-	if t.made[c.Name]++; t.made[c.Name] > 1 {
+	if t.made[c.Name]++; t.made[c.Name] > 1 && !t.Late {
 		t.fail("%v a second time", c)
 	}
-	if c.Nominal.After(t.world.Now) {
+	if t.missed[c.Name] {
+		t.vain[c.Name] = true
+	}
+	if c.Nominal.After(t.world.Now.Add(t.Ahead)) {
 		t.fail("%v before its time", c)
 	}
 }
 
-func (t *truth) listed(j *Job) bool {
+func (t *Truth) listed(j *Job) bool {
 	for _, ref := range t.world.Object.Status.Active {
 		if ref.UID == j.UID {
 			return true
@@ -73,15 +105,15 @@ func (t *truth) listed(j *Job) bool {
 }
 
 // begin is from when on the ScheduledJob is answerable.
-func (t *truth) begin() time.Time { return t.world.Object.Created.Truncate(time.Second) }
+func (t *Truth) begin() time.Time { return t.world.Object.Created.Truncate(time.Second) }
 
 // onLedger says that each nominal time up to decidedUntil has one verdict, no more and no less: on the ledger, or in the
 // status on its way there.
-func (t *truth) onLedger(st v1alpha1.ScheduledJobStatus) {
-	if t.edited {
+func (t *Truth) onLedger(st v1alpha1.ScheduledJobStatus) {
+	if t.Edited {
 		return
 	}
-	times, until := t.world.times(), st.DecidedUntil.Time
+	times, until := t.world.Times(), st.DecidedUntil.Time
 	var told int64
 	for _, v := range t.verdicts(st) {
 		last := v.Nominal
@@ -102,7 +134,7 @@ func (t *truth) onLedger(st v1alpha1.ScheduledJobStatus) {
 }
 
 // verdicts are those on the ledger and those in the status.
-func (t *truth) verdicts(st v1alpha1.ScheduledJobStatus) []events.TickDecided {
+func (t *Truth) verdicts(st v1alpha1.ScheduledJobStatus) []events.TickDecided {
 	all := slices.Clone(t.world.Ledger)
 	for _, v := range st.Recent {
 		if !slices.ContainsFunc(all, func(on events.TickDecided) bool {
@@ -118,17 +150,28 @@ func (t *truth) verdicts(st v1alpha1.ScheduledJobStatus) []events.TickDecided {
 	return all
 }
 
-// settled says that everything that has come is decided.
-func (t *truth) settled() bool {
+// Settled says that everything that has come is decided, and no Job goes on.
+func (t *Truth) Settled() bool { return t.Decided() && len(t.world.Object.Status.Active) == 0 }
+
+// Decided says that everything that has come is decided, up to now or to the time that was set.
+func (t *Truth) Decided() bool {
 	w := t.world
-	last, ok := w.times().Prev(w.Now.Add(-time.Duration(w.Object.JitterSeconds) * time.Second))
+	upTo := t.Until
+	if upTo.IsZero() {
+		upTo = w.Now
+	}
+	last, ok := w.Times().Prev(upTo.Add(-time.Duration(w.Object.JitterSeconds) * time.Second))
 	st := w.Object.Status
-	return st.DecidedUntil != nil && len(st.Active) == 0 && (!ok || !last.After(t.begin()) || !st.DecidedUntil.Time.Before(last))
+	return st.DecidedUntil != nil && (!ok || !last.After(t.begin()) || !st.DecidedUntil.Time.Before(last))
 }
 
-// check holds the books against what happened.
-func (t *truth) check() error {
+// Check holds the books against what happened.
+func (t *Truth) Check() error {
 	w, st := t.world, t.world.Object.Status
+	if !t.Settled() {
+		t.fail("decided until %v, active %v", st.DecidedUntil, st.Active)
+		return t.broken
+	}
 	t.onLedger(st)
 	if on, all := len(w.Ledger), len(t.verdicts(st)); on < all {
 		t.fail("%d verdicts are on the ledger, of %d", on, all)
@@ -145,7 +188,7 @@ func (t *truth) check() error {
 		}
 	}
 	for name := range t.made {
-		if !started[name] {
+		if !started[name] && !t.vain[name] {
 			t.fail("%s was made and no verdict says so", name)
 		}
 	}
@@ -164,7 +207,10 @@ func (t *truth) check() error {
 		t.fail("failed=%d, and %d Jobs failed, %d vanished, %d times were missed", st.Failed, t.ends[events.RunFailed], t.ends[""], missed)
 	}
 	kept := map[events.RunResult]int32{}
-	for _, j := range w.Jobs {
+	for name, j := range w.Jobs {
+		if t.vain[name] && !started[name] && j.Result == "" && !j.Deleting {
+			t.fail("%s runs on, and its verdict is another", name)
+		}
 		kept[j.Result]++
 	}
 	if kept[events.RunComplete] > w.Object.SuccessfulJobs || kept[events.RunFailed] > w.Object.FailedJobs {

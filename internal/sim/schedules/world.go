@@ -9,7 +9,6 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
-	"github.com/jobstream/jobstream/functions/schedule"
 )
 
 // World is a random life of one ScheduledJob: users, a clock that jumps, workers that die between two effects, facts that
@@ -24,14 +23,14 @@ type World struct {
 	state  []byte
 	old    []events.Event // what may be delivered again
 	rung   time.Time
-	truth  truth
+	truth  *Truth
 }
 
 // New is a world at its beginning.
 func New(seed uint64, f fn.Registered) *World {
 	r := rand.New(rand.NewPCG(seed, 4))
 	w := &World{API: NewAPI(time.Date(2026, 7, 1, 10, 0, r.IntN(60), 0, time.UTC)), random: r, decide: f}
-	w.truth = truth{world: w, made: map[string]int{}, ends: map[events.RunResult]int64{}}
+	w.truth = NewTruth(w.API)
 	pick := func(s ...string) string { return s[r.IntN(len(s))] }
 	j := events.ScheduledJob{
 		Namespace: "shop", Name: "nightly",
@@ -85,7 +84,7 @@ func (w *World) happen() {
 			w.end(name, []events.RunResult{events.RunComplete, events.RunComplete, events.RunFailed}[w.random.IntN(3)])
 		}
 	case n < 72 && len(running) > 0:
-		if name := running[w.random.IntN(len(running))]; w.known(name) {
+		if name := running[w.random.IntN(len(running))]; w.Known(name) {
 			w.end(name, "")
 		}
 	case n < 76:
@@ -98,7 +97,7 @@ func (w *World) happen() {
 		w.Edit(func(*events.ScheduledJob) {}) // another template
 		w.log("another template")
 	case n >= 96:
-		w.truth.edited = true
+		w.truth.Edited = true
 		w.Edit(func(j *events.ScheduledJob) { j.Schedule = w.schedule() })
 		w.log("schedule %s", w.Object.Schedule)
 	case n < 85:
@@ -111,15 +110,9 @@ func (w *World) happen() {
 	}
 }
 
-// known says that the cluster remembers the Job: one that vanishes before that may be made again.
-func (w *World) known(name string) bool {
-	d := w.Object.Status.DecidedUntil
-	return d != nil && !w.Jobs[name].Nominal.After(d.Time)
-}
-
 // end finishes a Job, or deletes it where there is no result.
 func (w *World) end(name string, result events.RunResult) {
-	w.truth.ends[result]++
+	w.truth.Ended(result)
 	if result == "" {
 		w.log("%s is gone", name)
 		w.Remove(name)
@@ -136,18 +129,10 @@ func (w *World) pass(d time.Duration) {
 		w.Timer = time.Time{}
 		w.Facts = append(w.Facts, events.TimerFired{Name: "wake"})
 	}
-	if last, ok := w.times().Prev(w.Now); ok && last.After(w.rung) {
+	if last, ok := w.Times().Prev(w.Now); ok && last.After(w.rung) {
 		w.rung = last
 		w.Facts = append(w.Facts, events.ScheduleDue{Nominal: last})
 	}
-}
-
-func (w *World) times() schedule.Schedule {
-	s, err := schedule.Parse(w.Object.Schedule, schedule.Options{Seed: string(w.Object.UID), Anchor: w.Object.Created})
-	if err != nil {
-		panic(err)
-	}
-	return s
 }
 
 // turn is one turn of a worker. A rough one takes some of the facts, in any order, some twice; and dies between two effects.
@@ -172,9 +157,9 @@ func (w *World) turn(rough bool) (effects int) {
 			effects++
 			w.log("%v", e)
 		}
-		w.truth.before(e)
+		w.truth.Before(e)
 		answer := w.Act(e)
-		w.truth.after(e)
+		w.truth.After(e)
 		if !rough || w.random.IntN(8) > 0 {
 			w.Facts = append(w.Facts, answer...)
 		}
@@ -218,8 +203,8 @@ func (w *World) calm() error {
 		}
 		running := w.Running()
 		rests := w.Timer.Sub(w.Now) // what was refused lately is tried again after a minute at most
-		if len(running) == 0 && w.truth.settled() && (rests <= 0 || rests > 2*time.Minute || round > 50) {
-			return w.truth.check()
+		if len(running) == 0 && w.truth.Settled() && (rests <= 0 || rests > 2*time.Minute || round > 50) {
+			return w.truth.Check()
 		}
 		for _, name := range running {
 			w.end(name, map[bool]events.RunResult{false: events.RunComplete}[w.Jobs[name].Deleting])

@@ -1,0 +1,91 @@
+package engine_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// clocks are the timers of a bus, in the order in which they were set.
+type clocks chan time.Time
+
+func (c clocks) Set(_ context.Context, _ events.Key, _ string, at time.Time) error {
+	c <- at
+	return nil
+}
+
+// waker is a function that does nothing but wait until then.
+func waker(until time.Time) fn.Registered {
+	type state struct{ Woken int }
+	return fn.Register(fn.Function[state]{Name: "count", Version: 1,
+		Observe: func(s state, _ events.Event) state { s.Woken++; return s },
+		Plan: func(s state, _ time.Time) (state, []effect.Effect) {
+			return s, []effect.Effect{effect.SetTimer{Name: "wake", At: until}}
+		}})
+}
+
+// startWaker runs it until the test ends.
+func startWaker(t *testing.T, until time.Time) (*bench, *engine.Runner, clocks) {
+	t.Helper()
+	b, set := &bench{}, make(clocks, 10)
+	ctx, cancel := context.WithCancel(context.Background())
+	r := engine.NewRunner(ctx, engine.Config{Function: waker(until), Store: b, Actor: engine.ActorFunc(b.perform), Timers: set, Announcer: b,
+		Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() {
+		cancel()
+		r.Wait()
+	})
+	r.Deliver(fact{b, "first"})
+	b.await(t, "ack first")
+	if at := <-set; !at.Equal(until) {
+		t.Fatalf("set for %v, wanted %v", at, until)
+	}
+	return b, r, set
+}
+
+func TestATimerIsSetOnce(t *testing.T) {
+	b, r, set := startWaker(t, time.Now().Add(time.Hour))
+	r.Deliver(fact{b, "again"})
+	b.await(t, "ack again")
+	if len(set) > 0 {
+		t.Errorf("set %d times more, and nothing has rung", len(set))
+	}
+}
+
+// TestATimerThatRangEarlyIsSetAgain: where the server's clock is ahead, its timer rings before our time has come. If only
+// our own alarm were left then, nobody would look after the key once this process ends.
+func TestATimerThatRangEarlyIsSetAgain(t *testing.T) {
+	until := time.Now().Add(time.Hour)
+	b, r, set := startWaker(t, until)
+	r.Deliver(fact{b, "wake"})
+	b.await(t, "ack wake")
+	if len(set) != 1 {
+		t.Fatalf("set %d times when the timer has rung an hour early, want once", len(set))
+	}
+	if next := <-set; next.Before(until.Add(59 * time.Minute)) {
+		t.Errorf("set for %v, when a server that is an hour ahead would ring at once", next)
+	}
+}
+
+// TestATimerIsSetAgainWhenTheMemoryIsLost: whoever has lost the bus has lost its timers, too.
+func TestATimerIsSetAgainWhenTheMemoryIsLost(t *testing.T) {
+	until := time.Now().Add(time.Hour)
+	b, r, set := startWaker(t, until)
+	b.mu.Lock()
+	b.state, b.revision = nil, 0
+	b.mu.Unlock()
+	r.Deliver(fact{b, "again"})
+	b.await(t, "ack again")
+	if len(set) != 1 {
+		t.Fatalf("set %d times after the bus was lost, want once", len(set))
+	}
+	if at := <-set; !at.Equal(until) {
+		t.Errorf("set for %v, wanted %v", at, until)
+	}
+}

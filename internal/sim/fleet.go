@@ -1,0 +1,270 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/lanes"
+)
+
+// fleet is all reconcilers that run. Either they share the lanes by what they hear of each other; or, in a crowd, everybody
+// serves all lanes for ever, which is as bad as any distribution of lanes can get.
+type fleet struct {
+	*World
+	members []*reconciler
+	all     []*worker
+	born    int
+	skewed  bool          // the clocks differ
+	broken  error         // the first law of the lanes that was broken
+	fastest time.Duration // how far the fastest clock that there has been is ahead of the cluster's
+}
+
+// most is how many reconcilers run at once.
+const most = 4
+
+// crowd has two reconcilers, each with one turn at a time.
+func crowd(w *World) *fleet {
+	f := &fleet{World: w, skewed: w.rand.IntN(4) == 0}
+	for range 2 {
+		r := f.add(0, 1)
+		r.member = nil
+	}
+	return f
+}
+
+// begin starts some reconcilers.
+func (f *fleet) begin() {
+	f.skewed = f.rand.IntN(3) == 0
+	for range 1 + f.rand.IntN(most-1) {
+		f.join()
+	}
+}
+
+// add starts a reconciler of a version.
+func (f *fleet) add(version, hands int) *reconciler {
+	f.born++
+	r := &reconciler{world: f.World, name: fmt.Sprintf("r%d", f.born), version: version, fns: f.versions[version]}
+	for i := range hands {
+		r.hands = append(r.hands, &worker{of: r, id: i})
+	}
+	r.member = newMember(r)
+	f.members = append(f.members, r)
+	f.setClock(r)
+	f.recount()
+	return r
+}
+
+// join starts a reconciler of any version.
+func (f *fleet) join() { f.start(f.rand.IntN(len(f.versions))) }
+
+func (f *fleet) start(version int) {
+	r := f.add(version, 1+f.rand.IntN(2))
+	f.happens("join", "%s comes, with version %d, its clock is %v ahead", r.name, r.fns[jobFunction].Version, r.skew)
+}
+
+// remove ends the process: what it had in hand comes again, to somebody else.
+func (f *fleet) remove(r *reconciler) {
+	f.members = slices.DeleteFunc(f.members, func(x *reconciler) bool { return x == r })
+	if f.trace("%s is gone", r.name); len(f.members) == 0 { // there is always one more: the Deployment sees to it
+		f.start(r.version)
+	}
+	f.recount()
+}
+
+func (f *fleet) recount() {
+	f.all = f.all[:0]
+	for _, r := range f.members {
+		f.all = append(f.all, r.hands...)
+	}
+}
+
+func (f *fleet) hands() []*worker { return f.all }
+
+// setClock draws how wrong a clock is.
+func (f *fleet) setClock(r *reconciler) {
+	if f.skewed && f.rand.IntN(3) > 0 {
+		r.skew = time.Duration(f.rand.IntN(16_000)-8_000) * time.Millisecond
+		f.fastest = max(f.fastest, r.skew)
+	}
+}
+
+// ahead is the latest time that any clock shows: what has been decided may have been decided by it.
+func (f *fleet) ahead() time.Time { return f.now.Add(f.fastest) }
+
+// pass lets the members hear and beat.
+func (f *fleet) pass() {
+	for _, r := range slices.Clone(f.members) {
+		if r.member != nil && !r.asleep.After(f.now) {
+			r.member.live(f)
+		}
+	}
+}
+
+// send carries a beat to everybody, the sender too. Beats of one sender arrive in their order, if they do.
+func (f *fleet) send(from *member, b lanes.Beat) {
+	from.said = b
+	for _, r := range f.members {
+		to := r.member
+		if from.mute.After(f.now) || to.deaf.After(f.now) || f.odds(f.rates.Member) {
+			continue
+		}
+		at := f.now.Add(time.Duration(1+f.rand.IntN(10)) * time.Millisecond)
+		if f.odds(5 * f.rates.Member) {
+			at = at.Add(time.Duration(f.rand.IntN(1000)) * time.Millisecond)
+		}
+		for _, l := range to.letters {
+			if l.Member == b.Member && l.at.After(at) {
+				at = l.at
+			}
+		}
+		to.letters = append(to.letters, letter{b, at})
+		slices.SortStableFunc(to.letters, func(x, y letter) int { return x.at.Compare(y.at) })
+	}
+}
+
+// hush loses all beats that are on their way: the bus has gone with them.
+func (f *fleet) hush() {
+	for _, r := range f.members {
+		if r.member != nil {
+			r.member.letters, r.member.healthy = nil, 0
+		}
+	}
+}
+
+// waits tells of everything for which the processes wait: the lanes, too, until they are in order.
+func (f *fleet) waits(sooner func(time.Time)) {
+	distributing := f.distributed() != nil && (!f.calm || f.now.Sub(f.calmAt) < time.Minute)
+	for _, r := range f.members {
+		sooner(r.asleep)
+		for _, k := range r.hands {
+			sooner(k.asleep)
+		}
+		for _, a := range r.alarms {
+			sooner(a.rings)
+		}
+		if distributing && r.member != nil {
+			if sooner(r.member.tick); !r.member.tick.After(f.now) { // it has just come
+				sooner(f.now.Add(time.Millisecond))
+			}
+			for _, l := range r.member.letters {
+				sooner(l.at)
+			}
+		}
+	}
+}
+
+// misfortune is what befalls a reconciler. It reports whether it could.
+func (f *fleet) misfortune() bool {
+	r := f.members[f.rand.IntN(len(f.members))]
+	later := func() time.Time { return f.now.Add(time.Duration(f.rand.IntN(8000)) * time.Millisecond) }
+	n := f.rand.IntN(12)
+	switch {
+	case n == 0 && f.skewed && !slices.ContainsFunc(r.hands, func(k *worker) bool { return k.stage != idle }):
+		f.setClock(r)
+		f.happens("clock set", "%s: its clock is %v ahead now", r.name, r.skew)
+	case r.member == nil:
+		return false
+	case n <= 2 && len(f.members) < most:
+		f.join()
+	case n <= 4 && len(f.members) > 1 && !r.member.leaving:
+		f.happens("leave", "%s is about to leave", r.name)
+		r.member.leaving = true
+	case n <= 6:
+		f.happens("die", "%s dies", r.name)
+		f.remove(r)
+	case n <= 8:
+		r.asleep, r.member.healthy = later(), 0
+		f.happens("stop", "%s is stopped until %s", r.name, r.asleep.Format("15:04:05.000"))
+	case n == 9:
+		r.member.deaf = later()
+		f.happens("deaf", "%s hears nobody until %s", r.name, r.member.deaf.Format("15:04:05.000"))
+	case n == 10:
+		r.member.mute = later()
+		f.happens("mute", "nobody hears %s until %s", r.name, r.member.mute.Format("15:04:05.000"))
+	default:
+		r.member.deaf = later()
+		r.member.mute = r.member.deaf
+		f.happens("cut off", "%s is cut off until %s", r.name, r.member.deaf.Format("15:04:05.000"))
+	}
+	return true
+}
+
+// heal ends all misfortune. Of two versions now and then one is left: an upgrade has come to its end, or was taken back.
+func (f *fleet) heal() {
+	survives := f.rand.IntN(3) // both do
+	for _, r := range slices.Clone(f.members) {
+		if r.member == nil {
+			continue
+		}
+		r.member.deaf, r.member.mute = time.Time{}, time.Time{}
+		if len(f.versions) == 2 && survives < 2 && r.fns[jobFunction].Version != f.versions[survives][jobFunction].Version {
+			f.trace("%s is taken out of service", r.name)
+			f.members = slices.DeleteFunc(f.members, func(x *reconciler) bool { return x == r })
+		}
+	}
+	if len(f.members) == 0 {
+		f.add(survives, 1)
+	}
+	f.recount()
+}
+
+func (f *fleet) fail(format string, args ...any) {
+	if f.broken == nil {
+		f.broken = fmt.Errorf(format, args...)
+		f.trace("ORACLE   %v", f.broken)
+	}
+}
+
+// forgets: an old reconciler forgets what it cannot read only where it hears of nobody who can. healthy is how often
+// both have to have beaten in peace to know of each other.
+func (f *fleet) forgets(r *reconciler, key events.Key) {
+	const healthy = 2 * lanes.Silence
+	for _, other := range f.members {
+		if other.fns[key.Function].Version > r.fns[key.Function].Version && other.member.joined && min(r.member.healthy, other.member.healthy) >= healthy {
+			f.fail("%s forgets %s, and %s can read it", r.name, key, other.name)
+		}
+	}
+}
+
+// distributed says whether every lane of every function is served by exactly one reconciler, of the newest version that
+// runs, and whether the shares are fair.
+func (f *fleet) distributed() error {
+	if f.members[0].member == nil {
+		return nil
+	}
+	for name := range f.versions[0] {
+		newest := 0
+		for _, r := range f.members {
+			newest = max(newest, r.fns[name].Version)
+		}
+		var served lanes.Set
+		shares := map[string]int{}
+		for _, r := range f.members {
+			h := r.member.holds[name]
+			switch {
+			case r.member.leaving:
+				return fmt.Errorf("%s has not left yet", r.name)
+			case h.stopping != 0:
+				return fmt.Errorf("%s has not put down the lanes %v of %s", r.name, h.stopping, name)
+			case served&h.serving != 0:
+				return fmt.Errorf("the lanes %v of %s are served twice", served&h.serving, name)
+			case r.fns[name].Version < newest && h.serving != 0:
+				return fmt.Errorf("%s serves the lanes %v of %s, and there is a newer version", r.name, h.serving, name)
+			case r.fns[name].Version == newest:
+				shares[r.name] = h.serving.Len()
+			}
+			served |= h.serving
+		}
+		if served != lanes.All {
+			return fmt.Errorf("nobody serves the lanes %v of %s", lanes.All&^served, name)
+		}
+		for r, n := range shares {
+			if fair := events.Lanes / len(shares); n != fair && (n != fair+1 || events.Lanes%len(shares) == 0) {
+				return fmt.Errorf("%s serves %d lanes of %s, %d reconcilers share them", r, n, name, len(shares))
+			}
+		}
+	}
+	return nil
+}

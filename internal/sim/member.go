@@ -1,0 +1,183 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/lanes"
+)
+
+// member is a reconciler's part in the distribution of lanes. It drives the real Table the way lanes.Keeper does, without
+// its goroutines and its clock.
+type member struct {
+	of      *reconciler
+	table   *lanes.Table
+	holds   map[string]*holding // by function
+	letters []letter            // beats that are on their way to it
+	tick    time.Time           // when it beats next
+	number  int                 // of the last regular beat
+	sent    time.Time           // when that was sent
+	said    lanes.Beat          // what was sent last
+	healthy int                 // how often it has beaten since it was last in trouble
+	joined  bool
+	leaving bool
+	deaf    time.Time // until when it hears nobody
+	mute    time.Time // until when nobody hears it
+}
+
+// holding is what a member has of one function.
+type holding struct {
+	serving  lanes.Set // from which it takes facts, or has some in hand
+	stopping lanes.Set // those of them from which it takes no more
+}
+
+// letter is a beat that arrives in a while.
+type letter struct {
+	lanes.Beat
+	at time.Time
+}
+
+const (
+	// lost is how long a member waits for its own beat to come back before it sends another.
+	lost = 2 * time.Second
+	// joining is how many of its own beats a member hears before it serves.
+	joining = 2
+)
+
+func newMember(of *reconciler) *member {
+	m := &member{of: of, table: lanes.NewTable(of.name), holds: map[string]*holding{}, tick: of.world.now}
+	for f := range of.fns {
+		m.holds[f] = &holding{}
+	}
+	return m
+}
+
+func (m *member) serves(key events.Key) bool {
+	h := m.holds[key.Function]
+	return h != nil && (h.serving &^ h.stopping).Has(key.Lane())
+}
+
+// live is what the process does about lanes whenever it runs: it hears what has arrived, and beats when it is time.
+func (m *member) live(f *fleet) {
+	beats := func() {
+		if !m.tick.After(f.now) {
+			m.tick = f.now.Add(lanes.Every + time.Duration(f.rand.IntN(20))*time.Millisecond)
+			m.healthy++
+			if m.deaf.After(f.now) || m.mute.After(f.now) {
+				m.healthy = 0
+			}
+			m.regular(f)
+			if begun := m.settle(f); begun != 0 {
+				f.fail("%s begins with the lanes %v and has heard nothing new", m.of.name, begun)
+			}
+		}
+	}
+	first := f.rand.IntN(2) == 0 // who was stopped finds both, a tick and letters
+	if first {
+		beats()
+	}
+	due := 0
+	for due < len(m.letters) && !m.letters[due].at.After(f.now) {
+		due++
+	}
+	arrived := m.letters[:due]
+	m.letters = m.letters[due:]
+	for _, l := range arrived {
+		m.hear(f, l.Beat)
+		m.settle(f)
+	}
+	if !first {
+		beats()
+	}
+	if m.putDown() {
+		m.settle(f)
+	}
+	if m.leaving && !m.busy() {
+		f.send(m, m.own())
+		f.remove(m.of)
+	}
+}
+
+func (m *member) hear(f *fleet, b lanes.Beat) {
+	m.table.Hear(b)
+	switch {
+	case b.Member == m.of.name:
+		m.joined = m.joined || m.table.Echoes() >= joining
+	case b.Asks:
+		f.send(m, m.own())
+	}
+}
+
+// own is what the member says of itself now.
+func (m *member) own() lanes.Beat {
+	b := lanes.Beat{Member: m.of.name, Number: m.table.Echoes(), Versions: map[string]int{}, Holds: map[string]lanes.Set{},
+		Serves: m.joined && !m.leaving, Asks: !m.joined && !m.leaving}
+	for name, h := range m.holds {
+		b.Versions[name] = m.of.fns[name].Version
+		if h.serving != 0 {
+			b.Holds[name] = h.serving
+		}
+	}
+	return b
+}
+
+// regular sends the next regular beat, unless the last one has not come back and may yet.
+func (m *member) regular(f *fleet) {
+	b := m.own()
+	if b.Number < m.number && f.now.Sub(m.sent) < lost {
+		return
+	}
+	b.Number++
+	m.number, m.sent = b.Number, f.now
+	f.send(m, b)
+}
+
+// settle begins with the lanes that have become ours, ends those that are not ours any more, and says so at once.
+func (m *member) settle(f *fleet) (begun lanes.Set) {
+	own := m.own()
+	for _, name := range slices.Sorted(maps.Keys(m.holds)) {
+		h := m.holds[name]
+		mine, free := m.table.Share(name, own)
+		stop := h.serving &^ mine &^ h.stopping
+		begin := free &^ h.serving
+		h.stopping |= stop
+		h.serving |= begin
+		begun |= begin
+		if stop|begin != 0 {
+			f.trace("%s serves %s %v", m.of.name, name, h.serving&^h.stopping)
+		}
+		for _, k := range m.of.hands { // some are told to stop, some come to their end
+			k.ends = k.ends || k.stage != idle && k.turn.Key.Function == name && stop.Has(k.turn.Key.Lane()) && f.rand.IntN(2) == 0
+		}
+	}
+	if own = m.own(); own.Serves != m.said.Serves || !maps.Equal(own.Holds, m.said.Holds) {
+		f.send(m, own)
+	}
+	return begun
+}
+
+// putDown lets go of the lanes that it is to stop serving, once nothing of them is in hand.
+func (m *member) putDown() (changed bool) {
+	for name, h := range m.holds {
+		over := h.stopping
+		for _, k := range m.of.hands {
+			if k.stage != idle && k.turn.Key.Function == name {
+				over &^= lanes.One(k.turn.Key.Lane())
+			}
+		}
+		h.serving, h.stopping = h.serving&^over, h.stopping&^over
+		changed = changed || over != 0
+	}
+	return changed
+}
+
+func (m *member) busy() bool {
+	for _, h := range m.holds {
+		if h.serving != 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,17 @@
+package main
+
+// ofSchedules are bugs in what becomes of a ScheduledJob's nominal times and of its Jobs.
+var ofSchedules = []mutant{
+	{name: "forbidden-jobs-overlap", file: "functions/scheduledjob/start.go",
+		old: "v1alpha1.ForbidConcurrent && s.busy(left):",
+		new: "v1alpha1.ForbidConcurrent && false:"},
+	{name: "suspended-times-untold", file: "functions/scheduledjob/cover.go",
+		old: "			s = pass(s, t, last, events.Skipped, \"Suspended\", \"the ScheduledJob was suspended\")",
+		new: "			s.Until = last"},
+	{name: "jobs-deleted-uncounted", file: "functions/scheduledjob/history.go",
+		old: "!r.Gone && !r.Run.Deleting && !s.counts(r.Run.UID) && !r",
+		new: "!r.Gone && !r.Run.Deleting && !r"},
+	{name: "claim-forgotten", file: "functions/scheduledjob/start.go",
+		old: "			d.Claimed = true\n",
+		new: ""},
+}

@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+)
+
+// reconciler is one process that takes turns.
+type reconciler struct {
+	world *World
+	name  string
+	// version is an index into the versions of the world.
+	version int
+	fns     map[string]fn.Registered
+	skew    time.Duration // how far its clock is ahead of the cluster's
+	// asleep is until when the process is stopped: it goes on with what it had in hand, and knows nothing of it.
+	asleep time.Time
+	hands  []*worker
+	alarms []*alarm
+	member *member // nil where everybody serves all lanes
+}
+
+// alarm is what the process has set for a key: the timer on the bus once, and its own clock beside it, which rings when
+// that of the bus is ahead. It is the engine's Runner in this.
+type alarm struct {
+	key   events.Key
+	rings time.Time // zero once it has rung
+	timer time.Time // what the timer on the bus was last set to
+}
+
+func (r *reconciler) clock() time.Time { return r.world.now.Add(r.skew) }
+
+// takes says that the process may take a fact of the key in hand: the lane is its own, and it has not the key already.
+func (r *reconciler) takes(key events.Key) bool {
+	return !r.works(key) && (r.member == nil || r.member.serves(key))
+}
+
+// works says that there is a turn of the key.
+func (r *reconciler) works(key events.Key) bool {
+	return slices.ContainsFunc(r.hands, func(k *worker) bool { return k.stage != idle && k.turn.Key == key })
+}
+
+// newest says that the process knows of nobody who reads newer states.
+func (r *reconciler) newest(function string) bool {
+	return r.member != nil && r.member.table.Newest(function, r.fns[function].Version)
+}
+
+func (r *reconciler) alarm(key events.Key) *alarm {
+	for _, a := range r.alarms {
+		if a.key == key {
+			return a
+		}
+	}
+	a := &alarm{key: key}
+	r.alarms = append(r.alarms, a)
+	slices.SortFunc(r.alarms, func(x, y *alarm) int { return strings.Compare(x.key.String(), y.key.String()) })
+	return a
+}
+
+// rested: when a turn is over and no alarm is set, the process forgets the key.
+func (r *reconciler) rested(key events.Key) {
+	r.alarms = slices.DeleteFunc(r.alarms, func(a *alarm) bool { return a.key == key && a.rings.IsZero() })
+}
+
+// setTimer sets the timer on the bus, unless it is the one that was set last, and an alarm in the process.
+func (w *World) setTimer(ctx context.Context, k *worker, t effect.SetTimer) error {
+	a, rings := k.of.alarm(k.turn.Key), t.At.Add(-k.of.skew)
+	if a.rings.IsZero() || rings.Before(a.rings) {
+		a.rings = rings
+	}
+	if a.timer.Equal(t.At) {
+		w.trace("%s has set the timer of %s for %s before", k, a.key, t.At.Format("15:04:05.000"))
+		return nil
+	}
+	w.trace("%s sets the timer of %s for %s", k, a.key, t.At.Format("15:04:05.000"))
+	a.timer = t.At
+	return w.bus.Set(ctx, k.turn.Key, t.Name, t.At)
+}
+
+// rangEarly sets the timer on the bus once more where it has rung and the clock of the process says that it is too early:
+// its own alarm would die with it.
+func (w *World) rangEarly(k *worker, key events.Key, facts []events.Event) {
+	for _, e := range facts {
+		if rang, ok := e.(events.TimerFired); ok && rang.Name != again {
+			if at := k.of.alarm(key).timer; at.After(k.of.clock()) {
+				_ = w.bus.Set(context.Background(), key, rang.Name, at.Add(at.Sub(k.of.clock())+time.Second)) // never fails
+			}
+		}
+	}
+}
+
+// wake begins a turn without a fact where an alarm of the process has rung.
+func (w *World) wake(k *worker) bool {
+	for _, a := range k.of.alarms {
+		if !a.rings.IsZero() && !a.rings.After(w.now) && !k.of.works(a.key) {
+			a.rings = time.Time{}
+			w.turn(k, a.key)
+			return true
+		}
+	}
+	return false
+}
