@@ -58,6 +58,7 @@ func (v *Visitor) Findings(ctx context.Context, functions []string, now func() t
 	all = append(all, b.inspectAccount(info, functions)...)
 	all = append(all, b.inspectSync(ctx))
 	all = append(all, b.inspectPermissions(functions)...)
+	all = append(all, b.inspectMembers(ctx, functions)...)
 	return append(all, b.inspectStreams(ctx, functions, now)...)
 }
 

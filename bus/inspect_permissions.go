@@ -20,7 +20,7 @@ const (
 	impossibleLevel     = "1000000"
 )
 
-// probe is a message that must be refused: for want of permission, or for what it asks.
+// probe is a message that must be refused, for want of permission or for what it asks, or that says nothing.
 type probe struct {
 	subject string
 	allow   string // what covers it: doc.go names the same
@@ -38,6 +38,9 @@ func (b *Bus) inspectPermissions(functions []string) []finding.Finding {
 		return []finding.Finding{finding.Worry(check, finding.Fail, "try again", "they cannot be tried: %v", err)}
 	}
 	var all []finding.Finding
+	if deafTo, err := b.cannotHear(b.names.members()); err == nil && deafTo {
+		all = append(all, finding.Worry(check, finding.Fail, "allow our user to subscribe to "+b.names.members(), "may not subscribe to %s", b.names.members()))
+	}
 	if deaf {
 		all = append(all, finding.Worry(check, finding.Fail, "allow our user to subscribe to _INBOX_jobstream_"+b.names.plain+".>", "may not subscribe to %s", inbox))
 	}
@@ -56,6 +59,19 @@ func (b *Bus) inspectPermissions(functions []string) []finding.Finding {
 		all = append(all, finding.Good(check, "%d subjects tried, none is refused", n))
 	}
 	return all
+}
+
+// cannotHear tries a subscription.
+func (b *Bus) cannotHear(subject string) (deaf bool, err error) {
+	sub, err := b.nc.SubscribeSync(subject)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if err := b.nc.FlushTimeout(requestTimeout); err != nil {
+		return false, err
+	}
+	return violated(b.nc, subject), nil
 }
 
 // tryAll sends the probes and returns whether we may not hear answers, which subjects are denied, and how many were tried,
@@ -91,6 +107,7 @@ func (b *Bus) tryAll(inbox string, probes []probe) (deaf bool, denied map[string
 func (b *Bus) probes(functions []string) (all []probe) {
 	key := events.Key{Function: "doctor", Namespace: "doctor", UID: "doctor"}
 	never := nats.Header{jetstream.ExpectedStreamHeader: {impossibleStream}}
+	all = append(all, probe{subject: b.names.members(), allow: b.names.members()})
 	for allow, subject := range map[string]string{
 		b.names.family("facts"):      events.Fact{Cluster: b.cfg.Cluster, Key: key, Event: events.TimerFired{}}.Subject(),
 		b.names.family("timers"):     b.names.schedule(key, "doctor"),

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jobstream/jobstream/internal/engine"
 	"github.com/jobstream/jobstream/internal/finding"
+	"github.com/jobstream/jobstream/internal/lanes"
 )
 
 // visit looks at the bus of the cluster "test".
@@ -107,6 +108,7 @@ func TestVisitorTouchesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := listen(t, b, allLanes(), nil)
+	defer beatAs(t, b, lanes.Beat{Member: "us", Versions: map[string]int{"job": 1}, Holds: map[string]lanes.Set{"job": lanes.All}, Serves: true})()
 	publish(t, b, sight(keyOf(uid(1)), 1))
 	until(t, "the fact is heard", func() bool { return e.count(nil) == 1 })
 	until(t, "all lanes are consumed", func() bool { return consumers(t, b) == 64 })
@@ -221,18 +223,19 @@ func TestFindingsAboutServers(t *testing.T) {
 // A user who lacks one permission at a time: the visitor names the subject, and what to allow.
 func TestFindingsNameMissingPermissions(t *testing.T) {
 	t.Parallel()
-	publish := []string{"facts.test.>", "timers.test.>", "fired.test.>", "quarantine.test.>", "jobstream.events.test.>", "$KV.jobstream_test_state_job.>", "$JS.API.>", "$JS.ACK.>"}
+	publish := []string{"facts.test.>", "timers.test.>", "fired.test.>", "quarantine.test.>", "jobstream.events.test.>", "$KV.jobstream_test_state_job.>", "$JS.API.>", "$JS.ACK.>", "members.test"}
 	inbox := "_INBOX_jobstream_test.>"
 	users := []*server.User{}
-	add := func(name string, may []string, hears string) {
+	add := func(name string, may []string, hears ...string) {
 		users = append(users, &server.User{Username: name, Password: "s3cret", Permissions: &server.Permissions{
-			Publish: &server.SubjectPermission{Allow: may}, Subscribe: &server.SubjectPermission{Allow: []string{hears}}}})
+			Publish: &server.SubjectPermission{Allow: may}, Subscribe: &server.SubjectPermission{Allow: hears}}})
 	}
-	add("all", publish, inbox)
+	add("all", publish, inbox, "members.test")
 	for n := range publish {
-		add("without"+string(rune('a'+n)), slices.Delete(slices.Clone(publish), n, n+1), inbox)
+		add("without"+string(rune('a'+n)), slices.Delete(slices.Clone(publish), n, n+1), inbox, "members.test")
 	}
 	add("deaf", slices.Delete(slices.Clone(publish), 0, 1), "nothing")
+	add("alone", publish, inbox)
 	url := bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20, Users: users})
 	as := func(name string) map[string]finding.Finding {
 		return findings(t, visit(t, strings.Replace(url, "nats://", "nats://"+name+":s3cret@", 1)))
@@ -252,6 +255,7 @@ func TestFindingsNameMissingPermissions(t *testing.T) {
 		}
 	}
 	expect(t, as("deaf"), "nats permissions", finding.Fail, "may not subscribe to", inbox)
+	expect(t, as("alone"), "nats permissions", finding.Fail, "may not subscribe to members.test")
 }
 
 // Where the account imports what servers tell of themselves, the visitor reads how often they sync.

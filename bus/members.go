@@ -33,6 +33,9 @@ func (b *Beacon) Send(beat lanes.Beat) error {
 // Listen implements lanes.Beacon. What nobody can read is dropped: it comes from a future version or a stranger.
 func (b *Beacon) Listen(hear func(lanes.Beat)) (stop func(), err error) {
 	s, err := b.bus.nc.Subscribe(b.bus.names.members(), func(m *nats.Msg) {
+		if len(m.Data) == 0 {
+			return // a Visitor has tried whether it may
+		}
 		var beat lanes.Beat
 		if err := json.Unmarshal(m.Data, &beat); err != nil || beat.Member == "" {
 			b.bus.gripes.warn("a heartbeat that nobody can read", "err", err)

@@ -1,9 +1,11 @@
 package bus
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jobstream/jobstream/internal/lanes"
 )
@@ -57,5 +59,55 @@ func TestMembersHearEachOtherAndThemselves(t *testing.T) {
 	until(t, "the connection is lost", func() bool { return one.Ready() != nil })
 	if err := one.Beacon().Send(lanes.Beat{Member: "one"}); err == nil {
 		t.Error("a beat without a connection is no error, and would arrive late")
+	}
+}
+
+// beatAs keeps saying the same until the returned function is called.
+func beatAs(t *testing.T, b *Bus, beat lanes.Beat) (stop func()) {
+	t.Helper()
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(lanes.Every / 5)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				_ = b.Beacon().Send(beat) // the next one may get through
+			}
+		}
+	}()
+	return func() { close(over); <-done }
+}
+
+func TestMembersFound(t *testing.T) {
+	t.Parallel()
+	member := func(name string, holds lanes.Set) lanes.Beat {
+		return lanes.Beat{Member: name, Versions: map[string]int{"job": 4}, Holds: map[string]lanes.Set{"job": holds}, Serves: true}
+	}
+	unfit := member("b", 0)
+	unfit.Unfit = true
+	for _, c := range []struct {
+		name string
+		live []lanes.Beat
+		want []string
+	}{
+		{"nobody", nil, []string{"reconcilers WARN none is heard"}},
+		{"one", []lanes.Beat{member("a", lanes.All)}, []string{"reconcilers OK 1 live: a", "lanes of job OK all are served: a (version 4) 32"}},
+		{"one that has not all", []lanes.Beat{member("a", lanes.One(3))}, []string{"reconcilers OK 1 live: a", "lanes of job WARN 1 of 32 are served: a (version 4) 1"}},
+		{"two, one of them cut off", []lanes.Beat{member("a", lanes.All), unfit}, []string{"reconcilers OK 2 live: a, b",
+			"reconcilers FAIL cannot reach the API server: b", "lanes of job OK all are served: a (version 4) 32, b (version 4) 0"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			for _, f := range membersFound(c.live, []string{"job"}) {
+				got = append(got, fmt.Sprintf("%s %s %s", f.Check, f.Level, f.Found))
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
 	}
 }

@@ -1,0 +1,86 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/finding"
+	"github.com/jobstream/jobstream/internal/lanes"
+)
+
+// listensFor is how long reconcilers may take to say that they are there: each does twice a second.
+const listensFor = 3 * lanes.Every
+
+// inspectMembers listens to reconcilers for a while.
+func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.Finding {
+	heard := make(chan lanes.Beat, 1024)
+	stop, err := b.Beacon().Listen(func(beat lanes.Beat) {
+		select {
+		case heard <- beat:
+		default: // many more than anybody runs
+		}
+	})
+	if err != nil {
+		return []finding.Finding{finding.Worry("reconcilers", finding.Fail, "try again", "they cannot be heard: %v", err)}
+	}
+	defer stop()
+	live := map[string]lanes.Beat{}
+	for over := time.After(listensFor); ; {
+		select {
+		case beat := <-heard:
+			live[beat.Member] = beat
+			if beat.Gone {
+				delete(live, beat.Member)
+			}
+			continue
+		case <-over:
+		case <-ctx.Done():
+		}
+		return membersFound(slices.SortedFunc(maps.Values(live), func(a, b lanes.Beat) int { return strings.Compare(a.Member, b.Member) }), functions)
+	}
+}
+
+// membersFound judges what was heard.
+func membersFound(live []lanes.Beat, functions []string) (all []finding.Finding) {
+	const check = "reconcilers"
+	if len(live) == 0 {
+		return []finding.Finding{finding.Worry(check, finding.Warn, "start one; if some are running, look at /readyz of theirs, and whether all use this NATS and this --cluster-name", "none is heard")}
+	}
+	var names, unfit []string
+	for _, m := range live {
+		names = append(names, m.Member)
+		if m.Unfit {
+			unfit = append(unfit, m.Member)
+		}
+	}
+	all = append(all, finding.Good(check, "%d live: %s", len(live), strings.Join(names, ", ")))
+	if len(unfit) > 0 {
+		all = append(all, finding.Worry(check, finding.Fail, "look at the network between them and the API server", "cannot reach the API server: %s", strings.Join(unfit, ", ")))
+	}
+	for _, f := range functions {
+		all = append(all, sharesFound(f, live))
+	}
+	return all
+}
+
+// sharesFound says who serves the lanes of the function, and whether somebody does serve each.
+func sharesFound(function string, live []lanes.Beat) finding.Finding {
+	check := "lanes of " + function
+	var served lanes.Set
+	var shares []string
+	for _, m := range live {
+		held := m.Holds[function]
+		served |= held
+		shares = append(shares, fmt.Sprintf("%s (version %d) %d", m.Member, m.Versions[function], held.Len()))
+	}
+	if served != lanes.All {
+		return finding.Worry(check, finding.Warn, "wait a few seconds, since lanes may be on their way from one to another; then look at the reconcilers' logs",
+			"%d of %d are served: %s", served.Len(), events.Lanes, strings.Join(shares, ", "))
+	}
+	return finding.Good(check, "all are served: %s", strings.Join(shares, ", "))
+}
