@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strconv"
 )
 
@@ -13,22 +14,28 @@ const podsPerNode = 40
 
 // AddNode starts one more node, as a process of its own: node-0 and so on. Nodes that were killed do not come back.
 func (s *System) AddNode(ctx context.Context) (*Process, error) {
-	name := "node-" + strconv.Itoa(s.nodes)
-	s.nodes++
+	p := &Process{}
+	s.mu.Lock()
+	name := "node-" + strconv.Itoa(len(s.nodes))
+	s.nodes = append(s.nodes, p)
+	s.mu.Unlock()
+	p.Name, p.Path, p.LogFile = name, s.config.Programs.Node, s.path(name+".log")
 	kubeconfig, err := s.kubeconfigOf(name)
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{Name: name, Path: s.config.Programs.Node, LogFile: s.path(name + ".log"), Args: []string{
-		"-kubeconfig=" + kubeconfig, "-name=" + name, "-dir=" + s.config.Dir, "-max-pods=" + strconv.Itoa(podsPerNode),
-	}}
+	p.Args = []string{"-kubeconfig=" + kubeconfig, "-name=" + name, "-dir=" + s.config.Dir, "-max-pods=" + strconv.Itoa(podsPerNode)}
 	if err := p.Start(); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	s.Nodes = append(s.Nodes, p)
-	s.mu.Unlock()
 	s.onStop(p.Stop)
 	_, err = p.Await(ctx, registered)
 	return p, err
+}
+
+// Nodes are the nodes that run as processes of their own, those that were killed included.
+func (s *System) Nodes() []*Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.nodes)
 }

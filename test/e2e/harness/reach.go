@@ -3,6 +3,7 @@ package harness
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -23,8 +24,15 @@ func (s *System) way(from, to, address string) (string, error) {
 	s.onStop(l.Close)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.Links = append(s.Links, l)
+	s.links = append(s.links, l)
 	return l.Address(), nil
+}
+
+// Links are the ways between the parts, where Config.Linked is set.
+func (s *System) Links() []*Link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.links)
 }
 
 // reached is a program that reaches the others by ways of its own.

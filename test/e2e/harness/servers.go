@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -59,6 +60,8 @@ func (s *System) NATSURL() string {
 // AwaitJetStream waits until the servers have found a leader and serve.
 func (s *System) AwaitJetStream(ctx context.Context) error {
 	return Poll(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // nobody answers while there is no leader
+		defer cancel()
 		nc, err := nats.Connect(s.NATSURL(), nats.Name("harness"))
 		if err != nil {
 			return err

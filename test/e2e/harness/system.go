@@ -74,20 +74,17 @@ type System struct {
 	// NATS is the server, or the first of Servers.
 	NATS    *NATS
 	Servers []*NATS
-	// Links are the ways between the parts, where Config.Linked is set.
-	Links []*Link
 	// Proxy is nil unless Config.Proxied is set.
 	Proxy *Proxy
 	// Triggers and Reconcilers are the programs under test.
 	Triggers, Reconcilers []*Process
-	// Nodes are those that run as processes of their own.
-	Nodes []*Process
 
-	mu         sync.Mutex // guards Links, Nodes and stops
+	mu         sync.Mutex // guards what follows
+	links      []*Link
+	nodes      []*Process // that run as processes of their own
+	stops      []func() error
 	config     Config
 	kubeconfig string // of the programs
-	nodes      int    // that were ever started
-	stops      []func() error
 	once       sync.Once
 	err        error
 	watched    sync.Map // the tests that Watch knows
