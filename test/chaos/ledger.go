@@ -27,10 +27,10 @@ func script(ledger, seconds, rule string) string {
 		`echo "$JOB ${JOB_COMPLETION_INDEX:--} $POD_UID $NODE $code" >> '` + ledger + "'\nexit $code"
 }
 
-// knows lets a Pod know what it writes.
+// knows lets a Pod know what it writes, beside its UID.
 func knows(c *corev1.Container) {
 	for name, path := range map[string]string{
-		"JOB": "metadata.labels['" + batchv1.JobNameLabel + "']", "POD_UID": "metadata.uid", "NODE": "spec.nodeName",
+		"JOB": "metadata.labels['" + batchv1.JobNameLabel + "']", "NODE": "spec.nodeName",
 	} {
 		c.Env = append(c.Env, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}})
 	}

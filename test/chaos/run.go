@@ -126,9 +126,10 @@ func (r *run) live(ctx context.Context) (*Result, error) {
 		return nil, ctx.Err()
 	}
 	r.Say("%v of chaos are over; everything is healed and has to come to rest", r.Length)
-	if err := errors.Join(r.storm.deleteLost(ctx), r.user.rest(ctx)); err != nil {
+	if err := r.storm.deleteLost(ctx); err != nil {
 		return nil, err
 	}
+	r.user.rest(ctx)
 	healed := time.Now()
 	w, wrong, err := r.settle(ctx)
 	if err != nil {

@@ -28,8 +28,8 @@ const (
 	namespace = "chaos"
 	// pauseFor is how long a Job is suspended.
 	pauseFor = 5 * time.Second
-	// requestFor bounds one request, and insist how long a user tries again.
-	requestFor, insist = 15 * time.Second, 5 * time.Minute
+	// requestFor bounds one request, and insist how long a user tries again: longer than any API server is away.
+	requestFor, insist = 15 * time.Second, time.Minute
 	// onceIn is how far ahead a runAt is.
 	onceIn = 4 * time.Second
 )
@@ -85,6 +85,7 @@ func (u *user) run(ctx context.Context, tasks []Task) {
 
 func (u *user) note(name string, err error) {
 	if err != nil {
+		u.log.Error("a user could not", "name", name, "err", err)
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.wrong = append(u.wrong, fmt.Errorf("user, %s: %w", name, err))
@@ -162,17 +163,13 @@ func (u *user) schedule(ctx context.Context, s *v1alpha1.ScheduledJob) error {
 }
 
 // rest ends what has no end of its own: the schedules.
-func (u *user) rest(ctx context.Context) error {
+func (u *user) rest(ctx context.Context) {
 	for name := range periods {
-		err := u.insist(ctx, func(ctx context.Context) error {
+		u.note(name, u.insist(ctx, func(ctx context.Context) error {
 			_, err := u.schedules.Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{})
 			return err
-		})
-		if err != nil {
-			return err
-		}
+		}))
 	}
-	return nil
 }
 
 // insist tries until it works: the API server may be away. What it refuses as wrong stays wrong. That nothing is found is no
