@@ -1,7 +1,7 @@
 // Mutants breaks jobstream in a few ways, one at a time, and lets the chaos suite run against what comes of it. A checker
 // that does not notice would not notice a real bug either.
 //
-//	go run -C test ./chaos/mutants [-minutes 2] [-seed 1] [-only name]
+//	go run -C test ./chaos/mutants [-minutes 1] [-seed 1] [-only name]
 //
 // Each bug is a replacement of text in one file, given to the compiler of the trigger and the reconciler as an overlay: the
 // tree is never touched. It fails where a bug no longer fits the code, or is not found.
@@ -28,8 +28,8 @@ import (
 const root = ".."
 
 func main() {
-	minutes := flag.Float64("minutes", 2, "how long things break for each")
-	seed := flag.Uint64("seed", 1, "what breaks")
+	minutes := flag.Float64("minutes", 1, "how long things break for each")
+	seed := flag.Uint64("seed", 1, "what breaks; 1 wipes the bus early")
 	only := flag.String("only", "", "plant this one bug only")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

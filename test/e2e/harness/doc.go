@@ -9,6 +9,7 @@
 //
 //	programs.go  builds the binaries, once for all tests
 //	process.go   one child process: start, kill -9, start again, and what it printed
+//	ready.go     what the programs say of themselves
 //	system.go    all of the above together; its log files are shown when a test fails
 //	bus.go       the NATS server, and how to replace it by an empty one
 //	servers.go   a cluster of three NATS servers
