@@ -103,11 +103,12 @@ func (w world) checkHeld(wrong *findings) {
 	for _, name := range harness.Held(w.pods) {
 		wrong.add("Pod %s keeps our finalizer", name)
 	}
+	there := map[types.UID]bool{}
+	for _, p := range w.pods {
+		there[p.UID] = true
+	}
 	for uid, l := range w.lives {
-		if l.gone {
-			continue
-		}
-		if !slices.ContainsFunc(w.pods, func(p corev1.Pod) bool { return p.UID == uid }) {
+		if !l.gone && !there[uid] {
 			wrong.add("Pod %s was seen and not seen to go, and is not there: the watch and the list differ", uid)
 		}
 	}
