@@ -79,7 +79,7 @@ chaos-short: controlplane ## two minutes of chaos, and the tests of its checker
 	@$(CHAOS) -timeout 20m
 
 .PHONY: chaos-mutants
-chaos-mutants: controlplane ## break the code in three ways: the checker must go red each time
+chaos-mutants: controlplane ## break the code in three ways: the checker must go red each time, and only then
 	@go run -C test ./chaos/mutants
 
 RESULTS = $(CACHE)/results

@@ -19,3 +19,12 @@ func TestBugsFitTheCode(t *testing.T) {
 		}
 	}
 }
+
+func TestClearestFinding(t *testing.T) {
+	const slow, bug = "  after 3m0s without faults: Job a has not ended\n", "  Job b: failed is 2, and 1 Pods have\n"
+	for all, want := range map[string]string{slow + bug: strings.TrimSpace(bug), slow: strings.TrimSpace(slow), bug + slow: strings.TrimSpace(bug), "": ""} {
+		if got := clearest(all); got != want {
+			t.Errorf("%q: %q", all, got)
+		}
+	}
+}
