@@ -17,8 +17,8 @@ const (
 	plenty = 1000
 	// poison is the exit code that a podFailurePolicy knows.
 	poison = 42
-	// lost are the indexes that fail for good, for those that have such.
-	lost = "case $JOB_COMPLETION_INDEX in 3|13) code=1;; esac"
+	// twoFail is the rule of those of whose indexes two fail for good.
+	twoFail = "case $JOB_COMPLETION_INDEX in 3|13) code=1;; esac"
 )
 
 // intent is how a Job must end.
@@ -73,7 +73,7 @@ func (t Task) shape() (size func(*batchv1.JobSpec), rule string, want intent) {
 	case Policy:
 		return harness.Size(6, 2, plenty), "code=42", intent{end: batchv1.JobFailed, reason: batchv1.JobReasonPodFailurePolicy}
 	case Indexes:
-		return harness.Size(20, 10, 0), lost, intent{end: batchv1.JobFailed, reason: batchv1.JobReasonFailedIndexes, completions: 18, indexes: "0-2,4-12,14-19"}
+		return harness.Size(20, 10, 0), twoFail, intent{end: batchv1.JobFailed, reason: batchv1.JobReasonFailedIndexes, completions: 18, indexes: "0-2,4-12,14-19"}
 	case Fragile:
 		return harness.Size(20, 10, 0), "", complete(20)
 	case Deleted:
@@ -88,7 +88,7 @@ func (t Task) shape() (size func(*batchv1.JobSpec), rule string, want intent) {
 // schedules are the ScheduledJobs that are there all the time.
 func schedules(ledger string) []*v1alpha1.ScheduledJob {
 	every := func(name, schedule, seconds string, change func(*v1alpha1.ScheduledJobSpec)) *v1alpha1.ScheduledJob {
-		return schedule1(name, ledger, seconds, func(s *v1alpha1.ScheduledJobSpec) { s.Schedule = schedule; change(s) })
+		return scheduled(name, ledger, seconds, func(s *v1alpha1.ScheduledJobSpec) { s.Schedule = schedule; change(s) })
 	}
 	return []*v1alpha1.ScheduledJob{
 		every("each-second", "* * * * * *", "0.1", func(s *v1alpha1.ScheduledJobSpec) { s.CatchUp = v1alpha1.CatchUpAll }),
@@ -102,10 +102,10 @@ var periods = map[string]time.Duration{"each-second": time.Second, "latest-only"
 
 // once is a ScheduledJob with one time.
 func once(name, ledger, seconds string, at time.Time) *v1alpha1.ScheduledJob {
-	return schedule1(name, ledger, seconds, func(s *v1alpha1.ScheduledJobSpec) { s.Schedule, s.RunAt = "", ptr.To(metav1.NewTime(at)) })
+	return scheduled(name, ledger, seconds, func(s *v1alpha1.ScheduledJobSpec) { s.Schedule, s.RunAt = "", ptr.To(metav1.NewTime(at)) })
 }
 
-func schedule1(name, ledger, seconds string, change func(*v1alpha1.ScheduledJobSpec)) *v1alpha1.ScheduledJob {
+func scheduled(name, ledger, seconds string, change func(*v1alpha1.ScheduledJobSpec)) *v1alpha1.ScheduledJob {
 	s := harness.Every(name, "", script(ledger, seconds, ""), harness.KeepAll, change)
 	s.Spec.JobTemplate.Spec.BackoffLimit = ptr.To[int32](plenty)
 	knows(&s.Spec.JobTemplate.Spec.Template.Spec.Containers[0])
