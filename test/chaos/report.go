@@ -26,6 +26,8 @@ type Result struct {
 	Faults          map[Kind]int
 	// Jobs are those of users, Runs those of ScheduledJobs; Pods are all that were ever seen.
 	Jobs, Runs, Pods, Lines int
+	// Left are the Jobs that were drawn and not made, since too many were open.
+	Left int
 	// Verdicts are distinct, as are Events; Heard counts those that came again, too.
 	Verdicts, Events, Heard int
 	// Unsure are Pods whose end the watch has not seen.
@@ -46,6 +48,9 @@ func (r *run) result(w world, wrong findings) *Result {
 		}
 	}
 	out.Jobs = len(w.wants)
+	r.user.mu.Lock()
+	out.Left = r.user.left
+	r.user.mu.Unlock()
 	for _, e := range w.events {
 		if e.Type == tickType {
 			out.Verdicts++
@@ -106,7 +111,7 @@ func (r *Result) Print(out io.Writer) {
 		total += r.Faults[k]
 	}
 	row("faults", "%d", total)
-	row("Jobs of users", "%d", r.Jobs)
+	row("Jobs of users", "%d, and %d left out since the machine was busy", r.Jobs, r.Left)
 	row("Jobs of schedules", "%d", r.Runs)
 	row("Pods", "%d, of which %d have written a line", r.Pods, r.Lines)
 	row("verdicts on ticks", "%d", r.Verdicts)
@@ -138,7 +143,8 @@ func shorten(text string) string {
 }
 
 // dump writes what the checker has seen into files.
-func (r *run) dump(w world) (err error) {
+func (r *run) dump(w world, wrong findings) (err error) {
+	err = os.WriteFile(filepath.Join(r.Dir, "findings.txt"), []byte(strings.Join(wrong, "\n")+"\n"), 0o600)
 	var lives []string
 	for uid, l := range w.lives {
 		lives = append(lives, fmt.Sprintf("%s %+v", uid, l))

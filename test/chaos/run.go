@@ -139,7 +139,7 @@ func (r *run) live(ctx context.Context) (*Result, error) {
 	result := r.result(w, wrong)
 	result.Lasted, result.Settled = healed.Sub(began), time.Since(healed)
 	if len(wrong) > 0 {
-		return result, r.dump(w)
+		return result, r.dump(w, wrong)
 	}
 	return result, nil
 }

@@ -32,6 +32,9 @@ const (
 	requestFor, insist = 15 * time.Second, time.Minute
 	// onceIn is how far ahead a runAt is.
 	onceIn = 4 * time.Second
+	// openLarge and openOthers are how many Jobs of a user may be open at once: a machine that is slower than what was drawn
+	// is not given more than it can bring to an end.
+	openLarge, openOthers = 1, 12
 )
 
 // want is what a user has asked for.
@@ -52,6 +55,9 @@ type user struct {
 	wants map[string]want // Jobs by name
 	onces map[string]bool // ScheduledJobs with runAt, by name
 	wrong []error
+	left  int // out, since too much was open
+
+	large, others chan struct{} // a token for each open Job
 }
 
 func newUser(s *harness.System, ledger string, log *slog.Logger) (*user, error) {
@@ -64,6 +70,7 @@ func newUser(s *harness.System, ledger string, log *slog.Logger) (*user, error) 
 	return &user{
 		jobs: s.Client, schedules: client.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.ScheduledJobResource)).Namespace(namespace),
 		ledger: ledger, log: log, wants: map[string]want{}, onces: map[string]bool{},
+		large: make(chan struct{}, openLarge), others: make(chan struct{}, openOthers),
 	}, nil
 }
 
@@ -79,7 +86,33 @@ func (u *user) run(ctx context.Context, tasks []Task) {
 		if !pass(ctx, t.At-time.Since(began)) {
 			return
 		}
-		all.Go(func() { u.note(t.Name, u.do(ctx, t)) })
+		slots := u.others
+		if t.Sort == Large {
+			slots = u.large
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			u.mu.Lock()
+			u.left++
+			u.mu.Unlock()
+			continue
+		}
+		all.Go(func() {
+			u.note(t.Name, u.do(ctx, t))
+			u.awaitEnd(ctx, t.Name)
+			<-slots
+		})
+	}
+}
+
+// awaitEnd waits until the Job has ended or is gone, or ctx ends.
+func (u *user) awaitEnd(ctx context.Context, name string) {
+	for pass(ctx, time.Second) {
+		j, err := u.jobs.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && (harness.Is(j, batchv1.JobComplete) || harness.Is(j, batchv1.JobFailed)) {
+			return
+		}
 	}
 }
 
