@@ -167,10 +167,10 @@ func format(indexes map[int]bool) string {
 		for end+1 < len(sorted) && sorted[end+1] == sorted[end]+1 {
 			end++
 		}
-		switch {
-		case end == i:
+		switch end {
+		case i:
 			parts = append(parts, strconv.Itoa(sorted[i]))
-		case end == i+1:
+		case i + 1:
 			parts = append(parts, strconv.Itoa(sorted[i]), strconv.Itoa(sorted[end]))
 		default:
 			parts = append(parts, fmt.Sprintf("%d-%d", sorted[i], sorted[end]))

@@ -18,8 +18,6 @@ type storm struct {
 	recorder *recorder
 	log      *slog.Logger
 
-	nodes int // how many have been killed
-
 	mu    sync.Mutex
 	busy  map[string]*sync.Mutex // parts that break one at a time
 	done  []Done
