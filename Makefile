@@ -31,7 +31,7 @@ build: ## build the binaries into bin/
 ##@ Check it
 
 .PHONY: test
-test: lint unit sim e2e ## the whole truth: lint, laws, scripts, simulator, bus, end to end on a real control plane
+test: lint unit sim e2e chaos-short ## the whole truth: lint, laws, scripts, simulator, bus, end to end on a real control plane, chaos
 
 .PHONY: check
 check: ## the quick inner loop: vet, unit tests, scripts, a few simulated worlds
@@ -66,7 +66,21 @@ mutants: ## plant deliberate bugs and see which the simulator finds
 
 .PHONY: e2e
 e2e: controlplane ## end to end: real API server, real JetStream, real processes as Pods
-	@go test -C test -count=1 -timeout 40m ./...
+	@go test -C test -count=1 -timeout 40m $$(go list -C test ./... | grep -v '/test/chaos$$')
+
+CHAOS = go test -C test -count=1 -v ./chaos
+
+.PHONY: chaos
+chaos: controlplane ## MINUTES=10 of work while everything breaks, then an independent checker; SEED=n draws the same again
+	@$(CHAOS) -timeout 0 -run '^TestChaos$$' -args -minutes=$(MINUTES) $(if $(SEED),-seed=$(SEED))
+
+.PHONY: chaos-short
+chaos-short: controlplane ## two minutes of chaos, and the tests of its checker
+	@$(CHAOS) -timeout 20m
+
+.PHONY: chaos-mutants
+chaos-mutants: controlplane ## break the code in three ways: the checker must go red each time, and only then
+	@go run -C test ./chaos/mutants
 
 RESULTS = $(CACHE)/results
 

@@ -1,7 +1,7 @@
 // Package harness starts everything that jobstream needs as it runs in earnest, each part a process that a test may kill:
 //
 //	etcd, kube-apiserver, kube-controller-manager      internal/controlplane        child processes
-//	a node that runs Pods as processes                 internal/processnode         in the test's process
+//	a node that runs Pods as processes                 internal/processnode         in the test's process, or noded
 //	NATS with JetStream                                natsd                        child process
 //	jobstream-trigger, jobstream-reconciler            cmd/trigger, cmd/reconciler  child processes, the real binaries
 //
@@ -9,8 +9,13 @@
 //
 //	programs.go  builds the binaries, once for all tests
 //	process.go   one child process: start, kill -9, start again, and what it printed
+//	ready.go     what the programs say of themselves
 //	system.go    all of the above together; its log files are shown when a test fails
 //	bus.go       the NATS server, and how to replace it by an empty one
+//	servers.go   a cluster of three NATS servers
+//	nodes.go     nodes as processes of their own
+//	link.go      a TCP connection's way, which can be cut and made slow
+//	reach.go     the Links between the parts
 //	jobs.go      a namespace of the test's own, Jobs in it, and what became of them
 //	ledger.go    the file in which every Pod writes its UID and exit code: the truth that counters are held against
 //	audit.go     what the API server was asked to do, from its audit log

@@ -16,21 +16,27 @@ import (
 const Root = "../.."
 
 // Programs are the paths of the binaries.
-type Programs struct{ Trigger, Reconciler, Dev, NATS string }
+type Programs struct{ Trigger, Reconciler, Dev, NATS, Node string }
 
-// BuildPrograms builds the binaries from the source beside the tests into a folder.
-func BuildPrograms(ctx context.Context, dir string) (Programs, error) {
+// BuildPrograms builds the binaries from the source beside the tests into a folder. The flags are for the build of the
+// programs under test.
+func BuildPrograms(ctx context.Context, dir string, flags ...string) (Programs, error) {
 	p := Programs{
 		Trigger:    filepath.Join(dir, "jobstream-trigger"),
 		Reconciler: filepath.Join(dir, "jobstream-reconciler"),
 		Dev:        filepath.Join(dir, "jobstream-dev"),
 		NATS:       filepath.Join(dir, "natsd"),
+		Node:       filepath.Join(dir, "noded"),
 	}
-	for _, b := range []struct{ path, module, pkg string }{
-		{p.Trigger, Root, "./cmd/trigger"}, {p.Reconciler, Root, "./cmd/reconciler"}, {p.Dev, Root, "./cmd/dev"},
-		{p.NATS, filepath.Join(Root, "test"), "./e2e/natsd"},
+	test := filepath.Join(Root, "test")
+	for _, b := range []struct {
+		path, module, pkg string
+		flags             []string
+	}{
+		{p.Trigger, Root, "./cmd/trigger", flags}, {p.Reconciler, Root, "./cmd/reconciler", flags}, {p.Dev, Root, "./cmd/dev", nil},
+		{p.NATS, test, "./e2e/natsd", nil}, {p.Node, test, "./e2e/noded", nil},
 	} {
-		build := exec.CommandContext(ctx, "go", "build", "-o", b.path, b.pkg)
+		build := exec.CommandContext(ctx, "go", append(append([]string{"build"}, b.flags...), "-o", b.path, b.pkg)...)
 		build.Dir = b.module
 		if out, err := build.CombinedOutput(); err != nil {
 			return p, fmt.Errorf("build %s: %w\n%s", b.pkg, err, out)

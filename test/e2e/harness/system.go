@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"sync"
@@ -54,6 +53,13 @@ type Config struct {
 	NoBuiltInTTL bool
 	// Proxied puts a Proxy between the programs and the API server.
 	Proxied bool
+	// Servers are how many NATS servers run, 0 for one. Three make a cluster: see servers.go.
+	Servers int
+	// Nodes are how many nodes run as processes of their own, which a test may kill: see nodes.go. 0 is for one in the
+	// test's process.
+	Nodes int
+	// Linked puts a Link between any two parts that talk to each other, apart from those of the control plane.
+	Linked bool
 	// Flags are for both programs, ReconcilerFlags for the reconciler.
 	Flags, ReconcilerFlags []string
 }
@@ -64,15 +70,20 @@ type System struct {
 	// REST is an administrator's.
 	REST         *rest.Config
 	ControlPlane *controlplane.ControlPlane
-	NATS         *NATS
+	// NATS is the server, or the first of Servers.
+	NATS    *NATS
+	Servers []*NATS
 	// Proxy is nil unless Config.Proxied is set.
 	Proxy *Proxy
 	// Triggers and Reconcilers are the programs under test.
 	Triggers, Reconcilers []*Process
 
+	mu         sync.Mutex // guards what follows
+	links      []*Link
+	nodes      []*Process // that run as processes of their own
+	stops      []func() error
 	config     Config
 	kubeconfig string // of the programs
-	stops      []func() error
 	once       sync.Once
 	err        error
 	watched    sync.Map // the tests that Watch knows
@@ -105,7 +116,11 @@ func (s *System) Stop() error {
 	return s.err
 }
 
-func (s *System) onStop(f func() error) { s.stops = append(s.stops, f) }
+func (s *System) onStop(f func() error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stops = append(s.stops, f)
+}
 
 func (s *System) path(name string) string { return filepath.Join(s.config.Dir, name) }
 
@@ -148,6 +163,14 @@ func (s *System) startControlPlane(ctx context.Context) error {
 }
 
 func (s *System) startNode(ctx context.Context) error {
+	for range s.config.Nodes {
+		if _, err := s.AddNode(ctx); err != nil {
+			return err
+		}
+	}
+	if s.config.Nodes > 0 {
+		return nil
+	}
 	log, err := os.OpenFile(s.path("node.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -171,20 +194,32 @@ func (s *System) startNode(ctx context.Context) error {
 }
 
 func (s *System) startNATS(ctx context.Context) (err error) {
+	if s.config.Servers > 1 {
+		return s.startServers(ctx)
+	}
 	s.NATS, err = StartNATS(ctx, s.config.Programs.NATS, s.config.Dir)
 	if err == nil {
 		s.onStop(s.NATS.Kill)
+		s.Servers = []*NATS{s.NATS}
 	}
 	return err
 }
 
 func (s *System) startPrograms(ctx context.Context) error {
 	for i := range s.config.Triggers {
-		s.Triggers = append(s.Triggers, s.Program("trigger-"+strconv.Itoa(i), s.config.Programs.Trigger, s.config.Flags...))
+		p, err := s.reached("trigger-"+strconv.Itoa(i), s.config.Programs.Trigger, s.config.Flags...)
+		if err != nil {
+			return err
+		}
+		s.Triggers = append(s.Triggers, p)
 	}
 	for i := range s.config.Reconcilers {
 		flags := slices.Concat(s.config.Flags, s.config.ReconcilerFlags)
-		s.Reconcilers = append(s.Reconcilers, s.Program("reconciler-"+strconv.Itoa(i), s.config.Programs.Reconciler, flags...))
+		p, err := s.reached("reconciler-"+strconv.Itoa(i), s.config.Programs.Reconciler, flags...)
+		if err != nil {
+			return err
+		}
+		s.Reconcilers = append(s.Reconcilers, p)
 	}
 	all := append(append([]*Process{}, s.Triggers...), s.Reconcilers...)
 	for _, p := range all {
@@ -203,43 +238,18 @@ func (s *System) startPrograms(ctx context.Context) error {
 
 // Program is one of our programs, pointed at this System, not started yet. Its log holds every turn.
 func (s *System) Program(name, path string, args ...string) *Process {
+	return s.program(name, path, s.kubeconfig, s.NATSURL(), args...)
+}
+
+func (s *System) program(name, path, kubeconfig, natsURL string, args ...string) *Process {
 	return &Process{Name: name, Path: path, LogFile: s.path(name + ".log"), Args: append([]string{
-		"--kubeconfig=" + s.kubeconfig, "--nats-url=" + s.NATS.URL, "--cluster-name=" + ClusterName,
+		"--kubeconfig=" + kubeconfig, "--nats-url=" + natsURL, "--cluster-name=" + ClusterName,
 		"--health-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0", "--log-level=debug",
 	}, args...)}
 }
 
 // ClusterName is the name of the cluster on the bus.
 const ClusterName = "e2e"
-
-var (
-	healthAddress  = regexp.MustCompile(`what=health-bind-address address=(\S+)`)
-	metricsAddress = regexp.MustCompile(`what=metrics-bind-address address=(\S+)`)
-)
-
-// Ready waits until the program says that it is ready.
-func Ready(ctx context.Context, p *Process) error {
-	address, err := p.Await(ctx, healthAddress)
-	if err != nil {
-		return err
-	}
-	return Poll(ctx, func(ctx context.Context) error {
-		if !p.Running() {
-			return Hopeless{fmt.Errorf("%s ended:\n%s", p.Name, Tail(p.Printed(), 10))}
-		}
-		_, err := get(ctx, "http://"+address+"/readyz")
-		return err
-	})
-}
-
-// Metrics are what the program serves at /metrics.
-func Metrics(ctx context.Context, p *Process) (string, error) {
-	address, err := p.Await(ctx, metricsAddress)
-	if err != nil {
-		return "", err
-	}
-	return get(ctx, "http://"+address+"/metrics")
-}
 
 // Watch shows, if the test fails, what the parts have printed since now.
 func (s *System) Watch(t testing.TB) {

@@ -1,0 +1,244 @@
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+)
+
+var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// sound is a world with which nothing is wrong: a Job of two Pods, one of which had to be made twice, an Indexed one that
+// fails by two of its indexes, and a schedule that has decided four seconds: two were started, two were missed together.
+func sound() world {
+	w := world{jobs: map[types.UID]batchv1.Job{}, lives: map[types.UID]life{}, wants: map[string]want{}}
+	w.addJob("plain", batchv1.JobStatus{Succeeded: 2, Failed: 1, Conditions: conditions(batchv1.JobComplete, "")}, nil, "0 - 0", "1 - 3", "2 - 0")
+	w.wants["plain"] = want{Task: Task{Sort: Twenty}, intent: intent{end: batchv1.JobComplete, completions: 2}, uid: "plain"}
+	w.addJob("indexed", batchv1.JobStatus{Succeeded: 2, Failed: 1, CompletedIndexes: "0,2", Conditions: conditions(batchv1.JobFailed, batchv1.JobReasonFailedIndexes)},
+		func(j *batchv1.Job) { j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion) }, "0 0 0", "1 1 1", "2 2 0")
+	w.wants["indexed"] = want{Task: Task{Sort: Indexes}, uid: "indexed",
+		intent: intent{end: batchv1.JobFailed, reason: batchv1.JobReasonFailedIndexes, completions: 2, indexes: "0,2", excuses: true}}
+	w.wants["deleted"] = want{Task: Task{Sort: Deleted}, intent: intent{completions: -1}, uid: "deleted"}
+	w.schedules = []v1alpha1.ScheduledJob{{ObjectMeta: metav1.ObjectMeta{Name: "each-second", UID: "sj", CreationTimestamp: metav1.NewTime(epoch)},
+		Status: v1alpha1.ScheduledJobStatus{DecidedUntil: ptr.To(metav1.NewTime(epoch.Add(4 * time.Second))), Successful: 2}}}
+	for _, second := range []int{1, 4} {
+		at := epoch.Add(time.Duration(second) * time.Second)
+		name := fmt.Sprintf("run-%d", second)
+		w.addJob(name, batchv1.JobStatus{Succeeded: 1, Conditions: conditions(batchv1.JobComplete, "")}, func(j *batchv1.Job) {
+			j.Annotations = map[string]string{v1alpha1.NominalTimeAnnotation: at.Format(time.RFC3339)}
+			j.OwnerReferences = []metav1.OwnerReference{{UID: "sj", Name: "each-second", Controller: ptr.To(true)}}
+		}, "0 - 0")
+		w.say(name, fmt.Sprintf(`{"scheduledJob":{"uid":"sj"},"verdict":"Started","nominal":%q,"count":1,"job":{"uid":%q}}`, at.Format(time.RFC3339), name))
+	}
+	w.say("gap", `{"scheduledJob":{"uid":"sj"},"verdict":"Skipped","nominal":"2026-11-21T12:00:02Z","until":"2026-11-21T12:00:03Z","count":2}`)
+	return w
+}
+
+func conditions(t batchv1.JobConditionType, reason string) []batchv1.JobCondition {
+	return []batchv1.JobCondition{{Type: t, Status: corev1.ConditionTrue, Reason: reason}}
+}
+
+// addJob adds a Job and its Pods: "<name> <index> <exit code>".
+func (w *world) addJob(name string, status batchv1.JobStatus, change func(*batchv1.Job), pods ...string) {
+	j := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Status: status}
+	if change != nil {
+		change(&j)
+	}
+	w.jobs[j.UID] = j
+	for _, p := range pods {
+		words := strings.Fields(p)
+		l := line{job: name, index: words[1], uid: types.UID(name + "/" + words[0]), node: "node-0"}
+		ended := life{job: j.UID, index: strings.Trim(words[1], "-"), counts: corev1.PodSucceeded, phase: corev1.PodSucceeded}
+		if words[2] != "0" {
+			l.code, ended.counts, ended.phase = 1, corev1.PodFailed, corev1.PodFailed
+		}
+		w.lines, w.lives[l.uid] = append(w.lines, l), ended
+		w.pods = append(w.pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: string(l.uid), UID: l.uid}})
+	}
+}
+
+func (w *world) say(id, data string) {
+	w.events = append(w.events, told{Source: "/s", ID: id, Type: tickType, Data: json.RawMessage(data)})
+}
+
+func (w *world) status(job types.UID, change func(*batchv1.JobStatus)) {
+	j := w.jobs[job]
+	change(&j.Status)
+	w.jobs[job] = j
+}
+
+func (w *world) life(uid types.UID, change func(*life)) {
+	l := w.lives[uid]
+	change(&l)
+	w.lives[uid] = l
+}
+
+func TestCheckerLetsASoundWorldPass(t *testing.T) {
+	if wrong := sound().check(); len(wrong) > 0 {
+		t.Error(strings.Join(wrong, "\n"))
+	}
+}
+
+// Everything that the suite promises to find is found.
+func TestCheckerFinds(t *testing.T) {
+	for what, c := range map[string]struct {
+		harm func(*world)
+		want string
+	}{
+		"a completion that is counted and did not run": {func(w *world) { w.lines = w.lines[1:] }, "has not done its work"},
+		"a completion that ran and is not counted":     {func(w *world) { w.status("plain", func(s *batchv1.JobStatus) { s.Succeeded-- }) }, "succeeded is 1, and 2 Pods have"},
+		"a failure that is counted twice":              {func(w *world) { w.status("plain", func(s *batchv1.JobStatus) { s.Failed++ }) }, "failed is 2, and 1 Pods have"},
+		"a failure that is not counted":                {func(w *world) { w.status("indexed", func(s *batchv1.JobStatus) { s.Failed = 0 }) }, "failed is 0, and 1 Pods have"},
+		"an index that is not completed":               {func(w *world) { w.status("indexed", func(s *batchv1.JobStatus) { s.CompletedIndexes = "0-2" }) }, "completedIndexes should be"},
+		"a Pod that ran twice":                         {func(w *world) { w.lines = append(w.lines, w.lines[0]) }, "has run twice"},
+		"a Pod that nobody has seen":                   {func(w *world) { w.lines = append(w.lines, line{job: "plain", uid: "ghost"}) }, "was never seen"},
+		"a Pod whose failure became a success":         {func(w *world) { w.lines[1].code, w.lines[0].code = 0, 1 }, "has failed, and its phase is Succeeded"},
+		"a Pod that is held":                           {func(w *world) { w.pods[0].Finalizers = []string{batchv1.JobTrackingFinalizer} }, "keeps our finalizer"},
+		"a Job that has ended otherwise": {func(w *world) {
+			w.status("plain", func(s *batchv1.JobStatus) { s.Conditions = conditions(batchv1.JobFailed, "BackoffLimitExceeded") })
+		}, "it should be Complete"},
+		"a Job that has failed for another reason": {func(w *world) {
+			w.status("indexed", func(s *batchv1.JobStatus) { s.Conditions[0].Reason = "DeadlineExceeded" })
+		}, "it should be Failed (FailedIndexes)"},
+		"a Job that is not at rest":       {func(w *world) { w.status("plain", func(s *batchv1.JobStatus) { s.Active = 1 }) }, "is not at rest"},
+		"a Job that is gone":              {func(w *world) { delete(w.jobs, "plain") }, "Job plain is there: false"},
+		"a deleted Job that is there":     {func(w *world) { w.addJob("deleted", batchv1.JobStatus{}, nil) }, "Job deleted is there: true"},
+		"a Job that nobody has asked for": {func(w *world) { w.addJob("stranger", batchv1.JobStatus{}, nil) }, "nobody has asked for it"},
+		"a tick without a verdict":        {func(w *world) { w.events = w.events[1:] }, "no verdict on 2026-11-21T12:00:01Z"},
+		"a tick with two verdicts": {func(w *world) {
+			w.say("again", `{"scheduledJob":{"uid":"sj"},"verdict":"Missed","nominal":"2026-11-21T12:00:03Z","count":1}`)
+		}, "2 verdicts on 2026-11-21T12:00:03Z"},
+		"a range that says less than it spans": {func(w *world) {
+			w.events[2].Data = json.RawMessage(strings.Replace(string(w.events[2].Data), `"count":2`, `"count":1`, 1))
+		}, "is about 2 times, and says 1"},
+		"a tick with two Jobs": {func(w *world) {
+			w.addJob("twin", w.jobs["run-1"].Status, func(j *batchv1.Job) { j.ObjectMeta = w.jobs["run-1"].ObjectMeta; j.UID = "twin" }, "0 - 0")
+		}, "2 Jobs for 2026-11-21T12:00:01Z"},
+		"a Job of a tick that was not started": {func(w *world) {
+			w.events[0].Data = json.RawMessage(strings.Replace(string(w.events[0].Data), "Started", "Missed", 1))
+		}, "is Missed (), and its Jobs are [run-1]"},
+		"a started tick without a Job": {func(w *world) { delete(w.jobs, "run-4") }, "has started"},
+		"a status that counts too few": {func(w *world) { w.schedules[0].Status.Successful-- }, "successful=1"},
+		"a fault that nobody can heal": {func(w *world) { w.trouble.add("no healing") }, "no healing"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := sound()
+			c.harm(&w)
+			if all := strings.Join(w.check(), "\n"); !strings.Contains(all, c.want) {
+				t.Errorf("nothing says %q:\n%s", c.want, all)
+			}
+		})
+	}
+}
+
+// What the checker cannot know it does not hold against anybody.
+func TestCheckerExcuses(t *testing.T) {
+	for what, excuse := range map[string]func(*world){
+		"a Pod that went with its node after it had done its work": func(w *world) {
+			w.lines = append(w.lines, line{job: "plain", uid: "plain/3"})
+			w.lives["plain/3"] = life{job: "plain", counts: corev1.PodFailed, phase: corev1.PodFailed, disrupted: true, gone: true}
+			w.status("plain", func(s *batchv1.JobStatus) { s.Failed++ })
+		},
+		"a node's loss that the podFailurePolicy ignores": func(w *world) {
+			w.lives["indexed/3"] = life{job: "indexed", index: "0", counts: corev1.PodFailed, phase: corev1.PodFailed, disrupted: true, gone: true}
+		},
+		"a Pod that was released before it ended": func(w *world) {
+			w.lives["plain/3"] = life{job: "plain", phase: corev1.PodFailed, gone: true}
+		},
+		"a Pod whose end nobody saw, counted":       func(w *world) { w.life("plain/1", func(l *life) { l.counts, l.unsure = "", true }) },
+		"an event that a wipe took before we heard": func(w *world) { w.events, w.deaf = w.events[1:], true },
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := sound()
+			excuse(&w)
+			if wrong := w.check(); len(wrong) > 0 {
+				t.Error(strings.Join(wrong, "\n"))
+			}
+		})
+	}
+}
+
+// The JobStart and JobFinish of every Job, once each.
+func TestCheckerOfAnnouncements(t *testing.T) {
+	announced := func() world {
+		w := sound()
+		for uid := range w.jobs {
+			for _, kind := range []string{startType, finishType} {
+				w.events = append(w.events, told{Source: "/s", ID: kind + string(uid), Type: kind, Data: fmt.Appendf(nil, `{"job":{"uid":%q}}`, uid)})
+			}
+		}
+		return w
+	}
+	for want, harm := range map[string]func(*world){
+		"":                           func(*world) {},
+		"Job plain has no JobFinish": func(w *world) { w.drop(finishType + "plain") },
+		"Job plain has 0 JobStarts":  func(w *world) { w.drop(startType + "plain") },
+		"Job plain plain has finished 2 times": func(w *world) {
+			w.events = append(w.events, told{Source: "/s", ID: "another", Type: finishType, Data: json.RawMessage(`{"job":{"uid":"plain"}}`)})
+		},
+		"names no Job": func(w *world) { w.events = append(w.events, told{Type: startType, Data: json.RawMessage(`{}`)}) },
+	} {
+		w := announced()
+		harm(&w)
+		var wrong findings
+		w.checkAnnouncements(&wrong)
+		if all := strings.Join(wrong, "\n"); !strings.Contains(all, want) || want == "" && all != "" {
+			t.Errorf("want %q:\n%s", want, all)
+		}
+	}
+}
+
+func (w *world) drop(id string) {
+	var left []told
+	for _, e := range w.events {
+		if e.ID != id {
+			left = append(left, e)
+		}
+	}
+	w.events = left
+}
+
+// A Pod counts by what it was while it was held, and nobody can be sure of what nobody has seen.
+func TestSightsOfAPod(t *testing.T) {
+	at := func(phase corev1.PodPhase, held bool) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "p"}, Status: corev1.PodStatus{Phase: phase}}
+		if held {
+			p.Finalizers = []string{batchv1.JobTrackingFinalizer}
+		}
+		return p
+	}
+	for what, c := range map[string]struct {
+		seen   []*corev1.Pod
+		counts corev1.PodPhase
+		unsure bool
+	}{
+		"ended, then released":     {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodSucceeded, true), at(corev1.PodSucceeded, false)}, corev1.PodSucceeded, false},
+		"released, then ended":     {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodRunning, false), at(corev1.PodSucceeded, false)}, "", false},
+		"both while nobody looked": {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodFailed, false)}, "", true},
+		"never seen before":        {[]*corev1.Pod{at(corev1.PodFailed, false)}, "", true},
+	} {
+		s := newSights()
+		for _, p := range c.seen {
+			s.see(p)
+		}
+		if l := s.all()["p"]; l.counts != c.counts || l.unsure != c.unsure {
+			t.Errorf("%s: %+v", what, l)
+		}
+	}
+	s := newSights()
+	s.see(at(corev1.PodRunning, true))
+	s.replace(nil)
+	if l := s.all()["p"]; !l.gone || !l.unsure {
+		t.Errorf("gone while nobody looked: %+v", l)
+	}
+}

@@ -1,0 +1,27 @@
+package main
+
+// mutant is one deliberate bug.
+type mutant struct {
+	name, means string
+	file        string
+	old, new    string
+}
+
+// none is no bug at all.
+var none = mutant{name: "none", means: "the code as it is"}
+
+// mutants each break another promise: of the counts, of the memory that may be lost, of the announcements.
+var mutants = []mutant{
+	{name: "release-before-count", means: "a Pod is released before its end stands in the status (KEP-2307, step 3)",
+		file: "functions/job/tracking.go",
+		old:  "case listed || over ||",
+		new:  "case p.Terminal() || listed || over ||"},
+	{name: "decide-without-inventory", means: "a memory that was lost is taken for an empty cluster (law 3)",
+		file: "functions/job/observe.go",
+		old:  "	if !s.Known {\n\t\treturn stir(s, e)\n\t}",
+		new:  "	if j, ok := e.(events.JobObserved); ok && !s.Known {\n\t\ts.Known, s.Job, s.Pods, s.Strays, s.Finds = true, j.Job, map[int]Row{}, map[types.UID]events.Pod{}, map[types.UID]Find{}\n\t}\n\tif !s.Known {\n\t\treturn stir(s, e)\n\t}"},
+	{name: "announcements-forgotten", means: "one announcement in ten is taken for made, and was not",
+		file: "internal/engine/rounds.go",
+		old:  "	case effect.Announce:\n",
+		new:  "	case effect.Announce:\n\t\tif t, ok := e.Event.(events.TickDecided); ok && t.Nominal.Unix()%10 == 0 {\n\t\t\treturn []events.Event{events.Announced{ID: events.PublicID(e.Event)}}, nil\n\t\t}\n"},
+}

@@ -1,0 +1,184 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+const (
+	eventsStream = "jobstream_" + harness.ClusterName + "_events"
+	factsStream  = "jobstream_" + harness.ClusterName + "_facts"
+	// durable is our consumer. It goes with the stream, and is then made again, from the beginning.
+	durable = "chaos-checker"
+	// hearAtOnce, hearEvery and askFor are for a reader that has nothing else to do.
+	hearAtOnce = 500
+	hearEvery  = time.Second
+	askFor     = 5 * time.Second
+)
+
+// told is a public event as anybody may read it.
+type told struct {
+	Source, ID, Type string
+	Data             json.RawMessage
+}
+
+// identity is what makes two events one.
+type identity struct{ source, id string }
+
+// recorder is a subscriber that keeps every event, by source and id.
+type recorder struct {
+	nc   *nats.Conn
+	js   jetstream.JetStream
+	file io.Writer // every message, as it came
+
+	mu     sync.Mutex
+	events map[identity]told
+	heard  int
+	deafs  int // how often something may have gone before we heard it
+	wrong  []string
+}
+
+func record(url string, file io.Writer) (*recorder, error) {
+	nc, err := nats.Connect(url, nats.Name("chaos-checker"), nats.MaxReconnects(-1), nats.ReconnectWait(200*time.Millisecond),
+		nats.PingInterval(2*time.Second), nats.MaxPingsOutstanding(2))
+	if err != nil {
+		return nil, err
+	}
+	r := &recorder{nc: nc, file: file, events: map[identity]told{}}
+	if r.js, err = jetstream.New(nc); err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// run listens until ctx ends, whatever becomes of the bus.
+func (r *recorder) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := r.listen(ctx); err != nil {
+			pass(ctx, hearEvery/4)
+		}
+	}
+	r.nc.Close()
+}
+
+// listen reads until something fails.
+func (r *recorder) listen(ctx context.Context) error {
+	c, err := r.consumer(ctx)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		batch, err := c.Fetch(hearAtOnce, jetstream.FetchMaxWait(hearEvery))
+		if err != nil {
+			return err
+		}
+		for m := range batch.Messages() {
+			r.add(m.Data())
+			if err := m.Ack(); err != nil {
+				return err
+			}
+		}
+		if err := batch.Error(); err != nil && !errors.Is(err, nats.ErrTimeout) {
+			return err
+		}
+		if batch.Error() != nil || r.nc.Status() != nats.CONNECTED {
+			return errors.New("nothing is heard")
+		}
+	}
+	return nil
+}
+
+func (r *recorder) consumer(ctx context.Context) (jetstream.Consumer, error) {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	return r.js.CreateOrUpdateConsumer(ctx, eventsStream, jetstream.ConsumerConfig{
+		Durable: durable, DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: 5 * time.Second,
+		MaxAckPending: 2 * hearAtOnce,
+	})
+}
+
+// add keeps an event. One that comes again must say the same.
+func (r *recorder) add(data []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.heard++
+	if _, err := fmt.Fprintf(r.file, "%s\n", data); err != nil {
+		r.wrong = append(r.wrong, err.Error())
+	}
+	var e told
+	if err := json.Unmarshal(data, &e); err != nil || e.Source == "" || e.ID == "" {
+		r.wrong = append(r.wrong, fmt.Sprintf("an event that cannot be read (%v): %s", err, data))
+		return
+	}
+	key := identity{e.Source, e.ID}
+	if old, again := r.events[key]; again && !bytes.Equal(old.Data, e.Data) {
+		r.wrong = append(r.wrong, fmt.Sprintf("%s %s says %s, and said before %s", e.Source, e.ID, e.Data, old.Data))
+		return
+	}
+	r.events[key] = e
+}
+
+// all is what has been heard, each once.
+func (r *recorder) all() (events []told, wrong []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		events = append(events, e)
+	}
+	return events, append([]string{}, r.wrong...)
+}
+
+// catchUp waits until everything that the stream holds has been heard.
+func (r *recorder) catchUp(ctx context.Context, within time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return harness.Poll(ctx, func(ctx context.Context) error {
+		c, err := r.js.Consumer(ctx, eventsStream, durable)
+		if err != nil {
+			return err
+		}
+		if i := c.CachedInfo(); i.NumPending > 0 || i.NumAckPending > 0 {
+			return fmt.Errorf("%d events are not heard yet", i.NumPending+uint64(i.NumAckPending))
+		}
+		return nil
+	}) == nil
+}
+
+// deaf notes that events may be gone that nobody has heard.
+func (r *recorder) deaf() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deafs++
+}
+
+func (r *recorder) isDeaf() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.deafs > 0
+}
+
+// leader is the server that leads the stream of facts.
+func (r *recorder) leader(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	s, err := r.js.Stream(ctx, factsStream)
+	if err != nil {
+		return "", err
+	}
+	if c := s.CachedInfo().Cluster; c != nil {
+		return c.Leader, nil
+	}
+	return "", errors.New("the stream is not replicated")
+}

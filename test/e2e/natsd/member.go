@@ -1,0 +1,47 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/jobstream/jobstream/bus"
+)
+
+const (
+	// patience is for a server that reads back what it holds, on a machine that is busy.
+	patience = 30 * time.Second
+	// nobody is where nobody listens.
+	nobody = "127.0.0.1:1"
+)
+
+// member is what makes a server one of a cluster.
+type member struct {
+	name   string
+	port   int
+	routes string
+}
+
+// start starts the server and returns when clients may connect, which is before the cluster has a leader.
+func (m member) start(c bus.EmbeddedConfig) (url string, shutdown func(), err error) {
+	s, err := server.NewServer(&server.Options{
+		ServerName: m.name, Host: "127.0.0.1", Port: c.Port, MaxPayload: cmp.Or(c.MaxPayload, 8<<20),
+		JetStream: true, StoreDir: c.StoreDir, NoSigs: true, Logtime: true,
+		// The others are reached by the routes alone and clients get no other address than the one that they have: a test
+		// that cuts those has cut everything.
+		Cluster: server.ClusterOpts{Name: "chaos", Host: "127.0.0.1", Port: m.port, Advertise: nobody, NoAdvertise: true},
+		Routes:  server.RoutesFromStr(m.routes),
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	s.ConfigureLogger()
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		s.Shutdown()
+		return "", nil, fmt.Errorf("%s is not ready after %v: what it has printed says why", m.name, patience)
+	}
+	return s.ClientURL(), func() { s.Shutdown(); s.WaitForShutdown() }, nil
+}
