@@ -3,7 +3,6 @@ package scheduledjob
 import (
 	"fmt"
 	"hash/fnv"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -135,22 +134,6 @@ func (s State) pastRunAt() *Problem {
 	}
 	return &Problem{v1alpha1.ReasonInvalidSchedule, fmt.Sprintf("spec.runAt: it was changed to %s, and everything up to %s is decided already: set a later time, or make another ScheduledJob",
 		j.RunAt.UTC().Format(time.RFC3339), s.decidedUntil().Format(time.RFC3339))}
-}
-
-// recall gives their verdict to Jobs that were made before our memory was lost, and that no time that was covered stands
-// for: the schedule has been changed since.
-func recall(s State, t Times) State {
-	for _, r := range s.rows() {
-		n := r.Run.Nominal
-		covered := !n.After(s.Until) || t != nil && t.Count(s.Until, n) == 0
-		due := slices.ContainsFunc(s.Due, func(d Due) bool { return d.Nominal.Equal(n) })
-		said := slices.ContainsFunc(s.Said, func(v v1alpha1.TickVerdict) bool { return v.JobUID == r.Run.UID })
-		if covered && !due && !said && n.After(s.decidedUntil()) {
-			s.sayStarted(r.Run)
-			s.Until = later(s.Until, n)
-		}
-	}
-	return s
 }
 
 // change applies what another spec, and the end of a suspension, mean for the time that has passed. It is done once for each

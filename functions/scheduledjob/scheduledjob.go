@@ -5,6 +5,7 @@
 //	state.go     the memory itself           cover.go    which nominal times have come
 //	start.go     concurrency, deadlines      status.go   counters, conditions, Events
 //	history.go   which Jobs are kept         child.go    the Job that a nominal time becomes
+//	recall.go    Jobs that turn up
 //
 // A nominal time goes one way:
 //
@@ -38,7 +39,7 @@ type Zones func(name string) (*time.Location, error)
 func New(zones Zones) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    Name,
-		Version: 1,
+		Version: 2,
 		Wakes: []events.Type{events.TypeScheduledJobObserved, events.TypeScheduledJobGone, events.TypeScheduleListed, events.TypeScheduleDue,
 			events.TypeRunObserved, events.TypeRunGone, events.TypeRunMissing, events.TypeAnnounced, events.TypeTimerFired, events.TypeEffectRefused},
 		Observe: observe,

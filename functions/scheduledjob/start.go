@@ -25,11 +25,11 @@ func start(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 		case d.Withdrawn != "" && d.Absent:
 			s.unmade(d)
 			continue
-		case d.Withdrawn != "":
-			out = append(out, s.search(d))
-		case d.Claimed && (hopeless(d.Refused) || late(s.Object, d.Nominal, now)):
+		case d.Claimed && d.Withdrawn == "" && (hopeless(d.Refused) || late(s.Object, d.Nominal, now)):
 			d.withdraw("Deadline", now)
-			out = append(out, s.search(d))
+			out = append(out, s.search(d, now, at)...)
+		case d.Withdrawn != "":
+			out = append(out, s.search(d, now, at)...)
 		case late(s.Object, d.Nominal, now):
 			s.say(events.Missed, "Deadline", "it could not be started before its deadline", d.Nominal)
 			continue
@@ -89,11 +89,21 @@ func hopeless(reason string) bool { return reason == string(metav1.StatusReasonI
 
 // withdraw gives up a Job that may have been made, unless it turns up.
 func (d *Due) withdraw(reason string, now time.Time) {
-	d.Withdrawn, d.Search = reason, strconv.FormatInt(now.UnixNano(), 36)
+	d.Withdrawn, d.Search, d.Since = reason, strconv.FormatInt(now.UnixNano(), 36), now
 }
 
-func (s State) search(d Due) effect.Effect {
-	return effect.FindRun{Name: childName(s.Object.Name, d.Nominal), ID: d.Search}
+// underWay is how long a request for a Job may be under way when its time is given up: the engine sends none that is older
+// than a second and a half, and each ends after fifteen.
+const underWay = 17 * time.Second
+
+// search looks whether the Job has been made, once nothing is under way any more that could make it. A refusal is an answer:
+// whoever gets it does not wait for another.
+func (s State) search(d Due, now time.Time, at *effect.Wake) []effect.Effect {
+	if over := d.Since.Add(underWay); d.Refused == "" && now.Before(over) {
+		at.By(over)
+		return nil
+	}
+	return []effect.Effect{effect.FindRun{Name: childName(s.Object.Name, d.Nominal), ID: d.Search}}
 }
 
 // unmade gives the verdict of a Job that was claimed and never made.

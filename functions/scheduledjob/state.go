@@ -70,6 +70,8 @@ type Due struct {
 	// Withdrawn is why a Job that was claimed, and has not been seen, is no longer wanted: Deadline, Superseded or Suspended.
 	// Whether it has been made has to be found out, by a search under this ID.
 	Withdrawn, Search string
+	// Since is when it was withdrawn.
+	Since time.Time
 	// Absent says that it was found not to exist.
 	Absent bool
 	// Refused and Message are why the API server has refused it, the latest time, which was RefusedAt.

@@ -1,0 +1,138 @@
+package scheduledjob
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/internal/zone"
+)
+
+var ten = time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC)
+
+// everyMinute is what is remembered of a ScheduledJob whose first status has been written at ten.
+func everyMinute() State {
+	j := events.ScheduledJob{Namespace: "shop", Name: "nightly", UID: "s", Version: 5, Generation: 1, Created: ten, Schedule: "* * * * *",
+		ConcurrencyPolicy: v1alpha1.AllowConcurrent, CatchUp: v1alpha1.CatchUpLatest, SuccessfulJobs: 3, FailedJobs: 1}
+	j.Status.DecidedUntil, j.Status.ObservedGeneration, j.Status.ObservedSchedule = &metav1.Time{Time: ten}, 1, j.Schedule
+	return State{Name: j.Name, Known: true, Object: j, Until: ten}
+}
+
+func minute(n int) time.Time { return ten.Add(time.Duration(n) * time.Minute) }
+
+// decideAt plans once and returns the effects of the kind.
+func decideAt[E effect.Effect](s *State, now time.Time, heard ...events.Event) (of []E) {
+	var all []effect.Effect
+	*s, all = New(zone.Load).Decide(*s, heard, now)
+	for _, e := range all {
+		if e, ok := e.(E); ok {
+			of = append(of, e)
+		}
+	}
+	return of
+}
+
+func verdicts(s State) (all []string) {
+	for _, v := range s.Said {
+		all = append(all, public(s.Object, v).String())
+	}
+	return all
+}
+
+// A request may be on its way for seconds when its time is given up. Nobody believes that its Job does not exist before it can
+// no longer arrive.
+func TestAJobIsLookedForWhenNoRequestCanMakeItAnyMore(t *testing.T) {
+	s := everyMinute()
+	if made := decideAt[effect.CreateJob](&s, minute(1)); len(made) != 1 {
+		t.Fatalf("%v", made)
+	}
+	if found := decideAt[effect.FindRun](&s, minute(2)); len(found) != 0 { // a later time has come, and nobody has answered
+		t.Errorf("looked for at once: %v", found)
+	}
+	if timers := decideAt[effect.SetTimer](&s, minute(2).Add(time.Second)); len(timers) != 1 || !timers[0].At.Equal(minute(2).Add(underWay)) {
+		t.Errorf("nobody will look for it in time: %v", timers)
+	}
+	if found := decideAt[effect.FindRun](&s, minute(2).Add(underWay)); len(found) != 1 || found[0].Name != childName("nightly", minute(1)) {
+		t.Errorf("looked for later: %v", found)
+	}
+}
+
+// A refusal is an answer: nothing is under way, as far as anybody knows.
+func TestAJobThatWasRefusedIsLookedForAtOnce(t *testing.T) {
+	s := everyMinute()
+	decideAt[effect.CreateJob](&s, minute(1))
+	refused := events.EffectRefused{Effect: effect.CreateJob{}.Kind(), Name: childName("nightly", minute(1)), Reason: "Forbidden", Message: "no", At: minute(1)}
+	if found := decideAt[effect.FindRun](&s, minute(2), refused); len(found) != 1 {
+		t.Errorf("%v", found)
+	}
+}
+
+// A Job that was looked for in vain and turns up before anybody was told has started, and nothing else is said of its time.
+func TestATimeHasOneVerdict(t *testing.T) {
+	s := everyMinute()
+	decideAt[effect.CreateJob](&s, minute(1))
+	decideAt[effect.FindRun](&s, minute(2))
+	find := decideAt[effect.FindRun](&s, minute(2).Add(underWay))[0]
+	decideAt[effect.WriteScheduleStatus](&s, minute(2).Add(underWay), events.RunMissing{Name: find.Name, ID: find.ID})
+	if got := verdicts(s); len(got) == 0 || got[0] != "Missed(Superseded) 2026-07-01T10:01:00Z" {
+		t.Fatalf("%q", got)
+	}
+	late := events.Run{Name: find.Name, UID: "j", Version: 9, Nominal: minute(1), Created: minute(2).Add(underWay)}
+	writes := decideAt[effect.WriteScheduleStatus](&s, minute(2).Add(underWay+time.Second), events.RunObserved{Run: late})
+	if got := verdicts(s); !slices.Contains(got, "Started 2026-07-01T10:01:00Z") || slices.Contains(got, "Missed(Superseded) 2026-07-01T10:01:00Z") {
+		t.Errorf("%q", got)
+	}
+	if len(writes) != 1 || writes[0].Status.Missed != 0 || len(writes[0].Status.Active) != 1 {
+		t.Errorf("written: %+v", writes)
+	}
+}
+
+// A verdict about a range is cut in two around the Job that has turned up.
+func TestARangeIsCutAroundAJob(t *testing.T) {
+	missed := func(first, last int) v1alpha1.TickVerdict {
+		v := v1alpha1.TickVerdict{Verdict: "Missed", Reason: "Deadline", Time: metav1.NewTime(minute(first)), Count: int64(last - first + 1)}
+		if last > first {
+			v.Until = &metav1.Time{Time: minute(last)}
+		}
+		return v
+	}
+	times, problem := Timetable(everyMinute().Object, zone.Load)
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	for _, c := range []struct {
+		name     string
+		said     v1alpha1.TickVerdict
+		turnedUp int
+		t        Times
+		want     []v1alpha1.TickVerdict
+	}{
+		{"in the middle", missed(1, 5), 3, times, []v1alpha1.TickVerdict{missed(1, 2), missed(4, 5)}},
+		{"the first", missed(1, 5), 1, times, []v1alpha1.TickVerdict{missed(2, 5)}},
+		{"the last", missed(1, 5), 5, times, []v1alpha1.TickVerdict{missed(1, 4)}},
+		{"one of three", missed(1, 3), 2, times, []v1alpha1.TickVerdict{missed(1, 1), missed(3, 3)}},
+		{"the only one", missed(1, 1), 1, times, nil},
+		{"the only one, of a schedule that nobody can read any more", missed(1, 1), 1, nil, nil},
+		{"another", missed(1, 1), 2, times, []v1alpha1.TickVerdict{missed(1, 1)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := State{Said: []v1alpha1.TickVerdict{c.said}}
+			if !s.retract(minute(c.turnedUp), c.t) {
+				t.Error("it cannot be taken back")
+			}
+			if !slices.EqualFunc(s.Said, c.want, func(a, b v1alpha1.TickVerdict) bool {
+				return a.Time.Equal(&b.Time) && a.Count == b.Count && (a.Until == nil) == (b.Until == nil) && last(a).Equal(last(b)) && a.Reason == b.Reason
+			}) {
+				t.Errorf("left are %+v, want %+v", s.Said, c.want)
+			}
+		})
+	}
+	if s := (State{Said: []v1alpha1.TickVerdict{missed(1, 3)}}); s.retract(minute(2), nil) {
+		t.Error("a range was cut without a timetable")
+	}
+}
