@@ -158,7 +158,7 @@ func (t *truth) PodDeleted(p events.Pod, owner types.UID, e effect.DeletePod) {
 // tooMany: only a failed Pod that is counted goes, and only where enough newer ones have failed.
 func (t *truth) tooMany(j *events.Job, p events.Pod, limit int) {
 	r := t.of(p.UID)
-	safe := r.counted || t.ignored(r) || j.Indexed && (p.Index < 0 || p.Index >= t.least) || slices.Contains(uncounted(j.Status).Failed, p.UID)
+	safe := r.counted || r.surplus || t.ignored(r) || j.Indexed && (p.Index < 0 || p.Index >= t.least) || slices.Contains(uncounted(j.Status).Failed, p.UID)
 	if !safe {
 		t.fail("%s has failed and is deleted before it is counted", p.Name)
 	}

@@ -42,9 +42,7 @@ func (w world) check() (wrong findings) {
 	w.checkHeld(&wrong)
 	w.checkJobs(&wrong)
 	w.checkTicks(&wrong)
-	if announcesJobs {
-		w.checkAnnouncements(&wrong)
-	}
+	w.checkAnnouncements(&wrong)
 	slices.Sort(wrong)
 	return wrong
 }

@@ -3,41 +3,49 @@ package chaos
 import (
 	"encoding/json"
 
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-)
 
-// announcesJobs turns the check of JobStart and JobFinish on. It is off until the reconciler announces Jobs; a run prints
-// that it is off.
-const announcesJobs = false
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
 
 const (
 	startType  = "dev.jobstream.job.start.v1"
 	finishType = "dev.jobstream.job.finish.v1"
 )
 
+// finish is what a JobFinish says, and a JobStart in part.
+type finish struct {
+	Job               struct{ UID types.UID }
+	Result            string
+	Succeeded, Failed int32
+	CompletedIndexes  string
+}
+
 // checkAnnouncements: every Job that is there was announced when it started and when it finished, once each by source and
-// id. A Job that was suspended may have started twice. One that was deleted may have gone before anybody could say so.
+// id, and its end is that of its status. A Job that was suspended may have started twice. One that was deleted may have gone
+// before anybody could say so.
 func (w world) checkAnnouncements(wrong *findings) {
 	starts, finishes := map[types.UID]int{}, map[types.UID]int{}
 	for _, e := range w.events {
 		if e.Type != startType && e.Type != finishType {
 			continue
 		}
-		var data struct{ Job struct{ UID types.UID } }
-		if err := json.Unmarshal(e.Data, &data); err != nil || data.Job.UID == "" {
+		var said finish
+		if err := json.Unmarshal(e.Data, &said); err != nil || said.Job.UID == "" {
 			wrong.add("%s %s %s names no Job: %v", e.Type, e.Source, e.ID, err)
 			continue
 		}
 		if e.Type == startType {
-			starts[data.Job.UID]++
-		} else {
-			finishes[data.Job.UID]++
+			starts[said.Job.UID]++
+			continue
 		}
-	}
-	for uid, n := range finishes {
-		if n > 1 {
-			wrong.add("Job %s %s has finished %d times", w.jobs[uid].Name, uid, n)
+		if finishes[said.Job.UID]++; finishes[said.Job.UID] > 1 {
+			wrong.add("Job %s %s has finished twice", w.jobs[said.Job.UID].Name, said.Job.UID)
+		}
+		if j, there := w.jobs[said.Job.UID]; there {
+			said.compare(j, wrong)
 		}
 	}
 	for uid, j := range w.jobs {
@@ -51,5 +59,17 @@ func (w world) checkAnnouncements(wrong *findings) {
 		if finishes[uid] == 0 && !w.deaf {
 			wrong.add("Job %s has no JobFinish", j.Name)
 		}
+	}
+}
+
+// compare holds what subscribers were told of an end against the status of the Job, which is final.
+func (f finish) compare(j batchv1.Job, wrong *findings) {
+	result := "Succeeded"
+	if harness.Is(&j, batchv1.JobFailed) {
+		result = "Failed"
+	}
+	st := j.Status
+	if f.Result != result || f.Succeeded != st.Succeeded || f.Failed != st.Failed || f.CompletedIndexes != st.CompletedIndexes {
+		wrong.add("Job %s: its JobFinish says %+v, its status %s", j.Name, f, harness.Brief(st))
 	}
 }

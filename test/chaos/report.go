@@ -121,9 +121,6 @@ func (r *Result) Print(out io.Writer) {
 	row("latest tick", "%.0f s", r.LatestTick.Seconds())
 	row("worst time to heal", "%.0f s, after: %s", r.Heal.Seconds(), r.After)
 	row("time to rest at the end", "%.0f s", r.Settled.Seconds())
-	if !announcesJobs {
-		row("JobStart and JobFinish", "NOT CHECKED: announcesJobs is off")
-	}
 	row("wrong", "%d", len(r.Wrong))
 	_ = t.Flush()
 	const most = 40
