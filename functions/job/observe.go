@@ -147,7 +147,7 @@ func compare(s State, list events.JobListed) State {
 
 func seeJob(s State, j events.Job) State {
 	s.Outbox.note(j)
-	if j.Version <= s.Job.Version {
+	if s.Gone || j.Version <= s.Job.Version { // nothing comes after the end
 		return s
 	}
 	if j.Wishes.Parameters != s.Job.Wishes.Parameters {

@@ -113,6 +113,7 @@ func (n *Notice) settle() { *n = Notice{ID: n.ID} }
 func (o *Outbox) confirmed(id string) {
 	if i := o.find(id); i >= 0 {
 		o.Notices[i].settle()
+		slices.SortStableFunc(o.Notices, inOrder)
 	} else {
 		o.add(Notice{ID: id})
 	}
@@ -132,6 +133,7 @@ func (o *Outbox) judge(known bool, now time.Time, window time.Duration) {
 			n.settle()
 		}
 	}
+	slices.SortStableFunc(o.Notices, inOrder)
 }
 
 // next announces what is due, one after the other: a subscriber hears of the start before the end.
