@@ -34,7 +34,7 @@ func (r *Runner) Release(lane int, atMost time.Duration) {
 	}
 	r.await(atMost, func() bool {
 		for key, k := range r.keys {
-			if k.busy && key.Lane() == lane {
+			if k.turning() && key.Lane() == lane {
 				return false
 			}
 		}
@@ -49,7 +49,7 @@ func (r *Runner) Busy(atMost time.Duration) (keys int) {
 	r.await(atMost, func() bool {
 		keys = 0
 		for _, k := range r.keys {
-			if k.busy {
+			if k.turning() {
 				keys++
 			}
 		}
@@ -79,6 +79,9 @@ func (r *Runner) leaves(key events.Key) bool {
 	defer r.mu.Unlock()
 	return r.left[key.Lane()]
 }
+
+// turning says that a turn is running. A key that waits for its turn has nothing to put down: Release takes its facts away.
+func (k *desk) turning() bool { return k.busy && !k.began.IsZero() }
 
 // silence stops the alarm of the key.
 func (k *desk) silence() {

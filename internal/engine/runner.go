@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -72,6 +71,7 @@ type desk struct {
 	timer       time.Time // what the timer on the bus was last set to
 	failed      int       // turns in a row in which nothing could be done
 	pause       time.Time // effects rest until then
+	backed      bool      // something on the bus wakes the key then: a timer, or a fact that was given back
 	hush        hush      // announcements rest, and nothing else does
 }
 
@@ -142,6 +142,12 @@ func (r *Runner) serve(key events.Key, k *desk) {
 			return
 		}
 		r.mu.Lock()
+		if r.left[key.Lane()] && len(k.waiting) == 0 { // the lane was put down while we waited
+			<-r.slots
+			r.end(key, k)
+			r.mu.Unlock()
+			return
+		}
 		batch := k.waiting
 		k.waiting, k.working, k.wake, k.began = nil, batch, false, time.Now()
 		quiet := k.began.Before(k.pause)
@@ -155,13 +161,18 @@ func (r *Runner) serve(key events.Key, k *desk) {
 		k.working, k.began = nil, time.Time{}
 		r.idle.Broadcast()
 		if len(k.waiting) == 0 && !k.wake || r.ctx.Err() != nil {
-			k.busy = false
-			r.clear(key, k)
+			r.end(key, k)
 			r.mu.Unlock()
 			return
 		}
 		r.mu.Unlock()
 	}
+}
+
+// end is when nobody serves the key any more.
+func (r *Runner) end(key events.Key, k *desk) {
+	k.busy = false
+	r.clear(key, k)
 }
 
 // clear removes the desk of a key that has nothing to wait for.
@@ -187,7 +198,7 @@ func (r *Runner) keepAlive() {
 		r.mu.Lock()
 		var inHand []Delivery
 		for _, k := range r.keys {
-			inHand = slices.Concat(inHand, k.waiting, k.working, k.remembering)
+			inHand = append(append(append(inHand, k.waiting...), k.working...), k.remembering...)
 		}
 		r.mu.Unlock()
 		r.rememberWaiting()
