@@ -24,17 +24,14 @@ func (r *Runner) Release(lane int, atMost time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left[lane] = true
-	for key, k := range r.keys {
-		if key.Lane() != lane {
-			continue
-		}
+	for key, k := range r.keys[lane] {
 		putBack(k.waiting, 0)
 		k.waiting, k.wake = nil, false
 		r.clear(key, k)
 	}
 	r.await(atMost, func() bool {
-		for key, k := range r.keys {
-			if k.turning() && key.Lane() == lane {
+		for _, k := range r.keys[lane] {
+			if k.turning() {
 				return false
 			}
 		}
@@ -48,7 +45,7 @@ func (r *Runner) Busy(atMost time.Duration) (keys int) {
 	defer r.mu.Unlock()
 	r.await(atMost, func() bool {
 		keys = 0
-		for _, k := range r.keys {
+		for k := range r.desks() {
 			if k.turning() {
 				keys++
 			}

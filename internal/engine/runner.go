@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"sync"
 	"time"
@@ -50,9 +51,9 @@ type Runner struct {
 	cfg   Config
 	slots chan struct{}
 	mu    sync.Mutex
-	keys  map[events.Key]*desk
-	left  [events.Lanes]bool // lanes that somebody else serves
-	idle  *sync.Cond         // a turn has ended
+	keys  [events.Lanes]map[events.Key]*desk // by lane, since one that is put down must not wait for a look at all others
+	left  [events.Lanes]bool                 // lanes that somebody else serves
+	idle  *sync.Cond                         // a turn has ended
 	done  sync.WaitGroup
 	ctx   context.Context
 }
@@ -86,7 +87,10 @@ func NewRunner(ctx context.Context, cfg Config) *Runner {
 	if cfg.Newest == nil {
 		cfg.Newest = func(string) bool { return false }
 	}
-	r := &Runner{cfg: cfg, slots: make(chan struct{}, cfg.Keys), keys: map[events.Key]*desk{}, ctx: ctx}
+	r := &Runner{cfg: cfg, slots: make(chan struct{}, cfg.Keys), ctx: ctx}
+	for lane := range r.keys {
+		r.keys[lane] = map[events.Key]*desk{}
+	}
 	r.idle = sync.NewCond(&r.mu)
 	r.done.Go(r.keepAlive)
 	return r
@@ -117,12 +121,26 @@ func (r *Runner) Wake(key events.Key) {
 }
 
 func (r *Runner) desk(key events.Key) *desk {
-	k := r.keys[key]
+	keys := r.keys[key.Lane()]
+	k := keys[key]
 	if k == nil {
 		k = &desk{}
-		r.keys[key] = k
+		keys[key] = k
 	}
 	return k
+}
+
+// desks are those of all keys. The mutex is held meanwhile.
+func (r *Runner) desks() iter.Seq2[*desk, events.Key] {
+	return func(yield func(*desk, events.Key) bool) {
+		for _, keys := range r.keys {
+			for key, k := range keys {
+				if !yield(k, key) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (r *Runner) start(key events.Key, k *desk) {
@@ -181,7 +199,7 @@ func (r *Runner) clear(key events.Key, k *desk) {
 		k.silence()
 	}
 	if !k.busy && k.alarm == nil && len(k.waiting) == 0 && len(k.remembering) == 0 {
-		delete(r.keys, key)
+		delete(r.keys[key.Lane()], key)
 	}
 }
 
@@ -197,7 +215,7 @@ func (r *Runner) keepAlive() {
 		}
 		r.mu.Lock()
 		var inHand []Delivery
-		for _, k := range r.keys {
+		for k := range r.desks() {
 			inHand = append(append(append(inHand, k.waiting...), k.working...), k.remembering...)
 		}
 		r.mu.Unlock()

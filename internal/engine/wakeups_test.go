@@ -29,15 +29,30 @@ func (b *bench) before(one, other string) bool {
 	return i >= 0 && i < j
 }
 
+// timersFail says whether the bus takes no timers.
+func (b *bench) timersFail(fail bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timerless = fail
+}
+
+// set is how often the timer was set, and for when the last one.
+func (b *bench) set(timer string) (times int, last time.Time) {
+	times = b.count("timer " + timer)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return times, b.timer
+}
+
 // What stands on the bus is what counts: an alarm of ours ends with the process, and with the lane.
 func TestATimerThatCouldNotBeSetIsNotTakenForSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, waker(time.Now().Add(time.Hour)))
-		b.timerless = true
+		b.timersFail(true)
 		b.Deliver(fact{b, "a"})
 		b.await(t, "nak a")
 		synctest.Wait()
-		b.timerless = false
+		b.timersFail(false)
 		b.Deliver(fact{b, "a"})
 		<-time.After(2 * time.Minute)
 		if b.count("timer wake") != 1 {
@@ -61,7 +76,7 @@ func TestWhoseMemoryIsForgottenIsWokenByTheBus(t *testing.T) {
 func TestPoisonIsGivenBackWhereNobodyWouldTakeInventory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, counter())
-		b.timerless = true
+		b.timersFail(true)
 		b.Deliver(fact{b, "poison"})
 		b.await(t, "nak poison")
 		synctest.Wait()
@@ -81,8 +96,8 @@ func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
 			b.await(t, "ack a")
 			b.Deliver(fact{b, "again"})
 			b.await(t, "ack again")
-			if n := b.count("timer again"); n != 2 || b.timer.Before(time.Now().Add(time.Minute)) {
-				t.Errorf("set %d times, at last for %v: %q", n, b.timer, b.lines)
+			if n, at := b.set("again"); n != 2 || at.Before(time.Now().Add(time.Minute)) {
+				t.Errorf("set %d times, at last for %v: %q", n, at, b.lines)
 			}
 		})
 	})
@@ -94,8 +109,8 @@ func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
 			b.await(t, "ack a")
 			b.Deliver(fact{b, "announce"})
 			b.await(t, "ack announce")
-			if n := b.count("timer announce"); n != 2 || b.timer.Before(time.Now().Add(time.Minute)) {
-				t.Errorf("set %d times, at last for %v: %q", n, b.timer, b.lines)
+			if n, at := b.set("announce"); n != 2 || at.Before(time.Now().Add(time.Minute)) {
+				t.Errorf("set %d times, at last for %v: %q", n, at, b.lines)
 			}
 		})
 	})
@@ -119,10 +134,10 @@ func TestNothingIsAcknowledgedThatOnlyAnAlarmOfOursWouldLookAt(t *testing.T) {
 		b.Deliver(fact{b, "a"})
 		b.await(t, "ack a")
 		synctest.Wait()
-		b.timerless = true
+		b.timersFail(true)
 		<-time.After(time.Minute + time.Second) // our alarm rings, and all fails
 		synctest.Wait()
-		b.timerless = false
+		b.timersFail(false)
 		b.mu.Lock()
 		b.lines = nil
 		b.mu.Unlock()
