@@ -117,13 +117,15 @@ func TestWhatIsOnItsWayIsNotTakenIn(t *testing.T) {
 	}
 }
 
+// While everybody is about to leave, or has just come, nobody serves.
 func TestWhoDoesNotServeTakesNothingIn(t *testing.T) {
-	s := tell(t)
-	own := beat("a", 0)
-	own.Serves = false
-	s.hear(1, own, beat("b", 0))
-	for range 3 * Silence {
-		s.hear(1, own, beat("b", 0))
-		s.share(own, 0, 0)
+	for _, others := range []bool{true, false} {
+		s := tell(t)
+		own, b := beat("a", 0), beat("b", 0)
+		own.Serves, b.Serves = false, others
+		for range 3 * Silence {
+			s.hear(1, own, b)
+			s.share(own, 0, 0)
+		}
 	}
 }

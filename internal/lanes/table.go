@@ -26,7 +26,7 @@ type Beat struct {
 	// Serves says that the member takes part in the distribution: it does not yet when it has just come, and not any
 	// more when it is about to leave.
 	Serves bool `json:"serves"`
-	// Unfit says that the member cannot reach the API server: it serves only where nobody else can.
+	// Unfit says that the member cannot reach the API server: it serves only where nobody else of its version can.
 	Unfit bool `json:"unfit,omitempty"`
 	// Serial counts everything that the member has said: what is older than what was heard is dropped.
 	Serial uint64 `json:"serial"`
