@@ -10,11 +10,15 @@ import (
 // errLeft ends a turn that lost its compare-and-set after its lane had been left: whoever won it serves the key now.
 var errLeft = errors.New("somebody else serves this lane")
 
-// Take makes the lane (0 to 31) ours again after a Release. At first every lane is.
+// Take makes the lane (0 to 31) ours again after a Release. At first every lane is. Keys whose turn has gone on all the
+// while do not know any more what somebody else has set their timers to.
 func (r *Runner) Take(lane int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left[lane] = false
+	for _, k := range r.keys[lane] {
+		k.timer = time.Time{}
+	}
 }
 
 // Release puts the lane down for somebody else to serve; call it after the last Deliver. What no turn has folded goes

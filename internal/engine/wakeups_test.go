@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
@@ -220,5 +221,39 @@ func TestAskingForMoreTimeIsCheap(t *testing.T) {
 			t.Errorf("%d bytes for each of %d facts in hand", each, keys)
 		}
 		release()
+	})
+}
+
+// A turn may outlast its lane: when that is ours again, somebody else may have set the key's timer meanwhile.
+func TestWhoTakesALaneAgainDoesNotTrustItsTimers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := time.Now().Add(time.Hour)
+		f := fn.Register(fn.Function[string]{Name: "count", Version: 1,
+			Observe: func(s string, e events.Event) string {
+				if gone, ok := e.(events.PodGone); ok {
+					return "after " + gone.Pod.Name
+				}
+				return e.(events.TimerFired).Name
+			},
+			Plan: func(s string, _ time.Time) (string, []effect.Effect) {
+				effects := []effect.Effect{effect.SetTimer{Name: "wake", At: at}}
+				if s == "slow" {
+					effects = append(effects, effect.ReleasePod{Name: s})
+				}
+				return s, effects
+			}})
+		b := start(t, f)
+		release := b.blocked()
+		b.Deliver(fact{b, "first"})
+		b.await(t, "ack first")
+		b.Deliver(fact{b, "slow"})
+		b.await(t, "act ReleasePod slow")
+		b.Release(key.Lane(), 0)
+		b.Take(key.Lane())
+		release()
+		b.await(t, "ack slow")
+		if n := b.count("timer wake"); n != 2 {
+			t.Errorf("the timer was set %d times: %q", n, b.lines)
+		}
 	})
 }
