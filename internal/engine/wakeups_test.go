@@ -229,7 +229,7 @@ func TestWhoTakesALaneAgainDoesNotTrustItsTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Now().Add(time.Hour)
 		f := fn.Register(fn.Function[string]{Name: "count", Version: 1,
-			Observe: func(s string, e events.Event) string {
+			Observe: func(_ string, e events.Event) string {
 				if gone, ok := e.(events.PodGone); ok {
 					return "after " + gone.Pod.Name
 				}
