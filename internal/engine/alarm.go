@@ -22,34 +22,61 @@ func (f ActorFunc) Act(ctx context.Context, key events.Key, e effect.Effect) ([]
 // setTimer sets a timer on the bus, and an alarm in this process for the same time.
 func (r *Runner) setTimer(ctx context.Context, key events.Key, timer effect.SetTimer) error {
 	r.alarmIn(key, timer.At.Sub(r.cfg.Now()))
-	r.mu.Lock()
-	k := r.desk(key)
-	known := k.timer.Equal(timer.At)
-	k.timer = timer.At
-	r.mu.Unlock()
-	if known { // Plan repeats itself; and a server whose clock is ahead would ring at once, again and again
+	if !r.noteTimer(key, timer.At, time.Time{}) { // Plan repeats itself; and a server whose clock is ahead would ring at once, again and again
 		return nil
 	}
-	return r.cfg.Timers.Set(ctx, key, timer.Name, timer.At)
+	if err := r.cfg.Timers.Set(ctx, key, timer.Name, timer.At); err != nil {
+		return err // it may have been set or not
+	}
+	r.noteTimer(key, timer.At, timer.At)
+	return nil
 }
 
-// rangEarly hears that the timer of a key has rung. Where the server's clock is ahead of ours, its time has not come: our
-// own alarm will ring, and would be all that is left if this process ended before. So the bus gets another timer, for when
-// we are long done: as much later as it was early, and a second.
+// noteTimer notes for when the timer on the bus is set, the zero time where nobody knows; and answers whether it has yet to
+// be set for the wanted time.
+func (r *Runner) noteTimer(key events.Key, wanted, is time.Time) (differs bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := r.desk(key)
+	if k.timer.Equal(wanted) {
+		return false
+	}
+	k.timer = is
+	return true
+}
+
+// rangEarly hears that a timer of a key has rung. Where the server's clock is ahead of ours, its time has not come; nor where
+// remember has set the engine's own one for sooner. Our alarm will ring, and would be all that is left if this process ended
+// before. So the bus gets another timer, for when we are long done: as much later as it was early, and a second.
 func (r *Runner) rangEarly(key events.Key, facts []events.Event) error {
 	for _, e := range facts {
 		rang, ok := e.(events.TimerFired)
-		if !ok || rang.Name == again {
+		if !ok {
 			continue
 		}
-		r.mu.Lock()
-		at := r.desk(key).timer
-		r.mu.Unlock()
-		if early := at.Sub(r.cfg.Now()); early > 0 {
-			return r.cfg.Timers.Set(r.ctx, key, rang.Name, at.Add(early+time.Second))
+		early := r.until(key, rang.Name)
+		if early <= 0 {
+			continue
+		}
+		if err := r.cfg.Timers.Set(r.ctx, key, rang.Name, r.cfg.Now().Add(2*early+time.Second)); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// until is how long it takes until the time comes for which the timer was set.
+func (r *Runner) until(key events.Key, name string) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch k := r.desk(key); name {
+	case again:
+		return time.Until(k.pause)
+	case unsaid:
+		return time.Until(k.hush.until)
+	default:
+		return k.timer.Sub(r.cfg.Now())
+	}
 }
 
 // forgetTimer is for a key that has no memory: where that was lost, the timer on the bus may be lost with it.
@@ -101,10 +128,38 @@ func (r *Runner) rest(key events.Key, err error, done int) time.Duration {
 	} else if errors.As(err, &retry) && retry.After > 0 {
 		after = retry.After
 	}
-	k.pause = time.Now().Add(after)
+	k.pause, k.backed = time.Now().Add(after), false
 	r.mu.Unlock()
 	r.alarmIn(key, after)
 	return after
+}
+
+// comeBack sees to it that the bus wakes the key when its effects have rested, whoever has it then.
+func (r *Runner) comeBack(key events.Key, after time.Duration) error {
+	if err := r.cfg.Timers.Set(r.ctx, key, again, r.cfg.Now().Add(after)); err != nil {
+		return err
+	}
+	r.back(key)
+	return nil
+}
+
+// back notes that something on the bus wakes the key when its effects have rested.
+func (r *Runner) back(key events.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.desk(key).backed = true
+}
+
+// backUp makes good for a failure that has left no more than our alarm: before facts are acknowledged that wait for it.
+func (r *Runner) backUp(key events.Key) error {
+	r.mu.Lock()
+	k := r.desk(key)
+	backed, rest := k.backed, time.Until(k.pause)
+	r.mu.Unlock()
+	if backed {
+		return nil
+	}
+	return r.comeBack(key, max(0, rest))
 }
 
 func (r *Runner) succeed(key events.Key) {

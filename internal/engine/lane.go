@@ -10,11 +10,15 @@ import (
 // errLeft ends a turn that lost its compare-and-set after its lane had been left: whoever won it serves the key now.
 var errLeft = errors.New("somebody else serves this lane")
 
-// Take makes the lane (0 to 31) ours again after a Release. At first every lane is.
+// Take makes the lane (0 to 31) ours again after a Release. At first every lane is. Keys whose turn has gone on all the
+// while do not know any more what somebody else has set their timers to.
 func (r *Runner) Take(lane int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left[lane] = false
+	for _, k := range r.keys[lane] {
+		k.timer = time.Time{}
+	}
 }
 
 // Release puts the lane down for somebody else to serve; call it after the last Deliver. What no turn has folded goes
@@ -24,17 +28,14 @@ func (r *Runner) Release(lane int, atMost time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left[lane] = true
-	for key, k := range r.keys {
-		if key.Lane() != lane {
-			continue
-		}
+	for key, k := range r.keys[lane] {
 		putBack(k.waiting, 0)
 		k.waiting, k.wake = nil, false
 		r.clear(key, k)
 	}
 	r.await(atMost, func() bool {
-		for key, k := range r.keys {
-			if k.busy && key.Lane() == lane {
+		for _, k := range r.keys[lane] {
+			if k.turning() {
 				return false
 			}
 		}
@@ -48,8 +49,8 @@ func (r *Runner) Busy(atMost time.Duration) (keys int) {
 	defer r.mu.Unlock()
 	r.await(atMost, func() bool {
 		keys = 0
-		for _, k := range r.keys {
-			if k.busy {
+		for k := range r.desks() {
+			if k.turning() {
 				keys++
 			}
 		}
@@ -79,6 +80,9 @@ func (r *Runner) leaves(key events.Key) bool {
 	defer r.mu.Unlock()
 	return r.left[key.Lane()]
 }
+
+// turning says that a turn is running. A key that waits for its turn has nothing to put down: Release takes its facts away.
+func (k *desk) turning() bool { return k.busy && !k.began.IsZero() }
 
 // silence stops the alarm of the key.
 func (k *desk) silence() {

@@ -11,7 +11,7 @@ import (
 func (r *Runner) rememberWaiting() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for key, k := range r.keys {
+	for k, key := range r.desks() {
 		slow := !k.began.IsZero() && time.Since(k.began) > turnMax
 		if !slow || len(k.waiting) == 0 || len(k.remembering) > 0 || r.ctx.Err() != nil {
 			continue

@@ -42,10 +42,13 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 	if err == nil {
 		done, err = r.run(t, quiet, began.Add(turnMax))
 	}
+	if err == nil && quiet {
+		err = r.backUp(key)
+	}
 	var retry Retry
 	if errors.As(err, &retry) {
 		after := r.rest(key, retry, done)
-		if set := r.cfg.Timers.Set(r.ctx, key, again, r.cfg.Now().Add(after)); set != nil {
+		if set := r.comeBack(key, after); set != nil {
 			err = errors.Join(err, set)
 		} else {
 			err = nil
@@ -88,6 +91,9 @@ func (r *Runner) settle(key events.Key, batch []Delivery, err error) {
 	default:
 		after := r.rest(key, err, 0)
 		putBack(batch, after)
+		if len(batch) > 0 {
+			r.back(key)
+		}
 		if r.ctx.Err() == nil {
 			r.cfg.Log.Warn("turn put back", "function", r.cfg.Function.Name, "key", key.String(), "after", after, "error", err)
 		}
@@ -210,12 +216,19 @@ func (r *Runner) perform(ctx context.Context, key events.Key, e effect.Effect) (
 	return r.cfg.Actor.Act(ctx, key, e)
 }
 
-// quarantine sets poison aside. Of several facts nobody knows which one it is: they come one by one.
+// quarantine sets poison aside. Of several facts nobody knows which one it is: they come one by one. The bus wakes the key
+// afterwards: once the memory is forgotten, nothing else says that there is something to do.
 func (r *Runner) quarantine(key events.Key, batch []Delivery, cause Poisoned) {
 	if len(batch) > 1 {
 		for _, d := range batch {
 			r.turn(key, []Delivery{d}, false)
 		}
+		return
+	}
+	after := r.rest(key, cause, 0)
+	if err := r.comeBack(key, after); err != nil {
+		putBack(batch, after)
+		r.cfg.Log.Warn("fact cannot be quarantined yet", "function", r.cfg.Function.Name, "key", key.String(), "after", after, "error", errors.Join(cause, err))
 		return
 	}
 	for _, d := range batch {
@@ -225,5 +238,4 @@ func (r *Runner) quarantine(key events.Key, batch []Delivery, cause Poisoned) {
 	if err := r.cfg.Store.Forget(r.ctx, key); err != nil {
 		r.cfg.Log.Error("memory not forgotten", "key", key.String(), "error", err)
 	}
-	r.rest(key, cause, 0)
 }

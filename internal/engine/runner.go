@@ -2,8 +2,8 @@ package engine
 
 import (
 	"context"
+	"iter"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -51,9 +51,9 @@ type Runner struct {
 	cfg   Config
 	slots chan struct{}
 	mu    sync.Mutex
-	keys  map[events.Key]*desk
-	left  [events.Lanes]bool // lanes that somebody else serves
-	idle  *sync.Cond         // a turn has ended
+	keys  [events.Lanes]map[events.Key]*desk // by lane, since one that is put down must not wait for a look at all others
+	left  [events.Lanes]bool                 // lanes that somebody else serves
+	idle  *sync.Cond                         // a turn has ended
 	done  sync.WaitGroup
 	ctx   context.Context
 }
@@ -72,6 +72,7 @@ type desk struct {
 	timer       time.Time // what the timer on the bus was last set to
 	failed      int       // turns in a row in which nothing could be done
 	pause       time.Time // effects rest until then
+	backed      bool      // something on the bus wakes the key then: a timer, or a fact that was given back
 	hush        hush      // announcements rest, and nothing else does
 }
 
@@ -86,7 +87,10 @@ func NewRunner(ctx context.Context, cfg Config) *Runner {
 	if cfg.Newest == nil {
 		cfg.Newest = func(string) bool { return false }
 	}
-	r := &Runner{cfg: cfg, slots: make(chan struct{}, cfg.Keys), keys: map[events.Key]*desk{}, ctx: ctx}
+	r := &Runner{cfg: cfg, slots: make(chan struct{}, cfg.Keys), ctx: ctx}
+	for lane := range r.keys {
+		r.keys[lane] = map[events.Key]*desk{}
+	}
 	r.idle = sync.NewCond(&r.mu)
 	r.done.Go(r.keepAlive)
 	return r
@@ -117,12 +121,26 @@ func (r *Runner) Wake(key events.Key) {
 }
 
 func (r *Runner) desk(key events.Key) *desk {
-	k := r.keys[key]
+	keys := r.keys[key.Lane()]
+	k := keys[key]
 	if k == nil {
 		k = &desk{}
-		r.keys[key] = k
+		keys[key] = k
 	}
 	return k
+}
+
+// desks are those of all keys. The mutex is held meanwhile.
+func (r *Runner) desks() iter.Seq2[*desk, events.Key] {
+	return func(yield func(*desk, events.Key) bool) {
+		for _, keys := range r.keys {
+			for key, k := range keys {
+				if !yield(k, key) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (r *Runner) start(key events.Key, k *desk) {
@@ -142,6 +160,12 @@ func (r *Runner) serve(key events.Key, k *desk) {
 			return
 		}
 		r.mu.Lock()
+		if r.left[key.Lane()] && len(k.waiting) == 0 { // the lane was put down while we waited
+			<-r.slots
+			r.end(key, k)
+			r.mu.Unlock()
+			return
+		}
 		batch := k.waiting
 		k.waiting, k.working, k.wake, k.began = nil, batch, false, time.Now()
 		quiet := k.began.Before(k.pause)
@@ -155,13 +179,18 @@ func (r *Runner) serve(key events.Key, k *desk) {
 		k.working, k.began = nil, time.Time{}
 		r.idle.Broadcast()
 		if len(k.waiting) == 0 && !k.wake || r.ctx.Err() != nil {
-			k.busy = false
-			r.clear(key, k)
+			r.end(key, k)
 			r.mu.Unlock()
 			return
 		}
 		r.mu.Unlock()
 	}
+}
+
+// end is when nobody serves the key any more.
+func (r *Runner) end(key events.Key, k *desk) {
+	k.busy = false
+	r.clear(key, k)
 }
 
 // clear removes the desk of a key that has nothing to wait for.
@@ -170,7 +199,7 @@ func (r *Runner) clear(key events.Key, k *desk) {
 		k.silence()
 	}
 	if !k.busy && k.alarm == nil && len(k.waiting) == 0 && len(k.remembering) == 0 {
-		delete(r.keys, key)
+		delete(r.keys[key.Lane()], key)
 	}
 }
 
@@ -186,8 +215,8 @@ func (r *Runner) keepAlive() {
 		}
 		r.mu.Lock()
 		var inHand []Delivery
-		for _, k := range r.keys {
-			inHand = slices.Concat(inHand, k.waiting, k.working, k.remembering)
+		for k := range r.desks() {
+			inHand = append(append(append(inHand, k.waiting...), k.working...), k.remembering...)
 		}
 		r.mu.Unlock()
 		r.rememberWaiting()

@@ -105,12 +105,12 @@ func (b *bench) Forget(context.Context, events.Key) error {
 }
 
 func (b *bench) Set(_ context.Context, _ events.Key, name string, at time.Time) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.timerless {
 		return errors.New("no timers")
 	}
-	b.add("timer %s", name)
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.lines = append(b.lines, "timer "+name)
 	b.timer = at
 	return nil
 }

@@ -50,10 +50,13 @@ func pairs(function string, members []string) []pair {
 			all = append(all, pair{m, lane, score(function, m, lane)})
 		}
 	}
-	slices.SortFunc(all, func(a, b pair) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.member, b.member), cmp.Compare(a.lane, b.lane))
-	})
+	slices.SortFunc(all, better)
 	return all
+}
+
+// better sorts the best first.
+func better(a, b pair) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.member, b.member), cmp.Compare(a.lane, b.lane))
 }
 
 // score is FNV-1a, whose last bytes hardly reach the upper bits, with the finalizer of MurmurHash3 to spread them.

@@ -14,5 +14,6 @@
 //
 // Time is counted in beats. A reconciler that does not hear itself is deaf, not alone: it changes nothing until it
 // hears again. One that has heard itself Silence times since it last heard another takes the other for dead. So neither
-// a server that pauses nor a process that was stopped for a while makes everybody take everything.
+// a server that pauses nor a process that was stopped for a while makes everybody take everything. Where some do not hear
+// some others, a lane that all give away is taken in by one of them (orphans.go).
 package lanes

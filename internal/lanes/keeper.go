@@ -17,6 +17,9 @@ const (
 	// lost is how long a member waits for its own beat to come back before it sends another: one at a time, so that a
 	// server which was stopped for a while does not return forty of ours before it returns one of somebody else's.
 	lost = 2 * time.Second
+	// deafAfter is how long our own beats may stay away before we say that we are deaf: a server that chooses a leader, or
+	// is started again, takes seconds.
+	deafAfter = 15 * time.Second
 	// joining is how many of its own beats a member hears before it serves: by the second, whoever is there has answered
 	// the first.
 	joining = 2
@@ -57,6 +60,8 @@ type Keeper struct {
 	over    chan *service
 	number  int       // of the last regular beat
 	sent    time.Time // when it was sent
+	echoed  time.Time // when one has last come back
+	deaf    atomic.Bool
 	leaving bool
 	serial  uint64
 	said    Beat // what was sent last
@@ -89,9 +94,13 @@ func NewKeeper(cfg Config) *Keeper {
 	return k
 }
 
-// Ready is nil once we take part in the distribution; its error says what is in the way. For readiness probes.
+// Ready is nil once we take part in the distribution, and while we hear ourselves; its error says what is in the way. For
+// readiness probes.
 func (k *Keeper) Ready() error {
-	if k.joined.Load() {
+	switch {
+	case k.deaf.Load():
+		return fmt.Errorf("no lanes are taken or given away: our own heartbeats have not come back to us for %v: may our NATS user still publish and subscribe to members.<cluster>?", deafAfter)
+	case k.joined.Load():
 		return nil
 	}
 	return errors.New("no lanes are served yet: our own heartbeats have not come back to us: may our NATS user publish and subscribe to members.<cluster>?")
@@ -156,6 +165,8 @@ func (k *Keeper) hear(b Beat) {
 	k.table.Hear(b)
 	switch {
 	case b.Member == k.cfg.Member:
+		k.echoed = time.Now()
+		k.deaf.Store(false)
 		if k.table.Echoes() >= joining {
 			k.joined.Store(true)
 		}
@@ -178,6 +189,7 @@ func (k *Keeper) own() Beat {
 
 // regular sends the next regular beat, unless the last one has not come back and may yet.
 func (k *Keeper) regular() {
+	k.deaf.Store(k.joined.Load() && time.Since(k.echoed) > deafAfter)
 	b := k.own()
 	if b.Number < k.number && time.Since(k.sent) < lost {
 		return

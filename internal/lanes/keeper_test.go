@@ -53,13 +53,14 @@ func (a *air) set(f func(*air)) { a.mu.Lock(); defer a.mu.Unlock(); f(a) }
 type field struct {
 	air
 	t        *testing.T
+	keepers  map[string]*Keeper
 	servers  map[int]map[string]bool
 	overlaps int
 	slow     time.Duration // how long it takes to put a lane down
 }
 
 func newField(t *testing.T) *field {
-	return &field{air: air{hearers: map[string]chan Beat{}, mute: map[string]bool{}}, t: t, servers: map[int]map[string]bool{}}
+	return &field{air: air{hearers: map[string]chan Beat{}, mute: map[string]bool{}}, t: t, keepers: map[string]*Keeper{}, servers: map[int]map[string]bool{}}
 }
 
 // join starts a member; leave asks it to go and waits until it has.
@@ -79,6 +80,7 @@ func (f *field) join(name string, version int) (leave func()) {
 			<-time.After(f.slow)
 			f.set(func(*air) { delete(f.servers[lane], name) })
 		}})
+	f.keepers[name] = k
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -204,5 +206,32 @@ func TestARollingUpgradeAndItsRollback(t *testing.T) {
 		f.shares(2*Every, "b:32")
 		leaveB()
 		f.shares(0, "c:32")
+	})
+}
+
+// A member that does not hear itself any more keeps what it has, and says that something is wrong.
+func TestWhoHasBecomeDeafIsNotReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newField(t)
+		f.join("a", 1)
+		f.shares(2*Every, "a:32")
+		k := f.keepers["a"]
+		if err := k.Ready(); err != nil {
+			t.Fatal(err)
+		}
+		f.set(func(x *air) { x.mute["a"] = true })
+		f.shares(deafAfter/2, "a:32")
+		if err := k.Ready(); err != nil {
+			t.Errorf("a server that is started again makes nobody deaf: %v", err)
+		}
+		f.shares(deafAfter, "a:32")
+		if k.Ready() == nil {
+			t.Error("deaf, and ready all the same")
+		}
+		f.set(func(x *air) { x.mute["a"] = false })
+		f.shares(2*lost, "a:32")
+		if err := k.Ready(); err != nil {
+			t.Errorf("it hears again: %v", err)
+		}
 	})
 }

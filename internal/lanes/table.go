@@ -26,7 +26,7 @@ type Beat struct {
 	// Serves says that the member takes part in the distribution: it does not yet when it has just come, and not any
 	// more when it is about to leave.
 	Serves bool `json:"serves"`
-	// Unfit says that the member cannot reach the API server: it serves only where nobody else can.
+	// Unfit says that the member cannot reach the API server: it serves only where nobody else of its version can.
 	Unfit bool `json:"unfit,omitempty"`
 	// Serial counts everything that the member has said: what is older than what was heard is dropped.
 	Serial uint64 `json:"serial"`
@@ -46,6 +46,9 @@ type Table struct {
 	heard  map[string]hearing
 	wanted map[string]map[int]int // function and lane: the echo at which it became ours while somebody else held it
 	last   map[string]share       // function: what came of the distribution before
+
+	missed   map[string]map[int]int // function and lane: the echo since which nobody has held it, as far as is heard
+	fostered map[string]Set         // function: lanes that are served although they are not ours, see orphans
 }
 
 // hearing is the last that was heard of somebody.
@@ -62,7 +65,8 @@ type share struct {
 
 // NewTable is the table of a member that has heard nothing yet.
 func NewTable(self string) *Table {
-	return &Table{self: self, heard: map[string]hearing{}, wanted: map[string]map[int]int{}, last: map[string]share{}}
+	return &Table{self: self, heard: map[string]hearing{}, wanted: map[string]map[int]int{}, last: map[string]share{},
+		missed: map[string]map[int]int{}, fostered: map[string]Set{}}
 }
 
 // Hear takes in a beat.
@@ -102,17 +106,18 @@ func (t *Table) Newest(function string, version int) bool {
 	return true
 }
 
-// Share returns the lanes of the function that belong to the member, which says own of itself now, and those of them
+// Share returns the lanes of the function that the member is to serve, which says own of itself now, and those of them
 // that it may begin with: the ones that nobody else holds, or that were waited for long enough.
 func (t *Table) Share(function string, own Beat) (mine, free Set) {
-	mine = t.assigned(function, t.servants(function, own))
+	servants, held := t.servants(function, own), t.heldByOthers(function)
+	mine = t.assigned(function, servants)
+	mine |= t.orphans(function, own, servants, mine, held)
 	since := t.wanted[function]
 	if since == nil {
 		since = map[int]int{}
 		t.wanted[function] = since
 	}
 	maps.DeleteFunc(since, func(lane, _ int) bool { return !mine.Has(lane) })
-	held := t.heldByOthers(function)
 	(mine &^ own.Holds[function]).Each(func(lane int) {
 		at, waits := since[lane]
 		if !waits {

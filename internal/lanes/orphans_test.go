@@ -1,0 +1,131 @@
+package lanes
+
+import (
+	"fmt"
+	"testing"
+)
+
+// hall has members, some of whom do not hear each other.
+type hall struct {
+	names  []string
+	deaf   map[[2]int]bool // pairs that do not hear each other
+	tables []*Table
+	holds  []Set
+	number int
+}
+
+func newHall(world, members int) *hall {
+	h := &hall{deaf: map[[2]int]bool{}, holds: make([]Set, members)}
+	for i := range members {
+		h.names = append(h.names, fmt.Sprintf("world-%d-member-%d", world, i))
+		h.tables = append(h.tables, NewTable(h.names[i]))
+	}
+	return h
+}
+
+// beat lets everybody beat some times, and serve what is free to begin with.
+func (h *hall) beat(times int) {
+	for range times {
+		h.number++
+		for i, name := range h.names {
+			b := beat(name, h.holds[i])
+			b.Number, b.Serial = h.number, uint64(h.number)
+			for j, table := range h.tables {
+				if !h.deaf[[2]int{min(i, j), max(i, j)}] {
+					table.Hear(b)
+				}
+			}
+		}
+		for i, table := range h.tables {
+			_, h.holds[i] = table.Share("job", beat(h.names[i], h.holds[i]))
+		}
+	}
+}
+
+// served is which lanes somebody serves, and how many are served more than once.
+func (h *hall) served() (all Set, twice int) {
+	for _, s := range h.holds {
+		twice += (all & s).Len()
+		all |= s
+	}
+	return all, twice
+}
+
+// TestALaneThatEverybodyGivesToSomebodyElse: of three NATS servers the route between two is cut. Whoever is on the third
+// hears all and is heard by all, the others hear only that one and themselves. Each distributes over whom it hears, and
+// there are lanes of which each believes that they are somebody else's.
+func TestALaneThatEverybodyGivesToSomebodyElse(t *testing.T) {
+	orphans := 0
+	for world := range 50 {
+		h := newHall(world, 3)
+		h.deaf[[2]int{0, 2}] = true
+		h.beat(3)
+		all, _ := h.served()
+		orphans += (All &^ all).Len()
+		h.beat(Silence + 1)
+		for range 20 {
+			h.beat(1)
+			if all, _ := h.served(); all != All {
+				t.Fatalf("world %d: nobody serves %v", world, All&^all)
+			}
+		}
+		delete(h.deaf, [2]int{0, 2})
+		h.beat(Patience + 2)
+		if all, twice := h.served(); all != All || twice > 0 {
+			t.Errorf("world %d: when all hear each other again, nobody serves %v, and %d lanes are served twice", world, All&^all, twice)
+		}
+		for i, s := range h.holds {
+			if s.Len() < 10 || s.Len() > 11 {
+				t.Errorf("world %d: member %d has %d lanes", world, i, s.Len())
+			}
+		}
+	}
+	if orphans == 0 {
+		t.Error("no lane was given to somebody else by all: this test tests nothing")
+	}
+}
+
+// TestWhoeverHearsWhom cuts any pairs of up to five members.
+func TestWhoeverHearsWhom(t *testing.T) {
+	for members := 2; members <= 5; members++ {
+		for world := range 40 {
+			h := newHall(world, members)
+			for i := range members {
+				for j := i + 1; j < members; j++ {
+					h.deaf[[2]int{i, j}] = score("pair", h.names[i]+h.names[j], world)%2 == 0
+				}
+			}
+			h.beat(Silence + 4)
+			for range 10 {
+				h.beat(1)
+				if all, _ := h.served(); all != All {
+					t.Fatalf("%d members, world %d: nobody serves %v; deaf %v", members, world, All&^all, h.deaf)
+				}
+			}
+		}
+	}
+}
+
+// TestWhatIsOnItsWayIsNotTakenIn: in peace no lane is fostered, whoever comes and goes.
+func TestWhatIsOnItsWayIsNotTakenIn(t *testing.T) {
+	h := newHall(1, 4)
+	h.beat(3 * Silence)
+	for _, table := range h.tables {
+		if table.fostered["job"] != 0 {
+			t.Errorf("%s has taken in %v", table.self, table.fostered["job"])
+		}
+	}
+}
+
+// While everybody is about to leave, or has just come, nobody serves.
+func TestWhoDoesNotServeTakesNothingIn(t *testing.T) {
+	for _, others := range []bool{true, false} {
+		s := tell(t)
+		own, b := beat("a", 0), beat("b", 0)
+		own.Serves, b.Serves = false, others
+		for range 3 * Silence {
+			s.hear(1, own, b)
+			s.share(own, 0, 0)
+		}
+	}
+}
