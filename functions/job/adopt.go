@@ -75,9 +75,11 @@ func claim(s State) (State, []effect.Effect) {
 }
 
 // serialFor is the serial that a Pod gets which waits for one: its own, where its name says that we have made it under that,
-// because late sights of it still carry that one; else the next.
+// because late sights of it still carry that one; else the next. A row that is only intended under this name waits for this
+// very Pod: nobody can make another as long as it is there.
 func (s State) serialFor(p events.Pod) int {
-	_, used := s.Pods[p.Serial]
+	r, used := s.Pods[p.Serial]
+	used = used && !(r.intended() && r.Pod.Name == p.Name)
 	for _, f := range s.Finds {
 		used = used || f.Serial == p.Serial
 	}
