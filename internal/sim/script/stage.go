@@ -126,6 +126,8 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 	case "unheard": // the next worker that makes a Pod dies before it has heard the answer, and the watch is off from then on
 		s.lost = true
 		return s.result()
+	case "redelivery": // what the dead worker had in hand comes again; it has been committed, so all it does is wake
+		s.inbox = append(s.inbox, events.TimerFired{Name: "wake"})
 	case "late": // "late NAME [PHASE]": the first sight that there ever was of a Pod, or of one in that phase, is delivered again
 		s.inbox = append(s.inbox, s.firstSight(t, d))
 	case "watch": // "watch off": what happens is not seen until "watch on" relists
