@@ -123,6 +123,8 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 	case "crash": // the next worker dies between its commit and its first effect
 		s.crash = true
 		return s.result()
+	case "lingering": // the template has a finalizer of the user's own, which keeps Pods that are deleted
+		s.api.Lingering = true
 	case "unheard": // the next worker that makes a Pod dies before it has heard the answer, and the watch is off from then on
 		s.lost = true
 		return s.result()
