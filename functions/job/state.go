@@ -36,7 +36,8 @@ type State struct {
 	// Strays carry a serial that is settled: made a second time by a worker that slept, copied by a user, or seen late.
 	// They are released and deleted, never counted.
 	Strays map[types.UID]events.Pod
-	// Finds are Pods that carry no serial of this Job, by UID: each gets one before it counts.
+	// Finds are Pods that carry no serial of this Job, or one that their names do not show, by UID: each is stamped before it
+	// counts.
 	Finds map[types.UID]Find
 	// Kept are the failed Pods that have been counted and still exist, where their number is limited.
 	Kept map[types.UID]events.Pod
