@@ -80,7 +80,7 @@ func claim(s State) (State, []effect.Effect) {
 func (s State) serialFor(p events.Pod) int {
 	own := s.named(p)
 	r, used := s.Pods[own]
-	used = used && !(r.intended() && r.Pod.Name == p.Name)
+	used = used && (!r.intended() || r.Pod.Name != p.Name)
 	for _, f := range s.Finds {
 		used = used || f.Serial == own
 	}

@@ -83,5 +83,5 @@ func isOurs(p *corev1.Pod, key events.Key, serial int) bool {
 		return false
 	}
 	seen := events.ProjectPod(p)
-	return seen.Serial == serial && !(seen.Orphan && seen.Deleting)
+	return seen.Serial == serial && (!seen.Orphan || !seen.Deleting)
 }

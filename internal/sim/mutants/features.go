@@ -91,7 +91,7 @@ var ofFeatures = []mutant{
 		old: "proven := ok || settled || s.stamped(p) || s.named(p) == p.Serial",
 		new: "proven := true"},
 	{name: "orphan-loses-the-serial-that-is-being-made", file: "functions/job/adopt.go",
-		old: "used = used && !(r.intended() && r.Pod.Name == p.Name)",
+		old: "used = used && (!r.intended() || r.Pod.Name != p.Name)",
 		new: "_ = r"},
 	{name: "found-pods-get-the-next-serial", file: "functions/job/adopt.go",
 		old: "if own == events.NoSerial || used ||",
