@@ -74,17 +74,20 @@ func claim(s State) (State, []effect.Effect) {
 	return s, out
 }
 
-// serialFor is the serial that a Pod gets which waits for one: its own, where its name says that we have made it under that,
-// because late sights of it still carry that one; else the next.
+// serialFor is the serial that a Pod gets which waits for one: the one under which we have made it, because there are sights
+// of it with that one, which may come late; else the next. A row that is only intended under its name waits for this very
+// Pod: nobody can make another as long as it is there.
 func (s State) serialFor(p events.Pod) int {
-	_, used := s.Pods[p.Serial]
+	own := s.named(p)
+	r, used := s.Pods[own]
+	used = used && (!r.intended() || r.Pod.Name != p.Name)
 	for _, f := range s.Finds {
-		used = used || f.Serial == p.Serial
+		used = used || f.Serial == own
 	}
-	if p.Serial != events.NoSerial && !used && !s.Settled.Has(p.Serial) && p.Name == PodName(s.Job.Name, s.Job.UID, p.Serial, p.Index) {
-		return p.Serial
+	if own == events.NoSerial || used || s.Settled.Has(own) {
+		return s.Next
 	}
-	return s.Next
+	return own
 }
 
 // adopt holds the Pod until it is counted, unless it carries the traces of having been counted by one of our Jobs already,

@@ -24,7 +24,7 @@ func TestLabelsAreForgottenOnceTheyAreJudged(t *testing.T) {
 	j := events.Job{Name: "pi", UID: "job", Version: 1, Parallelism: 2, Completions: new(int32(2)), BackoffLimit: 6,
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "batch"}}, Status: batchv1.JobStatus{StartTime: &metav1.Time{Time: now}}}
 	pod := func(serial int, app string) events.Pod {
-		return events.Pod{Name: fmt.Sprintf("pod%d-%s", serial, app), UID: types.UID(fmt.Sprintf("%d-%s", serial, app)), Version: 10, Serial: serial,
+		return events.Pod{Name: job.PodName("pi", "job", serial, events.NoIndex), UID: types.UID(fmt.Sprintf("%d-%s", serial, app)), Version: 10, Serial: serial,
 			Index: events.NoIndex, Phase: events.Running, Held: true, Labels: map[string]string{"app": app, "helm.sh/chart": "training-1.2.3"}}
 	}
 	f := job.New(job.DefaultLimits())

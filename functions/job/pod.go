@@ -27,6 +27,8 @@ const (
 	// suffixStride walks through all suffixes before it repeats one, because it is coprime to 3, and it lies near the golden
 	// section of suffixes, so that neighbours do not look alike.
 	suffixStride = 8_868_113
+	// suffixInverse undoes the stride: the product of the two is 1 modulo suffixes.
+	suffixInverse = 7_925_777
 	// maxName is the length of a DNS label: a Pod's name is also its hostname.
 	maxName = 63
 
@@ -47,15 +49,41 @@ func PodName(jobName string, uid types.UID, serial, index int) string {
 // suffix writes (serial * stride + hash of the UID) mod 27^5 in base 27: a bijection of the serials below 27^5, shifted
 // by the UID so that a Job does not meet the leftover Pods of an earlier one of the same name.
 func suffix(uid types.UID, serial int) string {
-	h := fnv.New64a()
-	h.Write([]byte(uid))
-	n := (uint64(serial)%suffixes*suffixStride + h.Sum64()%suffixes) % suffixes
+	n := (uint64(serial)%suffixes*suffixStride + shift(uid)) % suffixes
 	var b [suffixLength]byte
 	for i := len(b) - 1; i >= 0; i-- {
 		b[i] = suffixAlphabet[n%uint64(len(suffixAlphabet))]
 		n /= uint64(len(suffixAlphabet))
 	}
 	return string(b[:])
+}
+
+func shift(uid types.UID) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(uid))
+	return h.Sum64() % suffixes
+}
+
+// serialIn is the serial that a name shows which PodName has made for the Job, with any index.
+func serialIn(name, jobName string, uid types.UID) (serial int, ok bool) {
+	stem, tail := cutLast(name)
+	n := uint64(0)
+	for i := range len(tail) {
+		n = (n*uint64(len(suffixAlphabet)) + uint64(strings.IndexByte(suffixAlphabet, tail[i]))) % suffixes
+	}
+	serial = int((n + suffixes - shift(uid)) % suffixes * suffixInverse % suffixes)
+	if name == PodName(jobName, uid, serial, events.NoIndex) { // what is no suffix at all is found out here, too
+		return serial, true
+	}
+	_, last := cutLast(stem)
+	index, err := strconv.Atoi(last)
+	return serial, err == nil && name == PodName(jobName, uid, serial, index)
+}
+
+// cutLast cuts around the last hyphen.
+func cutLast(s string) (before, after string) {
+	i := strings.LastIndexByte(s, '-')
+	return s[:max(i, 0)], s[i+1:]
 }
 
 // cut shortens a name to at most n characters that may be followed by a hyphen: "a.-b" is not legal where "a-b" is.

@@ -68,6 +68,24 @@ func TestPodNameIsInjectiveInTheSerial(t *testing.T) {
 	})
 }
 
+// TestThePodNameShowsTheSerial, with or without an index, whatever the Job is called; names of anybody else show none.
+func TestThePodNameShowsTheSerial(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name, serial := drawName(t), rapid.IntRange(0, suffixes-1).Draw(t, "serial")
+		index := rapid.SampledFrom([]int{events.NoIndex, 0, 7, 99_999, 1<<31 - 1}).Draw(t, "index")
+		if got, ok := serialIn(PodName(name, "uid", serial, index), name, "uid"); !ok || got != serial {
+			t.Fatalf("got %d, %v", got, ok)
+		}
+	})
+	own := PodName("pi", "uid", 3, events.NoIndex)
+	for _, name := range []string{"", "-", "pi", "pi-", "pi-stranger", "pi-aaaaa", "pi-0-aaaaa", own + "-", "-" + own, own + "x", "x" + own,
+		"pi-+1" + own[2:], "pi-01" + own[2:], PodName("other", "uid", 3, events.NoIndex), PodName("pi", "uid", 3, events.NoIndex) + "-0"} {
+		if serial, ok := serialIn(name, "pi", "uid"); ok {
+			t.Errorf("%q shows the serial %d", name, serial)
+		}
+	}
+}
+
 // TestSuffixesAreAllDifferent is the same claim without luck: every serial there is.
 func TestSuffixesAreAllDifferent(t *testing.T) {
 	n := suffixes

@@ -95,15 +95,16 @@ func TestACopyDoesNotTakeThePlaceOfAPodThatIsBeingMade(t *testing.T) {
 // again, and the news come in this order: the second Pod, a late sight of the first, its end. The second one counts.
 func TestANameThatIsUsedAgainMeansThatTheFirstPodIsGone(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
-	a := w.with("pi-x", func(p *events.Pod) { p.Serial, p.Phase = 0, events.Pending })
+	name := job.PodName("pi", w.uid, 0, events.NoIndex)
+	a := w.with(name, func(p *events.Pod) { p.Serial, p.Phase = 0, events.Pending })
 	w.wake()
-	w.with("pi-x", func(p *events.Pod) { p.Serial, p.Phase = 0, events.Pending })
+	w.with(name, func(p *events.Pod) { p.Serial, p.Phase = 0, events.Pending })
 	w.settle()
 	a.Version++
 	w.hear(events.PodObserved{Pod: a})
 	a.Held = false
 	w.hear(events.PodGone{Pod: a})
-	w.ends("pi-x", events.Succeeded)
+	w.ends(name, events.Succeeded)
 	complete(t, w, 1)
 	if n := count[effect.AdoptPod](w) + count[effect.CreatePod](w); n > 0 {
 		t.Errorf("wanted %v", w.done)

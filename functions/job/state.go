@@ -36,7 +36,8 @@ type State struct {
 	// Strays carry a serial that is settled: made a second time by a worker that slept, copied by a user, or seen late.
 	// They are released and deleted, never counted.
 	Strays map[types.UID]events.Pod
-	// Finds are Pods that carry no serial of this Job, by UID: each gets one before it counts.
+	// Finds are Pods that carry no serial of this Job, or one that their names do not show, by UID: each is stamped before it
+	// counts.
 	Finds map[types.UID]Find
 	// Kept are the failed Pods that have been counted and still exist, where their number is limited.
 	Kept map[types.UID]events.Pod
@@ -136,7 +137,8 @@ func (s *State) found(uid types.UID, serial int) {
 }
 
 // serialOf is the serial under which a Pod is known: it may have lost its own, and an orphan's may be that of another Job.
-// Of two Pods with one serial the second has to get another.
+// Of two Pods with one serial the second has to get another. A Pod that we do not know is known by its serial only if its name
+// shows the same: else a late sight of one that was counted under another would make it a new Pod.
 func (s *State) serialOf(p events.Pod) (serial int, known bool) {
 	r, ok := s.Pods[p.Serial]
 	settled := !ok && s.Settled.Has(p.Serial)
@@ -150,7 +152,24 @@ func (s *State) serialOf(p events.Pod) (serial int, known bool) {
 		return p.Serial, true
 	}
 	taken := ok && !r.Gone && r.Pod.Name != p.Name // of two with one name the newer has taken the older's place
-	return p.Serial, p.Serial != events.NoSerial && !p.Orphan && !taken
+	proven := ok || settled || s.stamped(p) || s.named(p) == p.Serial
+	return p.Serial, p.Serial != events.NoSerial && !p.Orphan && !taken && proven
+}
+
+// stamped says that the Pod carries the serial that this memory has given it.
+func (s *State) stamped(p events.Pod) bool {
+	f, ok := s.Finds[p.UID]
+	return ok && f.Serial == p.Serial
+}
+
+// named is the serial under which we have made the Pod, events.NoSerial for one that somebody else has made. Annotations can
+// be edited and names cannot. A serial that nobody has given out yet needs both: anybody may have hit upon the name.
+func (s *State) named(p events.Pod) int {
+	serial, ok := serialIn(p.Name, s.Job.Name, s.Job.UID)
+	if !ok || serial >= s.Next && serial != p.Serial {
+		return events.NoSerial
+	}
+	return serial
 }
 
 // rowOf finds the row of the Pod with that UID.

@@ -76,7 +76,12 @@ func (a *Actor) findPod(ctx context.Context, key events.Key, e effect.FindPod) (
 	return []events.Event{events.PodGone{Pod: events.Pod{Name: e.Name, Serial: e.Serial, Index: events.NoIndex}}}, nil
 }
 
-// isOurs says that the Pod, which may be nil, is the one that the Job of the key gave that serial.
+// isOurs says that the Pod, which may be nil, is the one that the Job of the key gave that serial. An orphan is known by its
+// label and may be adopted; one that is being deleted never is, and nothing is to be waited for.
 func isOurs(p *corev1.Pod, key events.Key, serial int) bool {
-	return p != nil && events.OwnerUID(p) == key.UID && events.ProjectPod(p).Serial == serial
+	if p == nil || events.OwnerUID(p) != key.UID {
+		return false
+	}
+	seen := events.ProjectPod(p)
+	return seen.Serial == serial && (!seen.Orphan || !seen.Deleting)
 }

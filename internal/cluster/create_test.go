@@ -244,6 +244,27 @@ func TestFindPod(t *testing.T) {
 	}
 }
 
+// TestAnOrphanIsOursAsLongAsItStays: its label tells that the Job made it, and it may be adopted; one that is being deleted never
+// is, so its name is taken, and looking for it finds nothing.
+func TestAnOrphanIsOursAsLongAsItStays(t *testing.T) {
+	w := newWorld(t)
+	j, key := w.createJob("pi")
+	p := w.createPod(j, key, 4)
+	w.editPod(p.Name, func(p *corev1.Pod) { p.OwnerReferences = nil })
+	for _, e := range []effect.Effect{createEffect(j, 4), effect.FindPod{Name: p.Name, Serial: 4}} {
+		if seen := only[events.PodObserved](t, w.act(key, e)).Pod; seen.UID != p.UID || !seen.Orphan {
+			t.Errorf("%v: %+v", e, seen)
+		}
+	}
+	w.deleteSlowly(p.Name)
+	if refused := only[events.EffectRefused](t, w.act(key, createEffect(j, 4))); refused.Reason != "AlreadyExists" || refused.Serial != 4 {
+		t.Errorf("%+v", refused)
+	}
+	if gone := only[events.PodGone](t, w.act(key, effect.FindPod{Name: p.Name, Serial: 4})).Pod; gone.UID != "" || gone.Serial != 4 {
+		t.Errorf("%+v", gone)
+	}
+}
+
 // TestForeignJobs: whoever sends a fact about another controller's Job gets no Pod for it.
 func TestForeignJobs(t *testing.T) {
 	w := newWorld(t)

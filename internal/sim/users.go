@@ -34,7 +34,7 @@ func init() { // here, since they mention what mentions them
 		{3, adopting, (*tenant).labelAgain},
 		{12, adopting, (*tenant).addStranger},
 		{20, adopting, (*tenant).copyPod},
-		{4, unstamped, (*tenant).loseSerial},
+		{4, unstamped, (*tenant).spoilSerial},
 		{1, declaring, (*tenant).declareFailed},
 		{4, declaring, (*tenant).addCondition},
 		{12, declaring, (*tenant).holdAgain},
@@ -218,15 +218,19 @@ func (w *tenant) copyPod() bool {
 	return true
 }
 
-// loseSerial takes the annotation off a Pod by which it is known.
-func (w *tenant) loseSerial() bool {
+// spoilSerial takes the annotation off a Pod by which it is known, or edits it: the small numbers are those of other Pods.
+func (w *tenant) spoilSerial() bool {
 	p := w.anyPod(func(p *pod) bool { return !p.Orphan && p.Serial != events.NoSerial })
 	if p == nil {
 		return false
 	}
-	w.trace("user     takes the serial off %s", p.Name)
+	serial := events.NoSerial
+	if w.rand.IntN(2) == 0 {
+		serial = w.rand.IntN(12)
+	}
+	w.trace("user     changes the serial of %s from %d to %d", p.Name, p.Serial, serial)
 	w.truth.guest(p)
-	w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Serial = events.NoSerial })
+	w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Serial = serial })
 	return true
 }
 

@@ -46,9 +46,17 @@ func (s *Stage) pod(t *testing.T, d *datadriven.TestData, serial, change string)
 			p.Held = false
 		case "is-orphaned":
 			p.Orphan = true
+		case "is-given-back":
+			p.Orphan = false
+		case "loses-serial":
+			p.Serial = events.NoSerial
 		case "is-relabelled":
 			p.Labels = map[string]string{"app": "other"}
 		default:
+			if edited, ok := strings.CutPrefix(change, "gets-serial-"); ok {
+				p.Serial = atoi(t, d, edited)
+				return
+			}
 			code, ok := strings.CutPrefix(change, "fails-with-")
 			if !ok {
 				d.Fatalf(t, "unknown change %q", change)

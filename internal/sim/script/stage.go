@@ -32,6 +32,7 @@ type Stage struct {
 	quota bool
 	blind bool // the trigger sees nothing
 	crash bool // the next worker dies before it has done anything
+	lost  bool // the next worker that makes a Pod dies of it, and nobody has seen the Pod
 	deaf  bool // the bus confirms no announcement
 	// reports are the Kubernetes Events that went with statuses.
 	reports []string
@@ -122,7 +123,14 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 	case "crash": // the next worker dies between its commit and its first effect
 		s.crash = true
 		return s.result()
-	case "late": // "late NAME": the first sight that there ever was of a Pod is delivered again
+	case "lingering": // the template has a finalizer of the user's own, which keeps Pods that are deleted
+		s.api.Lingering = true
+	case "unheard": // the next worker that makes a Pod dies before it has heard the answer, and the watch is off from then on
+		s.lost = true
+		return s.result()
+	case "redelivery": // what the dead worker had in hand comes again; it has been committed, so all it does is wake
+		s.inbox = append(s.inbox, events.TimerFired{Name: "wake"})
+	case "late": // "late NAME [PHASE]": the first sight that there ever was of a Pod, or of one in that phase, is delivered again
 		s.inbox = append(s.inbox, s.firstSight(t, d))
 	case "watch": // "watch off": what happens is not seen until "watch on" relists
 		if s.blind = d.CmdArgs[0].Key == "off"; !s.blind {
@@ -146,11 +154,12 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 func (s *Stage) firstSight(t *testing.T, d *datadriven.TestData) events.Event {
 	t.Helper()
 	for _, e := range s.facts {
-		if p, ok := e.(events.PodObserved); ok && p.Pod.Name == d.CmdArgs[0].Key {
+		p, ok := e.(events.PodObserved)
+		if ok && p.Pod.Name == d.CmdArgs[0].Key && (len(d.CmdArgs) == 1 || string(p.Pod.Phase) == d.CmdArgs[1].Key) {
 			return e
 		}
 	}
-	d.Fatalf(t, "no Pod %s has ever been seen", d.CmdArgs[0].Key)
+	d.Fatalf(t, "no such Pod has ever been seen: %v", d.CmdArgs)
 	return nil
 }
 
@@ -193,6 +202,10 @@ func (s *Stage) turns() {
 			facts, err := s.api.Act(context.Background(), sim.Key(s.uid), e)
 			if err != nil {
 				panic(err)
+			}
+			if _, makes := e.(effect.CreatePod); makes && s.lost {
+				s.lost, s.blind, s.inbox = false, true, nil
+				return
 			}
 			s.inbox = append(s.inbox, facts...)
 		}
