@@ -63,11 +63,11 @@ func (m *member) serves(key events.Key) bool {
 func (m *member) live(f *fleet) {
 	beats := func() {
 		if !m.tick.After(f.now) {
-			m.tick = f.now.Add(lanes.Every + time.Duration(f.rand.IntN(20))*time.Millisecond)
 			m.healthy++
-			if m.deaf.After(f.now) || m.mute.After(f.now) {
+			if m.deaf.After(f.now) || m.mute.After(f.now) || f.now.Sub(m.tick) > lanes.Every { // the whole world has slept
 				m.healthy = 0
 			}
+			m.tick = f.now.Add(lanes.Every + time.Duration(f.rand.IntN(20))*time.Millisecond)
 			m.regular(f)
 			if begun := m.settle(f); begun != 0 {
 				f.fail("%s begins with the lanes %v and has heard nothing new", m.of.name, begun)

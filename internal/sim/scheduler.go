@@ -177,14 +177,13 @@ func (s *scheduler) hear(t *tenant, e events.Event) {
 		if has(e.Job, batchv1.JobFailed) {
 			result = events.RunFailed
 		}
-		if !s.truth.Vain(name) {
-			s.truth.Ended(result)
-		}
+		s.truth.Ended(name, result)
 		s.api.Finish(name, result)
 	case events.JobGone:
-		if run.Result == "" && !s.truth.Vain(name) {
-			s.truth.Ended("")
+		if run.Result == "" {
+			s.truth.Ended(name, "")
 		}
+		s.truth.Gone(name)
 		s.api.Remove(name)
 	default:
 		return

@@ -112,7 +112,7 @@ func (w *World) happen() {
 
 // end finishes a Job, or deletes it where there is no result.
 func (w *World) end(name string, result events.RunResult) {
-	w.truth.Ended(result)
+	w.truth.Ended(name, result)
 	if result == "" {
 		w.log("%s is gone", name)
 		w.Remove(name)
