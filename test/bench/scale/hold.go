@@ -13,6 +13,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
@@ -21,17 +23,17 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// holdTimeout is for one number of reconcilers to run all Jobs.
+// holdTimeout is for one number of reconcilers to make all Pods.
 const holdTimeout = 10 * time.Minute
 
-// hold runs the same Jobs with one reconciler and with four, each held to a few requests at a time over a slow connection.
+// hold begins the same Jobs with one reconciler and with four, each held to a few requests at a time over a slow connection.
 func (o options) hold(ctx context.Context, dir string) error {
 	say("building")
 	programs, err := harness.BuildPrograms(ctx, filepath.Join(dir, "bin"))
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"reconcilers", "Jobs", "Pods", "until all were complete", "Pods/s", "times one"}}
+	rows := [][]string{{"reconcilers", "Jobs", "Pods", "until all were made", "Pods/s", "times one"}}
 	var alone float64
 	for _, n := range []int{1, 4} {
 		took, err := o.holdOne(ctx, filepath.Join(dir, "hold-"+strconv.Itoa(n)), programs, n)
@@ -45,7 +47,7 @@ func (o options) hold(ctx context.Context, dir string) error {
 		rows = append(rows, []string{strconv.Itoa(n), strconv.Itoa(o.jobs), strconv.Itoa(o.jobs * o.pods), report.Seconds(took),
 			fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.2f", rate/alone)})
 	}
-	fmt.Printf("\nEvery request of a reconciler takes %v longer, and each has at most %d under way.\n\n", o.latency, o.requests)
+	fmt.Printf("\nEvery request of a reconciler takes %v longer, and each has at most %d under way. No Pod is scheduled, so that no node takes part.\n\n", o.latency, o.requests)
 	report.Table(rows)
 	return nil
 }
@@ -74,11 +76,16 @@ func (o options) holdOne(ctx context.Context, dir string, programs harness.Progr
 			return 0, err
 		}
 	}
+	w, err := system.Client.CoreV1().Pods(holdNamespace).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	defer w.Stop()
 	began := time.Now()
 	if err := o.makeJobs(ctx, system.Client); err != nil {
 		return 0, err
 	}
-	if err := o.awaitJobs(ctx, system.Client); err != nil {
+	if err := o.awaitPods(ctx, w); err != nil {
 		return 0, err
 	}
 	return time.Since(began), nil
@@ -97,10 +104,11 @@ func (o options) makeJobs(ctx context.Context, c kubernetes.Interface) error {
 	for i := range o.jobs {
 		g.Go(func() error {
 			_, err := c.BatchV1().Jobs(holdNamespace).Create(ctx, &batchv1.Job{
-				ObjectMeta: metav1.ObjectMeta{Name: "job-" + strconv.Itoa(i)},
+				ObjectMeta: metav1.ObjectMeta{Name: "job-" + strconv.Itoa(i)}, // its Pods wait for a scheduler for ever
 				Spec: batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.DefaultManagedBy), Completions: ptr.To(int32(o.pods)),
 					Parallelism: ptr.To(int32(o.pods)), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
-						Containers: []corev1.Container{{Name: "main", Image: "none", Command: []string{"true"}}}}}},
+						SchedulingGates: []corev1.PodSchedulingGate{{Name: "example.com/never"}},
+						Containers:      []corev1.Container{{Name: "main", Image: "none", Command: []string{"true"}}}}}},
 			}, metav1.CreateOptions{})
 			return err
 		})
@@ -108,22 +116,16 @@ func (o options) makeJobs(ctx context.Context, c kubernetes.Interface) error {
 	return g.Wait()
 }
 
-// awaitJobs returns when all Jobs are complete.
-func (o options) awaitJobs(ctx context.Context, c kubernetes.Interface) error {
-	w, err := c.BatchV1().Jobs(holdNamespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		return err
-	}
-	defer w.Stop()
-	complete := map[string]bool{}
+// awaitPods returns when all Pods of all Jobs have been made.
+func (o options) awaitPods(ctx context.Context, w watch.Interface) error {
+	made := map[types.UID]bool{}
 	for e := range w.ResultChan() {
-		j, ok := e.Object.(*batchv1.Job)
-		if !ok || j.Status.CompletionTime == nil {
-			continue
+		if p, ok := e.Object.(*corev1.Pod); ok {
+			made[p.UID] = true
 		}
-		if complete[j.Name] = true; len(complete) == o.jobs {
+		if len(made) == o.jobs*o.pods {
 			return nil
 		}
 	}
-	return fmt.Errorf("%d of %d Jobs were complete when the wait ended: %w", len(complete), o.jobs, context.Cause(ctx))
+	return fmt.Errorf("%d of %d Pods had been made when the wait ended: %w", len(made), o.jobs*o.pods, context.Cause(ctx))
 }
