@@ -13,8 +13,9 @@ import (
 	"github.com/jobstream/jobstream/internal/lanes"
 )
 
-// listensFor is how long reconcilers may take to say that they are there: each does twice a second.
-const listensFor = 3 * lanes.Every
+// listensFor is how long reconcilers may take to say that they are there: each does twice a second, and one that does not hear
+// itself every two seconds.
+const listensFor = 5 * lanes.Every
 
 // inspectMembers listens to reconcilers for a while.
 func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.Finding {

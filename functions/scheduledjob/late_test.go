@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
@@ -89,6 +90,28 @@ func TestATimeHasOneVerdict(t *testing.T) {
 	}
 	if len(writes) != 1 || writes[0].Status.Missed != 0 || len(writes[0].Status.Active) != 1 {
 		t.Errorf("written: %+v", writes)
+	}
+}
+
+// Who has lost the memory and finds Jobs of a ScheduledJob that is suspended by now counts them all the same: nobody knows when
+// it is resumed.
+func TestJobsOfASuspendedScheduleAreCounted(t *testing.T) {
+	s := everyMinute()
+	s.Object.Suspended, s.Applied, s.Text, s.Paused = true, 1, s.Object.Schedule, true
+	s.Runs = map[types.UID]Row{}
+	for _, n := range []int{1, 3, 9} {
+		s.put(Row{Run: events.Run{Name: childName("nightly", minute(n)), UID: types.UID(minute(n).String()), Version: 7, Nominal: minute(n)}})
+	}
+	writes := decideAt[effect.WriteScheduleStatus](&s, minute(5))
+	want := []string{"Started 2026-07-01T10:01:00Z", "Skipped(Suspended) 2026-07-01T10:02:00Z", "Started 2026-07-01T10:03:00Z"}
+	if got := verdicts(s); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if len(writes) != 1 || len(writes[0].Status.Active) != 2 || !writes[0].Status.DecidedUntil.Time.Equal(minute(3)) {
+		t.Errorf("written: %+v", writes)
+	}
+	if timers := decideAt[effect.SetTimer](&s, minute(5)); len(timers) != 1 || !timers[0].At.Equal(minute(9)) {
+		t.Errorf("the Job of a time that has not come is not looked after: %v", timers)
 	}
 }
 

@@ -42,7 +42,11 @@ func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effe
 			t, problem = nil, past
 		}
 		s = change(s, t, now)
-		if problem == nil && !s.Object.Suspended {
+		switch {
+		case problem != nil:
+		case s.Object.Suspended:
+			s = recallSuspended(s, t, now, at)
+		default:
 			s = cover(s, t, now)
 		}
 		s, out = start(s, now, at)

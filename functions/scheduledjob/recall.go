@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
 )
 
 // recall gives their verdict to Jobs that have turned up and that nothing due stands for: made before our memory was lost, for
@@ -20,6 +22,22 @@ func recall(s State, t Times) State {
 		if covered && !due && !said && n.After(s.decidedUntil()) && s.retract(n, t) {
 			s.sayStarted(r.Run)
 			s.Until = later(s.Until, n)
+		}
+	}
+	return s
+}
+
+// recallSuspended gives their verdicts to Jobs of a suspended ScheduledJob that were made before our memory was lost, and to the
+// times between them, which nobody will make up for: the status has to list what runs. One of a time that has not come yet, by
+// our clock, waits for it.
+func recallSuspended(s State, t Times, now time.Time, at *effect.Wake) State {
+	for _, r := range s.rows() {
+		switch n := r.Run.Nominal; {
+		case !n.After(s.Until):
+		case n.After(now):
+			at.By(n)
+		default:
+			s = pass(s, t, n, events.Skipped, "Suspended", "the ScheduledJob was suspended")
 		}
 	}
 	return s
