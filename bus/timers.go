@@ -25,6 +25,9 @@ func (b *Bus) Timers() *Timers { return &Timers{bus: b} }
 // Set implements engine.Timers. The timer rings at the given time and not earlier, by the server's clock; a busy server
 // rings up to a quarter of a second late, and so does one whose time has come already. The message has no id: within the
 // window of duplicates, a timer could not be set back to a time that it had before.
+//
+// A timer that is set while it rings may never ring for its new time: the server removes the schedule by its subject when it
+// stores the ring. So whoever hears a ring has to set again what is still to come.
 func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.Time) error {
 	if key.Function == "" || key.Namespace == "" || key.UID == "" || name == "" {
 		return fmt.Errorf("set timer %q of %q: key and name must be complete", name, key)
@@ -32,7 +35,7 @@ func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.T
 	if at.IsZero() || at.Year() > 9999 || at.Year() < 1 {
 		return fmt.Errorf("set timer %s of %s: %w: %v", name, key, errors.New("no such time"), at)
 	}
-	f := events.Fact{Cluster: t.bus.cfg.Cluster, Key: key, Event: events.TimerFired{Name: name}}
+	f := events.Fact{Cluster: t.bus.cfg.Cluster, Key: key, Event: events.TimerFired{Name: name, At: at}}
 	data, err := events.Encode(f)
 	if err != nil {
 		return fmt.Errorf("set timer %s of %s: %w", name, key, err)

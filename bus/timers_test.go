@@ -1,10 +1,13 @@
 package bus
 
 import (
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/engine"
@@ -12,7 +15,55 @@ import (
 
 // rings collects when each timer rang.
 func rings(e *ear, name string) int {
-	return e.count(func(d engine.Delivery) bool { return d.Event() == events.Event(events.TimerFired{Name: name}) })
+	return e.count(func(d engine.Delivery) bool {
+		ring, ok := d.Event().(events.TimerFired)
+		return ok && ring.Name == name
+	})
+}
+
+// A server that stores the ring of a timer removes whatever is set under its subject, also what was set a moment ago. Who sets
+// on each ring what is still to come loses nothing.
+func TestATimerThatIsSetWhileItRingsRingsAgain(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	const timers = 1000 // all at once: so that the server takes its time between reading them and storing their rings
+	ctx, key := t.Context(), keyOf(uid(1))
+	before := time.Now().Add(3 * time.Second).Truncate(time.Millisecond)
+	then := before.Add(3 * time.Second)
+	set := func(at time.Time) {
+		var all errgroup.Group
+		all.SetLimit(32)
+		for i := range timers {
+			all.Go(func() error { return b.Timers().Set(ctx, key, strconv.Itoa(i), at) })
+		}
+		if err := all.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var mu sync.Mutex
+	heard := map[string]bool{}
+	listen(t, b, allLanes(), func(d engine.Delivery) {
+		ring := d.Event().(events.TimerFired)
+		if !ring.At.Equal(then) {
+			if err := b.Timers().Set(ctx, key, ring.Name, then); err != nil {
+				d.Nak(0)
+				return
+			}
+		} else {
+			mu.Lock()
+			heard[ring.Name] = true
+			mu.Unlock()
+		}
+		d.Ack()
+	})
+	set(before)
+	<-time.After(time.Until(before))
+	set(then)
+	until(t, "every timer to ring for its new time", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(heard) == timers
+	})
 }
 
 func TestTimersRing(t *testing.T) {

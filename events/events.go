@@ -88,6 +88,8 @@ type ParametersObserved struct {
 // TimerFired is the ring of a timer that was set by an effect. It only wakes: Plan looks at the clock itself.
 type TimerFired struct {
 	Name string `json:"name"`
+	// At is the time that it was set for: one that was set anew may ring once more for the time before.
+	At time.Time `json:"at,omitzero"`
 }
 
 // EffectRefused is the road back from act: the API server understood an effect and refused it for good reasons of its

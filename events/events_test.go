@@ -44,7 +44,7 @@ func samples() map[string]events.Event {
 		"PodObserved":        events.PodObserved{Pod: p},
 		"PodGone":            events.PodGone{Pod: p},
 		"ParametersObserved": events.ParametersObserved{Name: "shards-7f9c", Count: 100, At: at(3)},
-		"TimerFired":         events.TimerFired{Name: "wake"},
+		"TimerFired":         events.TimerFired{Name: "wake", At: at(9)},
 		"EffectRefused":      events.EffectRefused{Effect: "CreatePod", Serial: 2, Reason: "Forbidden", Message: "exceeded quota: compute", At: at(3)},
 	}
 }

@@ -45,20 +45,25 @@ func (r *Runner) noteTimer(key events.Key, wanted, is time.Time) (differs bool) 
 	return true
 }
 
-// rangEarly hears that a timer of a key has rung. Where the server's clock is ahead of ours, its time has not come; nor where
-// remember has set the engine's own one for sooner. Our alarm will ring, and would be all that is left if this process ended
-// before. So the bus gets another timer, for when we are long done: as much later as it was early, and a second.
+// rangEarly hears that a timer of a key has rung whose time has not come: remember has set it for sooner, it was set anew
+// while it rang for the time before, or the server's clock is ahead of ours. Our alarm will ring, and would be all that is left
+// if this process ended before. So it is set again; and where the server's clock is ahead, for when we are long done, or it
+// would ring at once: as much later as it was early, and a second.
 func (r *Runner) rangEarly(key events.Key, facts []events.Event) error {
 	for _, e := range facts {
 		rang, ok := e.(events.TimerFired)
 		if !ok {
 			continue
 		}
-		early := r.until(key, rang.Name)
-		if early <= 0 {
+		left, now := r.until(key, rang.Name), r.cfg.Now()
+		if left <= 0 {
 			continue
 		}
-		if err := r.cfg.Timers.Set(r.ctx, key, rang.Name, r.cfg.Now().Add(2*early+time.Second)); err != nil {
+		at := now.Add(left)
+		if early := rang.At.Sub(now); early > 0 {
+			at = at.Add(early + time.Second)
+		}
+		if err := r.cfg.Timers.Set(r.ctx, key, rang.Name, at); err != nil {
 			return err
 		}
 	}

@@ -95,7 +95,7 @@ func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
 			b.act = patience
 			b.Deliver(fact{b, "a"})
 			b.await(t, "ack a")
-			b.Deliver(fact{b, "again"})
+			b.Deliver(ring{fact{b, "again"}, time.Now().Add(time.Minute)})
 			b.await(t, "ack again")
 			if n, at := b.set("again"); n != 2 || at.Before(time.Now().Add(time.Minute)) {
 				t.Errorf("set %d times, at last for %v: %q", n, at, b.lines)
@@ -108,7 +108,7 @@ func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
 			b.act, b.announce = gone, func(string) error { return patience(nil).Err }
 			b.Deliver(fact{b, "a"})
 			b.await(t, "ack a")
-			b.Deliver(fact{b, "announce"})
+			b.Deliver(ring{fact{b, "announce"}, time.Now().Add(time.Minute)})
 			b.await(t, "ack announce")
 			if n, at := b.set("announce"); n != 2 || at.Before(time.Now().Add(time.Minute)) {
 				t.Errorf("set %d times, at last for %v: %q", n, at, b.lines)

@@ -83,13 +83,16 @@ func (w *World) setTimer(ctx context.Context, k *worker, t effect.SetTimer) erro
 	return w.bus.Set(ctx, k.turn.Key, t.Name, t.At)
 }
 
-// rangEarly sets the timer on the bus once more where it has rung and the clock of the process says that it is too early:
-// its own alarm would die with it.
+// rangEarly sets the timer on the bus once more where it has rung and the clock of the process says that it is too early, or
+// where it has rung for the time before: its own alarm would die with it.
 func (w *World) rangEarly(k *worker, key events.Key, facts []events.Event) {
 	for _, e := range facts {
 		if rang, ok := e.(events.TimerFired); ok && rang.Name != again {
 			if at := k.of.alarm(key).timer; at.After(k.of.clock()) {
-				_ = w.bus.Set(context.Background(), key, rang.Name, at.Add(at.Sub(k.of.clock())+time.Second)) // never fails
+				if early := rang.At.Sub(k.of.clock()); early > 0 {
+					at = at.Add(early + time.Second)
+				}
+				_ = w.bus.Set(context.Background(), key, rang.Name, at) // never fails
 			}
 		}
 	}

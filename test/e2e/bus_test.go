@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/bus"
@@ -29,7 +28,7 @@ func TestUnreadableMessagesAreQuarantinedAndTheRestFlowsOn(t *testing.T) {
 	wire := s.Tap(t)
 	const completions = 20
 	j := p.Apply(harness.Shell("beset", ledger.Script("0.5", ""), harness.Size(completions, 4, 0)))
-	p.Await("beset", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) > 0 })
+	p.Await("beset", time.Minute, "to run", func(j *batchv1.Job) bool { return j.Status.Active > 0 })
 	stranger := uuid.NewUUID()
 	before := s.Reconcilers[0].Printed()
 	for i, garbage := range []string{"no JSON at all", `{"specversion":"1.0","type":"made.up"}`, ""} {

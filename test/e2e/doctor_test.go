@@ -10,7 +10,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/test/e2e/harness"
@@ -51,7 +50,7 @@ func TestRequeueOfWhatCannotBeRead(t *testing.T) {
 	wire := s.Tap(t)
 	const completions = 10
 	j := p.Apply(harness.Shell("upset", ledger.Script("0.5", ""), harness.Size(completions, 2, 0)))
-	p.Await("upset", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) > 0 })
+	p.Await("upset", time.Minute, "to run", func(j *batchv1.Job) bool { return j.Status.Active > 0 })
 	wire.Publish(t, fmt.Sprintf("facts.%s.job.%s.%s.Unreadable", events.Token(harness.ClusterName), events.Token(p.Namespace), events.Token(string(j.UID))), []byte("no JSON"))
 	type message struct {
 		ID                   uint64

@@ -35,7 +35,7 @@ func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
 	p.Apply(harness.Shell("paused", "sleep 1", harness.Size(4, 1, 0), func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) }))
 	p.Await("paused", patience, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) })
 	p.Apply(harness.Shell("deleted", "sleep 600", harness.Size(1, 1, 0)))
-	running := func(j *batchv1.Job) bool { return j.Status.StartTime != nil && ptr.Deref(j.Status.Ready, 0) > 0 }
+	running := func(j *batchv1.Job) bool { return j.Status.StartTime != nil && j.Status.Active > 0 }
 	for _, suspend := range []bool{false, true, false} {
 		pause(t, p, "paused", suspend)
 		p.Await("paused", patience, fmt.Sprintf("suspended: %v", suspend), func(j *batchv1.Job) bool {
