@@ -35,7 +35,7 @@ var Differences = []Difference{
 	},
 	{
 		ID: "serial-annotation", What: "Pods carry the annotation `" + v1alpha1.SerialAnnotation + "`",
-		Why:  "by its serial a Pod is known again when all memory is lost, and counted once",
+		Why:  "by its serial, which its name shows too, a Pod is known again when all memory is lost, and counted once",
 		take: onPods(func(p *PodPortrait) bool { return remove(p.Annotations, v1alpha1.SerialAnnotation) }),
 	},
 	{
