@@ -111,9 +111,9 @@ func PublicSubject(cluster string, p Public) string {
 	return subject
 }
 
-// EncodePublic renders a public event as a structured-mode CloudEvent. It fails where an attribute breaks the
-// specification, such as an empty cluster name.
-func EncodePublic(cluster string, p Public) ([]byte, error) {
+// CloudEvent is the public event with its attributes, however it travels. Where one breaks the specification, such as an
+// empty cluster name, its Validate says so. It fails where the event is no JSON.
+func CloudEvent(cluster string, p Public) (cloudevents.Event, error) {
 	ref, plural := p.about()
 	c := cloudevents.New(cloudevents.CloudEventsVersionV1)
 	c.SetID(p.id())
@@ -126,7 +126,17 @@ func EncodePublic(cluster string, p Public) ([]byte, error) {
 		c.SetExtension("sequence", sequence)
 	}
 	if err := c.SetData(cloudevents.ApplicationJSON, p); err != nil {
-		return nil, fmt.Errorf("encode %s: %w", p.id(), err)
+		return c, fmt.Errorf("encode %s: %w", p.id(), err)
+	}
+	return c, nil
+}
+
+// EncodePublic renders a public event as a structured-mode CloudEvent. It fails where an attribute breaks the
+// specification, such as an empty cluster name.
+func EncodePublic(cluster string, p Public) ([]byte, error) {
+	c, err := CloudEvent(cluster, p)
+	if err != nil {
+		return nil, err
 	}
 	b, err := json.Marshal(c)
 	if err != nil {
@@ -141,6 +151,11 @@ func DecodePublic(b []byte) (Public, error) {
 	if err := json.Unmarshal(b, &c); err != nil {
 		return nil, fmt.Errorf("decode public event: not a structured CloudEvent: %w", err)
 	}
+	return FromCloudEvent(c)
+}
+
+// FromCloudEvent is the inverse of CloudEvent. Its error names what is wrong with the event.
+func FromCloudEvent(c cloudevents.Event) (Public, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("decode public event: %w", err)
 	}

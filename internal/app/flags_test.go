@@ -129,6 +129,8 @@ func TestLimitsThatCannotWork(t *testing.T) {
 		{"a negative window", []string{"--reannounce-window=-1s"}, "--reannounce-window -1s: use 0"},
 		{"no window", []string{"--reannounce-window=0"}, ""},
 		{"a label that is none", []string{"--event-labels=team,a b"}, `--event-labels: "a b" is not the key of a label`},
+		{"a mode that is none", []string{"--event-mode=batch"}, `--event-mode: "batch" is no mode of an event: use structured or binary`},
+		{"binary events", []string{"--event-mode=binary"}, ""},
 		{"negative turns", []string{"--concurrent-turns=-1"}, "--concurrent-turns -1"},
 		{"negative requests", []string{"--concurrent-requests=-1"}, "--concurrent-requests -1"},
 	} {
