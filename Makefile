@@ -134,6 +134,10 @@ generate: $(CONTROLLER_GEN) ## deepcopy functions and the CRD from api/; a test 
 		$(CONTROLLER_GEN) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/... output:crd:stdout; \
 		} >$(GENERATED)/deploy/base/scheduledjobs-crd.yaml
 
+.PHONY: contract
+contract: ## docs/asyncapi.yaml and docs/schemas from the types in events/; a test checks that they are current
+	@go run -C test ./contract
+
 $(CONTROLLER_GEN):
 	@echo "building controller-gen (once, about half a minute)"
 	@mkdir -p $(CACHE)/bin

@@ -28,24 +28,32 @@ type Public interface {
 	String() string
 }
 
+// The comments on public types and their fields are what subscribers read, too: the generated schemas in docs/schemas carry
+// them ("make contract").
+
 // Reference names an object.
 type Reference struct {
-	Namespace string    `json:"namespace"`
-	Name      string    `json:"name"`
-	UID       types.UID `json:"uid"`
+	// Namespace is the object's.
+	Namespace string `json:"namespace"`
+	// Name is the object's. It may be used again once the object is gone.
+	Name string `json:"name"`
+	// UID tells the object from all others, also from those of its name.
+	UID types.UID `json:"uid"`
 }
 
 // TickDecided is what became of one nominal time of a ScheduledJob, or of all nominal times of a range.
 type TickDecided struct {
+	// ScheduledJob is the one whose time it was.
 	ScheduledJob Reference `json:"scheduledJob"`
-	Verdict      Verdict   `json:"verdict"`
-	// Reason is why, in one word: Overlap, Suspended, Deadline, Superseded, …; "" for Started.
+	// Verdict is what became of the time.
+	Verdict Verdict `json:"verdict"`
+	// Reason is why, in one word: Overlap, Suspended, Deadline, Superseded, …; Started has none.
 	Reason string `json:"reason,omitempty"`
-	// Message is for people.
+	// Message is why, for people. Its words may change.
 	Message string `json:"message,omitempty"`
 	// Nominal is the time that was decided, or the first of the range.
 	Nominal time.Time `json:"nominal"`
-	// Until is the last of the range; zero for a single time.
+	// Until is the last of the range; a single time has none.
 	Until time.Time `json:"until,omitzero"`
 	// Count is how many nominal times it is about, 1 or more.
 	Count int64 `json:"count"`
