@@ -13,7 +13,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobstream/jobstream/bus/cloudevent"
 	"github.com/jobstream/jobstream/events"
 )
 
@@ -199,47 +198,6 @@ func TestAnnouncedWhileTheStreamIsDeleted(t *testing.T) {
 	until(t, "the bus is ready", func() bool { return b.Ready() == nil })
 	if losses(b) != 0 {
 		t.Error("a loss was signalled: a list of the cluster brings back no event")
-	}
-}
-
-// In binary mode a subscriber finds the attributes in headers and the data in the payload, and an event is the same one
-// whichever mode it is announced in.
-func TestAnnouncedInBinaryMode(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	b := connect(t, s, func(c *Config) { c.EventMode = cloudevent.Binary })
-	want := tick("shop", "tax.report", 1, verdict(events.Missed), func(e *events.TickDecided) { e.Message = "100% über der Zeit" })
-	announce(t, b, want)
-	announce(t, connect(t, s), want) // structured
-	if got := messages(t, b, "jobstream_test_events"); got != 1 {
-		t.Errorf("%d messages, want 1: the other mode is no other event", got)
-	}
-	stream, err := subscriber(t, s).Stream(t.Context(), "jobstream_test_events")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := stream.GetLastMsgForSubject(t.Context(), "jobstream.events.test.shop.schedule.tick.missed.tax=2Ereport")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range map[string]string{
-		"ce-specversion": "1.0", "ce-type": "dev.jobstream.schedule.tick.v1", "ce-subject": "tax.report", "ce-time": "2026-01-02T03:01:00Z",
-		"ce-source": "/clusters/test/namespaces/shop/scheduledjobs/tax.report", "ce-partitionkey": "uid-of-tax.report",
-		"ce-datacontenttype": "application/json", "Content-Type": "application/json",
-	} {
-		if got := m.Header.Get(name); got != value {
-			t.Errorf("%s: %q, want %q", name, got, value)
-		}
-	}
-	e, err := cloudevent.Decode(m.Header, m.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := events.FromCloudEvent(e); err != nil || got != events.Public(want) {
-		t.Errorf("it reads %+v, %v, want %+v", got, err, want)
-	}
-	if _, err := Connect(t.Context(), Config{Cluster: "test", URL: s.URL(), EventMode: "batch"}); err == nil || !strings.Contains(err.Error(), "use structured or binary") {
-		t.Errorf("batch: %v", err)
 	}
 }
 
