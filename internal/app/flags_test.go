@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/bus/cloudevent"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/backoff"
 	"github.com/jobstream/jobstream/functions/job"
@@ -229,6 +230,28 @@ func TestBothProgramsClaimAlike(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The mode of events reaches the bus, from the flag and from its twin; structured unless told otherwise.
+func TestEventMode(t *testing.T) {
+	for _, tt := range []struct {
+		args, env []string
+		want      cloudevent.Mode
+	}{
+		{nil, nil, cloudevent.Structured},
+		{[]string{"--event-mode=binary"}, nil, cloudevent.Binary},
+		{nil, []string{"JOBSTREAM_EVENT_MODE", "binary"}, cloudevent.Binary},
+		{[]string{"--event-mode=structured"}, []string{"JOBSTREAM_EVENT_MODE", "binary"}, cloudevent.Structured},
+	} {
+		c, f := ReconcilerDefaults(), pflag.NewFlagSet("reconciler", pflag.ContinueOnError)
+		c.AddFlags(f)
+		if err := errors.Join(f.Parse(tt.args), takeEnv(f, env(tt.env...))); err != nil {
+			t.Fatal(err)
+		}
+		if c.Bus.EventMode != tt.want {
+			t.Errorf("%v %v: %q, want %q", tt.args, tt.env, c.Bus.EventMode, tt.want)
+		}
 	}
 }
 
