@@ -34,11 +34,12 @@ build: ## build the binaries into bin/
 test: lint unit sim e2e chaos-short ## the whole truth: lint, laws, scripts, simulator, bus, end to end on a real control plane, chaos
 
 .PHONY: check
-check: ## the quick inner loop: vet, unit tests, scripts, a few simulated worlds
+check: ## the quick inner loop: vet, unit tests, scripts, a few simulated worlds, the contract
 	@go vet ./...
 	@go test -short ./api/... ./events/... ./functions/... ./internal/engine/... ./internal/app/... ./cmd/...
 	@go test ./internal/sim -seeds=500
 	@go test ./internal/sim/schedules -seeds=100
+	@go test -C test ./contract
 
 .PHONY: lint
 lint: $(LINT) ## golangci-lint: the import arrows and the house rules
@@ -133,6 +134,10 @@ generate: $(CONTROLLER_GEN) ## deepcopy functions and the CRD from api/; a test 
 	@{ echo '# Generated from api/v1alpha1 by "make generate": do not edit.'; \
 		$(CONTROLLER_GEN) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/... output:crd:stdout; \
 		} >$(GENERATED)/deploy/base/scheduledjobs-crd.yaml
+
+.PHONY: contract
+contract: ## docs/asyncapi.yaml and docs/schemas from the types in events/; a test checks that they are current
+	@go run -C test ./contract
 
 $(CONTROLLER_GEN):
 	@echo "building controller-gen (once, about half a minute)"

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/jobstream/jobstream/bus/cloudevent"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/engine"
 )
@@ -47,31 +48,25 @@ func (b *Bus) announcement(p events.Public) (*nats.Msg, error) {
 	if slices.Contains(strings.Split(subject, "."), "") {
 		return nil, fmt.Errorf("its subject %q misses a part: the object's namespace and name, and the verdict, must be complete", subject)
 	}
-	data, err := events.EncodePublic(b.cfg.Cluster, p)
+	e, err := events.CloudEvent(b.cfg.Cluster, p)
+	if err != nil {
+		return nil, err
+	}
+	header, data, err := cloudevent.Encode(e, b.cfg.EventMode)
 	if err != nil {
 		return nil, err
 	}
 	if most := b.nc.MaxPayload() - headerRoom; int64(len(data)) > most && most > 0 {
 		return nil, fmt.Errorf("%d bytes, at most %d fit: raise max_payload of the NATS server", len(data), most)
 	}
-	id, err := identity(data)
-	if err != nil {
-		return nil, err
-	}
-	return &nats.Msg{Subject: subject, Data: data, Header: nats.Header{jetstream.MsgIDHeader: {id}, "Content-Type": {events.ContentType}}}, nil
+	header.Set(jetstream.MsgIDHeader, identity(e))
+	return &nats.Msg{Subject: subject, Data: data, Header: header}, nil
 }
 
-// identity reads an encoded event as a subscriber would, and returns its message id: 128 bits of a hash of what makes two
-// CloudEvents one, their source and id. Those are up to 450 bytes long, and the server keeps every message id of the
-// window in memory.
-func identity(encoded []byte) (string, error) {
-	var c event.Event
-	if err := c.UnmarshalJSON(encoded); err != nil {
-		return "", fmt.Errorf("it cannot be read back: %w", err)
-	}
-	if err := c.Validate(); err != nil { // which encoding does not do
-		return "", fmt.Errorf("it breaks CloudEvents: %w", err)
-	}
-	sum := sha256.Sum256([]byte(c.Source() + "\n" + c.ID())) // a URI holds no line break
-	return base64.RawURLEncoding.EncodeToString(sum[:16]), nil
+// identity is the message id of an event: 128 bits of a hash of what makes two CloudEvents one, their source and id,
+// whatever mode they travel in. Those are up to 450 bytes long, and the server keeps every message id of the window in
+// memory.
+func identity(e event.Event) string {
+	sum := sha256.Sum256([]byte(e.Source() + "\n" + e.ID())) // a URI holds no line break
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }

@@ -253,7 +253,7 @@ func TestAnnouncementsThatFail(t *testing.T) {
 		"max_payload":      tick("shop", "nightly", 1, func(e *events.TickDecided) { e.Message = strings.Repeat("x", 9<<20) }),
 		"misses a part":    tick("", "nightly", 1),
 		"must be complete": tick("shop", "nightly", 1, verdict("")),
-		"be read back":     tick("shop", "100%", 1), // its source is no URI
+		"source":           tick("shop", "100%", 1), // which is no URI then
 	} {
 		var permanent interface{ Permanent() bool }
 		err := b.Announce(t.Context(), e)

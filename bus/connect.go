@@ -12,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/bus/cloudevent"
 )
 
 const (
@@ -41,6 +43,8 @@ type Config struct {
 	// than 70 minutes also shorten the time for which an event that is announced twice is stored once.
 	MaxEventsAge   time.Duration
 	MaxEventsBytes int64
+	// EventMode is how public events lie in their messages. Default structured.
+	EventMode cloudevent.Mode
 	// Log is where the bus writes; default slog.Default().
 	Log *slog.Logger
 	// SetAside, if not nil, hears of every message that has been set aside, by Quarantine or because nobody could read it:
@@ -78,6 +82,12 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.MaxEventsBytes <= 0 {
 		c.MaxEventsBytes = 1 << 30
+	}
+	if c.EventMode == "" {
+		c.EventMode = cloudevent.Structured
+	}
+	if err := c.EventMode.Valid(); err != nil {
+		return c, fmt.Errorf("bus: %w", err)
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

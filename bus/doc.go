@@ -30,7 +30,8 @@
 //
 // Where to read on: connect.go and check.go for the start, topology.go for the streams and names.go for what they are
 // called, watch.go for how they are kept, publish.go and consume.go for the road itself, members.go for who shares it,
-// announce.go for what leaves it, inspect.go and requeue.go for people who look after it.
+// announce.go for what leaves it, and the package cloudevent for how that lies in a message, inspect.go and requeue.go for
+// people who look after it.
 //
 // A user of NATS that may do no more than this needs to publish to facts.<cluster>.>, timers.<cluster>.>,
 // quarantine.<cluster>.>, members.<cluster>, jobstream.events.<cluster>.>, $KV.<bucket>.>, $JS.API.> and $JS.ACK.>, and to

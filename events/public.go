@@ -28,24 +28,32 @@ type Public interface {
 	String() string
 }
 
+// The comments on public types and their fields are what subscribers read, too: the generated schemas in docs/schemas carry
+// them ("make contract").
+
 // Reference names an object.
 type Reference struct {
-	Namespace string    `json:"namespace"`
-	Name      string    `json:"name"`
-	UID       types.UID `json:"uid"`
+	// Namespace is the object's.
+	Namespace string `json:"namespace"`
+	// Name is the object's. It may be used again once the object is gone.
+	Name string `json:"name"`
+	// UID tells the object from all others, also from those of its name.
+	UID types.UID `json:"uid"`
 }
 
 // TickDecided is what became of one nominal time of a ScheduledJob, or of all nominal times of a range.
 type TickDecided struct {
+	// ScheduledJob is the one whose time it was.
 	ScheduledJob Reference `json:"scheduledJob"`
-	Verdict      Verdict   `json:"verdict"`
-	// Reason is why, in one word: Overlap, Suspended, Deadline, Superseded, …; "" for Started.
+	// Verdict is what became of the time.
+	Verdict Verdict `json:"verdict"`
+	// Reason is why, in one word: Overlap, Suspended, Deadline, Superseded, …; Started has none.
 	Reason string `json:"reason,omitempty"`
-	// Message is for people.
+	// Message is why, for people. Its words may change.
 	Message string `json:"message,omitempty"`
 	// Nominal is the time that was decided, or the first of the range.
 	Nominal time.Time `json:"nominal"`
-	// Until is the last of the range; zero for a single time.
+	// Until is the last of the range; a single time has none.
 	Until time.Time `json:"until,omitzero"`
 	// Count is how many nominal times it is about, 1 or more.
 	Count int64 `json:"count"`
@@ -111,9 +119,9 @@ func PublicSubject(cluster string, p Public) string {
 	return subject
 }
 
-// EncodePublic renders a public event as a structured-mode CloudEvent. It fails where an attribute breaks the
-// specification, such as an empty cluster name.
-func EncodePublic(cluster string, p Public) ([]byte, error) {
+// CloudEvent is the public event with its attributes, however it travels. Where one breaks the specification, such as an
+// empty cluster name, its Validate says so. It fails where the event is no JSON.
+func CloudEvent(cluster string, p Public) (cloudevents.Event, error) {
 	ref, plural := p.about()
 	c := cloudevents.New(cloudevents.CloudEventsVersionV1)
 	c.SetID(p.id())
@@ -126,7 +134,17 @@ func EncodePublic(cluster string, p Public) ([]byte, error) {
 		c.SetExtension("sequence", sequence)
 	}
 	if err := c.SetData(cloudevents.ApplicationJSON, p); err != nil {
-		return nil, fmt.Errorf("encode %s: %w", p.id(), err)
+		return c, fmt.Errorf("encode %s: %w", p.id(), err)
+	}
+	return c, nil
+}
+
+// EncodePublic renders a public event as a structured-mode CloudEvent. It fails where an attribute breaks the
+// specification, such as an empty cluster name.
+func EncodePublic(cluster string, p Public) ([]byte, error) {
+	c, err := CloudEvent(cluster, p)
+	if err != nil {
+		return nil, err
 	}
 	b, err := json.Marshal(c)
 	if err != nil {
@@ -141,6 +159,11 @@ func DecodePublic(b []byte) (Public, error) {
 	if err := json.Unmarshal(b, &c); err != nil {
 		return nil, fmt.Errorf("decode public event: not a structured CloudEvent: %w", err)
 	}
+	return FromCloudEvent(c)
+}
+
+// FromCloudEvent is the inverse of CloudEvent. Its error names what is wrong with the event.
+func FromCloudEvent(c cloudevents.Event) (Public, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("decode public event: %w", err)
 	}

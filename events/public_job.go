@@ -14,18 +14,19 @@ const ReannounceWindow = time.Hour
 
 // JobStarted says that a Job has started: its first Pods may be made. One that is suspended and resumed starts again.
 type JobStarted struct {
+	// Job is the one that has started.
 	Job Reference `json:"job"`
 	// Start is status.startTime.
 	Start time.Time `json:"start"`
 	// Parallelism is how many Pods run at once at most.
 	Parallelism int32 `json:"parallelism"`
-	// Completions is how many Pods have to succeed; nil for a work queue.
+	// Completions is how many Pods have to succeed; a work queue has none.
 	Completions *int32 `json:"completions,omitempty"`
 	// CompletionMode is NonIndexed or Indexed.
 	CompletionMode batchv1.CompletionMode `json:"completionMode"`
-	// Owner is the ScheduledJob whose run the Job is, nil for a Job that is none.
+	// Owner is the ScheduledJob whose run the Job is; a Job that is no run has none.
 	Owner *RunOwner `json:"owner,omitempty"`
-	// ManagedBy is spec.managedBy; "" where the Job names nobody.
+	// ManagedBy is spec.managedBy, where the Job names anybody.
 	ManagedBy string `json:"managedBy,omitempty"`
 	// Labels are those of the Job's that the operator has chosen.
 	Labels map[string]string `json:"labels,omitempty"`
@@ -33,36 +34,43 @@ type JobStarted struct {
 
 // JobFinished says that a Job is Complete or Failed. Both are final.
 type JobFinished struct {
-	Job    Reference `json:"job"`
+	// Job is the one that has finished.
+	Job Reference `json:"job"`
+	// Result is how it has finished.
 	Result JobResult `json:"result"`
 	// Reason is that of the condition, in one word.
 	Reason string `json:"reason,omitempty"`
-	// Message is for people.
+	// Message is why, for people. Its words may change.
 	Message string `json:"message,omitempty"`
-	// Succeeded and Failed are how many Pods have; of an Indexed Job, Succeeded is how many indexes have.
+	// Succeeded is how many Pods have succeeded; of an Indexed Job how many indexes have.
 	Succeeded int32 `json:"succeeded"`
-	Failed    int32 `json:"failed"`
-	// Completions is how many Pods had to succeed; nil for a work queue.
+	// Failed is how many Pods have failed.
+	Failed int32 `json:"failed"`
+	// Completions is how many Pods had to succeed; a work queue has none.
 	Completions *int32 `json:"completions,omitempty"`
-	// CompletedIndexes and FailedIndexes are sets such as "0-3,7"; "" where the Job is not Indexed, or none has.
+	// CompletedIndexes is the set of indexes of an Indexed Job that have succeeded, such as "0-3,7"; there is none where none has.
 	CompletedIndexes string `json:"completedIndexes,omitempty"`
-	FailedIndexes    string `json:"failedIndexes,omitempty"`
-	// Start is status.startTime; zero for a Job that never started.
+	// FailedIndexes is the set of those that have failed for good, where the Job has a limit per index.
+	FailedIndexes string `json:"failedIndexes,omitempty"`
+	// Start is status.startTime; a Job that never started has none.
 	Start time.Time `json:"start,omitzero"`
 	// End is when the condition became True.
 	End time.Time `json:"end"`
 	// DurationSeconds is the time from Start to End; 0 for a Job that never started.
 	DurationSeconds int64 `json:"durationSeconds"`
-	// Owner, ManagedBy and Labels are as in JobStarted.
-	Owner     *RunOwner         `json:"owner,omitempty"`
-	ManagedBy string            `json:"managedBy,omitempty"`
-	Labels    map[string]string `json:"labels,omitempty"`
+	// Owner is the ScheduledJob whose run the Job is; a Job that is no run has none.
+	Owner *RunOwner `json:"owner,omitempty"`
+	// ManagedBy is spec.managedBy, where the Job names anybody.
+	ManagedBy string `json:"managedBy,omitempty"`
+	// Labels are those of the Job's that the operator has chosen.
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // RunOwner is the ScheduledJob that a Job is a run of.
 type RunOwner struct {
+	// ScheduledJob is the one whose run it is.
 	ScheduledJob Reference `json:"scheduledJob"`
-	// Nominal is the time that the Job was made for; zero for one that somebody made by hand.
+	// Nominal is the time that the Job was made for; one that somebody made by hand has none.
 	Nominal time.Time `json:"nominal,omitzero"`
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/bus/cloudevent"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/backoff"
 	"github.com/jobstream/jobstream/functions/job"
@@ -129,6 +130,8 @@ func TestLimitsThatCannotWork(t *testing.T) {
 		{"a negative window", []string{"--reannounce-window=-1s"}, "--reannounce-window -1s: use 0"},
 		{"no window", []string{"--reannounce-window=0"}, ""},
 		{"a label that is none", []string{"--event-labels=team,a b"}, `--event-labels: "a b" is not the key of a label`},
+		{"a mode that is none", []string{"--event-mode=batch"}, `--event-mode: "batch" is no mode of an event: use structured or binary`},
+		{"binary events", []string{"--event-mode=binary"}, ""},
 		{"negative turns", []string{"--concurrent-turns=-1"}, "--concurrent-turns -1"},
 		{"negative requests", []string{"--concurrent-requests=-1"}, "--concurrent-requests -1"},
 	} {
@@ -227,6 +230,28 @@ func TestBothProgramsClaimAlike(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The mode of events reaches the bus, from the flag and from its twin; structured unless told otherwise.
+func TestEventMode(t *testing.T) {
+	for _, tt := range []struct {
+		args, env []string
+		want      cloudevent.Mode
+	}{
+		{nil, nil, cloudevent.Structured},
+		{[]string{"--event-mode=binary"}, nil, cloudevent.Binary},
+		{nil, []string{"JOBSTREAM_EVENT_MODE", "binary"}, cloudevent.Binary},
+		{[]string{"--event-mode=structured"}, []string{"JOBSTREAM_EVENT_MODE", "binary"}, cloudevent.Structured},
+	} {
+		c, f := ReconcilerDefaults(), pflag.NewFlagSet("reconciler", pflag.ContinueOnError)
+		c.AddFlags(f)
+		if err := errors.Join(f.Parse(tt.args), takeEnv(f, env(tt.env...))); err != nil {
+			t.Fatal(err)
+		}
+		if c.Bus.EventMode != tt.want {
+			t.Errorf("%v %v: %q, want %q", tt.args, tt.env, c.Bus.EventMode, tt.want)
+		}
 	}
 }
 

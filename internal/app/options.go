@@ -15,6 +15,7 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/bus/cloudevent"
 	"github.com/jobstream/jobstream/events"
 )
 
@@ -80,6 +81,7 @@ func (o *Options) addConnections(f *pflag.FlagSet) {
 	f.Int64Var(&o.Bus.MaxFactsBytes, "nats-facts-bytes", o.Bus.MaxFactsBytes, "bytes that the stream of facts may take on disk before its oldest go; the same for all programs of a cluster")
 	f.DurationVar(&o.Bus.MaxEventsAge, "nats-events-age", o.Bus.MaxEventsAge, "`time` for which public events are kept; the same for all programs of a cluster")
 	f.Int64Var(&o.Bus.MaxEventsBytes, "nats-events-bytes", o.Bus.MaxEventsBytes, "bytes that public events may take on disk before the oldest go; the same for all programs of a cluster")
+	f.StringVar((*string)(&o.Bus.EventMode), "event-mode", string(o.Bus.EventMode), "`mode` of the CloudEvents that subscribers get: structured, all of it JSON, or binary, attributes as headers; the same for all programs of a cluster")
 	f.StringVar(&o.Bus.Cluster, "cluster-name", o.Bus.Cluster, "`name` of the Kubernetes cluster in subjects and streams: it keeps clusters apart that share one NATS")
 	o.addClock(f)
 }
@@ -89,7 +91,7 @@ func defaults(metrics, health string) Options {
 	return Options{
 		ManagedBy: v1alpha1.DefaultManagedBy,
 		Bus: bus.Config{URL: DefaultNATS, Cluster: "default", Replicas: 1, ConnectTimeout: 10 * time.Second,
-			MaxFactsBytes: 1 << 30, MaxEventsAge: 7 * 24 * time.Hour, MaxEventsBytes: 1 << 30},
+			MaxFactsBytes: 1 << 30, MaxEventsAge: 7 * 24 * time.Hour, MaxEventsBytes: 1 << 30, EventMode: cloudevent.Structured},
 		MetricsAddress: metrics,
 		HealthAddress:  health,
 	}
@@ -112,6 +114,11 @@ func (o *Options) complete() error {
 		return Usage{fmt.Errorf("--nats-url is empty: name the NATS server, such as %s", DefaultNATS)}
 	case o.Bus.Cluster == "":
 		return Usage{errors.New("--cluster-name is empty: name the cluster, such as default")}
+	}
+	if mode := o.Bus.EventMode; mode != "" {
+		if err := mode.Valid(); err != nil {
+			return Usage{fmt.Errorf("--event-mode: %w", err)}
+		}
 	}
 	for _, key := range o.EventLabels {
 		if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
