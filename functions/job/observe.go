@@ -160,6 +160,9 @@ func seeJob(s State, j events.Job) State {
 
 // seePod remembers the newest sight of a Pod that is not settled yet.
 func seePod(s State, p events.Pod) State {
+	if !s.limits.AnnouncePods {
+		p.End = nil
+	}
 	if matches(s.Job, p) {
 		p.Labels = nil // judged: the selector never changes, and thousands of rows are kept
 	}
@@ -256,7 +259,9 @@ func missPod(s State, p events.Pod) State {
 	s.found(p.UID, events.NoSerial)
 	if serial, known := s.serialOf(p); known && s.Pods[serial].Pod.UID == p.UID {
 		r := s.Pods[serial]
-		r.Gone = true
+		if r.Gone = true; s.limits.AnnouncePods && p.End != nil { // of one that was told to end, only this sight knows how it did
+			r.Pod.Finished, r.Pod.End = p.Finished, p.End
+		}
 		s.Pods[serial] = r
 	}
 	return s
