@@ -62,18 +62,19 @@ func (t *truth) letGo(j events.Job, p events.Pod) {
 // and that counts as it says.
 func (t *truth) podAnnounced(e events.PodFinished) {
 	r, m := t.of(e.Pod.UID), t.ends[e.Pod.UID]
+	t.w.Steps["PodFinish "+string(e.Result)]++
 	switch {
 	case !t.counts(e, r):
-		t.fail("%v is announced, and the truth is %+v, %+v", e, r, m)
+		t.fail("%v is announced, and the truth is %+v, %+v", e, *r, m)
 	case e.Container == nil && !r.deleted && !r.excused, e.Container != nil && (!r.ended || e.Container.ExitCode != r.code || !e.End.Equal(r.finished)):
 		t.fail("%+v is announced, and the truth is %+v", e, r)
 	case (e.Index == nil) != (r.index == events.NoIndex) || e.Index != nil && *e.Index != r.index:
 		t.fail("%v is announced of index %v, and has %d", e, e.Index, r.index)
-	case m == nil || m.heard: // who has not heard of the confirmation repeats it, also after the end
+	}
+	if m == nil || m.heard { // who has not heard of the confirmation repeats it, also after the end
 		return
 	}
 	m.heard = true
-	t.w.Steps["PodFinish "+string(e.Result)]++
 	for id, other := range t.told {
 		if end, ok := other.event.(events.JobFinished); ok && other.heard && other.job == e.Job.UID && !m.unsure && t.losses == 0 {
 			t.fail("%v is announced after %s %v", e, id, end)
