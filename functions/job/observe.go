@@ -200,6 +200,9 @@ func seePod(s State, p events.Pod) State {
 	if !r.Pod.Deleting && p.Deleting {
 		s.accept(effect.DeletePod{}.Kind())
 	}
+	if p.End == nil && r.Pod.UID == p.UID { // a roster leaves it out
+		p.End = r.Pod.End
+	}
 	r.Pod, r.Withdrawn, r.Unstamped = p, false, unstamped
 	s.put(p.Serial, r)
 	return s
