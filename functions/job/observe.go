@@ -160,9 +160,6 @@ func seeJob(s State, j events.Job) State {
 
 // seePod remembers the newest sight of a Pod that is not settled yet.
 func seePod(s State, p events.Pod) State {
-	if !s.limits.AnnouncePods {
-		p.End = nil
-	}
 	if matches(s.Job, p) {
 		p.Labels = nil // judged: the selector never changes, and thousands of rows are kept
 	}
@@ -200,10 +197,7 @@ func seePod(s State, p events.Pod) State {
 	if !r.Pod.Deleting && p.Deleting {
 		s.accept(effect.DeletePod{}.Kind())
 	}
-	if p.End == nil && r.Pod.UID == p.UID { // a roster leaves it out
-		p.End = r.Pod.End
-	}
-	r.Pod, r.Withdrawn, r.Unstamped = p, false, unstamped
+	r.Pod, r.Withdrawn, r.Unstamped = s.withEnd(p, r.Pod), false, unstamped
 	s.put(p.Serial, r)
 	return s
 }
@@ -215,7 +209,7 @@ func seeStray(s State, p events.Pod) State {
 	switch {
 	case ok && old.Version >= p.Version:
 	case p.Held, !p.Terminal() && !p.Deleting:
-		s.Strays[p.UID] = p
+		s.Strays[p.UID] = s.withEnd(p, old)
 	default:
 		delete(s.Strays, p.UID)
 		s.keep(p)
@@ -236,7 +230,7 @@ func find(s State, p events.Pod) State {
 		f.Serial = events.NoSerial
 	}
 	if !ok || f.Pod.Version < p.Version {
-		f.Pod = p
+		f.Pod = s.withEnd(p, f.Pod)
 		s.Finds[p.UID] = f
 	}
 	return s

@@ -75,6 +75,18 @@ func (s *State) accountFor() {
 	}
 }
 
+// withEnd is a sight of a Pod that was seen as old before, with what there is to tell of its end: nothing where nobody wants to
+// know, and where the sight comes from a roster, which leaves it out, what was known before.
+func (s *State) withEnd(p, old events.Pod) events.Pod {
+	switch {
+	case !s.limits.AnnouncePods:
+		p.End = nil
+	case p.End == nil && old.UID == p.UID:
+		p.End = old.End
+	}
+	return p
+}
+
 // ended takes note of a Pod that is being settled.
 func (o *Outbox) ended(r Row) {
 	if r.Result == "" {
