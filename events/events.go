@@ -60,7 +60,7 @@ type JobListed struct {
 	// Version is the resourceVersion of the list of Pods; compare it with versions of Pods only.
 	Version uint64 `json:"version"`
 	// Pods are all Pods of the Job that are held or not finished; of a Job with a limit of failed Pods those that have failed,
-	// too. Orphans that the Job may adopt are among them.
+	// too. Orphans that the Job may adopt are among them. None has an End, which would make a large roster half as large again.
 	Pods []Pod `json:"pods,omitempty"`
 }
 
@@ -179,6 +179,31 @@ type Pod struct {
 	// containers that ended with another code than 0, init containers last, and the Pod's conditions.
 	Exits      []Exit         `json:"exits,omitempty"`
 	Conditions []PodCondition `json:"conditions,omitempty"`
+	// End is what subscribers may be told of a Pod that has ended or is being deleted; nil before.
+	End *PodEnd `json:"end,omitempty"`
+}
+
+// PodEnd is how a Pod has ended as far as only subscribers want to know. It has no message: that is the container's own, and
+// may hold anything.
+type PodEnd struct {
+	_ struct{} `cbor:",toarray"`
+
+	// Node is where it ran, Start when the node took it, Reason that of its status, such as Evicted.
+	Node   string    `json:"node,omitempty"`
+	Start  time.Time `json:"start,omitzero"`
+	Reason string    `json:"reason,omitempty"`
+	// Container is the one that decided; nil where nobody knows of any.
+	Container *ContainerEnd `json:"container,omitempty"`
+}
+
+// ContainerEnd is how a container has ended.
+type ContainerEnd struct {
+	_ struct{} `cbor:",toarray"`
+
+	Name     string `json:"name"`
+	ExitCode int32  `json:"exitCode"`
+	// Reason is the kubelet's word, such as Completed, Error or OOMKilled.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Exit is how a container ended that did not end well.

@@ -233,7 +233,8 @@ func TestProjectPod(t *testing.T) {
 	got := events.ProjectPod(p)
 	want := events.Pod{Name: "pi-1-d52jl", UID: "u", Version: 1050, Owner: "pi", Serial: 4, Index: 1, Phase: events.Failed, Held: true,
 		Scheduled: true, Restarts: 3, Created: at(2), Finished: at(9), Orphan: true, Labels: map[string]string{batchv1.JobNameLabel: "pi"},
-		Exits: []events.Exit{{Container: "main", Code: 3}}, Conditions: []events.PodCondition{{Type: "DisruptionTarget", Status: "True"}}}
+		Exits: []events.Exit{{Container: "main", Code: 3}}, Conditions: []events.PodCondition{{Type: "DisruptionTarget", Status: "True"}},
+		End: &events.PodEnd{Node: "n", Container: &events.ContainerEnd{Name: "main", ExitCode: 3}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}

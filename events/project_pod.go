@@ -3,7 +3,9 @@ package events
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -52,7 +54,7 @@ func ProjectPod(p *corev1.Pod) Pod {
 		}
 	}
 	if out.Terminal() || out.Deleting {
-		out.Finished = finished(p)
+		out.Finished, out.End = finished(p), podEnd(p)
 	}
 	if out.Phase == Failed || out.Deleting {
 		out.Exits, out.Conditions = exits(p), conditions(p)
@@ -137,10 +139,7 @@ func finished(p *corev1.Pod) time.Time {
 
 // lastContainer is when the last container or sidecar ended; zero while one has not.
 func lastContainer(p *corev1.Pod) (last time.Time) {
-	sidecar := map[string]bool{}
-	for _, c := range p.Spec.InitContainers {
-		sidecar[c.Name] = c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-	}
+	sidecar := sidecars(p)
 	for i, c := range slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses) {
 		if i >= len(p.Status.ContainerStatuses) && !sidecar[c.Name] {
 			continue
@@ -154,4 +153,60 @@ func lastContainer(p *corev1.Pod) (last time.Time) {
 		}
 	}
 	return last
+}
+
+// podEnd is what subscribers may be told of the end of a Pod.
+func podEnd(p *corev1.Pod) *PodEnd {
+	out := &PodEnd{Node: p.Spec.NodeName, Reason: word(p.Status.Reason), Container: deciding(p)}
+	if p.Status.StartTime != nil {
+		out.Start = p.Status.StartTime.UTC()
+	}
+	return out
+}
+
+// deciding is the container that made the Pod end as it did: the first that failed, else the last app container to end. What
+// a sidecar does decides nothing. A container that the kubelet has lost sight of has ended without a time.
+func deciding(p *corev1.Pod) *ContainerEnd {
+	var failed, ended *corev1.ContainerStatus
+	sidecar := sidecars(p)
+	for i, c := range slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses) {
+		t := c.State.Terminated
+		switch {
+		case t == nil || sidecar[c.Name]:
+		case t.ExitCode != 0:
+			if failed == nil || t.FinishedAt.Before(&failed.State.Terminated.FinishedAt) {
+				failed = &c
+			}
+		case i < len(p.Status.ContainerStatuses) && (ended == nil || ended.State.Terminated.FinishedAt.Before(&t.FinishedAt)):
+			ended = &c
+		}
+	}
+	if failed == nil {
+		failed = ended
+	}
+	if failed == nil {
+		return nil
+	}
+	t := failed.State.Terminated
+	return &ContainerEnd{Name: failed.Name, ExitCode: t.ExitCode, Reason: word(t.Reason)}
+}
+
+// sidecars are the names of the init containers that run as long as the Pod does.
+func sidecars(p *corev1.Pod) map[string]bool {
+	out := map[string]bool{}
+	for _, c := range p.Spec.InitContainers {
+		out[c.Name] = c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+	}
+	return out
+}
+
+// word is a reason as Kubernetes writes them, such as OOMKilled; "" for anything else: whoever may write a Pod's status could
+// put a text there, and a text could hold anything.
+func word(reason string) string {
+	const most = 64
+	letter := func(r rune) bool { return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+	if len(reason) > most || strings.ContainsFunc(reason, func(r rune) bool { return !letter(r) }) {
+		return ""
+	}
+	return reason
 }

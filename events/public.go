@@ -176,6 +176,8 @@ func FromCloudEvent(c cloudevents.Event) (Public, error) {
 		p, err = intoPublic[JobStarted](c.Data())
 	case publicType(JobFinished{}):
 		p, err = intoPublic[JobFinished](c.Data())
+	case publicType(PodFinished{}):
+		p, err = intoPublic[PodFinished](c.Data())
 	default:
 		err = fmt.Errorf("type %q is none of ours", c.Type())
 	}

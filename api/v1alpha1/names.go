@@ -45,6 +45,9 @@ const (
 	// environment variable, and its value one line per completion index (proposal indexed-job.md, per-completion-env).
 	PerCompletionEnvAnnotation = Group + "/per-completion-env"
 
+	// EventIDAnnotation on a Kubernetes Event about a Job is the id of the public event that it repeats.
+	EventIDAnnotation = Group + "/event-id"
+
 	// RefusedCondition is True on a Job while the API server refuses what the Job needs done: its Pods by a quota, an
 	// admission webhook or an invalid template, a deletion, a release. Its reason and message are the API server's.
 	RefusedCondition = Group + "/Refused"

@@ -55,6 +55,13 @@ type (
 
 	// Announce publishes an event for whoever has subscribed. It is answered by an Announced once the bus has confirmed it.
 	Announce struct{ Event events.Public }
+
+	// ReportDropped tells whoever runs us that Count announcements were dropped: more were due than a state holds. It is
+	// answered by an Announced with its ID.
+	ReportDropped struct {
+		ID    string
+		Count int
+	}
 )
 
 // Kind implements Effect.
@@ -74,6 +81,9 @@ func (DeleteRun) Kind() string { return "DeleteRun" }
 
 // Kind implements Effect.
 func (Announce) Kind() string { return "Announce" }
+
+// Kind implements Effect.
+func (ReportDropped) Kind() string { return "ReportDropped" }
 
 // String implements Effect.
 func (e CreateJob) String() string {
@@ -132,9 +142,13 @@ func (e DeleteRun) String() string {
 // String implements Effect.
 func (e Announce) String() string { return "Announce " + e.Event.String() }
 
+// String implements Effect.
+func (e ReportDropped) String() string { return fmt.Sprintf("ReportDropped %d", e.Count) }
+
 func (CreateJob) effect()           {}
 func (FindRun) effect()             {}
 func (WriteScheduleStatus) effect() {}
 func (DeleteScheduledJob) effect()  {}
 func (DeleteRun) effect()           {}
 func (Announce) effect()            {}
+func (ReportDropped) effect()       {}

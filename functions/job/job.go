@@ -5,7 +5,7 @@
 //	state.go     the memory itself           tracking.go  KEP-2307 steps 1 to 4
 //	indexed.go   completion indexes          failure.go   backoffLimit, exponential backoff
 //	fleet.go     how many Pods, which        finish.go    conditions and Events
-//	pod.go       the Pod that a serial becomes    outbox.go    JobStart and JobFinish
+//	pod.go       the Pod that a serial becomes    outbox*.go   JobStart, JobFinish, PodFinish
 //
 // A Pod is known by its serial, which is in its name:
 //
@@ -27,7 +27,7 @@ import (
 func New(l Limits) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    "job",
-		Version: 4,
+		Version: 5,
 		Wakes: []events.Type{events.TypeJobObserved, events.TypeJobGone, events.TypeJobListed, events.TypePodObserved,
 			events.TypePodGone, events.TypeTimerFired, events.TypeEffectRefused, events.TypeParametersObserved, events.TypeAnnounced},
 		Observe: func(s State, e events.Event) State { s.limits = l; return observe(s, e) },
@@ -50,6 +50,8 @@ type Limits struct {
 	// Reannounce is how long ago a Job may have started or finished to be announced by somebody who does not know whether it
 	// was announced: 0 to events.ReannounceWindow.
 	Reannounce time.Duration
+	// AnnouncePods announces the end of each Pod, too.
+	AnnouncePods bool
 }
 
 // DefaultLimits are those of Kubernetes 1.36.

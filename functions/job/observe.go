@@ -197,7 +197,7 @@ func seePod(s State, p events.Pod) State {
 	if !r.Pod.Deleting && p.Deleting {
 		s.accept(effect.DeletePod{}.Kind())
 	}
-	r.Pod, r.Withdrawn, r.Unstamped = p, false, unstamped
+	r.Pod, r.Withdrawn, r.Unstamped = s.withEnd(p, r.Pod), false, unstamped
 	s.put(p.Serial, r)
 	return s
 }
@@ -209,7 +209,7 @@ func seeStray(s State, p events.Pod) State {
 	switch {
 	case ok && old.Version >= p.Version:
 	case p.Held, !p.Terminal() && !p.Deleting:
-		s.Strays[p.UID] = p
+		s.Strays[p.UID] = s.withEnd(p, old)
 	default:
 		delete(s.Strays, p.UID)
 		s.keep(p)
@@ -230,7 +230,7 @@ func find(s State, p events.Pod) State {
 		f.Serial = events.NoSerial
 	}
 	if !ok || f.Pod.Version < p.Version {
-		f.Pod = p
+		f.Pod = s.withEnd(p, f.Pod)
 		s.Finds[p.UID] = f
 	}
 	return s
@@ -256,7 +256,9 @@ func missPod(s State, p events.Pod) State {
 	s.found(p.UID, events.NoSerial)
 	if serial, known := s.serialOf(p); known && s.Pods[serial].Pod.UID == p.UID {
 		r := s.Pods[serial]
-		r.Gone = true
+		if r.Gone = true; s.limits.AnnouncePods && p.End != nil { // of one that was told to end, only this sight knows how it did
+			r.Pod.Finished, r.Pod.End = p.Finished, p.End
+		}
 		s.Pods[serial] = r
 	}
 	return s

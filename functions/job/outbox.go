@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/functions/effect"
 )
 
 // Outbox is what everybody has to be told of the Job, and what they have been told: each of its starts, and its end. What is
@@ -21,6 +20,9 @@ type Outbox struct {
 	Began uint64
 	// Notices are in the order in which they are announced.
 	Notices []Notice
+	// Pods have ended and are announced, by serial. Dropped is how many were too many, Reported of how many somebody was told.
+	Pods              []PodNotice
+	Dropped, Reported int
 }
 
 // Notice is one start of the Job, or its end.
@@ -111,6 +113,9 @@ func (n *Notice) settle() { *n = Notice{ID: n.ID} }
 
 // confirmed notes that the bus holds the event with that ID. Who has lost the memory of it since will see it again.
 func (o *Outbox) confirmed(id string) {
+	if o.confirmedPod(id) {
+		return
+	}
 	if i := o.find(id); i >= 0 {
 		o.Notices[i].settle()
 		slices.SortStableFunc(o.Notices, inOrder)
@@ -136,11 +141,11 @@ func (o *Outbox) judge(known bool, now time.Time, window time.Duration) {
 	slices.SortStableFunc(o.Notices, inOrder)
 }
 
-// next announces what is due, one after the other: a subscriber hears of the start before the end.
-func (o *Outbox) next() []effect.Effect {
-	for _, n := range o.Notices {
-		if !n.done() {
-			return []effect.Effect{effect.Announce{Event: n.event()}}
+// next is the start or the end that is due first; nil where none is.
+func (o *Outbox) next() *Notice {
+	for i := range o.Notices {
+		if !o.Notices[i].done() {
+			return &o.Notices[i]
 		}
 	}
 	return nil
@@ -148,5 +153,5 @@ func (o *Outbox) next() []effect.Effect {
 
 // empty says that nothing is left to announce.
 func (o *Outbox) empty() bool {
-	return !slices.ContainsFunc(o.Notices, func(n Notice) bool { return !n.done() })
+	return o.next() == nil && len(o.Pods) == 0 && o.Dropped == o.Reported
 }

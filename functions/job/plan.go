@@ -31,13 +31,14 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e.Kind(), now) })
 	at.By(s.Waits.End(now))
 	s.Outbox.judge(s.Known, now, s.limits.Reannounce)
-	out = append(out, s.Outbox.next()...)
+	out = append(out, s.announce()...)
 	return s, append(out, at.Timer()...)
 }
 
 // track reads top to bottom like the algorithm of KEP-2307, in the order in which Kubernetes 1.36 evaluates (syncJob):
 // existing verdict, failure, fleet, completion, status.
 func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
+	s.accountFor()
 	s = settle(s)
 	s, out := claim(s)      // which Pods are ours
 	c := tally(s)           // KEP step 1: what has ended, what runs
@@ -156,8 +157,8 @@ func rests(s State) bool {
 // settle forgets Pods that no longer matter: released and ended, or gone. Their UIDs may still stand in the observed
 // status; a UID there that we do not hold is one that may be counted.
 func settle(s State) State {
-	for serial, r := range s.Pods {
-		if r.Gone || r.Pod.UID != "" && !r.Pod.Held && r.Pod.Terminal() && !r.Pod.Orphan {
+	for _, serial := range s.serials() { // in their order: of too many ends of Pods the same are dropped each time
+		if r := s.Pods[serial]; r.Gone || r.Pod.UID != "" && !r.Pod.Held && r.Pod.Terminal() && !r.Pod.Orphan {
 			s.settleSerial(serial)
 		}
 	}

@@ -81,6 +81,8 @@ type Row struct {
 	Withdrawn bool
 	// Unstamped says that the Pod does not carry its serial any more: somebody has changed the annotation.
 	Unstamped bool
+	// Result is what the Pod's end counts as, once the status says so; "" before, and where nobody is to be told.
+	Result events.PodResult
 }
 
 // Find is a Pod that somebody else has made, or an older version of us.
@@ -107,7 +109,9 @@ func (s State) serials() []int { return slices.Sorted(maps.Keys(s.Pods)) }
 
 // settleSerial forgets a Pod for good, unless it is one of the failed ones whose number is limited.
 func (s *State) settleSerial(serial int) {
-	if r := s.Pods[serial]; !r.Gone {
+	r := s.Pods[serial]
+	s.Outbox.ended(r)
+	if !r.Gone {
 		s.keep(r.Pod)
 	}
 	delete(s.Pods, serial)

@@ -171,12 +171,12 @@ func TestFlagsOfTheReconciler(t *testing.T) {
 		name  string
 		args  []string
 		want  job.Limits
-		keeps bool
+		keeps bool // managed fields, and writes core Events
 	}{
 		{"none", nil, upstream, false},
 		{"all", []string{"--pod-failure-backoff-base=1s", "--pod-failure-backoff-max=2m", "--max-uncounted-pods=3", "--max-pod-changes-per-plan=4",
-			"--ttl-after-finished", "--reannounce-window=5m", "--keep-managed-fields"},
-			job.Limits{PodBackoff: backoff.Policy{Base: time.Second, Max: 2 * time.Minute}, MaxUncounted: 3, MaxPodChanges: 4, DeleteExpired: true, Reannounce: 5 * time.Minute}, true},
+			"--ttl-after-finished", "--reannounce-window=5m", "--event-pods", "--core-events", "--keep-managed-fields"},
+			job.Limits{PodBackoff: backoff.Policy{Base: time.Second, Max: 2 * time.Minute}, MaxUncounted: 3, MaxPodChanges: 4, DeleteExpired: true, Reannounce: 5 * time.Minute, AnnouncePods: true}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, f := ReconcilerDefaults(), pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -184,8 +184,8 @@ func TestFlagsOfTheReconciler(t *testing.T) {
 			if err := f.Parse(tt.args); err != nil {
 				t.Fatal(err)
 			}
-			if c.Limits != tt.want || c.KeepManagedFields != tt.keeps {
-				t.Errorf("%+v, keeps managed fields %v; want %+v, %v", c.Limits, c.KeepManagedFields, tt.want, tt.keeps)
+			if c.Limits != tt.want || c.KeepManagedFields != tt.keeps || c.CoreEvents != tt.keeps {
+				t.Errorf("%+v, keeps managed fields %v, writes Events %v; want %+v, %v", c.Limits, c.KeepManagedFields, c.CoreEvents, tt.want, tt.keeps)
 			}
 		})
 	}

@@ -31,6 +31,8 @@ type ReconcilerConfig struct {
 	Limits job.Limits
 	// KeepManagedFields leaves the field ownership of Jobs and Pods alone.
 	KeepManagedFields bool
+	// CoreEvents writes a Kubernetes Event about each Job whose start or end is announced.
+	CoreEvents bool
 }
 
 // ReconcilerDefaults is what a reconciler does without any flag.
@@ -49,6 +51,8 @@ func (c *ReconcilerConfig) AddFlags(f *pflag.FlagSet) {
 	f.IntVar(&c.Limits.MaxPodChanges, "max-pod-changes-per-plan", c.Limits.MaxPodChanges, "how many Pods of a Job are made or deleted at most before it is decided anew")
 	f.BoolVar(&c.Limits.DeleteExpired, "ttl-after-finished", c.Limits.DeleteExpired, "delete finished Jobs when their ttlSecondsAfterFinished are over: for clusters where kube-controller-manager does not, and harmless where it does")
 	f.DurationVar(&c.Limits.Reannounce, "reannounce-window", c.Limits.Reannounce, "`time` after a Job's start or end in which it is announced again if the memory of it was lost; at most "+events.ReannounceWindow.String())
+	f.BoolVar(&c.Limits.AnnouncePods, "event-pods", c.Limits.AnnouncePods, "announce the end of each Pod, too; the same for all reconcilers of a --cluster-name")
+	f.BoolVar(&c.CoreEvents, "core-events", c.CoreEvents, "write a Kubernetes Event, JobStart or JobFinish, about each Job whose start or end is announced")
 	f.BoolVar(&c.KeepManagedFields, "keep-managed-fields", c.KeepManagedFields, "leave the managedFields of Jobs and Pods alone, instead of resetting those that nobody applies, which saves the API server up to four fifths of a write")
 }
 
@@ -100,6 +104,10 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig) error {
 		return Usage{err}
 	}
 	s.probes.Set(probeCluster, reachable(s))
+	var announcer engine.Announcer = s.bus
+	if c.CoreEvents {
+		announcer = recorder.Announcing(s.bus)
+	}
 	var configs []engine.Config
 	for _, f := range catalog.All(c.Limits, zone.Load) {
 		store, err := s.bus.Store(f.Name) //nolint:contextcheck // it has a time limit of its own
@@ -108,7 +116,7 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig) error {
 		}
 		s.metrics.expect(f.Name)
 		configs = append(configs, engine.Config{Function: f, Store: store, Actor: s.metrics.counted(actor), Timers: c.timers(s.bus.Timers()),
-			Announcer: s.bus, Log: s.log, Keys: c.Keys, Now: c.now, Turned: s.metrics.turned})
+			Announcer: announcer, Log: s.log, Keys: c.Keys, Now: c.now, Turned: s.metrics.turned, Dropped: s.metrics.drops})
 	}
 	return s.serveLanes(ctx, configs)
 }

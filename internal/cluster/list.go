@@ -194,6 +194,7 @@ func (r *rosters) add(p *corev1.Pod, jobs []types.UID, last bool) {
 		return
 	}
 	s := events.ProjectPod(p)
+	s.End = nil // a roster may have 20,000 Pods, and the release of each answers with all of it
 	for _, uid := range jobs {
 		if !matters(s, r.jobs[uid]) {
 			continue

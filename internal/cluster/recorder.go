@@ -22,7 +22,7 @@ type Recorder struct {
 // NewRecorder makes a Recorder that signs with the component's name, such as "jobstream".
 func NewRecorder(client kubernetes.Interface, component string) *Recorder {
 	b := record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{SpamKeyFunc: spamKey}))
-	b.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	b.StartRecordingToSink(once{&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")}})
 	return &Recorder{broadcaster: b, recorder: b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jobstream/jobstream/events"
@@ -38,6 +39,35 @@ func (r *Runner) announce(ctx context.Context, key events.Key, e effect.Announce
 		r.cfg.Log.Error("an event can never be announced, and is given up", "function", r.cfg.Function.Name, "key", key.String(), "event", e.Event.String(), "error", err)
 	}
 	return []events.Event{events.Announced{ID: events.PublicID(e.Event)}}, nil
+}
+
+// untilUnconfirmed does effects, but of announcements none after the first that is not confirmed: hundreds of them, a second
+// each, would keep the rest of the turn waiting.
+func untilUnconfirmed(do ActorFunc) ActorFunc {
+	var first atomic.Pointer[Unconfirmed]
+	return func(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
+		if !isAnnounce(e) {
+			return do(ctx, key, e)
+		}
+		if unsaid := first.Load(); unsaid != nil {
+			return nil, *unsaid
+		}
+		facts, err := do(ctx, key, e)
+		if unsaid := (Unconfirmed{}); errors.As(err, &unsaid) {
+			first.CompareAndSwap(nil, &unsaid)
+		}
+		return facts, err
+	}
+}
+
+// reportDropped tells whoever runs us of announcements that will never be made.
+func (r *Runner) reportDropped(key events.Key, e effect.ReportDropped) []events.Event {
+	r.cfg.Log.Error("announcements were dropped: more are due than a state holds; does the bus take public events?",
+		"function", r.cfg.Function.Name, "key", key.String(), "count", e.Count)
+	if r.cfg.Dropped != nil {
+		r.cfg.Dropped(r.cfg.Function.Name, e.Count)
+	}
+	return []events.Event{events.Announced{ID: e.ID}}
 }
 
 // listen notes how the announcements among the effects have fared: if one was not confirmed, they rest.

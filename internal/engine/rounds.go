@@ -190,11 +190,12 @@ func (r *Runner) act(t *Turn) {
 		defer func() { r.slots <- struct{}{} }()
 	}
 	answers := make([]Answer, len(effects))
+	actor := untilUnconfirmed(r.perform)
 	var g errgroup.Group
 	g.SetLimit(effectsAtOnce)
 	for i, e := range effects {
 		g.Go(func() error {
-			answers[i] = t.Act(r.ctx, ActorFunc(r.perform), e, r.cfg.Now())
+			answers[i] = t.Act(r.ctx, actor, e, r.cfg.Now())
 			return nil
 		})
 	}
@@ -212,6 +213,8 @@ func (r *Runner) perform(ctx context.Context, key events.Key, e effect.Effect) (
 		return nil, r.setTimer(ctx, key, e)
 	case effect.Announce:
 		return r.announce(ctx, key, e)
+	case effect.ReportDropped:
+		return r.reportDropped(key, e), nil
 	}
 	return r.cfg.Actor.Act(ctx, key, e)
 }

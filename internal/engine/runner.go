@@ -12,7 +12,7 @@ import (
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
-// Config is what a Runner needs. All fields but Turned are required, except where a default is named.
+// Config is what a Runner needs. All fields but Turned and Dropped are required, except where a default is named.
 type Config struct {
 	Function  fn.Registered
 	Store     Store
@@ -29,6 +29,8 @@ type Config struct {
 	Newest func(function string) bool
 	// Turned, if not nil, hears of every finished turn, for metrics.
 	Turned func(Turned)
+	// Dropped, if not nil, hears of announcements that will never be made, for metrics.
+	Dropped func(function string, count int)
 }
 
 // Turned is one finished turn.

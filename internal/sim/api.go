@@ -244,7 +244,9 @@ func (a *API) List(id string, uid types.UID) events.JobListed {
 	for _, name := range a.podNames() {
 		p := a.pods[name]
 		if needed := p.Held || !p.Terminal() || p.Orphan || keepsFailed && p.Phase == events.Failed; needed && a.hears(p) == uid {
-			out.Pods = append(out.Pods, p.Pod)
+			seen := p.Pod
+			seen.End = nil // the adapter leaves it out
+			out.Pods = append(out.Pods, seen)
 		}
 	}
 	return out

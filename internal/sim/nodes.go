@@ -91,6 +91,7 @@ func (w *tenant) end(p *pod, well bool) {
 	w.truth.ended(p, well, code)
 	w.api.UpdatePod(p.Name, func(p *events.Pod) {
 		p.Phase, p.Ready, p.Waiting, p.Finished = phase, false, "", w.now.Truncate(time.Second)
+		p.End = &events.PodEnd{Node: "node", Start: p.Created, Container: &events.ContainerEnd{Name: "main", ExitCode: code}}
 		if !well {
 			p.Exits = []events.Exit{{Container: "main", Code: code}}
 			if w.rand.IntN(3) == 0 { // whatever a sidecar does, no rule asks for it

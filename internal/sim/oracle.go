@@ -17,10 +17,13 @@ type truth struct {
 	Err error // the first law that was broken
 
 	pods  map[types.UID]*record
-	lines map[line][]*record // the Pods of each index, in the order of their making
-	told  map[string]*moment // what subscribers are to be told, by id
-	most  int                // the highest parallelism the Job has had
-	least int                // the fewest completions that an Indexed Job has had
+	lines map[line][]*record       // the Pods of each index, in the order of their making
+	told  map[string]*moment       // what subscribers are to be told, by id
+	ends  map[types.UID]*podMoment // the same of ends of Pods
+	// completed are the indexes that have ever stood in a status as completed.
+	completed map[line]bool
+	most      int // the highest parallelism the Job has had
+	least     int // the fewest completions that an Indexed Job has had
 
 	values    int       // of how many completions anybody has been told the values
 	successes int       // Pods that have succeeded
@@ -61,7 +64,7 @@ type line struct {
 }
 
 func newTruth(w *tenant) *truth {
-	t := &truth{w: w, pods: map[types.UID]*record{}, lines: map[line][]*record{}, told: map[string]*moment{}, most: int(w.plan.job.Parallelism), least: 1 << 30}
+	t := &truth{w: w, pods: map[types.UID]*record{}, lines: map[line][]*record{}, told: map[string]*moment{}, ends: map[types.UID]*podMoment{}, completed: map[line]bool{}, most: int(w.plan.job.Parallelism), least: 1 << 30}
 	if w.plan.job.Indexed {
 		t.least = int(*w.plan.job.Completions)
 	}

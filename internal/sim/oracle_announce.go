@@ -50,11 +50,18 @@ func (t *truth) forgetMoments() {
 	for _, m := range t.told {
 		m.unsure = m.unsure || !m.heard
 	}
+	for _, m := range t.ends {
+		m.unsure = m.unsure || !m.heard
+	}
 }
 
 // announced holds what a subscriber hears against what has happened. It reads at once, so that what it has heard survives
 // the loss of the bus.
 func (t *truth) announced(p events.Public) {
+	if end, ok := p.(events.PodFinished); ok {
+		t.podAnnounced(end)
+		return
+	}
 	m := t.told[events.PublicID(p)]
 	if m == nil {
 		t.fail("%v is announced, which was never true", p)

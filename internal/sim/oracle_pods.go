@@ -104,6 +104,7 @@ func (t *truth) PodReleased(p events.Pod, owner types.UID, by effect.Effect) {
 	if j.Finished() {
 		return
 	}
+	t.letGo(*j, p)
 	worthless := j.Indexed && (p.Index < 0 || p.Index >= min(t.least, int(*j.Completions)))
 	u := uncounted(j.Status)
 	switch {

@@ -121,6 +121,9 @@ func (w *tenant) settled() error {
 	if err := w.truth.unannounced(); err != nil || j == nil {
 		return err
 	}
+	if err := w.truth.unannouncedPods(j); err != nil {
+		return err
+	}
 	if limit := j.Wishes.FailedPodsLimit; limit != nil && kept > *limit {
 		return fmt.Errorf("%d failed Pods are kept, of at most %d", kept, *limit)
 	}

@@ -27,6 +27,7 @@ func (t *truth) StatusWritten(old, next events.Job) {
 	t.conditions(old, next)
 	t.suspension(old, next)
 	t.times(old, next)
+	t.accounts(next)
 	t.verdict(old, next)
 	t.unfinished(old, next)
 	t.w.noteStatus(old, next)

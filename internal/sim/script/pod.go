@@ -30,9 +30,9 @@ func (s *Stage) pod(t *testing.T, d *datadriven.TestData, serial, change string)
 		case "runs":
 			p.Phase, p.Scheduled, p.Ready, p.ReadySince = events.Running, true, true, s.now
 		case "succeeds":
-			p.Phase, p.Ready, p.Finished = events.Succeeded, false, s.now
+			p.Phase, p.Ready, p.Finished, p.End = events.Succeeded, false, s.now, ended(*p, 0)
 		case "fails":
-			p.Phase, p.Ready, p.Finished = events.Failed, false, s.now
+			p.Phase, p.Ready, p.Finished, p.End = events.Failed, false, s.now, ended(*p, 1)
 		case "restarts":
 			p.Restarts++
 		case "cannot-start":
@@ -63,8 +63,13 @@ func (s *Stage) pod(t *testing.T, d *datadriven.TestData, serial, change string)
 			}
 			p.Phase, p.Ready, p.Finished = events.Failed, false, s.now
 			p.Exits = []events.Exit{{Container: "main", Code: int32(atoi(t, d, code))}}
+			p.End = ended(*p, p.Exits[0].Code)
 		}
 	})
+}
+
+func ended(p events.Pod, code int32) *events.PodEnd {
+	return &events.PodEnd{Node: "node", Start: p.Created, Container: &events.ContainerEnd{Name: "main", ExitCode: code}}
 }
 
 // stranger reads a Pod that somebody else has made. It carries no serial of ours unless one is given.

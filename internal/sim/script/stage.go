@@ -90,6 +90,10 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		s.api.AddPod(stranger(t, s.uid, d))
 	case "values": // "values NAME count=3 [mutable]": a ConfigMap of per-completion values
 		s.api.SetValues(values(t, d))
+	case "announce-pods": // the end of each Pod is announced, too
+		l := limits()
+		l.AnnouncePods = true
+		s.fn = fn.Register(job.New(l))
 	case "announcements": // "announcements unconfirmed": the bus does not say that it holds them, until "announcements confirmed"
 		if s.deaf = d.CmdArgs[0].Key == "unconfirmed"; !s.deaf {
 			s.inbox = append(s.inbox, events.TimerFired{Name: "announce"})

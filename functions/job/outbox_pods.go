@@ -1,0 +1,145 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/policy"
+)
+
+// The end of a Pod is announced, where that is wanted, once its Job's status accounts for it and we have let go of it. Until
+// then its row remembers what it counts as; afterwards its serial is settled, and nothing can bring it back:
+//
+//	status lists its UID, or its index --account for--> Result --released, settled--> due --confirmed--> forgotten
+//	                                                                                   '--too many are due: dropped
+//
+// So a Job remembers no Pod for the sake of subscribers that it would not remember anyway, but for those that are due.
+
+// PodNotice is the end of a Pod that is announced until the bus has confirmed it.
+type PodNotice struct {
+	_      struct{} `cbor:",toarray"`
+	Pod    events.Pod
+	Result events.PodResult
+}
+
+const (
+	// podNoticesKept is how many ends of Pods wait to be announced at most: four times as many as settle in one round. More
+	// come together only while the bus takes none, and then the state must not grow without end.
+	podNoticesKept = 2000
+	// podNoticesAtOnce is how many are announced before the next decision.
+	podNoticesAtOnce = 500
+	// droppedMark stands in the ids by which what was dropped is reported, and of nothing else.
+	droppedMark = "dropped/"
+)
+
+// accountFor notes what the ends of Pods count as, as soon as the observed status says so. Who is listed stays noted when the
+// list has moved on. What only the Pod itself shows must still be held: else it may have been announced long ago, by a memory
+// that was lost.
+func (s *State) accountFor() {
+	if !s.limits.AnnouncePods {
+		return
+	}
+	listed := map[types.UID]events.PodResult{}
+	if u := s.Job.Status.UncountedTerminatedPods; u != nil {
+		for _, uid := range u.Succeeded {
+			listed[uid] = events.PodSucceeded
+		}
+		for _, uid := range u.Failed {
+			listed[uid] = events.PodFailed
+		}
+	}
+	var recorded interface{ Has(int) bool }
+	if s.Job.Indexed {
+		recorded = indexes(s.Job, s.Job.Status.CompletedIndexes)
+	}
+	for serial, r := range s.Pods {
+		if p := r.Pod; r.Result == "" && (p.Terminal() || p.Deleting) {
+			r.Result = listed[p.UID]
+			switch {
+			case r.Result != "" || !r.held() || !mine(s.Job, p) || !counts(s.Job, p):
+			case p.Phase == events.Succeeded && recorded != nil && recorded.Has(p.Index):
+				r.Result = events.PodSucceeded
+			case p.Phase == events.Failed && !policy.Failure(s.Job.PodFailurePolicy, s.Job.Namespace, p).Counts:
+				r.Result = events.PodIgnored
+			}
+			if r.Result != "" {
+				s.Pods[serial] = r
+			}
+		}
+	}
+}
+
+// withEnd is a sight of a Pod that was seen as old before, with what there is to tell of its end: nothing where nobody wants to
+// know, and where the sight comes from a roster, which leaves it out, what was known before.
+func (s *State) withEnd(p, old events.Pod) events.Pod {
+	switch {
+	case !s.limits.AnnouncePods:
+		p.End = nil
+	case p.End == nil && old.UID == p.UID:
+		p.End = old.End
+	}
+	return p
+}
+
+// ended takes note of a Pod that is being settled.
+func (o *Outbox) ended(r Row) {
+	if r.Result == "" {
+		return
+	}
+	if len(o.Pods) >= podNoticesKept {
+		o.Dropped++
+		return
+	}
+	p := r.Pod // only what the event says
+	n := PodNotice{Result: r.Result, Pod: events.Pod{Name: p.Name, UID: p.UID, Index: p.Index, Serial: p.Serial, Finished: p.Finished, End: p.End}}
+	i, _ := slices.BinarySearchFunc(o.Pods, n, bySerial)
+	o.Pods = slices.Insert(o.Pods, i, n)
+}
+
+func bySerial(a, b PodNotice) int {
+	return cmp.Or(cmp.Compare(a.Pod.Serial, b.Pod.Serial), cmp.Compare(a.Pod.UID, b.Pod.UID))
+}
+
+// confirmedPod notes that nothing is left to do about an id that is no start or end of the Job; ok is false where it is one.
+func (o *Outbox) confirmedPod(id string) (ok bool) {
+	if uid, ok := events.FinishedPod(id); ok {
+		o.Pods = slices.DeleteFunc(o.Pods, func(n PodNotice) bool { return n.Pod.UID == uid })
+		return true
+	}
+	text, ok := strings.CutPrefix(id, droppedMark)
+	if n := 0; ok {
+		if _, err := fmt.Sscan(text, &n); err == nil {
+			o.Reported = max(o.Reported, min(n, o.Dropped))
+		}
+	}
+	return ok
+}
+
+// announce is what is announced next, one after the other: a subscriber hears of the start before the end, and in between of
+// the Pods.
+func (s *State) announce() []effect.Effect {
+	o := &s.Outbox
+	out := o.dropped()
+	if n := o.next(); n != nil && (n.Start != nil || len(o.Pods) == 0) {
+		return append(out, effect.Announce{Event: n.event()})
+	}
+	job := events.Reference{Namespace: s.Job.Namespace, Name: s.Job.Name, UID: s.Job.UID}
+	for _, n := range o.Pods[:min(len(o.Pods), podNoticesAtOnce)] {
+		out = append(out, effect.Announce{Event: events.PodFinish(job, n.Pod, n.Result)})
+	}
+	return out
+}
+
+// dropped tells how many announcements have been dropped since somebody was told.
+func (o *Outbox) dropped() []effect.Effect {
+	if o.Dropped == o.Reported {
+		return nil
+	}
+	return []effect.Effect{effect.ReportDropped{ID: droppedMark + fmt.Sprint(o.Dropped), Count: o.Dropped - o.Reported}}
+}

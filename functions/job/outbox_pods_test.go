@@ -1,0 +1,172 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+)
+
+// Which ends of Pods are announced, and when: transcripts announced_pods*. Here is how many a memory holds, and for how long.
+
+// telling are limits with which the ends of Pods are announced.
+func telling() Limits {
+	l := DefaultLimits()
+	l.AnnouncePods = true
+	return l
+}
+
+// endedPods is the memory of a Job that has started and been told so, and whose first n Pods have just ended, are listed and
+// not let go of yet. With it come the sights of their release.
+func endedPods(t *testing.T, f fn.Function[State], n int) (State, []events.Event) {
+	t.Helper()
+	j := events.Job{Namespace: "default", Name: "pi", UID: "job-1", Version: 1, Parallelism: int32(n), Completions: new(int32(2 * n)), BackoffLimit: 6}
+	j.Status = batchv1.JobStatus{StartTime: &metav1.Time{Time: noon}, UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{}}
+	list := events.JobListed{JobsVersion: 1, Version: 1, Job: &j}
+	var released []events.Event
+	for i := range n {
+		p := events.Pod{Name: PodName(j.Name, j.UID, i, events.NoIndex), UID: types.UID(fmt.Sprintf("0b7e5d0a-5c1c-4d0e-8f6f-%012d", i)), Version: 1, Owner: j.Name,
+			Serial: i, Index: events.NoIndex, Phase: events.Succeeded, Held: true, Created: noon, Finished: noon,
+			End: &events.PodEnd{Node: "a-node-with-a-name", Start: noon, Container: &events.ContainerEnd{Name: "main", Reason: "Completed"}}}
+		list.Pods = append(list.Pods, p)
+		j.Status.UncountedTerminatedPods.Succeeded = append(j.Status.UncountedTerminatedPods.Succeeded, p.UID)
+		p.Version, p.Held = 2, false
+		released = append(released, events.PodObserved{Pod: p})
+	}
+	s, effects := f.Decide(State{}, []events.Event{events.TimerFired{}}, noon)
+	list.ID = effects[0].(effect.TakeInventory).ID
+	s, effects = f.Decide(s, []events.Event{list}, noon)
+	s, _ = f.Decide(s, confirm(effects), noon)
+	return s, released
+}
+
+// confirm are the answers of a bus that takes all.
+func confirm(effects []effect.Effect) (facts []events.Event) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case effect.Announce:
+			facts = append(facts, events.Announced{ID: events.PublicID(e.Event)})
+		case effect.ReportDropped:
+			facts = append(facts, events.Announced{ID: e.ID})
+		}
+	}
+	return facts
+}
+
+func podsIn(effects []effect.Effect) (uids []types.UID, dropped int) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case effect.Announce:
+			if p, ok := e.Event.(events.PodFinished); ok {
+				uids = append(uids, p.Pod.UID)
+			}
+		case effect.ReportDropped:
+			dropped += e.Count
+		}
+	}
+	return uids, dropped
+}
+
+// TestEndsOfPodsAreForgotten: as many as one decision announces, each once, and nothing is left of them when they are confirmed,
+// whatever is heard again.
+func TestEndsOfPodsAreForgotten(t *testing.T) {
+	f := New(telling())
+	const n = podNoticesAtOnce + 100
+	s, released := endedPods(t, f, n)
+	var told []types.UID
+	facts := released
+	for round := range 10 {
+		var effects []effect.Effect
+		s, effects = f.Decide(s, facts, noon)
+		uids, dropped := podsIn(effects)
+		if len(uids) > podNoticesAtOnce || dropped > 0 {
+			t.Fatalf("round %d: %d at once, %d dropped", round, len(uids), dropped)
+		}
+		told = append(told, uids...)
+		facts = confirm(effects)
+		if len(uids) == 0 {
+			break
+		}
+	}
+	if slices.Sort(told); len(told) != n || len(slices.Compact(told)) != n {
+		t.Errorf("%d of %d Pods are told of", len(told), n)
+	}
+	s, effects := f.Decide(s, released, noon)
+	if again, _ := podsIn(effects); len(again)+len(s.Outbox.Pods) > 0 {
+		t.Errorf("heard again, %d are told of again, and %d remembered", len(again), len(s.Outbox.Pods))
+	}
+}
+
+// TestDeadStreamBoundsAJob: as long as nobody confirms, no more wait than the limit, the state stays small, and somebody is
+// told of what was dropped, once. Then those that waited are announced, each once.
+func TestDeadStreamBoundsAJob(t *testing.T) {
+	f := New(telling())
+	const more = 300
+	s, released := endedPods(t, f, podNoticesKept+more)
+	s, effects := f.Decide(s, released, noon)
+	if _, dropped := podsIn(effects); dropped != more || len(s.Outbox.Pods) != podNoticesKept {
+		t.Fatalf("%d are dropped, %d wait", dropped, len(s.Outbox.Pods))
+	}
+	encoded, err := fn.Register(fn.Function[State]{Version: 1, Observe: f.Observe, Plan: func(State, time.Time) (State, []effect.Effect) { return s, nil }}).Decide(nil, nil, noon)
+	if err != nil || len(encoded.State) > 600_000 {
+		t.Errorf("the state has %d bytes, %v", len(encoded.State), err)
+	}
+	if f.Rests(s) {
+		t.Error("it rests with announcements due")
+	}
+	s, again := f.Decide(s, nil, noon)
+	if _, dropped := podsIn(again); dropped != more {
+		t.Errorf("unheard, %d are told of as dropped", dropped)
+	}
+	told := 0
+	for range 20 {
+		var next []effect.Effect
+		s, next = f.Decide(s, confirm(again), noon)
+		uids, dropped := podsIn(again)
+		if told += len(uids); dropped > 0 && dropped != more {
+			t.Errorf("%d are told of as dropped", dropped)
+		}
+		again = next
+	}
+	if _, dropped := podsIn(again); told != podNoticesKept || dropped != 0 {
+		t.Errorf("%d are told of in the end, and %d once more as dropped", told, dropped)
+	}
+}
+
+// TestNobodyAsks: by default no end is announced, and none of what only subscribers want is remembered.
+func TestNobodyAsks(t *testing.T) {
+	f := New(DefaultLimits())
+	s, released := endedPods(t, f, 3)
+	for _, r := range s.Pods {
+		if r.Pod.End != nil || r.Result != "" {
+			t.Errorf("remembers %+v", r)
+		}
+	}
+	if s, effects := f.Decide(s, released, noon); len(s.Outbox.Pods) > 0 || len(s.Pods) > 3 {
+		t.Errorf("%v", effects)
+	} else if uids, _ := podsIn(effects); len(uids) > 0 {
+		t.Errorf("tells of %v", uids)
+	}
+}
+
+// TestConfirmationsOfPodsLeaveNoTrace in a memory that knows nothing of them: there may be 100,000, and starts must not make room.
+func TestConfirmationsOfPodsLeaveNoTrace(t *testing.T) {
+	f := New(telling())
+	s, _ := endedPods(t, f, 1)
+	before := len(s.Outbox.Notices)
+	for i := range 3 * noticesKept {
+		e := events.PodFinish(events.Reference{UID: "job-1"}, events.Pod{UID: types.UID(fmt.Sprint("old-", i))}, events.PodFailed)
+		s = f.Observe(s, events.Announced{ID: events.PublicID(e)})
+	}
+	if s = f.Observe(s, events.Announced{ID: droppedMark + "7"}); len(s.Outbox.Notices) != before || s.Outbox.Reported != 0 {
+		t.Errorf("%d notices instead of %d, %d reported", len(s.Outbox.Notices), before, s.Outbox.Reported)
+	}
+}

@@ -1,0 +1,95 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// Of hundreds of announcements that hang, those that are under way are waited for, and no further one is tried: the turn ends
+// when the first have been given up, and what else there was to do is done.
+func TestHundredsOfAnnouncementsThatHang(t *testing.T) {
+	b := start(t, herald())
+	b.act = gone
+	b.hang = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	names := make([]string, 300)
+	for i := range names {
+		names[i] = fmt.Sprintf("%c%03d", 'a'+i%26, i)
+	}
+	b.Deliver(fact{b, strings.Join(names, " ")})
+	got := <-b.turned
+	if got.Duration > engine.AckWait {
+		t.Errorf("the turn took %v", got.Duration)
+	}
+	tried, released := 0, 0
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, line := range b.lines {
+		if strings.HasPrefix(line, "announce ") {
+			tried++
+		}
+		if strings.HasPrefix(line, "act ReleasePod") {
+			released++
+		}
+	}
+	if tried == 0 || tried > 32 || released != len(names) {
+		t.Errorf("%d announcements were tried, %d of %d Pods released", tried, released, len(names))
+	}
+}
+
+// One that is refused for good is given up alone: the others are made.
+func TestAnImpossibleAnnouncementSilencesNoOther(t *testing.T) {
+	b := start(t, herald())
+	b.act = gone
+	b.announce = func(name string) error {
+		if name == "a" {
+			return impossible{errors.New("too large")}
+		}
+		return nil
+	}
+	b.Deliver(fact{b, "a b c"})
+	b.await(t, "ack a b c")
+	if b.count("announce a") != 1 || b.count("announce b") != 1 || b.count("announce c") != 1 || b.count("timer announce") != 0 {
+		t.Errorf("got %q", b.lines)
+	}
+}
+
+// What was dropped is told to whoever runs us, and the function hears that it was.
+func TestDroppedAnnouncementsAreReported(t *testing.T) {
+	type state struct{ Dropped bool }
+	loser := fn.Register(fn.Function[state]{Name: "count", Version: 1,
+		Observe: func(s state, e events.Event) state {
+			if told, ok := e.(events.Announced); ok && told.ID == "dropped/7" {
+				s.Dropped = false
+			} else if _, ok := e.(events.TimerFired); ok {
+				s.Dropped = true
+			}
+			return s
+		},
+		Plan: func(s state, _ time.Time) (state, []effect.Effect) {
+			if s.Dropped {
+				return s, []effect.Effect{effect.ReportDropped{ID: "dropped/7", Count: 7}}
+			}
+			return s, nil
+		}})
+	var heard []string
+	b := start(t, loser, func(c *engine.Config) {
+		c.Dropped = func(function string, count int) { heard = append(heard, fmt.Sprint(function, " ", count)) } // in the one turn there is
+	})
+	b.Deliver(fact{b, "a"})
+	if got := <-b.turned; got.Err != nil || got.Rounds != 2 {
+		t.Errorf("%d rounds, %v", got.Rounds, got.Err)
+	}
+	if !slices.Equal(heard, []string{"count 7"}) {
+		t.Errorf("heard %q", heard)
+	}
+}

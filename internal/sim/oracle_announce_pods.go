@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+)
+
+// podMoment is that a status accounts for the end of a Pod, and what a subscriber has heard of it.
+type podMoment struct {
+	job    types.UID
+	result events.PodResult
+	heard  bool
+	// unsure says that nobody may know of it: the memory was lost before anybody had confirmed it.
+	unsure bool
+}
+
+// accounts notes whose ends a status that is written accounts for.
+func (t *truth) accounts(j events.Job) {
+	if set := completed(j.Status); j.Indexed {
+		for i := range int(*j.Completions) {
+			if set.Has(i) {
+				t.completed[line{j.UID, i}] = true
+			}
+		}
+	}
+	u := uncounted(j.Status)
+	for _, uid := range u.Succeeded {
+		t.accounted(j, uid, events.PodSucceeded)
+	}
+	for _, uid := range u.Failed {
+		t.accounted(j, uid, events.PodFailed)
+	}
+}
+
+func (t *truth) accounted(j events.Job, uid types.UID, result events.PodResult) {
+	if t.ends[uid] == nil {
+		t.ends[uid] = &podMoment{job: j.UID, result: result}
+	}
+}
+
+// letGo notes that a Pod is released whose end only the Pod itself and its index show. Who releases it may have lost the
+// memory of it a moment ago.
+func (t *truth) letGo(j events.Job, p events.Pod) {
+	switch r := t.of(p.UID); {
+	case j.Indexed && p.Phase == events.Succeeded && completed(j.Status).Has(p.Index):
+		t.accounted(j, p.UID, events.PodSucceeded)
+	case t.ignored(r) && p.Terminal():
+		t.accounted(j, p.UID, events.PodIgnored)
+	default:
+		return
+	}
+	m := t.ends[p.UID]
+	m.unsure = m.unsure || t.losses > 0 && !m.heard
+}
+
+// podAnnounced holds what a subscriber hears of a Pod against what has happened: it has ended as it says, or was told to,
+// and that counts as it says.
+func (t *truth) podAnnounced(e events.PodFinished) {
+	r, m := t.of(e.Pod.UID), t.ends[e.Pod.UID]
+	t.w.Steps["PodFinish "+string(e.Result)]++
+	switch {
+	case !t.counts(e, r):
+		t.fail("%v is announced, and the truth is %+v, %+v", e, *r, m)
+	case e.Container == nil && !r.deleted && !r.excused && t.losses == 0, e.Container != nil && (!r.ended || e.Container.ExitCode != r.code || !e.End.Equal(r.finished)):
+		t.fail("%+v is announced, and the truth is %+v", e, r)
+	case (e.Index == nil) != (r.index == events.NoIndex) || e.Index != nil && *e.Index != r.index:
+		t.fail("%v is announced of index %v, and has %d", e, e.Index, r.index)
+	}
+	if m == nil || m.heard { // who has not heard of the confirmation repeats it, also after the end
+		return
+	}
+	m.heard = true
+	for id, other := range t.told {
+		if end, ok := other.event.(events.JobFinished); ok && other.heard && other.job == e.Job.UID && !m.unsure && t.losses == 0 {
+			t.fail("%v is announced after %s %v", e, id, end)
+		}
+	}
+}
+
+// counts says that the end of the Pod counts as the event says.
+func (t *truth) counts(e events.PodFinished, r *record) bool {
+	m := t.ends[e.Pod.UID]
+	switch {
+	case m != nil && m.job == e.Job.UID && m.result == e.Result:
+		return true
+	case e.Result == events.PodSucceeded: // a user took it out of our hands when its index was recorded
+		return r.well && t.completed[line{e.Job.UID, r.index}]
+	}
+	return e.Result == events.PodIgnored && t.ignored(r)
+}
+
+// unannouncedPods is whose end should have been told by now and was not. A Job that is gone may have taken it along, and who
+// takes a Pod's finalizer off takes the Pod out of our hands.
+func (t *truth) unannouncedPods(j *events.Job) error {
+	if !t.w.limits.AnnouncePods {
+		return nil
+	}
+	for _, uid := range slices.Sorted(maps.Keys(t.ends)) {
+		if m := t.ends[uid]; !m.heard && !m.unsure && m.job == j.UID && !t.of(uid).excused {
+			return fmt.Errorf("that %s is %s is never announced", uid, m.result)
+		}
+	}
+	return nil
+}
