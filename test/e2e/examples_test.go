@@ -1,0 +1,360 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+const eventsOf = "jobstream_" + harness.ClusterName + "_events"
+
+// The examples do what their READMEs say, each as a program, with no more than deploy/nats/accounts.conf gives to a
+// subscriber; trigger and reconciler have no more than it gives to them.
+func TestExamples(t *testing.T) {
+	s := own(t, harness.Config{Subscribers: []string{"audit", "javascript", "chain", "webhook"}})
+	for _, e := range []struct {
+		name string
+		test func(*testing.T, *harness.System)
+	}{{"javascript", javascript}, {"chain", chain}, {"webhook", webhook}, {"shell", shell}} {
+		t.Run(e.name, func(t *testing.T) { e.test(t, s) })
+	}
+}
+
+// made makes the consumer of the subscriber, as the operator: the events of the test's namespace that match.
+func made(p *harness.Space, subscriber, filter string, change ...func(*jetstream.ConsumerConfig)) jetstream.Consumer {
+	p.Helper()
+	config := jetstream.ConsumerConfig{Durable: subscriber, AckPolicy: jetstream.AckExplicitPolicy,
+		FilterSubject: "jobstream.events." + harness.ClusterName + "." + p.Namespace + "." + filter}
+	for _, f := range change {
+		f(&config)
+	}
+	c, err := gone(p, subscriber).CreateConsumer(p.Context(), eventsOf, config)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return c
+}
+
+// gone deletes the consumer, if there is one, and returns the operator's JetStream.
+func gone(p *harness.Space, consumer string) jetstream.JetStream {
+	p.Helper()
+	nc, err := nats.Connect(p.NATS.URL)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err == nil {
+		err = js.DeleteConsumer(p.Context(), eventsOf, consumer)
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		p.Fatal(err)
+	}
+	return js
+}
+
+// settled waits until the consumer has nothing to give and nothing in hand.
+func settled(p *harness.Space, c jetstream.Consumer) {
+	p.Helper()
+	harness.Until(p, patience, "all events to be acknowledged", func(ctx context.Context) error {
+		info, err := c.Info(ctx)
+		if err != nil || info.NumPending+uint64(info.NumAckPending) == 0 {
+			return err
+		}
+		return fmt.Errorf("%d wait, %d are in hand", info.NumPending, info.NumAckPending)
+	})
+}
+
+// example is an example as a process with the subscriber's credentials; nothing of the test's environment but what
+// programs need to start. It is stopped at the end.
+func example(p *harness.Space, subscriber, path string, args, env []string) *harness.Process {
+	p.Helper()
+	path, err := exec.LookPath(path)
+	if err != nil {
+		p.Fatal(err)
+	}
+	e := &harness.Process{Name: subscriber, Path: path, Args: args, LogFile: filepath.Join(p.TempDir(), subscriber+".log"), Env: slices.Concat([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + p.TempDir(), "STREAM=" + eventsOf, "NATS_URL=" + p.NATS.As(subscriber), "NATS_API_PREFIX=" + harness.APIPrefix}, env)}
+	p.Cleanup(func() {
+		if err := e.Kill(); err != nil {
+			p.Error(err)
+		}
+		if p.Failed() {
+			text, _ := os.ReadFile(e.LogFile)
+			p.Logf("%s has printed:\n%s", subscriber, harness.Tail(string(text), 40))
+		}
+	})
+	return e
+}
+
+func begin(p *harness.Space, e *harness.Process) {
+	p.Helper()
+	if err := e.Start(); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// kill is kill -9.
+func kill(p *harness.Space, e *harness.Process) {
+	p.Helper()
+	if !e.Running() {
+		p.Fatalf("%s has ended by itself:\n%s", e.Name, harness.Tail(e.Printed(), 10))
+	}
+	if err := e.Kill(); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// prints waits until the process has printed all of it, in any of its lives.
+func prints(p *harness.Space, e *harness.Process, all ...string) {
+	p.Helper()
+	harness.Until(p, patience, e.Name+" to print all", func(context.Context) error {
+		text, err := os.ReadFile(e.LogFile)
+		for _, want := range all {
+			if err == nil && !strings.Contains(string(text), want) {
+				err = fmt.Errorf("it has not printed %q", want)
+				if !e.Running() {
+					err = harness.Stop(err)
+				}
+			}
+		}
+		return err
+	})
+}
+
+// built builds a program of a module of the repository.
+func built(t *testing.T, module, pkg string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "program")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", out, pkg)
+	build.Dir = filepath.Join(harness.Root, module)
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", pkg, err, text)
+	}
+	return out
+}
+
+func quick(name string) *batchv1.Job { return harness.Shell(name, "true", harness.Size(1, 1, 0)) }
+
+// The JavaScript subscriber is killed five times while Jobs run, and is away while others do: it tells of every end.
+func javascript(t *testing.T, s *harness.System) {
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Skip("npm is missing: install Node.js with npm (apt-get install nodejs npm)")
+	}
+	p := s.Space(t)
+	dir := t.TempDir()
+	for _, file := range []string{"package.json", "subscriber.mjs"} {
+		text, err := os.ReadFile(filepath.Join(harness.Root, "examples", "javascript", file))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, file), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	install := exec.CommandContext(t.Context(), "npm", "install", "--no-audit", "--no-fund", "--no-package-lock")
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("npm install: %v\n%s", err, out)
+	}
+	c := made(p, "javascript", "job.finish.>", func(c *jetstream.ConsumerConfig) { c.AckWait = 2 * time.Second })
+	e := example(p, "javascript", "node", []string{filepath.Join(dir, "subscriber.mjs")}, nil)
+	begin(p, e)
+	p.Apply(quick("first"))
+	prints(p, e, p.Namespace+"/first Succeeded (CompletionsReached) after ")
+	var want []string
+	for i := range 20 {
+		name := fmt.Sprintf("good-%d", i)
+		want = append(want, p.Namespace+"/"+name+" Succeeded")
+		p.Apply(quick(name))
+		if i%4 == 3 {
+			kill(p, e)
+			begin(p, e)
+		}
+	}
+	kill(p, e)
+	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
+	p.AwaitEnd("bad", batchv1.JobFailed, patience)
+	begin(p, e)
+	prints(p, e, append(want, p.Namespace+"/bad Failed (BackoffLimitExceeded)")...)
+	settled(p, c)
+	if err := e.Stop(); err != nil {
+		t.Error(err)
+	}
+	if code, err := e.Exit(patience); err != nil || code != 0 {
+		t.Errorf("asked to stop, it ends with %d, %v", code, err)
+	}
+}
+
+// after says what the Job waits for.
+func after(name, of string) *batchv1.Job {
+	j := quick(name)
+	j.Labels, j.Spec.Suspend = map[string]string{"example.com/after": of}, ptr.To(true)
+	return j
+}
+
+// A chain of Jobs runs to its end though the program that links them is killed all the time. What follows a Job that failed
+// does not start, and hearing of everything once more starts nothing.
+func chain(t *testing.T, s *harness.System) {
+	text, err := os.ReadFile(filepath.Join(harness.Root, "examples", "chain", "main.go"))
+	if lines := strings.Count(string(text), "\n"); err != nil || lines >= 60 {
+		t.Errorf("the program has %d lines, %v", lines, err)
+	}
+	p := s.Space(t)
+	made(p, "chain", "job.>", func(c *jetstream.ConsumerConfig) { c.AckWait = 2 * time.Second }) // starts, too: they must not count
+	e := example(p, "chain", built(t, ".", "./examples/chain"), nil, []string{"KUBECONFIG=" + s.ControlPlane.Kubeconfig()})
+	begin(p, e)
+	const links = 12
+	for i := 1; i < links; i++ {
+		p.Apply(after(fmt.Sprintf("link-%d", i), fmt.Sprintf("link-%d", i-1)))
+	}
+	p.Apply(after("twin", "link-0"))
+	p.Apply(after("never", "bad"))
+	p.Apply(after("too-early", "slow"))
+	p.Apply(harness.Shell("slow", "sleep 600", harness.Size(1, 1, 0)))
+	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
+	p.Apply(quick("link-0"))
+	for i := range links {
+		p.AwaitEnd(fmt.Sprintf("link-%d", i), batchv1.JobComplete, patience)
+		kill(p, e) // while it starts the next
+		begin(p, e)
+	}
+	p.AwaitEnd("twin", batchv1.JobComplete, patience)
+	p.AwaitEnd("bad", batchv1.JobFailed, patience)
+	p.Await("slow", patience, "to run", func(j *batchv1.Job) bool { return j.Status.StartTime != nil })
+
+	paused := quick("paused") // has been started by us before, and was suspended by somebody
+	paused.Spec.Suspend = ptr.To(true)
+	p.Apply(paused)
+	kill(p, e)
+	c := made(p, "chain", "job.>") // all events come again
+	begin(p, e)
+	settled(p, c)
+	for _, name := range []string{"never", "too-early", "paused"} {
+		if j := p.Job(name); !ptr.Deref(j.Spec.Suspend, false) || j.Status.StartTime != nil {
+			t.Errorf("%s has been started", name)
+		}
+	}
+	if log, _ := os.ReadFile(e.LogFile); strings.Count(string(log), "starting twin") != 1 {
+		t.Errorf("twin was not started once:\n%s", log)
+	}
+}
+
+// tick is a verdict that nobody has to wait for.
+func tick(p *harness.Space, schedule string, minute int) events.TickDecided {
+	return events.TickDecided{ScheduledJob: events.Reference{Namespace: p.Namespace, Name: schedule, UID: types.UID("uid-of-" + schedule)},
+		Verdict: events.Missed, Reason: "Superseded", Count: 1, Nominal: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)}
+}
+
+// announced has it announced as jobstream does.
+func announced(p *harness.Space, e events.Public) {
+	p.Helper()
+	b, err := bus.Connect(p.Context(), bus.Config{URL: p.NATS.As("jobstream"), Cluster: harness.ClusterName})
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.Announce(p.Context(), e); err != nil {
+		p.Fatal(err)
+	}
+}
+
+var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// documented are the lines of a page that call the NATS command line, for this cluster and namespace.
+func documented(t *testing.T, page, namespace string) (lines []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(harness.Root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
+		for line := range strings.Lines(block[1]) {
+			if strings.HasPrefix(line, "nats ") {
+				lines = append(lines, strings.NewReplacer("events.default.", "events."+harness.ClusterName+".", "jobstream_default_", "jobstream_"+harness.ClusterName+"_",
+					".shop.", "."+namespace+".").Replace(strings.TrimSpace(line)))
+			}
+		}
+	}
+	return lines
+}
+
+// What the documentation shows of the NATS command line works, word for word: each line is told of what it asks for.
+func shell(t *testing.T, s *harness.System) {
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip("jq is missing: install it (apt-get install jq)")
+	}
+	p := s.Space(t)
+	bin := t.TempDir()
+	if err := os.Rename(built(t, "test/natscli", "github.com/nats-io/natscli/nats"), filepath.Join(bin, "nats")); err != nil {
+		t.Fatal(err)
+	}
+	p.Apply(quick("pi"))
+	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
+	p.AwaitEnd("pi", batchv1.JobComplete, patience)
+	p.AwaitEnd("bad", batchv1.JobFailed, patience)
+	announced(p, tick(p, "nightly", 0))
+	// What each line must print, by a part of it; the first that fits counts.
+	expected := []struct{ part, prints, as string }{
+		{"finish.failed", `"bad"`, "operator"},
+		{"tick.missed", `"Superseded"`, "operator"},
+		{"--since", `"subject":"pi"`, "operator"},
+		{"consumer add", "Information for Consumer", "operator"},
+		{"--js-api-prefix", `"Superseded"`, "audit"},
+		{"consumer next", `"Superseded"`, "operator"},
+		{"nats sub --raw", `"subject":"later"`, "audit"},
+	}
+	ran := map[string]bool{}
+	var lines []string
+	for _, page := range []string{"docs/events.md", "examples/shell/README.md", "examples/javascript/README.md", "examples/chain/README.md", "examples/webhook/README.md"} {
+		lines = append(lines, documented(t, page, p.Namespace)...)
+	}
+	for n, line := range lines {
+		known := slices.IndexFunc(expected, func(e struct{ part, prints, as string }) bool { return strings.Contains(line, e.part) })
+		if known < 0 {
+			t.Errorf("nobody knows what this should print: %s", line)
+			continue
+		}
+		want := expected[known]
+		ran[want.part] = true
+		switch words := strings.Fields(line); words[2] {
+		case "add":
+			gone(p, words[4])
+		case "next":
+			made(p, words[4], "schedule.tick.>") // what was read before comes again
+		}
+		e := example(p, fmt.Sprintf("line-%d", n), "sh", []string{"-c", line}, []string{"NATS_URL=" + p.NATS.As(want.as), "PATH=" + bin + ":" + os.Getenv("PATH")})
+		begin(p, e)
+		for n := 0; strings.Contains(want.prints, "later") && !strings.Contains(e.Printed(), "later") && n < 1000; n++ {
+			announced(p, tick(p, "later", n)) // it hears only what happens while it listens
+		}
+		prints(p, e, want.prints)
+		if err := e.Kill(); err != nil {
+			t.Error(err)
+		}
+		t.Logf("as %s: %s", want.as, line)
+	}
+	for _, e := range expected {
+		if !ran[e.part] {
+			t.Errorf("no page shows a line with %q", e.part)
+		}
+	}
+}
