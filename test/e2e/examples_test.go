@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,11 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobstream/jobstream/bus"
-	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -255,106 +251,5 @@ func chain(t *testing.T, s *harness.System) {
 	}
 	if log, _ := os.ReadFile(e.LogFile); strings.Count(string(log), "starting twin") != 1 {
 		t.Errorf("twin was not started once:\n%s", log)
-	}
-}
-
-// tick is a verdict that nobody has to wait for.
-func tick(p *harness.Space, schedule string, minute int) events.TickDecided {
-	return events.TickDecided{ScheduledJob: events.Reference{Namespace: p.Namespace, Name: schedule, UID: types.UID("uid-of-" + schedule)},
-		Verdict: events.Missed, Reason: "Superseded", Count: 1, Nominal: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)}
-}
-
-// announced has it announced as jobstream does.
-func announced(p *harness.Space, e events.Public) {
-	p.Helper()
-	b, err := bus.Connect(p.Context(), bus.Config{URL: p.NATS.As("jobstream"), Cluster: harness.ClusterName})
-	if err != nil {
-		p.Fatal(err)
-	}
-	defer b.Close()
-	if err := b.Announce(p.Context(), e); err != nil {
-		p.Fatal(err)
-	}
-}
-
-var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
-
-// documented are the lines of a page that call the NATS command line, for this cluster and namespace.
-func documented(t *testing.T, page, namespace string) (lines []string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(harness.Root, page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
-		for line := range strings.Lines(block[1]) {
-			if strings.HasPrefix(line, "nats ") {
-				lines = append(lines, strings.NewReplacer("events.default.", "events."+harness.ClusterName+".", "jobstream_default_", "jobstream_"+harness.ClusterName+"_",
-					".shop.", "."+namespace+".").Replace(strings.TrimSpace(line)))
-			}
-		}
-	}
-	return lines
-}
-
-// What the documentation shows of the NATS command line works, word for word: each line is told of what it asks for.
-func shell(t *testing.T, s *harness.System) {
-	if _, err := exec.LookPath("jq"); err != nil {
-		t.Skip("jq is missing: install it (apt-get install jq)")
-	}
-	p := s.Space(t)
-	bin := t.TempDir()
-	if err := os.Rename(built(t, "test/natscli", "github.com/nats-io/natscli/nats"), filepath.Join(bin, "nats")); err != nil {
-		t.Fatal(err)
-	}
-	p.Apply(quick("pi"))
-	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
-	p.AwaitEnd("pi", batchv1.JobComplete, patience)
-	p.AwaitEnd("bad", batchv1.JobFailed, patience)
-	announced(p, tick(p, "nightly", 0))
-	// What each line must print, by a part of it; the first that fits counts.
-	expected := []struct{ part, prints, as string }{
-		{"finish.failed", `"bad"`, "operator"},
-		{"tick.missed", `"Superseded"`, "operator"},
-		{"--since", `"subject":"pi"`, "operator"},
-		{"consumer add", "Information for Consumer", "operator"},
-		{"--js-api-prefix", `"Superseded"`, "audit"},
-		{"consumer next", `"Superseded"`, "operator"},
-		{"nats sub --raw", `"subject":"later"`, "audit"},
-	}
-	ran := map[string]bool{}
-	var lines []string
-	for _, page := range []string{"docs/events.md", "examples/shell/README.md", "examples/javascript/README.md", "examples/chain/README.md", "examples/webhook/README.md"} {
-		lines = append(lines, documented(t, page, p.Namespace)...)
-	}
-	for n, line := range lines {
-		known := slices.IndexFunc(expected, func(e struct{ part, prints, as string }) bool { return strings.Contains(line, e.part) })
-		if known < 0 {
-			t.Errorf("nobody knows what this should print: %s", line)
-			continue
-		}
-		want := expected[known]
-		ran[want.part] = true
-		switch words := strings.Fields(line); words[2] {
-		case "add":
-			gone(p, words[4])
-		case "next":
-			made(p, words[4], "schedule.tick.>") // what was read before comes again
-		}
-		e := example(p, fmt.Sprintf("line-%d", n), "sh", []string{"-c", line}, []string{"NATS_URL=" + p.NATS.As(want.as), "PATH=" + bin + ":" + os.Getenv("PATH")})
-		begin(p, e)
-		for n := 0; strings.Contains(want.prints, "later") && !strings.Contains(e.Printed(), "later") && n < 1000; n++ {
-			announced(p, tick(p, "later", n)) // it hears only what happens while it listens
-		}
-		prints(p, e, want.prints)
-		if err := e.Kill(); err != nil {
-			t.Error(err)
-		}
-		t.Logf("as %s: %s", want.as, line)
-	}
-	for _, e := range expected {
-		if !ran[e.part] {
-			t.Errorf("no page shows a line with %q", e.part)
-		}
 	}
 }
