@@ -85,7 +85,7 @@ func shell(t *testing.T, s *harness.System) {
 		{"shop.>", `"subject":"later"`, `"bad"`, "audit"},
 		{"nats sub --raw 'jobstream.events.default.*.job.finish.failed.*'", `"subject":"later-bad"`, `"pi"`, "operator"},
 		{`.data.result == "Failed").data'`, `"bad"`, `"pi"`, "operator"},
-		{`.data.result == "Failed").data |`, p.Namespace + "/bad: Job has reached", "pi", "operator"},
+		{`.data.result == "Failed").data |`, p.Namespace + "/bad: Job has reached", "/pi:", "operator"},
 		{`"Missed"`, `"Superseded"`, `"result"`, "operator"},
 		{"--since 24h", `"subject":"pi"`, "error", "operator"},
 		{"consumer add", "Information for Consumer", "error", "operator"},

@@ -29,8 +29,16 @@ func TestExamples(t *testing.T) {
 	for _, e := range []struct {
 		name string
 		test func(*testing.T, *harness.System)
-	}{{"javascript", javascript}, {"chain", chain}, {"webhook", webhook}, {"shell", shell}} {
+	}{{"doctor", doctor}, {"javascript", javascript}, {"chain", chain}, {"webhook", webhook}, {"shell", shell}} {
 		t.Run(e.name, func(t *testing.T) { e.test(t, s) })
+	}
+}
+
+// The doctor misses no permission of trigger and reconciler.
+func doctor(t *testing.T, s *harness.System) {
+	code, out := reconciler(t, s, "doctor", "--nats-url="+s.NATS.As("jobstream"))
+	if code != 0 || !hasAll(out, []string{"OK      nats permissions", "none is refused", " 0 FAIL"}) {
+		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }
 
