@@ -28,8 +28,9 @@ const workers = 8
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
+	err := run(ctx)
+	stop()
+	if err != nil {
 		slog.Error("webhook ends", "err", err)
 		os.Exit(1)
 	}
@@ -97,12 +98,12 @@ func settings() (*forwarder, error) {
 func (f *forwarder) work(ctx context.Context, consumer jetstream.Consumer) error {
 	for ctx.Err() == nil {
 		m, err := consumer.Next(jetstream.FetchContext(ctx))
-		switch {
-		case err == nil:
+		if err == nil {
 			f.forward(ctx, m)
-		case ctx.Err() != nil:
-			return nil
-		case !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, jetstream.ErrNoHeartbeat):
+			continue
+		}
+		idle := errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrNoHeartbeat)
+		if !idle && ctx.Err() == nil {
 			return fmt.Errorf("ask for an event: %w", err)
 		}
 	}
