@@ -147,4 +147,4 @@ $(CONTROLLER_GEN):
 
 .PHONY: tidy
 tidy: ## go mod tidy in every module
-	@for m in . test test/controlplane/kubernetes test/controlplane/etcd; do (cd $$m && go mod tidy) || exit 1; done
+	@for m in . test test/natscli test/controlplane/kubernetes test/controlplane/etcd; do (cd $$m && go mod tidy) || exit 1; done

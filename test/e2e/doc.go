@@ -12,6 +12,7 @@
 //	start_test.go     programs that cannot work
 //	users_test.go     what users do with Jobs
 //	demo_test.go      "jobstream-dev demo" as a program
+//	examples_test.go  the programs in examples/, with no more than a subscriber's credentials
 //
 // One control plane, NATS, trigger and reconciler serve all tests, each in a namespace of its own; those that break what
 // others need have their own. How all of it is started and observed is in the package harness.

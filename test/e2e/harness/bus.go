@@ -13,18 +13,24 @@ import (
 // NATS is a NATS server as a process of its own, on a port that it keeps.
 type NATS struct {
 	*Process
-	// URL is where it listens.
+	// URL is where it listens, for somebody who may do anything.
 	URL string
 
-	dir string
+	dir  string
+	user string   // of URL; "" where nobody is asked who they are
+	env  []string // of the process; nil for the test's own
 }
 
 var listening = regexp.MustCompile(`listening url=(\S+)`)
 
 // StartNATS starts a server that stores in a new folder below dir.
 func StartNATS(ctx context.Context, program, dir string, args ...string) (*NATS, error) {
-	n := &NATS{dir: filepath.Join(dir, "nats")}
-	n.Process = &Process{Name: "nats", Path: program, Args: append([]string{"-dir", n.dir}, args...), LogFile: filepath.Join(dir, "nats.log")}
+	return startNATS(ctx, &NATS{}, program, dir, args...)
+}
+
+func startNATS(ctx context.Context, n *NATS, program, dir string, args ...string) (*NATS, error) {
+	n.dir = filepath.Join(dir, "nats")
+	n.Process = &Process{Env: n.env, Name: "nats", Path: program, Args: append([]string{"-dir", n.dir}, args...), LogFile: filepath.Join(dir, "nats.log")}
 	if err := n.start(ctx); err != nil {
 		return nil, err
 	}
@@ -41,7 +47,17 @@ func (n *NATS) start(ctx context.Context) (err error) {
 		return err
 	}
 	n.URL, err = n.Await(ctx, listening)
+	n.URL = n.As(n.user)
 	return err
+}
+
+// As is the URL for a user of accounts.conf; for everybody, where there are no accounts.
+func (n *NATS) As(user string) string {
+	if n.user == "" {
+		return n.URL
+	}
+	_, address, _ := strings.Cut(n.URL, "://")
+	return "nats://" + user + ":" + password + "@" + address[strings.IndexByte(address, '@')+1:]
 }
 
 // Wipe is the worst that can happen to a bus: kill -9, all data gone.

@@ -12,6 +12,7 @@
 //	ready.go     what the programs say of themselves
 //	system.go    all of the above together; its log files are shown when a test fails
 //	bus.go       the NATS server, and how to replace it by an empty one
+//	accounts.go  the NATS server with users who may do little
 //	servers.go   a cluster of three NATS servers
 //	nodes.go     nodes as processes of their own
 //	link.go      a TCP connection's way, which can be cut and made slow

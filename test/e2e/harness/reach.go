@@ -51,7 +51,7 @@ func (s *System) reached(name, path string, args ...string) (*Process, error) {
 		if err != nil {
 			return nil, err
 		}
-		urls = append(urls, "nats://"+address)
+		urls = append(urls, (&NATS{URL: "nats://" + address, user: n.user}).As("jobstream"))
 	}
 	return s.program(name, path, kubeconfig, strings.Join(urls, ","), args...), nil
 }

@@ -60,6 +60,9 @@ type Config struct {
 	Nodes int
 	// Linked puts a Link between any two parts that talk to each other, apart from those of the control plane.
 	Linked bool
+	// Subscribers, unless there are none, are the names of subscribers with accounts of their own: the NATS server runs with
+	// deploy/nats/accounts.conf, and nobody may do more than that says. See accounts.go.
+	Subscribers []string
 	// Flags are for both programs, ReconcilerFlags for the reconciler.
 	Flags, ReconcilerFlags []string
 }
@@ -197,7 +200,11 @@ func (s *System) startNATS(ctx context.Context) (err error) {
 	if s.config.Servers > 1 {
 		return s.startServers(ctx)
 	}
-	s.NATS, err = StartNATS(ctx, s.config.Programs.NATS, s.config.Dir)
+	if len(s.config.Subscribers) > 0 {
+		s.NATS, err = s.startGuarded(ctx)
+	} else {
+		s.NATS, err = StartNATS(ctx, s.config.Programs.NATS, s.config.Dir)
+	}
 	if err == nil {
 		s.onStop(s.NATS.Kill)
 		s.Servers = []*NATS{s.NATS}

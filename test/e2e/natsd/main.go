@@ -1,6 +1,6 @@
 // Command natsd is a NATS server with JetStream as a process of its own, so that a test can kill it, take its data away
 // and put an empty one in its place. Alone it is the server that the product embeds; with -cluster-port it is one of
-// several, as an operator would run them. It listens on loopback.
+// several, and with -config it is one with that file, as an operator would run them. It listens on loopback.
 package main
 
 import (
@@ -17,13 +17,14 @@ func main() {
 	dir := flag.String("dir", "", "folder of the streams")
 	port := flag.Int("port", -1, "port on 127.0.0.1; -1 takes a free one")
 	maxPayload := flag.Int("max-payload", 0, "bytes; 0 for what jobstream needs")
+	config := flag.String("config", "", "configuration file of a NATS server, such as one with accounts; for a server alone")
 	var m member
 	flag.StringVar(&m.name, "name", "", "name of the server, which its cluster knows it by")
 	flag.IntVar(&m.port, "cluster-port", 0, "port on 127.0.0.1 for the other servers; 0 for a server alone")
 	flag.StringVar(&m.routes, "routes", "", "URLs by which this server reaches the others, separated by commas")
 	flag.Parse()
 	c := bus.EmbeddedConfig{StoreDir: *dir, Port: *port, MaxPayload: int32(*maxPayload)}
-	url, shutdown, err := start(c, m)
+	url, shutdown, err := start(c, m, *config)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "natsd:", err)
 		os.Exit(1)
@@ -35,9 +36,12 @@ func main() {
 	shutdown()
 }
 
-func start(c bus.EmbeddedConfig, m member) (url string, shutdown func(), err error) {
-	if m.port != 0 {
+func start(c bus.EmbeddedConfig, m member, config string) (url string, shutdown func(), err error) {
+	switch {
+	case m.port != 0:
 		return m.start(c)
+	case config != "":
+		return configured(c, config)
 	}
 	s, err := bus.StartEmbedded(c)
 	if err != nil {

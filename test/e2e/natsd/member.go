@@ -26,7 +26,7 @@ type member struct {
 
 // start starts the server and returns when clients may connect, which is before the cluster has a leader.
 func (m member) start(c bus.EmbeddedConfig) (url string, shutdown func(), err error) {
-	s, err := server.NewServer(&server.Options{
+	return run(&server.Options{
 		ServerName: m.name, Host: "127.0.0.1", Port: c.Port, MaxPayload: cmp.Or(c.MaxPayload, 8<<20),
 		JetStream: true, StoreDir: c.StoreDir, NoSigs: true, Logtime: true,
 		// The others are reached by the routes alone and clients get no other address than the one that they have: a test
@@ -34,6 +34,20 @@ func (m member) start(c bus.EmbeddedConfig) (url string, shutdown func(), err er
 		Cluster: server.ClusterOpts{Name: "chaos", Host: "127.0.0.1", Port: m.port, Advertise: nobody, NoAdvertise: true},
 		Routes:  server.RoutesFromStr(m.routes),
 	})
+}
+
+// configured starts a server alone with what an operator has written; the port and the folder are the test's.
+func configured(c bus.EmbeddedConfig, file string) (url string, shutdown func(), err error) {
+	o, err := server.ProcessConfigFile(file)
+	if err != nil {
+		return "", nil, err
+	}
+	o.Host, o.Port, o.StoreDir, o.NoSigs, o.Logtime = "127.0.0.1", c.Port, c.StoreDir, true, true
+	return run(o)
+}
+
+func run(o *server.Options) (url string, shutdown func(), err error) {
+	s, err := server.NewServer(o)
 	if err != nil {
 		return "", nil, err
 	}
@@ -41,7 +55,7 @@ func (m member) start(c bus.EmbeddedConfig) (url string, shutdown func(), err er
 	s.Start()
 	if !s.ReadyForConnections(patience) {
 		s.Shutdown()
-		return "", nil, fmt.Errorf("%s is not ready after %v: what it has printed says why", m.name, patience)
+		return "", nil, fmt.Errorf("%s is not ready after %v: what it has printed says why", s.Name(), patience)
 	}
 	return s.ClientURL(), func() { s.Shutdown(); s.WaitForShutdown() }, nil
 }

@@ -1,0 +1,45 @@
+// A durable subscriber: tells of each Job that has ended, also of those that end while it is away. An event is a NATS
+// message with JSON in it: the plain client is all it takes.
+import { jetstream } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+
+const url = new URL(process.env.NATS_URL ?? "nats://127.0.0.1:4222");
+const nc = await connect({
+  servers: url.host,
+  user: decodeURIComponent(url.username) || undefined,
+  pass: decodeURIComponent(url.password) || undefined,
+  tls: url.protocol === "tls:" ? {} : undefined,
+  maxReconnectAttempts: -1,
+});
+const js = jetstream(nc, { apiPrefix: process.env.NATS_API_PREFIX ?? "$JS.API" });
+const consumer = await js.consumers.get(process.env.STREAM ?? "jobstream_default_events", process.env.CONSUMER ?? "javascript");
+
+// What comes again, because an acknowledgement got lost, is told once; a program that must remember for longer than it
+// lives keeps source and id beside what it does.
+const told = new Set();
+
+const messages = await consumer.consume({ max_messages: 100 });
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => messages.stop());
+for await (const m of messages) {
+  const event = read(m);
+  if (event?.type === "dev.jobstream.job.finish.v1" && !told.has(key(event))) {
+    const { job, result, reason, durationSeconds } = event.data;
+    console.log(`${job.namespace}/${job.name} ${result} (${reason}) after ${durationSeconds} s`);
+    told.add(key(event));
+  }
+  m.ack(); // when it is done: whoever dies before has it delivered again
+}
+await nc.drain();
+
+function key(event) {
+  return JSON.stringify([event.source, event.id]);
+}
+
+// read returns undefined for what is no event: it will not become one by being delivered again.
+function read(m) {
+  try {
+    return m.json();
+  } catch (err) {
+    console.error(`${m.subject}, sequence ${m.seq}: ${err.message}`);
+  }
+}

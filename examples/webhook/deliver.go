@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// firstWait doubles with each try that fails, up to longestWait.
+	firstWait   = time.Second
+	longestWait = 10 * time.Minute
+	// longestAsked is how long a receiver may have us wait.
+	longestAsked = 24 * time.Hour
+)
+
+// forwarder posts events to a URL.
+type forwarder struct {
+	url           *url.URL
+	authorization string
+	tries         int
+	client        *http.Client
+}
+
+// outcome is what has come of a request.
+type outcome struct {
+	err   error         // nil: the receiver has it
+	final bool          // to repeat it is no use
+	wait  time.Duration // what the receiver asked for; 0: nothing
+}
+
+// forward delivers one event, or says when it shall come again. Only the receiver's word acknowledges it: whoever dies
+// before that has it delivered again.
+func (f *forwarder) forward(ctx context.Context, m jetstream.Msg) {
+	meta, err := m.Metadata()
+	if err != nil {
+		return // no event of a stream
+	}
+	o := f.post(ctx, m)
+	log := slog.With("event", identity(m.Data()), "sequence", meta.Sequence.Stream, "try", meta.NumDelivered)
+	switch {
+	case o.err == nil:
+		err = m.Ack()
+		log.Info("delivered")
+	case ctx.Err() != nil:
+		err = m.Nak() // we are asked to stop: somebody else may have it at once
+	case o.final, meta.NumDelivered >= uint64(f.tries):
+		// The event stays in the stream until that forgets it: "nats stream get" shows it by its sequence.
+		err = m.TermWithReason("the receiver does not take it")
+		log.Error("set aside", "err", o.err)
+	default:
+		wait := cmp.Or(o.wait, backoff(meta.NumDelivered))
+		err = m.NakWithDelay(wait)
+		log.Warn("will be tried again", "wait", wait, "err", o.err)
+	}
+	if err != nil {
+		log.Warn("the bus was not told: the event comes again", "err", err)
+	}
+}
+
+// post sends the event as it is: its content type says that it is a structured CloudEvent.
+func (f *forwarder) post(ctx context.Context, m jetstream.Msg) outcome {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url.String(), bytes.NewReader(m.Data()))
+	if err != nil {
+		return outcome{err: err, final: true}
+	}
+	r.Header.Set("Content-Type", cmp.Or(m.Headers().Get("Content-Type"), "application/cloudevents+json"))
+	if f.authorization != "" {
+		r.Header.Set("Authorization", f.authorization)
+	}
+	answer, err := f.client.Do(r)
+	if err != nil {
+		return outcome{err: err} // not reached, or too slow
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
+	return judge(answer, time.Now())
+}
+
+// judge says what an answer means.
+func judge(answer *http.Response, now time.Time) outcome {
+	code := answer.StatusCode
+	if code >= 200 && code < 300 {
+		return outcome{}
+	}
+	o := outcome{err: fmt.Errorf("the receiver answers %s", answer.Status)}
+	switch {
+	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
+		o.wait = retryAfter(answer.Header.Get("Retry-After"), now)
+	default:
+		o.final = true // it would say the same again
+	}
+	return o
+}
+
+// retryAfter reads the header, seconds or a date; 0 where it says nothing.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return min(time.Duration(seconds)*time.Second, longestAsked)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, min(at.Sub(now), longestAsked))
+	}
+	return 0
+}
+
+// backoff is the wait after that many tries.
+func backoff(tries uint64) time.Duration {
+	return min(firstWait<<min(tries-1, 20), longestWait)
+}
+
+// identity is what makes the event the same one however often it comes.
+func identity(data []byte) string {
+	var e struct{ Source, ID string }
+	if json.Unmarshal(data, &e) != nil {
+		return "unreadable"
+	}
+	return e.Source + " " + e.ID
+}

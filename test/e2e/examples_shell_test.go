@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// tick is a verdict that nobody has to wait for.
+func tick(p *harness.Space, schedule string, minute int) events.TickDecided {
+	return events.TickDecided{ScheduledJob: events.Reference{Namespace: p.Namespace, Name: schedule, UID: types.UID("uid-of-" + schedule)},
+		Verdict: events.Missed, Reason: "Superseded", Count: 1, Nominal: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)}
+}
+
+// failure is the end of a Job that nobody has to wait for.
+func failure(p *harness.Space, job string, second int) events.JobFinished {
+	at := time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)
+	return events.JobFinished{Job: events.Reference{Namespace: p.Namespace, Name: job, UID: types.UID("uid-of-" + job)}, Result: events.JobFailed,
+		Reason: "BackoffLimitExceeded", Start: at, End: at}
+}
+
+// announced has it announced as jobstream does.
+func announced(p *harness.Space, e events.Public) {
+	p.Helper()
+	b, err := bus.Connect(p.Context(), bus.Config{URL: p.NATS.As("jobstream"), Cluster: harness.ClusterName})
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.Announce(p.Context(), e); err != nil {
+		p.Fatal(err)
+	}
+}
+
+var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// documented are the lines of a page that call the NATS command line.
+func documented(t *testing.T, page string) (lines []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(harness.Root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
+		for line := range strings.Lines(block[1]) {
+			if strings.HasPrefix(line, "nats ") {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+	}
+	return lines
+}
+
+// What the documentation shows of the NATS command line works, word for word: each line is told of what it asks for.
+func shell(t *testing.T, s *harness.System) {
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip("jq is missing: install it (apt-get install jq)")
+	}
+	p := s.Space(t)
+	bin := t.TempDir()
+	if err := os.Rename(built(t, "test/natscli", "github.com/nats-io/natscli/nats"), filepath.Join(bin, "nats")); err != nil {
+		t.Fatal(err)
+	}
+	p.Apply(quick("pi"))
+	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
+	p.AwaitEnd("pi", batchv1.JobComplete, patience)
+	p.AwaitEnd("bad", batchv1.JobFailed, patience)
+	announced(p, tick(p, "nightly", 0))
+	// What each line must print, and what not, by a part of it; the first that fits counts. What it must print with "later" in
+	// it happens while it runs.
+	expected := []struct{ part, prints, not, as string }{
+		{"shop.>", `"subject":"later"`, `"bad"`, "audit"},
+		{"nats sub --raw 'jobstream.events.default.*.job.finish.failed.*'", `"subject":"later-bad"`, `"pi"`, "operator"},
+		{`.data.result == "Failed").data'`, `"bad"`, `"pi"`, "operator"},
+		{`.data.result == "Failed").data |`, p.Namespace + "/bad: Job has reached", "/pi:", "operator"},
+		{`"Missed"`, `"Superseded"`, `"result"`, "operator"},
+		{"--since 24h", `"subject":"pi"`, "error", "operator"},
+		{"consumer add", "Information for Consumer", "error", "operator"},
+		{"--js-api-prefix", `"Superseded"`, `"result"`, "audit"},
+		{"consumer next", `"Superseded"`, `"result"`, "operator"},
+	}
+	ran := map[string]bool{}
+	var lines []string
+	for _, page := range []string{"docs/events.md", "examples/shell/README.md", "examples/javascript/README.md", "examples/chain/README.md", "examples/webhook/README.md"} {
+		lines = append(lines, documented(t, page)...)
+	}
+	here := strings.NewReplacer("events.default.shop.", "events."+harness.ClusterName+"."+p.Namespace+".",
+		"events.default.", "events."+harness.ClusterName+".", "jobstream_default_", "jobstream_"+harness.ClusterName+"_")
+	for i, line := range lines {
+		known := slices.IndexFunc(expected, func(e struct{ part, prints, not, as string }) bool { return strings.Contains(line, e.part) })
+		if known < 0 {
+			t.Errorf("nobody knows what this should print: %s", line)
+			continue
+		}
+		want := expected[known]
+		ran[want.part] = true
+		switch words := strings.Fields(line); words[2] {
+		case "add":
+			gone(p, words[4])
+		case "next":
+			made(p, words[4], "schedule.tick.>") // what was read before comes again
+		}
+		e := example(p, fmt.Sprintf("line-%d", i), "sh", []string{"-c", here.Replace(line)}, []string{"NATS_URL=" + p.NATS.As(want.as), "PATH=" + bin + ":" + os.Getenv("PATH")})
+		begin(p, e)
+		for n := 0; strings.Contains(want.prints, "later") && !strings.Contains(e.Printed(), "later") && n < 1000; n++ {
+			announced(p, tick(p, "later", 1000*i+n)) // it hears only what happens while it listens
+			announced(p, failure(p, "later-bad", 1000*i+n))
+		}
+		prints(p, e, want.prints)
+		if strings.Contains(e.Printed(), want.not) {
+			t.Errorf("%s prints %q, too:\n%s", line, want.not, e.Printed())
+		}
+		if err := e.Kill(); err != nil {
+			t.Error(err)
+		}
+		t.Logf("as %s: %s", want.as, line)
+	}
+	for _, e := range expected {
+		if !ran[e.part] {
+			t.Errorf("no page shows a line with %q", e.part)
+		}
+	}
+}

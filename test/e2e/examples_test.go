@@ -1,0 +1,273 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+const eventsOf = "jobstream_" + harness.ClusterName + "_events"
+
+// The examples do what their READMEs say, each as a program, with no more than deploy/nats/accounts.conf gives to a
+// subscriber; trigger and reconciler have no more than it gives to them.
+func TestExamples(t *testing.T) {
+	s := own(t, harness.Config{Subscribers: []string{"audit", "javascript", "chain", "webhook"}})
+	for _, e := range []struct {
+		name string
+		test func(*testing.T, *harness.System)
+	}{{"doctor", doctor}, {"javascript", javascript}, {"chain", chain}, {"webhook", webhook}, {"shell", shell}} {
+		t.Run(e.name, func(t *testing.T) { e.test(t, s) })
+	}
+}
+
+// The doctor misses no permission of trigger and reconciler.
+func doctor(t *testing.T, s *harness.System) {
+	code, out := reconciler(t, s, "doctor", "--nats-url="+s.NATS.As("jobstream"))
+	if code != 0 || !hasAll(out, []string{"OK      nats permissions", "none is refused", " 0 FAIL"}) {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
+// made makes the consumer of the subscriber, as the operator: the events of the test's namespace that match.
+func made(p *harness.Space, subscriber, filter string, change ...func(*jetstream.ConsumerConfig)) jetstream.Consumer {
+	p.Helper()
+	config := jetstream.ConsumerConfig{Durable: subscriber, AckPolicy: jetstream.AckExplicitPolicy,
+		FilterSubject: "jobstream.events." + harness.ClusterName + "." + p.Namespace + "." + filter}
+	for _, f := range change {
+		f(&config)
+	}
+	c, err := gone(p, subscriber).CreateConsumer(p.Context(), eventsOf, config)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return c
+}
+
+// gone deletes the consumer, if there is one, and returns the operator's JetStream.
+func gone(p *harness.Space, consumer string) jetstream.JetStream {
+	p.Helper()
+	nc, err := nats.Connect(p.NATS.URL)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err == nil {
+		err = js.DeleteConsumer(p.Context(), eventsOf, consumer)
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		p.Fatal(err)
+	}
+	return js
+}
+
+// settled waits until the consumer has nothing to give and nothing in hand.
+func settled(p *harness.Space, c jetstream.Consumer) {
+	p.Helper()
+	harness.Until(p, patience, "all events to be acknowledged", func(ctx context.Context) error {
+		info, err := c.Info(ctx)
+		if err != nil || info.NumPending+uint64(info.NumAckPending) == 0 {
+			return err
+		}
+		return fmt.Errorf("%d wait, %d are in hand", info.NumPending, info.NumAckPending)
+	})
+}
+
+// example is an example as a process with the subscriber's credentials; nothing of the test's environment but what
+// programs need to start. It is stopped at the end.
+func example(p *harness.Space, subscriber, path string, args, env []string) *harness.Process {
+	p.Helper()
+	path, err := exec.LookPath(path)
+	if err != nil {
+		p.Fatal(err)
+	}
+	e := &harness.Process{Name: subscriber, Path: path, Args: args, LogFile: filepath.Join(p.TempDir(), subscriber+".log"), Env: slices.Concat([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + p.TempDir(), "STREAM=" + eventsOf, "NATS_URL=" + p.NATS.As(subscriber), "NATS_API_PREFIX=" + harness.APIPrefix}, env)}
+	p.Cleanup(func() {
+		if err := e.Kill(); err != nil {
+			p.Error(err)
+		}
+		if p.Failed() {
+			text, _ := os.ReadFile(e.LogFile)
+			p.Logf("%s has printed:\n%s", subscriber, harness.Tail(string(text), 40))
+		}
+	})
+	return e
+}
+
+func begin(p *harness.Space, e *harness.Process) {
+	p.Helper()
+	if err := e.Start(); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// kill is kill -9.
+func kill(p *harness.Space, e *harness.Process) {
+	p.Helper()
+	if !e.Running() {
+		p.Fatalf("%s has ended by itself:\n%s", e.Name, harness.Tail(e.Printed(), 10))
+	}
+	if err := e.Kill(); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// prints waits until the process has printed all of it, in any of its lives.
+func prints(p *harness.Space, e *harness.Process, all ...string) {
+	p.Helper()
+	harness.Until(p, patience, e.Name+" to print all", func(context.Context) error {
+		text, err := os.ReadFile(e.LogFile)
+		for _, want := range all {
+			if err == nil && !strings.Contains(string(text), want) {
+				err = fmt.Errorf("it has not printed %q", want)
+				if !e.Running() {
+					err = harness.Stop(err)
+				}
+			}
+		}
+		return err
+	})
+}
+
+// built builds a program of a module of the repository.
+func built(t *testing.T, module, pkg string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "program")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", out, pkg)
+	build.Dir = filepath.Join(harness.Root, module)
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", pkg, err, text)
+	}
+	return out
+}
+
+func quick(name string) *batchv1.Job { return harness.Shell(name, "true", harness.Size(1, 1, 0)) }
+
+// The JavaScript subscriber is away while Jobs end, and is killed when it has told of one of them: it tells of every end.
+func javascript(t *testing.T, s *harness.System) {
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Skip("npm is missing: install Node.js with npm (apt-get install nodejs npm)")
+	}
+	p := s.Space(t)
+	dir := t.TempDir()
+	for _, file := range []string{"package.json", "subscriber.mjs"} {
+		text, err := os.ReadFile(filepath.Join(harness.Root, "examples", "javascript", file))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, file), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	install := exec.CommandContext(t.Context(), "npm", "install", "--no-audit", "--no-fund", "--no-package-lock")
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("npm install: %v\n%s", err, out)
+	}
+	c := made(p, "javascript", "job.finish.>", func(c *jetstream.ConsumerConfig) { c.AckWait = 2 * time.Second })
+	e := example(p, "javascript", "node", []string{filepath.Join(dir, "subscriber.mjs")}, nil)
+	begin(p, e)
+	p.Apply(quick("first"))
+	prints(p, e, p.Namespace+"/first Succeeded (CompletionsReached) after ")
+	var want []string
+	for round := range 5 {
+		kill(p, e)
+		names := make([]string, 4)
+		for i := range names {
+			names[i] = fmt.Sprintf("good-%d-%d", round, i)
+			p.Apply(quick(names[i]))
+			want = append(want, p.Namespace+"/"+names[i]+" Succeeded")
+		}
+		for _, name := range names {
+			p.AwaitEnd(name, batchv1.JobComplete, patience)
+		}
+		begin(p, e)
+		harness.Until(p, patience, "one of them to be told", func(context.Context) error { // and so it has the others in hand when it is killed
+			if !strings.Contains(e.Printed(), fmt.Sprintf("/good-%d-", round)) {
+				return errors.New("none is")
+			}
+			return nil
+		})
+	}
+	kill(p, e)
+	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
+	p.AwaitEnd("bad", batchv1.JobFailed, patience)
+	begin(p, e)
+	prints(p, e, append(want, p.Namespace+"/bad Failed (BackoffLimitExceeded)")...)
+	settled(p, c)
+	if err := e.Stop(); err != nil {
+		t.Error(err)
+	}
+	if code, err := e.Exit(patience); err != nil || code != 0 {
+		t.Errorf("asked to stop, it ends with %d, %v", code, err)
+	}
+}
+
+// after says what the Job waits for.
+func after(name, of string) *batchv1.Job {
+	j := quick(name)
+	j.Labels, j.Spec.Suspend = map[string]string{"example.com/after": of}, ptr.To(true)
+	return j
+}
+
+// A chain of Jobs runs to its end though the program that links them is killed all the time. What follows a Job that failed
+// does not start, and hearing of everything once more starts nothing.
+func chain(t *testing.T, s *harness.System) {
+	text, err := os.ReadFile(filepath.Join(harness.Root, "examples", "chain", "main.go"))
+	if lines := strings.Count(string(text), "\n"); err != nil || lines >= 60 {
+		t.Errorf("the program has %d lines, %v", lines, err)
+	}
+	p := s.Space(t)
+	made(p, "chain", "job.>", func(c *jetstream.ConsumerConfig) { c.AckWait = 2 * time.Second }) // starts, too: they must not count
+	e := example(p, "chain", built(t, ".", "./examples/chain"), nil, []string{"KUBECONFIG=" + s.ControlPlane.Kubeconfig()})
+	begin(p, e)
+	const links = 12
+	for i := 1; i < links; i++ {
+		p.Apply(after(fmt.Sprintf("link-%d", i), fmt.Sprintf("link-%d", i-1)))
+	}
+	p.Apply(after("twin", "link-0"))
+	p.Apply(after("never", "bad"))
+	p.Apply(after("too-early", "slow"))
+	p.Apply(harness.Shell("slow", "sleep 600", harness.Size(1, 1, 0)))
+	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
+	p.Apply(quick("link-0"))
+	for i := range links {
+		p.AwaitEnd(fmt.Sprintf("link-%d", i), batchv1.JobComplete, patience)
+		kill(p, e) // while it starts the next
+		begin(p, e)
+	}
+	p.AwaitEnd("twin", batchv1.JobComplete, patience)
+	p.AwaitEnd("bad", batchv1.JobFailed, patience)
+	p.Await("slow", patience, "to run", func(j *batchv1.Job) bool { return j.Status.StartTime != nil })
+
+	paused := quick("paused") // has been started by us before, and was suspended by somebody
+	paused.Spec.Suspend = ptr.To(true)
+	p.Apply(paused)
+	kill(p, e)
+	c := made(p, "chain", "job.>") // all events come again
+	begin(p, e)
+	settled(p, c)
+	for _, name := range []string{"never", "too-early", "paused"} {
+		if j := p.Job(name); !ptr.Deref(j.Spec.Suspend, false) || j.Status.StartTime != nil {
+			t.Errorf("%s has been started", name)
+		}
+	}
+	if log, _ := os.ReadFile(e.LogFile); strings.Count(string(log), "starting twin") != 1 {
+		t.Errorf("twin was not started once:\n%s", log)
+	}
+}

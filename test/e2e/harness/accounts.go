@@ -1,0 +1,45 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// password is everybody's.
+const password = "s3cret"
+
+// APIPrefix is under what a subscriber with an account of its own asks JetStream.
+const APIPrefix = "JOBSTREAM.API"
+
+// startGuarded starts a NATS server with deploy/nats/accounts.conf, changed as its comments say: the name of the cluster, and
+// an account for each subscriber.
+func (s *System) startGuarded(ctx context.Context) (*NATS, error) {
+	text, err := os.ReadFile(filepath.Join(Root, "deploy", "nats", "accounts.conf"))
+	if err != nil {
+		return nil, err
+	}
+	conf := strings.ReplaceAll(string(text), "default", ClusterName)
+	from, to := strings.Index(conf, "\n  AUDIT {\n"), strings.LastIndex(conf, "\n}")
+	if from < 0 || to < from {
+		return nil, errors.New("accounts.conf has no account AUDIT at its end")
+	}
+	audit, env := conf[from:to], append(os.Environ(), "JOBSTREAM_PASSWORD="+password, "OPERATOR_PASSWORD="+password)
+	conf = conf[:from]
+	for _, name := range s.config.Subscribers {
+		conf += strings.NewReplacer("AUDIT", strings.ToUpper(name), "audit", name).Replace(audit)
+		env = append(env, strings.ToUpper(name)+"_PASSWORD="+password)
+	}
+	files := map[string]string{
+		"accounts.conf": conf + "\n}\n",
+		"nats.conf":     "max_payload: 8MB\njetstream {}\ninclude accounts.conf\n",
+	}
+	for name, text := range files {
+		if err := os.WriteFile(s.path(name), []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return startNATS(ctx, &NATS{user: "operator", env: env}, s.config.Programs.NATS, s.config.Dir, "-config", s.path("nats.conf"))
+}
