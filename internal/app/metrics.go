@@ -27,6 +27,7 @@ type metrics struct {
 	effectTime  *prometheus.HistogramVec
 	quarantined *prometheus.CounterVec
 	published   *prometheus.CounterVec
+	announced   *prometheus.CounterVec
 	relists     prometheus.Counter
 	lanes       *prometheus.GaugeVec
 	members     *prometheus.GaugeVec
@@ -72,6 +73,7 @@ func (m *metrics) forReconciler() {
 	m.quarantined = m.counter("jobstream_quarantined_total", "Messages that could not be read, or that the function broke on, and that were set aside.", "function")
 	m.lanes = m.gauge("jobstream_lanes", "Lanes that this reconciler serves; over all reconcilers of a cluster they add up to 32.", "function")
 	m.members = m.gauge("jobstream_members", "Live reconcilers of the cluster, as this one hears them.")
+	m.announced = m.announcements()
 	m.jobs = newJobMetrics(m)
 }
 

@@ -108,7 +108,7 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig) error {
 		}
 		s.metrics.expect(f.Name)
 		configs = append(configs, engine.Config{Function: f, Store: store, Actor: s.metrics.counted(actor), Timers: c.timers(s.bus.Timers()),
-			Announcer: s.bus, Log: s.log, Keys: c.Keys, Now: c.now, Turned: s.metrics.turned})
+			Announcer: s.metrics.announcing(s.bus), Log: s.log, Keys: c.Keys, Now: c.now, Turned: s.metrics.turned})
 	}
 	return s.serveLanes(ctx, configs)
 }

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
@@ -31,6 +32,8 @@ func (m *tally) PodCreation(j *batchv1.Job, err error) {
 	m.hear("creation for %s: %s", j.Name, apierrors.ReasonForError(err))
 }
 func (m *tally) PodReleased() { m.hear("release") }
+
+func (m *tally) VerdictUntold(v events.TickDecided) { m.hear("untold %v", v) }
 
 func TestMeter(t *testing.T) {
 	m := &tally{}
