@@ -79,4 +79,13 @@ func TestMeter(t *testing.T) {
 		w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID})
 		heard(t)
 	})
+	t.Run("of each verdict that a status forgets untold, once", func(t *testing.T) {
+		sj, key := w.createSchedule("untold")
+		e := scheduleStatusEffect(sj)
+		e.Untold = []events.TickDecided{{Verdict: events.Started, Nominal: noon}}
+		w.act(key, e)
+		heard(t, "untold "+e.Untold[0].String())
+		w.act(key, e) // at a version that has passed
+		heard(t)
+	})
 }
