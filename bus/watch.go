@@ -57,7 +57,7 @@ func newTopology(b *Bus) *topology {
 }
 
 // build makes the streams that every bus has. Work can be done without the one of public events: where the server refuses it,
-// because somebody else has its subjects, it was sealed, or there is no room, it is tried again later on.
+// because somebody else has its subjects, or it was sealed, it is tried again later on.
 func (t *topology) build(ctx context.Context) error {
 	b := t.bus
 	g, ctx := errgroup.WithContext(ctx)
