@@ -28,8 +28,9 @@ var (
 func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
+	err := run(ctx)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "subscriber:", err)
 		os.Exit(1)
 	}
@@ -76,7 +77,7 @@ func read(ctx context.Context, js jetstream.JetStream, out *os.File) error {
 		}
 		for m := range batch.Messages() {
 			if ctx.Err() != nil {
-				return nil // what is not acknowledged comes again
+				break // what is not acknowledged comes again
 			}
 			if err := work(m.Data(), out); err != nil {
 				return err
