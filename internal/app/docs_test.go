@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
 
 	"github.com/jobstream/jobstream/bus"
-	"github.com/spf13/pflag"
 )
 
 // An operator finds every flag and every metric in docs/operations.md, and none that is not there.
