@@ -156,7 +156,9 @@ func (w *World) turn(rough bool) (effects int) {
 			w.log("not done: %v", e)
 			continue
 		}
-		if _, timer := e.(effect.SetTimer); !timer {
+		_, timer := e.(effect.SetTimer)
+		_, said := e.(effect.Announce)
+		if !timer && !(said && w.Deaf) { // what nobody takes is said again in every turn
 			effects++
 			w.log("%v", e)
 		}
