@@ -106,6 +106,10 @@ bench-schedules: controlplane ## COUNT schedules due at once, ours and CronJobs,
 bench-scale: controlplane ## 1, 3, 2 and 1 reconcilers under 2,000 facts a second; 1 and 4 far from their API server (4 minutes)
 	@go run -C test/bench ./scale
 
+.PHONY: bench-replay
+bench-replay: ## 100,000 public events, read by a new subscriber in one go (a minute)
+	@go run -C test/bench ./replay
+
 PODS ?= 100000
 
 .PHONY: bench-pods

@@ -51,6 +51,9 @@ func (b *Bus) inspectStreams(ctx context.Context, functions []string, now func()
 		info := s.CachedInfo()
 		clocks.add(leaderOf(b, info), info.TimeStamp, began, now())
 		all = append(all, b.inspectStream(check, info, want))
+		if want.Name == b.names.events() {
+			all = append(all, inspectBacklog(backlog(*info)))
+		}
 		if want.Name == b.names.quarantine() {
 			all = append(all, inspectQuarantine(info))
 		}
@@ -137,6 +140,17 @@ func leaderOf(b *Bus, info *jetstream.StreamInfo) string {
 		return info.Cluster.Leader
 	}
 	return b.nc.ConnectedServerName()
+}
+
+// inspectBacklog says whether subscribers lose events that they were promised to find.
+func inspectBacklog(l Backlog) finding.Finding {
+	const check = "room for public events"
+	text := fmt.Sprintf("%d events, %s of %s", l.Messages, bytesText(int64(l.Bytes)), bytesText(l.MaxBytes)) //nolint:gosec // it is no exabyte
+	if l.Full() < nearlyFull {
+		return finding.Good(check, "%s", text)
+	}
+	return finding.Worry(check, finding.Warn, "the oldest go before their time: raise --nats-events-bytes, or shorten --nats-events-age, for all programs",
+		"%s, the oldest of %s", text, l.Oldest.UTC().Format(time.RFC3339))
 }
 
 func inspectQuarantine(info *jetstream.StreamInfo) finding.Finding {

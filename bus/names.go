@@ -160,3 +160,6 @@ func keyTokens(subject string) (tokens string, ok bool) {
 	}
 	return strings.Join(t[3:6], "."), true
 }
+
+// works says that no work can be done without the stream: not so for those that only people and subscribers read.
+func (n names) works(stream string) bool { return stream != n.quarantine() && stream != n.events() }

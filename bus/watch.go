@@ -40,9 +40,10 @@ type topology struct {
 // standing is a stream as we last saw it.
 type standing struct {
 	want    jetstream.StreamConfig
-	stream  jetstream.Stream
+	stream  jetstream.Stream // nil while it has never stood
 	created time.Time
 	acked   uint64 // the last sequence that was confirmed to us
+	info    jetstream.StreamInfo
 }
 
 func newTopology(b *Bus) *topology {
@@ -55,14 +56,30 @@ func newTopology(b *Bus) *topology {
 	}
 }
 
-// build makes the streams that every bus has.
+// build makes the streams that every bus has. Work can be done without the one of public events: where the server refuses it,
+// because somebody else has its subjects, or it was sealed, it is tried again later on.
 func (t *topology) build(ctx context.Context) error {
 	b := t.bus
 	g, ctx := errgroup.WithContext(ctx)
 	for _, want := range b.streams() {
-		g.Go(func() error { _, err := t.add(ctx, want); return err })
+		g.Go(func() error {
+			_, err := t.add(ctx, want)
+			if want.Name == b.names.events() && code(err) != 0 && !comingUp(err) {
+				b.log.Warn("public events are not announced until their stream can be made", "err", err)
+				t.miss(want, err)
+				return nil
+			}
+			return err
+		})
 	}
 	return g.Wait()
+}
+
+// miss keeps a stream in mind that could not be made.
+func (t *topology) miss(want jetstream.StreamConfig, why error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.streams[want.Name], t.broken = &standing{want: want}, why
 }
 
 // add makes the stream and keeps it from now on.
@@ -76,7 +93,7 @@ func (t *topology) add(ctx context.Context, want jetstream.StreamConfig) (jetstr
 	if have := t.streams[want.Name]; have != nil {
 		return have.stream, nil
 	}
-	t.streams[want.Name] = &standing{want: want, stream: s, created: s.CachedInfo().Created}
+	t.streams[want.Name] = &standing{want: want, stream: s, created: s.CachedInfo().Created, info: *s.CachedInfo()}
 	return s, nil
 }
 
@@ -180,14 +197,25 @@ func (t *topology) mend(ctx context.Context) error {
 	}
 	t.mu.Unlock()
 	g, gctx := errgroup.WithContext(ctx)
+	var beside error // of the streams that no work waits for
+	var mu sync.Mutex
 	for _, s := range all {
-		g.Go(func() error { return t.mendOne(gctx, s) })
+		g.Go(func() error {
+			err := t.mendOne(gctx, s)
+			if err != nil && !t.bus.names.works(s.want.Name) {
+				mu.Lock()
+				defer mu.Unlock()
+				beside = errors.Join(beside, err)
+				return nil
+			}
+			return err
+		})
 	}
 	err := g.Wait()
 
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.broken = err
+	t.broken = errors.Join(err, beside)
 	if err == nil && t.lost {
 		t.lost = false
 		select {
@@ -195,12 +223,16 @@ func (t *topology) mend(ctx context.Context) error {
 		default:
 		}
 	}
-	return err
+	return t.broken
 }
 
 func (t *topology) mendOne(ctx context.Context, was standing) error {
-	info, err := t.info(ctx, was)
+	info, err := (*jetstream.StreamInfo)(nil), error(jetstream.ErrStreamNotFound)
+	if was.stream != nil {
+		info, err = t.info(ctx, was)
+	}
 	if err == nil && info.Created.Equal(was.created) {
+		t.saw(was.want.Name, info)
 		if info.State.LastSeq < was.acked && t.shrunk(ctx, was) {
 			t.lose()
 		}
@@ -213,16 +245,29 @@ func (t *topology) mendOne(ctx context.Context, was standing) error {
 	if err != nil {
 		return err
 	}
-	t.bus.log.Warn("stream was lost and stands again", "stream", was.want.Name)
+	if was.stream == nil {
+		t.bus.log.Info("stream stands at last", "stream", was.want.Name)
+	} else {
+		t.bus.log.Warn("stream was lost and stands again", "stream", was.want.Name)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.streams[was.want.Name] = &standing{want: was.want, stream: s, created: s.CachedInfo().Created}
-	if name := was.want.Name; name != t.bus.names.quarantine() && name != t.bus.names.events() { // no fact is lost with those
+	t.streams[was.want.Name] = &standing{want: was.want, stream: s, created: s.CachedInfo().Created, info: *s.CachedInfo()}
+	if t.bus.names.works(was.want.Name) { // no fact is lost with the others
 		t.lost = true
 	}
 	close(t.remade)
 	t.remade = make(chan struct{})
 	return nil
+}
+
+// saw keeps what a look has shown.
+func (t *topology) saw(stream string, info *jetstream.StreamInfo) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.streams[stream]; s != nil {
+		s.info = *info
+	}
 }
 
 func (t *topology) info(ctx context.Context, was standing) (info *jetstream.StreamInfo, err error) {

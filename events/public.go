@@ -108,6 +108,9 @@ func (e TickDecided) String() string {
 // PublicID is the CloudEvents id of a public event: with its source it is the same however often it is announced.
 func PublicID(p Public) string { return p.id() }
 
+// PublicType is the CloudEvents type of a public event, such as "dev.jobstream.job.finish.v1".
+func PublicType(p Public) string { return "dev.jobstream." + p.kind() + typeSuffix }
+
 // PublicSubject is where a public event is published: "jobstream.events.<cluster>.<namespace>.<kind>.<words>.<name>", such as
 // "jobstream.events.default.shop.schedule.tick.started.nightly" or "jobstream.events.default.shop.job.start.pi".
 func PublicSubject(cluster string, p Public) string {
@@ -126,7 +129,7 @@ func CloudEvent(cluster string, p Public) (cloudevents.Event, error) {
 	c := cloudevents.New(cloudevents.CloudEventsVersionV1)
 	c.SetID(p.id())
 	c.SetSource(sourcePrefix + Token(cluster) + "/namespaces/" + ref.Namespace + "/" + plural + "/" + ref.Name)
-	c.SetType(publicType(p))
+	c.SetType(PublicType(p))
 	c.SetSubject(ref.Name)
 	c.SetTime(p.at())
 	c.SetExtension("partitionkey", string(ref.UID))
@@ -170,13 +173,13 @@ func FromCloudEvent(c cloudevents.Event) (Public, error) {
 	var p Public
 	var err error
 	switch c.Type() {
-	case publicType(TickDecided{}):
+	case PublicType(TickDecided{}):
 		p, err = intoPublic[TickDecided](c.Data())
-	case publicType(JobStarted{}):
+	case PublicType(JobStarted{}):
 		p, err = intoPublic[JobStarted](c.Data())
-	case publicType(JobFinished{}):
+	case PublicType(JobFinished{}):
 		p, err = intoPublic[JobFinished](c.Data())
-	case publicType(PodFinished{}):
+	case PublicType(PodFinished{}):
 		p, err = intoPublic[PodFinished](c.Data())
 	default:
 		err = fmt.Errorf("type %q is none of ours", c.Type())
@@ -186,8 +189,6 @@ func FromCloudEvent(c cloudevents.Event) (Public, error) {
 	}
 	return p, nil
 }
-
-func publicType(p Public) string { return "dev.jobstream." + p.kind() + typeSuffix }
 
 func intoPublic[P Public](data []byte) (Public, error) {
 	var p P

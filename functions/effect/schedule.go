@@ -34,6 +34,8 @@ type (
 		Version      uint64
 		Status       v1alpha1.ScheduledJobStatus
 		Reports      []Report
+		// Untold are verdicts that leave the status and were never announced, because the bus takes none.
+		Untold []events.TickDecided
 	}
 
 	// DeleteScheduledJob deletes the ScheduledJob and its Job, because its time to live is over. Preconditions: the key's UID,
@@ -118,6 +120,9 @@ func (e WriteScheduleStatus) String() string {
 		if c.Status == "True" {
 			out += fmt.Sprintf(" %s(%s)", c.Type, c.Reason)
 		}
+	}
+	if n := len(e.Untold); n > 0 {
+		out += fmt.Sprintf(" untold=%d", n)
 	}
 	return out
 }

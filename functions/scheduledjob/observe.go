@@ -24,6 +24,7 @@ func observe(s State, e events.Event) State {
 			s.Told = map[string]bool{}
 		}
 		s.Told[e.ID] = true
+		s.Deaf = Deaf{}
 	}
 	if list, ok := e.(events.ScheduleListed); ok {
 		if !s.Known {

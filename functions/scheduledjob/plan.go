@@ -53,10 +53,15 @@ func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effe
 		s = recall(s, t)
 	}
 	s.forget()
-	out = append(out, announce(s)...)
-	out = append(out, prune(s)...)
-	if write, differs := account(s, t, problem, now); differs {
+	untold := announce(s)
+	s.Deaf = s.Deaf.since(len(untold) > 0, now)
+	out = append(append(out, untold...), prune(s)...)
+	write, differs := account(s, t, problem, now)
+	if differs {
 		out = append(out, write)
+	}
+	if len(untold) == v1alpha1.RecentVerdicts && len(s.Said) > 0 && !s.Deaf.hopeless() {
+		at.By(s.Deaf.Since.Add(hearing))
 	}
 	// It has been rung for by a clock that is ahead of ours, or its start is delayed.
 	if next, ok := upcoming(s, t); ok && (!next.After(s.Bell) || !next.After(now)) {

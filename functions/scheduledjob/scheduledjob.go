@@ -5,7 +5,7 @@
 //	state.go     the memory itself           cover.go    which nominal times have come
 //	start.go     concurrency, deadlines      status.go   counters, conditions, Events
 //	history.go   which Jobs are kept         child.go    the Job that a nominal time becomes
-//	recall.go    Jobs that turn up
+//	recall.go    Jobs that turn up           deaf.go     a bus that confirms nothing
 //
 // A nominal time goes one way:
 //
@@ -17,7 +17,8 @@
 // What is claimed is committed before its Job is made, so that every worker makes the same Jobs; the Job's name is a hash of
 // the nominal time, so that it is made once. The cluster remembers the rest: one write moves status.decidedUntil past the
 // time, puts its Job into status.active, and its verdict among status.recent. Only what stands there is announced, and it
-// stays there until it has been: so the ledger never says what the cluster does not, and misses nothing.
+// stays there until it has been: so the ledger never says what the cluster does not, and misses nothing, unless the bus takes
+// nothing for more than a minute while there are more verdicts than a status holds.
 package scheduledjob
 
 import (
@@ -39,7 +40,7 @@ type Zones func(name string) (*time.Location, error)
 func New(zones Zones) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    Name,
-		Version: 2,
+		Version: 3,
 		Wakes: []events.Type{events.TypeScheduledJobObserved, events.TypeScheduledJobGone, events.TypeScheduleListed, events.TypeScheduleDue,
 			events.TypeRunObserved, events.TypeRunGone, events.TypeRunMissing, events.TypeAnnounced, events.TypeTimerFired, events.TypeEffectRefused},
 		Observe: observe,

@@ -94,6 +94,11 @@ func (s *stage) play(t *testing.T, d *datadriven.TestData) string {
 			s.turns()
 			return s.counted()
 		}
+	case "stream": // "stream away": the bus takes no announcements; "stream back": it does again, and what rests is tried again
+		s.api.Deaf = name == "away"
+		if !s.api.Deaf {
+			s.api.Facts = append(s.api.Facts, events.TimerFired{Name: "announce"})
+		}
 	case "lose": // all memory is lost
 		s.state = scheduledjob.State{}
 		s.api.Facts = nil

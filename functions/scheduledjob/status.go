@@ -41,7 +41,7 @@ func account(s State, t Times, p *Problem, now time.Time) (effect.WriteScheduleS
 		}
 	}
 	b.conditions(p)
-	write := effect.WriteScheduleStatus{ScheduledJob: s.Object.Name, Version: s.Object.Version, Status: b.status, Reports: b.reports}
+	write := effect.WriteScheduleStatus{ScheduledJob: s.Object.Name, Version: s.Object.Version, Status: b.status, Reports: b.reports, Untold: b.untold}
 	differs := !equality.Semantic.DeepEqual(b.status, s.Object.Status)
 	for i, v := range st.Recent {
 		st.Recent[i].Announced = v.Announced || s.Told[events.PublicID(public(s.Object, v))]
@@ -58,6 +58,8 @@ type book struct {
 	reports []effect.Report
 	// left are the verdicts that this write does not remember yet.
 	left []v1alpha1.TickVerdict
+	// untold are the verdicts that it forgets though nobody has been told.
+	untold []events.TickDecided
 }
 
 func (b *book) report(warning bool, reason, format string, args ...any) {
@@ -103,13 +105,13 @@ func (b *book) count(name string, r Row) {
 }
 
 // enter moves decidedUntil over the verdicts, up to the first time that is still due, and lists their Jobs; a verdict that
-// is not announced yet keeps its place among the recent ones. Jobs that were made by hand are listed when they are seen.
+// is not announced yet keeps its place among the recent ones, unless the bus is hopeless. Jobs that were made by hand are listed when they are seen.
 func (b *book) enter() {
 	st := &b.status
 	until := b.decidedUntil()
 	untold := len(announce(b.State))
 	for i, v := range b.Said {
-		if len(b.Due) > 0 && !last(v).Before(b.Due[0].Nominal) || untold == v1alpha1.RecentVerdicts {
+		if len(b.Due) > 0 && !last(v).Before(b.Due[0].Nominal) || !b.room(untold) {
 			b.left = b.Said[i:]
 			break
 		}
@@ -117,12 +119,7 @@ func (b *book) enter() {
 		untold++
 		until = last(v)
 	}
-	for over := len(st.Recent) - v1alpha1.RecentVerdicts; over > 0; over-- {
-		oldest := slices.IndexFunc(st.Recent, func(v v1alpha1.TickVerdict) bool {
-			return v.Announced || b.Told[events.PublicID(public(b.Object, v))]
-		})
-		st.Recent = slices.Delete(st.Recent, oldest, oldest+1)
-	}
+	b.makeRoom()
 	if len(b.Due)+len(b.left) == 0 {
 		until = later(until, b.Until) // a new schedule may begin where there was no nominal time
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
+
+	"github.com/jobstream/jobstream/bus"
 )
 
 // An operator finds every flag and every metric in docs/operations.md, and none that is not there.
@@ -38,6 +40,7 @@ func TestOperationsDocument(t *testing.T) {
 	m.forTrigger()
 	m.forReconciler()
 	m.bus(func() error { return nil })
+	m.backlog(func() (bus.Backlog, bool) { return bus.Backlog{}, false })
 	descriptions := make(chan *prometheus.Desc)
 	go func() { m.registry.Describe(descriptions); close(descriptions) }()
 	for d := range descriptions {
@@ -50,7 +53,7 @@ func TestOperationsDocument(t *testing.T) {
 			t.Errorf("it does not tell of %s", name)
 		}
 	}
-	for _, name := range regexp.MustCompile(`\b(jobstream|job_controller)_[a-z_]+_(total|seconds|ready|info)\b`).FindAllString(document, -1) {
+	for _, name := range regexp.MustCompile(`\b(jobstream|job_controller)_[a-z_]+_(total|seconds|bytes|ready|info)\b`).FindAllString(document, -1) {
 		if !slices.Contains(names, name) {
 			t.Errorf("it tells of %s, which we do not have", name)
 		}

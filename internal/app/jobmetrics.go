@@ -31,13 +31,15 @@ type jobMetrics struct {
 	handled         *prometheus.CounterVec
 	created         *prometheus.CounterVec
 	held            *prometheus.CounterVec
+	announced       *prometheus.CounterVec // of ours: see announcements.go
 }
 
 var _ cluster.Meter = (*jobMetrics)(nil)
 
 func newJobMetrics(m *metrics) *jobMetrics {
 	return &jobMetrics{
-		syncs: m.counter("job_controller_job_syncs_total", "The number of job syncs", "completion_mode", "result", "action"),
+		announced: m.announced,
+		syncs:     m.counter("job_controller_job_syncs_total", "The number of job syncs", "completion_mode", "result", "action"),
 		syncTime: m.histogram("job_controller_job_sync_duration_seconds", "The time it took to sync a job",
 			prometheus.ExponentialBuckets(0.004, 2, 15), "completion_mode", "result", "action"),
 		finished:        m.counter("job_controller_jobs_finished_total", "The number of finished jobs", "completion_mode", "result", "reason"),
@@ -167,6 +169,11 @@ func creationReason(j *batchv1.Job) string {
 // PodReleased implements cluster.Meter. The other event, "add", would be the first sight of a held Pod that has ended: to
 // know a first sight takes a memory of every Pod, which a reconciler that may be replaced at any time does not have.
 func (m *jobMetrics) PodReleased() { add(m.held, 1, "delete") }
+
+// VerdictUntold implements cluster.Meter.
+func (m *jobMetrics) VerdictUntold(v events.TickDecided) {
+	m.announced.WithLabelValues(events.PublicType(v), announcedGap).Inc()
+}
 
 // add leaves a counter alone where nothing was gained: counters panic when they are to shrink.
 func add(c *prometheus.CounterVec, gained int32, labels ...string) {

@@ -26,8 +26,8 @@ type metrics struct {
 	effects     *prometheus.CounterVec
 	effectTime  *prometheus.HistogramVec
 	quarantined *prometheus.CounterVec
-	dropped     *prometheus.CounterVec
 	published   *prometheus.CounterVec
+	announced   *prometheus.CounterVec
 	relists     prometheus.Counter
 	lanes       *prometheus.GaugeVec
 	members     *prometheus.GaugeVec
@@ -71,21 +71,15 @@ func (m *metrics) forReconciler() {
 	m.effects = m.counter("jobstream_effects_total", "Effects by result: ok, refused (the API server said no), retry.", "function", "effect", "result")
 	m.effectTime = m.histogram("jobstream_effect_duration_seconds", "Time that an effect took, the wait for a free request included.", seconds, "effect")
 	m.quarantined = m.counter("jobstream_quarantined_total", "Messages that could not be read, or that the function broke on, and that were set aside.", "function")
-	m.dropped = m.counter("jobstream_announcements_dropped_total", "Public events that will never be announced: more were due than the state of a Job holds.", "function")
 	m.lanes = m.gauge("jobstream_lanes", "Lanes that this reconciler serves; over all reconcilers of a cluster they add up to 32.", "function")
 	m.members = m.gauge("jobstream_members", "Live reconcilers of the cluster, as this one hears them.")
+	m.announced = m.announcements()
 	m.jobs = newJobMetrics(m)
 }
 
 // expect makes the function's alarming counters start at 0: Prometheus sees no increase in one that begins with 1.
 func (m *metrics) expect(function string) {
 	m.quarantined.WithLabelValues(function)
-	m.dropped.WithLabelValues(function)
-}
-
-// drops hears of every announcement that will never be made.
-func (m *metrics) drops(function string, count int) {
-	m.dropped.WithLabelValues(function).Add(float64(count))
 }
 
 // bus adds whether the bus stands.

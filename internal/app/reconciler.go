@@ -104,9 +104,9 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig) error {
 		return Usage{err}
 	}
 	s.probes.Set(probeCluster, reachable(s))
-	var announcer engine.Announcer = s.bus
+	announcer := s.metrics.announcing(s.bus)
 	if c.CoreEvents {
-		announcer = recorder.Announcing(s.bus)
+		announcer = recorder.Announcing(announcer)
 	}
 	var configs []engine.Config
 	for _, f := range catalog.All(c.Limits, zone.Load) {

@@ -10,7 +10,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
@@ -78,6 +80,12 @@ func TestMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, err := range []error{nil, io.EOF, forGood{}} {
+		_ = m.announcing(announcer{err}).Announce(t.Context(), events.JobFinished{}) // counted is all that it is
+	}
+	m.jobs.VerdictUntold(events.TickDecided{})
+	full := bus.Backlog{Messages: 7, Bytes: 80, MaxBytes: 100, MaxAge: time.Hour, First: 12, Oldest: time.Unix(1000, 0)}
+	m.backlog(func() (bus.Backlog, bool) { return full, full.Messages > 0 })
 	code, body := get(t, m.handler(), "/metrics")
 	if code != http.StatusOK {
 		t.Fatalf("%d: %s", code, body)
@@ -91,6 +99,17 @@ func TestMetrics(t *testing.T) {
 		`jobstream_effects_total{effect="CreatePod",function="job",result="refused"} 1`,
 		`jobstream_quarantined_total{function="job"} 0`, // so that the first one is an increase
 		`jobstream_bus_ready 0`,
+		`jobstream_announcements_total{result="confirmed",type="dev.jobstream.job.finish.v1"} 1`,
+		`jobstream_announcements_total{result="unconfirmed",type="dev.jobstream.job.finish.v1"} 1`,
+		`jobstream_announcements_total{result="unsendable",type="dev.jobstream.job.finish.v1"} 1`,
+		`jobstream_announcements_total{result="unconfirmed",type="dev.jobstream.job.start.v1"} 0`,
+		`jobstream_announcements_total{result="gap",type="dev.jobstream.schedule.tick.v1"} 1`,
+		`jobstream_events_stream_bytes 80`,
+		`jobstream_events_stream_limit_bytes 100`,
+		`jobstream_events_stream_limit_seconds 3600`,
+		`jobstream_events_stream_messages 7`,
+		`jobstream_events_stream_first_sequence 12`,
+		`jobstream_events_stream_oldest_timestamp_seconds 1000`,
 		`jobstream_relists_total 0`,
 		`jobstream_build_info{version=`,
 		`go_goroutines`,
@@ -100,6 +119,16 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 }
+
+// announcer answers what it is told to.
+type announcer struct{ err error }
+
+func (a announcer) Announce(context.Context, events.Public) error { return a.err }
+
+// forGood is an error that no repetition cures.
+type forGood struct{ error }
+
+func (forGood) Permanent() bool { return true }
 
 func TestTurnResults(t *testing.T) {
 	for want, err := range map[string]error{

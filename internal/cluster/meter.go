@@ -1,6 +1,10 @@
 package cluster
 
-import batchv1 "k8s.io/api/batch/v1"
+import (
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobstream/jobstream/events"
+)
 
 // Meter hears of what was done, for metrics. It may be called from several goroutines, must return at once, and must
 // change nothing that it is given.
@@ -13,6 +17,8 @@ type Meter interface {
 	PodCreation(j *batchv1.Job, err error)
 	// PodReleased follows each removal of our finalizer from a Pod. A removal that is repeated calls again.
 	PodReleased()
+	// VerdictUntold follows each verdict that a status of a ScheduledJob has forgotten, and that was never announced.
+	VerdictUntold(events.TickDecided)
 }
 
 // noMeter is nobody who counts.
@@ -21,3 +27,4 @@ type noMeter struct{}
 func (noMeter) StatusWritten(_, _ *batchv1.Job, _ map[batchv1.PodFailurePolicyAction]int) {}
 func (noMeter) PodCreation(*batchv1.Job, error)                                           {}
 func (noMeter) PodReleased()                                                              {}
+func (noMeter) VerdictUntold(events.TickDecided)                                          {}

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
@@ -31,6 +32,8 @@ func (m *tally) PodCreation(j *batchv1.Job, err error) {
 	m.hear("creation for %s: %s", j.Name, apierrors.ReasonForError(err))
 }
 func (m *tally) PodReleased() { m.hear("release") }
+
+func (m *tally) VerdictUntold(v events.TickDecided) { m.hear("untold %v", v) }
 
 func TestMeter(t *testing.T) {
 	m := &tally{}
@@ -74,6 +77,15 @@ func TestMeter(t *testing.T) {
 		heard(t, "release", "release", "release")
 		w.act(key, effect.ReleasePod{Name: "nobody", UID: p.UID})
 		w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID})
+		heard(t)
+	})
+	t.Run("of each verdict that a status forgets untold, once", func(t *testing.T) {
+		sj, key := w.createSchedule("untold")
+		e := scheduleStatusEffect(sj)
+		e.Untold = []events.TickDecided{{Verdict: events.Started, Nominal: noon}}
+		w.act(key, e)
+		heard(t, "untold "+e.Untold[0].String())
+		w.act(key, e) // at a version that has passed
 		heard(t)
 	})
 }

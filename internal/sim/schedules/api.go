@@ -27,6 +27,11 @@ type API struct {
 	Jobs map[string]*Job
 	// Ledger are the verdicts on the bus in the order of their arrival, each ID once.
 	Ledger []events.TickDecided
+	// Deaf says that the bus takes no announcements. Confirmed is when it has taken the latest.
+	Deaf      bool
+	Confirmed time.Time
+	// Untold are the verdicts that a status has forgotten without an announcement, each a gap on the ledger.
+	Untold []events.TickDecided
 	// Contradiction says that a verdict was announced a second time in other words.
 	Contradiction string
 	// Facts are what the trigger has seen and nobody has been told of.
@@ -207,6 +212,10 @@ func (a *API) Act(e effect.Effect) []events.Event {
 }
 
 func (a *API) announce(p events.Public) []events.Event {
+	if a.Deaf {
+		return nil
+	}
+	a.Confirmed = a.Now
 	id := events.PublicID(p)
 	for _, t := range a.Ledger {
 		if events.PublicID(t) != id {
@@ -263,6 +272,7 @@ func (a *API) writeStatus(e effect.WriteScheduleStatus) []events.Event {
 		return []events.Event{events.ScheduledJobGone{Name: e.ScheduledJob}}
 	}
 	if a.Object.Version == e.Version {
+		a.Untold = append(a.Untold, e.Untold...)
 		a.Object.Status = *e.Status.DeepCopy()
 		a.Reports = append(a.Reports, e.Reports...)
 		a.touch()

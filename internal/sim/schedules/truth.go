@@ -30,6 +30,8 @@ type Truth struct {
 	vain   map[string]bool // and of them those that somebody else has made all the same
 	broken error
 	jobs   int
+	// confirmed is when the bus had taken the latest announcement before the present moment.
+	confirmed time.Time
 }
 
 // NewTruth begins to watch.
@@ -80,9 +82,14 @@ func (t *Truth) Before(e effect.Effect) {
 		if j := w.Jobs[e.Name]; j != nil && (e.Version == 0 || e.Version == j.Version) && j.Result != "" && (!w.Known(e.Name) || t.listed(j)) {
 			t.fail("%v before its end is counted", e)
 		}
+	case effect.Announce:
+		if w.Confirmed.Before(w.Now) {
+			t.confirmed = w.Confirmed
+		}
 	case effect.WriteScheduleStatus:
 		if e.Version == w.Object.Version {
-			t.onLedger(e.Status)
+			t.gaps(e)
+			t.onLedger(e.Status, e.Untold...)
 		}
 	}
 }
@@ -122,15 +129,28 @@ func (t *Truth) listed(j *Job) bool {
 // begin is from when on the ScheduledJob is answerable.
 func (t *Truth) begin() time.Time { return t.world.Object.Created.Truncate(time.Second) }
 
-// onLedger says that each nominal time up to decidedUntil has one verdict, no more and no less: on the ledger, or in the
-// status on its way there.
-func (t *Truth) onLedger(st v1alpha1.ScheduledJobStatus) {
+// gaps: no verdict goes untold while the bus takes others, or while one that has been told has a place in the status.
+func (t *Truth) gaps(e effect.WriteScheduleStatus) {
+	const nearlyAMinute = 50 * time.Second // clocks differ
+	for _, v := range e.Untold {
+		if t.world.Now.Sub(t.confirmed) < nearlyAMinute {
+			t.fail("%v is given up at %s, and the bus has confirmed another at %s", v, t.world.Now.Format(time.TimeOnly), t.confirmed.Format(time.TimeOnly))
+		}
+		if len(e.Status.Recent) != v1alpha1.RecentVerdicts || slices.ContainsFunc(e.Status.Recent, func(r v1alpha1.TickVerdict) bool { return r.Announced }) {
+			t.fail("%v is given up, and there was room for it", v)
+		}
+	}
+}
+
+// onLedger says that each nominal time up to decidedUntil has one verdict, no more and no less: on the ledger, in the status on
+// its way there, or among those that were given up.
+func (t *Truth) onLedger(st v1alpha1.ScheduledJobStatus, untold ...events.TickDecided) {
 	if t.Edited {
 		return
 	}
 	times, until := t.world.Times(), st.DecidedUntil.Time
 	var told int64
-	for _, v := range t.verdicts(st) {
+	for _, v := range t.verdicts(st, untold...) {
 		last := v.Nominal
 		if !v.Until.IsZero() {
 			last = v.Until
@@ -148,22 +168,37 @@ func (t *Truth) onLedger(st v1alpha1.ScheduledJobStatus) {
 	}
 }
 
-// verdicts are those on the ledger and those in the status.
-func (t *Truth) verdicts(st v1alpha1.ScheduledJobStatus) []events.TickDecided {
-	all := slices.Clone(t.world.Ledger)
-	for _, v := range st.Recent {
-		if !slices.ContainsFunc(all, func(on events.TickDecided) bool {
-			return on.Nominal.Equal(v.Time.Time) && string(on.Verdict) == v.Verdict
-		}) {
-			tick := events.TickDecided{Verdict: events.Verdict(v.Verdict), Nominal: v.Time.Time, Count: v.Count}
-			if v.Until != nil {
-				tick.Until = v.Until.Time
-			}
-			all = append(all, tick)
+// verdicts are those on the ledger, those that were given up, with these among them, and those in the status.
+func (t *Truth) verdicts(st v1alpha1.ScheduledJobStatus, untold ...events.TickDecided) []events.TickDecided {
+	type what struct {
+		nominal int64
+		verdict events.Verdict
+	}
+	all, known := slices.Clone(t.world.Ledger), map[what]bool{}
+	for _, v := range all {
+		known[what{v.Nominal.Unix(), v.Verdict}] = true
+	}
+	add := func(v events.TickDecided) {
+		if id := (what{v.Nominal.Unix(), v.Verdict}); !known[id] {
+			known[id] = true
+			all = append(all, v)
 		}
+	}
+	for _, v := range slices.Concat(t.world.Untold, untold) {
+		add(v)
+	}
+	for _, v := range st.Recent {
+		tick := events.TickDecided{Verdict: events.Verdict(v.Verdict), Nominal: v.Time.Time, Count: v.Count}
+		if v.Until != nil {
+			tick.Until = v.Until.Time
+		}
+		add(tick)
 	}
 	return all
 }
+
+// decided are the verdicts on the ledger and those that were given up.
+func (t *Truth) decided() []events.TickDecided { return t.verdicts(v1alpha1.ScheduledJobStatus{}) }
 
 // Settled says that everything that has come is decided, and no Job goes on.
 func (t *Truth) Settled() bool { return t.Decided() && len(t.world.Object.Status.Active) == 0 }
@@ -188,12 +223,12 @@ func (t *Truth) Check() error {
 		return t.broken
 	}
 	t.onLedger(st)
-	if on, all := len(w.Ledger), len(t.verdicts(st)); on < all {
-		t.fail("%d verdicts are on the ledger, of %d", on, all)
+	if told, all := len(t.decided()), len(t.verdicts(st)); told < all {
+		t.fail("%d verdicts are on the ledger, or given up, of %d", told, all)
 	}
 	var missed int64
 	started := map[string]bool{}
-	for _, v := range w.Ledger {
+	for _, v := range t.decided() {
 		switch v.Verdict {
 		case events.Started:
 			started[v.Job.Name] = true
