@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/job"
@@ -31,6 +32,8 @@ type ReconcilerConfig struct {
 	Limits job.Limits
 	// KeepManagedFields leaves the field ownership of Jobs and Pods alone.
 	KeepManagedFields bool
+	// PodTraceparent tells Pods their trace where the Job's annotation does not say whether to.
+	PodTraceparent bool
 }
 
 // ReconcilerDefaults is what a reconciler does without any flag.
@@ -49,6 +52,7 @@ func (c *ReconcilerConfig) AddFlags(f *pflag.FlagSet) {
 	f.IntVar(&c.Limits.MaxPodChanges, "max-pod-changes-per-plan", c.Limits.MaxPodChanges, "how many Pods of a Job are made or deleted at most before it is decided anew")
 	f.BoolVar(&c.Limits.DeleteExpired, "ttl-after-finished", c.Limits.DeleteExpired, "delete finished Jobs when their ttlSecondsAfterFinished are over: for clusters where kube-controller-manager does not, and harmless where it does")
 	f.DurationVar(&c.Limits.Reannounce, "reannounce-window", c.Limits.Reannounce, "`time` after a Job's start or end in which it is announced again if the memory of it was lost; at most "+events.ReannounceWindow.String())
+	f.BoolVar(&c.PodTraceparent, "pod-traceparent", c.PodTraceparent, "tell every Pod its trace in the environment variable TRACEPARENT, but for Jobs whose annotation "+v1alpha1.PodTraceparentAnnotation+" says false")
 	f.BoolVar(&c.KeepManagedFields, "keep-managed-fields", c.KeepManagedFields, "leave the managedFields of Jobs and Pods alone, instead of resetting those that nobody applies, which saves the API server up to four fifths of a write")
 }
 
@@ -95,7 +99,8 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig) error {
 	recorder := cluster.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
 	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, ScheduledJobs: s.schedules, Zones: zone.Load, Claim: c.claim(),
-		Log: s.log, Recorder: recorder, Now: c.now, Meter: s.metrics.jobs, Concurrency: c.Requests, KeepManagedFields: c.KeepManagedFields})
+		Log: s.log, Recorder: recorder, Now: c.now, Meter: s.metrics.jobs, Concurrency: c.Requests, KeepManagedFields: c.KeepManagedFields,
+		TracePods: c.PodTraceparent})
 	if err != nil {
 		return Usage{err}
 	}
