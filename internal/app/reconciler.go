@@ -15,6 +15,7 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/engine"
+	"github.com/jobstream/jobstream/internal/trace"
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
@@ -91,11 +92,16 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 	m := newMetrics()
 	m.forReconciler()
 	c.Bus.SetAside = m.setAside
-	return serve(ctx, "jobstream-reconciler", c.Options, m, func(s *service) error { return s.reconcileAll(ctx, c) })
+	spans, err := trace.New(trace.Config{Cluster: c.Bus.Cluster, Version: Version(), Log: c.Log, Settled: m.spansSettled})
+	if err != nil {
+		return Usage{err}
+	}
+	defer spans.Close()
+	return serve(ctx, "jobstream-reconciler", c.Options, m, func(s *service) error { return s.reconcileAll(ctx, c, spans) })
 }
 
 // reconcileAll takes turns for every function until ctx ends.
-func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig) error {
+func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans *trace.Exporter) error {
 	recorder := cluster.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
 	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, ScheduledJobs: s.schedules, Zones: zone.Load, Claim: c.claim(),
@@ -113,9 +119,24 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig) error {
 		}
 		s.metrics.expect(f.Name)
 		configs = append(configs, engine.Config{Function: f, Store: store, Actor: s.metrics.counted(actor), Timers: c.timers(s.bus.Timers()),
-			Announcer: s.bus, Log: s.log, Keys: c.Keys, Now: c.now, Turned: s.metrics.turned})
+			Announcer: traced{s.bus, spans}, Log: s.log, Keys: c.Keys, Now: c.now, Turned: s.metrics.turned})
 	}
 	return s.serveLanes(ctx, configs)
+}
+
+// traced is an Announcer that makes spans of what it has announced.
+type traced struct {
+	engine.Announcer
+	spans *trace.Exporter
+}
+
+// Announce implements engine.Announcer.
+func (t traced) Announce(ctx context.Context, p events.Public) error {
+	err := t.Announcer.Announce(ctx, p)
+	if err == nil {
+		t.spans.Announced(p)
+	}
+	return err
 }
 
 // serveLanes takes turns for our share of the lanes until ctx ends.
