@@ -1,18 +1,19 @@
 package trace_test
 
 import (
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	wire "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/trace"
+	"github.com/jobstream/jobstream/internal/trace/tracetest"
 )
 
 func at(second int) time.Time { return time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC) }
@@ -28,13 +29,73 @@ func end(change func(*events.JobFinished)) events.JobFinished {
 	return e
 }
 
+// named are the spans by name; two of one name fail the test.
+func named(t *testing.T, c *tracetest.Collector) map[string]tracetest.Span {
+	t.Helper()
+	out := map[string]tracetest.Span{}
+	for _, s := range c.Spans() {
+		if _, twice := out[s.Name]; twice {
+			t.Errorf("two spans are called %s", s.Name)
+		}
+		out[s.Name] = s
+	}
+	return out
+}
+
+// counts is what has become of spans.
+type counts struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+func (c *counts) add(result string, spans int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[string]int{}
+	}
+	c.of[result] += spans
+}
+
+func (c *counts) get(result string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.of[result]
+}
+
+// newExporter is one that the environment configures.
+func newExporter(t *testing.T, c *counts) *trace.Exporter {
+	t.Helper()
+	e, err := trace.New(trace.Config{Cluster: "prod.eu", Version: "v1.2.3", Log: slog.New(slog.DiscardHandler), Settled: c.add})
+	if err != nil || e == nil {
+		t.Fatalf("%v, %v", e, err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// finally waits for something that takes as long as the machine is busy.
+func finally(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick, late := time.NewTicker(5*time.Millisecond), time.NewTimer(time.Minute)
+	defer tick.Stop()
+	defer late.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-late.C:
+			t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
+
 func alone(e *events.JobFinished) {
 	e.Owner, e.Result, e.Reason, e.Message = nil, events.JobSucceeded, "CompletionsReached", "m"
 }
 
 // TestTheSpansOfARun are one tree, with the ids that the events say, the times that the cluster says, and who is to blame.
 func TestTheSpansOfARun(t *testing.T) {
-	r, settled := collect(t), &counts{}
+	r, settled := tracetest.Collect(t), &counts{}
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test")
 	e := newExporter(t, settled)
 	run := end(func(*events.JobFinished) {})
@@ -43,39 +104,38 @@ func TestTheSpansOfARun(t *testing.T) {
 	e.Announced(run)
 	e.Close()
 
-	spans := r.named(t)
+	spans := named(t, r)
 	tick, job := spans["schedule.tick"], spans["job"]
-	if len(spans) != 2 || tick == nil || job == nil {
+	if len(spans) != 2 {
 		t.Fatalf("spans: %v", spans)
 	}
-	if got, want := ids(job), events.TraceOf(run).String(); got != want {
+	if got, want := job.Traceparent, events.TraceOf(run).String(); got != want {
 		t.Errorf("the Job is %s, JobFinish says %s", got, want)
 	}
-	if got, want := ids(tick), events.TickTrace("schedule-1", at(0)).String(); got != want {
+	if got, want := tick.Traceparent, events.TickTrace("schedule-1", at(0)).String(); got != want {
 		t.Errorf("the tick is %s, its event says %s", got, want)
 	}
-	if string(job.ParentSpanId) != string(tick.SpanId) || string(job.TraceId) != string(tick.TraceId) || len(tick.ParentSpanId) != 0 {
+	if job.Parent != tick.Traceparent[36:52] || job.Traceparent[:35] != tick.Traceparent[:35] || tick.Parent != "" {
 		t.Errorf("no tree: %v, %v", tick, job)
 	}
 	lasts(t, tick, at(0), at(4))
 	lasts(t, job, at(5), at(58))
 	for what, tt := range map[string]struct{ got, want map[string]string }{
-		"tick": {attributes(tick.Attributes), map[string]string{"k8s.namespace.name": "shop", "jobstream.scheduledjob.name": "nightly", "jobstream.scheduledjob.uid": "schedule-1",
+		"tick": {tick.Attributes, map[string]string{"k8s.namespace.name": "shop", "jobstream.scheduledjob.name": "nightly", "jobstream.scheduledjob.uid": "schedule-1",
 			"jobstream.nominal_time": "2026-01-02T03:04:00Z", "jobstream.lateness_seconds": "4"}},
-		"job": {attributes(job.Attributes), map[string]string{"k8s.namespace.name": "shop", "k8s.job.name": "nightly-x", "k8s.job.uid": "job-1", "jobstream.result": "Failed",
+		"job": {job.Attributes, map[string]string{"k8s.namespace.name": "shop", "k8s.job.name": "nightly-x", "k8s.job.uid": "job-1", "jobstream.result": "Failed",
 			"jobstream.reason": "BackoffLimitExceeded", "jobstream.succeeded": "2", "jobstream.failed": "7", "jobstream.completions": "3"}},
 	} {
 		if !maps.Equal(tt.got, tt.want) {
 			t.Errorf("%s: %v, want %v", what, tt.got, tt.want)
 		}
 	}
-	if job.Status.GetCode() != wire.Status_STATUS_CODE_ERROR || job.Status.Message != "BackoffLimitExceeded: Job has reached the specified backoff limit" || tick.Status.GetCode() != wire.Status_STATUS_CODE_UNSET {
-		t.Errorf("status %v, %v", job.Status, tick.Status)
+	if !job.Failed || job.Message != "BackoffLimitExceeded: Job has reached the specified backoff limit" || tick.Failed {
+		t.Errorf("status %v, %v", job, tick)
 	}
-	of := attributes(r.resource)
 	for key, want := range map[string]string{"service.name": "jobstream", "service.version": "v1.2.3", "k8s.cluster.name": "prod.eu", "deployment.environment": "test"} {
-		if of[key] != want {
-			t.Errorf("resource %s: %q, want %q", key, of[key], want)
+		if job.Resource[key] != want {
+			t.Errorf("resource %s: %q, want %q", key, job.Resource[key], want)
 		}
 	}
 	if n := settled.get(trace.Exported); n != 2 {
@@ -83,10 +143,10 @@ func TestTheSpansOfARun(t *testing.T) {
 	}
 }
 
-func lasts(t *testing.T, s *wire.Span, from, to time.Time) {
+func lasts(t *testing.T, s tracetest.Span, from, to time.Time) {
 	t.Helper()
-	if s.StartTimeUnixNano != uint64(from.UnixNano()) || s.EndTimeUnixNano != uint64(to.UnixNano()) {
-		t.Errorf("%s lasts from %v to %v, want %v to %v", s.Name, time.Unix(0, int64(s.StartTimeUnixNano)).UTC(), time.Unix(0, int64(s.EndTimeUnixNano)).UTC(), from, to)
+	if !s.Start.Equal(from) || !s.End.Equal(to) {
+		t.Errorf("%s lasts from %v to %v, want %v to %v", s.Name, s.Start, s.End, from, to)
 	}
 }
 
@@ -100,17 +160,17 @@ func TestOtherJobs(t *testing.T) {
 	}{
 		"a Job of its own":        {end(alone), 1, "", at(5), at(58)},
 		"a run by hand":           {end(func(e *events.JobFinished) { e.Owner.Nominal = time.Time{} }), 1, "", at(5), at(58)},
-		"one that continues":      {end(func(e *events.JobFinished) { e.ParentSpan = continued }), 1, continued, at(5), at(58)},
+		"one that continues":      {end(func(e *events.JobFinished) { e.ParentSpan = continued }), 1, continued[36:52], at(5), at(58)},
 		"one not worth recording": {end(func(e *events.JobFinished) { e.ParentSpan = continued[:54] + "0" }), 0, "", at(5), at(58)},
 		"one that never started":  {end(func(e *events.JobFinished) { alone(e); e.Start = time.Time{} }), 1, "", at(58), at(58)},
 		"an end before the start": {end(func(e *events.JobFinished) { alone(e); e.Start = at(59) }), 1, "", at(59), at(59)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := collect(t)
+			r := tracetest.Collect(t)
 			e := newExporter(t, &counts{})
 			e.Announced(tt.end)
 			e.Close()
-			spans := r.named(t)
+			spans := named(t, r)
 			if len(spans) != tt.spans {
 				t.Fatalf("%d spans, want %d: %v", len(spans), tt.spans, spans)
 			}
@@ -118,15 +178,15 @@ func TestOtherJobs(t *testing.T) {
 				return
 			}
 			job := spans["job"]
-			if got, want := ids(job), events.TraceOf(tt.end).String(); got != want {
+			if got, want := job.Traceparent, events.TraceOf(tt.end).String(); got != want {
 				t.Errorf("it is %s, JobFinish says %s", got, want)
 			}
-			if parent, err := events.ParseTrace(tt.parent); string(job.ParentSpanId) != string(parent.Span[:]) && (err == nil || len(job.ParentSpanId) > 0) {
-				t.Errorf("its parent is %x, want that of %q", job.ParentSpanId, tt.parent)
+			if job.Parent != tt.parent {
+				t.Errorf("its parent is %q, want %q", job.Parent, tt.parent)
 			}
 			lasts(t, job, tt.began, tt.ended)
-			if failed := job.Status.GetCode() == wire.Status_STATUS_CODE_ERROR; failed != (tt.end.Result == events.JobFailed) {
-				t.Errorf("its status is %v", job.Status)
+			if job.Failed != (tt.end.Result == events.JobFailed) {
+				t.Errorf("its status is %v", job.Failed)
 			}
 		})
 	}
@@ -136,13 +196,13 @@ func TestOtherJobs(t *testing.T) {
 // was is told as it is.
 func TestJobsThatWereMadeEarly(t *testing.T) {
 	for lateness, created := range map[string]time.Time{"-3": at(0).Add(-3 * time.Second), "0": {}} {
-		r := collect(t)
+		r := tracetest.Collect(t)
 		e := newExporter(t, &counts{})
 		e.Announced(end(func(e *events.JobFinished) { e.Created = created }))
 		e.Close()
-		tick := r.named(t)["schedule.tick"]
+		tick := named(t, r)["schedule.tick"]
 		lasts(t, tick, at(0), at(0))
-		if got := attributes(tick.Attributes)["jobstream.lateness_seconds"]; got != lateness {
+		if got := tick.Attributes["jobstream.lateness_seconds"]; got != lateness {
 			t.Errorf("it is %s late, want %s", got, lateness)
 		}
 	}
@@ -150,20 +210,20 @@ func TestJobsThatWereMadeEarly(t *testing.T) {
 
 // TestTwoReplicasExportTheSame: whoever announces it, before and after any loss of memory, the collector gets the same spans.
 func TestTwoReplicasExportTheSame(t *testing.T) {
-	r := collect(t)
+	r := tracetest.Collect(t)
 	for range 2 {
 		e := newExporter(t, &counts{})
 		e.Announced(end(func(*events.JobFinished) {}))
 		e.Close()
 	}
-	if len(r.spans) != 4 || !proto.Equal(r.spans[0], r.spans[2]) || !proto.Equal(r.spans[1], r.spans[3]) {
-		t.Errorf("they differ: %v", r.spans)
+	if spans := r.Spans(); len(spans) != 4 || !reflect.DeepEqual(spans[:2], spans[2:]) {
+		t.Errorf("they differ: %v", spans)
 	}
 }
 
 // TestACollectorThatHangs holds up nobody: what it has no room for is dropped and counted, and the program ends.
 func TestACollectorThatHangs(t *testing.T) {
-	clearEnvironment(t)
+	tracetest.ClearEnvironment(t)
 	release := make(chan struct{})
 	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	t.Cleanup(hangs.Close)
@@ -199,7 +259,7 @@ func TestACollectorThatHangs(t *testing.T) {
 
 // TestACollectorThatRefuses: what it does not take is given up and counted, and makes room.
 func TestACollectorThatRefuses(t *testing.T) {
-	clearEnvironment(t)
+	tracetest.ClearEnvironment(t)
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }))
 	t.Cleanup(refuses.Close)
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", refuses.URL+"/v1/traces")
@@ -224,7 +284,7 @@ func TestNobodyIsConfigured(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "true"},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"},
 	} {
-		clearEnvironment(t)
+		tracetest.ClearEnvironment(t)
 		for name, value := range environment {
 			t.Setenv(name, value)
 		}
@@ -248,7 +308,7 @@ func TestWhatCannotWork(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "http/protobuf only"},
 		{"OTEL_TRACES_EXPORTER", "zipkin", "use otlp, or none"},
 	} {
-		clearEnvironment(t)
+		tracetest.ClearEnvironment(t)
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 		t.Setenv(tt.name, tt.value)
 		e, err := trace.New(trace.Config{})
