@@ -200,8 +200,10 @@ type PodEnd struct {
 type ContainerEnd struct {
 	_ struct{} `cbor:",toarray"`
 
-	Name     string `json:"name"`
-	ExitCode int32  `json:"exitCode"`
+	// Name is the container's.
+	Name string `json:"name"`
+	// ExitCode is how it ended: 0 for well.
+	ExitCode int32 `json:"exitCode"`
 	// Reason is the kubelet's word, such as Completed, Error or OOMKilled.
 	Reason string `json:"reason,omitempty"`
 }

@@ -73,6 +73,8 @@ type Wishes struct {
 	PendingDeadlineSeconds *int64 `json:"pendingDeadlineSeconds,omitempty"`
 	// Parameters names the ConfigMap with one list of values per variable, "" for none (proposal indexed-job.md).
 	Parameters string `json:"parameters,omitempty"`
+	// ParentSpan is the traceparent of the span that the Job's continues, "" for none.
+	ParentSpan string `json:"parentSpan,omitempty"`
 	// Ignored says in whole sentences which wishes cannot be granted and are ignored, and why.
 	Ignored []string `json:"ignored,omitempty"`
 }

@@ -166,6 +166,13 @@ func wishes(j *batchv1.Job) (w Wishes) {
 	}
 	w.PendingDeadlineSeconds = read(v1alpha1.PendingDeadlineSecondsAnnotation, 1, maxPendingSeconds, false)
 	w.Parameters = j.Annotations[v1alpha1.PerCompletionEnvAnnotation]
+	var why string
+	if w.ParentSpan, why = parentSpan(j); why != "" {
+		ignore(v1alpha1.TraceparentAnnotation, why)
+	}
+	if text, ok := j.Annotations[v1alpha1.PodTraceparentAnnotation]; ok && text != "true" && text != "false" {
+		ignore(v1alpha1.PodTraceparentAnnotation, fmt.Sprintf("its value %q is neither true nor false", cut(text)))
+	}
 	slices.Sort(w.Ignored)
 	return w
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2/event"
+	"github.com/cloudevents/sdk-go/v2/extensions"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -24,6 +25,8 @@ type Public interface {
 	words() []string
 	// sequence orders the events about one object as text; "" where they have no order.
 	sequence() string
+	// trace is the span that it is about.
+	trace() Trace
 	// String is a few words for logs and transcripts.
 	String() string
 }
@@ -133,6 +136,7 @@ func CloudEvent(cluster string, p Public) (cloudevents.Event, error) {
 	c.SetSubject(ref.Name)
 	c.SetTime(p.at())
 	c.SetExtension("partitionkey", string(ref.UID))
+	extensions.DistributedTracingExtension{TraceParent: p.trace().String()}.AddTracingAttributes(&c)
 	if sequence := p.sequence(); sequence != "" {
 		c.SetExtension("sequence", sequence)
 	}

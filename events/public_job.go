@@ -16,6 +16,8 @@ const ReannounceWindow = time.Hour
 type JobStarted struct {
 	// Job is the one that has started.
 	Job Reference `json:"job"`
+	// Created is when the Job was made.
+	Created time.Time `json:"created,omitzero"`
 	// Start is status.startTime.
 	Start time.Time `json:"start"`
 	// Parallelism is how many Pods run at once at most.
@@ -30,6 +32,8 @@ type JobStarted struct {
 	ManagedBy string `json:"managedBy,omitempty"`
 	// Labels are those of the Job's that the operator has chosen.
 	Labels map[string]string `json:"labels,omitempty"`
+	// ParentSpan is the traceparent that the Job's annotation says: of the span that the Job's continues. "" for none.
+	ParentSpan string `json:"parentSpan,omitempty"`
 }
 
 // JobFinished says that a Job is Complete or Failed. Both are final.
@@ -52,6 +56,8 @@ type JobFinished struct {
 	CompletedIndexes string `json:"completedIndexes,omitempty"`
 	// FailedIndexes is the set of those that have failed for good, where the Job has a limit per index.
 	FailedIndexes string `json:"failedIndexes,omitempty"`
+	// Created is when the Job was made.
+	Created time.Time `json:"created,omitzero"`
 	// Start is status.startTime; a Job that never started has none.
 	Start time.Time `json:"start,omitzero"`
 	// End is when the condition became True.
@@ -64,6 +70,8 @@ type JobFinished struct {
 	ManagedBy string `json:"managedBy,omitempty"`
 	// Labels are those of the Job's that the operator has chosen.
 	Labels map[string]string `json:"labels,omitempty"`
+	// ParentSpan is the traceparent that the Job's annotation says: of the span that the Job's continues. "" for none.
+	ParentSpan string `json:"parentSpan,omitempty"`
 }
 
 // RunOwner is the ScheduledJob that a Job is a run of.
@@ -94,15 +102,15 @@ func (j Job) Started() (e JobStarted, ok bool) {
 	if j.Indexed {
 		mode = batchv1.IndexedCompletion
 	}
-	return JobStarted{Job: j.reference(), Start: j.Status.StartTime.UTC(), Parallelism: j.Parallelism, Completions: j.Completions,
-		CompletionMode: mode, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels}, true
+	return JobStarted{Job: j.reference(), Created: j.Created, Start: j.Status.StartTime.UTC(), Parallelism: j.Parallelism, Completions: j.Completions,
+		CompletionMode: mode, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Wishes.ParentSpan}, true
 }
 
 // Ended is the JobFinished that this sight of the Job shows; ok is false where it has not finished.
 func (j Job) Ended() (e JobFinished, ok bool) {
 	st := j.Status
-	e = JobFinished{Job: j.reference(), Succeeded: st.Succeeded, Failed: st.Failed, Completions: j.Completions,
-		CompletedIndexes: st.CompletedIndexes, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels}
+	e = JobFinished{Job: j.reference(), Created: j.Created, Succeeded: st.Succeeded, Failed: st.Failed, Completions: j.Completions,
+		CompletedIndexes: st.CompletedIndexes, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Wishes.ParentSpan}
 	if st.FailedIndexes != nil {
 		e.FailedIndexes = *st.FailedIndexes
 	}

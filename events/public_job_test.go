@@ -33,7 +33,8 @@ func TestJobAttributes(t *testing.T) {
 			"time":         {e.Time(), want["time"]},
 			"partitionkey": {e.Extensions()["partitionkey"], "8d0c3a52-77a4-4a38-9c51-3f6b1f0a2c11"},
 			"sequence":     {e.Extensions()["sequence"], want["sequence"]},
-			"extensions":   {len(e.Extensions()), 2},
+			"traceparent":  {e.Extensions()["traceparent"], "00-0a152a7b2d9c6f42aa74f4d33ee844e4-0292942d1c90dc0e-01"},
+			"extensions":   {len(e.Extensions()), 3},
 		} {
 			if tt.got != tt.want {
 				t.Errorf("%s: %s is %v, want %v", name, attribute, tt.got, tt.want)

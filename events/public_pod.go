@@ -10,8 +10,11 @@ import (
 // PodFinished says that a Pod has ended, and what its Job's status has made of that: one for each Pod that the status
 // accounts for. A Pod that counts for nothing, such as one too many, has none.
 type PodFinished struct {
-	Job    Reference `json:"job"`
-	Pod    Reference `json:"pod"`
+	// Job is the one whose Pod it was.
+	Job Reference `json:"job"`
+	// Pod is the one that has ended.
+	Pod Reference `json:"pod"`
+	// Result is what its end counts as.
 	Result PodResult `json:"result"`
 	// Reason is that of the Pod's own status, such as Evicted; "" where it gives none.
 	Reason string `json:"reason,omitempty"`
@@ -28,6 +31,10 @@ type PodFinished struct {
 	End time.Time `json:"end"`
 	// DurationSeconds is the time from Start to End; 0 without a Start.
 	DurationSeconds int64 `json:"durationSeconds"`
+	// Owner is the ScheduledJob whose run the Job is; a Job that is no run has none.
+	Owner *RunOwner `json:"owner,omitempty"`
+	// ParentSpan is the traceparent that the Job's annotation says: of the span that the Job's continues. "" for none.
+	ParentSpan string `json:"parentSpan,omitempty"`
 }
 
 // PodResult is what the end of a Pod counts as.
@@ -44,8 +51,9 @@ const (
 )
 
 // PodFinish is the event of the end of a Pod of that Job.
-func PodFinish(job Reference, p Pod, result PodResult) PodFinished {
-	e := PodFinished{Job: job, Pod: Reference{Namespace: job.Namespace, Name: p.Name, UID: p.UID}, Result: result, End: p.Finished.UTC()}
+func PodFinish(job Job, p Pod, result PodResult) PodFinished {
+	e := PodFinished{Job: job.reference(), Pod: Reference{Namespace: job.Namespace, Name: p.Name, UID: p.UID}, Result: result,
+		End: p.Finished.UTC(), Owner: job.Owner, ParentSpan: job.Wishes.ParentSpan}
 	if p.Index != NoIndex {
 		e.Index = &p.Index
 	}

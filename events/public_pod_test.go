@@ -25,7 +25,7 @@ func TestPodFinishAttributes(t *testing.T) {
 		"subject":      {e.Subject(), sample.Job.Name},
 		"time":         {e.Time(), at(9)},
 		"partitionkey": {e.Extensions()["partitionkey"], "8d0c3a52-77a4-4a38-9c51-3f6b1f0a2c11"},
-		"extensions":   {len(e.Extensions()), 2},
+		"extensions":   {len(e.Extensions()), 3},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s is %v, want %v", attribute, tt.got, tt.want)
@@ -43,7 +43,7 @@ func TestPodFinishAttributes(t *testing.T) {
 // TestPodFinishIDs: a Pod has one, whatever else is said, and no start or end of a Job has one like it. Read as text, the
 // sequence puts it behind the start of the same second, and before the next start and the end.
 func TestPodFinishIDs(t *testing.T) {
-	job := events.Reference{Namespace: "shop", Name: "pi", UID: uid}
+	job := events.Job{Namespace: "shop", Name: "pi", UID: uid}
 	p := events.Pod{Name: "pi-1", UID: "p", Index: events.NoIndex, Finished: at(5)}
 	one, later := events.PodFinish(job, p, events.PodFailed), events.PodFinish(job, events.Pod{Name: "pi-1", UID: "p", Index: 3, Finished: at(8)}, events.PodSucceeded)
 	if events.PublicID(one) != events.PublicID(later) {
@@ -52,7 +52,7 @@ func TestPodFinishIDs(t *testing.T) {
 	if pod, ok := events.FinishedPod(events.PublicID(one)); !ok || pod != "p" {
 		t.Errorf("the id is that of %q, %v", pod, ok)
 	}
-	start, resumed, end := events.JobStarted{Job: job, Start: at(5)}, events.JobStarted{Job: job, Start: at(6)}, events.JobFinished{Job: job, End: at(1)}
+	start, resumed, end := events.JobStarted{Job: one.Job, Start: at(5)}, events.JobStarted{Job: one.Job, Start: at(6)}, events.JobFinished{Job: one.Job, End: at(1)}
 	for _, e := range []events.Public{start, end, publicSamples()["TickDecidedRange"]} {
 		if pod, ok := events.FinishedPod(events.PublicID(e)); ok {
 			t.Errorf("%s is taken for that of the Pod %q", events.PublicID(e), pod)
@@ -113,7 +113,7 @@ func TestWhatAnEndedPodTells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, err := events.EncodePublic("c", events.PodFinish(events.Reference{Namespace: "shop", Name: "pi", UID: uid}, seen, events.PodFailed))
+	public, err := events.EncodePublic("c", events.PodFinish(events.Job{Namespace: "shop", Name: "pi", UID: uid}, seen, events.PodFailed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestPodFinishTimes(t *testing.T) {
 		"seven seconds":          {&events.PodEnd{Start: at(2)}, 7},
 		"a clock that is behind": {&events.PodEnd{Start: at(30)}, 0},
 	} {
-		e := events.PodFinish(events.Reference{}, events.Pod{Index: events.NoIndex, Finished: at(9).In(time.FixedZone("east", 3600)), End: tt.end}, events.PodSucceeded)
+		e := events.PodFinish(events.Job{}, events.Pod{Index: events.NoIndex, Finished: at(9).In(time.FixedZone("east", 3600)), End: tt.end}, events.PodSucceeded)
 		if e.DurationSeconds != tt.want || e.End != at(9) || e.Index != nil {
 			t.Errorf("%s: %+v", name, e)
 		}

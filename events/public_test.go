@@ -30,17 +30,17 @@ func publicSamples() map[string]events.Public {
 			Job: &events.Reference{Namespace: "shop", Name: "nightly.report-" + events.NominalHash(at(0)), UID: "8d0c3a52-77a4-4a38-9c51-3f6b1f0a2c11"}},
 		"TickDecidedRange": events.TickDecided{ScheduledJob: nightly, Verdict: events.Missed, Reason: "Superseded", Message: "a later time had come",
 			Nominal: at(0), Until: at(0).Add(2 * time.Hour), Count: 3},
-		"JobStarted": events.JobStarted{Job: run, Start: at(1), Parallelism: 2, Completions: &three, CompletionMode: "Indexed",
+		"JobStarted": events.JobStarted{Job: run, Created: at(0), Start: at(1), Parallelism: 2, Completions: &three, CompletionMode: "Indexed",
 			Owner: owner, ManagedBy: "jobstream.dev/reconciler", Labels: labels},
 		"JobFinished": events.JobFinished{Job: run, Result: events.JobFailed, Reason: "FailedIndexes", Message: "Job has failed indexes",
-			Succeeded: 2, Failed: 7, Completions: &three, CompletedIndexes: "0,2", FailedIndexes: "1", Start: at(1), End: at(58), DurationSeconds: 57,
+			Succeeded: 2, Failed: 7, Completions: &three, CompletedIndexes: "0,2", FailedIndexes: "1", Created: at(0), Start: at(1), End: at(58), DurationSeconds: 57,
 			Owner: owner, ManagedBy: "jobstream.dev/reconciler", Labels: labels},
 		"PodFinished": events.PodFinished{Job: run, Pod: events.Reference{Namespace: "shop", Name: "nightly.report-frwhlprcx-1-d52jl", UID: "0b7e5d0a-5c1c-4d0e-8f6f-2f1f0f5a9a11"},
 			Result: events.PodFailed, Index: new(1), Container: &events.ContainerEnd{Name: "main", ExitCode: 137, Reason: "OOMKilled"}, Node: "node-7",
-			Start: at(2), End: at(9), DurationSeconds: 7},
+			Start: at(2), End: at(9), DurationSeconds: 7, Owner: owner},
 		"JobFinishedPlain": events.JobFinished{Job: events.Reference{Namespace: "shop", Name: "pi", UID: uid}, Result: events.JobSucceeded,
 			Reason: "CompletionsReached", Message: "Reached expected number of succeeded pods", Succeeded: 1, Completions: new(int32(1)),
-			Start: at(1), End: at(9), DurationSeconds: 8, ManagedBy: "jobstream.dev/reconciler"},
+			Created: at(0), Start: at(1), End: at(9), DurationSeconds: 8, ManagedBy: "jobstream.dev/reconciler"},
 	}
 }
 
@@ -112,12 +112,13 @@ func TestPublicAttributes(t *testing.T) {
 		"time":            {e.Time(), at(0)},
 		"datacontenttype": {e.DataContentType(), "application/json"},
 		"partitionkey":    {e.Extensions()["partitionkey"], uid},
+		"traceparent":     {e.Extensions()["traceparent"], "00-0a152a7b2d9c6f42aa74f4d33ee844e4-4f23c7a44b95ecc3-01"},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s is %v, want %v", attribute, tt.got, tt.want)
 		}
 	}
-	if n := len(e.Extensions()); n != 1 {
+	if n := len(e.Extensions()); n != 2 {
 		t.Errorf("%d extensions: %v", n, e.Extensions())
 	}
 }

@@ -48,6 +48,14 @@ const (
 	// EventIDAnnotation on a Kubernetes Event about a Job is the id of the public event that it repeats.
 	EventIDAnnotation = Group + "/event-id"
 
+	// TraceparentAnnotation on a Job is the W3C traceparent of the span that the Job's own continues. Without it the Job's trace
+	// is derived from its UID, or from the nominal time that it was made for.
+	TraceparentAnnotation = Group + "/traceparent"
+
+	// PodTraceparentAnnotation on a Job says "true" or "false": whether its Pods find the traceparent of the Job's span in the
+	// environment variable TRACEPARENT. Without it the reconciler's flag --pod-traceparent decides.
+	PodTraceparentAnnotation = Group + "/pod-traceparent"
+
 	// RefusedCondition is True on a Job while the API server refuses what the Job needs done: its Pods by a quota, an
 	// admission webhook or an invalid template, a deletion, a release. Its reason and message are the API server's.
 	RefusedCondition = Group + "/Refused"

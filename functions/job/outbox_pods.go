@@ -129,9 +129,8 @@ func (s *State) announce() []effect.Effect {
 	if n := o.next(); n != nil && (n.Start != nil || len(o.Pods) == 0) {
 		return append(out, effect.Announce{Event: n.event()})
 	}
-	job := events.Reference{Namespace: s.Job.Namespace, Name: s.Job.Name, UID: s.Job.UID}
 	for _, n := range o.Pods[:min(len(o.Pods), podNoticesAtOnce)] {
-		out = append(out, effect.Announce{Event: events.PodFinish(job, n.Pod, n.Result)})
+		out = append(out, effect.Announce{Event: events.PodFinish(s.Job, n.Pod, n.Result)})
 	}
 	return out
 }

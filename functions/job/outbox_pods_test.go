@@ -163,7 +163,7 @@ func TestConfirmationsOfPodsLeaveNoTrace(t *testing.T) {
 	s, _ := endedPods(t, f, 1)
 	before := len(s.Outbox.Notices)
 	for i := range 3 * noticesKept {
-		e := events.PodFinish(events.Reference{UID: "job-1"}, events.Pod{UID: types.UID(fmt.Sprint("old-", i))}, events.PodFailed)
+		e := events.PodFinish(events.Job{UID: "job-1"}, events.Pod{UID: types.UID(fmt.Sprint("old-", i))}, events.PodFailed)
 		s = f.Observe(s, events.Announced{ID: events.PublicID(e)})
 	}
 	if s = f.Observe(s, events.Announced{ID: droppedMark + "7"}); len(s.Outbox.Notices) != before || s.Outbox.Reported != 0 {

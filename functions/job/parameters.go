@@ -70,13 +70,13 @@ func (p Parameters) At(index int) ([]corev1.EnvVar, error) {
 	return out, nil
 }
 
-// giveParameters puts the variables first into the environment of all containers, so that "$(FRUIT)" in args and in other
+// giveFirst puts the variables first into the environment of all containers, so that "$(FRUIT)" in args and in other
 // variables means them. What a container defines by the same name is its own.
-func giveParameters(p *corev1.Pod, parameters []corev1.EnvVar) {
+func giveFirst(p *corev1.Pod, variables []corev1.EnvVar) {
 	give := func(containers []corev1.Container) {
 		for i := range containers {
 			c := &containers[i]
-			first := slices.DeleteFunc(slices.Clone(parameters), func(v corev1.EnvVar) bool {
+			first := slices.DeleteFunc(slices.Clone(variables), func(v corev1.EnvVar) bool {
 				return slices.ContainsFunc(c.Env, func(own corev1.EnvVar) bool { return own.Name == v.Name })
 			})
 			c.Env = append(first, c.Env...)

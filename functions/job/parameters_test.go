@@ -55,7 +55,7 @@ func TestParametersComeFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "SIZE", Value: "mine"}}}}}}
-	giveParameters(pod, env)
+	giveFirst(pod, env)
 	got := pod.Spec.Containers[0].Env
 	if len(got) != 2 || got[0] != (corev1.EnvVar{Name: "FRUIT", Value: "ba$$(SIZE)"}) || got[1].Value != "mine" {
 		t.Errorf("got %+v", got)

@@ -95,9 +95,9 @@ func cut(name string, n int) string {
 }
 
 // BuildPod makes the Pod that the effect asks for from the Job's template, as Kubernetes' own controller would, with the
-// mark and the serial by which we know it again. The Job is not changed and shares nothing with the Pod. parameters are the
-// values of the Pod's index, nil for none.
-func BuildPod(j *batchv1.Job, e effect.CreatePod, parameters []corev1.EnvVar) *corev1.Pod {
+// mark and the serial by which we know it again. The Job is not changed and shares nothing with the Pod. first is what its
+// containers find in their environment before all else, nil for nothing: FirstEnv.
+func BuildPod(j *batchv1.Job, e effect.CreatePod, first []corev1.EnvVar) *corev1.Pod {
 	t := j.Spec.Template.DeepCopy()
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -124,8 +124,8 @@ func BuildPod(j *batchv1.Job, e effect.CreatePod, parameters []corev1.EnvVar) *c
 			p.Annotations[batchv1.JobIndexIgnoredFailureCountAnnotation] = strconv.Itoa(int(e.IndexIgnoredFailures))
 		}
 	}
-	if len(parameters) > 0 {
-		giveParameters(p, parameters)
+	if len(first) > 0 {
+		giveFirst(p, first)
 	}
 	return p
 }

@@ -9,11 +9,13 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/engine"
+	"github.com/jobstream/jobstream/internal/trace"
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
@@ -33,6 +35,8 @@ type ReconcilerConfig struct {
 	KeepManagedFields bool
 	// CoreEvents writes a Kubernetes Event about each Job whose start or end is announced.
 	CoreEvents bool
+	// PodTraceparent tells Pods their trace where the Job's annotation does not say whether to.
+	PodTraceparent bool
 }
 
 // ReconcilerDefaults is what a reconciler does without any flag.
@@ -53,6 +57,7 @@ func (c *ReconcilerConfig) AddFlags(f *pflag.FlagSet) {
 	f.DurationVar(&c.Limits.Reannounce, "reannounce-window", c.Limits.Reannounce, "`time` after a Job's start or end in which it is announced again if the memory of it was lost; at most "+events.ReannounceWindow.String())
 	f.BoolVar(&c.Limits.AnnouncePods, "event-pods", c.Limits.AnnouncePods, "announce the end of each Pod, too; the same for all reconcilers of a --cluster-name")
 	f.BoolVar(&c.CoreEvents, "core-events", c.CoreEvents, "write a Kubernetes Event, JobStart or JobFinish, about each Job whose start or end is announced")
+	f.BoolVar(&c.PodTraceparent, "pod-traceparent", c.PodTraceparent, "tell every Pod its trace in the environment variable TRACEPARENT, but for Jobs whose annotation "+v1alpha1.PodTraceparentAnnotation+" says false")
 	f.BoolVar(&c.KeepManagedFields, "keep-managed-fields", c.KeepManagedFields, "leave the managedFields of Jobs and Pods alone, instead of resetting those that nobody applies, which saves the API server up to four fifths of a write")
 }
 
@@ -91,20 +96,26 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 	m := newMetrics()
 	m.forReconciler()
 	c.Bus.SetAside = m.setAside
-	return serve(ctx, "jobstream-reconciler", c.Options, m, func(s *service) error { return s.reconcileAll(ctx, c) })
+	spans, err := trace.New(trace.Config{Cluster: c.Bus.Cluster, Version: Version(), Log: c.Log, Settled: m.spansSettled})
+	if err != nil {
+		return Usage{err}
+	}
+	defer spans.Close()
+	return serve(ctx, "jobstream-reconciler", c.Options, m, func(s *service) error { return s.reconcileAll(ctx, c, spans) })
 }
 
 // reconcileAll takes turns for every function until ctx ends.
-func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig) error {
+func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans *trace.Exporter) error {
 	recorder := cluster.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
 	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, ScheduledJobs: s.schedules, Zones: zone.Load, Claim: c.claim(),
-		Log: s.log, Recorder: recorder, Now: c.now, Meter: s.metrics.jobs, Concurrency: c.Requests, KeepManagedFields: c.KeepManagedFields})
+		Log: s.log, Recorder: recorder, Now: c.now, Meter: s.metrics.jobs, Concurrency: c.Requests, KeepManagedFields: c.KeepManagedFields,
+		TracePods: c.PodTraceparent})
 	if err != nil {
 		return Usage{err}
 	}
 	s.probes.Set(probeCluster, reachable(s))
-	announcer := s.metrics.announcing(s.bus)
+	announcer := s.metrics.announcing(traced{s.bus, spans})
 	if c.CoreEvents {
 		announcer = recorder.Announcing(announcer)
 	}
@@ -119,6 +130,21 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig) error {
 			Announcer: announcer, Log: s.log, Keys: c.Keys, Now: c.now, Turned: s.metrics.turned, Dropped: s.metrics.drops})
 	}
 	return s.serveLanes(ctx, configs)
+}
+
+// traced is an Announcer that makes spans of what it has announced.
+type traced struct {
+	engine.Announcer
+	spans *trace.Exporter
+}
+
+// Announce implements engine.Announcer.
+func (t traced) Announce(ctx context.Context, p events.Public) error {
+	err := t.Announcer.Announce(ctx, p)
+	if err == nil {
+		t.spans.Announced(p)
+	}
+	return err
 }
 
 // serveLanes takes turns for our share of the lanes until ctx ends.

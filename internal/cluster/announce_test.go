@@ -33,7 +33,7 @@ func TestStartsAndEndsForPeople(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	start, resumed := events.JobStarted{Job: job, Start: noon}, events.JobStarted{Job: job, Start: noon.Add(time.Minute)}
 	end := events.JobFinished{Job: job, Result: events.JobFailed, Reason: "BackoffLimitExceeded", Failed: 7, Start: resumed.Start, End: noon.Add(2 * time.Minute), DurationSeconds: 60}
-	pod := events.PodFinish(job, events.Pod{Name: "pi-1", UID: "p", Index: events.NoIndex, Finished: noon}, events.PodFailed)
+	pod := events.PodFinish(events.Job{Namespace: w.ns, Name: j.Name, UID: j.UID}, events.Pod{Name: "pi-1", UID: "p", Index: events.NoIndex, Finished: noon}, events.PodFailed)
 
 	for _, process := range []string{"the first", "one that has lost its memory"} {
 		client, _ := testClient(t)

@@ -28,8 +28,9 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 	if err != nil {
 		return a.refused(e, e.Serial, err)
 	}
+	pod := job.BuildPod(j, e, job.FirstEnv(j, a.tracePods, parameters))
 	created := &corev1.Pod{}
-	err = a.call(ctx, a.core.Post().Namespace(key.Namespace).Resource("pods").Body(job.BuildPod(j, e, parameters)), created)
+	err = a.call(ctx, a.core.Post().Namespace(key.Namespace).Resource("pods").Body(pod), created)
 	a.meter.PodCreation(j, err)
 	switch {
 	case err == nil:

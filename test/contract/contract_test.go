@@ -132,6 +132,7 @@ func TestLeastEventsAreValid(t *testing.T) {
 	least := map[string]events.Public{
 		"JobStart":  events.JobStarted{Job: job, Start: at, CompletionMode: "NonIndexed"},
 		"JobFinish": events.JobFinished{Job: job, Result: events.JobFailed, End: at},
+		"PodFinish": events.PodFinished{Job: job, Pod: job, Result: events.PodFailed, End: at},
 		"Tick":      events.TickDecided{ScheduledJob: job, Verdict: events.Started, Nominal: at, Count: 1},
 	}
 	for _, d := range all(t) {
@@ -210,10 +211,14 @@ func TestOnlyAdditions(t *testing.T) {
 
 // TestConstantsAreInTheSchema: a subscriber finds every verdict and result there is.
 func TestConstantsAreInTheSchema(t *testing.T) {
+	results := map[string][]any{
+		"JobFinish": {string(events.JobSucceeded), string(events.JobFailed)},
+		"PodFinish": {string(events.PodSucceeded), string(events.PodFailed), string(events.PodIgnored)},
+	}
 	for _, d := range all(t) {
 		for field, want := range map[string][]any{
 			"verdict":        {string(events.Started), string(events.Skipped), string(events.Missed), string(events.Blocked), string(events.NotCreated)},
-			"result":         {string(events.JobSucceeded), string(events.JobFailed)},
+			"result":         results[d.name],
 			"completionMode": {"NonIndexed", "Indexed"},
 		} {
 			if s, ok := d.data.Properties.Get(field); ok && !reflect.DeepEqual(s.AnyOf[0].Enum, want) {

@@ -102,6 +102,7 @@ var comments = map[string]string{
 	"time":            "Time is the moment that the event is about, as the cluster has it.",
 	"datacontenttype": "Datacontenttype is that of the data.",
 	"partitionkey":    "Partitionkey is the UID of the object.",
+	"traceparent":     "Traceparent is the span that the event is about: a W3C Trace Context of version 00.",
 	"sequence":        "Sequence orders the events about one object: sort it as text.",
 }
 

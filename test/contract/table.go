@@ -31,6 +31,7 @@ type public struct {
 var table = []public{
 	{"JobStart", events.JobStarted{Job: anything}},
 	{"JobFinish", events.JobFinished{Job: anything, Result: "result"}},
+	{"PodFinish", events.PodFinished{Job: anything, Result: "result"}},
 	{"Tick", events.TickDecided{ScheduledJob: anything, Verdict: "verdict"}},
 }
 
@@ -44,7 +45,7 @@ var parameters = map[string]string{
 	cluster:     "The cluster's name (`--cluster-name`), escaped.",
 	"namespace": "The namespace of the Job, or of the ScheduledJob.",
 	"name":      "The name of the Job, or of the ScheduledJob, escaped: `tax.report` reads `tax=2Ereport`.",
-	"result":    "How the Job has finished, in lower case.",
+	"result":    "How the Job has finished, or what the end of the Pod counts as, in lower case.",
 	"verdict":   "What became of the nominal time, in lower case.",
 }
 

@@ -11,6 +11,7 @@
 //	bus_test.go       unreadable messages; secrets
 //	start_test.go     programs that cannot work
 //	users_test.go     what users do with Jobs
+//	trace_test.go     one trace from the tick to the Pod
 //	demo_test.go      "jobstream-dev demo" as a program
 //	examples_test.go  the programs in examples/, with no more than a subscriber's credentials
 //

@@ -1,0 +1,150 @@
+package events
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+)
+
+// Trace is a span of a distributed trace, as W3C Trace Context names it. That of a Job and that of a nominal time are
+// derived from what the cluster says of them, and from nothing else: whoever asks, before or after any loss of memory, and
+// with or without a collector of traces, gets the same.
+//
+//	nominal time  SHA-256 of "<UID of the ScheduledJob>/<nominal time>" --> trace (16 bytes), span (the next 8)
+//	  its Job     the same trace                                            span: of SHA-256 of the Job's UID
+//	other Job     SHA-256 of its UID                                    --> trace, span
+//	  annotated   the trace of the annotation                               span: as above
+type Trace struct {
+	// ID is that of the whole trace, Span that of the span. Neither is all zeros.
+	ID   [16]byte
+	Span [8]byte
+	// Sampled says that the span is worth recording. Ours are, unless the trace that they continue is not.
+	Sampled bool
+}
+
+// String is the trace as a traceparent of version 00: "00-<trace>-<span>-<flags>".
+func (t Trace) String() string {
+	flags := 0
+	if t.Sampled {
+		flags = 1
+	}
+	return fmt.Sprintf("00-%x-%x-%02x", t.ID, t.Span, flags)
+}
+
+// traceparentLength is that of version 00; what a later version appends comes after another hyphen.
+const traceparentLength = 55
+
+// ParseTrace reads a traceparent. Of a later version it reads what it has in common with version 00, as W3C asks.
+func ParseTrace(s string) (t Trace, err error) {
+	later := len(s) > traceparentLength && s[traceparentLength] == '-' && s[:2] != "00"
+	if len(s) != traceparentLength && !later || s[2] != '-' || s[35] != '-' || s[52] != '-' {
+		return Trace{}, errors.New("it has not the shape 00-<32 digits>-<16 digits>-<2 digits>")
+	}
+	var version, flags [1]byte
+	for _, part := range []struct {
+		to   []byte
+		text string
+	}{{version[:], s[:2]}, {t.ID[:], s[3:35]}, {t.Span[:], s[36:52]}, {flags[:], s[53:55]}} {
+		if _, err := hex.Decode(part.to, []byte(part.text)); err != nil || hex.EncodeToString(part.to) != part.text {
+			return Trace{}, fmt.Errorf("%q in it is not made of the digits 0 to 9 and a to f", part.text)
+		}
+	}
+	switch {
+	case version[0] == 0xff:
+		return Trace{}, errors.New("ff is not a version")
+	case t.ID == [16]byte{} || t.Span == [8]byte{}:
+		return Trace{}, errors.New("a trace or a span is all zeros")
+	}
+	t.Sampled = flags[0]&1 == 1
+	return t, nil
+}
+
+// TraceOf is the span that the event is about.
+func TraceOf(p Public) Trace { return p.trace() }
+
+// TickTrace is the span of a nominal time: from when a Job was due until it was made.
+func TickTrace(scheduledJob types.UID, nominal time.Time) Trace {
+	return derive(string(scheduledJob) + "/" + nominal.UTC().Format(time.RFC3339))
+}
+
+// JobTrace is the span of a Job: from its start to its end.
+func JobTrace(j *batchv1.Job) Trace {
+	parent, _ := parentSpan(j)
+	return jobTrace(j.UID, runOwner(j), parent)
+}
+
+// jobTrace continues the trace of the annotation, or of the nominal time that the Job was made for, or is the first span of
+// its own.
+func jobTrace(uid types.UID, owner *RunOwner, parentSpan string) Trace {
+	t := derive(string(uid))
+	if parent, ok := jobParent(owner, parentSpan); ok {
+		t.ID, t.Sampled = parent.ID, parent.Sampled
+	}
+	return t
+}
+
+// jobParent is the span that a Job's continues; ok is false where it is the first of its trace.
+func jobParent(owner *RunOwner, parentSpan string) (t Trace, ok bool) {
+	if t, err := ParseTrace(parentSpan); err == nil {
+		return t, true
+	}
+	if owner != nil && !owner.Nominal.IsZero() {
+		return TickTrace(owner.ScheduledJob.UID, owner.Nominal), true
+	}
+	return Trace{}, false
+}
+
+// Parent is the span that the Job's continues; ok is false where it is the first of its trace.
+func (e JobFinished) Parent() (t Trace, ok bool) { return jobParent(e.Owner, e.ParentSpan) }
+
+func (e TickDecided) trace() Trace { return TickTrace(e.ScheduledJob.UID, e.Nominal) }
+func (e JobStarted) trace() Trace  { return jobTrace(e.Job.UID, e.Owner, e.ParentSpan) }
+func (e PodFinished) trace() Trace { return jobTrace(e.Job.UID, e.Owner, e.ParentSpan) }
+func (e JobFinished) trace() Trace { return jobTrace(e.Job.UID, e.Owner, e.ParentSpan) }
+
+func derive(identity string) Trace { return cutTrace(sha256.Sum256([]byte(identity))) }
+
+// cutTrace takes the ids from a hash. W3C forbids those that are all zeros.
+func cutTrace(hash [sha256.Size]byte) Trace {
+	t := Trace{Sampled: true}
+	copy(t.ID[:], hash[:16])
+	copy(t.Span[:], hash[16:24])
+	if t.ID == [16]byte{} {
+		t.ID[15] = 1
+	}
+	if t.Span == [8]byte{} {
+		t.Span[7] = 1
+	}
+	return t
+}
+
+// parentSpan is the traceparent that the Job's annotation says; "" for none. why says why a bad one is ignored.
+func parentSpan(j *batchv1.Job) (traceparent, why string) {
+	text, ok := j.Annotations[v1alpha1.TraceparentAnnotation]
+	if !ok {
+		return "", ""
+	}
+	t, err := ParseTrace(text)
+	if err != nil {
+		return "", fmt.Sprintf("its value %q is not a traceparent: %v", cut(text), err)
+	}
+	return t.String(), ""
+}
+
+// PodsGetTrace says whether the Job's Pods are told their trace: what its annotation says, otherwise without one.
+func PodsGetTrace(j *batchv1.Job, otherwise bool) bool {
+	switch j.Annotations[v1alpha1.PodTraceparentAnnotation] {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	return otherwise
+}

@@ -1,0 +1,130 @@
+package job
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+)
+
+// TestPodsAreToldTheirTrace: in every container that does not say otherwise, before all else, so that other variables may use
+// it; and nowhere unless the Job or the operator wants it.
+func TestPodsAreToldTheirTrace(t *testing.T) {
+	own := corev1.EnvVar{Name: "TRACEPARENT", Value: "own"}
+	told := corev1.EnvVar{Name: "TRACEPARENT", Value: events.JobTrace(testJob()).String()}
+	fruit := corev1.EnvVar{Name: "FRUIT", Value: "apple"}
+	for name, tt := range map[string]struct {
+		annotation string
+		flag       bool
+		parameters []corev1.EnvVar
+		want       [3][]corev1.EnvVar // of the init container, and of two containers, the second of which has its own
+	}{
+		"nobody wants it":                 {want: [3][]corev1.EnvVar{nil, nil, {own}}},
+		"the Job does":                    {annotation: "true", want: [3][]corev1.EnvVar{{told}, {told}, {own}}},
+		"the operator does":               {flag: true, want: [3][]corev1.EnvVar{{told}, {told}, {own}}},
+		"the Job does not":                {annotation: "false", flag: true, want: [3][]corev1.EnvVar{nil, nil, {own}}},
+		"the Job mumbles":                 {annotation: "yes", want: [3][]corev1.EnvVar{nil, nil, {own}}},
+		"beside parameters":               {flag: true, parameters: []corev1.EnvVar{fruit}, want: [3][]corev1.EnvVar{{told, fruit}, {told, fruit}, {fruit, own}}},
+		"a parameter that takes its name": {flag: true, parameters: []corev1.EnvVar{{Name: "TRACEPARENT", Value: "of the index"}}, want: [3][]corev1.EnvVar{{{Name: "TRACEPARENT", Value: "of the index"}}, {{Name: "TRACEPARENT", Value: "of the index"}}, {own}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := testJob(func(j *batchv1.Job) {
+				spec := &j.Spec.Template.Spec
+				for i := range spec.InitContainers {
+					spec.InitContainers[i].Env = nil
+				}
+				spec.Containers[0].Env, spec.Containers[1].Env = nil, []corev1.EnvVar{own}
+				if tt.annotation != "" {
+					j.Annotations = map[string]string{v1alpha1.PodTraceparentAnnotation: tt.annotation}
+				}
+			})
+			p := BuildPod(j, effect.CreatePod{Name: "pi-x", Index: events.NoIndex}, FirstEnv(j, tt.flag, tt.parameters))
+			got := [3][]corev1.EnvVar{p.Spec.InitContainers[0].Env, p.Spec.Containers[0].Env, p.Spec.Containers[1].Env}
+			for i := range got {
+				if !slices.Equal(got[i], tt.want[i]) {
+					t.Errorf("container %d: %+v, want %+v", i, got[i], tt.want[i])
+				}
+			}
+		})
+	}
+}
+
+// TestTheTraceSurvives: two replicas, and one that has lost its memory in between, announce the same start and end in the same
+// bytes, and so the same trace; one that takes over a memory that was written down continues with it.
+func TestTheTraceSurvives(t *testing.T) {
+	object := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pi", UID: "job-1", ResourceVersion: "5", CreationTimestamp: metav1.NewTime(noon.Add(-9 * time.Minute)),
+		Annotations: map[string]string{v1alpha1.TraceparentAnnotation: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}}}
+	object.Status.StartTime = &metav1.Time{Time: noon.Add(-8 * time.Minute)}
+	object.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True", LastTransitionTime: metav1.NewTime(noon.Add(-time.Minute))}}
+	for name, change := range map[string]func(*batchv1.Job){
+		"a Job":          func(j *batchv1.Job) { j.Annotations = nil },
+		"one annotated":  func(*batchv1.Job) {},
+		"a run":          func(j *batchv1.Job) { makeRun(j, noon) },
+		"a run, retried": func(j *batchv1.Job) { makeRun(j, noon); j.Name = "again" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := object.DeepCopy()
+			change(o)
+			j := events.ProjectJob(o, events.Claim{Unmanaged: true})
+			first, second, takenOver := announced(t, nil, j, false), announced(t, nil, j, false), announced(t, nil, j, true)
+			if len(first) != 2 {
+				t.Fatalf("%d events, want a start and an end", len(first))
+			}
+			for i := range first {
+				if !bytes.Equal(first[i], second[i]) || !bytes.Equal(first[i], takenOver[i]) {
+					t.Errorf("three replicas announce\n%s\n%s\n%s", first[i], second[i], takenOver[i])
+				}
+				if want := `"traceparent":"` + events.JobTrace(o).String() + `"`; !bytes.Contains(first[i], []byte(want)) {
+					t.Errorf("%s is not in %s", want, first[i])
+				}
+			}
+		})
+	}
+}
+
+func makeRun(j *batchv1.Job, nominal time.Time) {
+	j.Name = "nightly-" + events.NominalHash(nominal)
+	j.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.ScheduledJobKind, Name: "nightly", UID: types.UID("schedule-1"), Controller: new(true)}}
+	j.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: nominal.Format(time.RFC3339)}
+}
+
+// announced is what a memory announces about a sight, encoded. With handover, another replica takes the memory over before
+// anything is confirmed.
+func announced(t *testing.T, state []byte, j events.Job, handover bool) (out [][]byte) {
+	t.Helper()
+	facts := []events.Event{events.JobObserved{Job: j}}
+	for range 10 {
+		d, err := fn.Register(New(DefaultLimits())).Decide(state, facts, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, facts = d.State, nil
+		if handover {
+			handover, facts = false, []events.Event{events.TimerFired{Name: "announce"}}
+			continue
+		}
+		for _, e := range d.Effects {
+			if a, ok := e.(effect.Announce); ok {
+				b, err := events.EncodePublic("c", a.Event)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, facts = append(out, b), append(facts, events.Announced{ID: events.PublicID(a.Event)})
+			}
+		}
+		if facts == nil {
+			break
+		}
+	}
+	return out
+}
