@@ -149,6 +149,26 @@ func TestAPodThatSomebodyElseHoldsIsDeletedOnce(t *testing.T) {
 	}
 }
 
+// TestAKeptPodThatGoesIsNotCountedAsOneThatStays: somebody deletes the one failed Pod that may stay, and a sight of before comes
+// late. It does not take the place of the next one.
+func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+	a := w.with("a", func(p *events.Pod) {
+		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
+	})
+	w.with("b", func(p *events.Pod) { p.Serial = 1 })
+	w.wake()
+	before := a
+	a.Deleting, a.Version = true, a.Version+1000
+	w.hear(events.PodObserved{Pod: a})
+	w.hear(events.PodObserved{Pod: before})
+	w.ends("b", events.Failed)
+	w.wait(5 * time.Second)
+	if n := count[effect.DeletePod](w); n > 0 {
+		t.Errorf("wanted %v", w.done)
+	}
+}
+
 // TestAKeptPodThatAUserHasTakenIsNotDeleted: somebody has taken it out of the Job in order to look at it.
 func TestAKeptPodThatAUserHasTakenIsNotDeleted(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })

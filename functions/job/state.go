@@ -118,16 +118,20 @@ func (s *State) settleSerial(serial int) {
 	s.Settled = s.Settled.With(serial)
 }
 
-// keep remembers a failed Pod that has been counted, where the Job limits how many may stay.
+// keep remembers a failed Pod that has been counted, where the Job limits how many may stay; and, until it is gone, one that is
+// being deleted, so that a late sight of before does not make it one that stays.
 func (s *State) keep(p events.Pod) {
-	if s.Job.Wishes.FailedPodsLimit == nil || p.Phase != events.Failed || p.Held || p.Deleting || !mine(s.Job, p) {
-		delete(s.Kept, p.UID) // it goes already, or is somebody else's by now
+	if s.Kept[p.UID].Version > p.Version {
+		return
+	}
+	if s.Job.Wishes.FailedPodsLimit == nil || p.Phase != events.Failed || p.Held || !mine(s.Job, p) {
+		delete(s.Kept, p.UID) // it is somebody else's by now
 		return
 	}
 	if s.Kept == nil {
 		s.Kept = map[types.UID]events.Pod{}
 	}
-	s.Kept[p.UID] = events.Pod{Name: p.Name, UID: p.UID, Version: p.Version, Finished: p.Finished}
+	s.Kept[p.UID] = events.Pod{Name: p.Name, UID: p.UID, Version: p.Version, Deleting: p.Deleting, Finished: p.Finished}
 }
 
 // found drops a Pod from those that wait for a serial: it is known by that one, or needs none any more. The one that it was
