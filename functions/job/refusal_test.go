@@ -158,6 +158,8 @@ func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
 	})
 	w.with("b", func(p *events.Pod) { p.Serial = 1 })
 	w.wake()
+	a.Version = 1000 // newer than the inventory
+	w.hear(events.PodObserved{Pod: a})
 	before := a
 	a.Deleting, a.Version = true, a.Version+1000
 	w.hear(events.PodObserved{Pod: a})
@@ -177,7 +179,9 @@ func TestAKeptPodThatAUserHasTakenIsNotDeleted(t *testing.T) {
 	})
 	w.with("b", func(p *events.Pod) { p.Serial = 1 })
 	w.wake()
-	a.Orphan, a.Labels, a.Version = true, map[string]string{"debug": "me"}, 1000
+	a.Version = 1000 // newer than the inventory
+	w.hear(events.PodObserved{Pod: a})
+	a.Orphan, a.Labels, a.Version = true, map[string]string{"debug": "me"}, 2000
 	w.hear(events.PodObserved{Pod: a})
 	w.ends("b", events.Failed)
 	w.wait(5 * time.Second)
