@@ -115,6 +115,21 @@ func TestJobsOfASuspendedScheduleAreCounted(t *testing.T) {
 	}
 }
 
+// Who has lost the memory decides on a range of times; of some of them somebody else has decided meanwhile. Each counts once.
+func TestARangeThatTheStatusHasPassedInPartCountsOnce(t *testing.T) {
+	s := everyMinute()
+	s.Object.CatchUp = v1alpha1.CatchUpNone
+	now := minute(5).Add(30 * time.Second)
+	missed := decideAt[effect.WriteScheduleStatus](&s, now)[0].Status.Missed
+	newer := s.Object
+	newer.Version, newer.Status.DecidedUntil, newer.Status.Missed = 9, &metav1.Time{Time: minute(2)}, 2
+	newer.Status.Recent = []v1alpha1.TickVerdict{{Verdict: "Missed", Reason: "Superseded", Time: metav1.NewTime(minute(1)), Until: &metav1.Time{Time: minute(2)}, Count: 2}}
+	writes := decideAt[effect.WriteScheduleStatus](&s, now, events.ScheduledJobObserved{ScheduledJob: newer})
+	if len(writes) != 1 || missed < 4 || writes[0].Status.Missed != missed {
+		t.Errorf("%d missed, and then %+v", missed, writes)
+	}
+}
+
 // A verdict about a range is cut in two around the Job that has turned up.
 func TestARangeIsCutAroundAJob(t *testing.T) {
 	missed := func(first, last int) v1alpha1.TickVerdict {

@@ -52,7 +52,7 @@ func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effe
 		s, out = start(s, now, at)
 		s = recall(s, t)
 	}
-	s.forget()
+	s.forget(t)
 	untold := announce(s)
 	s.Deaf = s.Deaf.since(len(untold) > 0, now)
 	out = append(append(out, untold...), prune(s)...)

@@ -145,10 +145,19 @@ func (s State) counts(uid types.UID) bool {
 	return false
 }
 
-// forget drops what the cluster remembers: verdicts that it has passed, Jobs that are gone and counted.
-func (s *State) forget() {
+// forget drops what the cluster remembers: verdicts that it has passed, Jobs that are gone and counted. Of a range that it has
+// passed in part, because somebody else has decided that part meanwhile, the rest stays; to cut it takes a timetable.
+func (s *State) forget(t Times) {
 	decided := s.decidedUntil()
 	s.Said = slices.DeleteFunc(s.Said, func(v v1alpha1.TickVerdict) bool { return !last(v).After(decided) })
+	for i, v := range s.Said {
+		if v.Until == nil || v.Time.After(decided) || t == nil {
+			continue
+		}
+		if first, ok := t.Next(decided); ok && !first.After(last(v)) {
+			s.Said[i] = between(v, t, first, last(v))
+		}
+	}
 	recent := map[string]bool{}
 	for _, v := range s.Object.Status.Recent {
 		recent[events.PublicID(public(s.Object, v))] = true
