@@ -158,7 +158,7 @@ func (w *World) turn(rough bool) (effects int) {
 		}
 		_, timer := e.(effect.SetTimer)
 		_, said := e.(effect.Announce)
-		if !timer && !(said && w.Deaf) { // what nobody takes is said again in every turn
+		if !timer && (!said || !w.Deaf) { // what nobody takes is said again in every turn
 			effects++
 			w.log("%v", e)
 		}
