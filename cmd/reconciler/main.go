@@ -12,12 +12,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobstream/jobstream/internal/app"
+	"github.com/jobstream/jobstream/internal/trace"
 )
 
 func main() { os.Exit(app.Main(command())) }
 
 func command() *cobra.Command {
 	config := app.ReconcilerDefaults()
+	config.Tracing = app.Tracing{Results: trace.Results, New: func(cluster string, log *slog.Logger, settled func(string, int)) (app.Spans, error) {
+		return trace.New(trace.Config{Cluster: cluster, Version: app.Version(), Log: log, Settled: settled})
+	}}
 	program := app.Program(&cobra.Command{
 		Use:   "jobstream-reconciler",
 		Short: "Turn facts on NATS JetStream into effects on a Kubernetes cluster",

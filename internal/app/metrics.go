@@ -14,7 +14,6 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/internal/engine"
-	"github.com/jobstream/jobstream/internal/trace"
 )
 
 // metrics are what one program counts. Each has a registry of its own, so that several fit into one process.
@@ -77,9 +76,6 @@ func (m *metrics) forReconciler() {
 	m.members = m.gauge("jobstream_members", "Live reconcilers of the cluster, as this one hears them.")
 	m.announced = m.announcements()
 	m.spans = m.counter("jobstream_spans_total", "Spans by result: exported, failed (the collector did not take them), dropped (too many were waiting).", "result")
-	for _, result := range trace.Results {
-		m.spans.WithLabelValues(result)
-	}
 	m.jobs = newJobMetrics(m)
 }
 
@@ -136,11 +132,6 @@ func (m *metrics) turned(t engine.Turned) {
 
 // setAside hears of every message that the bus has set aside, whoever asked it to.
 func (m *metrics) setAside(function string) { m.quarantined.WithLabelValues(function).Inc() }
-
-// spansSettled hears what has become of how many spans.
-func (m *metrics) spansSettled(result string, spans int) {
-	m.spans.WithLabelValues(result).Add(float64(spans))
-}
 
 // serves hears how many lanes of the function we serve, and how many members share them.
 func (m *metrics) serves(function string, lanes, members int) {

@@ -15,7 +15,6 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/engine"
-	"github.com/jobstream/jobstream/internal/trace"
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
@@ -37,6 +36,8 @@ type ReconcilerConfig struct {
 	CoreEvents bool
 	// PodTraceparent tells Pods their trace where the Job's annotation does not say whether to.
 	PodTraceparent bool
+	// Tracing makes spans of what is announced; the zero value makes none.
+	Tracing Tracing
 }
 
 // ReconcilerDefaults is what a reconciler does without any flag.
@@ -96,7 +97,7 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 	m := newMetrics()
 	m.forReconciler()
 	c.Bus.SetAside = m.setAside
-	spans, err := trace.New(trace.Config{Cluster: c.Bus.Cluster, Version: Version(), Log: c.Log, Settled: m.spansSettled})
+	spans, err := c.Tracing.start(c, m)
 	if err != nil {
 		return Usage{err}
 	}
@@ -105,7 +106,7 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 }
 
 // reconcileAll takes turns for every function until ctx ends.
-func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans *trace.Exporter) error {
+func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans Spans) error {
 	recorder := cluster.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
 	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, ScheduledJobs: s.schedules, Zones: zone.Load, Claim: c.claim(),
@@ -130,21 +131,6 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans *t
 			Announcer: announcer, Log: s.log, Keys: c.Keys, Now: c.now, Turned: s.metrics.turned, Dropped: s.metrics.drops})
 	}
 	return s.serveLanes(ctx, configs)
-}
-
-// traced is an Announcer that makes spans of what it has announced.
-type traced struct {
-	engine.Announcer
-	spans *trace.Exporter
-}
-
-// Announce implements engine.Announcer.
-func (t traced) Announce(ctx context.Context, p events.Public) error {
-	err := t.Announcer.Announce(ctx, p)
-	if err == nil {
-		t.spans.Announced(p)
-	}
-	return err
 }
 
 // serveLanes takes turns for our share of the lanes until ctx ends.

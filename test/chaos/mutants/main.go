@@ -1,11 +1,12 @@
 // Mutants breaks jobstream in a few ways, one at a time, and lets the chaos suite run against what comes of it. A checker
 // that does not notice would not notice a real bug either.
 //
-//	go run -C test ./chaos/mutants [-minutes 1] [-seed 1] [-only name]
+//	go run -C test ./chaos/mutants [-minutes 1] [-seed 1] [-tries 3] [-only name]
 //
 // Each bug is a replacement of text in one file, given to the compiler of the trigger and the reconciler as an overlay: the
-// tree is never touched. It fails where a bug no longer fits the code, or is not found; and where the checker goes red
-// without any bug, for then it would prove nothing.
+// tree is never touched. A bug that shows only if something breaks at the right moment has a few tries, each with the next seed. It
+// fails where a bug no longer fits the code, or is not found; and where the checker goes red without any bug, for then it
+// would prove nothing.
 package main
 
 import (
@@ -31,10 +32,11 @@ const root = ".."
 func main() {
 	minutes := flag.Float64("minutes", 1, "how long things break for each")
 	seed := flag.Uint64("seed", 1, "what breaks; 1 wipes the bus early")
+	tries := flag.Int("tries", 3, "how many seeds a bug may take to be found")
 	only := flag.String("only", "", "plant this one bug only")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *minutes, *seed, *only)
+	err := run(ctx, *minutes, *seed, *tries, *only)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "chaos mutants:", err)
@@ -42,14 +44,14 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, minutes float64, seed uint64, only string) error {
+func run(ctx context.Context, minutes float64, seed uint64, tries int, only string) error {
 	dir, err := os.MkdirTemp("", "jobstream-chaos-mutants-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "BUG\tCHECKER\tFINDINGS\tTOOK\tTHE FIRST OF THEM")
+	fmt.Fprintln(table, "BUG\tCHECKER\tTRIES\tFINDINGS\tTOOK\tTHE FIRST OF THEM")
 	survived := 0
 	for _, m := range append([]mutant{none}, mutants...) {
 		if only != "" && m.name != only {
@@ -61,9 +63,12 @@ func run(ctx context.Context, minutes float64, seed uint64, only string) error {
 		}
 		fmt.Printf("%s: %s\n", m.name, m.means)
 		began := time.Now()
-		count, first, err := hunt(ctx, overlay, minutes, seed)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+		var count, first string
+		tried := 0
+		for ; tried == 0 || tried < tries && count == "" && m != none; tried++ {
+			if count, first, err = hunt(ctx, overlay, minutes, seed+uint64(tried)); err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
 		}
 		verdict := "red"
 		if count == "" {
@@ -73,7 +78,7 @@ func run(ctx context.Context, minutes float64, seed uint64, only string) error {
 			verdict = strings.ToUpper(verdict)
 			survived++
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%v\t%s\n", m.name, verdict, count, time.Since(began).Round(time.Second), first)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%v\t%s\n", m.name, verdict, tried, count, time.Since(began).Round(time.Second), first)
 	}
 	if err := table.Flush(); err != nil {
 		return err
