@@ -226,9 +226,14 @@ func TestSubscriberCannotHaveTheServerWrite(t *testing.T) {
 		b.names.schedule(keyOf(uid(1)), "t"), "$JS.API.CONSUMER.MSG.NEXT." + eventsStream + "." + otherConsumer, "$JS.API.STREAM.DELETE." + eventsStream,
 		"$JS.API.STREAM.PURGE." + eventsStream}
 	for _, target := range targets {
-		for _, ask := range []string{".CONSUMER.INFO.", ".CONSUMER.MSG.NEXT."} {
+		for _, ask := range []struct{ subject, text string }{
+			{apiPrefix + ".CONSUMER.INFO." + eventsStream + "." + ownConsumer, ""},
+			{apiPrefix + ".CONSUMER.MSG.NEXT." + eventsStream + "." + ownConsumer, `{"batch":1,"no_wait":true}`},
+			{"$JS.ACK." + eventsStream + "." + ownConsumer + ".1.1.1.1.0", "+NXT"}, // acknowledges, and asks for the next one
+			{"$JS.ACK." + eventsStream + "." + ownConsumer + ".1.1.1.1.0", "+ACK"}, // asks for a confirmation
+		} {
 			heard := overhear(t, operator, target)
-			if err := audit.PublishRequest(apiPrefix+ask+eventsStream+"."+ownConsumer, target, []byte(`{"batch":1,"no_wait":true}`)); err != nil {
+			if err := audit.PublishRequest(ask.subject, target, []byte(ask.text)); err != nil {
 				t.Fatal(err)
 			}
 			// Requests are answered in order: after this one the one above has been dealt with.
@@ -237,7 +242,7 @@ func TestSubscriberCannotHaveTheServerWrite(t *testing.T) {
 				t.Fatalf("its own consumer: %v", err)
 			}
 			if m, err := heard.NextMsg(time.Millisecond); err == nil {
-				t.Errorf("%s with the reply %s: somebody in jobstream's account hears %q", ask, target, m.Data)
+				t.Errorf("%v with the reply %s: somebody in jobstream's account hears %q", ask, target, m.Data)
 			}
 		}
 	}

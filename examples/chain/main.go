@@ -5,10 +5,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"log"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,14 +15,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/jobstream/jobstream/bus/cloudevent"
+	"github.com/jobstream/jobstream/events"
 )
 
 func main() {
 	client := must(kubernetes.NewForConfig(must(clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))))) // in a Pod: its service account
-	nc := must(nats.Connect(cmp.Or(os.Getenv("NATS_URL"), nats.DefaultURL), nats.MaxReconnects(-1)))
-	js := must(jetstream.NewWithAPIPrefix(nc, cmp.Or(os.Getenv("NATS_API_PREFIX"), jetstream.DefaultAPIPrefix)))
-	consumer := must(js.Consumer(context.Background(), cmp.Or(os.Getenv("STREAM"), "jobstream_default_events"), cmp.Or(os.Getenv("CONSUMER"), "chain")))
-	for messages := must(consumer.Messages(jetstream.PullMaxMessages(1))); ; {
+	js := must(jetstream.NewWithAPIPrefix(must(nats.Connect(cmp.Or(os.Getenv("NATS_URL"), nats.DefaultURL), nats.MaxReconnects(-1))), cmp.Or(os.Getenv("NATS_API_PREFIX"), jetstream.DefaultAPIPrefix)))
+	stream, name := cmp.Or(os.Getenv("STREAM"), "jobstream_default_events"), cmp.Or(os.Getenv("CONSUMER"), "chain")
+	for messages := must(must(js.Consumer(context.Background(), stream, name)).Messages(jetstream.PullMaxMessages(1))); ; {
 		m := must(messages.Next())
 		if err := startAfter(client, m); err != nil {
 			log.Println("will be tried again:", err)
@@ -35,18 +35,18 @@ func main() {
 	}
 }
 
-// startAfter resumes the Jobs that wait for the one that the event is about, if that has succeeded.
+// startAfter resumes the Jobs that wait for the one that the event is about. An older A of the same name is not the one.
 func startAfter(client kubernetes.Interface, m jetstream.Msg) error {
-	type data struct{ Job types.NamespacedName }
-	var event struct{ Data data }
-	if err := json.Unmarshal(m.Data(), &event); err != nil || !strings.Contains(m.Subject(), ".job.finish.succeeded.") {
-		return err
+	a := events.JobFinished{}
+	if e, err := cloudevent.Decode(m.Headers(), m.Data()); err != nil || e.Type() != events.PublicType(a) || e.DataAs(&a) != nil || a.Result != events.JobSucceeded {
+		return nil // it will be no other when it comes again
 	}
-	job, jobs, ctx := event.Data.Job, client.BatchV1().Jobs(event.Data.Job.Namespace), context.Background()
-	waiting, err := jobs.List(ctx, metav1.ListOptions{LabelSelector: "example.com/after=" + job.Name})
+	waiting, err := client.BatchV1().Jobs(a.Job.Namespace).List(context.Background(), metav1.ListOptions{LabelSelector: "example.com/after=" + a.Job.Name})
 	for i := 0; err == nil && i < len(waiting.Items); i++ {
-		log.Printf("%s has succeeded: starting %s", job, waiting.Items[i].Name)
-		_, err = jobs.Patch(ctx, waiting.Items[i].Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"example.com/after":null}},"spec":{"suspend":false}}`), metav1.PatchOptions{})
+		if b := waiting.Items[i]; !b.CreationTimestamp.After(a.End) {
+			log.Printf("%s has succeeded: starting %s", a.Job.Name, b.Name)
+			_, err = client.BatchV1().Jobs(b.Namespace).Patch(context.Background(), b.Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"example.com/after":null}},"spec":{"suspend":false}}`), metav1.PatchOptions{})
+		}
 	}
 	return err
 }

@@ -35,10 +35,12 @@ function key(event) {
   return JSON.stringify([event.source, event.id]);
 }
 
-// read returns undefined for what is no event: it will not become one by being delivered again.
+// read returns undefined for what is no event: it will not become one by being delivered again. In binary mode, which an
+// operator may ask for, the attributes are headers.
 function read(m) {
+  const attribute = (name) => decodeURIComponent(m.headers?.get(`ce-${name}`) ?? "");
   try {
-    return m.json();
+    return attribute("type") ? { type: attribute("type"), source: attribute("source"), id: attribute("id"), data: m.json() } : m.json();
   } catch (err) {
     console.error(`${m.subject}, sequence ${m.seq}: ${err.message}`);
   }

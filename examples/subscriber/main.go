@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/bus/cloudevent"
 )
 
 const stdout = "/dev/stdout"
@@ -79,7 +82,7 @@ func read(ctx context.Context, js jetstream.JetStream, out *os.File) error {
 			if ctx.Err() != nil {
 				break // what is not acknowledged comes again
 			}
-			if err := work(m.Data(), out); err != nil {
+			if err := work(m, out); err != nil {
 				return err
 			}
 			_ = m.Ack() // only now: who dies before, or whose word is lost, does the work again
@@ -91,9 +94,19 @@ func read(ctx context.Context, js jetstream.JetStream, out *os.File) error {
 	return nil
 }
 
-// work is where yours goes. The same event may come twice: whoever must not do the work twice notes (source, id) down with it.
-func work(event []byte, out *os.File) error {
-	if _, err := out.Write(append(event, '\n')); err != nil {
+// work is where yours goes. The same event may come twice: whoever must not do the work twice notes (source, id) down with it. A
+// message that is no event would be none the next time, either.
+func work(m jetstream.Msg, out *os.File) error {
+	event, err := cloudevent.Decode(m.Headers(), m.Data()) // in either mode
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "subscriber: left out:", m.Subject(), err)
+		return nil
+	}
+	line, err := json.Marshal(event)
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(append(line, '\n')); err != nil {
 		return err
 	}
 	if err := out.Sync(); err != nil && *file != stdout {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/bus/cloudevent"
 )
 
 const (
@@ -46,8 +47,12 @@ func (f *forwarder) forward(ctx context.Context, m jetstream.Msg) {
 	if err != nil {
 		return // no event of a stream
 	}
-	o := f.post(ctx, m)
-	log := slog.With("event", identity(m.Data()), "sequence", meta.Sequence.Stream, "try", meta.NumDelivered)
+	id, body, err := read(m)
+	o := outcome{err: err, final: true}
+	if err == nil {
+		o = f.post(ctx, body)
+	}
+	log := slog.With("event", id, "sequence", meta.Sequence.Stream, "try", meta.NumDelivered)
 	switch {
 	case o.err == nil:
 		err = m.Ack()
@@ -68,13 +73,23 @@ func (f *forwarder) forward(ctx context.Context, m jetstream.Msg) {
 	}
 }
 
-// post sends the event as it is: its content type says that it is a structured CloudEvent.
-func (f *forwarder) post(ctx context.Context, m jetstream.Msg) outcome {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url.String(), bytes.NewReader(m.Data()))
+// read is the event in structured mode, also where it came in binary mode, and what makes it the same one however often it comes.
+func read(m jetstream.Msg) (id string, body []byte, err error) {
+	e, err := cloudevent.Decode(m.Headers(), m.Data())
+	if err != nil {
+		return "unreadable", nil, err
+	}
+	_, body, err = cloudevent.Encode(e, cloudevent.Structured)
+	return e.Source() + " " + e.ID(), body, err
+}
+
+// post sends an event: its content type says that it is a structured CloudEvent.
+func (f *forwarder) post(ctx context.Context, body []byte) outcome {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url.String(), bytes.NewReader(body))
 	if err != nil {
 		return outcome{err: err, final: true}
 	}
-	r.Header.Set("Content-Type", cmp.Or(m.Headers().Get("Content-Type"), "application/cloudevents+json"))
+	r.Header.Set("Content-Type", "application/cloudevents+json")
 	if f.authorization != "" {
 		r.Header.Set("Authorization", f.authorization)
 	}
@@ -117,13 +132,4 @@ func retryAfter(text string, now time.Time) time.Duration {
 // backoff is the wait after that many tries.
 func backoff(tries uint64) time.Duration {
 	return min(firstWait<<min(tries-1, 20), longestWait)
-}
-
-// identity is what makes the event the same one however often it comes.
-func identity(data []byte) string {
-	var e struct{ Source, ID string }
-	if json.Unmarshal(data, &e) != nil {
-		return "unreadable"
-	}
-	return e.Source + " " + e.ID
 }

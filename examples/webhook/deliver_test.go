@@ -1,11 +1,79 @@
 package main
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/bus/cloudevent"
+	"github.com/jobstream/jobstream/events"
 )
+
+// message is one of a stream that notes what it is told.
+type message struct {
+	jetstream.Msg
+	header nats.Header
+	data   []byte
+	told   string
+}
+
+func (m *message) Headers() nats.Header { return m.header }
+func (m *message) Data() []byte         { return m.data }
+func (m *message) Metadata() (*jetstream.MsgMetadata, error) {
+	return &jetstream.MsgMetadata{NumDelivered: 1}, nil
+}
+func (m *message) Ack() error                       { m.told = "ack"; return nil }
+func (m *message) TermWithReason(string) error      { m.told = "term"; return nil }
+func (m *message) NakWithDelay(time.Duration) error { m.told = "nak"; return nil }
+
+// The receiver gets an event in structured mode, whatever mode it came in; what is no event is set aside, and it gets nothing.
+func TestForwardInEitherMode(t *testing.T) {
+	finish := events.JobFinished{Job: events.Reference{Namespace: "shop", Name: "a", UID: "1"}, Result: events.JobSucceeded, End: time.Unix(0, 0)}
+	e, err := events.CloudEvent("default", finish)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = append(got, r.Header.Get("Content-Type")+" "+string(body))
+	}))
+	defer receiver.Close()
+	to, err := url.Parse(receiver.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &forwarder{url: to, tries: 3, client: receiver.Client()}
+	structured, err := events.EncodePublic("default", finish)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []cloudevent.Mode{cloudevent.Structured, cloudevent.Binary} {
+		header, data, err := cloudevent.Encode(e, mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = nil
+		m := &message{header: header, data: data}
+		f.forward(t.Context(), m)
+		if want := []string{"application/cloudevents+json " + string(structured)}; m.told != "ack" || !slices.Equal(got, want) {
+			t.Errorf("%s: %s\ngot  %q\nwant %q", mode, m.told, got, want)
+		}
+	}
+	got = nil
+	m := &message{data: []byte("hello")}
+	if f.forward(t.Context(), m); m.told != "term" || got != nil {
+		t.Errorf("no event: %s, %q", m.told, got)
+	}
+}
 
 // What an answer means: done, again, or set aside.
 func TestJudge(t *testing.T) {

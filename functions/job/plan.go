@@ -157,10 +157,15 @@ func rests(s State) bool {
 // settle forgets Pods that no longer matter: released and ended, or gone. Their UIDs may still stand in the observed
 // status; a UID there that we do not hold is one that may be counted.
 func settle(s State) State {
-	for _, serial := range s.serials() { // in their order: of too many ends of Pods the same are dropped each time
-		if r := s.Pods[serial]; r.Gone || r.Pod.UID != "" && !r.Pod.Held && r.Pod.Terminal() && !r.Pod.Orphan {
-			s.settleSerial(serial)
+	var over []int
+	for serial, r := range s.Pods {
+		if r.Gone || r.Pod.UID != "" && !r.Pod.Held && r.Pod.Terminal() && !r.Pod.Orphan {
+			over = append(over, serial)
 		}
+	}
+	slices.Sort(over) // of too many ends of Pods the same are dropped each time
+	for _, serial := range over {
+		s.settleSerial(serial)
 	}
 	return s
 }

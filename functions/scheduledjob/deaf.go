@@ -25,7 +25,8 @@ type Deaf struct {
 	Since, Last time.Time
 }
 
-// since is the time as it is now. A confirmation ends it: see observe.
+// since is the time up to the latest try before now: what that has come to is known, unlike what the next one will. A
+// confirmation ends it: see observe.
 func (d Deaf) since(waiting bool, now time.Time) Deaf {
 	switch {
 	case !waiting:
@@ -33,7 +34,14 @@ func (d Deaf) since(waiting bool, now time.Time) Deaf {
 	case d.Since.IsZero() || now.Sub(d.Last) > untried:
 		return Deaf{Since: now, Last: now}
 	}
-	d.Last = now
+	return d
+}
+
+// trying notes that it is tried now.
+func (d Deaf) trying(now time.Time) Deaf {
+	if !d.Since.IsZero() {
+		d.Last = now
+	}
 	return d
 }
 

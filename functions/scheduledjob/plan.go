@@ -61,8 +61,9 @@ func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effe
 		out = append(out, write)
 	}
 	if len(untold) == v1alpha1.RecentVerdicts && len(s.Said) > 0 && !s.Deaf.hopeless() {
-		at.By(s.Deaf.Since.Add(hearing))
+		at.By(later(now, s.Deaf.Since.Add(hearing)))
 	}
+	s.Deaf = s.Deaf.trying(now)
 	// It has been rung for by a clock that is ahead of ours, or its start is delayed.
 	if next, ok := upcoming(s, t); ok && (!next.After(s.Bell) || !next.After(now)) {
 		if start := next.Add(Delay(s.Object)); start.After(now) {

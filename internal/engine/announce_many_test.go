@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jobstream/jobstream/events"
@@ -92,4 +93,34 @@ func TestDroppedAnnouncementsAreReported(t *testing.T) {
 	if !slices.Equal(heard, []string{"count 7"}) {
 		t.Errorf("heard %q", heard)
 	}
+}
+
+// A Job that makes Pods without end, at an API server that takes longer for what one decision wants than a decision is good for,
+// is heard of all the same: announcements do not queue behind it.
+func TestABusyJobIsHeardOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type state struct{ Begun, Told bool }
+		busy := fn.Register(fn.Function[state]{Name: "count", Version: 1,
+			Observe: func(s state, e events.Event) state {
+				_, told := e.(events.Announced)
+				return state{Begun: true, Told: s.Told || told}
+			},
+			Plan: func(s state, _ time.Time) (state, []effect.Effect) {
+				out := make([]effect.Effect, 1000, 1001)
+				for i := range out {
+					out[i] = effect.CreatePod{Name: fmt.Sprint(i)}
+				}
+				if !s.Told {
+					out = append(out, effect.Announce{Event: tickOf("a")})
+				}
+				return s, out
+			}})
+		b := start(t, busy)
+		b.act = func(effect.Effect) engine.Answer {
+			time.Sleep(100 * time.Millisecond) // 1000 of them, 32 at once: 3 s
+			return engine.Answer{}
+		}
+		b.Deliver(fact{b, "a"})
+		b.await(t, "announce a")
+	})
 }

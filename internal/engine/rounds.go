@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,7 +15,8 @@ import (
 )
 
 const (
-	// effectsAtOnce is how many effects of one turn run at the same time; the adapter bounds all turns together.
+	// effectsAtOnce is how many effects of one turn on the cluster run at the same time, and how many on the bus; the adapter
+	// bounds all turns together.
 	effectsAtOnce = 32
 
 	// turnMax is how long a turn may go on with its own answers. What has arrived meanwhile is then acknowledged, and the
@@ -191,19 +193,36 @@ func (r *Runner) act(t *Turn) {
 	}
 	answers := make([]Answer, len(effects))
 	actor := untilUnconfirmed(r.perform)
-	var g errgroup.Group
-	g.SetLimit(effectsAtOnce)
-	for i, e := range effects {
-		g.Go(func() error {
-			answers[i] = t.Act(r.ctx, actor, e, r.cfg.Now())
-			return nil
+	var both sync.WaitGroup
+	for _, bus := range []bool{false, true} { // behind a thousand calls of the API server, what the bus is asked would always be late
+		both.Go(func() {
+			var g errgroup.Group
+			g.SetLimit(effectsAtOnce)
+			for i, e := range effects {
+				if ofBus(e) == bus {
+					g.Go(func() error {
+						answers[i] = t.Act(r.ctx, actor, e, r.cfg.Now())
+						return nil
+					})
+				}
+			}
+			_ = g.Wait() // the goroutines return no errors: answers carry them
 		})
 	}
-	_ = g.Wait() // the goroutines return no errors: answers carry them
+	both.Wait()
 	for _, a := range answers {
 		t.Answer(a)
 	}
 	r.listen(t.Key, effects, answers)
+}
+
+// ofBus says that the effect is done without the API server.
+func ofBus(e effect.Effect) bool {
+	switch e.(type) {
+	case effect.SetTimer, effect.Announce, effect.ReportDropped:
+		return true
+	}
+	return false
 }
 
 // perform does one effect: timers are ours and the bus's, announcements are the bus's, everything else is the cluster's.

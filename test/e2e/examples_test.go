@@ -17,6 +17,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobstream/jobstream/bus/cloudevent"
+	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -208,13 +210,35 @@ func javascript(t *testing.T, s *harness.System) {
 	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
 	p.AwaitEnd("bad", batchv1.JobFailed, patience)
 	begin(p, e)
-	prints(p, e, append(want, p.Namespace+"/bad Failed (BackoffLimitExceeded)")...)
+	binary(p, events.JobFinished{Job: events.Reference{Namespace: p.Namespace, Name: "binary", UID: "1"}, Result: events.JobSucceeded, Reason: "CompletionsReached", End: time.Now()})
+	prints(p, e, append(want, p.Namespace+"/bad Failed (BackoffLimitExceeded)", p.Namespace+"/binary Succeeded (CompletionsReached)")...)
 	settled(p, c)
 	if err := e.Stop(); err != nil {
 		t.Error(err)
 	}
 	if code, err := e.Exit(patience); err != nil || code != 0 {
 		t.Errorf("asked to stop, it ends with %d, %v", code, err)
+	}
+}
+
+// binary publishes the event in binary mode, as a reconciler that was told to would.
+func binary(p *harness.Space, public events.Public) {
+	p.Helper()
+	e, err := events.CloudEvent(harness.ClusterName, public)
+	if err != nil {
+		p.Fatal(err)
+	}
+	header, data, err := cloudevent.Encode(e, cloudevent.Binary)
+	if err != nil {
+		p.Fatal(err)
+	}
+	nc, err := nats.Connect(p.NATS.URL)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer nc.Close()
+	if _, err := nc.RequestMsg(&nats.Msg{Subject: events.PublicSubject(harness.ClusterName, public), Header: header, Data: data}, patience); err != nil {
+		p.Fatal(err)
 	}
 }
 
