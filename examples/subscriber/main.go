@@ -25,6 +25,7 @@ var (
 	stream = flag.String("stream", "jobstream_default_events", "jobstream_<cluster>_events")
 	filter = flag.String("filter", "jobstream.events.*.*.job.>", "which events: see docs/events.md")
 	name   = flag.String("name", "example", "of the durable consumer: where this program has got to is kept under it, on the server")
+	prefix = flag.String("api-prefix", jetstream.DefaultAPIPrefix, "of JetStream's API: JOBSTREAM.API for a user of deploy/nats/accounts.conf, who may not make a consumer: it must be there")
 	file   = flag.String("file", stdout, "where the lines go; a file is synced before an event is acknowledged")
 )
 
@@ -50,7 +51,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.NewWithAPIPrefix(nc, *prefix)
 	if err != nil {
 		return err
 	}
@@ -68,8 +69,7 @@ func run(ctx context.Context) error {
 // read works until something fails. A consumer that stands goes on where it was; one that was lost with its stream is made anew
 // and begins at the oldest event that there is.
 func read(ctx context.Context, js jetstream.JetStream, out *os.File) error {
-	c, err := js.CreateOrUpdateConsumer(ctx, *stream, jetstream.ConsumerConfig{Durable: *name, FilterSubject: *filter,
-		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: 10 * time.Second})
+	c, err := consumer(ctx, js)
 	if err != nil {
 		return err
 	}
@@ -92,6 +92,15 @@ func read(ctx context.Context, js jetstream.JetStream, out *os.File) error {
 		}
 	}
 	return nil
+}
+
+// consumer is the durable one: ours to make, unless the operator has made it.
+func consumer(ctx context.Context, js jetstream.JetStream) (jetstream.Consumer, error) {
+	if *prefix != jetstream.DefaultAPIPrefix {
+		return js.Consumer(ctx, *stream, *name)
+	}
+	return js.CreateOrUpdateConsumer(ctx, *stream, jetstream.ConsumerConfig{Durable: *name, FilterSubject: *filter,
+		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: 10 * time.Second})
 }
 
 // work is where yours goes. The same event may come twice: whoever must not do the work twice notes (source, id) down with it. A

@@ -115,7 +115,7 @@ func shell(t *testing.T, s *harness.System) {
 		}
 		e := example(p, fmt.Sprintf("line-%d", i), "sh", []string{"-c", here.Replace(line)}, []string{"NATS_URL=" + p.NATS.As(want.as), "PATH=" + bin + ":" + os.Getenv("PATH")})
 		begin(p, e)
-		for n := 0; strings.Contains(want.prints, "later") && !strings.Contains(e.Printed(), "later") && n < 1000; n++ {
+		for n := 0; strings.Contains(want.prints, "later") && !strings.Contains(e.Printed(), want.prints) && n < 1000; n++ {
 			announced(p, tick(p, "later", 1000*i+n)) // it hears only what happens while it listens
 			announced(p, failure(p, "later-bad", 1000*i+n))
 		}

@@ -27,11 +27,11 @@ const eventsOf = "jobstream_" + harness.ClusterName + "_events"
 // The examples do what their READMEs say, each as a program, with no more than deploy/nats/accounts.conf gives to a
 // subscriber; trigger and reconciler have no more than it gives to them.
 func TestExamples(t *testing.T) {
-	s := own(t, harness.Config{Subscribers: []string{"audit", "javascript", "chain", "webhook"}})
+	s := own(t, harness.Config{Subscribers: []string{"audit", "example", "javascript", "chain", "webhook"}})
 	for _, e := range []struct {
 		name string
 		test func(*testing.T, *harness.System)
-	}{{"doctor", doctor}, {"javascript", javascript}, {"chain", chain}, {"webhook", webhook}, {"shell", shell}} {
+	}{{"doctor", doctor}, {"subscriber", subscriber}, {"javascript", javascript}, {"chain", chain}, {"webhook", webhook}, {"shell", shell}} {
 		t.Run(e.name, func(t *testing.T) { e.test(t, s) })
 	}
 }
@@ -159,6 +159,17 @@ func built(t *testing.T, module, pkg string) string {
 }
 
 func quick(name string) *batchv1.Job { return harness.Shell(name, "true", harness.Size(1, 1, 0)) }
+
+// The Go subscriber, whose own test is TestSubscribersMissNothing, also runs where it may not make its consumer.
+func subscriber(t *testing.T, s *harness.System) {
+	p := s.Space(t)
+	c := made(p, "example", "job.finish.>")
+	e := example(p, "example", built(t, ".", "./examples/subscriber"), []string{"-url=" + s.NATS.As("example"), "-stream=" + eventsOf, "-api-prefix=" + harness.APIPrefix}, nil)
+	begin(p, e)
+	p.Apply(quick("heard"))
+	prints(p, e, `"subject":"heard"`, `"result":"Succeeded"`)
+	settled(p, c)
+}
 
 // The JavaScript subscriber is away while Jobs end, and is killed when it has told of one of them: it tells of every end.
 func javascript(t *testing.T, s *harness.System) {
