@@ -102,14 +102,14 @@ func (j Job) Started() (e JobStarted, ok bool) {
 	if j.Indexed {
 		mode = batchv1.IndexedCompletion
 	}
-	return JobStarted{Job: j.reference(), Created: j.Created, Start: j.Status.StartTime.UTC(), Parallelism: j.Parallelism, Completions: j.Completions,
+	return JobStarted{Job: j.reference(), Created: j.Created.UTC(), Start: j.Status.StartTime.UTC(), Parallelism: j.Parallelism, Completions: j.Completions,
 		CompletionMode: mode, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Wishes.ParentSpan}, true
 }
 
 // Ended is the JobFinished that this sight of the Job shows; ok is false where it has not finished.
 func (j Job) Ended() (e JobFinished, ok bool) {
 	st := j.Status
-	e = JobFinished{Job: j.reference(), Created: j.Created, Succeeded: st.Succeeded, Failed: st.Failed, Completions: j.Completions,
+	e = JobFinished{Job: j.reference(), Created: j.Created.UTC(), Succeeded: st.Succeeded, Failed: st.Failed, Completions: j.Completions,
 		CompletedIndexes: st.CompletedIndexes, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Wishes.ParentSpan}
 	if st.FailedIndexes != nil {
 		e.FailedIndexes = *st.FailedIndexes

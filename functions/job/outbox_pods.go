@@ -29,11 +29,10 @@ type PodNotice struct {
 }
 
 const (
-	// podNoticesKept is how many ends of Pods wait to be announced at most: four times as many as settle in one round. More
-	// come together only while the bus takes none, and then the state must not grow without end.
+	// podNoticesKept is how many ends of Pods wait to be announced at most, more than the API server lets go of in the time that
+	// one decision is good for. All are announced by the next decision, so more come together only while the bus takes none, and
+	// then the state must not grow without end.
 	podNoticesKept = 2000
-	// podNoticesAtOnce is how many are announced before the next decision.
-	podNoticesAtOnce = 500
 	// droppedMark stands in the ids by which what was dropped is reported, and of nothing else.
 	droppedMark = "dropped/"
 )
@@ -129,7 +128,7 @@ func (s *State) announce() []effect.Effect {
 	if n := o.next(); n != nil && (n.Start != nil || len(o.Pods) == 0) {
 		return append(out, effect.Announce{Event: n.event()})
 	}
-	for _, n := range o.Pods[:min(len(o.Pods), podNoticesAtOnce)] {
+	for _, n := range o.Pods {
 		out = append(out, effect.Announce{Event: events.PodFinish(s.Job, n.Pod, n.Result)})
 	}
 	return out

@@ -47,7 +47,7 @@ func announced(p *harness.Space, e events.Public) {
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// documented are the lines of a page that call the NATS command line.
+// documented are the lines of a page that call the NATS command line, each behind the file that is written for it.
 func documented(t *testing.T, page string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(harness.Root, page))
@@ -55,9 +55,12 @@ func documented(t *testing.T, page string) (lines []string) {
 		t.Fatal(err)
 	}
 	for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
+		file, writes := "", false
 		for line := range strings.Lines(block[1]) {
-			if strings.HasPrefix(line, "nats ") {
-				lines = append(lines, strings.TrimSpace(line))
+			if writes = writes || strings.HasPrefix(line, "cat >"); writes {
+				file, writes = file+line, line != "END\n"
+			} else if strings.HasPrefix(line, "nats ") {
+				lines, file = append(lines, file+strings.TrimSpace(line)), ""
 			}
 		}
 	}
@@ -79,6 +82,8 @@ func shell(t *testing.T, s *harness.System) {
 	p.AwaitEnd("pi", batchv1.JobComplete, patience)
 	p.AwaitEnd("bad", batchv1.JobFailed, patience)
 	announced(p, tick(p, "nightly", 0))
+	announced(p, events.PodFinished{Job: events.Reference{Namespace: p.Namespace, Name: "pi", UID: "uid-of-pi"}, // a try of pi, which has succeeded in the end
+		Pod: events.Reference{Namespace: p.Namespace, Name: "pi-1", UID: "uid-of-pi-1"}, Result: events.PodFailed, End: time.Now()})
 	// What each line must print, and what not, by a part of it; the first that fits counts. What it must print with "later" in
 	// it happens while it runs.
 	expected := []struct{ part, prints, not, as string }{
@@ -107,13 +112,13 @@ func shell(t *testing.T, s *harness.System) {
 		}
 		want := expected[known]
 		ran[want.part] = true
-		switch words := strings.Fields(line); words[2] {
+		switch words := strings.Fields(line[strings.LastIndex(line, "\n")+1:]); words[2] {
 		case "add":
 			gone(p, words[4])
 		case "next":
 			made(p, words[4], "schedule.tick.>") // what was read before comes again
 		}
-		e := example(p, fmt.Sprintf("line-%d", i), "sh", []string{"-c", here.Replace(line)}, []string{"NATS_URL=" + p.NATS.As(want.as), "PATH=" + bin + ":" + os.Getenv("PATH")})
+		e := example(p, fmt.Sprintf("line-%d", i), "sh", []string{"-c", "cd " + bin + "\n" + here.Replace(line)}, []string{"NATS_URL=" + p.NATS.As(want.as), "PATH=" + bin + ":" + os.Getenv("PATH")})
 		begin(p, e)
 		for n := 0; strings.Contains(want.prints, "later") && !strings.Contains(e.Printed(), want.prints) && n < 1000; n++ {
 			announced(p, tick(p, "later", 1000*i+n)) // it hears only what happens while it listens

@@ -119,7 +119,7 @@ var ofAnnouncements = []mutant{
 		new: "n != nil {"},
 	{name: "pods-announced-once", file: "functions/job/outbox_pods.go",
 		old: "	return out\n}\n\n// dropped tells",
-		new: "	o.Pods = o.Pods[min(len(o.Pods), podNoticesAtOnce):]\n\treturn out\n}\n\n// dropped tells"},
+		new: "	o.Pods = nil\n\treturn out\n}\n\n// dropped tells"},
 	{name: "pods-that-vanish-are-not-announced", file: "functions/job/state.go",
 		old: "	s.Outbox.ended(r)\n	if !r.Gone {\n",
 		new: "	if !r.Gone {\n\t\ts.Outbox.ended(r)\n"},
