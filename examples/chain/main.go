@@ -39,7 +39,7 @@ func main() {
 func startAfter(client kubernetes.Interface, m jetstream.Msg) error {
 	a := events.JobFinished{}
 	if e, err := cloudevent.Decode(m.Headers(), m.Data()); err != nil || e.Type() != events.PublicType(a) || e.DataAs(&a) != nil || a.Result != events.JobSucceeded {
-		return nil // it will be no other when it comes again
+		return nil //nolint:nilerr // it will be no other when it comes again
 	}
 	waiting, err := client.BatchV1().Jobs(a.Job.Namespace).List(context.Background(), metav1.ListOptions{LabelSelector: "example.com/after=" + a.Job.Name})
 	for i := 0; err == nil && i < len(waiting.Items); i++ {

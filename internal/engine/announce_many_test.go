@@ -117,7 +117,7 @@ func TestABusyJobIsHeardOf(t *testing.T) {
 			}})
 		b := start(t, busy)
 		b.act = func(effect.Effect) engine.Answer {
-			time.Sleep(100 * time.Millisecond) // 1000 of them, 32 at once: 3 s
+			<-time.After(100 * time.Millisecond) // 1000 of them, 32 at once: 3 s
 			return engine.Answer{}
 		}
 		b.Deliver(fact{b, "a"})
