@@ -105,7 +105,8 @@ func (b *book) count(name string, r Row) {
 }
 
 // enter moves decidedUntil over the verdicts, up to the first time that is still due, and lists their Jobs; a verdict that
-// is not announced yet keeps its place among the recent ones, unless the bus is hopeless. Jobs that were made by hand are listed when they are seen.
+// is not announced yet keeps its place among the recent ones, unless the bus is hopeless. Jobs that were made by hand are
+// listed when they are seen.
 func (b *book) enter() {
 	st := &b.status
 	until := b.decidedUntil()
