@@ -36,7 +36,7 @@ func (o options) measureFairness(ctx context.Context, s *harness.System) error {
 	rows := [][]string{{"controller", "beside", "Job to Pod p50", "p99", "Pod's end to Complete p50", "p99", "Pods/s of the big Job"}}
 	for _, c := range []struct{ name, managedBy string }{{"jobstream", v1alpha1.DefaultManagedBy}, {"built-in", batchv1.JobControllerName}} {
 		for _, beside := range []bool{false, true} {
-			say("%s, beside a big Job: %v", c.name, beside)
+			report.Say("%s, beside a big Job: %v", c.name, beside)
 			w, rate, err := o.smallJobs(ctx, s, c.managedBy, beside)
 			if err != nil {
 				return err
@@ -90,7 +90,7 @@ func (o options) smallJobs(ctx context.Context, s *harness.System, managedBy str
 	if err != nil || !beside {
 		return w, "", err
 	}
-	say("deleting the big Job")
+	report.Say("deleting the big Job")
 	if err := jobs.Delete(ctx, "big", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)}); err != nil {
 		return w, "", err
 	}

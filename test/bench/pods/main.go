@@ -14,17 +14,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
-	"os"
-	"os/signal"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
 
 	"github.com/jobstream/jobstream/test/bench/report"
 	"github.com/jobstream/jobstream/test/e2e/harness"
@@ -44,33 +38,15 @@ func main() {
 	flag.BoolVar(&o.memory, "memory", true, "measure the trigger's memory")
 	flag.BoolVar(&o.fairness, "fairness", true, "measure Jobs of one Pod beside a big one")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, o)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-pods:", err)
-		os.Exit(1)
-	}
+	report.Main("pods", o.run)
 }
 
-func run(ctx context.Context, o options) (err error) {
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says about a server that is being stopped
-	folder, err := harness.OpenFolder("")
+func (o options) run(ctx context.Context, dir string) error {
+	report.Say("building")
+	programs, err := harness.BuildPrograms(ctx, filepath.Join(dir, "bin"))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-	// Whatever anybody here makes in passing goes with the folder, even if we are killed.
-	temp := filepath.Join(folder.Dir, "tmp")
-	if err := errors.Join(os.Mkdir(temp, 0o700), os.Setenv("TMPDIR", temp)); err != nil {
-		return err
-	}
-	say("building")
-	programs, err := harness.BuildPrograms(ctx, filepath.Join(folder.Dir, "bin"))
-	if err != nil {
-		return err
-	}
-	fmt.Printf("`%s`\n\n%s\n", strings.TrimSpace("go run -C test/bench ./pods "+strings.Join(os.Args[1:], " ")), report.Machine())
 	for _, part := range []struct {
 		name   string
 		wanted bool
@@ -79,12 +55,11 @@ func run(ctx context.Context, o options) (err error) {
 		if !part.wanted {
 			continue
 		}
-		if err := within(ctx, harness.Config{Programs: programs, Dir: filepath.Join(folder.Dir, part.name),
+		if err := within(ctx, harness.Config{Programs: programs, Dir: filepath.Join(dir, part.name),
 			Flags: []string{"--log-level=info"}}, part.run); err != nil {
 			return err
 		}
 	}
-	fmt.Printf("\nLoad average at the end: %s\n", report.LoadAverage())
 	return nil
 }
 
@@ -115,8 +90,4 @@ func rest(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
-}
-
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, time.Now().UTC().Format(time.TimeOnly)+" "+format+"\n", args...)
 }

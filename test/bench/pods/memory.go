@@ -64,7 +64,7 @@ func (o options) measureMemory(ctx context.Context, s *harness.System) error {
 	if err := add("killed and started again, ready"); err != nil {
 		return err
 	}
-	say("two relists")
+	report.Say("two relists")
 	if err := rest(ctx, 3*relist); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (o options) makePods(ctx context.Context, s *harness.System) error {
 		}
 		for n := first; n < min(first+perJob, o.pods); n++ {
 			if n%10000 == 0 {
-				say("%d of %d Pods", n, o.pods)
+				report.Say("%d of %d Pods", n, o.pods)
 			}
 			g.Go(func() error {
 				_, err := s.Client.CoreV1().Pods(namespace).Create(ctx, podOf(j, n), metav1.CreateOptions{})

@@ -14,12 +14,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jobstream/jobstream/test/bench/report"
@@ -33,32 +29,20 @@ func main() {
 	events := flag.Int("events", 100_000, "events in the stream")
 	runs := flag.Int("runs", 5, "how often each way is measured; the median counts")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *events, *runs)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-replay:", err)
-		os.Exit(1)
-	}
+	report.Main("replay", func(ctx context.Context, dir string) error { return run(ctx, dir, *events, *runs) })
 }
 
-func run(ctx context.Context, events, runs int) (err error) {
-	folder, err := harness.OpenFolder("")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-	server, err := start(ctx, folder.Dir)
+func run(ctx context.Context, dir string, events, runs int) (err error) {
+	server, err := start(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Kill()) }()
-	fmt.Printf("`%s`\n\n%s\n\n", strings.TrimSpace("go run -C test/bench ./replay "+strings.Join(os.Args[1:], " ")), report.Machine())
 	bytes, took, err := fill(ctx, server.URL, events)
 	if err != nil {
 		return err
 	}
-	say("%d events announced in %v", events, took.Round(time.Second))
+	report.Say("%d events announced in %v", events, took.Round(time.Second))
 
 	rows := [][]string{{"a new consumer reads all events", "events/s, median", "slowest", "fastest"}}
 	rates := make([][]float64, len(ways))
@@ -69,15 +53,16 @@ func run(ctx context.Context, events, runs int) (err error) {
 				return fmt.Errorf("%s: %w", w.name, err)
 			}
 			rates[i] = append(rates[i], float64(events)/took.Seconds())
-			say("run %d, %s: %.0f/s", n+1, w.name, rates[i][n])
+			report.Say("run %d, %s: %.0f/s", n+1, w.name, rates[i][n])
 		}
 	}
 	for i, w := range ways {
 		slices.Sort(rates[i])
 		rows = append(rows, []string{w.name, rate(median(rates[i])), rate(rates[i][0]), rate(rates[i][runs-1])})
 	}
+	fmt.Println()
 	report.Table(rows)
-	fmt.Printf("\n%d events of %d bytes in the stream on average, %d runs. Load average at the end: %s\n", events, bytes/uint64(events), runs, report.LoadAverage()) //nolint:gosec // more than 0
+	fmt.Printf("\n%d events of %d bytes in the stream on average, %d runs.\n", events, bytes/uint64(events), runs) //nolint:gosec // more than 0
 	if got := median(rates[0]); got < target {
 		return fmt.Errorf("%s: %s events/s, at least %d are wanted", ways[0].name, rate(got), target)
 	}
@@ -94,8 +79,4 @@ func start(ctx context.Context, dir string) (*harness.NATS, error) {
 		return nil, err
 	}
 	return harness.StartNATS(ctx, path, dir)
-}
-
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, time.Now().UTC().Format(time.TimeOnly)+" "+format+"\n", args...)
 }

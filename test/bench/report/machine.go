@@ -1,4 +1,4 @@
-// Package report says where the numbers of a benchmark come from and prints them: the same way for all benchmarks.
+// Package report is what all benchmarks share: how they begin and end, where their numbers come from, how they are printed.
 package report
 
 import (

@@ -28,7 +28,7 @@ const holdTimeout = 10 * time.Minute
 
 // hold begins the same Jobs with one reconciler and with four, each held to a few requests at a time over a slow connection.
 func (o options) hold(ctx context.Context, dir string) error {
-	say("building")
+	report.Say("building")
 	programs, err := harness.BuildPrograms(ctx, filepath.Join(dir, "bin"))
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (o options) hold(ctx context.Context, dir string) error {
 }
 
 func (o options) holdOne(ctx context.Context, dir string, programs harness.Programs, reconcilers int) (took time.Duration, err error) {
-	say("%d reconcilers, %d Jobs of %d Pods", reconcilers, o.jobs, o.pods)
+	report.Say("%d reconcilers, %d Jobs of %d Pods", reconcilers, o.jobs, o.pods)
 	system, err := harness.StartSystem(ctx, harness.Config{
 		Programs: programs, Dir: dir, Reconcilers: reconcilers, Proxied: true, Flags: []string{"--log-level=info"},
 		ReconcilerFlags: []string{"--concurrent-requests=" + strconv.Itoa(o.requests)},

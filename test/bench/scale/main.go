@@ -16,21 +16,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
-	"k8s.io/klog/v2"
-
 	"github.com/jobstream/jobstream/test/bench/report"
-	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
 // options are what the command line says.
@@ -53,47 +46,34 @@ func main() {
 	flag.IntVar(&o.requests, "requests", 1, "how many requests of a reconciler may be under way")
 	worker := flag.String("worker", "", "internal: serve lanes over the bus at this URL")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	var err error
 	if *worker != "" {
-		err = serve(ctx, *worker)
-	} else {
-		err = run(ctx, o)
+		work(*worker)
+		return
 	}
+	report.Main("scale", o.run)
+}
+
+func (o options) run(ctx context.Context, dir string) error {
+	if o.rate > 0 {
+		if err := o.share(ctx, dir); err != nil {
+			return err
+		}
+	}
+	if o.jobs > 0 {
+		if err := o.hold(ctx, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// work is one reconciler.
+func work(url string) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := serve(ctx, url)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench-scale:", err)
 		os.Exit(1)
 	}
-}
-
-func run(ctx context.Context, o options) (err error) {
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says about a server that is being stopped
-	folder, err := harness.OpenFolder("")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-	// Whatever anybody here makes in passing goes with the folder, even if we are killed.
-	temp := filepath.Join(folder.Dir, "tmp")
-	if err := errors.Join(os.Mkdir(temp, 0o700), os.Setenv("TMPDIR", temp)); err != nil {
-		return err
-	}
-	fmt.Printf("`%s`\n\n%s\n", strings.TrimSpace("go run -C test/bench ./scale "+strings.Join(os.Args[1:], " ")), report.Machine())
-	if o.rate > 0 {
-		if err := o.share(ctx, folder.Dir); err != nil {
-			return err
-		}
-	}
-	if o.jobs > 0 {
-		if err := o.hold(ctx, folder.Dir); err != nil {
-			return err
-		}
-	}
-	fmt.Printf("\nLoad average at the end: %s\n", report.LoadAverage())
-	return nil
-}
-
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, time.Now().UTC().Format(time.TimeOnly)+" "+format+"\n", args...)
 }

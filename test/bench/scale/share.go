@@ -60,7 +60,7 @@ func (o options) share(ctx context.Context, dir string) (err error) {
 	if err := f.start(1); err != nil {
 		return err
 	}
-	say("facts: %d a second about %d keys", o.rate, o.keys)
+	report.Say("facts: %d a second about %d keys", o.rate, o.keys)
 	flow, end := context.WithCancel(ctx)
 	defer end()
 	var published []int
@@ -100,7 +100,7 @@ func (f *farm) phases(ctx context.Context) (rows [][]string, err error) {
 		{2, "one leaves", func() error { return f.end(syscall.SIGTERM) }},
 		{1, "one is killed", func() error { return f.end(syscall.SIGKILL) }},
 	} {
-		say("%d reconcilers: %s", p.count, p.change)
+		report.Say("%d reconcilers: %s", p.count, p.change)
 		if rows == nil {
 			return nil, nil
 		}

@@ -80,7 +80,7 @@ func (b *bench) burst(ctx context.Context, c *cluster, k kind) (result, error) {
 		if !errors.Is(err, errTooLate) {
 			return r, err
 		}
-		say(fmt.Sprintf("%s were not ready in time: once more, with twice as much of it", k.name))
+		report.Say("%s were not ready in time: once more, with twice as much of it", k.name)
 		lead = 2 * due.Sub(began)
 		if err := discard(ctx, c, namespace); err != nil {
 			return result{}, err
@@ -101,7 +101,7 @@ func (b *bench) try(ctx context.Context, c *cluster, k kind, namespace string, d
 	if err != nil {
 		return r, err
 	}
-	say(fmt.Sprintf("%d %s, due at %s", b.count, k.name, due.Format(time.TimeOnly)))
+	report.Say("%d %s, due at %s", b.count, k.name, due.Format(time.TimeOnly))
 	if err := b.ready(ctx, c, k, namespace, due); err != nil {
 		return r, err
 	}

@@ -22,15 +22,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
-	"os"
-	"os/signal"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
-
-	"k8s.io/klog/v2"
 
 	"github.com/jobstream/jobstream/test/bench/report"
 	"github.com/jobstream/jobstream/test/e2e/harness"
@@ -50,13 +43,7 @@ func main() {
 	flag.DurationVar(&o.builtinWait, "builtin-wait", 15*time.Minute, "how long to wait for the Jobs of CronJobs; what is there then is what is printed")
 	flag.DurationVar(&o.cpu, "cpu", time.Minute, "how long CPU time is measured with idle schedules")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, o)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-schedules:", err)
-		os.Exit(1)
-	}
+	report.Main("schedules", o.run)
 }
 
 // bench is one run of the program.
@@ -66,24 +53,12 @@ type bench struct {
 	programs harness.Programs
 }
 
-func run(ctx context.Context, o options) (err error) {
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says about a server that is being stopped
-	folder, err := harness.OpenFolder("")
-	if err != nil {
+func (o options) run(ctx context.Context, dir string) (err error) {
+	b := &bench{options: o, dir: dir}
+	report.Say("building")
+	if b.programs, err = harness.BuildPrograms(ctx, filepath.Join(dir, "bin")); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-	// Whatever anybody here makes in passing goes with the folder, even if we are killed.
-	temp := filepath.Join(folder.Dir, "tmp")
-	if err := errors.Join(os.Mkdir(temp, 0o700), os.Setenv("TMPDIR", temp)); err != nil {
-		return err
-	}
-	b := &bench{options: o, dir: folder.Dir}
-	say("building")
-	if b.programs, err = harness.BuildPrograms(ctx, filepath.Join(folder.Dir, "bin")); err != nil {
-		return err
-	}
-	fmt.Printf("`%s`\n\n%s\n", command(), report.Machine())
 	if o.count > 0 {
 		if err := b.within(ctx, "burst", b.bursts); err != nil {
 			return err
@@ -97,14 +72,9 @@ func run(ctx context.Context, o options) (err error) {
 	return nil
 }
 
-// command is how this run is repeated.
-func command() string {
-	return strings.TrimSpace("go run -C test/bench ./schedules " + strings.Join(os.Args[1:], " "))
-}
-
 // within measures in a fresh system, so that no part pays for what an earlier one has left.
 func (b *bench) within(ctx context.Context, name string, measure func(context.Context, *cluster) error) (err error) {
-	say("starting everything for: " + name)
+	report.Say("starting everything for: %s", name)
 	system, err := harness.StartSystem(ctx, harness.Config{
 		Programs: b.programs, Dir: filepath.Join(b.dir, name), Flags: []string{"--log-level=info"},
 	})
@@ -139,20 +109,20 @@ func await(ctx context.Context, c *cluster, what string, count func() int, all i
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-talk.C:
-			say(fmt.Sprintf("%s: %d of %d", what, count(), all))
+			report.Say("%s: %d of %d", what, count(), all)
 		case <-look.C:
 			if err := c.broken(); err != nil {
 				return err
 			}
 		}
 	}
-	say(fmt.Sprintf("%s: %d of %d", what, count(), all))
+	report.Say("%s: %d of %d", what, count(), all)
 	return nil
 }
 
 // pass waits, while the system has to stay alive.
 func pass(ctx context.Context, c *cluster, what string, until time.Time) error {
-	say(fmt.Sprintf("%s until %s", what, until.UTC().Format(time.TimeOnly)))
+	report.Say("%s until %s", what, until.UTC().Format(time.TimeOnly))
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
@@ -161,8 +131,4 @@ func pass(ctx context.Context, c *cluster, what string, until time.Time) error {
 	case <-timer.C:
 		return c.broken()
 	}
-}
-
-func say(what string) {
-	fmt.Fprintf(os.Stderr, "%s %s\n", time.Now().UTC().Format(time.TimeOnly), what)
 }
