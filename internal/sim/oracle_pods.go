@@ -38,10 +38,15 @@ func (t *truth) asked(e effect.Effect) {
 }
 
 // tooEarly: in calm weather a Pod is not made before the delay after failures has passed. What was intended before the
-// failure may still be made then; a minute is enough for that.
+// failure may still be made then; a minute is enough for that. A success that no status lists yet forgets them.
 func (t *truth) tooEarly(j events.Job, p events.Pod) {
 	if t.w.calmAt.IsZero() || t.w.now.Sub(t.w.calmAt) < time.Minute || t.w.now.Sub(t.recorded) < time.Minute/10 || j.BackoffLimitPerIndex != nil {
 		return
+	}
+	for _, r := range t.pods {
+		if r.owner == j.UID && r.well && !r.counted {
+			return
+		}
 	}
 	delay := 10 * time.Second
 	if s := j.Wishes.BackoffSeconds; s != nil {

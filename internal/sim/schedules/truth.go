@@ -129,11 +129,12 @@ func (t *Truth) listed(j *Job) bool {
 // begin is from when on the ScheduledJob is answerable.
 func (t *Truth) begin() time.Time { return t.world.Object.Created.Truncate(time.Second) }
 
-// gaps: no verdict goes untold while the bus takes others, or while one that has been told has a place in the status.
+// gaps: no verdict goes untold while the bus takes others, or while one that has been told has a place in the status. What the
+// bus takes in the same moment may be of the very decision that gives one up: that could not know.
 func (t *Truth) gaps(e effect.WriteScheduleStatus) {
-	const nearlyAMinute = 50 * time.Second // clocks differ
+	const moment, nearlyAMinute = time.Second, 50 * time.Second // clocks differ
 	for _, v := range e.Untold {
-		if t.world.Now.Sub(t.confirmed) < nearlyAMinute {
+		if since := t.world.Now.Sub(t.confirmed); since > moment && since < nearlyAMinute {
 			t.fail("%v is given up at %s, and the bus has confirmed another at %s", v, t.world.Now.Format(time.TimeOnly), t.confirmed.Format(time.TimeOnly))
 		}
 		if len(e.Status.Recent) != v1alpha1.RecentVerdicts || slices.ContainsFunc(e.Status.Recent, func(r v1alpha1.TickVerdict) bool { return r.Announced }) {
