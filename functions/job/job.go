@@ -2,8 +2,9 @@
 // NonIndexed, Indexed and work-queue Jobs. Start reading at plan.go.
 //
 //	observe.go   what we remember            plan.go      the order of decisions
-//	state.go     the memory itself           tracking.go  KEP-2307 steps 1 to 4
-//	indexed.go   completion indexes          failure.go   backoffLimit, exponential backoff
+//	state.go     the memory itself           tally.go     KEP-2307 step 1: what the Pods amount to
+//	indexed.go   completion indexes          tracking.go  KEP-2307 steps 2 to 4
+//	leftovers.go what is deleted at the end  failure.go   backoffLimit, exponential backoff
 //	fleet.go     how many Pods, which        finish.go    conditions and Events
 //	pod.go       the Pod that a serial becomes    outbox*.go   JobStart, JobFinish, PodFinish
 //

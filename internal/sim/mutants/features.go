@@ -73,7 +73,7 @@ var ofFeatures = []mutant{
 	{name: "replacement-swapped", file: "functions/job/fleet.go",
 		old: "	if s.Job.ReplaceFailedOnly {\n\t\tmissing",
 		new: "	if !s.Job.ReplaceFailedOnly {\n\t\tmissing"},
-	{name: "terminating-counts-swapped", file: "functions/job/tracking.go",
+	{name: "terminating-counts-swapped", file: "functions/job/tally.go",
 		old: "if failing || !j.ReplaceFailedOnly {",
 		new: "if failing || j.ReplaceFailedOnly {"},
 

@@ -1,0 +1,143 @@
+package job
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/policy"
+)
+
+// count is what the unsettled Pods and the observed status amount to (KEP-2307, step 1).
+type count struct {
+	// listed are the UIDs in the observed status that wait to be counted.
+	listed map[types.UID]bool
+	// succeeded and failed are the Pods that have ended, are held, and do not stand in the observed status yet.
+	succeeded, failed []events.Pod
+	// excused are held Pods whose failure the podFailurePolicy ignores.
+	excused []events.Pod
+	// doom is why a failure alone makes the Job fail (podFailurePolicy, FailJob), "" where none does.
+	doom string
+	// done and lost are how many Pods have succeeded and failed: counted, listed and newly ended.
+	done, lost int
+	// indexes is the scoreboard of an Indexed Job.
+	indexes scoreboard
+	// active Pods run, ready ones are among them; terminating ones are on their way out; intended ones are to come.
+	active, ready, terminating, intended int32
+	// unsure is how many Pods are withdrawn and may exist nevertheless.
+	unsure int
+	// seen are the UIDs of Pods that are added: an edited serial must not make two of one.
+	seen map[types.UID]bool
+	// held is how many Pods carry our finalizer, listed or not.
+	held int
+	// restarts is the sum over Pods that have not ended.
+	restarts int32
+}
+
+// tally counts. Once the observed status says that the Job fails, every Pod that was told to end and has not succeeded
+// counts as failed (upstream: "when the job is considered finished, every non-terminated pod is considered failed").
+func tally(s State) count {
+	st := s.Job.Status
+	_, failing := s.Job.Condition(batchv1.JobFailureTarget)
+	c := count{listed: map[types.UID]bool{}, seen: map[types.UID]bool{}, done: int(st.Succeeded), lost: int(st.Failed)}
+	if u := st.UncountedTerminatedPods; u != nil {
+		for _, uid := range u.Succeeded {
+			c.listed[uid] = true
+		}
+		for _, uid := range u.Failed {
+			c.listed[uid] = true
+		}
+		c.done += len(u.Succeeded)
+		c.lost += len(u.Failed)
+	}
+	if s.Job.Indexed {
+		c.indexes = score(s, c.listed)
+	}
+	for _, serial := range s.serials() {
+		c.add(s.Job, s.Pods[serial], failing)
+	}
+	for _, f := range s.Finds {
+		c.find(s.Job, f.Pod)
+	}
+	c.lost += len(c.failed)
+	if s.Job.Indexed {
+		c.done = c.indexes.completed.Len()
+	} else {
+		c.done += len(c.succeeded)
+	}
+	return c
+}
+
+func (c *count) add(j events.Job, r Row, failing bool) {
+	p := r.Pod
+	if p.UID != "" && c.seen[p.UID] {
+		return
+	}
+	c.seen[p.UID] = true
+	if r.held() {
+		c.held++
+	}
+	fresh := r.held() && !c.listed[p.UID] && counts(j, p)
+	if !r.Gone && (p.Phase == events.Running || p.Phase == events.Pending) {
+		c.restarts += p.Restarts
+	}
+	switch {
+	case r.Gone:
+	case r.intended() && r.Withdrawn:
+		c.unsure++
+	case r.intended():
+		c.intended++
+	case !matches(j, p), p.Orphan && (p.Terminal() || p.Deleting): // none of ours any more, or not yet
+	case p.Phase == events.Succeeded:
+		if fresh && (!j.Indexed || c.indexes.winner[p.Index] == p.UID) { // else its index is over: there is only something to release
+			c.succeeded = append(c.succeeded, p)
+		}
+	case p.Phase == events.Failed:
+		c.fail(j, p, fresh)
+	case r.Doomed:
+		c.terminating++
+	case p.Deleting:
+		c.terminating++
+		if failing || !j.ReplaceFailedOnly {
+			c.fail(j, p, fresh)
+		}
+	default:
+		c.active++
+		if p.Ready {
+			c.ready++
+		}
+	}
+}
+
+// find counts a Pod that has no serial yet: it runs, or is on its way out; if it has ended that has to wait.
+func (c *count) find(j events.Job, p events.Pod) {
+	if p.Held {
+		c.held++
+	}
+	switch {
+	case !mine(j, p) || p.Terminal():
+	case p.Deleting:
+		c.terminating++
+	default:
+		c.active++
+		if p.Ready {
+			c.ready++
+		}
+	}
+}
+
+// fail counts a failure as the podFailurePolicy wants it.
+func (c *count) fail(j events.Job, p events.Pod, fresh bool) {
+	h := policy.Failure(j.PodFailurePolicy, j.Namespace, p)
+	if c.doom == "" {
+		c.doom = h.Message
+	}
+	if !fresh {
+		return
+	}
+	if !h.Counts {
+		c.excused = append(c.excused, p)
+	} else {
+		c.failed = append(c.failed, p)
+	}
+}
