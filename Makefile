@@ -113,7 +113,7 @@ bench-replay: ## 100,000 public events, read by a new subscriber in one go (a mi
 PODS ?= 100000
 
 .PHONY: bench-pods
-bench-pods: controlplane ## PODS Pods: the trigger's memory, and small Jobs beside one of so many Pods (a quarter of an hour)
+bench-pods: controlplane ## PODS Pods: the trigger's memory, and small Jobs beside one of so many Pods (half an hour)
 	@go run -C test/bench ./pods -pods=$(PODS)
 
 ROUNDS ?= 12

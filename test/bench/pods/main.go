@@ -1,7 +1,7 @@
 // Command pods measures what very many Pods do to others, and prints tables to paste into docs/performance.md:
 //
 //	make bench-pods
-//	make bench-pods PODS=10000        # in two minutes instead of fifteen
+//	make bench-pods PODS=10000        # in minutes
 //
 //	memory.go    the trigger's memory while that many Pods are there: as they come, at its start, and through relists
 //	fairness.go  one Job of that many Pods at full speed: how long Jobs of one Pod wait beside it, ours and the built-in's
