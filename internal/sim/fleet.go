@@ -108,10 +108,12 @@ func (f *fleet) send(from *member, b lanes.Beat) {
 	for _, r := range f.members {
 		to := r.member
 		if from.mute.After(f.now) || to.deaf.After(f.now) || f.odds(f.rates.Member) {
+			to.healthy = 0
 			continue
 		}
 		at := f.now.Add(time.Duration(1+f.rand.IntN(10)) * time.Millisecond)
 		if f.odds(5 * f.rates.Member) {
+			to.healthy = 0
 			at = at.Add(time.Duration(f.rand.IntN(1000)) * time.Millisecond)
 		}
 		for _, l := range to.letters {
