@@ -103,7 +103,7 @@ bench-schedules: controlplane ## COUNT schedules due at once, ours and CronJobs,
 	@go run -C test/bench ./schedules -count=$(COUNT) -idle=$(IDLE)
 
 .PHONY: bench-scale
-bench-scale: controlplane ## 1, 3, 2 and 1 reconcilers under 2,000 facts a second; 1 and 4 far from their API server (4 minutes)
+bench-scale: controlplane ## 1, 3, 2 and 1 reconcilers under 2,000 facts a second; 1 and 4 far from their API server (8 minutes)
 	@go run -C test/bench ./scale
 
 .PHONY: bench-replay

@@ -33,18 +33,18 @@ func (o options) hold(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"reconcilers", "Jobs", "Pods", "until all were made", "Pods/s", "times one"}}
+	rows := [][]string{{"reconcilers", "Jobs", "Pods", "requests", "first without work", "until all were made", "Pods/s", "times one"}}
 	var alone float64
 	for _, n := range []int{1, 4} {
-		took, err := o.holdOne(ctx, filepath.Join(dir, "hold-"+strconv.Itoa(n)), programs, n)
+		h, err := o.holdOne(ctx, filepath.Join(dir, "hold-"+strconv.Itoa(n)), programs, n)
 		if err != nil {
 			return err
 		}
-		rate := float64(o.jobs*o.pods) / took.Seconds()
+		rate := float64(o.jobs*o.pods) / h.took.Seconds()
 		if alone == 0 {
 			alone = rate
 		}
-		rows = append(rows, []string{strconv.Itoa(n), strconv.Itoa(o.jobs), strconv.Itoa(o.jobs * o.pods), report.Seconds(took),
+		rows = append(rows, []string{strconv.Itoa(n), strconv.Itoa(o.jobs), strconv.Itoa(o.jobs * o.pods), strconv.Itoa(h.requests), report.Seconds(h.first), report.Seconds(h.took),
 			fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.2f", rate/alone)})
 	}
 	fmt.Printf("\nEvery request of a reconciler takes %v longer, and each has at most %d under way. No Pod is scheduled, so that no node takes part.\n\n", o.latency, o.requests)
@@ -52,17 +52,19 @@ func (o options) hold(ctx context.Context, dir string) error {
 	return nil
 }
 
-func (o options) holdOne(ctx context.Context, dir string, programs harness.Programs, reconcilers int) (took time.Duration, err error) {
+func (o options) holdOne(ctx context.Context, dir string, programs harness.Programs, reconcilers int) (h held, err error) {
 	report.Say("%d reconcilers, %d Jobs of %d Pods", reconcilers, o.jobs, o.pods)
 	system, err := harness.StartSystem(ctx, harness.Config{
 		Programs: programs, Dir: dir, Reconcilers: reconcilers, Proxied: true, Flags: []string{"--log-level=info"},
 		ReconcilerFlags: []string{"--concurrent-requests=" + strconv.Itoa(o.requests)},
 	})
 	if err != nil {
-		return 0, err
+		return h, err
 	}
 	defer func() { err = errors.Join(err, system.Stop()) }()
+	t := &traffic{last: map[string]time.Time{}}
 	system.Proxy.Begin(func(_ http.ResponseWriter, r *http.Request) bool {
+		t.see(r)
 		select {
 		case <-time.After(o.latency):
 		case <-r.Context().Done():
@@ -73,22 +75,22 @@ func (o options) holdOne(ctx context.Context, dir string, programs harness.Progr
 	defer cancel()
 	for _, p := range system.Reconcilers {
 		if err := harness.Ready(ctx, p); err != nil {
-			return 0, err
+			return h, err
 		}
 	}
 	w, err := system.Client.CoreV1().Pods(holdNamespace).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
-		return 0, err
+		return h, err
 	}
 	defer w.Stop()
-	began := time.Now()
+	began := t.begin()
 	if err := o.makeJobs(ctx, system.Client); err != nil {
-		return 0, err
+		return h, err
 	}
 	if err := o.awaitPods(ctx, w); err != nil {
-		return 0, err
+		return h, err
 	}
-	return time.Since(began), nil
+	return t.end(began), nil
 }
 
 const holdNamespace = "hold"

@@ -10,6 +10,7 @@
 //	            is measured; the bus, the engine and the keeper of lanes are the real ones.
 //	worker.go   the processes that serve the lanes there: this command again
 //	hold.go     real reconcilers, a far away API server and few requests at a time: are four as good as four?
+//	traffic.go  what they ask of it there
 //
 // Tables go to stdout, progress to stderr. Nothing stays behind, however it ends.
 package main
@@ -40,7 +41,7 @@ func main() {
 	flag.IntVar(&o.rate, "rate", 2000, "facts per second; 0 leaves this part out")
 	flag.IntVar(&o.keys, "keys", 700, "keys that they are about")
 	flag.DurationVar(&o.window, "window", 10*time.Second, "how long each number of reconcilers is measured")
-	flag.IntVar(&o.jobs, "jobs", 300, "Jobs that are begun over a slow connection to the API server; 0 leaves this part out")
+	flag.IntVar(&o.jobs, "jobs", 600, "Jobs that are begun over a slow connection to the API server; 0 leaves this part out")
 	flag.IntVar(&o.pods, "pods", 10, "Pods of each")
 	flag.DurationVar(&o.latency, "latency", 20*time.Millisecond, "what is added to every request of a reconciler")
 	flag.IntVar(&o.requests, "requests", 1, "how many requests of a reconciler may be under way")
