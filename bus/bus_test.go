@@ -55,6 +55,9 @@ func connect(t testing.TB, s *Server, change ...func(*Config)) *Bus {
 	return b
 }
 
+// patient is for tests that count deliveries: nothing comes again because somebody was slow.
+func patient(c *Config) { c.AckWait = soon }
+
 type logTo struct{ t testing.TB }
 
 func (l logTo) Write(p []byte) (int, error) {
@@ -184,6 +187,16 @@ func messages(t testing.TB, b *Bus, stream string) uint64 {
 		t.Fatal(err)
 	}
 	return s.CachedInfo().State.Msgs
+}
+
+// last is the sequence of the newest message that a stream has held.
+func last(t testing.TB, b *Bus, stream string) uint64 {
+	t.Helper()
+	s, err := b.js.Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.CachedInfo().State.LastSeq
 }
 
 func uid(n int) string { return fmt.Sprintf("0b5e7a10-0000-4000-8000-%012d", n) }

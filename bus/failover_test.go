@@ -48,9 +48,7 @@ func TestFailover(t *testing.T) {
 	f := &failover{t: t, confirmed: map[uint64]bool{}, applied: map[events.Key][][2]uint64{}}
 	nodes, url := processes(t)
 	f.nodes = nodes
-	open := func() *Bus {
-		return connect(t, nil, func(c *Config) { c.URL, c.Replicas, c.ConnectTimeout = url, 3, soon })
-	}
+	open := func() *Bus { return ofThree(t, url) }
 	f.trigger, f.reconcilers = open(), []*Bus{open(), open()}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -64,9 +64,7 @@ func TestThreeReplicas(t *testing.T) {
 	}
 	servers, url := trio(t)
 	began := time.Now()
-	open := func() *Bus {
-		return connect(t, nil, func(c *Config) { c.URL, c.Replicas, c.ConnectTimeout = url, 3, soon })
-	}
+	open := func() *Bus { return ofThree(t, url) }
 	var trigger, reconciler *Bus
 	var both sync.WaitGroup // at once, so that they race for making the streams
 	both.Go(func() { trigger = open() })
@@ -120,10 +118,17 @@ func TestThreeReplicas(t *testing.T) {
 	}
 	until(t, "both are ready", func() bool { return trigger.Ready() == nil && reconciler.Ready() == nil })
 	until(t, "an event is announced", func() bool { return reconciler.Announce(t.Context(), tick("shop", "nightly", 1)) == nil })
-	if err := reconciler.Timers().Set(t.Context(), keyOf(uid(1)), "x", time.Now().Add(time.Second)); err != nil {
-		t.Error(err)
-	}
+	until(t, "a timer is set", func() bool {
+		return reconciler.Timers().Set(t.Context(), keyOf(uid(1)), "x", time.Now().Add(time.Second)) == nil
+	})
 	until(t, "a timer rings", func() bool { return e.count(isRing) > 0 })
+}
+
+// ofThree connects to three servers. It gives no fact up: two that are left may divide their votes, and wait for as long again.
+func ofThree(t *testing.T, url string) *Bus {
+	b := connect(t, nil, func(c *Config) { c.URL, c.Replicas, c.ConnectTimeout = url, 3, soon })
+	b.pub.patience = 2 * time.Minute
+	return b
 }
 
 // raceSaves lets many save at the same revision and returns how often the server refused in which words.
@@ -142,7 +147,7 @@ func raceSaves(t *testing.T, st *Store) map[jetstream.ErrorCode]int {
 				if err == nil {
 					continue
 				}
-				if !errors.Is(err, engine.ErrConflict) {
+				if !errors.Is(err, engine.ErrConflict) && !comingUp(err) { // a busy machine elects another leader meanwhile
 					t.Error(err)
 				}
 				mu.Lock()

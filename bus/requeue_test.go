@@ -32,7 +32,7 @@ func quarantine(t *testing.T, v *Visitor, want int) (aside []Quarantined) {
 func TestRequeue(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	b := connect(t, s)
+	b := connect(t, s, patient)
 	v := visit(t, s.URL())
 	key := keyOf(uid(1))
 	var mended atomic.Bool
@@ -87,7 +87,7 @@ func TestRequeue(t *testing.T) {
 func TestRequeueIsHarmlessTwice(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	b := connect(t, s)
+	b := connect(t, s, patient)
 	v := visit(t, s.URL())
 	key := keyOf(uid(1))
 	var mended atomic.Bool
@@ -152,7 +152,7 @@ func TestRequeueIsHarmlessTwice(t *testing.T) {
 func TestRequeueRefuses(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	b := connect(t, s)
+	b := connect(t, s, patient)
 	v := visit(t, s.URL())
 	key := keyOf(uid(1))
 	put := func(h nats.Header) uint64 {
@@ -232,7 +232,7 @@ func TestQuarantinedMessageNamesItsCommand(t *testing.T) {
 func TestUnreadableMessageUnsettlesItsKey(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	b := connect(t, s)
+	b := connect(t, s, patient)
 	st := store(t, b)
 	key, other := keyOf(uid(1)), keyOf(uid(2))
 	for _, k := range []events.Key{key, other} {

@@ -80,14 +80,15 @@ func TestTimersRing(t *testing.T) {
 		}{d.Event().(events.TimerFired).Name, time.Now()}
 		d.Ack()
 	})
-	ctx, key := t.Context(), keyOf(uid(1))
-	now := time.Now()
+	until(t, "all lanes are heard", func() bool { return consumers(t, b) == 2*events.Lanes })
+	ctx, key, now := t.Context(), keyOf(uid(1)), time.Now()
+	first := now.Add(5 * time.Second) // when all of them have been set
 	want := map[string]time.Time{
 		"past":     now,
-		"soon":     now.Add(1234 * time.Millisecond),
-		"later":    now.Add(2700 * time.Millisecond),
-		"replaced": now.Add(2 * time.Second),
-		"sooner":   now.Add(1500 * time.Millisecond),
+		"soon":     first.Add(234 * time.Millisecond),
+		"later":    first.Add(1700 * time.Millisecond),
+		"replaced": first.Add(time.Second),
+		"sooner":   first.Add(500 * time.Millisecond),
 	}
 	set := func(name string, at time.Time) {
 		t.Helper()
@@ -95,12 +96,12 @@ func TestTimersRing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	set("replaced", now.Add(time.Second))
+	set("replaced", first)
 	set("sooner", now.Add(time.Hour))
-	set("forth-and-back", now.Add(time.Second))
+	set("forth-and-back", first)
 	set("forth-and-back", now.Add(time.Hour))
-	set("forth-and-back", now.Add(time.Second))
-	want["forth-and-back"] = now.Add(time.Second)
+	set("forth-and-back", first)
+	want["forth-and-back"] = first
 	set("past", now.Add(-time.Hour))
 	for name, at := range want {
 		if name != "past" {

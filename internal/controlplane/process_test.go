@@ -19,15 +19,34 @@ func shell(t *testing.T, script string, unasked func(error)) *process {
 	return p
 }
 
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); <-time.After(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("gave up waiting for %s", what)
+		}
+	}
+}
+
 func TestStopReachesTheWholeGroup(t *testing.T) {
 	fail := func(err error) { t.Errorf("an end that was asked for is reported: %v", err) }
-	stubborn := shell(t, `trap "" TERM; sleep 600 & wait; sleep 600`, fail)
+	stubborn := shell(t, `trap "" TERM; sleep 600 & echo $!; wait; sleep 600`, fail)
+	child := ""
+	until(t, "it to be deaf, and to have a child", func() bool {
+		text, _ := os.ReadFile(stubborn.logFile)
+		child = strings.TrimSpace(string(text))
+		return child != ""
+	})
 	if err := stubborn.stop(50 * time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	if stubborn.running() {
 		t.Error("still running")
 	}
+	until(t, "its child to have ended", func() bool {
+		stat, err := os.ReadFile("/proc/" + child + "/stat")
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	})
 	if err := stubborn.stop(0); err != nil {
 		t.Errorf("second stop: %v", err)
 	}

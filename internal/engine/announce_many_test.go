@@ -66,33 +66,35 @@ func TestAnImpossibleAnnouncementSilencesNoOther(t *testing.T) {
 
 // What was dropped is told to whoever runs us, and the function hears that it was.
 func TestDroppedAnnouncementsAreReported(t *testing.T) {
-	type state struct{ Dropped bool }
-	loser := fn.Register(fn.Function[state]{Name: "count", Version: 1,
-		Observe: func(s state, e events.Event) state {
-			if told, ok := e.(events.Announced); ok && told.ID == "dropped/7" {
-				s.Dropped = false
-			} else if _, ok := e.(events.TimerFired); ok {
-				s.Dropped = true
-			}
-			return s
-		},
-		Plan: func(s state, _ time.Time) (state, []effect.Effect) {
-			if s.Dropped {
-				return s, []effect.Effect{effect.ReportDropped{ID: "dropped/7", Count: 7}}
-			}
-			return s, nil
-		}})
-	var heard []string
-	b := start(t, loser, func(c *engine.Config) {
-		c.Dropped = func(function string, count int) { heard = append(heard, fmt.Sprint(function, " ", count)) } // in the one turn there is
+	synctest.Test(t, func(t *testing.T) { // a turn ends after a second of the clock
+		type state struct{ Dropped bool }
+		loser := fn.Register(fn.Function[state]{Name: "count", Version: 1,
+			Observe: func(s state, e events.Event) state {
+				if told, ok := e.(events.Announced); ok && told.ID == "dropped/7" {
+					s.Dropped = false
+				} else if _, ok := e.(events.TimerFired); ok {
+					s.Dropped = true
+				}
+				return s
+			},
+			Plan: func(s state, _ time.Time) (state, []effect.Effect) {
+				if s.Dropped {
+					return s, []effect.Effect{effect.ReportDropped{ID: "dropped/7", Count: 7}}
+				}
+				return s, nil
+			}})
+		var heard []string
+		b := start(t, loser, func(c *engine.Config) {
+			c.Dropped = func(function string, count int) { heard = append(heard, fmt.Sprint(function, " ", count)) } // in the one turn there is
+		})
+		b.Deliver(fact{b, "a"})
+		if got := <-b.turned; got.Err != nil || got.Rounds != 2 {
+			t.Errorf("%d rounds, %v", got.Rounds, got.Err)
+		}
+		if !slices.Equal(heard, []string{"count 7"}) {
+			t.Errorf("heard %q", heard)
+		}
 	})
-	b.Deliver(fact{b, "a"})
-	if got := <-b.turned; got.Err != nil || got.Rounds != 2 {
-		t.Errorf("%d rounds, %v", got.Rounds, got.Err)
-	}
-	if !slices.Equal(heard, []string{"count 7"}) {
-		t.Errorf("heard %q", heard)
-	}
 }
 
 // A Job that makes Pods without end, at an API server that takes longer for what one decision wants than a decision is good for,

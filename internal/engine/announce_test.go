@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jobstream/jobstream/events"
@@ -62,17 +63,19 @@ func herald() fn.Registered {
 }
 
 func TestAnnouncedComesBackInTheSameTurn(t *testing.T) {
-	b := start(t, herald())
-	b.act = gone
-	b.Deliver(fact{b, "a"})
-	b.await(t, "ack a")
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	got := slices.Clone(b.lines)
-	slices.Sort(got[1:3]) // both at once
-	if want := []string{"commit", "act ReleasePod a", "announce a", "commit", "ack a"}; !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", b.lines, want)
-	}
+	synctest.Test(t, func(t *testing.T) { // a turn ends after a second of the clock
+		b := start(t, herald())
+		b.act = gone
+		b.Deliver(fact{b, "a"})
+		b.await(t, "ack a")
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		got := slices.Clone(b.lines)
+		slices.Sort(got[1:3]) // both at once
+		if want := []string{"commit", "act ReleasePod a", "announce a", "commit", "ack a"}; !slices.Equal(got, want) {
+			t.Errorf("got  %q\nwant %q", b.lines, want)
+		}
+	})
 }
 
 // The bus does not confirm: a timer on the bus sees to it that the announcement is repeated, and what else there was to do
@@ -153,32 +156,34 @@ func TestAnnouncementsAndEffectsRestApart(t *testing.T) {
 
 // While announcements rest, the key may take a turn for another reason. They are made when their rest is over all the same.
 func TestAnnouncementIsRepeatedAfterAnotherTurn(t *testing.T) {
-	b := start(t, herald())
-	effects, announcements := 0, 0
-	b.act = func(e effect.Effect) engine.Answer {
-		if effects++; effects == 1 {
-			return engine.Answer{Err: engine.Retry{After: time.Millisecond, Err: errors.New("timeout")}}
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, herald())
+		effects, announcements := 0, 0
+		b.act = func(e effect.Effect) engine.Answer {
+			if effects++; effects == 1 {
+				return engine.Answer{Err: engine.Retry{After: time.Millisecond, Err: errors.New("timeout")}}
+			}
+			return gone(e)
 		}
-		return gone(e)
-	}
-	b.announce = func(string) error {
-		if announcements++; announcements == 1 {
-			return engine.Retry{After: 300 * time.Millisecond, Err: errors.New("nobody confirms")}
+		b.announce = func(string) error {
+			if announcements++; announcements == 1 {
+				return engine.Retry{After: 300 * time.Millisecond, Err: errors.New("nobody confirms")}
+			}
+			return nil
 		}
-		return nil
-	}
-	b.Deliver(fact{b, "a"})
-	deadline := time.After(10 * time.Second)
-	for b.count("announce a") < 2 {
-		select {
-		case <-deadline:
-			t.Fatalf("not repeated: %q", b.lines)
-		case <-time.After(time.Millisecond):
+		b.Deliver(fact{b, "a"})
+		deadline := time.After(10 * time.Second)
+		for b.count("announce a") < 2 {
+			select {
+			case <-deadline:
+				t.Fatalf("not repeated: %q", b.lines)
+			case <-time.After(time.Millisecond):
+			}
 		}
-	}
-	if b.count("act ReleasePod a") != 2 {
-		t.Errorf("got %q", b.lines)
-	}
+		if b.count("act ReleasePod a") != 2 {
+			t.Errorf("got %q", b.lines)
+		}
+	})
 }
 
 // A confirmation ends what failures before it have added up to: the next one rests for a second again.
@@ -266,23 +271,25 @@ func TestAnnouncementWithoutATimer(t *testing.T) {
 
 // Announcements do not wait for each other.
 func TestAnnouncementsAreMadeAtOnce(t *testing.T) {
-	b := start(t, herald())
-	b.act = gone
-	meet := make(chan struct{})
-	b.announce = func(name string) error {
-		if name == "b" {
-			close(meet)
-			return nil
+	synctest.Test(t, func(t *testing.T) { // a turn ends after a second of the clock
+		b := start(t, herald())
+		b.act = gone
+		meet := make(chan struct{})
+		b.announce = func(name string) error {
+			if name == "b" {
+				close(meet)
+				return nil
+			}
+			select {
+			case <-meet:
+				return nil
+			case <-time.After(10 * time.Second):
+				return errors.New("the other announcement has not begun")
+			}
 		}
-		select {
-		case <-meet:
-			return nil
-		case <-time.After(10 * time.Second):
-			return errors.New("the other announcement has not begun")
+		b.Deliver(fact{b, "a b"})
+		if got := <-b.turned; got.Err != nil || got.Effects != 4 || got.Rounds != 2 {
+			t.Errorf("%d effects in %d rounds, %v", got.Effects, got.Rounds, got.Err)
 		}
-	}
-	b.Deliver(fact{b, "a b"})
-	if got := <-b.turned; got.Err != nil || got.Effects != 4 || got.Rounds != 2 {
-		t.Errorf("%d effects in %d rounds, %v", got.Effects, got.Rounds, got.Err)
-	}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jobstream/jobstream/events"
@@ -14,37 +15,41 @@ import (
 )
 
 func TestCommitThenActThenAcknowledge(t *testing.T) {
-	b := start(t, counter())
-	b.act = gone
-	b.Deliver(fact{b, "a"})
-	b.await(t, "ack a")
-	want := []string{"commit", "act ReleasePod a", "commit", "ack a"}
-	if !slices.Equal(b.lines, want) {
-		t.Errorf("got  %q\nwant %q", b.lines, want)
-	}
+	synctest.Test(t, func(t *testing.T) { // a turn ends after a second of the clock
+		b := start(t, counter())
+		b.act = gone
+		b.Deliver(fact{b, "a"})
+		b.await(t, "ack a")
+		want := []string{"commit", "act ReleasePod a", "commit", "ack a"}
+		if !slices.Equal(b.lines, want) {
+			t.Errorf("got  %q\nwant %q", b.lines, want)
+		}
+	})
 }
 
 func TestATurnTellsWhatItWasAbout(t *testing.T) {
-	b := start(t, counter())
-	first := true
-	b.act = func(e effect.Effect) engine.Answer {
-		if !first {
-			return gone(e)
+	synctest.Test(t, func(t *testing.T) { // a turn ends after a second of the clock
+		b := start(t, counter())
+		first := true
+		b.act = func(e effect.Effect) engine.Answer {
+			if !first {
+				return gone(e)
+			}
+			first = false // the second round does the same kind of effect again, for another Pod
+			return engine.Answer{Facts: append(gone(e).Facts, events.TimerFired{Name: "b"})}
 		}
-		first = false // the second round does the same kind of effect again, for another Pod
-		return engine.Answer{Facts: append(gone(e).Facts, events.TimerFired{Name: "b"})}
-	}
-	b.Deliver(fact{b, "a"})
-	got := <-b.turned
-	if !slices.Equal(got.Heard, []events.Event{events.TimerFired{Name: "a"}}) {
-		t.Errorf("it heard %v", got.Heard)
-	}
-	if !slices.Equal(got.Tried, []effect.Effect{effect.ReleasePod{Name: "a"}}) || got.Effects != 2 || got.Rounds != 3 {
-		t.Errorf("it tried %v, %d effects in %d rounds", got.Tried, got.Effects, got.Rounds)
-	}
-	if got.Function != "count" || got.Key != key || got.Err != nil {
-		t.Errorf("got %+v", got)
-	}
+		b.Deliver(fact{b, "a"})
+		got := <-b.turned
+		if !slices.Equal(got.Heard, []events.Event{events.TimerFired{Name: "a"}}) {
+			t.Errorf("it heard %v", got.Heard)
+		}
+		if !slices.Equal(got.Tried, []effect.Effect{effect.ReleasePod{Name: "a"}}) || got.Effects != 2 || got.Rounds != 3 {
+			t.Errorf("it tried %v, %d effects in %d rounds", got.Tried, got.Effects, got.Rounds)
+		}
+		if got.Function != "count" || got.Key != key || got.Err != nil {
+			t.Errorf("got %+v", got)
+		}
+	})
 }
 
 func TestAConflictIsDecidedAnewOnTheNewestState(t *testing.T) {

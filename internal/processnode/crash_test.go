@@ -71,7 +71,7 @@ func TestKilledNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer victim.Process.Kill()
-	p, note, read := noting(t, "orphan")
+	p, note, read := noting(filepath.Join(t.TempDir(), "notes"), "orphan")
 	pids := filepath.Join(t.TempDir(), "pids")
 	p.Spec.Containers[0] = step("main", note("run")+"; setsid sh -c 'echo $$$$ >> "+pids+"; exec sleep 600' & echo $$$$ >> "+pids+"; wait")
 	w.create(p)

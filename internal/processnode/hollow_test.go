@@ -17,10 +17,13 @@ func TestHollowPods(t *testing.T) {
 	w := newWorld(t, Config{Hollow: true})
 	p := shell("part", "this is not run")
 	p.Annotations = map[string]string{DurationAnnotation: "300ms", ExitCodeAnnotation: "3"}
+	began := time.Now()
 	w.create(p)
-	w.awaitPhase("part", v1.PodRunning)
 	if s := mainState(t, w.awaitPhase("part", v1.PodFailed)); s.ExitCode != 3 || s.Reason != "Error" {
 		t.Errorf("state is %+v", s)
+	}
+	if took := time.Since(began); took < 300*time.Millisecond {
+		t.Errorf("it ended after %v", took)
 	}
 	w.create(shell("short", ""))
 	w.awaitPhase("short", v1.PodSucceeded)

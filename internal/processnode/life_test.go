@@ -27,8 +27,7 @@ func sidecar(name, script string) v1.Container {
 }
 
 // noting is a Pod whose containers append to one file, so that a test can see their order.
-func noting(t *testing.T, name string) (p *v1.Pod, note func(string) string, read func() string) {
-	file := filepath.Join(t.TempDir(), "notes")
+func noting(file, name string) (p *v1.Pod, note func(string) string, read func() string) {
 	return shell(name, ""), func(s string) string { return "echo " + s + " >> " + file },
 		func() string {
 			b, _ := os.ReadFile(file)
@@ -38,12 +37,14 @@ func noting(t *testing.T, name string) (p *v1.Pod, note func(string) string, rea
 
 func TestInitContainersAndSidecars(t *testing.T) {
 	w := newWorld(t, Config{})
-	p, note, read := noting(t, "row")
+	file := filepath.Join(t.TempDir(), "notes")
+	p, note, read := noting(file, "row")
+	both := fmt.Sprintf("until grep -qx one %s && grep -qx two %s; do sleep 0.02; done; ", file, file) // a sidecar is started before it has said so
 	stay := func(name string) string {
 		return fmt.Sprintf("trap '%s; exit 0' TERM; %s; while :; do sleep 0.02; done", note(name+"-end"), note(name))
 	}
 	p.Spec.InitContainers = []v1.Container{
-		step("first", note("first")), sidecar("one", stay("one")), sidecar("two", stay("two")), step("second", "sleep 0.3;"+note("second")),
+		step("first", note("first")), sidecar("one", stay("one")), sidecar("two", stay("two")), step("second", both+note("second")),
 	}
 	p.Spec.Containers[0] = step("main", "sleep 0.1;"+note("main"))
 	w.create(p)
@@ -60,7 +61,7 @@ func TestInitContainersAndSidecars(t *testing.T) {
 
 func TestFailedInitFailsThePod(t *testing.T) {
 	w := newWorld(t, Config{})
-	p, note, read := noting(t, "bad")
+	p, note, read := noting(filepath.Join(t.TempDir(), "notes"), "bad")
 	p.Spec.InitContainers = []v1.Container{sidecar("side", "while :; do sleep 0.02; done"), step("bad", note("bad")+"; exit 3")}
 	p.Spec.Containers[0] = step("main", note("main"))
 	w.create(p)
@@ -135,7 +136,7 @@ func TestForeignConditionsStay(t *testing.T) {
 // A node that is restarted kills what its former life has left behind, and runs none of its Pods again.
 func TestRestartedNodeRunsNothingTwice(t *testing.T) {
 	w := newWorld(t, Config{})
-	p, note, read := noting(t, "once")
+	p, note, read := noting(filepath.Join(t.TempDir(), "notes"), "once")
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	p.Spec.RestartPolicy = v1.RestartPolicyAlways
 	p.Spec.Containers[0] = step("main", note("run")+"; setsid sh -c 'echo $$$$ > "+pidFile+"; exec sleep 600' & wait")
