@@ -32,8 +32,8 @@ type Config struct {
 }
 
 const (
-	// late is how long announcements may follow what they are about.
-	late = 30 * time.Second
+	// late is how long announcements may follow what they are about: one that failed rests for a minute at most.
+	late = 90 * time.Second
 	// lookEvery is rare enough for lists of thousands of Pods.
 	lookEvery = 2 * time.Second
 )

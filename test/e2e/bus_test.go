@@ -60,10 +60,14 @@ func TestUnreadableMessagesAreQuarantinedAndTheRestFlowsOn(t *testing.T) {
 		}
 		return nil
 	})
-	log := strings.TrimPrefix(s.Reconcilers[0].Printed(), before)
-	if n := strings.Count(log, `level=ERROR msg="message set aside"`); n != 6 || !hasAll(log, []string{string(j.UID) + ".Unreadable2", string(stranger) + ".Unreadable0", "not a structured CloudEvent"}) {
-		t.Errorf("the reconciler's log tells of %d messages:\n%s", n, harness.Tail(log, 20))
-	}
+	harness.Until(t, time.Minute, "the reconciler to tell of them", func(context.Context) error {
+		log := strings.TrimPrefix(s.Reconcilers[0].Printed(), before)
+		n := strings.Count(log, `level=ERROR msg="message set aside"`)
+		if n != 6 || !hasAll(log, []string{string(j.UID) + ".Unreadable2", string(stranger) + ".Unreadable0", "not a structured CloudEvent"}) {
+			return fmt.Errorf("its log tells of %d messages:\n%s", n, harness.Tail(log, 20))
+		}
+		return nil
+	})
 	end := p.AwaitEnd("beset", batchv1.JobComplete, time.Minute)
 	p.Apply(harness.Shell("later", "true", harness.Size(1, 1, 0)))
 	p.AwaitEnd("later", batchv1.JobComplete, time.Minute)

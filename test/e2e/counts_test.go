@@ -50,6 +50,12 @@ func (b *batch) awaitDone(n int) {
 	b.Await(b.job.Name, patience, fmt.Sprintf("to have %d succeeded Pods", n), func(j *batchv1.Job) bool { return int(j.Status.Succeeded) >= n })
 }
 
+// runs says that the Job has not ended yet.
+func (b *batch) runs() bool {
+	b.Helper()
+	return int(b.Job(b.job.Name).Status.Succeeded) < b.completions
+}
+
 // finish waits for the end and checks everything that must be true then. It returns the number of status writes.
 func (b *batch) finish(t *testing.T) (statusWrites int) {
 	t.Helper()

@@ -83,10 +83,17 @@ func TestBusReplacedByAnEmptyOneMiscountsNothing(t *testing.T) {
 	s := own(t, harness.Config{})
 	eachMode(t, func(t *testing.T, indexed bool) {
 		b := startBatch(t, s, crashCompletions(), crashParallelism, indexed)
+		hit := 0
 		for i, away := range []time.Duration{0, absence} {
 			b.awaitDone(b.completions/10 + i*b.completions/3 + rand.IntN(b.completions/4))
+			if b.runs() {
+				hit++
+			}
 			replaceBus(t, s, away)
 			t.Logf("bus replaced, away for %v, by an empty one when the Job was %s", away, harness.Brief(b.Job(b.job.Name).Status))
+		}
+		if hit == 0 {
+			t.Error("the Job had ended before: this run proves nothing")
 		}
 		b.finish(t)
 		for _, p := range append(s.Triggers, s.Reconcilers...) {
@@ -183,6 +190,7 @@ func TestFrozenProgramsThatWakeUpLateMiscountNothing(t *testing.T) {
 	eachMode(t, func(t *testing.T, indexed bool) {
 		b := startBatch(t, s, crashCompletions(), crashParallelism, indexed)
 		frozen := []*harness.Process{s.Reconcilers[0], s.Triggers[0]}
+		hit := 0
 		for i := range 2 {
 			b.awaitDone(b.completions/10 + i*b.completions/3 + rand.IntN(b.completions/4))
 			for _, p := range frozen {
@@ -190,12 +198,18 @@ func TestFrozenProgramsThatWakeUpLateMiscountNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if b.runs() {
+				hit++
+			}
 			harness.Pass(t, absence)
 			for _, p := range frozen {
 				if err := p.Thaw(); err != nil {
 					t.Fatal(err)
 				}
 			}
+		}
+		if hit == 0 {
+			t.Error("the Job had ended before: this run proves nothing")
 		}
 		b.finish(t)
 	})

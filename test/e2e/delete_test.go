@@ -15,8 +15,10 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// seconds is what "in seconds" means on a busy machine. A Pod that had to wait for its time of grace would take 30.
-const seconds = 15 * time.Second
+// seconds is what "in seconds" means on a busy machine. A Pod that had to wait for its time of grace would take ten minutes.
+const seconds = time.Minute
+
+func graceful(s *batchv1.JobSpec) { s.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](600) }
 
 // awaitNoPods waits until no Pod of the Job with that UID is left.
 func awaitNoPods(t *testing.T, p *harness.Space, j *batchv1.Job) {
@@ -47,7 +49,7 @@ func TestDeletedJobs(t *testing.T) {
 
 func podsAreGone(t *testing.T, p *harness.Space) {
 	const pods = 20
-	j := p.Apply(harness.Shell("long", "sleep 600", harness.Size(pods, pods, 0)))
+	j := p.Apply(harness.Shell("long", "sleep 600", harness.Size(pods, pods, 0), graceful))
 	p.Await("long", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == pods })
 	if held := harness.Held(p.Pods("long")); len(held) != pods {
 		t.Fatalf("%d Pods are held, want %d: this test would prove nothing", len(held), pods)
@@ -58,7 +60,7 @@ func podsAreGone(t *testing.T, p *harness.Space) {
 
 // podsMayStay: kubectl delete --cascade=orphan leaves the Pods to themselves. They run on, and nothing holds them.
 func podsMayStay(t *testing.T, p *harness.Space) {
-	p.Apply(harness.Shell("long", "sleep 600", harness.Size(2, 2, 0)))
+	p.Apply(harness.Shell("long", "sleep 600", harness.Size(2, 2, 0), graceful))
 	p.Await("long", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 2 })
 	err := p.Client.BatchV1().Jobs(p.Namespace).Delete(t.Context(), "long", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationOrphan)})
 	if err != nil {

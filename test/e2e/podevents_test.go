@@ -51,8 +51,9 @@ func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 			t.Errorf("%s: %v, and its status is %s", name, count, harness.Brief(j.Status))
 		}
 	}
-	stored := len(subscriber.Received())
-	if distinct := len(byKey(subscriber.Received())); distinct != stored {
+	received := subscriber.Received()
+	stored := len(received)
+	if distinct := len(byKey(received)); distinct != stored {
 		t.Errorf("%d messages of %d events: the stream did not know some again", stored, distinct)
 	}
 	coreEvents(t, p, jobs)

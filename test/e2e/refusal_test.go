@@ -140,6 +140,14 @@ func setQuota(pods string) func(*testing.T, *harness.Space) {
 			}
 			return err
 		})
+		harness.Until(t, time.Minute, "admission to know its use", func(ctx context.Context) error {
+			probe := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}}}
+			_, err := p.Client.CoreV1().Pods(p.Namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if err != nil && strings.Contains(err.Error(), "exceeded quota") {
+				return nil
+			}
+			return err
+		})
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 // awaitRunAt waits for a Job whose nominal time is a multiple of so many seconds, and was a moment ago.
 func awaitRunAt(t *testing.T, p *harness.Space, sj *v1alpha1.ScheduledJob, every int) (nominal time.Time) {
 	t.Helper()
-	harness.Until(t, 50*time.Second, fmt.Sprintf("a Job at a multiple of %d seconds", every), func(context.Context) error {
+	harness.Until(t, patience, fmt.Sprintf("a Job at a multiple of %d seconds", every), func(context.Context) error {
 		for at := range p.Runs(sj.UID) {
 			when, err := time.Parse(time.RFC3339, at)
 			if err != nil {
@@ -49,23 +49,64 @@ func passUntil(t *testing.T, at time.Time) {
 	harness.Pass(t, time.Until(at))
 }
 
+// inTime tells a story that is over with its first half when a moment of the clock comes. A machine that was too slow for it
+// tells it once more.
+func inTime(t *testing.T, story func(p *harness.Space) (tooLate bool)) {
+	t.Helper()
+	for range 5 {
+		if !story(shared(t).Space(t)) {
+			return
+		}
+		t.Log("too late; once more")
+	}
+	t.Fatal("the machine is too slow for seconds")
+}
+
+// between are the nominal times of Jobs after one time and before another.
+func between(p *harness.Space, sj *v1alpha1.ScheduledJob, after, before time.Time) (all []string) {
+	p.Helper()
+	for at := range p.Runs(sj.UID) {
+		when, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			p.Fatal(err)
+		}
+		if when.After(after) && when.Before(before) {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// awaitRun waits until there is one Job of that time.
+func awaitRun(p *harness.Space, sj *v1alpha1.ScheduledJob, what string, at time.Time) {
+	p.Helper()
+	harness.Until(p, patience, what, func(context.Context) error {
+		if runs := p.Runs(sj.UID); len(runs[key(at)]) != 1 {
+			return fmt.Errorf("there are Jobs at %d times", len(runs))
+		}
+		return nil
+	})
+}
+
 func key(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // "If you have a schedule to run every 30 minutes, and change that to hourly, then the previously started top-of-the-hour
 // run, in Status.Active, will be seen and no new job started."
 func TestHalfHourlyBecomesHourly(t *testing.T) {
 	t.Parallel()
-	p := shared(t).Space(t)
-	sj := p.Schedule(harness.Every("report", halfHourly, "sleep 60", harness.KeepAll))
-	top := awaitRunAt(t, p, sj, 20)
-	before := len(p.Runs(sj.UID))
-	p.Reschedule("report", fmt.Sprintf(`{"schedule":%q}`, hourly))
-	passUntil(t, top.Add(15*time.Second)) // past the next half hour
-	if runs := p.Runs(sj.UID); len(runs) != before || len(runs[key(top)]) != 1 {
-		t.Errorf("there were Jobs at %d times, and then at %d", before, len(runs))
-	}
-	p.AwaitSchedule("report", 20*time.Second, "to run at the next hour", func(j *v1alpha1.ScheduledJob) bool {
-		return j.Status.LastScheduleTime.Time.Equal(top.Add(20 * time.Second))
+	inTime(t, func(p *harness.Space) (tooLate bool) {
+		sj := p.Schedule(harness.Every("report", halfHourly, "sleep 60", harness.KeepAll))
+		top := awaitRunAt(t, p, sj, 20)
+		p.Reschedule("report", fmt.Sprintf(`{"schedule":%q}`, hourly))
+		if time.Since(top) > 5*time.Second {
+			return true
+		}
+		next := top.Add(20 * time.Second)
+		awaitRun(p, sj, "the next hour to run", next)
+		if half := between(p, sj, top, next); len(half) > 0 || len(p.Runs(sj.UID)[key(top)]) != 1 {
+			t.Errorf("%d Jobs at the top, and then some at %q", len(p.Runs(sj.UID)[key(top)]), half)
+		}
+		return false
 	})
 }
 
@@ -73,16 +114,16 @@ func TestHalfHourlyBecomesHourly(t *testing.T) {
 // immediately for the starting time that has just passed."
 func TestHourlyBecomesHalfHourly(t *testing.T) {
 	t.Parallel()
-	p := shared(t).Space(t)
-	sj := p.Schedule(harness.Every("report", hourly, "true", harness.KeepAll))
-	top := awaitRunAt(t, p, sj, 20)
-	passUntil(t, top.Add(11*time.Second))
-	p.Reschedule("report", fmt.Sprintf(`{"schedule":%q}`, halfHourly))
-	harness.Until(t, 5*time.Second, "the half hour that has just passed to run", func(context.Context) error {
-		if runs := p.Runs(sj.UID); len(runs[key(top.Add(10*time.Second))]) != 1 {
-			return fmt.Errorf("there are Jobs at %d times", len(runs))
+	inTime(t, func(p *harness.Space) (tooLate bool) {
+		sj := p.Schedule(harness.Every("report", hourly, "true", harness.KeepAll))
+		top := awaitRunAt(t, p, sj, 20)
+		passUntil(t, top.Add(11*time.Second))
+		p.Reschedule("report", fmt.Sprintf(`{"schedule":%q}`, halfHourly))
+		if time.Since(top) > 15*time.Second { // at the next hour the half is superseded
+			return true
 		}
-		return nil
+		awaitRun(p, sj, "the half hour that has just passed to run", top.Add(10*time.Second))
+		return false
 	})
 }
 
@@ -90,31 +131,29 @@ func TestHourlyBecomesHalfHourly(t *testing.T) {
 // the schedule and are not re-run just because the template changed."
 func TestTemplateChangeRunsNothing(t *testing.T) {
 	t.Parallel()
-	p := shared(t).Space(t)
-	sj := p.Schedule(harness.Every("report", halfHourly, "true", harness.KeepAll))
-	first := awaitRunAt(t, p, sj, 10)
-	before := len(p.Runs(sj.UID))
-	p.Reschedule("report", `{"jobTemplate":{"metadata":{"labels":{"edition":"second"}}}}`)
-	passUntil(t, first.Add(8*time.Second))
-	if runs := p.Runs(sj.UID); len(runs) != before {
-		t.Errorf("there were Jobs at %d times, and then at %d", before, len(runs))
-	}
-	second := first.Add(10 * time.Second)
-	harness.Until(t, 20*time.Second, "the next Job", func(context.Context) error {
-		if runs := p.Runs(sj.UID); len(runs[key(second)]) != 1 {
-			return fmt.Errorf("there are Jobs at %d times", len(runs))
+	inTime(t, func(p *harness.Space) (tooLate bool) {
+		sj := p.Schedule(harness.Every("report", halfHourly, "true", harness.KeepAll))
+		first := awaitRunAt(t, p, sj, 10)
+		p.Reschedule("report", `{"jobTemplate":{"metadata":{"labels":{"edition":"second"}}}}`)
+		if time.Since(first) > 5*time.Second {
+			return true
 		}
-		return nil
+		second := first.Add(10 * time.Second)
+		awaitRun(p, sj, "the next Job", second)
+		if again := between(p, sj, first, second); len(again) > 0 {
+			t.Errorf("there are Jobs of %q", again)
+		}
+		for at, jobs := range p.Runs(sj.UID) {
+			want := ""
+			if when, _ := time.Parse(time.RFC3339, at); !when.Before(second) {
+				want = "second"
+			}
+			if have := jobs[0].Labels["edition"]; len(jobs) != 1 || have != want {
+				t.Errorf("the %d Jobs of %s are of edition %q, want one of %q", len(jobs), at, have, want)
+			}
+		}
+		return false
 	})
-	for at, jobs := range p.Runs(sj.UID) {
-		want := ""
-		if when, _ := time.Parse(time.RFC3339, at); !when.Before(second) {
-			want = "second"
-		}
-		if have := jobs[0].Labels["edition"]; have != want {
-			t.Errorf("the Job of %s is of edition %q, want %q", at, have, want)
-		}
-	}
 }
 
 // "If you delete and replace a ScheduledJob with one of the same name", it knows nothing of the old one; and a Job that has
@@ -199,7 +238,7 @@ func TestRunAtRunsOnceAndGoes(t *testing.T) {
 	p, heard := shared(t).Space(t), shared(t).Record(t)
 	once := harness.Every("once", "", "true", func(s *v1alpha1.ScheduledJobSpec) {
 		s.RunAt = ptr.To(metav1.NewTime(time.Now().Add(5 * time.Second).Truncate(time.Second)))
-		s.TTLSecondsAfterFinished = ptr.To[int32](3)
+		s.TTLSecondsAfterFinished = ptr.To[int32](20) // somebody has to see it
 	})
 	made := p.Schedule(once)
 	end := p.AwaitSchedule("once", time.Minute, "to have finished", func(j *v1alpha1.ScheduledJob) bool {

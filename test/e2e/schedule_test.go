@@ -86,7 +86,7 @@ func checkEachSecond(t *testing.T, p *harness.Space, made, end *v1alpha1.Schedul
 	t.Helper()
 	runs := p.Runs(made.UID)
 	verdicts := map[string][]events.TickDecided{}
-	harness.Until(t, 20*time.Second, "all verdicts to be on the bus", func(context.Context) error {
+	harness.Until(t, patience, "all verdicts to be on the bus", func(context.Context) error {
 		clear(verdicts)
 		for _, v := range heard.Ticks(t) {
 			if v.ScheduledJob.UID == made.UID && v.Verdict == events.Started {

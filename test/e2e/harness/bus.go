@@ -68,9 +68,12 @@ func (n *NATS) Wipe() error { return errors.Join(n.Kill(), os.RemoveAll(n.dir)) 
 func (n *NATS) Restart(ctx context.Context) error {
 	return Poll(ctx, func(ctx context.Context) error {
 		err := n.start(ctx)
-		if err != nil && !strings.Contains(err.Error(), "address already in use") {
-			return Hopeless{err}
+		switch {
+		case err == nil:
+			return nil
+		case strings.Contains(err.Error(), "address already in use"):
+			return errors.New(err.Error()) // the server's end is Hopeless for who waits for it, not for us
 		}
-		return err
+		return Hopeless{err}
 	})
 }

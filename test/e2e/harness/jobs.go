@@ -38,7 +38,7 @@ func (s *System) Space(t testing.TB) *Space {
 
 // clear empties the namespace by few requests, so that the next test has the machine to itself.
 func (p *Space) clear() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // a thousand Jobs go one after another
 	defer cancel()
 	for what, err := range map[string]error{
 		"Jobs": p.Client.BatchV1().Jobs(p.Namespace).DeleteCollection(ctx,

@@ -31,6 +31,7 @@ type Side struct {
 	Ours bool
 
 	patience time.Duration
+	found    *batchv1.Job // as the last wait has found it
 	notes    []string
 }
 
@@ -47,10 +48,10 @@ func (s *Side) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// noteStatus takes down the status at a moment when it does not change.
+// noteStatus takes down the status that was waited for.
 func (s *Side) noteStatus(when string) {
 	s.Helper()
-	j := s.Job(s.JobName)
+	j := s.found
 	s.note("%s: %s started=%v, Pods: %s", when, harness.Brief(j.Status), j.Status.StartTime != nil, s.phases())
 }
 
@@ -72,7 +73,7 @@ func (s *Side) phases() string {
 // await waits until the Job is as the step wants it.
 func (s *Side) await(what string, is func(*batchv1.Job) bool) {
 	s.Helper()
-	s.Await(s.JobName, s.patience, what, is)
+	s.found = s.Await(s.JobName, s.patience, what, is)
 }
 
 // awaitReady waits until exactly so many Pods are active, all of them ready, and none is on its way out.
@@ -82,6 +83,17 @@ func (s *Side) awaitReady(n int32) {
 		return j.Status.Active == n && ptr.Deref(j.Status.Ready, 0) == n && ptr.Deref(j.Status.Terminating, 0) == 0
 	})
 	s.awaitNoneLeaving()
+}
+
+// awaitTrapped waits until so many shells hear their signals: a container is ready before its shell has read a word.
+func (s *Side) awaitTrapped(n int) {
+	s.Helper()
+	harness.Until(s, s.patience, "the shells to have set their traps", func(context.Context) error {
+		if files, _ := filepath.Glob(filepath.Join(s.Dir, "trapped-*")); len(files) != n {
+			return fmt.Errorf("%d of %d have", len(files), n)
+		}
+		return nil
+	})
 }
 
 // awaitCounts waits until so many Pods have succeeded and failed, every one of them counted.

@@ -26,6 +26,7 @@ func (s *Side) awaitNoPods() {
 }
 
 func goesWithItsPods(s *Side) {
+	s.patch(`{"spec":{"ttlSecondsAfterFinished":1}}`) // until now somebody had to look at it
 	s.awaitGone()
 	s.awaitNoPods()
 	s.note("the Job and its Pods are gone")

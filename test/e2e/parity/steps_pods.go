@@ -52,6 +52,7 @@ func losesOneOfTwo(s *Side) {
 
 func replacesWhenFailed(s *Side) {
 	s.awaitReady(1)
+	s.awaitTrapped(1)
 	first := s.pod().Name
 	s.deletePod(first)
 	s.await("to have a terminating Pod and no other", func(j *batchv1.Job) bool {
@@ -67,6 +68,7 @@ func replacesWhenFailed(s *Side) {
 
 func replacesWhenTerminating(s *Side) {
 	s.awaitReady(1)
+	s.awaitTrapped(1)
 	first := s.pod().Name
 	s.deletePod(first)
 	s.awaitCounts(0, 1)

@@ -95,6 +95,7 @@ func meetsNewDeadline(s *Side) {
 }
 
 func outlivesDeadline(s *Side) {
+	s.awaitTrapped(2)
 	s.awaitCondition(batchv1.JobFailureTarget)
 	s.awaitCounts(0, 2)
 	s.await("to have two terminating Pods", func(j *batchv1.Job) bool {
