@@ -76,11 +76,11 @@ func (s *Side) await(what string, is func(*batchv1.Job) bool) {
 	s.found = s.Await(s.JobName, s.patience, what, is)
 }
 
-// awaitReady waits until exactly so many Pods are active, all of them ready, and none is on its way out.
+// awaitReady waits until exactly so many Pods are active, all of them ready, none is on its way out, and all others are counted.
 func (s *Side) awaitReady(n int32) {
 	s.Helper()
 	s.await(fmt.Sprintf("to have %d ready Pods", n), func(j *batchv1.Job) bool {
-		return j.Status.Active == n && ptr.Deref(j.Status.Ready, 0) == n && ptr.Deref(j.Status.Terminating, 0) == 0
+		return j.Status.Active == n && ptr.Deref(j.Status.Ready, 0) == n && ptr.Deref(j.Status.Terminating, 0) == 0 && allCounted(j)
 	})
 	s.awaitNoneLeaving()
 }
@@ -100,9 +100,14 @@ func (s *Side) awaitTrapped(n int) {
 func (s *Side) awaitCounts(succeeded, failed int32) {
 	s.Helper()
 	s.await(fmt.Sprintf("to have %d succeeded and %d failed Pods", succeeded, failed), func(j *batchv1.Job) bool {
-		u := ptr.Deref(j.Status.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{})
-		return j.Status.Succeeded == succeeded && j.Status.Failed == failed && len(u.Succeeded)+len(u.Failed) == 0
+		return j.Status.Succeeded == succeeded && j.Status.Failed == failed && allCounted(j)
 	})
+}
+
+// allCounted says that no Pod is known to have ended and not counted yet.
+func allCounted(j *batchv1.Job) bool {
+	u := ptr.Deref(j.Status.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{})
+	return len(u.Succeeded)+len(u.Failed) == 0
 }
 
 // awaitCondition waits until the condition is True.

@@ -56,6 +56,16 @@ func leavesSucceeded(s *Side, j *batchv1.Job) {
 		s.leave(j, name, "")
 	}
 	s.awaitAll(corev1.PodSucceeded)
+	s.awaitSeen()
+}
+
+// awaitSeen waits until the built-in controller, which sees the cluster as its cache does, has seen what there is: it has
+// once it has seen a Pod end that was made later.
+func (s *Side) awaitSeen() {
+	s.Helper()
+	elsewhere := s.System.Space(s.TB)
+	elsewhere.Apply(harness.Shell("later", "true", func(j *batchv1.JobSpec) { j.ManagedBy = nil }))
+	elsewhere.AwaitEnd("later", batchv1.JobComplete, s.patience)
 }
 
 func adoptsAndReleases(s *Side) {
