@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
@@ -179,24 +180,20 @@ func (e *ear) versions(key events.Key) []uint64 {
 	return all
 }
 
+// stateOf is what a stream says of itself.
+func stateOf(t testing.TB, b *Bus, stream string) jetstream.StreamState {
+	t.Helper()
+	s, err := b.js.Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.CachedInfo().State
+}
+
 // messages is how many a stream holds.
 func messages(t testing.TB, b *Bus, stream string) uint64 {
 	t.Helper()
-	s, err := b.js.Stream(t.Context(), stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.CachedInfo().State.Msgs
-}
-
-// last is the sequence of the newest message that a stream has held.
-func last(t testing.TB, b *Bus, stream string) uint64 {
-	t.Helper()
-	s, err := b.js.Stream(t.Context(), stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.CachedInfo().State.LastSeq
+	return stateOf(t, b, stream).Msgs
 }
 
 func uid(n int) string { return fmt.Sprintf("0b5e7a10-0000-4000-8000-%012d", n) }
