@@ -212,7 +212,9 @@ func seeStray(s State, p events.Pod) State {
 		s.Strays[p.UID] = s.withEnd(p, old)
 	default:
 		delete(s.Strays, p.UID)
-		s.keep(p)
+		if p.Version > s.Horizon { // else it is kept already, or gone
+			s.keep(p)
+		}
 	}
 	return s
 }
@@ -252,7 +254,7 @@ func missPod(s State, p events.Pod) State {
 		return s
 	}
 	delete(s.Strays, p.UID)
-	delete(s.Kept, p.UID)
+	s.bury(p)
 	s.found(p.UID, events.NoSerial)
 	if serial, known := s.serialOf(p); known && s.Pods[serial].Pod.UID == p.UID {
 		r := s.Pods[serial]

@@ -1,6 +1,8 @@
 package job_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -168,6 +170,42 @@ func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
 	w.wait(5 * time.Second)
 	if n := count[effect.DeletePod](w); n > 0 {
 		t.Errorf("wanted %v", w.done)
+	}
+}
+
+// TestAKeptPodThatIsGoneDoesNotComeBack: it has gone before anybody has seen that it goes, and what was seen before comes late.
+// The next one stays.
+func TestAKeptPodThatIsGoneDoesNotComeBack(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		for name, late := range map[string]func(*world, events.Pod) events.Event{
+			"a sight": func(_ *world, p events.Pod) events.Event { return events.PodObserved{Pod: p} },
+			"a roster": func(w *world, p events.Pod) events.Event {
+				list := w.api.List("relist", w.uid)
+				list.Version, list.Pods = p.Version, []events.Pod{p, list.Pods[slices.IndexFunc(list.Pods, func(p events.Pod) bool { return p.Name == "b" })]}
+				return list
+			},
+		} {
+			t.Run(fmt.Sprintf("%s of one that was known: %v", name, known), func(t *testing.T) {
+				w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+				w.with("b", func(p *events.Pod) { p.Serial = 1 })
+				w.wake()
+				a := w.with("a", func(p *events.Pod) {
+					p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(time.Hour)
+				})
+				if known {
+					w.hear(events.PodObserved{Pod: a})
+				}
+				gone := a
+				gone.Version++
+				w.hear(events.PodGone{Pod: gone})
+				w.hear(late(w, a))
+				w.ends("b", events.Failed)
+				w.wait(5 * time.Second)
+				if n := count[effect.DeletePod](w); n > 0 {
+					t.Errorf("wanted %v", w.done)
+				}
+			})
+		}
 	}
 }
 

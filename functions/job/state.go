@@ -39,8 +39,9 @@ type State struct {
 	// Finds are Pods that carry no serial of this Job, or one that their names do not show, by UID: each is stamped before it
 	// counts.
 	Finds map[types.UID]Find
-	// Kept are the failed Pods that have been counted and still exist, where their number is limited.
-	Kept map[types.UID]events.Pod
+	// Kept are the failed Pods that have been counted, where their number is limited. Those that are Deleting may be gone: they
+	// no longer matter, and are remembered until a roster does not list them.
+	Kept map[types.UID]events.Pod `cbor:",omitempty"`
 	// Settled are the serials of Pods that need no more attention: counted, or gone without counting.
 	Settled intervals.Set
 	// Next is the next serial.
@@ -118,10 +119,16 @@ func (s *State) settleSerial(serial int) {
 	s.Settled = s.Settled.With(serial)
 }
 
-// keep remembers a failed Pod that has been counted, where the Job limits how many may stay; and, until it is gone, one that is
-// being deleted, so that a late sight of before does not make it one that stays.
+// keep remembers a failed Pod that has been counted, where the Job limits how many may stay; and one that goes or has gone,
+// until a roster no longer lists it, so that a sight of before does not make it one that stays.
 func (s *State) keep(p events.Pod) {
-	if s.Kept[p.UID].Version > p.Version {
+	old := s.Kept[p.UID]
+	if old.Version > p.Version {
+		return
+	}
+	if old.Deleting {
+		old.Version = p.Version
+		s.Kept[p.UID] = old
 		return
 	}
 	if s.Job.Wishes.FailedPodsLimit == nil || p.Phase != events.Failed || p.Held || !mine(s.Job, p) {
@@ -132,6 +139,17 @@ func (s *State) keep(p events.Pod) {
 		s.Kept = map[types.UID]events.Pod{}
 	}
 	s.Kept[p.UID] = events.Pod{Name: p.Name, UID: p.UID, Version: p.Version, Deleting: p.Deleting, Finished: p.Finished}
+}
+
+// bury notes that a Pod has gone which is kept, or may be by a sight of before.
+func (s *State) bury(p events.Pod) {
+	switch old := s.Kept[p.UID]; {
+	case s.Job.Wishes.FailedPodsLimit == nil, p.Version == 0 && !old.Deleting: // a GET that found nothing knows no version
+		delete(s.Kept, p.UID)
+	case p.Version > max(old.Version, s.Horizon): // else a roster has not listed it
+		p.Deleting = true
+		s.keep(p)
+	}
 }
 
 // found drops a Pod from those that wait for a serial: it is known by that one, or needs none any more. The one that it was
