@@ -27,9 +27,8 @@ type API struct {
 	Jobs map[string]*Job
 	// Ledger are the verdicts on the bus in the order of their arrival, each ID once.
 	Ledger []events.TickDecided
-	// Deaf says that the bus takes no announcements. Confirmed is when it has taken the latest.
-	Deaf      bool
-	Confirmed time.Time
+	// Deaf says that the bus takes no announcements.
+	Deaf bool
 	// Untold are the verdicts that a status has forgotten without an announcement, each a gap on the ledger.
 	Untold []events.TickDecided
 	// Contradiction says that a verdict was announced a second time in other words.
@@ -215,7 +214,6 @@ func (a *API) announce(p events.Public) []events.Event {
 	if a.Deaf {
 		return nil
 	}
-	a.Confirmed = a.Now
 	id := events.PublicID(p)
 	for _, t := range a.Ledger {
 		if events.PublicID(t) != id {
