@@ -212,9 +212,7 @@ func seeStray(s State, p events.Pod) State {
 		s.Strays[p.UID] = s.withEnd(p, old)
 	default:
 		delete(s.Strays, p.UID)
-		if p.Version > s.Horizon { // else it is kept already, or gone
-			s.keep(p)
-		}
+		s.keep(p)
 	}
 	return s
 }
@@ -246,6 +244,7 @@ func missPod(s State, p events.Pod) State {
 	case ok && r.intended() && p.UID != "":
 		// It came and went before we saw it. Its serial must not be made again: that would run it twice.
 		s.put(p.Serial, Row{Pod: p, Gone: true})
+		s.bury(p)
 		return s
 	case ok && r.intended() && r.Withdrawn:
 		delete(s.Pods, p.Serial)

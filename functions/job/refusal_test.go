@@ -7,6 +7,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
@@ -206,6 +207,41 @@ func TestAKeptPodThatIsGoneDoesNotComeBack(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestAKeptPodThatWasTakenForGoneCountsAgain: somebody has taken its labels off, which ends our watch of it, and put them back.
+func TestAKeptPodThatWasTakenForGoneCountsAgain(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+	w.with("b", func(p *events.Pod) { p.Serial = 1 })
+	w.wake()
+	a := w.with("a", func(p *events.Pod) {
+		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
+	})
+	w.hear(events.PodObserved{Pod: a})
+	a.Version++
+	w.hear(events.PodGone{Pod: a})
+	a.Version++
+	w.hear(events.PodObserved{Pod: a})
+	w.ends("b", events.Failed)
+	w.wait(5 * time.Second)
+	if n := count[effect.DeletePod](w); n != 1 {
+		t.Errorf("wanted %v", w.done)
+	}
+}
+
+// TestPodsThatAreGoneDoNotFillTheMemory: thousands of failed Pods go before a roster comes.
+func TestPodsThatAreGoneDoNotFillTheMemory(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(0) })
+	w.wake()
+	var all []events.Event
+	for i := range 5000 {
+		gone := events.Pod{Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i)), Owner: "pi", Serial: 100 + i, Index: events.NoIndex, Phase: events.Failed, Version: uint64(1000 + i)}
+		all = append(all, events.PodGone{Pod: gone})
+	}
+	w.hear(all...)
+	if n := len(w.state); n > 300_000 {
+		t.Errorf("the state has %d bytes", n)
 	}
 }
 

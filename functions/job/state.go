@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -119,14 +120,18 @@ func (s *State) settleSerial(serial int) {
 	s.Settled = s.Settled.With(serial)
 }
 
+// buriedMax bounds how many Pods that go or have gone are remembered, more than go while a sight of before is on its way.
+const buriedMax = 1000
+
 // keep remembers a failed Pod that has been counted, where the Job limits how many may stay; and one that goes or has gone,
-// until a roster no longer lists it, so that a sight of before does not make it one that stays.
+// until a roster no longer lists it, so that a sight of before does not make it one that stays. A newer sight of one that does
+// not go says that it was taken for gone while somebody had taken its labels.
 func (s *State) keep(p events.Pod) {
 	old := s.Kept[p.UID]
 	if old.Version > p.Version {
 		return
 	}
-	if old.Deleting {
+	if old.Deleting && (p.Deleting || p.Version == old.Version) {
 		old.Version = p.Version
 		s.Kept[p.UID] = old
 		return
@@ -149,6 +154,21 @@ func (s *State) bury(p events.Pod) {
 	case p.Version > max(old.Version, s.Horizon): // else a roster has not listed it
 		p.Deleting = true
 		s.keep(p)
+		s.forgetBuried()
+	}
+}
+
+// forgetBuried drops the oldest of those that go or have gone, half of them at once, where there are too many.
+func (s *State) forgetBuried() {
+	if len(s.Kept) <= buriedMax {
+		return
+	}
+	buried := slices.SortedFunc(maps.Values(s.Kept), func(a, b events.Pod) int { return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.UID, b.UID)) })
+	buried = slices.DeleteFunc(buried, func(p events.Pod) bool { return !p.Deleting })
+	if len(buried) > buriedMax {
+		for _, p := range buried[:len(buried)-buriedMax/2] {
+			delete(s.Kept, p.UID)
+		}
 	}
 }
 
