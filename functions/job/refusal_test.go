@@ -240,7 +240,7 @@ func TestPodsThatAreGoneDoNotFillTheMemory(t *testing.T) {
 		all = append(all, events.PodGone{Pod: gone})
 	}
 	w.hear(all...)
-	if n := len(w.state); n > 300_000 {
+	if n := len(w.state); n < 10_000 || n > 100_000 {
 		t.Errorf("the state has %d bytes", n)
 	}
 }
