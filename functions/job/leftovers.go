@@ -27,6 +27,17 @@ func prune(s State) (out []effect.Effect) {
 	return out
 }
 
+// tooManyFailed says that a roster lists more failed Pods than its Job lets stay.
+func tooManyFailed(list events.JobListed) bool {
+	failed := 0
+	for _, p := range list.Pods {
+		if p.Phase == events.Failed && !p.Deleting && list.Job != nil && mine(*list.Job, p) {
+			failed++
+		}
+	}
+	return list.Job != nil && list.Job.Wishes.FailedPodsLimit != nil && failed > *list.Job.Wishes.FailedPodsLimit
+}
+
 // expires says that a finished Job has to be deleted some time, by us.
 func (s State) expires(j events.Job) bool {
 	return s.limits.DeleteExpired && j.TTLSecondsAfterFinished != nil

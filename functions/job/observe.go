@@ -92,7 +92,8 @@ func takeInventory(s State, list events.JobListed) State {
 	}
 	if s.Asked == "" || list.ID != s.Asked {
 		j := list.Job // only a finished Job may need nothing
-		s.Stirred = s.Stirred || j == nil || !j.Finished() || s.expires(*j) || slices.ContainsFunc(list.Pods, func(p events.Pod) bool { return p.Held || !p.Terminal() })
+		s.Stirred = s.Stirred || j == nil || !j.Finished() || s.expires(*j) || tooManyFailed(list) ||
+			slices.ContainsFunc(list.Pods, func(p events.Pod) bool { return p.Held || !p.Terminal() })
 		return s
 	}
 	s.Known, s.Horizon = true, list.Version
@@ -125,6 +126,8 @@ func compare(s State, list events.JobListed) State {
 		listed[p.UID] = true
 		if p.Version > s.Horizon {
 			s = seePod(s, p)
+		} else if list.Version >= s.Horizon {
+			s.keepSettled(p)
 		}
 	}
 	gone := func(p events.Pod) bool { return p.UID != "" && p.Version <= list.Version && !listed[p.UID] }
@@ -135,7 +138,9 @@ func compare(s State, list events.JobListed) State {
 		}
 	}
 	maps.DeleteFunc(s.Strays, func(_ types.UID, p events.Pod) bool { return gone(p) })
-	maps.DeleteFunc(s.Kept, func(_ types.UID, p events.Pod) bool { return gone(p) })
+	if list.Job == nil || list.Job.Wishes.FailedPodsLimit != nil { // else it lists none that are kept
+		maps.DeleteFunc(s.Kept, func(_ types.UID, p events.Pod) bool { return gone(p) })
+	}
 	for uid, f := range s.Finds {
 		if gone(f.Pod) {
 			s.found(uid, events.NoSerial)
@@ -154,6 +159,9 @@ func seeJob(s State, j events.Job) State {
 		s.Parameters = 0
 	}
 	s.Job, s.Next = j, max(s.Next, j.NextSerial)
+	if j.Wishes.FailedPodsLimit == nil {
+		s.Kept = nil
+	}
 	s.accept(effect.WriteJobStatus{}.Kind())
 	return s
 }

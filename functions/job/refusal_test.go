@@ -1,13 +1,10 @@
 package job_test
 
 import (
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
@@ -114,153 +111,6 @@ func TestARefusedStatusIsDecidedAnewForANewerJob(t *testing.T) {
 	w.wait(time.Minute)
 	if _, failing := w.job().Condition(batchv1.JobFailureTarget); !failing || count[effect.DeletePod](w) != 1 {
 		t.Errorf("it goes on with %v", w.done)
-	}
-}
-
-// TestAPodThatSomebodyElseHoldsIsDeletedOnce: a failed Pod beyond jobstream.dev/failed-pods-limit has another finalizer too,
-// perhaps from the Job's own template, and stays for a while.
-func TestAPodThatSomebodyElseHoldsIsDeletedOnce(t *testing.T) {
-	for _, finished := range []bool{false, true} {
-		t.Run(map[bool]string{false: "the Job runs", true: "the Job is finished"}[finished], func(t *testing.T) {
-			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(0) })
-			a := w.with("a", func(p *events.Pod) {
-				p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
-			})
-			w.with("b", func(p *events.Pod) { p.Serial = 1 })
-			w.status(func(s *batchv1.JobStatus) { s.Failed = 1 })
-			w.answer = func(e effect.Effect) ([]events.Event, bool) {
-				if d, ok := e.(effect.DeletePod); ok && d.UID == a.UID {
-					a.Deleting, a.Version = true, a.Version+1000
-					return []events.Event{events.PodObserved{Pod: a}}, true
-				}
-				return nil, false
-			}
-			w.wake()
-			if finished {
-				w.ends("b", events.Succeeded)
-			}
-			a.Version++
-			w.hear(events.PodObserved{Pod: a})
-			w.wait(time.Hour)
-			if n := count[effect.DeletePod](w); n != 1 {
-				t.Errorf("it was deleted %d times", n)
-			}
-			if w.rests != finished {
-				t.Errorf("the Job may be forgotten: %v", w.rests)
-			}
-		})
-	}
-}
-
-// TestAKeptPodThatGoesIsNotCountedAsOneThatStays: somebody deletes the one failed Pod that may stay, and a sight of before comes
-// late. It does not take the place of the next one.
-func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
-	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
-	a := w.with("a", func(p *events.Pod) {
-		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
-	})
-	w.with("b", func(p *events.Pod) { p.Serial = 1 })
-	w.wake()
-	a.Version = 1000 // newer than the inventory
-	w.hear(events.PodObserved{Pod: a})
-	before := a
-	a.Deleting, a.Version = true, a.Version+1000
-	w.hear(events.PodObserved{Pod: a})
-	w.hear(events.PodObserved{Pod: before})
-	w.ends("b", events.Failed)
-	w.wait(5 * time.Second)
-	if n := count[effect.DeletePod](w); n > 0 {
-		t.Errorf("wanted %v", w.done)
-	}
-}
-
-// TestAKeptPodThatIsGoneDoesNotComeBack: it has gone before anybody has seen that it goes, and what was seen before comes late.
-// The next one stays.
-func TestAKeptPodThatIsGoneDoesNotComeBack(t *testing.T) {
-	for _, known := range []bool{true, false} {
-		for name, late := range map[string]func(*world, events.Pod) events.Event{
-			"a sight": func(_ *world, p events.Pod) events.Event { return events.PodObserved{Pod: p} },
-			"a roster": func(w *world, p events.Pod) events.Event {
-				list := w.api.List("relist", w.uid)
-				list.Version, list.Pods = p.Version, []events.Pod{p, list.Pods[slices.IndexFunc(list.Pods, func(p events.Pod) bool { return p.Name == "b" })]}
-				return list
-			},
-		} {
-			t.Run(fmt.Sprintf("%s of one that was known: %v", name, known), func(t *testing.T) {
-				w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
-				w.with("b", func(p *events.Pod) { p.Serial = 1 })
-				w.wake()
-				a := w.with("a", func(p *events.Pod) {
-					p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(time.Hour)
-				})
-				if known {
-					w.hear(events.PodObserved{Pod: a})
-				}
-				gone := a
-				gone.Version++
-				w.hear(events.PodGone{Pod: gone})
-				w.hear(late(w, a))
-				w.ends("b", events.Failed)
-				w.wait(5 * time.Second)
-				if n := count[effect.DeletePod](w); n > 0 {
-					t.Errorf("wanted %v", w.done)
-				}
-			})
-		}
-	}
-}
-
-// TestAKeptPodThatWasTakenForGoneCountsAgain: somebody has taken its labels off, which ends our watch of it, and put them back.
-func TestAKeptPodThatWasTakenForGoneCountsAgain(t *testing.T) {
-	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
-	w.with("b", func(p *events.Pod) { p.Serial = 1 })
-	w.wake()
-	a := w.with("a", func(p *events.Pod) {
-		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
-	})
-	w.hear(events.PodObserved{Pod: a})
-	a.Version++
-	w.hear(events.PodGone{Pod: a})
-	a.Version++
-	w.hear(events.PodObserved{Pod: a})
-	w.ends("b", events.Failed)
-	w.wait(5 * time.Second)
-	if n := count[effect.DeletePod](w); n != 1 {
-		t.Errorf("wanted %v", w.done)
-	}
-}
-
-// TestPodsThatAreGoneDoNotFillTheMemory: thousands of failed Pods go before a roster comes.
-func TestPodsThatAreGoneDoNotFillTheMemory(t *testing.T) {
-	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(0) })
-	w.wake()
-	var all []events.Event
-	for i := range 5000 {
-		gone := events.Pod{Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i)), Owner: "pi", Serial: 100 + i, Index: events.NoIndex, Phase: events.Failed, Version: uint64(1000 + i)}
-		all = append(all, events.PodGone{Pod: gone})
-	}
-	w.hear(all...)
-	if n := len(w.state); n < 10_000 || n > 100_000 {
-		t.Errorf("the state has %d bytes", n)
-	}
-}
-
-// TestAKeptPodThatAUserHasTakenIsNotDeleted: somebody has taken it out of the Job in order to look at it.
-func TestAKeptPodThatAUserHasTakenIsNotDeleted(t *testing.T) {
-	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
-	a := w.with("a", func(p *events.Pod) {
-		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
-	})
-	w.with("b", func(p *events.Pod) { p.Serial = 1 })
-	w.wake()
-	a.Version = 1000 // newer than the inventory
-	w.hear(events.PodObserved{Pod: a})
-	a.Orphan, a.Labels, a.Version = true, map[string]string{"debug": "me"}, 2000
-	w.hear(events.PodObserved{Pod: a})
-	w.ends("b", events.Failed)
-	w.wait(5 * time.Second)
-	if n := count[effect.DeletePod](w); n > 0 {
-		t.Errorf("wanted %v", w.done)
 	}
 }
 

@@ -146,6 +146,16 @@ func (s *State) keep(p events.Pod) {
 	s.Kept[p.UID] = events.Pod{Name: p.Name, UID: p.UID, Version: p.Version, Deleting: p.Deleting, Finished: p.Finished}
 }
 
+// keepSettled remembers a failed Pod that a roster lists and that was history before: it was counted when the Job did not limit
+// yet how many may stay.
+func (s *State) keepSettled(p events.Pod) {
+	_, stray := s.Strays[p.UID]
+	_, find := s.Finds[p.UID]
+	if _, known := s.rowOf(p.UID); !known && !stray && !find && p.Terminal() {
+		s.keep(p)
+	}
+}
+
 // bury notes that a Pod has gone which is kept, or may be by a sight of before.
 func (s *State) bury(p events.Pod) {
 	switch old := s.Kept[p.UID]; {

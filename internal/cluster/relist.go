@@ -233,7 +233,7 @@ func anyHeld(pods []events.Pod) bool {
 func tooManyFailed(j *events.Job, pods []events.Pod) bool {
 	limit, failed := j.Wishes.FailedPodsLimit, 0
 	for _, p := range pods {
-		if p.Phase == events.Failed {
+		if p.Phase == events.Failed && !p.Deleting {
 			failed++
 		}
 	}

@@ -76,7 +76,11 @@ func TestFinishedJobsThatNeedATurn(t *testing.T) {
 	ttl := func(seconds int32) func(*batchv1.Job) {
 		return func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = &seconds }
 	}
-	keys := map[string]events.Key{
+	leaving := finished("leaving", limited("0"), func(j *batchv1.Job) { j.Spec.Template.Finalizers = []string{"example.com/logs"} })
+	if err := w.CoreV1().Pods(w.ns).Delete(t.Context(), createEffect(w.liveJob("leaving"), 0).Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]events.Key{"leaving": leaving,
 		"plain": finished("plain"), "enough": finished("enough", limited("1")), "many": finished("many", limited("0")),
 		"young": finished("young", ttl(0)), "forgotten": finished("forgotten", ttl(30)),
 	}

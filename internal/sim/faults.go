@@ -80,7 +80,7 @@ func (w *World) Calm() {
 	if w.scheduler != nil {
 		w.scheduler.heal()
 	}
-	if w.gap {
+	if w.gap || w.lateLimit {
 		w.relist()
 	}
 }

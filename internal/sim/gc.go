@@ -49,7 +49,7 @@ func (w *tenant) collect(p *pod) bool {
 // keeps says that the Pod is for the Job to delete: where the number of failed Pods is limited, the garbage collector
 // leaves most of them, lest there is nothing to see.
 func (w *tenant) keeps(p *pod) bool {
-	return p.Phase == events.Failed && w.plan.job.Wishes.FailedPodsLimit != nil && w.rand.IntN(8) > 0
+	return p.Phase == events.Failed && w.has(keeping) && w.rand.IntN(8) > 0
 }
 
 // lose takes the finalizer off a Pod. Nobody can count it for sure if it has ended.

@@ -24,6 +24,7 @@ type truth struct {
 	completed map[line]bool
 	most      int // the highest parallelism the Job has had
 	least     int // the fewest completions that an Indexed Job has had
+	keeps     int // the smallest number of failed Pods that were ever to stay
 
 	values    int       // of how many completions anybody has been told the values
 	successes int       // Pods that have succeeded
@@ -64,7 +65,8 @@ type line struct {
 }
 
 func newTruth(w *tenant) *truth {
-	t := &truth{w: w, pods: map[types.UID]*record{}, lines: map[line][]*record{}, told: map[string]*moment{}, ends: map[types.UID]*podMoment{}, completed: map[line]bool{}, most: int(w.plan.job.Parallelism), least: 1 << 30}
+	t := &truth{w: w, pods: map[types.UID]*record{}, lines: map[line][]*record{}, told: map[string]*moment{}, ends: map[types.UID]*podMoment{}, completed: map[line]bool{}, most: int(w.plan.job.Parallelism), least: 1 << 30, keeps: 1 << 30}
+	t.limited(w.plan.job.Wishes.FailedPodsLimit)
 	if w.plan.job.Indexed {
 		t.least = int(*w.plan.job.Completions)
 	}
@@ -125,6 +127,13 @@ func (t *truth) scaled(to int32) {
 	t.most = max(t.most, int(to))
 	if to == 0 {
 		t.withdrawals++
+	}
+}
+
+// limited notes how many failed Pods may stay, nil for all.
+func (t *truth) limited(to *int) {
+	if to != nil {
+		t.keeps = min(t.keeps, *to)
 	}
 }
 

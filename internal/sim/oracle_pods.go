@@ -142,15 +142,15 @@ func (t *truth) PodDeleted(p events.Pod, owner types.UID, e effect.DeletePod) {
 	r := t.of(p.UID)
 	defer func() { r.deleted = true }()
 	j := t.w.api.jobs[owner]
-	limit, wait := t.w.plan.job.Wishes.FailedPodsLimit, t.w.plan.job.Wishes.PendingDeadlineSeconds
+	wait := t.w.plan.job.Wishes.PendingDeadlineSeconds
 	switch {
 	case p.Orphan: // a user was faster
 	case p.Phase == events.Failed && (j == nil || j.Finished() || has(*j, batchv1.JobFailureTarget) || r.excused):
 		// told to end with its Job, or while it ran on its own
-	case p.Phase == events.Failed && (limit == nil || p.Held):
-		t.fail("%s has failed and is deleted: held %v", p.Name, p.Held)
+	case p.Phase == events.Failed && p.Held:
+		t.fail("%s has failed and is deleted while it is held", p.Name)
 	case p.Phase == events.Failed:
-		t.tooMany(j, p, *limit)
+		t.tooMany(j, p)
 	case e.Report.Reason != "":
 		if wait == nil || p.Phase != events.Pending || t.w.fleet.ahead().Before(p.Created.Add(time.Duration(*wait)*time.Second)) {
 			t.fail("%s (%s) is deleted because it has been Pending for too long, which is not true", p.Name, p.Phase)
@@ -161,8 +161,9 @@ func (t *truth) PodDeleted(p events.Pod, owner types.UID, e effect.DeletePod) {
 	}
 }
 
-// tooMany: only a failed Pod that is counted goes, and only where enough newer ones have failed.
-func (t *truth) tooMany(j *events.Job, p events.Pod, limit int) {
+// tooMany: only a failed Pod that is counted goes, and only where enough newer ones have failed: as many as were to stay when
+// fewest were, since a decision of then may be carried out late.
+func (t *truth) tooMany(j *events.Job, p events.Pod) {
 	r := t.of(p.UID)
 	safe := r.counted || r.surplus || t.ignored(r) || j.Indexed && (p.Index < 0 || p.Index >= t.least) || slices.Contains(uncounted(j.Status).Failed, p.UID)
 	if !safe {
@@ -174,8 +175,8 @@ func (t *truth) tooMany(j *events.Job, p events.Pod, limit int) {
 			newer++
 		}
 	}
-	if newer < limit {
-		t.fail("%s is deleted, one of the %d newest failed Pods", p.Name, limit)
+	if newer < t.keeps {
+		t.fail("%s is deleted, one of the %d newest failed Pods", p.Name, t.keeps)
 	}
 	t.w.row("failed-pods-limit")
 }

@@ -216,7 +216,7 @@ func (d draw) wishes() {
 	if !j.RestartsInPlace && d.chance(25, waiting) {
 		j.Wishes.BackoffSeconds = new([]int64{1, 3, 30, 600}[r.IntN(4)])
 	}
-	if !j.RestartsInPlace && d.chance(25, keeping) {
+	if !j.RestartsInPlace && d.chance(25, keeping) && r.IntN(4) > 0 {
 		j.Wishes.FailedPodsLimit = new(r.IntN(3))
 	}
 	if d.plan.features[pending] && r.IntN(3) > 0 {

@@ -39,6 +39,7 @@ func init() { // here, since they mention what mentions them
 		{4, declaring, (*tenant).addCondition},
 		{12, declaring, (*tenant).holdAgain},
 		{8, parameters, (*tenant).editValues},
+		{6, keeping, (*tenant).editLimit},
 		{4, deleting, (*tenant).leaveJob},
 	}
 }

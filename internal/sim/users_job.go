@@ -97,6 +97,22 @@ func (w *tenant) editDeadline() bool {
 	return true
 }
 
+// editLimit changes how many failed Pods may stay. Those that failed before there was a limit go with the next list.
+func (w *tenant) editLimit() bool {
+	if w.api.jobs[w.uid] == nil {
+		return false
+	}
+	var to *int
+	if w.rand.IntN(4) > 0 {
+		to = new(w.rand.IntN(3))
+	}
+	w.trace("user     lets %d failed Pods stay (all: %v)", or(to), to == nil)
+	w.truth.limited(to)
+	w.lateLimit = true
+	w.api.UpdateJob(w.uid, func(j *events.Job) { j.Wishes.FailedPodsLimit = to })
+	return true
+}
+
 // declareFailed is what a controller of another kind does that has found out more about the Job.
 func (w *tenant) declareFailed() bool {
 	j := w.unfinished()

@@ -48,6 +48,7 @@ type World struct {
 	wrote     func(before, after events.Job)
 	now       time.Time
 	gap       bool // the trigger is blind
+	lateLimit bool // only a list tells of the Pods that a limit set later is about
 	quota     bool // Pods are refused
 	out       io.Writer
 	lists     int

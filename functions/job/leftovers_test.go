@@ -1,0 +1,304 @@
+package job_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/job"
+)
+
+// What stays of the failed Pods where a Job limits it (jobstream.dev/failed-pods-limit). Transcript: failed_pods_limit.
+
+// TestAPodThatSomebodyElseHoldsIsDeletedOnce: a failed Pod beyond jobstream.dev/failed-pods-limit has another finalizer too,
+// perhaps from the Job's own template, and stays for a while.
+func TestAPodThatSomebodyElseHoldsIsDeletedOnce(t *testing.T) {
+	for _, finished := range []bool{false, true} {
+		t.Run(map[bool]string{false: "the Job runs", true: "the Job is finished"}[finished], func(t *testing.T) {
+			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(0) })
+			a := w.with("a", func(p *events.Pod) {
+				p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
+			})
+			w.with("b", func(p *events.Pod) { p.Serial = 1 })
+			w.status(func(s *batchv1.JobStatus) { s.Failed = 1 })
+			w.answer = func(e effect.Effect) ([]events.Event, bool) {
+				if d, ok := e.(effect.DeletePod); ok && d.UID == a.UID {
+					a.Deleting, a.Version = true, a.Version+1000
+					return []events.Event{events.PodObserved{Pod: a}}, true
+				}
+				return nil, false
+			}
+			w.wake()
+			if finished {
+				w.ends("b", events.Succeeded)
+			}
+			a.Version++
+			w.hear(events.PodObserved{Pod: a})
+			w.wait(time.Hour)
+			if n := count[effect.DeletePod](w); n != 1 {
+				t.Errorf("it was deleted %d times", n)
+			}
+			if w.rests != finished {
+				t.Errorf("the Job may be forgotten: %v", w.rests)
+			}
+		})
+	}
+}
+
+// TestAKeptPodThatGoesIsNotCountedAsOneThatStays: somebody deletes the one failed Pod that may stay, and a sight of before comes
+// late. It does not take the place of the next one.
+func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+	a := w.with("a", func(p *events.Pod) {
+		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
+	})
+	w.with("b", func(p *events.Pod) { p.Serial = 1 })
+	w.wake()
+	a.Version = 1000 // newer than the inventory
+	w.hear(events.PodObserved{Pod: a})
+	before := a
+	a.Deleting, a.Version = true, a.Version+1000
+	w.hear(events.PodObserved{Pod: a})
+	w.hear(events.PodObserved{Pod: before})
+	w.ends("b", events.Failed)
+	w.wait(5 * time.Second)
+	if n := count[effect.DeletePod](w); n > 0 {
+		t.Errorf("wanted %v", w.done)
+	}
+}
+
+// TestAKeptPodThatIsGoneDoesNotComeBack: it has gone before anybody has seen that it goes, and what was seen before comes late.
+// The next one stays.
+func TestAKeptPodThatIsGoneDoesNotComeBack(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		for name, late := range map[string]func(*world, events.Pod) events.Event{
+			"a sight": func(_ *world, p events.Pod) events.Event { return events.PodObserved{Pod: p} },
+			"a roster": func(w *world, p events.Pod) events.Event {
+				list := w.api.List("relist", w.uid)
+				list.Version, list.Pods = p.Version, []events.Pod{p, list.Pods[slices.IndexFunc(list.Pods, func(p events.Pod) bool { return p.Name == "b" })]}
+				return list
+			},
+		} {
+			t.Run(fmt.Sprintf("%s of one that was known: %v", name, known), func(t *testing.T) {
+				w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+				w.with("b", func(p *events.Pod) { p.Serial = 1 })
+				w.wake()
+				a := w.with("a", func(p *events.Pod) {
+					p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(time.Hour)
+				})
+				if known {
+					w.hear(events.PodObserved{Pod: a})
+				}
+				gone := a
+				gone.Version++
+				w.hear(events.PodGone{Pod: gone})
+				w.hear(late(w, a))
+				w.ends("b", events.Failed)
+				w.wait(5 * time.Second)
+				if n := count[effect.DeletePod](w); n > 0 {
+					t.Errorf("wanted %v", w.done)
+				}
+			})
+		}
+	}
+}
+
+// TestAKeptPodThatWasTakenForGoneCountsAgain: somebody has taken its labels off, which ends our watch of it, and put them back.
+func TestAKeptPodThatWasTakenForGoneCountsAgain(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+	w.with("b", func(p *events.Pod) { p.Serial = 1 })
+	w.wake()
+	a := w.with("a", func(p *events.Pod) {
+		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
+	})
+	w.hear(events.PodObserved{Pod: a})
+	a.Version++
+	w.hear(events.PodGone{Pod: a})
+	a.Version++
+	w.hear(events.PodObserved{Pod: a})
+	w.ends("b", events.Failed)
+	w.wait(5 * time.Second)
+	if n := count[effect.DeletePod](w); n != 1 {
+		t.Errorf("wanted %v", w.done)
+	}
+}
+
+// TestPodsThatAreGoneDoNotFillTheMemory: thousands of failed Pods go before a roster comes.
+func TestPodsThatAreGoneDoNotFillTheMemory(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(0) })
+	w.wake()
+	var all []events.Event
+	for i := range 5000 {
+		gone := events.Pod{Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i)), Owner: "pi", Serial: 100 + i, Index: events.NoIndex, Phase: events.Failed, Version: uint64(1000 + i)}
+		all = append(all, events.PodGone{Pod: gone})
+	}
+	w.hear(all...)
+	if n := len(w.state); n < 10_000 || n > 100_000 {
+		t.Errorf("the state has %d bytes", n)
+	}
+}
+
+// TestAKeptPodThatAUserHasTakenIsNotDeleted: somebody has taken it out of the Job in order to look at it.
+func TestAKeptPodThatAUserHasTakenIsNotDeleted(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+	a := w.with("a", func(p *events.Pod) {
+		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
+	})
+	w.with("b", func(p *events.Pod) { p.Serial = 1 })
+	w.wake()
+	a.Version = 1000 // newer than the inventory
+	w.hear(events.PodObserved{Pod: a})
+	a.Orphan, a.Labels, a.Version = true, map[string]string{"debug": "me"}, 2000
+	w.hear(events.PodObserved{Pod: a})
+	w.ends("b", events.Failed)
+	w.wait(5 * time.Second)
+	if n := count[effect.DeletePod](w); n > 0 {
+		t.Errorf("wanted %v", w.done)
+	}
+}
+
+// TestALimitThatIsSetLaterReachesPodsThatFailedBefore, with the next roster; one that is older than what we know brings nothing
+// back.
+func TestALimitThatIsSetLaterReachesPodsThatFailedBefore(t *testing.T) {
+	limit := func(n *int) func(*events.Job) { return func(j *events.Job) { j.Wishes.FailedPodsLimit = n } }
+	for _, c := range []struct {
+		name string
+		news func(*world, events.JobListed) // since the Job is limited and was listed
+		want int
+	}{
+		{"the roster comes", func(w *world, list events.JobListed) { w.hear(list) }, 1},
+		{"the roster comes twice", func(w *world, list events.JobListed) { w.hear(list, list) }, 1},
+		{"both have gone, and a newer roster has said so", func(w *world, list events.JobListed) {
+			newer := list
+			newer.Pods, newer.Version = list.Pods[2:], list.Version+1000
+			w.hear(newer, list)
+		}, 0},
+		{"one has gone since", func(w *world, list events.JobListed) {
+			gone := list.Pods[0]
+			gone.Version = list.Version + 1
+			w.hear(list, events.PodGone{Pod: gone})
+		}, 0},
+		{"one had gone before that was known", func(w *world, list events.JobListed) {
+			gone := list.Pods[0]
+			gone.Version = list.Version + 1
+			w.hear(events.PodGone{Pod: gone}, list)
+		}, 0},
+		{"the limit is gone again", func(w *world, list events.JobListed) {
+			w.api.UpdateJob(w.uid, limit(nil))
+			w.settle()
+			w.hear(list)
+		}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
+			for i, name := range []string{"a", "b"} {
+				w.with(name, func(p *events.Pod) {
+					p.Serial, p.Phase, p.Held, p.Finished = i, events.Failed, false, w.now.Add(-time.Hour)
+				})
+			}
+			w.with("c", func(p *events.Pod) { p.Serial = 2 })
+			w.status(func(s *batchv1.JobStatus) { s.Failed = 2 })
+			w.wake()
+			w.api.UpdateJob(w.uid, limit(new(1)))
+			w.settle()
+			c.news(w, w.api.List("relist", w.uid))
+			if n := count[effect.DeletePod](w); n != c.want {
+				t.Errorf("wanted %v", w.done)
+			}
+		})
+	}
+}
+
+// TestARosterOfBeforeTheLimitKeepsWhatIsKept: its Job was read before somebody limited how many stay, and so it lists no failed
+// Pod that was counted.
+func TestARosterOfBeforeTheLimitKeepsWhatIsKept(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
+	w.with("b", func(p *events.Pod) { p.Serial = 1 })
+	w.wake()
+	roster := w.api.List("relist", w.uid)
+	w.api.UpdateJob(w.uid, func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+	w.settle()
+	a := w.with("a", func(p *events.Pod) {
+		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
+	})
+	w.hear(events.PodObserved{Pod: a})
+	roster.Version = a.Version
+	w.hear(roster)
+	w.ends("b", events.Failed)
+	w.wait(5 * time.Second)
+	if n := count[effect.DeletePod](w); n != 1 {
+		t.Errorf("wanted %v", w.done)
+	}
+}
+
+// TestAFinishedJobIsCleanedUpAfterItsMemoryIsLost: the roster that lists too many failed Pods is the only one to say so.
+func TestAFinishedJobIsCleanedUpAfterItsMemoryIsLost(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*events.Pod)
+		want   int
+	}{
+		{"too many", func(*events.Pod) {}, 1},
+		{"one goes already", func(p *events.Pod) { p.Deleting = true }, 0},
+		{"somebody has taken one out of the Job", func(p *events.Pod) { p.Orphan = true }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) {
+				j.Wishes.FailedPodsLimit = new(1)
+				j.Status.Failed = 2
+				j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True", LastTransitionTime: metav1.Time{Time: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)}}}
+			})
+			for i, name := range []string{"a", "b"} {
+				w.with(name, func(p *events.Pod) {
+					p.Serial, p.Phase, p.Held, p.Finished = i, events.Failed, false, w.now.Add(-time.Hour)
+				})
+			}
+			list := w.api.List("relist", w.uid)
+			c.change(&list.Pods[0])
+			w.inbox = nil
+			w.hear(list)
+			if n := count[effect.DeletePod](w); n != c.want {
+				t.Errorf("wanted %v", w.done)
+			}
+			if n := count[effect.TakeInventory](w); n != c.want {
+				t.Errorf("%d inventories were taken", n)
+			}
+		})
+	}
+}
+
+// TestAPodThatCameAndWentUnseenIsNotKept: its serial is still intended when it has gone, and the sight of its failure comes late.
+// The one that fails next stays.
+func TestAPodThatCameAndWentUnseenIsNotKept(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) {
+		j.Wishes.FailedPodsLimit, j.Parallelism, j.Completions = new(1), 2, new(int32(2))
+	})
+	var unseen events.Pod
+	w.answer = func(e effect.Effect) ([]events.Event, bool) {
+		c, ok := e.(effect.CreatePod)
+		if ok && unseen.UID == "" {
+			unseen = events.Pod{Name: c.Name, UID: "unseen", Owner: "pi", Serial: c.Serial, Index: events.NoIndex, Phase: events.Failed, Finished: w.now.Add(time.Hour)}
+		}
+		return nil, ok && c.Serial == unseen.Serial
+	}
+	w.wake()
+	unseen.Version = 1000
+	gone := unseen
+	gone.Version++
+	w.hear(events.PodGone{Pod: gone})
+	w.hear(events.PodObserved{Pod: unseen})
+	w.ends(w.pods()[0].Name, events.Failed)
+	w.wait(5 * time.Second)
+	for _, e := range w.done {
+		if d, ok := e.(effect.DeletePod); ok {
+			t.Errorf("deleted %s", d.Name)
+		}
+	}
+}
