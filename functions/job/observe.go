@@ -197,6 +197,7 @@ func seePod(s State, p events.Pod) State {
 	case r.intended():
 		s.allowMore()
 	case r.Pod.UID != p.UID: // somebody made a Pod of the same name after ours had gone
+		s.Outbox.ended(r)
 		r = Row{}
 	}
 	if r.Pod.Held && !p.Held {

@@ -105,6 +105,19 @@ func TestEndsOfPodsAreForgotten(t *testing.T) {
 	}
 }
 
+// TestEndOfAPodThatIsReplacedIsTold: before we hear that it has gone, a worker that slept has made a Pod of its name anew.
+func TestEndOfAPodThatIsReplacedIsTold(t *testing.T) {
+	f := New(telling())
+	s, released := endedPods(t, f, 1)
+	old := released[0].(events.PodObserved).Pod
+	anew := old
+	anew.UID, anew.Version, anew.Phase, anew.Held, anew.Finished, anew.End = "anew", old.Version+1, events.Running, true, time.Time{}, nil
+	_, effects := f.Decide(s, []events.Event{events.PodObserved{Pod: anew}}, noon)
+	if told, _ := podsIn(effects); !slices.Equal(told, []types.UID{old.UID}) {
+		t.Errorf("told of %v: %v", told, effects)
+	}
+}
+
 // TestDeadStreamBoundsAJob: as long as nobody confirms, no more wait than the limit, the state stays small, and somebody is
 // told of what was dropped, once. Then those that waited are announced, each once.
 func TestDeadStreamBoundsAJob(t *testing.T) {
