@@ -119,8 +119,7 @@ func TestFullStreamIsSeen(t *testing.T) {
 	n := 1
 	for ; ; n++ {
 		announce(t, b, tick("shop", "nightly", n))
-		b.top.look()
-		if l, _ := b.Backlog(); l.Full() >= nearlyFull {
+		if l := seen("one more", func(l Backlog) bool { return l.Messages == uint64(n)+1 }); l.Full() >= nearlyFull {
 			break
 		}
 	}
