@@ -18,7 +18,7 @@ import (
 // tally is what the Pods of a Job amount to.
 type tally struct {
 	succeeded, failed, excused int
-	// unsure may have counted either way, short ones have not ended when they were told to.
+	// unsure may have counted either way, as those that somebody else let go; short ones have not ended when they were told to.
 	unsure, short int
 	// indexes are those of the succeeded.
 	indexes map[int]bool
@@ -63,6 +63,8 @@ func (want) child() want {
 
 func (t tally) with(l life) tally {
 	switch {
+	case l.stripped:
+		t.unsure++
 	case l.counts == corev1.PodSucceeded:
 		t.succeeded++
 		if i, err := strconv.Atoi(l.index); err == nil {

@@ -181,7 +181,10 @@ func TestCheckerExcuses(t *testing.T) {
 		"a Pod that was released before it ended": func(w *world) {
 			w.lives["plain/3"] = life{job: "plain", phase: corev1.PodFailed, gone: true}
 		},
-		"a Pod whose end nobody saw, counted":       func(w *world) { w.life("plain/1", func(l *life) { l.counts, l.unsure = "", true }) },
+		"a Pod whose end nobody saw, counted": func(w *world) { w.life("plain/1", func(l *life) { l.counts, l.unsure = "", true }) },
+		"a Pod that Kubernetes let go before it was counted": func(w *world) {
+			w.lives["plain/3"] = life{job: "plain", counts: corev1.PodFailed, phase: corev1.PodFailed, stripped: true, gone: true}
+		},
 		"an event that a wipe took before we heard": func(w *world) { w.events, w.deaf = w.events[1:], true },
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -30,8 +30,8 @@ type Result struct {
 	Left int
 	// Verdicts are distinct, as are Events; Heard counts those that came again, too.
 	Verdicts, Events, Heard int
-	// Unsure are Pods whose end the watch has not seen.
-	Unsure, Deaf int
+	// Unsure are Pods whose end the watch has not seen, Stripped those that Kubernetes' own Job controller let go.
+	Unsure, Stripped, Deaf int
 	// LatestTick is how late the Job of a second was made, at worst.
 	LatestTick time.Duration
 	// Heal is how long after its end a fault could still be felt, at worst: until a Job was made for a second that came
@@ -59,6 +59,9 @@ func (r *run) result(w world, wrong findings) *Result {
 	for _, l := range w.lives {
 		if l.unsure && l.counts == "" {
 			out.Unsure++
+		}
+		if l.stripped {
+			out.Stripped++
 		}
 	}
 	r.recorder.mu.Lock()
@@ -117,6 +120,7 @@ func (r *Result) Print(out io.Writer) {
 	row("verdicts on ticks", "%d", r.Verdicts)
 	row("public events", "%d, heard %d times", r.Events, r.Heard)
 	row("not seen to the end", "%d Pods", r.Unsure)
+	row("let go by Kubernetes", "%d Pods", r.Stripped)
 	row("wipes that took unheard events", "%d", r.Deaf)
 	row("latest tick", "%.0f s", r.LatestTick.Seconds())
 	row("worst time to heal", "%.0f s, after: %s", r.Heal.Seconds(), r.After)

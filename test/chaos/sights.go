@@ -19,6 +19,7 @@ import (
 
 // life is what the API server has shown of one Pod.
 type life struct {
+	name  string
 	job   types.UID // of its Job
 	index string
 	node  string
@@ -34,6 +35,8 @@ type life struct {
 	// disrupted says that it went with its node.
 	disrupted bool
 	gone      bool
+	// stripped says that Kubernetes' own Job controller has taken our finalizer off, see excuse.
+	stripped bool
 }
 
 // sights is what a watch of all Pods of the namespace has shown.
@@ -53,7 +56,7 @@ func (s *sights) see(p *corev1.Pod) {
 func (s *sights) seeOne(p *corev1.Pod) {
 	l, known := s.pods[p.UID]
 	was := l
-	l.job = types.UID(p.Labels[batchv1.ControllerUidLabel])
+	l.name, l.job = p.Name, types.UID(p.Labels[batchv1.ControllerUidLabel])
 	l.index, l.node, l.phase = p.Annotations[batchv1.JobCompletionIndexAnnotation], p.Spec.NodeName, p.Status.Phase
 	l.held = slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer)
 	ended := l.phase == corev1.PodSucceeded || l.phase == corev1.PodFailed

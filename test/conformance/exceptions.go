@@ -34,6 +34,10 @@ var exceptions = []exception{
 		"kube-controller-manager may strip a Pod that was orphaned just before we adopt it (transcript `lost_finalizer_is_put_back`)",
 	},
 	{
+		"A Pod that is being deleted may lose its finalizer before it is counted; then it counts for nothing, and another does its work",
+		"kube-controller-manager takes a Job that it has not heard of for gone, and its watch of Jobs may be behind that of Pods after the API server was away ([ADR 8](adr/0008-managed-by.md), e2e `TestBuiltInControllerThatIsBehindLosesNoWork`)",
+	},
+	{
 		"Pods of a finished Job that still run, or were made for it late, are deleted; the built-in controller takes the finalizer off and lets them run",
 		"a worker that slept may have made one after the verdict: nobody wants it, and nothing else would end it (transcript `finished_job_lets_go_of_pods`)",
 	},

@@ -8,6 +8,7 @@
 //	parity_test.go    documented Jobs end as under the built-in controller
 //	delete_test.go    deleted Jobs let go of their Pods, and leave no trace to a namesake
 //	refusal_test.go   Pods that the API server refuses
+//	behind_test.go    Kubernetes' own controller lets go of a Pod that is not its own
 //	bus_test.go       unreadable messages; secrets
 //	start_test.go     programs that cannot work
 //	users_test.go     what users do with Jobs

@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// Request is what the audit log tells of one request: a write of a Job's status ("update" or "patch" of "jobs/status") or
-// the creation of a Pod ("create" of "pods").
+// Request is what the audit log tells of one request: a write of a Job's status ("update" or "patch" of "jobs/status"), or
+// the creation or change of a Pod ("create" or "patch" of "pods").
 type Request struct {
 	Verb, Resource, Namespace, Name string
-	// Agent is the first word of the client's User-Agent.
-	Agent string
-	Code  int
-	At    time.Time
+	// Agent is the first word of the client's User-Agent, and Controller the last: of kube-controller-manager, which of them it
+	// is.
+	Agent, Controller string
+	Code              int
+	At                time.Time
 }
 
 // Requests reads the audit log and returns what concerns the namespace, in the order of the answers.
@@ -50,6 +51,7 @@ func (s *System) Requests(namespace string) ([]Request, error) {
 			r.Resource += "/" + e.ObjectRef.Subresource
 		}
 		r.Agent, _, _ = strings.Cut(e.UserAgent, "/")
+		r.Controller = e.UserAgent[strings.LastIndex(e.UserAgent, "/")+1:]
 		out = append(out, r)
 	}
 	return out, lines.Err()
@@ -71,6 +73,11 @@ func StatusWrite(r Request) bool { return r.Resource == "jobs/status" && r.Code 
 
 // PodCreation says that the request asked for a Pod, whatever the answer was.
 func PodCreation(r Request) bool { return r.Verb == "create" && r.Resource == "pods" }
+
+// BuiltInRelease says that Kubernetes' own Job controller has taken the finalizer off a Pod, which is all that it patches.
+func BuiltInRelease(r Request) bool {
+	return r.Verb == "patch" && r.Resource == "pods" && r.Controller == "job-controller" && r.Code == http.StatusOK
+}
 
 // get reads a small page.
 func get(ctx context.Context, url string) (string, error) {

@@ -9,14 +9,14 @@ import (
 )
 
 // BuiltInJobs is Kubernetes' own Job controller as a process of its own, not started yet: for a System that has it switched
-// off in kube-controller-manager.
+// off in kube-controller-manager. If the System is Proxied, so is this.
 func (s *System) BuiltInJobs() (*Process, error) {
 	dir, err := controlplane.Assets()
 	if err != nil {
 		return nil, err
 	}
 	return &Process{Name: "job-controller", Path: filepath.Join(dir, "kube-controller-manager"), LogFile: s.path("job-controller.log"), Args: []string{
-		"--kubeconfig=" + s.ControlPlane.Kubeconfig(), "--leader-elect=false", "--secure-port=0", "--controllers=job-controller",
+		"--kubeconfig=" + s.kubeconfig, "--leader-elect=false", "--secure-port=0", "--controllers=job-controller",
 	}}, nil
 }
 

@@ -25,7 +25,7 @@ import (
 // readyTimeout is for a start on two cores that also compile; it usually takes three seconds.
 const readyTimeout = 2 * time.Minute
 
-// auditPolicy logs what the tests count: writes of a Job's status, and creations of Pods.
+// auditPolicy logs what the tests count: writes of a Job's status, creations of Pods, and who takes finalizers off them.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -34,7 +34,7 @@ rules:
   verbs: [update, patch]
   resources: [{group: batch, resources: [jobs/status]}]
 - level: Metadata
-  verbs: [create]
+  verbs: [create, patch]
   resources: [{group: "", resources: [pods]}]
 - level: None
 `

@@ -1,0 +1,71 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// Kubernetes' own Job controller takes the finalizer off a Pod that is being deleted and whose Job it does not know: it takes
+// the Job for gone. That is an error while its watch of Jobs is behind its watch of Pods, as it may be after the API server was
+// away, and nothing keeps it from that. The Pod counts for nothing then, like any whose finalizer somebody else has taken. Its
+// work is done by another.
+func TestBuiltInControllerThatIsBehindLosesNoWork(t *testing.T) {
+	s := own(t, harness.Config{NoBuiltInJobs: true, Proxied: true})
+	p := s.Space(t)
+	builtIn, err := s.BuiltInJobs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := builtIn.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = builtIn.Kill() })
+	theirs := harness.Shell("theirs", "true", harness.Size(1, 1, 0))
+	theirs.Spec.ManagedBy = nil
+	p.Apply(theirs)
+	p.AwaitEnd("theirs", batchv1.JobComplete, time.Minute) // it works
+	s.Proxy.Begin(func(out http.ResponseWriter, in *http.Request) bool {
+		return strings.HasPrefix(in.UserAgent(), "kube-controller-manager") && in.URL.Path == "/apis/batch/v1/jobs" && internalError(out, in)
+	})
+	script := "mkdir " + filepath.Join(t.TempDir(), "first") + " && exec sleep 600; exit 0"
+	p.Apply(harness.Shell("ours", script, harness.Size(1, 1, 0)))
+	p.Await("ours", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 1 })
+	if err := s.Reconcilers[0].Kill(); err != nil { // else we may be first
+		t.Fatal(err)
+	}
+	first := p.Pods("ours")[0]
+	if err := p.Client.CoreV1().Pods(p.Namespace).Delete(t.Context(), first.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](1)}); err != nil {
+		t.Fatal(err)
+	}
+	harness.Until(t, time.Minute, "the Pod to go, although nobody has counted it", func(context.Context) error {
+		if pods := p.Pods("ours"); len(pods) > 0 {
+			return fmt.Errorf("%s is %s, finalizers %v", pods[0].Name, pods[0].Status.Phase, pods[0].Finalizers)
+		}
+		return nil
+	})
+	startAll(t, s)
+	if st := p.AwaitEnd("ours", batchv1.JobComplete, time.Minute).Status; st.Succeeded != 1 || st.Failed != 0 {
+		t.Errorf("%s", harness.Brief(st))
+	}
+	if held := harness.Held(p.Pods("ours")); len(held) > 0 {
+		t.Errorf("held are %v", held)
+	}
+	requests, err := s.Requests(p.Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := harness.Count(requests, func(r harness.Request) bool { return r.Name == first.Name && harness.BuiltInRelease(r) }); n != 1 || s.Proxy.End() == 0 {
+		t.Errorf("the built-in controller has let it go %d times: this test proves nothing", n)
+	}
+}
