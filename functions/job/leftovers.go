@@ -24,7 +24,7 @@ func prune(s State) (out []effect.Effect) {
 	for _, p := range oldest[:max(0, len(oldest)-*limit)] {
 		out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID})
 	}
-	return out
+	return out[:min(len(out), s.limits.MaxPodChanges)]
 }
 
 // tooManyFailed says that a roster lists more failed Pods than its Job lets stay.

@@ -174,7 +174,7 @@ func TestALimitThatIsSetLaterReachesPodsThatFailedBefore(t *testing.T) {
 		want int
 	}{
 		{"the roster comes", func(w *world, list events.JobListed) { w.hear(list) }, 1},
-		{"the roster comes twice", func(w *world, list events.JobListed) { w.hear(list, list) }, 1},
+		{"the roster comes twice", func(w *world, list events.JobListed) { w.hear(list); w.hear(list) }, 1},
 		{"both have gone, and a newer roster has said so", func(w *world, list events.JobListed) {
 			newer := list
 			newer.Pods, newer.Version = list.Pods[2:], list.Version+1000
@@ -216,6 +216,55 @@ func TestALimitThatIsSetLaterReachesPodsThatFailedBefore(t *testing.T) {
 	}
 }
 
+// TestARosterDoesNotBringBackWhatWasForgotten: a Pod goes, or its user takes it out of the Job, which is heard before the roster
+// that still lists it. It is neither deleted, nor does another go for it.
+func TestARosterDoesNotBringBackWhatWasForgotten(t *testing.T) {
+	gone := func(p events.Pod) events.Event { return events.PodGone{Pod: p} }
+	seen := func(change func(*events.Pod)) func(events.Pod) events.Event {
+		return func(p events.Pod) events.Event { change(&p); return events.PodObserved{Pod: p} }
+	}
+	for _, c := range []struct {
+		name    string
+		limited bool // from the beginning
+		news    func(events.Pod) events.Event
+	}{
+		{"it has gone before there was a limit", false, gone},
+		{"it goes before there is a limit", false, seen(func(p *events.Pod) { p.Deleting = true })},
+		{"it has other labels", true, seen(func(p *events.Pod) { p.Labels = map[string]string{"debug": "me"} })},
+		{"it has no owner", true, seen(func(p *events.Pod) { p.Orphan, p.Labels = true, map[string]string{"debug": "me"} })},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) {
+				if c.limited {
+					j.Wishes.FailedPodsLimit = new(2)
+				}
+			})
+			for i, name := range []string{"a", "b"} {
+				w.with(name, func(p *events.Pod) {
+					p.Serial, p.Phase, p.Held, p.Finished = i, events.Failed, false, w.now.Add(time.Duration(i-60)*time.Minute)
+				})
+			}
+			w.with("c", func(p *events.Pod) { p.Serial = 2 })
+			w.status(func(s *batchv1.JobStatus) { s.Failed = 2 })
+			w.wake()
+			w.hear(w.api.List("before", w.uid))
+			w.api.UpdateJob(w.uid, func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+			w.inbox = nil // the watch of Jobs is behind
+			roster := w.api.List("relist", w.uid)
+			a := roster.Pods[0]
+			if a.Name != "a" {
+				t.Fatalf("listed %v", roster.Pods)
+			}
+			a.Version = roster.Version + 1
+			w.hear(c.news(a))
+			w.hear(roster)
+			if n := count[effect.DeletePod](w); n > 0 {
+				t.Errorf("wanted %v", w.done)
+			}
+		})
+	}
+}
+
 // TestARosterOfBeforeTheLimitKeepsWhatIsKept: its Job was read before somebody limited how many stay, and so it lists no failed
 // Pod that was counted.
 func TestARosterOfBeforeTheLimitKeepsWhatIsKept(t *testing.T) {
@@ -231,10 +280,35 @@ func TestARosterOfBeforeTheLimitKeepsWhatIsKept(t *testing.T) {
 	w.hear(events.PodObserved{Pod: a})
 	roster.Version = a.Version
 	w.hear(roster)
+	roster.Job, roster.JobsVersion = nil, 0 // nor does one of before the Job, which lists those that are held
+	w.hear(roster)
 	w.ends("b", events.Failed)
 	w.wait(5 * time.Second)
 	if n := count[effect.DeletePod](w); n != 1 {
 		t.Errorf("wanted %v", w.done)
+	}
+}
+
+// TestManyFailedPodsGoAFewAtATime, as Pods of other kinds do, and what is kept costs no more for that.
+func TestManyFailedPodsGoAFewAtATime(t *testing.T) {
+	const many, most = 1200, 500
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(0) })
+	for i := range many {
+		w.with(fmt.Sprint(i), func(p *events.Pod) {
+			p.Serial, p.Phase, p.Held, p.Finished = i, events.Failed, false, w.now.Add(-time.Hour)
+		})
+	}
+	w.status(func(s *batchv1.JobStatus) { s.Failed = many })
+	w.inbox = []events.Event{events.TimerFired{Name: "wake"}}
+	for len(w.inbox) > 0 {
+		before := count[effect.DeletePod](w)
+		w.act(w.decide())
+		if n := count[effect.DeletePod](w) - before; n > most {
+			t.Fatalf("%d at once", n)
+		}
+	}
+	if n := count[effect.DeletePod](w); n != many {
+		t.Errorf("%d of %d were deleted", n, many)
 	}
 }
 

@@ -126,7 +126,7 @@ func compare(s State, list events.JobListed) State {
 		listed[p.UID] = true
 		if p.Version > s.Horizon {
 			s = seePod(s, p)
-		} else if list.Version >= s.Horizon {
+		} else if list.Version >= max(s.Horizon, s.Forgotten) {
 			s.keepSettled(p)
 		}
 	}
@@ -138,7 +138,7 @@ func compare(s State, list events.JobListed) State {
 		}
 	}
 	maps.DeleteFunc(s.Strays, func(_ types.UID, p events.Pod) bool { return gone(p) })
-	if list.Job == nil || list.Job.Wishes.FailedPodsLimit != nil { // else it lists none that are kept
+	if list.Job != nil && list.Job.Wishes.FailedPodsLimit != nil { // else it lists none that are kept
 		maps.DeleteFunc(s.Kept, func(_ types.UID, p events.Pod) bool { return gone(p) })
 	}
 	for uid, f := range s.Finds {
@@ -160,7 +160,7 @@ func seeJob(s State, j events.Job) State {
 	}
 	s.Job, s.Next = j, max(s.Next, j.NextSerial)
 	if j.Wishes.FailedPodsLimit == nil {
-		s.Kept = nil
+		s.forgetKept()
 	}
 	s.accept(effect.WriteJobStatus{}.Kind())
 	return s

@@ -43,6 +43,9 @@ type State struct {
 	// Kept are the failed Pods that have been counted, where their number is limited. Those that are Deleting may be gone: they
 	// no longer matter, and are remembered until a roster does not list them.
 	Kept map[types.UID]events.Pod `cbor:",omitempty"`
+	// Forgotten is the newest sight of a Pod that goes, has gone or is not the Job's any more, and is not among Kept: a roster of
+	// before would bring it back.
+	Forgotten uint64 `cbor:",omitempty"`
 	// Settled are the serials of Pods that need no more attention: counted, or gone without counting.
 	Settled intervals.Set
 	// Next is the next serial.
@@ -137,7 +140,10 @@ func (s *State) keep(p events.Pod) {
 		return
 	}
 	if s.Job.Wishes.FailedPodsLimit == nil || p.Phase != events.Failed || p.Held || !mine(s.Job, p) {
-		delete(s.Kept, p.UID) // it is somebody else's by now
+		if p.Deleting || !mine(s.Job, p) { // it goes, or is somebody else's by now
+			s.Forgotten = max(s.Forgotten, p.Version)
+		}
+		delete(s.Kept, p.UID)
 		return
 	}
 	if s.Kept == nil {
@@ -160,6 +166,7 @@ func (s *State) keepSettled(p events.Pod) {
 func (s *State) bury(p events.Pod) {
 	switch old := s.Kept[p.UID]; {
 	case s.Job.Wishes.FailedPodsLimit == nil, p.Version == 0 && !old.Deleting: // a GET that found nothing knows no version
+		s.Forgotten = max(s.Forgotten, p.Version)
 		delete(s.Kept, p.UID)
 	case p.Version > max(old.Version, s.Horizon): // else a roster has not listed it
 		p.Deleting = true
@@ -173,13 +180,25 @@ func (s *State) forgetBuried() {
 	if len(s.Kept) <= buriedMax {
 		return
 	}
-	buried := slices.SortedFunc(maps.Values(s.Kept), func(a, b events.Pod) int { return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.UID, b.UID)) })
-	buried = slices.DeleteFunc(buried, func(p events.Pod) bool { return !p.Deleting })
-	if len(buried) > buriedMax {
-		for _, p := range buried[:len(buried)-buriedMax/2] {
-			delete(s.Kept, p.UID)
+	buried := slices.DeleteFunc(slices.Collect(maps.Values(s.Kept)), func(p events.Pod) bool { return !p.Deleting })
+	if len(buried) <= buriedMax {
+		return
+	}
+	slices.SortFunc(buried, func(a, b events.Pod) int { return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.UID, b.UID)) })
+	for _, p := range buried[:len(buried)-buriedMax/2] {
+		s.Forgotten = max(s.Forgotten, p.Version)
+		delete(s.Kept, p.UID)
+	}
+}
+
+// forgetKept forgets all that are kept, where they are no longer limited.
+func (s *State) forgetKept() {
+	for _, p := range s.Kept {
+		if p.Deleting {
+			s.Forgotten = max(s.Forgotten, p.Version)
 		}
 	}
+	s.Kept = nil
 }
 
 // found drops a Pod from those that wait for a serial: it is known by that one, or needs none any more. The one that it was
