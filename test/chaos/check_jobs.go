@@ -18,8 +18,10 @@ import (
 // tally is what the Pods of a Job amount to.
 type tally struct {
 	succeeded, failed, excused int
-	// unsure may have counted either way, as those that somebody else let go; short ones have not ended when they were told to.
+	// unsure may have counted either way, short ones have not ended when they were told to.
 	unsure, short int
+	// lost have ended so, and may have counted or not: see checkReleases.
+	lostSucceeded, lostFailed int
 	// indexes are those of the succeeded.
 	indexes map[int]bool
 }
@@ -63,8 +65,10 @@ func (want) child() want {
 
 func (t tally) with(l life) tally {
 	switch {
-	case l.stripped:
-		t.unsure++
+	case l.stripped && l.counts == corev1.PodSucceeded:
+		t.lostSucceeded++
+	case l.stripped && l.counts == corev1.PodFailed:
+		t.lostFailed++
 	case l.counts == corev1.PodSucceeded:
 		t.succeeded++
 		if i, err := strconv.Atoi(l.index); err == nil {
@@ -104,15 +108,15 @@ func (t want) judge(j batchv1.Job, pods tally, done []line) (wrong findings) {
 	succeeded := pods.succeeded
 	if ptr.Deref(j.Spec.CompletionMode, "") == batchv1.IndexedCompletion {
 		succeeded = len(pods.indexes)
-		if pods.unsure == 0 && st.CompletedIndexes != format(pods.indexes) {
+		if pods.unsure+pods.lostSucceeded == 0 && st.CompletedIndexes != format(pods.indexes) {
 			wrong.add("completedIndexes should be %q", format(pods.indexes))
 		}
 		if t.indexes != "" && st.CompletedIndexes != t.indexes {
 			wrong.add("completedIndexes must be %q", t.indexes)
 		}
 	}
-	within(&wrong, "succeeded", int(st.Succeeded), succeeded, succeeded+pods.unsure)
-	least, most := pods.failed, pods.failed+pods.unsure
+	within(&wrong, "succeeded", int(st.Succeeded), succeeded, succeeded+pods.unsure+pods.lostSucceeded)
+	least, most := pods.failed, pods.failed+pods.unsure+pods.lostFailed
 	if !t.excuses {
 		least, most = least+pods.excused, most+pods.excused
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -185,7 +186,8 @@ func TestCheckerExcuses(t *testing.T) {
 		"a Pod that Kubernetes let go before it was counted": func(w *world) {
 			w.lives["plain/3"] = life{job: "plain", counts: corev1.PodFailed, phase: corev1.PodFailed, stripped: true, gone: true}
 		},
-		"an event that a wipe took before we heard": func(w *world) { w.events, w.deaf = w.events[1:], true },
+		"a Pod that Kubernetes let go after it was counted": func(w *world) { w.life("plain/1", func(l *life) { l.stripped = true }) },
+		"an event that a wipe took before we heard":         func(w *world) { w.events, w.deaf = w.events[1:], true },
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := sound()
@@ -239,5 +241,49 @@ func TestSightsOfAPod(t *testing.T) {
 	s.replace(nil)
 	if l := s.all()["p"]; !l.gone || !l.unsure {
 		t.Errorf("gone while nobody looked: %+v", l)
+	}
+}
+
+// Only what the audit log proves is laid at the door of Kubernetes' own Job controller.
+func TestReleasesOfTheBuiltInController(t *testing.T) {
+	patch := func(agent, controller string) harness.Request {
+		return harness.Request{Verb: "patch", Resource: "pods", Name: "p", Agent: agent, Controller: controller, Code: http.StatusOK}
+	}
+	theirs, ours := patch("kube-controller-manager", "job-controller"), patch("jobstream", "0000000")
+	refused, another := theirs, patch("kube-controller-manager", "generic-garbage-collector")
+	refused.Code = http.StatusConflict
+	for what, c := range map[string]struct {
+		log  []harness.Request
+		name string // of a second Pod
+		want bool
+	}{
+		"theirs":                       {[]harness.Request{theirs}, "q", true},
+		"theirs before ours":           {[]harness.Request{theirs, ours}, "q", true},
+		"ours before theirs":           {[]harness.Request{ours, theirs}, "q", false},
+		"theirs was refused":           {[]harness.Request{refused}, "q", false},
+		"that of another controller":   {[]harness.Request{another}, "q", false},
+		"theirs, and there are two":    {[]harness.Request{theirs}, "p", false},
+		"theirs, and the Job has gone": {[]harness.Request{theirs}, "q", false},
+	} {
+		w := world{jobs: map[types.UID]batchv1.Job{"job": {}}, lives: map[types.UID]life{"p": {name: "p", job: "job"}, "q": {name: c.name, job: "job"}}}
+		if strings.Contains(what, "the Job has gone") {
+			delete(w.jobs, "job")
+		}
+		var wrong findings
+		w.checkReleases(c.log, &wrong)
+		if got := w.lives["p"].stripped; got != c.want || w.lives["q"].stripped || len(wrong) > 0 {
+			t.Errorf("%s: %v, %v", what, w.lives, wrong)
+		}
+	}
+	w := world{jobs: map[types.UID]batchv1.Job{"job": {}}, lives: map[types.UID]life{}}
+	var log []harness.Request
+	for i := range 10 {
+		q := theirs
+		q.Name = fmt.Sprint(i)
+		log, w.lives[types.UID(q.Name)] = append(log, q), life{name: q.Name, job: "job"}
+	}
+	var wrong findings
+	if w.checkReleases(log, &wrong); len(wrong) != 1 {
+		t.Errorf("all of them: %v", wrong)
 	}
 }

@@ -156,25 +156,13 @@ func (r *run) settle(ctx context.Context) (w world, wrong findings, err error) {
 	return r.until(ctx, late, r.check)
 }
 
-// check knows one thing more: Kubernetes' own Job controller takes the finalizer off a Pod that goes and whose Job it does not
-// know, and its watch of Jobs may be behind that of Pods when the API server has been away. The audit log tells of which Pods.
+// check asks the audit log, too.
 func (r *run) check(w world) (wrong findings) {
 	requests, err := r.system.Requests(namespace)
 	if err != nil {
 		wrong.add("the audit log: %v", err)
 	}
-	stripped := map[string]bool{}
-	for _, q := range requests {
-		if harness.BuiltInRelease(q) {
-			stripped[q.Name] = true
-		}
-	}
-	for uid, l := range w.lives {
-		if _, there := w.jobs[l.job]; there && stripped[l.name] {
-			l.stripped = true
-			w.lives[uid] = l
-		}
-	}
+	w.checkReleases(requests, &wrong)
 	return append(wrong, w.check()...)
 }
 

@@ -35,7 +35,7 @@ type life struct {
 	// disrupted says that it went with its node.
 	disrupted bool
 	gone      bool
-	// stripped says that Kubernetes' own Job controller has taken our finalizer off, see excuse.
+	// stripped says that Kubernetes' own Job controller has taken our finalizer off, see checkReleases.
 	stripped bool
 }
 

@@ -74,9 +74,14 @@ func StatusWrite(r Request) bool { return r.Resource == "jobs/status" && r.Code 
 // PodCreation says that the request asked for a Pod, whatever the answer was.
 func PodCreation(r Request) bool { return r.Verb == "create" && r.Resource == "pods" }
 
-// BuiltInRelease says that Kubernetes' own Job controller has taken the finalizer off a Pod, which is all that it patches.
+// BuiltInRelease says that Kubernetes' own Job controller has patched a Pod: where no Job is its own, to take the finalizer off.
 func BuiltInRelease(r Request) bool {
 	return r.Verb == "patch" && r.Resource == "pods" && r.Controller == "job-controller" && r.Code == http.StatusOK
+}
+
+// OurPatch says that a reconciler has patched a Pod: to take the finalizer off, as a rule.
+func OurPatch(r Request) bool {
+	return r.Verb == "patch" && r.Resource == "pods" && strings.HasPrefix(r.Agent, "jobstream") && r.Code == http.StatusOK
 }
 
 // get reads a small page.
