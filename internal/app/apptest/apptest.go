@@ -4,6 +4,8 @@ package apptest
 
 import (
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -58,15 +60,24 @@ func Start(t testing.TB) *API {
 	return a
 }
 
-// FreeAddress is one on loopback where nobody listens.
+// FreeAddress is one on loopback where nobody listens: below the ports that the kernel gives to connections, so that none takes it
+// before whoever has asked for it does.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const lowest, highest = 20_000, 32_000
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(highest-lowest))
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return address
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // Answer writes an object.
