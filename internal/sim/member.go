@@ -113,7 +113,7 @@ func (m *member) hear(f *fleet, b lanes.Beat) {
 // own is what the member says of itself now.
 func (m *member) own() lanes.Beat {
 	b := lanes.Beat{Member: m.of.name, Number: m.table.Echoes(), Versions: map[string]int{}, Holds: map[string]lanes.Set{},
-		Serves: m.joined && !m.leaving, Asks: !m.joined && !m.leaving}
+		Serves: m.joined && !m.leaving}
 	for name, h := range m.holds {
 		b.Versions[name] = m.of.fns[name].Version
 		if h.serving != 0 {
@@ -130,6 +130,7 @@ func (m *member) regular(f *fleet) {
 		return
 	}
 	b.Number++
+	b.Asks = !m.joined // an answer does not: several who have just come would ask each other without end
 	m.number, m.sent = b.Number, f.now
 	f.send(m, b)
 }
