@@ -163,7 +163,7 @@ func TestAKeptPodThatAUserHasTakenIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestManyFailedPodsGoAFewAtATime, as Pods of other kinds do, and what is kept costs no more for that.
+// TestManyFailedPodsGoAFewAtATime, as all that one plan deletes.
 func TestManyFailedPodsGoAFewAtATime(t *testing.T) {
 	const many, most = 1200, 500
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(0) })

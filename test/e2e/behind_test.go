@@ -23,14 +23,7 @@ import (
 func TestBuiltInControllerThatIsBehindLosesNoWork(t *testing.T) {
 	s := own(t, harness.Config{NoBuiltInJobs: true, Proxied: true})
 	p := s.Space(t)
-	builtIn, err := s.BuiltInJobs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := builtIn.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = builtIn.Kill() })
+	startBuiltIn(t, s)
 	theirs := harness.Shell("theirs", "true", harness.Size(1, 1, 0))
 	theirs.Spec.ManagedBy = nil
 	p.Apply(theirs)

@@ -34,14 +34,7 @@ func takesOver(t *testing.T, s *harness.System, indexed bool) {
 			t.Fatal(err)
 		}
 	}
-	builtIn, err := s.BuiltInJobs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := builtIn.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = builtIn.Kill() })
+	builtIn := startBuiltIn(t, s)
 	const completions = 30
 	b := &batch{Space: s.Space(t), ledger: harness.NewLedger(t), completions: completions, indexed: indexed, began: time.Now()}
 	// Some fail for sure, and in another second than others: the built-in controller looks once a second.
@@ -114,4 +107,18 @@ func deletesAfterItsTime(t *testing.T, s *harness.System) {
 	if lived := time.Since(end.Status.CompletionTime.Time); lived < life || lived > life+seconds {
 		t.Errorf("it was gone after %v, want %v", lived, life)
 	}
+}
+
+// startBuiltIn starts Kubernetes' own Job controller, which goes with the test.
+func startBuiltIn(t *testing.T, s *harness.System) *harness.Process {
+	t.Helper()
+	builtIn, err := s.BuiltInJobs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := builtIn.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = builtIn.Kill() })
+	return builtIn
 }
