@@ -56,8 +56,8 @@ func (b *Bus) announcement(p events.Public) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	if most := b.nc.MaxPayload() - headerRoom; int64(len(data)) > most && most > 0 {
-		return nil, fmt.Errorf("%d bytes, at most %d fit: raise max_payload of the NATS server", len(data), most)
+	if err := b.sendable(subject, "", len(data)); err != nil {
+		return nil, err
 	}
 	header.Set(jetstream.MsgIDHeader, identity(e))
 	return &nats.Msg{Subject: subject, Data: data, Header: header}, nil

@@ -141,6 +141,8 @@ type Bus struct {
 	lose    context.CancelFunc
 
 	closed chan struct{} // closed by Close
+	ended  chan struct{} // closed when the connection is closed for good, and not by Close
+	why    error         // read after ended
 	once   sync.Once
 	done   sync.WaitGroup
 }
@@ -176,7 +178,7 @@ func reach(ctx context.Context, c Config) (*Bus, error) {
 		return nil, err
 	}
 	log := c.Log.With("component", "bus", "cluster", c.Cluster)
-	b := &Bus{cfg: c, names: n, log: log, gripes: newComplaints(log), closed: make(chan struct{}), gate: make(chan struct{}, atOnce)}
+	b := &Bus{cfg: c, names: n, log: log, gripes: newComplaints(log), closed: make(chan struct{}), ended: make(chan struct{}), gate: make(chan struct{}, atOnce)}
 	b.top = newTopology(b)
 	b.pub = newPublisher(b)
 	b.found()
@@ -220,8 +222,37 @@ func (b *Bus) Close() {
 	})
 }
 
+// Ended is closed when the connection has been closed for good without anybody having asked for it: nats.go reconnects for ever
+// after most troubles, but not where the server answers what we have sent with an error of the protocol. Nothing comes or goes any
+// more then; Err says why, and a new process is the remedy.
+func (b *Bus) Ended() <-chan struct{} { return b.ended }
+
+// Err is nil until Ended is closed.
+func (b *Bus) Err() error {
+	select {
+	case <-b.ended:
+		return b.why
+	default:
+		return nil
+	}
+}
+
+// end notes why the connection has been closed for good.
+func (b *Bus) end(nc *nats.Conn) {
+	cause := nc.LastError()
+	if cause == nil {
+		cause = nats.ErrConnectionClosed
+	}
+	b.why = fmt.Errorf("bus: %s has closed the connection for good: %w", b.cfg.where(), cause)
+	close(b.ended)
+	b.log.Error("the connection to the bus is closed for good, and only a new process can make another", "err", cause)
+}
+
 // Ready is nil while we are connected and everything stands; its error says what is missing. For readiness probes.
 func (b *Bus) Ready() error {
+	if err := b.Err(); err != nil {
+		return err
+	}
 	if s := b.nc.Status(); s != nats.CONNECTED {
 		return fmt.Errorf("bus: %s: %s", b.cfg.where(), strings.ToLower(s.String()))
 	}
@@ -272,6 +303,7 @@ func (b *Bus) options() []nats.Option {
 		nats.PingInterval(pingInterval),
 		nats.CustomInboxPrefix("_INBOX_jobstream_" + b.names.plain),
 		nats.NoCallbacksAfterClientClose(),
+		nats.ClosedHandler(b.end),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			b.lost()
 			b.gripes.warn("bus lost; reconnecting", "err", err)

@@ -23,17 +23,7 @@ const (
 	// resendAfter is the first pause before facts are sent again; it doubles up to resendAtMost.
 	resendAfter  = 50 * time.Millisecond
 	resendAtMost = time.Second
-	// headerRoom is what the headers of any message of ours may take of max_payload.
-	headerRoom = 16 << 10
 )
-
-// unsendable is about one fact that can never be sent, however healthy the bus is: whoever publishes goes on without it.
-type unsendable struct{ error }
-
-// Permanent says that trying again is useless.
-func (unsendable) Permanent() bool { return true }
-
-func (e unsendable) Unwrap() error { return e.error }
 
 var errClosed = errors.New("the bus is closed")
 
@@ -80,12 +70,15 @@ func (b *Bus) Publish(ctx context.Context, f events.Fact) error {
 	if f.Cluster != b.cfg.Cluster {
 		return unsendable{fmt.Errorf("publish %s: it is about cluster %q, and this bus carries %q", f.ID(), f.Cluster, b.cfg.Cluster)}
 	}
+	if err := f.Key.Valid(); err != nil {
+		return unsendable{fmt.Errorf("publish %s: %w", f.Event.Type(), err)}
+	}
 	data, err := events.Encode(f)
 	if err != nil {
 		return unsendable{err}
 	}
-	if most := b.nc.MaxPayload() - headerRoom; int64(len(data)) > most && most > 0 {
-		return unsendable{fmt.Errorf("publish %s: %d bytes, at most %d fit: raise max_payload of the NATS server", f.ID(), len(data), most)}
+	if err := b.sendable(f.Subject(), f.ID(), len(data)); err != nil {
+		return fmt.Errorf("publish %.200s: %w", f.ID(), err)
 	}
 	if b.top.losing() {
 		return fmt.Errorf("publish %s: the bus is lost: dropped, since a new list must follow anyway", f.ID())

@@ -77,7 +77,7 @@ func (b *Bus) unsettle(ctx context.Context, subject string) error {
 		return nil
 	}
 	key, err := events.ParseTokens(tokens)
-	if err != nil || key.Function == "" || key.Namespace == "" || key.UID == "" {
+	if err != nil || key.Valid() != nil {
 		return nil //nolint:nilerr // as said
 	}
 	err = b.ask(ctx, requestTimeout, func(ctx context.Context) error {
@@ -101,13 +101,13 @@ func (d *delivery) setAside(ctx context.Context, reason error) error {
 		return fmt.Errorf("set aside: %w", err)
 	}
 	tokens, ok := keyTokens(d.msg.Subject())
-	if !ok {
+	if !ok || len(b.names.aside(tokens)) > maxSubject {
 		tokens = "unknown"
 	}
 	seq := strconv.FormatUint(meta.Sequence.Stream, 10)
 	origin := meta.Stream + "/" + seq
 	m := &nats.Msg{Subject: b.names.aside(tokens), Data: d.msg.Data(), Header: nats.Header{
-		headerSubject:  {d.msg.Subject()},
+		headerSubject:  {oneLine(d.msg.Subject())},
 		headerStream:   {meta.Stream},
 		headerSequence: {seq},
 		headerReason:   {oneLine(reason.Error())},

@@ -136,6 +136,9 @@ func (b *Bus) original(q Quarantined) (m *nats.Msg, stream string, err error) {
 		}
 		subject = published
 	}
+	if err := b.sendable(subject, "", len(q.Payload)); err != nil {
+		return nil, "", fmt.Errorf("refused: %w", err)
+	}
 	return &nats.Msg{Subject: subject, Data: q.Payload, Header: nats.Header{
 		jetstream.MsgIDHeader: {"requeued/" + strconv.FormatUint(q.ID, 10)},
 		"Content-Type":        {events.ContentType},

@@ -85,8 +85,8 @@ func (s *Store) Save(ctx context.Context, key events.Key, data []byte, revision 
 	if err != nil {
 		return 0, err
 	}
-	if most := s.bus.nc.MaxPayload() - headerRoom; int64(len(data)) > most && most > 0 {
-		return 0, fmt.Errorf("save state of %s: %d bytes, at most %d fit: raise max_payload of the NATS server", key, len(data), most)
+	if err := s.bus.sendable(subject, "", len(data)); err != nil {
+		return 0, fmt.Errorf("save state of %s: %w", key, err)
 	}
 	o := []jetstream.PublishOpt{
 		jetstream.WithExpectLastSequencePerSubject(revision),
@@ -135,8 +135,8 @@ func (s *Store) subject(key events.Key) (string, error) {
 	if key.Function != s.function {
 		return "", fmt.Errorf("state of %s: this store is function %s's", key, s.function)
 	}
-	if key.Namespace == "" || key.UID == "" {
-		return "", fmt.Errorf("state of %q: a key needs a namespace and a UID", key)
+	if err := key.Valid(); err != nil {
+		return "", fmt.Errorf("state of %.200q: %w", key, err)
 	}
 	return s.bus.names.value(key), nil
 }

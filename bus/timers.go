@@ -29,8 +29,11 @@ func (b *Bus) Timers() *Timers { return &Timers{bus: b} }
 // A timer that is set while it rings may never ring for its new time: the server removes the schedule by its subject when it
 // stores the ring. So whoever hears a ring has to set again what is still to come.
 func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.Time) error {
-	if key.Function == "" || key.Namespace == "" || key.UID == "" || name == "" {
-		return fmt.Errorf("set timer %q of %q: key and name must be complete", name, key)
+	if err := key.Valid(); err != nil {
+		return fmt.Errorf("set timer %q of %.200q: %w", name, key, err)
+	}
+	if name == "" {
+		return fmt.Errorf("set timer of %s: it needs a name", key)
 	}
 	if at.IsZero() || at.Year() > 9999 || at.Year() < 1 {
 		return fmt.Errorf("set timer %s of %s: %w: %v", name, key, errors.New("no such time"), at)
@@ -51,6 +54,9 @@ func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.T
 			headerScheduleTarget: {t.bus.names.ring(key, name)},
 			"Content-Type":       {events.ContentType},
 		},
+	}
+	if err := t.bus.sendable(m.Subject, "", len(data)); err != nil {
+		return fmt.Errorf("set timer %.200s of %s: %w", name, key, err)
 	}
 	var ack *jetstream.PubAck
 	err = t.bus.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {

@@ -27,9 +27,10 @@ type Fact struct {
 }
 
 // ID is the fact's identity: two triggers that see the same thing give it the same one. It is the CloudEvent's id and
-// the Nats-Msg-Id; the function stands in it because one sight may wake several functions.
+// the Nats-Msg-Id; the function stands in it because one sight may wake several functions, and the namespace because a UID
+// of another one may be written into any object.
 func (f Fact) ID() string {
-	id := f.Key.Function + "/" + string(f.Key.UID) + "/" + string(f.Event.Type())
+	id := f.Key.Function + "/" + f.Key.Namespace + "/" + string(f.Key.UID) + "/" + string(f.Event.Type())
 	if own := f.Event.id(); own != "" {
 		id += "/" + own
 	}
@@ -73,7 +74,8 @@ func Encode(f Fact) ([]byte, error) {
 }
 
 // Decode reads what Encode wrote. Its error names what is wrong with the message: not JSON, not a CloudEvent, a type
-// outside the closed set, a key that cannot be read, data that does not fit the type.
+// outside the closed set, a key that cannot be read or be anybody's, data that does not fit the type or is about another object
+// than the key.
 func Decode(b []byte) (Fact, error) {
 	var c cloudevents.Event
 	if err := json.Unmarshal(b, &c); err != nil {
@@ -86,6 +88,9 @@ func Decode(b []byte) (Fact, error) {
 	if err != nil {
 		return Fact{}, fmt.Errorf("decode fact %s: %w", c.ID(), err)
 	}
+	if err := key.Valid(); err != nil {
+		return Fact{}, fmt.Errorf("decode fact: %w", err)
+	}
 	cluster, err := ParseToken(strings.TrimPrefix(c.Source(), sourcePrefix))
 	if err != nil {
 		return Fact{}, fmt.Errorf("decode fact %s: source: %w", c.ID(), err)
@@ -95,7 +100,29 @@ func Decode(b []byte) (Fact, error) {
 	if err != nil {
 		return Fact{}, fmt.Errorf("decode fact %s: %w", c.ID(), err)
 	}
+	if about := subject(e); about != (Reference{}) && (about.Namespace != key.Namespace || about.UID != key.UID) {
+		return Fact{}, fmt.Errorf("decode fact %s: it shows %s/%s (UID %s), which is not the key's object", c.ID(), about.Namespace, about.Name, about.UID)
+	}
 	return Fact{Cluster: cluster, Key: key, Event: e}, nil
+}
+
+// subject is the object that an event shows whole; the zero Reference where it shows none, or only parts of it.
+func subject(e Event) Reference {
+	switch e := e.(type) {
+	case JobObserved:
+		return Reference{Namespace: e.Job.Namespace, Name: e.Job.Name, UID: e.Job.UID}
+	case JobListed:
+		if e.Job != nil {
+			return Reference{Namespace: e.Job.Namespace, Name: e.Job.Name, UID: e.Job.UID}
+		}
+	case ScheduledJobObserved:
+		return Reference{Namespace: e.ScheduledJob.Namespace, Name: e.ScheduledJob.Name, UID: e.ScheduledJob.UID}
+	case ScheduleListed:
+		if e.ScheduledJob != nil {
+			return Reference{Namespace: e.ScheduledJob.Namespace, Name: e.ScheduledJob.Name, UID: e.ScheduledJob.UID}
+		}
+	}
+	return Reference{}
 }
 
 func decodeData(t Type, data []byte) (Event, error) {

@@ -3,6 +3,7 @@ package events
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -125,7 +126,7 @@ func unsupported(j *batchv1.Job) (out []string) {
 	case mode != batchv1.IndexedCompletion:
 		out = append(out, "the annotation "+v1alpha1.PerCompletionEnvAnnotation+" and a spec.completionMode other than Indexed")
 	case len(validation.IsDNS1123Subdomain(parameters)) > 0:
-		out = append(out, fmt.Sprintf("the annotation %s: %q, which is not the name of a ConfigMap", v1alpha1.PerCompletionEnvAnnotation, parameters))
+		out = append(out, fmt.Sprintf("the annotation %s: %q, which is not the name of a ConfigMap", v1alpha1.PerCompletionEnvAnnotation, cut(parameters)))
 	}
 	return out
 }
@@ -165,7 +166,9 @@ func wishes(j *batchv1.Job) (w Wishes) {
 		w.FailedPodsLimit = &limit
 	}
 	w.PendingDeadlineSeconds = read(v1alpha1.PendingDeadlineSecondsAnnotation, 1, maxPendingSeconds, false)
-	w.Parameters = j.Annotations[v1alpha1.PerCompletionEnvAnnotation]
+	if name := j.Annotations[v1alpha1.PerCompletionEnvAnnotation]; len(name) <= maxName { // else it is no name: see unsupported
+		w.Parameters = name
+	}
 	var why string
 	if w.ParentSpan, why = parentSpan(j); why != "" {
 		ignore(v1alpha1.TraceparentAnnotation, why)
@@ -195,10 +198,10 @@ func Version(s string) uint64 {
 	return v
 }
 
-// number reads a non-negative decimal annotation, or returns otherwise.
+// number reads a decimal annotation from 0 to 2^31-1, or returns otherwise.
 func number(annotations map[string]string, name string, otherwise int) int {
 	n, err := strconv.Atoi(annotations[name])
-	if err != nil || n < 0 {
+	if err != nil || n < 0 || n > math.MaxInt32 {
 		return otherwise
 	}
 	return n

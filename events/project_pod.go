@@ -1,7 +1,7 @@
 package events
 
 import (
-	"math"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,30 +29,35 @@ func ProjectPod(p *corev1.Pod) Pod {
 		Scheduled: p.Spec.NodeName != "",
 		Created:   p.CreationTimestamp.UTC(),
 
-		IndexFailures:        int32(min(number(p.Annotations, batchv1.JobIndexFailureCountAnnotation, 0), math.MaxInt32)),
-		IndexIgnoredFailures: int32(min(number(p.Annotations, batchv1.JobIndexIgnoredFailureCountAnnotation, 0), math.MaxInt32)),
+		IndexFailures:        int32(number(p.Annotations, batchv1.JobIndexFailureCountAnnotation, 0)),
+		IndexIgnoredFailures: int32(number(p.Annotations, batchv1.JobIndexIgnoredFailureCountAnnotation, 0)),
 	}
 	if out.Phase == "" {
 		out.Phase = Pending
 	}
 	if ref := metav1.GetControllerOf(p); ref != nil {
-		out.Owner, out.Orphan = ref.Name, false
+		out.Orphan = false
+		if owner(ref) != "" {
+			out.Owner = ref.Name
+		}
 		if p.Labels[batchv1.ControllerUidLabel] != string(ref.UID) {
-			out.Labels = orEmpty(p.Labels)
+			out.Labels = someLabels(p.Labels)
 		}
 	} else if out.Orphan = true; p.Labels[batchv1.ControllerUidLabel] == "" {
-		out.Labels = orEmpty(p.Labels)
+		out.Labels = someLabels(p.Labels)
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
 			out.Ready, out.ReadySince = true, c.LastTransitionTime.UTC()
 		}
 	}
+	restarts := int64(0)
 	for _, cs := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for _, c := range cs {
-			out.Restarts += c.RestartCount
+			restarts += int64(c.RestartCount)
 		}
 	}
+	out.Restarts = count(restarts)
 	if out.Terminal() || out.Deleting {
 		out.Finished, out.End = finished(p), podEnd(p)
 	}
@@ -68,7 +73,7 @@ func ProjectPod(p *corev1.Pod) Pod {
 // exits lists the containers that ended badly, in the order in which a podFailurePolicy looks at them.
 func exits(p *corev1.Pod) (out []Exit) {
 	for _, c := range slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses) {
-		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
+		if t := c.State.Terminated; t != nil && t.ExitCode != 0 && len(out) < maxExits && len(c.Name) <= maxName {
 			out = append(out, Exit{Container: c.Name, Code: t.ExitCode})
 		}
 	}
@@ -77,6 +82,9 @@ func exits(p *corev1.Pod) (out []Exit) {
 
 func conditions(p *corev1.Pod) (out []PodCondition) {
 	for _, c := range p.Status.Conditions {
+		if len(out) == maxConditions || len(c.Type) > maxConditionType {
+			continue
+		}
 		out = append(out, PodCondition{Type: c.Type, Status: c.Status})
 	}
 	return out
@@ -86,15 +94,28 @@ func conditions(p *corev1.Pod) (out []PodCondition) {
 func waiting(p *corev1.Pod) string {
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if w := c.State.Waiting; w != nil && w.Reason != "" {
-			return w.Reason
+			return word(w.Reason)
 		}
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return c.Reason
+			return word(c.Reason)
 		}
 	}
 	return ""
+}
+
+// someLabels are the labels, never nil, the first maxLabels of them by their keys. A selector that asks for one beyond those
+// does not match: whoever lays hundreds of labels on a Pod has it adopted by nobody.
+func someLabels(m map[string]string) map[string]string {
+	if len(m) <= maxLabels {
+		return orEmpty(m)
+	}
+	out := make(map[string]string, maxLabels)
+	for _, key := range slices.Sorted(maps.Keys(m))[:maxLabels] {
+		out[key] = m[key]
+	}
+	return out
 }
 
 // Held says whether the Pod carries the finalizer by which Jobs track their Pods.
@@ -108,11 +129,13 @@ func Held(p *corev1.Pod) bool {
 }
 
 // OwnerUID is the UID of the Job that a Pod belongs to: its controller's if that is a batch/v1 Job; of an orphan the one
-// that its generated label remembers, since that Job may adopt it, or has to let it go. "" means neither.
+// that its generated label remembers, since that Job may adopt it, or has to let it go. "" means neither, or that no Job can
+// have the UID that somebody has written there. It names a Job together with the Pod's namespace only: anybody may write
+// the UID of another namespace's Job into a Pod of their own.
 func OwnerUID(p *corev1.Pod) types.UID {
 	if ref := metav1.GetControllerOf(p); ref != nil {
 		if ref.Kind == "Job" && (ref.APIVersion == "batch/v1") {
-			return ref.UID
+			return owner(ref)
 		}
 		return ""
 	}

@@ -44,10 +44,11 @@ func ProjectScheduledJob(j *v1alpha1.ScheduledJob) ScheduledJob {
 	return out
 }
 
-// ProjectRun takes from a Job what the ScheduledJob that owns it needs. ok is false for a Job that none owns.
-func ProjectRun(j *batchv1.Job) (owner types.UID, run Run, ok bool) {
+// ProjectRun takes from a Job what the ScheduledJob that owns it needs. ok is false for a Job that none owns, or can own. The
+// UID names a ScheduledJob together with the Job's namespace only: anybody may write any UID into a Job of their own.
+func ProjectRun(j *batchv1.Job) (uid types.UID, run Run, ok bool) {
 	ref := metav1.GetControllerOf(j)
-	if ref == nil || ref.Kind != v1alpha1.ScheduledJobKind || ref.APIVersion != v1alpha1.GroupVersion.String() {
+	if ref == nil || ref.Kind != v1alpha1.ScheduledJobKind || ref.APIVersion != v1alpha1.GroupVersion.String() || owner(ref) == "" {
 		return "", Run{}, false
 	}
 	run = Run{Name: j.Name, UID: j.UID, Version: Version(j.ResourceVersion), Created: j.CreationTimestamp.UTC(), Deleting: j.DeletionTimestamp != nil}

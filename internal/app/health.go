@@ -18,6 +18,7 @@ const probeTimeout = 2 * time.Second
 type Probes struct {
 	mu     sync.Mutex
 	checks []probe
+	alive  func() error // nil where nothing can break for good
 }
 
 type probe struct {
@@ -34,6 +35,23 @@ func (p *Probes) Set(name string, check func(context.Context) error) {
 		return
 	}
 	p.checks = append(p.checks, probe{name, check})
+}
+
+// SetAlive says what /healthz asks: whether something has broken that only a new process can mend.
+func (p *Probes) SetAlive(check func() error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.alive = check
+}
+
+// broken is what only a new process can mend, nil for nothing.
+func (p *Probes) broken() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.alive == nil {
+		return nil
+	}
+	return p.alive()
 }
 
 // await makes the check fail until it is set again: what a program still waits for at its start.
@@ -68,11 +86,18 @@ func (p *Probes) Report(ctx context.Context) (report string, ready bool) {
 	return b.String(), ready
 }
 
-// handler serves /healthz and /readyz. /healthz says only that the process answers: whatever else is wrong, the bus or the
-// API server, would not get better by a restart, and a restart would cost the work in hand.
+// handler serves /healthz and /readyz. /healthz says that the process answers, and that nothing has broken which only another
+// process can mend: an API server or a bus that is away would not get better by a restart, and a restart would cost the work in
+// hand.
 func (p *Probes) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := p.broken(); err != nil {
+			http.Error(w, oneLine(err.Error()), http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		report, ready := p.Report(r.Context())
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

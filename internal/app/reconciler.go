@@ -102,7 +102,7 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 		return Usage{err}
 	}
 	defer spans.Close()
-	return serve(ctx, "jobstream-reconciler", c.Options, m, func(s *service) error { return s.reconcileAll(ctx, c, spans) })
+	return serve(ctx, "jobstream-reconciler", c.Options, m, func(ctx context.Context, s *service) error { return s.reconcileAll(ctx, c, spans) })
 }
 
 // reconcileAll takes turns for every function until ctx ends.

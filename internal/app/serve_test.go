@@ -46,6 +46,20 @@ func TestHealthAndReadiness(t *testing.T) {
 	}
 }
 
+// What only another process can mend is told to the kubelet: a liveness probe that fails makes it start one.
+func TestHealthOfWhatIsBrokenForGood(t *testing.T) {
+	p := &Probes{}
+	var broken error
+	p.SetAlive(func() error { return broken })
+	if code, _ := get(t, p.handler(), "/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz of what works: %d", code)
+	}
+	broken = errors.New("closed\nfor good")
+	if code, body := get(t, p.handler(), "/healthz"); code != http.StatusInternalServerError || body != "closed; for good\n" {
+		t.Errorf("/healthz of what is broken: %d %q", code, body)
+	}
+}
+
 func TestListen(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	for _, address := range []string{"", Off} {

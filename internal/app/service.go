@@ -31,8 +31,9 @@ type service struct {
 }
 
 // serve makes a service, does its work, and closes what is open. Its own errors are Fatal or Usage; to be asked to stop
-// while it starts is none.
-func serve(ctx context.Context, name string, o Options, m *metrics, work func(*service) error) error {
+// while it starts is none. The context of the work ends, too, when the bus has closed its connection for good: nothing could be
+// done any more, and a new process can connect again.
+func serve(ctx context.Context, name string, o Options, m *metrics, work func(context.Context, *service) error) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
@@ -49,9 +50,27 @@ func serve(ctx context.Context, name string, o Options, m *metrics, work func(*s
 	err := s.begin(ctx, name, o)
 	switch {
 	case err == nil:
-		return work(s)
+		return s.whileConnected(ctx, work)
 	case ctx.Err() != nil:
 		return nil //nolint:nilerr // whatever failed then, failed because of that
+	}
+	return err
+}
+
+// whileConnected does the work until it is done, ctx ends, or the bus has closed its connection for good.
+func (s *service) whileConnected(ctx context.Context, work func(context.Context, *service) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-s.bus.Ended():
+			stop()
+		}
+	}()
+	err := work(ctx, s)
+	if cause := s.bus.Err(); cause != nil {
+		return &Fatal{Cannot: "go on", Err: cause, Remedy: "start it again, as a kubelet does; if it comes back, the NATS server's log says what it does not like"}
 	}
 	return err
 }
@@ -119,6 +138,7 @@ func (s *service) reachBus(ctx context.Context, name string, o Options) error {
 	s.metrics.bus(b.Ready)
 	s.metrics.backlog(b.Backlog)
 	s.probes.Set(probeBus, func(context.Context) error { return b.Ready() })
+	s.probes.SetAlive(b.Err)
 	return nil
 }
 

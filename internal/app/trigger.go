@@ -47,7 +47,7 @@ func RunTrigger(ctx context.Context, c TriggerConfig) error {
 	}
 	m := newMetrics()
 	m.forTrigger()
-	return serve(ctx, "jobstream-trigger", c.Options, m, func(s *service) error { return s.watch(ctx, c) })
+	return serve(ctx, "jobstream-trigger", c.Options, m, func(ctx context.Context, s *service) error { return s.watch(ctx, c) })
 }
 
 // watch publishes what happens in the cluster, and when the time of a ScheduledJob has come, until ctx ends.
