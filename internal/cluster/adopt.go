@@ -28,7 +28,7 @@ func (a *Actor) adoptPod(ctx context.Context, key events.Key, e effect.AdoptPod)
 	case err != nil:
 		return a.refused(e, e.Serial, err)
 	case j == nil:
-		a.jobs.forget(key.UID)
+		a.jobs.forget(ofKey(key))
 		return missedJob(e.Job), nil
 	}
 	a.jobs.saw(j)

@@ -15,9 +15,9 @@ import (
 // again, and nothing has to be done about it here; but somebody may wonder why there are no Pods. client-go counts repetitions
 // instead of repeating them.
 func (a *Actor) complain(key events.Key, e effect.Effect, err error) {
-	name := a.jobs.name(key.UID)
+	name := a.jobs.name(ofKey(key))
 	if key.Function == scheduledJobFunction {
-		name = a.scheduled.name(key.UID)
+		name = a.scheduled.name(ofKey(key))
 	}
 	what, ok := blocked(err)
 	if name == "" || !ok {

@@ -45,7 +45,7 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 // template returns the Job with a template that is at least as new as the effect knew it; nil means that it is gone. What
 // is remembered as suspended may have been resumed since, and is read again.
 func (a *Actor) template(ctx context.Context, key events.Key, e effect.CreatePod) (*batchv1.Job, error) {
-	return a.jobs.load(ctx, key.UID,
+	return a.jobs.load(ctx, ofKey(key),
 		func(j *batchv1.Job) bool { return j.Generation >= e.Generation && !suspended(j) },
 		func(ctx context.Context) (*batchv1.Job, error) { return a.getJob(ctx, key, e.Job) })
 }

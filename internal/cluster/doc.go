@@ -10,7 +10,7 @@
 // ScheduledJobs are not Kubernetes' own: scheduledjobs.go is their client, which reads also what no type can hold, and crd.go
 // installs their definition. A cluster without it is one where only Jobs are wanted.
 //
-// It decides nothing. What an effect needs to know stands in the effect, what the API server answers becomes a fact, and
+// Who is who: identity.go. It decides nothing. What an effect needs to know stands in the effect, what the API server answers becomes a fact, and
 // a precondition that failed is no error: the answer then holds a newer sight. Errors have one kind, engine.Retry;
 // refusal.go tells it from a refusal, which is a fact too.
 //

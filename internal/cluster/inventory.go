@@ -7,7 +7,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
@@ -35,7 +34,7 @@ func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.Take
 	if err != nil {
 		return a.refused(e, events.NoSerial, err)
 	}
-	roster := r.roster(e.ID, key.UID)
+	roster := r.roster(e.ID, ofKey(key))
 	if roster.Name == "" {
 		roster.Name = e.Job
 	}
@@ -51,7 +50,7 @@ func (a *Actor) takeScheduleInventory(ctx context.Context, key events.Key, e eff
 	if err != nil {
 		return a.refused(e, events.NoSerial, err)
 	}
-	roster := r.scheduleRoster(e.ID, key.UID)
+	roster := r.scheduleRoster(e.ID, ofKey(key))
 	if roster.Name == "" {
 		roster.Name = e.Job
 	}
@@ -95,7 +94,7 @@ type round struct {
 	cancel  context.CancelFunc
 	waiting int
 	// jobs and schedules are the Jobs and ScheduledJobs that somebody asks for.
-	jobs, schedules map[types.UID]struct{}
+	jobs, schedules map[identity]struct{}
 
 	done chan struct{} // closed when what follows is there
 	err  error
@@ -104,13 +103,13 @@ type round struct {
 
 // wants spares the lists that nobody has asked for.
 func (r *round) wants() wants {
-	ofJob := func(uid types.UID) bool { _, asked := r.jobs[uid]; return asked }
-	w := wants{job: func(j *batchv1.Job) bool { return ofJob(j.UID) }}
+	ofJob := func(of identity) bool { _, asked := r.jobs[of]; return asked }
+	w := wants{job: func(j *batchv1.Job) bool { return ofJob(identityOf(j)) }}
 	if len(r.jobs) > 0 {
 		w.podsOf = ofJob
 	}
 	if len(r.schedules) > 0 {
-		w.schedule = func(uid types.UID) bool { _, asked := r.schedules[uid]; return asked }
+		w.schedule = func(of identity) bool { _, asked := r.schedules[of]; return asked }
 	}
 	return w
 }
@@ -131,16 +130,16 @@ func (i *inventory) join(key events.Key) *round {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.next == nil {
-		r := &round{jobs: map[types.UID]struct{}{}, schedules: map[types.UID]struct{}{}, done: make(chan struct{})}
+		r := &round{jobs: map[identity]struct{}{}, schedules: map[identity]struct{}{}, done: make(chan struct{})}
 		// Its life is that of all who wait for it, not that of the first.
 		r.ctx, r.cancel = context.WithTimeout(context.Background(), inventoryTimeout)
 		i.next = r
 	}
 	r := i.next
 	if key.Function == scheduledJobFunction {
-		r.schedules[key.UID] = struct{}{}
+		r.schedules[ofKey(key)] = struct{}{}
 	} else {
-		r.jobs[key.UID] = struct{}{}
+		r.jobs[ofKey(key)] = struct{}{}
 	}
 	r.waiting++
 	if !i.busy {

@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 
 	"github.com/jobstream/jobstream/events"
@@ -18,13 +17,13 @@ import (
 // a ScheduledJob may change at any time: effects say how new it must be at least.
 const maxJobAge = time.Minute
 
-// objectCache remembers Jobs or ScheduledJobs by UID for the sake of their templates, which never travel with effects, and
+// objectCache remembers Jobs or ScheduledJobs by their identity for the sake of their templates, which never travel with effects, and
 // of the whole object that a status PUT needs. Its objects are shared: nobody may change them.
 type objectCache[T cacheable] struct {
 	now func() time.Time
 
 	mu      sync.Mutex // makes get-or-add one step
-	objects *lru.Cache // types.UID -> *cachedObject[T]
+	objects *lru.Cache // identity -> *cachedObject[T]
 }
 
 // cacheable is a pointer to an object; its zero value stands for none.
@@ -57,10 +56,10 @@ func newScheduleCache(size int, now func() time.Time) *scheduleCache {
 	return &scheduleCache{now: now, objects: lru.New(size)}
 }
 
-// load returns the object of that UID, and reads it by fetch where it is unknown, not good enough, or was seen too long ago.
+// load returns the object of that identity, and reads it by fetch where it is unknown, not good enough, or was seen too long ago.
 // fetch returns nil where there is none.
-func (c *objectCache[T]) load(ctx context.Context, uid types.UID, good func(T) bool, fetch func(context.Context) (T, error)) (none T, err error) {
-	entry := c.entry(uid)
+func (c *objectCache[T]) load(ctx context.Context, of identity, good func(T) bool, fetch func(context.Context) (T, error)) (none T, err error) {
+	entry := c.entry(of)
 	if err := entry.enter(ctx); err != nil {
 		return none, err
 	}
@@ -73,7 +72,7 @@ func (c *objectCache[T]) load(ctx context.Context, uid types.UID, good func(T) b
 		return none, err
 	}
 	if o == none {
-		c.forget(uid)
+		c.forget(of)
 		return none, nil
 	}
 	entry.put(o, c.now())
@@ -81,24 +80,24 @@ func (c *objectCache[T]) load(ctx context.Context, uid types.UID, good func(T) b
 }
 
 // at returns the object if it is remembered at exactly that version, else nil.
-func (c *objectCache[T]) at(uid types.UID, version uint64) (none T) {
-	if o := c.peek(uid); o != none && events.Version(o.GetResourceVersion()) == version {
+func (c *objectCache[T]) at(of identity, version uint64) (none T) {
+	if o := c.peek(of); o != none && events.Version(o.GetResourceVersion()) == version {
 		return o
 	}
 	return none
 }
 
-// name is that of the object with that UID, "" where it is not remembered.
-func (c *objectCache[T]) name(uid types.UID) string {
+// name is that of the object of that identity, "" where it is not remembered.
+func (c *objectCache[T]) name(of identity) string {
 	var none T
-	if o := c.peek(uid); o != none {
+	if o := c.peek(of); o != none {
 		return o.GetName()
 	}
 	return ""
 }
 
-func (c *objectCache[T]) peek(uid types.UID) (none T) {
-	e, ok := c.objects.Get(uid)
+func (c *objectCache[T]) peek(of identity) (none T) {
+	e, ok := c.objects.Get(of)
 	if !ok {
 		return none
 	}
@@ -107,33 +106,33 @@ func (c *objectCache[T]) peek(uid types.UID) (none T) {
 }
 
 // saw remembers an object that the API server has just answered with.
-func (c *objectCache[T]) saw(o T) { c.entry(o.GetUID()).put(o, c.now()) }
+func (c *objectCache[T]) saw(o T) { c.entry(identityOf(o)).put(o, c.now()) }
 
 // own remembers that the object's field ownership cannot be taken off.
-func (c *objectCache[T]) own(uid types.UID) {
-	e := c.entry(uid)
+func (c *objectCache[T]) own(of identity) {
+	e := c.entry(of)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.owned = true
 }
 
-func (c *objectCache[T]) owned(uid types.UID) bool {
-	e := c.entry(uid)
+func (c *objectCache[T]) owned(of identity) bool {
+	e := c.entry(of)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.owned
 }
 
-func (c *objectCache[T]) forget(uid types.UID) { c.objects.Remove(uid) }
+func (c *objectCache[T]) forget(of identity) { c.objects.Remove(of) }
 
-func (c *objectCache[T]) entry(uid types.UID) *cachedObject[T] {
+func (c *objectCache[T]) entry(of identity) *cachedObject[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e, ok := c.objects.Get(uid); ok {
+	if e, ok := c.objects.Get(of); ok {
 		return e.(*cachedObject[T])
 	}
 	e := &cachedObject[T]{gate: newGate()}
-	c.objects.Add(uid, e)
+	c.objects.Add(of, e)
 	return e
 }
 

@@ -23,7 +23,7 @@ func TestJobCache(t *testing.T) {
 	c := newJobCache(2, func() time.Time { return now })
 	fetched := 0
 	load := func(uid types.UID, answer *batchv1.Job, fails error) (*batchv1.Job, error) {
-		return c.load(t.Context(), uid, anything, func(context.Context) (*batchv1.Job, error) { fetched++; return answer, fails })
+		return c.load(t.Context(), identity{uid: uid}, anything, func(context.Context) (*batchv1.Job, error) { fetched++; return answer, fails })
 	}
 	if j, err := load("a", cached("a", 5), nil); err != nil || j.ResourceVersion != "5" || fetched != 1 {
 		t.Fatalf("%v %v, %d reads", j, err, fetched)
@@ -32,11 +32,11 @@ func TestJobCache(t *testing.T) {
 		t.Errorf("not remembered: %v %v, %d reads", j, err, fetched)
 	}
 	c.saw(cached("a", 4))
-	if c.at("a", 4) != nil || c.at("a", 5) == nil {
+	if c.at(identity{uid: "a"}, 4) != nil || c.at(identity{uid: "a"}, 5) == nil {
 		t.Error("an older sight replaced a newer one")
 	}
 	c.saw(cached("a", 6))
-	if c.at("a", 5) != nil || c.at("a", 6) == nil {
+	if c.at(identity{uid: "a"}, 5) != nil || c.at(identity{uid: "a"}, 6) == nil {
 		t.Error("a newer sight did not replace an older one")
 	}
 	now = now.Add(maxJobAge)
@@ -47,16 +47,16 @@ func TestJobCache(t *testing.T) {
 	if j, err := load("a", nil, errors.New("away")); err == nil {
 		t.Errorf("%v instead of an error", j)
 	}
-	if j, err := load("a", nil, nil); j != nil || err != nil || c.at("a", 7) != nil {
+	if j, err := load("a", nil, nil); j != nil || err != nil || c.at(identity{uid: "a"}, 7) != nil {
 		t.Errorf("a Job that is gone is remembered: %v %v", j, err)
 	}
 	for _, uid := range []types.UID{"x", "y", "z"} {
 		c.saw(cached(uid, 1))
 	}
-	if c.at("x", 1) != nil || c.at("y", 1) == nil || c.at("z", 1) == nil {
+	if c.at(identity{uid: "x"}, 1) != nil || c.at(identity{uid: "y"}, 1) == nil || c.at(identity{uid: "z"}, 1) == nil {
 		t.Error("it does not forget the oldest")
 	}
-	if c.at("unknown", 1) != nil || c.objects.Len() != 2 {
+	if c.at(identity{uid: "unknown"}, 1) != nil || c.objects.Len() != 2 {
 		t.Error("a question made it forget")
 	}
 }
@@ -64,9 +64,9 @@ func TestJobCache(t *testing.T) {
 func TestJobCacheDoesNotWaitForOthersForEver(t *testing.T) {
 	c := newJobCache(2, time.Now)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := c.load(t.Context(), "a", anything, func(context.Context) (*batchv1.Job, error) {
+	_, err := c.load(t.Context(), identity{uid: "a"}, anything, func(context.Context) (*batchv1.Job, error) {
 		cancel()
-		_, err := c.load(ctx, "a", anything, func(context.Context) (*batchv1.Job, error) { return nil, errors.New("read twice") })
+		_, err := c.load(ctx, identity{uid: "a"}, anything, func(context.Context) (*batchv1.Job, error) { return nil, errors.New("read twice") })
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}

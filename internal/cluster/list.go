@@ -36,10 +36,10 @@ type lister struct {
 // wants says what somebody asks for.
 type wants struct {
 	// schedule is asked of ScheduledJobs, and of the owners of Jobs that one controls; nil where nobody wants them.
-	schedule func(types.UID) bool
+	schedule func(identity) bool
 	job      func(*batchv1.Job) bool
 	// podsOf is asked when all Jobs have been listed; nil where nobody wants Pods.
-	podsOf func(types.UID) bool
+	podsOf func(identity) bool
 }
 
 // rosters are lists, each begun after the one before was complete, sorted by what they belong to:
@@ -49,26 +49,24 @@ type rosters struct {
 	schedulesVersion uint64
 	// unlisted is why there are no ScheduledJobs: the server does not know the kind, or does not let us see them.
 	unlisted  error
-	schedules map[types.UID]*events.ScheduledJob
+	schedules map[identity]*events.ScheduledJob
 	// runs are the Jobs of each ScheduledJob.
-	runs        map[types.UID][]events.Run
+	runs        map[identity][]events.Run
 	jobsVersion uint64
 	// podsVersion is the version of the oldest list of Pods: what was there at that version, and is on no list, is gone.
 	podsVersion uint64
 	// marked and builtIn are the versions of the lists of these selections, 0 where it was not made.
 	marked, builtIn uint64
-	jobs            map[types.UID]*events.Job
-	pods            map[types.UID][]events.Pod
-	// namespaces of the owners of pods.
-	namespaces map[types.UID]string
-	claimants  claimants
+	jobs            map[identity]*events.Job
+	pods            map[identity][]events.Pod
+	claimants       claimants
 	// early are the Pods of the lists before the last.
 	early map[types.UID]struct{}
 }
 
 // roster is what the lists say about one Job.
-func (r *rosters) roster(id string, uid types.UID) events.JobListed {
-	out := events.JobListed{ID: id, Job: r.jobs[uid], JobsVersion: r.jobsVersion, Version: r.podsVersion, Pods: r.pods[uid]}
+func (r *rosters) roster(id string, of identity) events.JobListed {
+	out := events.JobListed{ID: id, Job: r.jobs[of], JobsVersion: r.jobsVersion, Version: r.podsVersion, Pods: r.pods[of]}
 	switch {
 	case out.Job != nil:
 		out.Name = out.Job.Name
@@ -79,8 +77,8 @@ func (r *rosters) roster(id string, uid types.UID) events.JobListed {
 }
 
 // scheduleRoster is what the lists say about one ScheduledJob.
-func (r *rosters) scheduleRoster(id string, uid types.UID) events.ScheduleListed {
-	out := events.ScheduleListed{ID: id, ScheduledJob: r.schedules[uid], SchedulesVersion: r.schedulesVersion, Version: r.jobsVersion, Runs: r.runs[uid]}
+func (r *rosters) scheduleRoster(id string, of identity) events.ScheduleListed {
+	out := events.ScheduleListed{ID: id, ScheduledJob: r.schedules[of], SchedulesVersion: r.schedulesVersion, Version: r.jobsVersion, Runs: r.runs[of]}
 	if out.ScheduledJob != nil {
 		out.Name = out.ScheduledJob.Name
 	}
@@ -99,9 +97,8 @@ func (l lister) rosters(ctx context.Context, w wants) (r rosters, err error) {
 }
 
 func (l lister) rostersOnce(ctx context.Context, w wants) (rosters, error) {
-	r := rosters{schedules: map[types.UID]*events.ScheduledJob{}, runs: map[types.UID][]events.Run{},
-		jobs: map[types.UID]*events.Job{}, pods: map[types.UID][]events.Pod{}, namespaces: map[types.UID]string{},
-		claimants: claimants{}, early: map[types.UID]struct{}{}}
+	r := rosters{schedules: map[identity]*events.ScheduledJob{}, runs: map[identity][]events.Run{},
+		jobs: map[identity]*events.Job{}, pods: map[identity][]events.Pod{}, claimants: claimants{}, early: map[types.UID]struct{}{}}
 	if err := l.listSchedules(ctx, &r, w.schedule); err != nil {
 		return r, fmt.Errorf("list ScheduledJobs: %w", err)
 	}
@@ -109,12 +106,14 @@ func (l lister) rostersOnce(ctx context.Context, w wants) (rosters, error) {
 	r.jobsVersion, err = pages(ctx, l.client.BatchV1().Jobs("").List, "", func(page *batchv1.JobList) error {
 		for i := range page.Items {
 			j := &page.Items[i]
-			if owner, run, ok := events.ProjectRun(j); ok && w.schedule != nil && w.schedule(owner) {
-				r.runs[owner] = append(r.runs[owner], run)
+			if uid, run, ok := events.ProjectRun(j); ok && w.schedule != nil {
+				if owner := (identity{j.Namespace, uid}); w.schedule(owner) {
+					r.runs[owner] = append(r.runs[owner], run)
+				}
 			}
 			if w.job(j) {
 				p := events.ProjectJob(j, l.claim)
-				r.jobs[j.UID] = &p
+				r.jobs[identityOf(j)] = &p
 				r.claimants.put(p)
 			}
 		}
@@ -133,15 +132,15 @@ func (l lister) rostersOnce(ctx context.Context, w wants) (rosters, error) {
 }
 
 // listSchedules lists ScheduledJobs. A cluster where they are not installed, or not for us, has Jobs all the same.
-func (l lister) listSchedules(ctx context.Context, r *rosters, wanted func(types.UID) bool) (err error) {
+func (l lister) listSchedules(ctx context.Context, r *rosters, wanted func(identity) bool) (err error) {
 	if wanted == nil || l.schedules == nil {
 		return nil
 	}
 	r.schedulesVersion, err = pages(ctx, l.schedules.list, "", func(page *wireScheduledJobList) error {
 		for i := range page.Items {
-			if j := &page.Items[i]; wanted(j.UID) {
+			if j := &page.Items[i]; wanted(identityOf(j)) {
 				p := j.project()
-				r.schedules[j.UID] = &p
+				r.schedules[identityOf(j)] = &p
 			}
 		}
 		return nil
@@ -154,12 +153,12 @@ func (l lister) listSchedules(ctx context.Context, r *rosters, wanted func(types
 
 // listPods lists the Pods that carry our mark last: one that is adopted meanwhile gets the mark, and is on one list at
 // least. Where it is on two, the later one counts.
-func (l lister) listPods(ctx context.Context, r *rosters, wanted func(types.UID) bool) error {
+func (l lister) listPods(ctx context.Context, r *rosters, wanted func(identity) bool) error {
 	list := func(namespace, selector string, last bool, whose func(*corev1.Pod) []types.UID) (uint64, error) {
 		version, err := pages(ctx, l.client.CoreV1().Pods(namespace).List, selector, func(page *corev1.PodList) error {
 			for i := range page.Items {
 				p := &page.Items[i]
-				r.add(p, slices.DeleteFunc(whose(p), func(uid types.UID) bool { return !wanted(uid) }), last)
+				r.add(p, slices.DeleteFunc(whose(p), func(uid types.UID) bool { return !wanted(identity{p.Namespace, uid}) }), last)
 			}
 			return nil
 		})
@@ -183,11 +182,11 @@ func (l lister) listPods(ctx context.Context, r *rosters, wanted func(types.UID)
 	return err
 }
 
-// add puts the Pod into the rosters of these Jobs, from the last list or an earlier one.
+// add puts the Pod into the rosters of these Jobs of its namespace, from the last list or an earlier one.
 func (r *rosters) add(p *corev1.Pod, jobs []types.UID, last bool) {
 	if _, twice := r.early[p.UID]; twice && last {
-		for uid, pods := range r.pods {
-			r.pods[uid] = slices.DeleteFunc(pods, func(old events.Pod) bool { return old.UID == p.UID })
+		for of, pods := range r.pods {
+			r.pods[of] = slices.DeleteFunc(pods, func(old events.Pod) bool { return old.UID == p.UID })
 		}
 	}
 	if len(jobs) == 0 {
@@ -196,11 +195,11 @@ func (r *rosters) add(p *corev1.Pod, jobs []types.UID, last bool) {
 	s := events.ProjectPod(p)
 	s.End = nil // a roster may have 20,000 Pods, and the release of each answers with all of it
 	for _, uid := range jobs {
-		if !matters(s, r.jobs[uid]) {
+		of := identity{p.Namespace, uid}
+		if !matters(s, r.jobs[of]) {
 			continue
 		}
-		r.pods[uid] = append(r.pods[uid], s)
-		r.namespaces[uid] = p.Namespace
+		r.pods[of] = append(r.pods[of], s)
 		if !last {
 			r.early[p.UID] = struct{}{}
 		}

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/jobstream/jobstream/events"
@@ -138,19 +137,19 @@ func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 	if w.listed.After(since) && !w.lost {
 		since = w.listed
 	}
-	others := map[types.UID]struct{}{} // Jobs that exist and are not ours: not to be taken for gone
+	others := map[identity]struct{}{} // Jobs that exist and are not ours: not to be taken for gone
 	wanted := wants{
 		job: func(j *batchv1.Job) bool {
 			if w.ours(j) {
 				return true
 			}
-			others[j.UID] = struct{}{}
+			others[identityOf(j)] = struct{}{}
 			return false
 		},
-		podsOf: func(uid types.UID) bool { _, other := others[uid]; return !other },
+		podsOf: func(of identity) bool { _, other := others[of]; return !other },
 	}
 	if w.config.ScheduledJobs != nil {
-		wanted.schedule = func(types.UID) bool { return true }
+		wanted.schedule = func(identity) bool { return true }
 	}
 	r, err := lister{client: w.config.Client, schedules: w.config.ScheduledJobs, claim: w.config.Claim}.rosters(ctx, wanted)
 	if err != nil {
@@ -183,23 +182,23 @@ const finishedLate = time.Minute
 // tellJobs publishes the rosters of Jobs, and returns how many. A finished Job that nobody has to do anything about costs none,
 // unless it has finished since the given time: whoever finished it may have died before it was announced.
 func (w *Watcher) tellJobs(ctx context.Context, r rosters, id string, now, since time.Time) (n int, err error) {
-	tell := func(namespace string, uid types.UID) error {
+	tell := func(of identity) error {
 		n++
-		return w.publish(ctx, namespace, uid, r.roster(id, uid))
+		return w.tell(ctx, of.key(jobFunction), r.roster(id, of))
 	}
-	for uid, j := range r.jobs {
-		if j.Finished() && !j.FinishedAt().After(since) && !anyHeld(r.pods[uid]) && !tooManyFailed(j, r.pods[uid]) && !overdue(j, now) {
+	for of, j := range r.jobs {
+		if j.Finished() && !j.FinishedAt().After(since) && !anyHeld(r.pods[of]) && !tooManyFailed(j, r.pods[of]) && !overdue(j, now) {
 			continue
 		}
-		if err := tell(j.Namespace, uid); err != nil {
+		if err := tell(of); err != nil {
 			return n, err
 		}
 	}
-	for uid, left := range r.pods {
-		if r.jobs[uid] != nil || !anyHeld(left) {
+	for of, left := range r.pods {
+		if r.jobs[of] != nil || !anyHeld(left) {
 			continue
 		}
-		if err := tell(r.namespaces[uid], uid); err != nil {
+		if err := tell(of); err != nil {
 			return n, err
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // createJob makes the Job of one nominal time from the template of the ScheduledJob, which is looked at before: one that is
 // suspended or being deleted wants no more Jobs, and the Job of one that is gone would be collected as garbage.
 func (a *Actor) createJob(ctx context.Context, key events.Key, e effect.CreateJob) ([]events.Event, error) {
-	j, err := a.scheduled.load(ctx, key.UID,
+	j, err := a.scheduled.load(ctx, ofKey(key),
 		// What is remembered as suspended may have been resumed since.
 		func(j *wireScheduledJob) bool { return j.Generation >= e.Generation && !paused(j) },
 		func(ctx context.Context) (*wireScheduledJob, error) {
@@ -107,7 +107,7 @@ func (a *Actor) deleteRun(ctx context.Context, key events.Key, e effect.DeleteRu
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
 	}
-	a.report(key, a.scheduled.name(key.UID), effect.Report{Reason: "SuccessfulDelete", Message: "Deleted job " + e.Name})
+	a.report(key, a.scheduled.name(ofKey(key)), effect.Report{Reason: "SuccessfulDelete", Message: "Deleted job " + e.Name})
 	if deleted.UID != e.UID {
 		return missedRun(e.Name, e.UID), nil
 	}

@@ -144,12 +144,12 @@ func (w *Watcher) tellSchedules(ctx context.Context, r rosters) (n int, err erro
 	w.sayUnlisted(r.unlisted)
 	now := w.config.Now()
 	id := w.rosterID(&w.lastScheduleID, r.schedulesVersion, r.jobsVersion)
-	for uid, j := range r.schedules {
-		if idle(j, r.runs[uid], now) {
+	for of, j := range r.schedules {
+		if idle(j, r.runs[of], now) {
 			continue
 		}
 		n++
-		if err := w.tell(ctx, events.Key{Function: scheduledJobFunction, Namespace: j.Namespace, UID: uid}, r.scheduleRoster(id, uid)); err != nil {
+		if err := w.tell(ctx, of.key(scheduledJobFunction), r.scheduleRoster(id, of)); err != nil {
 			return n, err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // writeScheduleStatus puts the status onto the ScheduledJob as it was at the effect's version, and onto no other: one that
 // has moved on is answered with, never overwritten.
 func (a *Actor) writeScheduleStatus(ctx context.Context, key events.Key, e effect.WriteScheduleStatus) ([]events.Event, error) {
-	j := a.scheduled.at(key.UID, e.Version)
+	j := a.scheduled.at(ofKey(key), e.Version)
 	if j == nil {
 		live, err := a.getScheduledJob(ctx, key, e.ScheduledJob)
 		if err != nil || live == nil || events.Version(live.ResourceVersion) != e.Version {
@@ -72,7 +72,7 @@ func (a *Actor) scheduledJobMoved(key events.Key, e effect.Effect, name string, 
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
 	case live == nil:
-		a.scheduled.forget(key.UID)
+		a.scheduled.forget(ofKey(key))
 		return missedScheduledJob(name), nil
 	}
 	a.scheduled.saw(live)

@@ -25,7 +25,7 @@ const disownFrom = 10
 // writeJobStatus puts the status onto the Job as it was at the effect's version, and onto no other: a Job that has moved
 // on is answered with, never overwritten.
 func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.WriteJobStatus) ([]events.Event, error) {
-	j := a.jobs.at(key.UID, e.Version)
+	j := a.jobs.at(ofKey(key), e.Version)
 	if j == nil {
 		live, err := a.getJob(ctx, key, e.Job)
 		if err != nil || live == nil || events.Version(live.ResourceVersion) != e.Version {
@@ -80,7 +80,7 @@ func (a *Actor) jobMoved(key events.Key, e effect.Effect, name string, live *bat
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
 	case live == nil:
-		a.jobs.forget(key.UID)
+		a.jobs.forget(ofKey(key))
 		return missedJob(name), nil
 	}
 	a.jobs.saw(live)
@@ -121,7 +121,7 @@ func annotate(j *batchv1.Job, name string, set bool, value string) {
 // owner no longer lists.
 func (a *Actor) disowns(j *batchv1.Job) bool {
 	pods := max(deref(j.Spec.Parallelism), deref(j.Spec.Completions))
-	return !a.keepFields && pods >= disownFrom && len(j.ManagedFields) > 0 && !a.jobs.owned(j.UID) &&
+	return !a.keepFields && pods >= disownFrom && len(j.ManagedFields) > 0 && !a.jobs.owned(identityOf(j)) &&
 		!slices.ContainsFunc(j.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
 			return m.Operation == metav1.ManagedFieldsOperationApply
 		})
@@ -141,7 +141,7 @@ func (a *Actor) disown(ctx context.Context, j *batchv1.Job) (*batchv1.Job, error
 	if _, later := retriable(err); later || jobPreconditionFailed(err) {
 		return nil, err
 	}
-	a.jobs.own(j.UID)
+	a.jobs.own(identityOf(j))
 	return j, nil
 }
 
