@@ -18,7 +18,7 @@ func TestScheduledJobThatCannotBeRead(t *testing.T) {
 	const bad, good = `{"apiVersion":"jobstream.dev/v1alpha1","kind":"ScheduledJob",
 		"metadata":{"name":"leap","namespace":"ns","uid":"u1","resourceVersion":"7","generation":3,"creationTimestamp":"2026-11-21T12:00:00Z"},
 		"spec":{"runAt":"2026-02-30T00:00:00Z"},"status":{"observedGeneration":2}}`,
-		`{"apiVersion":"jobstream.dev/v1alpha1","kind":"ScheduledJob","metadata":{"name":"good","uid":"u2","resourceVersion":"8"},"spec":{"schedule":"@daily"}}`
+		`{"apiVersion":"jobstream.dev/v1alpha1","kind":"ScheduledJob","metadata":{"name":"good","namespace":"ns","uid":"u2","resourceVersion":"8"},"spec":{"schedule":"@daily"}}`
 	w := newWorld(t)
 	w.requests.inject(func(q *http.Request) (*http.Response, error) {
 		if !strings.Contains(q.URL.Path, "/scheduledjobs") {
