@@ -107,6 +107,15 @@ func (j Job) Finished() bool {
 	return complete || failed
 }
 
+// Expires is when a finished Job is to be deleted, counted from its terminal condition (Kubernetes 1.36, ttlafterfinished); zero
+// for never.
+func (j Job) Expires() time.Time {
+	if j.TTLSecondsAfterFinished == nil || !j.Finished() {
+		return time.Time{}
+	}
+	return j.FinishedAt().Add(time.Duration(*j.TTLSecondsAfterFinished) * time.Second)
+}
+
 // FinishedAt is when the Job became Complete or Failed; zero while it has not.
 func (j Job) FinishedAt() time.Time {
 	for _, t := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {

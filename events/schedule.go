@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
@@ -40,6 +42,16 @@ type ScheduledJob struct {
 	Invalid string `json:"invalid,omitempty"`
 
 	Status v1alpha1.ScheduledJobStatus `json:"status"`
+}
+
+// Expires is when a ScheduledJob that runs once, and has done so, is to be deleted; zero for never.
+func (j ScheduledJob) Expires() time.Time {
+	done := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.FinishedCondition)
+	if done == nil || done.Status != metav1.ConditionTrue || j.TTLSecondsAfterFinished == nil || j.RunAt.IsZero() ||
+		j.Status.ObservedGeneration != j.Generation {
+		return time.Time{}
+	}
+	return done.LastTransitionTime.Add(time.Duration(*j.TTLSecondsAfterFinished) * time.Second)
 }
 
 // ScheduledJobObserved is a sight of a ScheduledJob at one resourceVersion.

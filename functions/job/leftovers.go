@@ -43,13 +43,12 @@ func (s State) expires(j events.Job) bool {
 	return s.limits.DeleteExpired && j.TTLSecondsAfterFinished != nil
 }
 
-// expiry is when a finished Job is to be deleted; zero for never. It is counted from the terminal condition (Kubernetes
-// 1.36, ttlafterfinished).
+// expiry is when we are to delete a finished Job; zero for never.
 func expiry(s State) time.Time {
 	if !s.expires(s.Job) {
 		return time.Time{}
 	}
-	return s.Job.FinishedAt().Add(time.Duration(*s.Job.TTLSecondsAfterFinished) * time.Second)
+	return s.Job.Expires()
 }
 
 // expire deletes a finished Job whose time to live is over.

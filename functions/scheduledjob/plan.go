@@ -129,11 +129,10 @@ func upcoming(s State, t Times) (time.Time, bool) {
 
 // expire deletes a ScheduledJob that has run once, when its time to live is over and everybody has been told.
 func expire(s State, now time.Time, at *effect.Wake) []effect.Effect {
-	ttl := s.Object.TTLSecondsAfterFinished
-	if ttl == nil || !over(s.Object) || s.Object.RunAt.IsZero() || len(s.Said)+len(announce(s)) > 0 {
+	end := s.Object.Expires()
+	if end.IsZero() || len(s.Said)+len(announce(s)) > 0 {
 		return nil
 	}
-	end := condition(s.Object.Status.Conditions, v1alpha1.FinishedCondition).LastTransitionTime.Add(time.Duration(*ttl) * time.Second)
 	if now.Before(end) {
 		at.By(end)
 		return nil

@@ -77,6 +77,7 @@ type Actor struct {
 	log         *slog.Logger
 	jobs        *jobCache
 	scheduled   *scheduleCache
+	owned       *owned
 	parameters  *parameterCache
 	inventory   *inventory
 	now         func() time.Time
@@ -124,6 +125,7 @@ func NewActor(c ActorConfig) (*Actor, error) {
 		tracePods:  c.TracePods,
 		jobs:       newJobCache(or(c.CachedJobs, defaultCachedJobs), c.Now),
 		scheduled:  newScheduleCache(or(c.CachedJobs, defaultCachedJobs), c.Now),
+		owned:      newOwned(),
 		parameters: newParameterCache(c.Now),
 		inventory:  &inventory{lister: lister{client: c.Client, schedules: c.ScheduledJobs, claim: c.Claim}},
 		made:       c.Now(),

@@ -42,6 +42,7 @@ func (a *Actor) adoptPod(ctx context.Context, key events.Key, e effect.AdoptPod)
 	adopted, err := a.patchPod(ctx, key, e.Name, adoption(j, p, e))
 	switch {
 	case err == nil:
+		a.owned.saw(adopted)
 		return sawPod(adopted), nil
 	case preconditionFailed(err):
 		if p, facts, again := a.adoptee(ctx, key, e, j); p == nil {
@@ -88,7 +89,7 @@ func adoption(j *batchv1.Job, p *corev1.Pod, e effect.AdoptPod) podPatch {
 		Annotations: map[string]string{v1alpha1.SerialAnnotation: strconv.Itoa(e.Serial)},
 	}
 	if metav1.GetControllerOf(p) == nil {
-		patch.Owners = []ownerPatch{{OwnerReference: *metav1.NewControllerRef(j, batchv1.SchemeGroupVersion.WithKind("Job"))}}
+		patch.Owners = []any{ownerPatch{OwnerReference: *metav1.NewControllerRef(j, batchv1.SchemeGroupVersion.WithKind("Job"))}}
 	}
 	if e.Hold && p.DeletionTimestamp == nil {
 		patch.AddFinalizers = []string{batchv1.JobTrackingFinalizer}
@@ -99,11 +100,19 @@ func adoption(j *batchv1.Job, p *corev1.Pod, e effect.AdoptPod) podPatch {
 // disownPod takes off what makes the Pod ours. Its serial stays: it tells whoever adopts the Pod that a Job of ours may have
 // counted it. Whatever has happened to the Pod meanwhile, it is not ours afterwards, unless the API server insists.
 func (a *Actor) disownPod(ctx context.Context, key events.Key, e effect.DisownPod) ([]events.Event, error) {
-	_, err := a.patchPod(ctx, key, e.Name, podPatch{
-		UID:            e.UID,
-		DropFinalizers: []string{batchv1.JobTrackingFinalizer},
-		Owners:         []ownerPatch{{Directive: "delete", OwnerReference: metav1.OwnerReference{UID: key.UID}}},
-		Labels:         map[string]*string{v1alpha1.ManagedLabel: nil},
+	p, err := a.changeable(ctx, key, e.Name, e.UID, false)
+	switch {
+	case err != nil:
+		return a.refused(e, events.NoSerial, err)
+	case p == nil:
+		return missedPod(e.Name, e.UID), nil
+	}
+	_, err = a.patchPod(ctx, key, e.Name, podPatch{
+		UID:             e.UID,
+		ResourceVersion: p.ResourceVersion,
+		DropFinalizers:  []string{batchv1.JobTrackingFinalizer},
+		Owners:          []any{ownerPatch{Directive: "delete", OwnerReference: metav1.OwnerReference{UID: key.UID}}},
+		Labels:          map[string]*string{v1alpha1.ManagedLabel: nil},
 	})
 	switch {
 	case err == nil:

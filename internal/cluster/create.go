@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/job"
@@ -21,8 +23,11 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 		return a.refused(e, e.Serial, err)
 	case j == nil:
 		return missedJob(e.Job), nil
-	case suspended(j), j.DeletionTimestamp != nil, !a.claim.Ours(j):
+	case suspended(j), j.DeletionTimestamp != nil, !a.claim.Ours(j), changed(j, e):
 		return a.sawJob(j), nil
+	}
+	if err := wanted(j, e); err != nil {
+		return a.refused(e, e.Serial, err)
 	}
 	parameters, err := a.parametersAt(ctx, key.Namespace, e)
 	if err != nil {
@@ -34,6 +39,7 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 	a.meter.PodCreation(j, err)
 	switch {
 	case err == nil:
+		a.owned.saw(created)
 		a.report(key, e.Job, effect.Report{Reason: "SuccessfulCreate", Message: "Created pod: " + created.Name})
 		return sawPod(created), nil
 	case apierrors.IsAlreadyExists(err):
@@ -42,11 +48,40 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 	return a.refused(e, e.Serial, err)
 }
 
+// changed says that the Job, as it is now, does not want the Pod any more, for a reason that the function has not heard of yet: it
+// has fewer indexes, or names other values for them.
+func changed(j *batchv1.Job, e effect.CreatePod) bool {
+	return !namesParameters(j, e) || j.Generation > e.Generation && !hasIndex(j, e)
+}
+
+// wanted says what is wrong with a Pod that this Job can never want: a name that is not its serial's, an index that it has not. No
+// function decides on such a Pod; a state that somebody else has written may hold one.
+func wanted(j *batchv1.Job, e effect.CreatePod) error {
+	switch {
+	case e.Name != job.PodName(j.Name, j.UID, e.Serial, e.Index):
+		return userError{"Invalid", fmt.Sprintf("the Pod with the serial %d of this Job has another name", e.Serial)}
+	case !hasIndex(j, e):
+		return userError{"Invalid", fmt.Sprintf("the Job has no index %d", e.Index)}
+	}
+	return nil
+}
+
+func hasIndex(j *batchv1.Job, e effect.CreatePod) bool {
+	if j.Spec.CompletionMode == nil || *j.Spec.CompletionMode != batchv1.IndexedCompletion {
+		return e.Index == events.NoIndex
+	}
+	return e.Index >= 0 && e.Index < int(deref(j.Spec.Completions))
+}
+
+func namesParameters(j *batchv1.Job, e effect.CreatePod) bool {
+	return e.Parameters == "" || e.Parameters == j.Annotations[v1alpha1.PerCompletionEnvAnnotation]
+}
+
 // template returns the Job with a template that is at least as new as the effect knew it; nil means that it is gone. What
-// is remembered as suspended may have been resumed since, and is read again.
+// is remembered as suspended may have been resumed since, and is read again; so is one that names other values.
 func (a *Actor) template(ctx context.Context, key events.Key, e effect.CreatePod) (*batchv1.Job, error) {
 	return a.jobs.load(ctx, ofKey(key),
-		func(j *batchv1.Job) bool { return j.Generation >= e.Generation && !suspended(j) },
+		func(j *batchv1.Job) bool { return j.Generation >= e.Generation && !suspended(j) && namesParameters(j, e) },
 		func(ctx context.Context) (*batchv1.Job, error) { return a.getJob(ctx, key, e.Job) })
 }
 
@@ -60,6 +95,7 @@ func (a *Actor) meetPod(ctx context.Context, key events.Key, e effect.CreatePod,
 	case err != nil:
 		return a.refused(e, e.Serial, err)
 	case isOurs(p, key, e.Serial):
+		a.owned.saw(p)
 		return sawPod(p), nil
 	}
 	return a.refused(e, e.Serial, taken)

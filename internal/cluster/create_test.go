@@ -39,7 +39,6 @@ func TestCreatePod(t *testing.T) {
 	})
 	t.Run("a stranger has the name", func(t *testing.T) {
 		e := createEffect(j, 7)
-		e.Name = "stranger"
 		_, err := w.CoreV1().Pods(w.ns).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: e.Name},
 			Spec: jobObject("x").Spec.Template.Spec}, metav1.CreateOptions{})
 		if err != nil {
@@ -50,19 +49,27 @@ func TestCreatePod(t *testing.T) {
 			t.Errorf("%+v", refused)
 		}
 	})
-	t.Run("another serial of ours has the name", func(t *testing.T) {
+	t.Run("a name that is not the serial's is nobody's decision", func(t *testing.T) {
 		e := createEffect(j, 8)
 		e.Name = first.Name
-		if refused := only[events.EffectRefused](t, w.act(key, e)); refused.Reason != "AlreadyExists" {
+		if refused := only[events.EffectRefused](t, w.act(key, e)); refused.Reason != "Invalid" {
+			t.Errorf("%+v", refused)
+		}
+	})
+	t.Run("nor is an index that the Job has not", func(t *testing.T) {
+		if refused := only[events.EffectRefused](t, w.act(key, indexEffect(j, 9, 3, ""))); refused.Reason != "Invalid" {
 			t.Errorf("%+v", refused)
 		}
 	})
 	t.Run("a Pod of an earlier Job of the same name has the name", func(t *testing.T) {
 		w.deleteJob("pi")
 		j2, key2 := w.createJob("pi")
-		e := createEffect(j2, 0)
-		e.Name = first.Name
-		if refused := only[events.EffectRefused](t, w.act(key2, e)); refused.Reason != "AlreadyExists" {
+		p := forge(w, j, 3) // in the place of one that the earlier Job has left
+		p.Name, p.ResourceVersion, p.UID = createEffect(j2, 0).Name, "", ""
+		if _, err := w.CoreV1().Pods(w.ns).Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if refused := only[events.EffectRefused](t, w.act(key2, createEffect(j2, 0))); refused.Reason != "AlreadyExists" {
 			t.Errorf("%+v", refused)
 		}
 	})

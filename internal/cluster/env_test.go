@@ -69,6 +69,7 @@ type world struct {
 	ns        string
 	actor     *Actor
 	requests  *requests
+	client    kubernetes.Interface // the Actor's, whose requests are seen
 	schedules *ScheduledJobs
 }
 
@@ -161,7 +162,7 @@ func newWorld(t *testing.T, change ...func(*ActorConfig)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{T: t, Interface: admin, ns: ns.Name, actor: actor, requests: seen, schedules: schedules}
+	return &world{T: t, Interface: admin, ns: ns.Name, actor: actor, requests: seen, client: client, schedules: schedules}
 }
 
 func jobObject(name string, change ...func(*batchv1.Job)) *batchv1.Job {

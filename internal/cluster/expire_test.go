@@ -3,6 +3,7 @@ package cluster
 import (
 	"slices"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,11 +16,25 @@ func deleteEffect(j *batchv1.Job) effect.DeleteJob {
 	return effect.DeleteJob{Job: j.Name, Version: events.Version(j.ResourceVersion)}
 }
 
+// expires gives the Job a time to live, in seconds.
+func expires(after int32) func(*batchv1.Job) {
+	return func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = &after }
+}
+
+func unmanaged(j *batchv1.Job) { j.Spec.ManagedBy = nil }
+
+// expiredJob makes a Job that is Complete, and whose time to live is over.
+func (w *world) expiredJob(name string, change ...func(*batchv1.Job)) (*batchv1.Job, events.Key) {
+	w.Helper()
+	j, key := w.createJob(name, append([]func(*batchv1.Job){expires(0)}, change...)...)
+	return w.finish(w.startJob(j)), key
+}
+
 func TestDeleteJob(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, func(c *ActorConfig) { c.Now = time.Now })
 
 	t.Run("in the foreground", func(t *testing.T) {
-		j, key := w.createJob("pi")
+		j, key := w.expiredJob("pi")
 		seen := only[events.JobObserved](t, w.act(key, deleteEffect(j))).Job
 		live := w.liveJob("pi")
 		if !seen.Deleting || seen.Version != events.Version(live.ResourceVersion) || !slices.Contains(live.Finalizers, metav1.FinalizerDeleteDependents) {
@@ -29,8 +44,23 @@ func TestDeleteJob(t *testing.T) {
 			t.Errorf("%+v", again)
 		}
 	})
+	for name, make := range map[string]func(string) (*batchv1.Job, events.Key){
+		"no Job that has not finished": func(name string) (*batchv1.Job, events.Key) { return w.createJob(name, expires(0)) },
+		"none without a time to live":  func(name string) (*batchv1.Job, events.Key) { return w.finishedJob(name, false) },
+		"none whose time is not over":  func(name string) (*batchv1.Job, events.Key) { return w.expiredJob(name, expires(100)) },
+		"none that is somebody else's": func(name string) (*batchv1.Job, events.Key) { return w.expiredJob(name, unmanaged) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			j, key := make("not")
+			only[events.JobObserved](t, w.act(key, deleteEffect(j)))
+			if w.liveJob("not").DeletionTimestamp != nil {
+				t.Error("it was deleted")
+			}
+			w.deleteJob("not")
+		})
+	}
 	t.Run("not where somebody has changed it meanwhile", func(t *testing.T) {
-		j, key := w.createJob("changed")
+		j, key := w.expiredJob("changed")
 		touched := j.DeepCopy()
 		touched.Spec.TTLSecondsAfterFinished = new(int32(3600))
 		touched, err := w.BatchV1().Jobs(w.ns).Update(t.Context(), touched, metav1.UpdateOptions{})
@@ -43,12 +73,12 @@ func TestDeleteJob(t *testing.T) {
 		}
 	})
 	t.Run("one that is gone, or another one", func(t *testing.T) {
-		j, key := w.createJob("gone")
+		j, key := w.expiredJob("gone")
 		w.deleteJob("gone")
 		if gone := only[events.JobGone](t, w.act(key, deleteEffect(j))); gone.Name != "gone" {
 			t.Errorf("%+v", gone)
 		}
-		again, _ := w.createJob("gone")
+		again, _ := w.expiredJob("gone")
 		e := deleteEffect(again) // right version, wrong UID
 		only[events.JobGone](t, w.act(key, e))
 		if w.liveJob("gone").DeletionTimestamp != nil {

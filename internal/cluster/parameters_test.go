@@ -117,7 +117,10 @@ func TestCreatePodWithParameters(t *testing.T) {
 	now := time.Unix(1000, 0)
 	pass := func(d time.Duration) { mu.Lock(); defer mu.Unlock(); now = now.Add(d) }
 	w := newWorld(t, func(c *ActorConfig) { c.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now } })
-	j, key := w.createJob("pi", indexed)
+	j, key := w.createJob("pi", indexed, func(j *batchv1.Job) {
+		j.Spec.Completions = new(int32(3))
+		j.Annotations = map[string]string{v1alpha1.PerCompletionEnvAnnotation: "fruit"}
+	})
 	get := "GET /api/v1/namespaces/" + w.ns + "/configmaps/fruit"
 	env := func(name string) map[string]string {
 		out := map[string]string{}
@@ -172,6 +175,12 @@ func TestCreatePodWithParameters(t *testing.T) {
 		w.configMap("fruit", fruit, func(c *corev1.ConfigMap) { c.Immutable = nil })
 		pass(maxParametersAge)
 		refuses(t, 13, 1, "InvalidParameters", "not immutable")
+	})
+	t.Run("no Pod with the values of a ConfigMap that the Job does not name", func(t *testing.T) {
+		e := indexEffect(j, 16, 1, "secrets")
+		if saw := only[events.JobObserved](t, w.act(key, e)).Job; saw.Wishes.Parameters != "fruit" || w.livePod(e.Name) != nil {
+			t.Errorf("%+v", saw)
+		}
 	})
 	t.Run("no Pod without the ConfigMap", func(t *testing.T) {
 		w.dropConfigMap("fruit")

@@ -16,22 +16,55 @@ import (
 )
 
 // releasePod takes our finalizer off. The API server retries the patch on its newest version of the Pod, so nothing but
-// another Pod of the same name can be in the way.
+// another Pod of the same name, or another owner, can be in the way.
 func (a *Actor) releasePod(ctx context.Context, key events.Key, e effect.ReleasePod) ([]events.Event, error) {
-	p, err := a.patchPod(ctx, key, e.Name, a.withoutFinalizer(e.UID, 0))
+	if a.knownOurs(key) {
+		patch := a.withoutFinalizer(e.UID, 0)
+		patch.Owners = ownerIs(key)
+		p, err := a.patchPod(ctx, key, e.Name, patch)
+		switch {
+		case err == nil:
+			return a.released(p), nil
+		case apierrors.IsNotFound(err) && !byAdmission(err):
+			return missedPod(e.Name, e.UID), nil
+		case !preconditionFailed(err):
+			return a.refused(e, events.NoSerial, err)
+		}
+	}
+	p, err := a.changeable(ctx, key, e.Name, e.UID, true)
+	switch {
+	case err != nil:
+		return a.refused(e, events.NoSerial, err)
+	case p == nil:
+		return missedPod(e.Name, e.UID), nil
+	}
+	p, err = a.patchPod(ctx, key, e.Name, a.withoutFinalizer(e.UID, events.Version(p.ResourceVersion)))
 	switch {
 	case err == nil:
-		a.meter.PodReleased()
-		return sawPod(p), nil
+		return a.released(p), nil
 	case preconditionFailed(err):
 		return a.lookAtPod(ctx, key, e, e.Name, e.UID, err)
 	}
 	return a.refused(e, events.NoSerial, err)
 }
 
+// released is what follows from the answer to a patch that took our finalizer off.
+func (a *Actor) released(p *corev1.Pod) []events.Event {
+	a.meter.PodReleased()
+	a.owned.saw(p)
+	return sawPod(p)
+}
+
 // holdPod puts our finalizer on. The API server refuses that as invalid on a Pod that is being deleted.
 func (a *Actor) holdPod(ctx context.Context, key events.Key, e effect.HoldPod) ([]events.Event, error) {
-	p, err := a.patchPod(ctx, key, e.Name, podPatch{UID: e.UID, ResourceVersion: strconv.FormatUint(e.Version, 10),
+	if !a.knownOurs(key) {
+		if p, err := a.changeable(ctx, key, e.Name, e.UID, false); err != nil {
+			return a.refused(e, events.NoSerial, err)
+		} else if p == nil {
+			return missedPod(e.Name, e.UID), nil
+		}
+	}
+	p, err := a.patchPod(ctx, key, e.Name, podPatch{UID: e.UID, ResourceVersion: strconv.FormatUint(e.Version, 10), Owners: ownerIs(key),
 		AddFinalizers: []string{batchv1.JobTrackingFinalizer}})
 	switch {
 	case err == nil:
@@ -45,6 +78,17 @@ func (a *Actor) holdPod(ctx context.Context, key events.Key, e effect.HoldPod) (
 // deletePod deletes, if asked to only after the finalizer has gone, and only a Pod that is as the effect knew it.
 func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePod) ([]events.Event, error) {
 	version := e.Version
+	if !a.knownOurs(key) || !a.owned.pod(e.UID, ofKey(key)) {
+		p, err := a.changeable(ctx, key, e.Name, e.UID, false)
+		switch {
+		case err != nil:
+			return a.refused(e, events.NoSerial, err)
+		case p == nil:
+			return missedPod(e.Name, e.UID), nil
+		case version == 0:
+			version = events.Version(p.ResourceVersion)
+		}
+	}
 	if e.Release {
 		p, err := a.patchPod(ctx, key, e.Name, a.withoutFinalizer(e.UID, e.Version))
 		switch {
@@ -53,9 +97,8 @@ func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePo
 		case err != nil:
 			return a.refused(e, events.NoSerial, err)
 		}
-		a.meter.PodReleased()
-		if vanished(p) {
-			return sawPod(p), nil
+		if facts := a.released(p); vanished(p) {
+			return facts, nil
 		}
 		version = events.Version(p.ResourceVersion)
 	}
@@ -89,8 +132,8 @@ func preconditionFailed(err error) bool {
 	return !byAdmission(err) && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err))
 }
 
-// lookAtPod answers an effect whose precondition failed with how the Pod is now. Where it is the same Pod, "invalid"
-// was not about its UID and is a refusal; except that a Pod that is being deleted takes no finalizer.
+// lookAtPod answers an effect whose precondition failed with how the Pod is now. Where it is the same Pod, of the same owner,
+// "invalid" was about neither and is a refusal; except that a Pod that is being deleted takes no finalizer.
 func (a *Actor) lookAtPod(ctx context.Context, key events.Key, e effect.Effect, name string, uid types.UID, cause error) ([]events.Event, error) {
 	if apierrors.IsNotFound(cause) {
 		return missedPod(name, uid), nil
@@ -99,8 +142,10 @@ func (a *Actor) lookAtPod(ctx context.Context, key events.Key, e effect.Effect, 
 	switch {
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
-	case p == nil || p.UID != uid:
+	case p == nil || p.UID != uid || controlledByAnother(p, key):
 		return missedPod(name, uid), nil
+	case apierrors.IsInvalid(cause) && metav1.GetControllerOf(p) == nil && e.Kind() == effect.HoldPod{}.Kind():
+		return sawPod(p), nil // nobody owns it any more
 	case apierrors.IsInvalid(cause) && (e.Kind() != effect.HoldPod{}.Kind() || p.DeletionTimestamp == nil):
 		return a.refused(e, events.ProjectPod(p).Serial, cause)
 	}
@@ -127,8 +172,8 @@ type podPatch struct {
 	ResourceVersion string    `json:"resourceVersion,omitempty"`
 	AddFinalizers   []string  `json:"finalizers,omitempty"`
 	DropFinalizers  []string  `json:"$deleteFromPrimitiveList/finalizers,omitempty"`
-	// Owners are merged by UID. A label of nil is removed.
-	Owners      []ownerPatch       `json:"ownerReferences,omitempty"`
+	// Owners are merged by UID (ownerPatch, ownerIs). A label of nil is removed.
+	Owners      []any              `json:"ownerReferences,omitempty"`
 	Labels      map[string]*string `json:"labels,omitempty"`
 	Annotations map[string]string  `json:"annotations,omitempty"`
 	// ManagedFields of one empty entry reset field ownership.

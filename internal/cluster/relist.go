@@ -245,8 +245,6 @@ const overdueAfter = time.Minute
 
 // overdue says that a finished Job should have been deleted. If that is left to us, the timer for it has been lost.
 func overdue(j *events.Job, now time.Time) bool {
-	if j.TTLSecondsAfterFinished == nil || j.Deleting || !j.Finished() {
-		return false
-	}
-	return now.After(j.FinishedAt().Add(time.Duration(*j.TTLSecondsAfterFinished)*time.Second + overdueAfter))
+	end := j.Expires()
+	return !end.IsZero() && !j.Deleting && now.After(end.Add(overdueAfter))
 }

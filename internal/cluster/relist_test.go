@@ -55,7 +55,7 @@ func TestWatcherLists(t *testing.T) {
 		{"fresh", freshKey, fresh, nil},
 		{"busy", busyKey, busy, []string{running.Name}},
 		{"done", doneKey, done, nil}, // within the hour: it may have to be announced
-		{"left", leftKey, left, []string{"left-held"}},
+		{"left", leftKey, left, []string{createEffect(left, 0).Name}},
 		{"gone", goneKey, nil, []string{orphan.Name, loose.Name}},
 	} {
 		rosters := of[events.JobListed](x.sink, c.key)
@@ -143,7 +143,6 @@ func (w *world) finishedJob(name string, holds bool) (*batchv1.Job, events.Key) 
 	j = w.startJob(j)
 	if holds {
 		e := createEffect(j, 0)
-		e.Name = name + "-held"
 		only[events.PodObserved](w, w.act(key, e))
 		w.endPod(e.Name, corev1.PodSucceeded)
 	}

@@ -90,9 +90,18 @@ func (a *Actor) findRun(ctx context.Context, key events.Key, e effect.FindRun) (
 	return []events.Event{events.RunMissing{Name: e.Name, ID: e.ID}}, nil
 }
 
-// deleteRun deletes a Job of the ScheduledJob. An answer without the Job says that it is gone; where the Job is not at the
-// version that was seen, the answer shows how it is.
+// deleteRun deletes a Job of the ScheduledJob, which must control it. An answer without the Job says that it is gone; where the
+// Job is not at the version that was seen, the answer shows how it is.
 func (a *Actor) deleteRun(ctx context.Context, key events.Key, e effect.DeleteRun) ([]events.Event, error) {
+	if !a.owned.run(e.UID, ofKey(key)) {
+		j, err := a.readJob(ctx, key.Namespace, e.Name)
+		switch {
+		case err != nil:
+			return a.refused(e, events.NoSerial, err)
+		case j == nil || j.UID != e.UID || !isRun(j, key):
+			return missedRun(e.Name, e.UID), nil
+		}
+	}
 	propagation := metav1.DeletePropagationBackground
 	if e.Foreground {
 		propagation = metav1.DeletePropagationForeground
@@ -145,6 +154,7 @@ func (a *Actor) sawRun(key events.Key, j *batchv1.Job) []events.Event {
 	if !isRun(j, key) {
 		return missedRun(j.Name, j.UID)
 	}
+	a.owned.sawRun(j)
 	_, run, _ := events.ProjectRun(j)
 	return []events.Event{events.RunObserved{Run: run}}
 }

@@ -215,9 +215,6 @@ func later(a, b time.Time) time.Time {
 // outlived says that the ScheduledJob's time to live is over and that it should have been deleted: the timer for it has been
 // lost.
 func outlived(j *events.ScheduledJob, now time.Time) bool {
-	done := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.FinishedCondition)
-	if done == nil || done.Status != metav1.ConditionTrue || j.TTLSecondsAfterFinished == nil || j.Deleting {
-		return false
-	}
-	return now.After(done.LastTransitionTime.Add(time.Duration(*j.TTLSecondsAfterFinished)*time.Second + overdueAfter))
+	end := j.Expires()
+	return !end.IsZero() && !j.Deleting && now.After(end.Add(overdueAfter))
 }

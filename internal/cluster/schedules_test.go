@@ -212,7 +212,7 @@ func TestIdle(t *testing.T) {
 		}, nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			j := events.ScheduledJob{Generation: 3, SuccessfulJobs: 2, FailedJobs: 1,
+			j := events.ScheduledJob{Generation: 3, RunAt: noon, SuccessfulJobs: 2, FailedJobs: 1,
 				Status: v1alpha1.ScheduledJobStatus{ObservedGeneration: 3, DecidedUntil: &until, NextScheduleTime: &next}}
 			if c.change != nil {
 				c.change(&j)

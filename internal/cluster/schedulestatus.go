@@ -46,8 +46,19 @@ func (a *Actor) writeScheduleStatus(ctx context.Context, key events.Key, e effec
 }
 
 // deleteScheduledJob deletes the ScheduledJob after its Jobs. The version as a precondition says that nobody has changed the
-// time to live meanwhile.
+// time to live meanwhile; the ScheduledJob at that version says that it is over.
 func (a *Actor) deleteScheduledJob(ctx context.Context, key events.Key, e effect.DeleteScheduledJob) ([]events.Event, error) {
+	j := a.scheduled.at(ofKey(key), e.Version)
+	if j == nil {
+		live, err := a.getScheduledJob(ctx, key, e.ScheduledJob)
+		if err != nil || live == nil || events.Version(live.ResourceVersion) != e.Version {
+			return a.scheduledJobMoved(key, e, e.ScheduledJob, live, err)
+		}
+		j = live
+	}
+	if !expiredBy(j.project().Expires(), a.now()) {
+		return sawScheduledJob(j), nil
+	}
 	version := strconv.FormatUint(e.Version, 10)
 	deleted := &wireScheduledJob{}
 	err := a.call(ctx, a.schedules.rest.Delete().Namespace(key.Namespace).Resource(v1alpha1.ScheduledJobResource).Name(e.ScheduledJob).

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,10 +75,10 @@ func TestWriteScheduleStatus(t *testing.T) {
 		}
 	})
 	t.Run("not onto one that is gone, or another one", func(t *testing.T) {
-		gone, key := w.createSchedule("gone")
+		gone, key := w.expiredSchedule("gone", 0)
 		w.deleteSchedule("gone")
 		only[events.ScheduledJobGone](t, w.act(key, scheduleStatusEffect(gone)))
-		again, _ := w.createSchedule("gone")
+		again, _ := w.expiredSchedule("gone", 0)
 		only[events.ScheduledJobGone](t, w.act(key, scheduleStatusEffect(again)))
 		if w.liveSchedule("gone").Status.DecidedUntil != nil {
 			t.Error("another one got the status")
@@ -122,19 +123,47 @@ func TestWriteScheduleStatus(t *testing.T) {
 	})
 }
 
+// expiredSchedule makes a ScheduledJob that has run once, and may live for so many seconds since the time that the Actor takes for
+// now.
+func (w *world) expiredSchedule(name string, ttl int32) (*v1alpha1.ScheduledJob, events.Key) {
+	w.Helper()
+	j, key := w.createSchedule(name, func(j *v1alpha1.ScheduledJob) {
+		j.Spec.Schedule, j.Spec.RunAt, j.Spec.TTLSecondsAfterFinished = "", new(metav1.NewTime(time.Unix(900, 0))), &ttl
+	})
+	return w.settleSchedule(name, func(s *v1alpha1.ScheduledJobStatus) {
+		s.ObservedGeneration = j.Generation
+		s.Conditions = []metav1.Condition{{Type: v1alpha1.FinishedCondition, Status: metav1.ConditionTrue, Reason: "Done", LastTransitionTime: metav1.NewTime(time.Unix(1000, 0))}}
+	}), key
+}
+
 func TestDeleteScheduledJob(t *testing.T) {
 	w := newWorld(t)
 	del := func(j *v1alpha1.ScheduledJob) effect.DeleteScheduledJob {
 		return effect.DeleteScheduledJob{ScheduledJob: j.Name, Version: events.Version(j.ResourceVersion)}
 	}
-	sj, key := w.createSchedule("once")
+	sj, key := w.expiredSchedule("once", 0)
 
+	t.Run("not one whose time to live is not over", func(t *testing.T) {
+		sj, key := w.expiredSchedule("young", 3600)
+		if saw := only[events.ScheduledJobObserved](t, w.act(key, del(sj))).ScheduledJob; saw.Deleting {
+			t.Errorf("%+v", saw)
+		}
+	})
+	t.Run("nor one that runs again and again", func(t *testing.T) {
+		sj, key := w.createSchedule("nightly")
+		if saw := only[events.ScheduledJobObserved](t, w.act(key, del(sj))).ScheduledJob; saw.Deleting {
+			t.Errorf("%+v", saw)
+		}
+	})
 	t.Run("not where somebody has changed it meanwhile", func(t *testing.T) {
 		edited := w.editSchedule("once", func(j *v1alpha1.ScheduledJob) { j.Spec.Suspend = new(true) })
 		if saw := only[events.ScheduledJobObserved](t, w.act(key, del(sj))).ScheduledJob; saw.Deleting || saw.Version != events.Version(edited.ResourceVersion) {
 			t.Errorf("%+v", saw)
 		}
-		sj = edited
+		if saw := only[events.ScheduledJobObserved](t, w.act(key, del(edited))).ScheduledJob; saw.Deleting {
+			t.Errorf("its generation has not been observed: %+v", saw)
+		}
+		sj = w.settleSchedule("once", func(s *v1alpha1.ScheduledJobStatus) { s.ObservedGeneration = edited.Generation })
 	})
 	t.Run("in the foreground", func(t *testing.T) {
 		for range 2 {

@@ -23,7 +23,7 @@ import (
 const disownFrom = 10
 
 // writeJobStatus puts the status onto the Job as it was at the effect's version, and onto no other: a Job that has moved
-// on is answered with, never overwritten.
+// on, or was handed to somebody else, is answered with, never overwritten.
 func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.WriteJobStatus) ([]events.Event, error) {
 	j := a.jobs.at(ofKey(key), e.Version)
 	if j == nil {
@@ -32,6 +32,9 @@ func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.Wri
 			return a.jobMoved(key, e, e.Job, live, err)
 		}
 		j = live
+	}
+	if !a.claim.Ours(j) { // nobody but its own controller writes its status
+		return a.sawJob(j), nil
 	}
 	written, err := a.putStatus(ctx, j, e)
 	switch {

@@ -1,0 +1,170 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+)
+
+// Whoever can write on the bus can make us decide on any effect, about any object that they can name. What is not ours, by what the
+// API server says of it, stays as it is; and the answer says that it is none of the Job's.
+func TestEffectsOnWhatIsNotOursDoNothing(t *testing.T) {
+	w := newWorld(t)
+	ours, ourKey := w.createJob("ours")
+	ours = w.startJob(ours)
+	w.createPod(ours, ourKey, 0) // so that the Job is known
+	other, _ := w.createJob("other")
+	builtIn, builtInKey := w.createJob("built-in", unmanaged)
+	nobody := events.Key{Function: "job", Namespace: w.ns, UID: someoneElse}
+	held := func(p *corev1.Pod) { p.Finalizers = []string{batchv1.JobTrackingFinalizer} }
+	for _, c := range []struct {
+		name string
+		key  events.Key
+		pod  *corev1.Pod
+	}{
+		{"a Pod of nobody's", ourKey, w.strangePod("loose", held)},
+		{"a Pod of a ReplicaSet", ourKey, w.strangePod("web", held, func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "rs", Controller: new(true)}}
+		})},
+		{"a Pod of another Job of ours", ourKey, forge(w, other, 0)},
+		{"a Pod of a Job that Kubernetes runs", builtInKey, forge(w, builtIn, 0)},
+		{"the same, by the key of a Job of ours", ourKey, forge(w, builtIn, 1)},
+		{"a Pod of a Job of ours, by a key that is nobody's", nobody, forge(w, ours, 5)},
+	} {
+		version := events.Version(c.pod.ResourceVersion)
+		for _, e := range []effect.Effect{
+			effect.ReleasePod{Name: c.pod.Name, UID: c.pod.UID},
+			effect.HoldPod{Name: c.pod.Name, UID: c.pod.UID, Version: version},
+			effect.AdoptPod{Job: "ours", Name: c.pod.Name, UID: c.pod.UID, Version: version, Serial: 3, Hold: true},
+			effect.DisownPod{Name: c.pod.Name, UID: c.pod.UID},
+			effect.DeletePod{Name: c.pod.Name, UID: c.pod.UID},
+			effect.DeletePod{Name: c.pod.Name, UID: c.pod.UID, Version: version},
+			effect.DeletePod{Name: c.pod.Name, UID: c.pod.UID, Version: version, Release: true},
+		} {
+			t.Run(c.name+": "+e.Kind(), func(t *testing.T) {
+				for _, f := range w.act(c.key, e) {
+					switch f := f.(type) {
+					case events.PodGone, events.JobGone, events.JobObserved:
+					case events.PodObserved: // of an orphan that was to be held: it is not the Job's
+						if f.Pod.Orphan && e.Kind() == (effect.HoldPod{}).Kind() {
+							continue
+						}
+						t.Errorf("answers %#v", f)
+					default:
+						t.Errorf("answers %#v", f)
+					}
+				}
+				if live := w.livePod(c.pod.Name); live == nil || live.ResourceVersion != c.pod.ResourceVersion {
+					t.Errorf("it has become %+v", live)
+				}
+			})
+		}
+	}
+	t.Run("the status of a Job that Kubernetes runs", func(t *testing.T) {
+		e := effect.WriteJobStatus{Job: builtIn.Name, Version: events.Version(builtIn.ResourceVersion), Status: batchv1.JobStatus{Active: 3}}
+		if saw := only[events.JobObserved](t, w.act(builtInKey, e)).Job; !saw.Foreign || w.liveJob(builtIn.Name).ResourceVersion != builtIn.ResourceVersion {
+			t.Errorf("%+v", saw)
+		}
+	})
+	t.Run("a Job that is no run of the ScheduledJob", func(t *testing.T) {
+		_, key := w.createSchedule("nightly")
+		for _, j := range []*batchv1.Job{other, builtIn} {
+			only[events.RunGone](t, w.act(key, effect.DeleteRun{Name: j.Name, UID: j.UID}))
+			if w.liveJob(j.Name).DeletionTimestamp != nil {
+				t.Errorf("the Job %s was deleted", j.Name)
+			}
+		}
+	})
+}
+
+// strangePod makes a Pod that no Job of ours has made.
+func (w *world) strangePod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
+	w.Helper()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobObject("x").Spec.Template.Spec}
+	for _, f := range change {
+		f(p)
+	}
+	p, err := w.CoreV1().Pods(w.ns).Create(w.Context(), p, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return p
+}
+
+// To look whose a Pod is costs nothing where the Actor has made it and written the status of its Job; and, for one that has just
+// been started, two reads for each Job that it has not met.
+func TestLookingWhoseAPodIsCostsNothingInTheUsualCase(t *testing.T) {
+	w := newWorld(t)
+	j, key := w.createJob("pi")
+	j = w.startJob(j)
+	pods := []events.Pod{w.createPod(j, key, 0), w.createPod(j, key, 1), w.createPod(j, key, 2)}
+	reads := func() int {
+		n := w.requests.count("GET /apis/batch/v1/namespaces/" + w.ns + "/jobs/pi")
+		for _, p := range pods {
+			n += w.requests.count("GET /api/v1/namespaces/" + w.ns + "/pods/" + p.Name)
+		}
+		return n
+	}
+	before := reads()
+	w.act(key, effect.ReleasePod{Name: pods[0].Name, UID: pods[0].UID})
+	w.act(key, effect.DeletePod{Name: pods[0].Name, UID: pods[0].UID})
+	w.act(key, effect.DeletePod{Name: pods[1].Name, UID: pods[1].UID, Version: pods[1].Version, Release: true})
+	if n := reads() - before; n != 0 {
+		t.Errorf("%d reads", n)
+	}
+
+	fresh, err := NewActor(ActorConfig{Client: w.client, ScheduledJobs: w.schedules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.actor, before = fresh, reads()
+	again := only[events.PodObserved](t, w.act(key, effect.ReleasePod{Name: pods[2].Name, UID: pods[2].UID})).Pod
+	if n := reads() - before; again.Held || n != 2 {
+		t.Errorf("a fresh Actor: held %v after %d reads", again.Held, n)
+	}
+}
+
+// An orphan counts for no Job any more, and has no owner by which it could be told from others: the mark, the generated label and the
+// selector say who may let it go.
+func TestOrphansOfOursAreLetGo(t *testing.T) {
+	w := newWorld(t)
+	j, key := w.createJob("pi")
+	j = w.startJob(j)
+	for name, change := range map[string]func(*corev1.Pod){
+		"marked":     func(p *corev1.Pod) { p.Labels = map[string]string{v1alpha1.ManagedLabel: "true"} },
+		"of the Job": func(p *corev1.Pod) { p.Labels = map[string]string{batchv1.ControllerUidLabel: string(j.UID)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := w.createPod(j, key, len(name))
+			live := w.livePod(p.Name)
+			live.OwnerReferences, live.Labels = nil, nil
+			change(live)
+			if _, err := w.CoreV1().Pods(w.ns).Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if saw := only[events.PodObserved](t, w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID})).Pod; saw.Held {
+				t.Errorf("%+v", saw)
+			}
+		})
+	}
+	t.Run("a Pod of a Job that is gone", func(t *testing.T) {
+		gone, goneKey := w.createJob("gone")
+		p := w.createPod(w.startJob(gone), goneKey, 0)
+		w.deleteJob("gone")
+		fresh, err := NewActor(ActorConfig{Client: w.client, ScheduledJobs: w.schedules, Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.actor = fresh
+		if saw := only[events.PodObserved](t, w.act(goneKey, effect.ReleasePod{Name: p.Name, UID: p.UID})).Pod; saw.Held {
+			t.Errorf("%+v", saw)
+		}
+	})
+}
