@@ -62,6 +62,8 @@ type JobListed struct {
 	// Pods are all Pods of the Job that are held or not finished; of a Job with a limit of failed Pods those that have failed,
 	// too. Orphans that the Job may adopt are among them. None has an End, which would make a large roster half as large again.
 	Pods []Pod `json:"pods,omitempty"`
+	// AdoptsNone says that the Job has a selector of its user's own, and comes too late among those of its namespace to adopt Pods.
+	AdoptsNone bool `json:"adoptsNone,omitempty"`
 }
 
 // PodObserved is a sight of a Pod at one resourceVersion.

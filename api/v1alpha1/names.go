@@ -67,6 +67,10 @@ const (
 	// UnsupportedCondition is True on a Job that asks for something this version does not do. None of its Pods are started.
 	UnsupportedCondition = Group + "/Unsupported"
 
+	// NotAdoptingCondition is True on a Job with a selector of its user's own that adopts no Pods, because its namespace has more
+	// such Jobs than may. The message says how many; the Job runs with the Pods that it makes itself.
+	NotAdoptingCondition = Group + "/NotAdopting"
+
 	// ScheduledJobAnnotation is the name of the ScheduledJob on the Jobs that it makes and on their Pods, where a container
 	// reads it through the downward API.
 	ScheduledJobAnnotation = Group + "/scheduled-job"

@@ -74,6 +74,13 @@ func obstacles(st *batchv1.JobStatus, s State, now time.Time) {
 	} else {
 		setCondition(st, v1alpha1.IgnoredCondition, corev1.ConditionFalse, "Accepted", "", now)
 	}
+	if s.AdoptsNone {
+		setCondition(st, v1alpha1.NotAdoptingCondition, corev1.ConditionTrue, "TooManySelectors", fmt.Sprintf(
+			"this namespace has more than %d unfinished Jobs with a selector of their own: the oldest adopt Pods, this one runs with those that it makes; "+
+				"let others finish, delete them, or do without manualSelector", events.MaxClaimants), now)
+	} else {
+		setCondition(st, v1alpha1.NotAdoptingCondition, corev1.ConditionFalse, "Adopting", "", now)
+	}
 	for _, kind := range slices.Sorted(maps.Keys(s.Waits)) {
 		if w := s.Waits[kind]; w.Reason != "" {
 			refusal(st, w.Reason, fmt.Sprintf("%s: %s", kind, w.Message), now)
@@ -143,6 +150,8 @@ func reports(j events.Job, want batchv1.JobStatus) (out []effect.Report) {
 			out = append(out, effect.Report{Warning: true, Reason: "AnnotationIgnored", Message: c.Message})
 		case batchv1.JobFailed:
 			out = append(out, effect.Report{Warning: true, Reason: c.Reason, Message: c.Message})
+		case v1alpha1.NotAdoptingCondition:
+			out = append(out, effect.Report{Warning: true, Reason: "NotAdopting", Message: c.Message})
 		case v1alpha1.UnsupportedCondition:
 			out = append(out, effect.Report{Warning: true, Reason: "Unsupported", Message: c.Message})
 		case v1alpha1.RefusedCondition:

@@ -102,6 +102,7 @@ func takeInventory(s State, list events.JobListed) State {
 		s.Gone = true
 	} else {
 		s.Job, s.Next, s.Outbox.Began = *list.Job, list.Job.NextSerial, list.Job.Version
+		s.AdoptsNone = list.AdoptsNone
 	}
 	for _, p := range list.Pods {
 		s = seePod(s, p)
@@ -118,6 +119,9 @@ func takeInventory(s State, list events.JobListed) State {
 func compare(s State, list events.JobListed) State {
 	if list.Job != nil {
 		s = seeJob(s, *list.Job)
+		if list.Version >= s.Horizon {
+			s.AdoptsNone = list.AdoptsNone
+		}
 	} else if s.Job.Version <= list.JobsVersion {
 		s.Gone = true
 	}

@@ -60,6 +60,9 @@ type State struct {
 	// Waits are the kinds of effects that the API server refuses just now, or once did.
 	Waits backoff.Waits
 
+	// AdoptsNone says that the newest roster found the Job to be one too many of those with selectors of their own.
+	AdoptsNone bool `cbor:",omitempty"`
+
 	// Outbox is what everybody has to be told of the Job.
 	Outbox Outbox
 

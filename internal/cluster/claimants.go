@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,48 +33,70 @@ func unmarkedIn(c events.Claim) string {
 	return "!" + v1alpha1.ManagedLabel
 }
 
-// claimants are the Jobs of ours that may adopt any Pod of their namespace, by namespace and UID: those with a selector of
-// their user's own (manualSelector) that are neither finished nor being deleted.
-type claimants map[string]map[types.UID]labels.Selector
+// claimants are the Jobs of ours that ask to adopt any Pod of their namespace, the oldest first: those with a selector of their
+// user's own (manualSelector) that are neither finished nor being deleted. Of each namespace the first events.MaxClaimants may;
+// else one Pod would be told of as often as somebody has made such Jobs.
+type claimants map[string][]claimant
+
+type claimant struct {
+	uid      types.UID
+	created  time.Time
+	selector labels.Selector
+}
+
+// maxSelector is how many keys and values a selector may have with which Pods are looked at: beyond it, a Job adopts none.
+const maxSelector = 256
 
 // put adds the Job, or removes it where it can adopt nothing any more.
 func (c claimants) put(j events.Job) {
+	c.remove(j.Namespace, j.UID)
 	if j.Foreign || j.Deleting || j.Selector == nil || j.Finished() {
-		c.remove(j.Namespace, j.UID)
 		return
 	}
 	s, err := metav1.LabelSelectorAsSelector(j.Selector)
 	if err != nil { // the API server accepts no such selector
 		return
 	}
-	if c[j.Namespace] == nil {
-		c[j.Namespace] = map[types.UID]labels.Selector{}
+	size := len(j.Selector.MatchLabels)
+	for _, e := range j.Selector.MatchExpressions {
+		size += 1 + len(e.Values)
 	}
-	c[j.Namespace][j.UID] = s
+	if size > maxSelector {
+		s = labels.Nothing()
+	}
+	one := claimant{j.UID, j.Created, s}
+	at, _ := slices.BinarySearchFunc(c[j.Namespace], one, older)
+	c[j.Namespace] = slices.Insert(c[j.Namespace], at, one)
 }
 
+// older orders by age. Two of one second are ordered by their UIDs, the same way for everybody.
+func older(a, b claimant) int { return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.uid, b.uid)) }
+
 func (c claimants) remove(namespace string, uid types.UID) {
-	delete(c[namespace], uid)
+	c[namespace] = slices.DeleteFunc(c[namespace], func(one claimant) bool { return one.uid == uid })
 	if len(c[namespace]) == 0 {
 		delete(c, namespace)
 	}
 }
 
+// may are those of the namespace that adopt.
+func (c claimants) may(namespace string) []claimant {
+	all := c[namespace]
+	return all[:min(len(all), events.MaxClaimants)]
+}
+
+// tooMany says that the Job would adopt, and comes too late.
+func (c claimants) tooMany(of identity) bool {
+	is := func(one claimant) bool { return one.uid == of.uid }
+	return slices.ContainsFunc(c[of.namespace], is) && !slices.ContainsFunc(c.may(of.namespace), is)
+}
+
 // of are the claimants that the Pod concerns: the one that owns it, or all whose selector matches an orphan.
 func (c claimants) of(p *corev1.Pod) (out []types.UID) {
-	all := c[p.Namespace]
-	if len(all) == 0 {
-		return nil
-	}
-	if metav1.GetControllerOf(p) != nil {
-		if owner := events.OwnerUID(p); all[owner] != nil {
-			out = append(out, owner)
-		}
-		return out
-	}
-	for uid, s := range all {
-		if s.Matches(labels.Set(p.Labels)) {
-			out = append(out, uid)
+	owned := metav1.GetControllerOf(p) != nil
+	for _, one := range c.may(p.Namespace) {
+		if owned && one.uid == events.OwnerUID(p) || !owned && one.selector.Matches(labels.Set(p.Labels)) {
+			out = append(out, one.uid)
 		}
 	}
 	return out

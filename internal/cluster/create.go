@@ -81,7 +81,9 @@ func namesParameters(j *batchv1.Job, e effect.CreatePod) bool {
 // is remembered as suspended may have been resumed since, and is read again; so is one that names other values.
 func (a *Actor) template(ctx context.Context, key events.Key, e effect.CreatePod) (*batchv1.Job, error) {
 	return a.jobs.load(ctx, ofKey(key),
-		func(j *batchv1.Job) bool { return j.Generation >= e.Generation && !suspended(j) && namesParameters(j, e) },
+		func(j *batchv1.Job) bool {
+			return j.Generation >= e.Generation && !suspended(j) && namesParameters(j, e)
+		},
 		func(ctx context.Context) (*batchv1.Job, error) { return a.getJob(ctx, key, e.Job) })
 }
 

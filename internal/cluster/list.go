@@ -66,7 +66,8 @@ type rosters struct {
 
 // roster is what the lists say about one Job.
 func (r *rosters) roster(id string, of identity) events.JobListed {
-	out := events.JobListed{ID: id, Job: r.jobs[of], JobsVersion: r.jobsVersion, Version: r.podsVersion, Pods: r.pods[of]}
+	out := events.JobListed{ID: id, Job: r.jobs[of], JobsVersion: r.jobsVersion, Version: r.podsVersion, Pods: r.pods[of],
+		AdoptsNone: r.claimants.tooMany(of)}
 	switch {
 	case out.Job != nil:
 		out.Name = out.Job.Name
@@ -111,10 +112,14 @@ func (l lister) rostersOnce(ctx context.Context, w wants) (rosters, error) {
 					r.runs[owner] = append(r.runs[owner], run)
 				}
 			}
-			if w.job(j) {
-				p := events.ProjectJob(j, l.claim)
+			wanted := w.job(j)
+			if claims := l.claim.Ours(j) && deref(j.Spec.ManualSelector); !wanted && !claims {
+				continue
+			}
+			p := events.ProjectJob(j, l.claim)
+			r.claimants.put(p) // also of those that nobody asks for: how many there are decides who may adopt
+			if wanted {
 				r.jobs[identityOf(j)] = &p
-				r.claimants.put(p)
 			}
 		}
 		return nil
@@ -174,6 +179,10 @@ func (l lister) listPods(ctx context.Context, r *rosters, wanted func(identity) 
 		}
 	}
 	for namespace := range r.claimants {
+		asked := func(one claimant) bool { return r.jobs[identity{namespace, one.uid}] != nil }
+		if !slices.ContainsFunc(r.claimants.may(namespace), asked) {
+			continue
+		}
 		if _, err = list(namespace, unmarkedIn(l.claim), false, r.claimants.of); err != nil {
 			return err
 		}

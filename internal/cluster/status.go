@@ -148,9 +148,10 @@ func (a *Actor) disown(ctx context.Context, j *batchv1.Job) (*batchv1.Job, error
 	return j, nil
 }
 
-func deref(n *int32) int32 {
-	if n == nil {
-		return 0
+// deref is what the pointer points to, zero for nothing.
+func deref[T any](p *T) (zero T) {
+	if p == nil {
+		return zero
 	}
-	return *n
+	return *p
 }

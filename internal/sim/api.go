@@ -25,6 +25,8 @@ type API struct {
 	Emit func(events.Key, events.Event)
 	// Refuse may answer a CreatePod with a refusal, as a quota does. It may be nil.
 	Refuse func(effect.CreatePod) (reason, message string)
+	// Crowded says that so many other Jobs have selectors of their own that no Job adopts by one any more.
+	Crowded bool
 	// Lingering says that the Jobs' templates have a finalizer of the user's own.
 	Lingering bool
 	// Check hears of every effect before it is done, and says what is wrong with it. It may be nil.
@@ -206,7 +208,7 @@ func (a *API) hears(p *pod) types.UID {
 		return p.owner
 	}
 	for _, uid := range slices.Sorted(maps.Keys(a.jobs)) {
-		if j := a.jobs[uid]; j.Selector != nil && matches(j, p) {
+		if j := a.jobs[uid]; j.Selector != nil && !a.Crowded && matches(j, p) {
 			return uid
 		}
 	}
@@ -238,7 +240,7 @@ func (a *API) List(id string, uid types.UID) events.JobListed {
 	keepsFailed := false
 	if a.jobs[uid] != nil {
 		j := a.job(uid)
-		out.Job, out.Name = &j, j.Name
+		out.Job, out.Name, out.AdoptsNone = &j, j.Name, a.Crowded && j.Selector != nil
 		keepsFailed = j.Wishes.FailedPodsLimit != nil
 	}
 	for _, name := range a.podNames() {

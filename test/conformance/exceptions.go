@@ -30,6 +30,10 @@ var exceptions = []exception{
 		"its memory is one message of at most 8 MB; `parallelism` beyond that is no use on one API server",
 	},
 	{
+		"Of the unfinished Jobs of one namespace with `manualSelector`, the oldest 16 adopt Pods; the others run with the Pods that they make, and say so in the condition `jobstream.dev/NotAdopting`",
+		"each change of an orphan is told to every Job that may adopt it: with a thousand such Jobs one namespace would fill the bus for all (transcript `selector_of_one_job_too_many`, cluster `TestOldestClaimantsAdopt`)",
+	},
+	{
 		"A running Pod that has lost its finalizer gets it back; the built-in controller would not count its end and run it again",
 		"kube-controller-manager may strip a Pod that was orphaned just before we adopt it (transcript `lost_finalizer_is_put_back`)",
 	},

@@ -127,6 +127,9 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 	case "crash": // the next worker dies between its commit and its first effect
 		s.crash = true
 		return s.result()
+	case "crowd": // "crowd on": other Jobs with selectors of their own came first, and there are too many, until "crowd off"
+		s.api.Crowded = d.CmdArgs[0].Key == "on"
+		return s.result()
 	case "lingering": // the template has a finalizer of the user's own, which keeps Pods that are deleted
 		s.api.Lingering = true
 	case "unheard": // the next worker that makes a Pod dies before it has heard the answer, and the watch is off from then on
