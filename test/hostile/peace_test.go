@@ -1,0 +1,69 @@
+package hostile
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// patience is for a peaceful Job beside an attacker, on two cores that do everything: it is a bound against waiting for ever, not a
+// measure. crowd_test.go measures.
+const patience = time.Minute
+
+// peace is the peaceful namespace.
+type peace struct {
+	*harness.Space
+	rounds int
+}
+
+func newPeace(t *testing.T) *peace { return &peace{Space: system(t).Space(t)} }
+
+// round runs three Jobs whose counts are known, and fails the test where they end in another way or not in time.
+func (p *peace) round(t *testing.T) {
+	t.Helper()
+	p.rounds++
+	name := func(kind string) string { return fmt.Sprintf("%s-%d", kind, p.rounds) }
+	p.Apply(harness.Shell(name("plain"), "true", harness.Size(3, 2, 0)))
+	p.Apply(harness.Shell(name("indexed"), `test "$JOB_COMPLETION_INDEX" != 1`, harness.Size(3, 3, 0), harness.Indexed,
+		func(s *batchv1.JobSpec) { s.BackoffLimit, s.BackoffLimitPerIndex = nil, ptr.To[int32](0) }))
+	p.Apply(harness.Shell(name("failing"), "exit 1", harness.Size(1, 1, 0)))
+	for _, want := range []struct {
+		name              string
+		end               batchv1.JobConditionType
+		succeeded, failed int32
+		indexes           string
+	}{
+		{name("plain"), batchv1.JobComplete, 3, 0, ""},
+		{name("indexed"), batchv1.JobFailed, 2, 1, "0,2"},
+		{name("failing"), batchv1.JobFailed, 0, 1, ""},
+	} {
+		j := p.AwaitEnd(want.name, want.end, patience)
+		if s := j.Status; s.Succeeded != want.succeeded || s.Failed != want.failed || s.CompletedIndexes != want.indexes {
+			t.Errorf("the peaceful Job %s is %s", want.name, harness.Brief(s))
+		}
+	}
+	for _, kind := range []string{"plain", "indexed", "failing"} {
+		if held := harness.Held(p.Pods(name(kind))); len(held) > 0 {
+			t.Errorf("of the finished Job %s these Pods are still held: %v", name(kind), held)
+		}
+	}
+}
+
+// unharmed fails the test where a program has ended, or is not ready any more.
+func unharmed(t *testing.T) {
+	t.Helper()
+	s := system(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, program := range append(append([]*harness.Process{}, s.Triggers...), s.Reconcilers...) {
+		if err := harness.Ready(ctx, program); err != nil {
+			t.Errorf("%s: %v", program.Name, err)
+		}
+	}
+}
