@@ -3,6 +3,7 @@ package events_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -123,6 +124,36 @@ func TestDecodeRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			if _, err := events.Decode([]byte(test.message)); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestUnknownFacts: what a program of another version tells is told apart from garbage, with the object that it is about.
+func TestUnknownFacts(t *testing.T) {
+	b, err := events.Encode(events.Fact{Cluster: "c", Key: key(), Event: events.TimerFired{Name: "wake"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, typ, unknown, remedy string }{
+		{"a type that there is not yet", "dev.jobstream.fact.JobMoved.v1", "JobMoved.v1", "upgrade the reconcilers"},
+		{"a version that there is not yet", "dev.jobstream.fact.TimerFired.v2", "TimerFired.v2", "upgrade the reconcilers"},
+		{"a version that there is no more", "dev.jobstream.fact.TimerFired.v0", "TimerFired.v0", "upgrade the triggers"},
+		{"no version", "dev.jobstream.fact.TimerFired", "TimerFired", "upgrade the reconcilers"},
+		{"a version before a word", "dev.jobstream.fact.TimerFired.v1.x", "TimerFired.v1.x", "upgrade the reconcilers"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := events.Decode(bytes.Replace(b, []byte("dev.jobstream.fact.TimerFired.v1"), []byte(test.typ), 1))
+			var unknown events.UnknownFact
+			if !errors.As(err, &unknown) {
+				t.Fatalf("got error %v, want an UnknownFact", err)
+			}
+			if want := (events.UnknownFact{Cluster: "c", Key: key(), Type: test.unknown}); unknown != want {
+				t.Errorf("got %+v, want %+v", unknown, want)
+			}
+			if !strings.Contains(err.Error(), test.remedy) {
+				t.Errorf("error %q does not say %q", err, test.remedy)
 			}
 		})
 	}

@@ -112,7 +112,7 @@ func (e TickDecided) String() string {
 func PublicID(p Public) string { return p.id() }
 
 // PublicType is the CloudEvents type of a public event, such as "dev.jobstream.job.finish.v1".
-func PublicType(p Public) string { return "dev.jobstream." + p.kind() + typeSuffix }
+func PublicType(p Public) string { return "dev.jobstream." + p.kind() + ".v1" }
 
 // PublicSubject is where a public event is published: "jobstream.events.<cluster>.<namespace>.<kind>.<words>.<name>", such as
 // "jobstream.events.default.shop.schedule.tick.started.nightly" or "jobstream.events.default.shop.job.start.pi".

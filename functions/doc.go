@@ -26,6 +26,9 @@
 //  4. A sight that is older than the one remembered is ignored. Versions are compared within one resource type only.
 //  5. An empty state knows nothing and takes inventory before it decides anything. State is memory, never truth.
 //
+// Two versions meet in every upgrade. Whoever changes a State, or what a function hears, raises the function's Version, so that
+// no memory is taken for one of another shape; catalog/shapes_test.go finds out where it was forgotten, and says what to do.
+//
 // To add a behaviour: write the transcript that you want to read in job/testdata, change the function until it reads
 // so, and run make sim, which kills, repeats and reorders everything around it. To add a function: one folder with the
 // same files, and one line in catalog.

@@ -8,6 +8,7 @@ package fn
 
 import (
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -54,6 +55,8 @@ type Registered struct {
 	Name    string
 	Version int
 	Wakes   []events.Type
+	// State is the type that has been forgotten, for whoever looks at its shape.
+	State reflect.Type
 	// Decide decodes the state (nil is the empty one), folds the batch, plans, and encodes. Its error is ErrNewer or a
 	// state that cannot be decoded, which is healed by forgetting it.
 	Decide func(state []byte, batch []events.Event, now time.Time) (Decision, error)
@@ -79,7 +82,7 @@ var decoding = must(cbor.DecOptions{MaxArrayElements: 1 << 20, MaxMapPairs: 1 <<
 
 // Register forgets the state type of f.
 func Register[S any](f Function[S]) Registered {
-	return Registered{Name: f.Name, Version: f.Version, Wakes: f.Wakes,
+	return Registered{Name: f.Name, Version: f.Version, Wakes: f.Wakes, State: reflect.TypeFor[S](),
 		Decide: func(b []byte, batch []events.Event, now time.Time) (Decision, error) {
 			s, err := decode[S](b, f.Version)
 			if err != nil {
