@@ -50,6 +50,9 @@ type Config struct {
 	// SetAside, if not nil, hears of every message that has been set aside, by Quarantine or because nobody could read it:
 	// once each, when its copy is safe, with the function that it was for. It must return at once.
 	SetAside func(function string)
+	// Unread, if not nil, hears of every fact whose type this program does not know, with the function that it was for. It must
+	// return at once.
+	Unread func(function string)
 	// AckWait is how long a delivery may stay silent before it is given to somebody else. Default 3 s.
 	AckWait time.Duration
 	// ConnectTimeout is how long Connect waits for the server to come up. Default 10 s.
@@ -94,6 +97,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.SetAside == nil {
 		c.SetAside = func(string) {}
+	}
+	if c.Unread == nil {
+		c.Unread = func(string) {}
 	}
 	if c.AckWait <= 0 {
 		c.AckWait = 3 * time.Second

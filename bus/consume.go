@@ -226,6 +226,10 @@ func (l *lane) hand(ctx context.Context, m jetstream.Msg) {
 	}
 	f, err := l.read(m)
 	d := &delivery{bus: l.bus, function: l.function, msg: m, fact: f}
+	if unknown := (events.UnknownFact{}); errors.As(err, &unknown) {
+		d.passBy(ctx, unknown)
+		return
+	}
 	if err != nil {
 		d.refuse(err)
 		return
@@ -234,18 +238,24 @@ func (l *lane) hand(ctx context.Context, m jetstream.Msg) {
 	l.deliver(d)
 }
 
-// read decodes the message and checks that it says what its subject says: the lane was chosen by the subject.
+// read decodes the message and checks that it says what its subject says: the lane was chosen by the subject. Its error wraps
+// an events.UnknownFact only where all is well but for the type.
 func (l *lane) read(m jetstream.Msg) (events.Fact, error) {
 	f, err := events.Decode(m.Data())
-	if err != nil {
+	unknown := events.UnknownFact{}
+	key, cluster := f.Key, f.Cluster
+	switch {
+	case errors.As(err, &unknown):
+		key, cluster = unknown.Key, unknown.Cluster
+	case err != nil:
 		return f, err
 	}
 	tokens, ok := keyTokens(m.Subject())
-	if !ok || tokens != f.Key.Tokens() {
-		return f, fmt.Errorf("fact %s came on subject %s, which is not its own", f.ID(), m.Subject())
+	if !ok || tokens != key.Tokens() {
+		return f, fmt.Errorf("fact about %s came on subject %s, which is not its own", key, m.Subject())
 	}
-	if f.Cluster != l.bus.cfg.Cluster {
-		return f, fmt.Errorf("fact %s is about cluster %q, not %q", f.ID(), f.Cluster, l.bus.cfg.Cluster)
+	if cluster != l.bus.cfg.Cluster {
+		return f, fmt.Errorf("fact about %s is about cluster %q, not %q", key, cluster, l.bus.cfg.Cluster)
 	}
-	return f, nil
+	return f, err
 }

@@ -3,6 +3,8 @@ package job
 import (
 	"maps"
 	"slices"
+	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -45,6 +47,9 @@ func observe(s State, e events.Event) State {
 	case events.ParametersObserved:
 		return seeParameters(s, e)
 	case events.TimerFired: // only wakes
+		if e.Name == events.Unread && !s.Job.Foreign {
+			s.Unread = unreadID(e.At)
+		}
 	}
 	return s
 }
@@ -67,6 +72,9 @@ func stir(s State, e events.Event) State {
 	}
 	return s
 }
+
+// unreadID is the ID of the inventory that a ring asks for: the same ring asks for the same.
+func unreadID(at time.Time) string { return events.Unread + "-" + strconv.FormatInt(at.UnixNano(), 36) }
 
 func nameIn(e events.Event) string {
 	switch e := e.(type) {
@@ -117,6 +125,9 @@ func takeInventory(s State, list events.JobListed) State {
 
 // compare holds what we remember against a roster: what we saw at or before it, and it does not list, is gone.
 func compare(s State, list events.JobListed) State {
+	if list.ID == s.Unread {
+		s.Unread = ""
+	}
 	if list.Job != nil {
 		s = seeJob(s, *list.Job)
 		if list.Version >= s.Horizon {

@@ -27,6 +27,9 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 	default:
 		s, out = track(s, now, &at)
 	}
+	if s.Unread != "" {
+		out = append(out, effect.TakeInventory{ID: s.Unread, Job: s.Name})
+	}
 	s = forgive(s, out)
 	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e.Kind(), now) })
 	at.By(s.Waits.End(now))
@@ -143,7 +146,7 @@ func sweep(s State) (State, []effect.Effect) {
 
 // rests says that nothing is left to do for the Job.
 func rests(s State) bool {
-	if !s.Outbox.empty() {
+	if !s.Outbox.empty() || s.Unread != "" {
 		return false
 	}
 	if !s.Known {

@@ -1,6 +1,7 @@
 package scheduledjob
 
 import (
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -50,7 +51,11 @@ func observe(s State, e events.Event) State {
 		}
 	case events.EffectRefused:
 		return suffer(s, e)
-	case events.ScheduleDue, events.Announced, events.TimerFired: // only wake
+	case events.TimerFired: // only wakes
+		if e.Name == events.Unread {
+			s.Unread = events.Unread + "-" + strconv.FormatInt(e.At.UnixNano(), 36) // the same ring asks for the same
+		}
+	case events.ScheduleDue, events.Announced: // only wake
 	}
 	return s
 }
@@ -152,6 +157,9 @@ func (s State) own(r events.Run) events.Run {
 
 // compare holds what we remember against a roster: what we saw at or before it, and it does not list, is gone.
 func compare(s State, list events.ScheduleListed) State {
+	if list.ID == s.Unread {
+		s.Unread = ""
+	}
 	if list.ScheduledJob != nil {
 		s = see(s, *list.ScheduledJob)
 	} else if s.Object.Version <= list.SchedulesVersion {

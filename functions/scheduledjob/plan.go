@@ -17,13 +17,16 @@ func plan(s State, zones Zones, now time.Time) (State, []effect.Effect) {
 	var out []effect.Effect
 	switch {
 	case s.Gone || s.Known && s.Object.Deleting: // the garbage collector sees to the Jobs
-		s.Due, s.Said, s.Waits = nil, nil, nil
+		s.Due, s.Said, s.Waits, s.Unread = nil, nil, nil, ""
 		return s, nil
 	case !s.Known:
 		s, out = ask(s, now)
 		out = append(out, begin(s, zones, now)...)
 	default:
 		s, out = decide(s, zones, now, &at)
+		if s.Unread != "" {
+			out = append(out, effect.TakeInventory{ID: s.Unread, Job: s.Name})
+		}
 	}
 	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e.Kind(), now) })
 	if !rests(s) {
@@ -111,7 +114,7 @@ func rests(s State) bool {
 	if !s.Known {
 		return !s.Stirred && (s.Object.UID == "" || s.Object.Deleting || over(s.Object))
 	}
-	return s.Gone || s.Object.Deleting || over(s.Object) && len(s.Said)+len(s.Due)+len(s.Object.Status.Active)+len(announce(s)) == 0 && s.Object.TTLSecondsAfterFinished == nil
+	return s.Gone || s.Object.Deleting || s.Unread == "" && over(s.Object) && len(s.Said)+len(s.Due)+len(s.Object.Status.Active)+len(announce(s)) == 0 && s.Object.TTLSecondsAfterFinished == nil
 }
 
 // over says that a ScheduledJob that runs once has done what it was for, and nobody has changed it since.

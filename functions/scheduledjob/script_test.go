@@ -99,6 +99,8 @@ func (s *stage) play(t *testing.T, d *datadriven.TestData) string {
 		if !s.api.Deaf {
 			s.api.Facts = append(s.api.Facts, events.TimerFired{Name: "announce"})
 		}
+	case "unread": // what waits was told in words that only a newer reconciler understands
+		s.api.Facts = []events.Event{events.TimerFired{Name: events.Unread, At: s.api.Now}}
 	case "lose": // all memory is lost
 		s.state = scheduledjob.State{}
 		s.api.Facts = nil

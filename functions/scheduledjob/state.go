@@ -26,6 +26,9 @@ type State struct {
 	Stirred bool
 	// Known says that the inventory has been taken.
 	Known bool
+	// Unread is the ID of the inventory that is taken because something was told that we could not read, "" where nothing was.
+	// What is remembered stays: the roster is compared with it.
+	Unread string `cbor:",omitempty"`
 	// Gone says that the ScheduledJob no longer exists. That is final, since keys are UIDs.
 	Gone bool
 	// Horizon is the newest list of Jobs that we have folded, or deletion of a Job: a Job that we do not know, at or below it,

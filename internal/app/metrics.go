@@ -26,6 +26,7 @@ type metrics struct {
 	effects     *prometheus.CounterVec
 	effectTime  *prometheus.HistogramVec
 	quarantined *prometheus.CounterVec
+	unreadFacts *prometheus.CounterVec
 	published   *prometheus.CounterVec
 	announced   *prometheus.CounterVec
 	relists     prometheus.Counter
@@ -72,6 +73,7 @@ func (m *metrics) forReconciler() {
 	m.effects = m.counter("jobstream_effects_total", "Effects by result: ok, refused (the API server said no), retry.", "function", "effect", "result")
 	m.effectTime = m.histogram("jobstream_effect_duration_seconds", "Time that an effect took, the wait for a free request included.", seconds, "effect")
 	m.quarantined = m.counter("jobstream_quarantined_total", "Messages that could not be read, or that the function broke on, and that were set aside.", "function")
+	m.unreadFacts = m.counter("jobstream_unread_facts_total", "Facts of a type that this version does not know: upgrade the reconcilers, too. Inventory was taken instead.", "function")
 	m.lanes = m.gauge("jobstream_lanes", "Lanes that this reconciler serves; over all reconcilers of a cluster they add up to 32.", "function")
 	m.members = m.gauge("jobstream_members", "Live reconcilers of the cluster, as this one hears them.")
 	m.announced = m.announcements()
@@ -82,6 +84,7 @@ func (m *metrics) forReconciler() {
 // expect makes the function's alarming counters start at 0: Prometheus sees no increase in one that begins with 1.
 func (m *metrics) expect(function string) {
 	m.quarantined.WithLabelValues(function)
+	m.unreadFacts.WithLabelValues(function)
 }
 
 // bus adds whether the bus stands.
@@ -132,6 +135,9 @@ func (m *metrics) turned(t engine.Turned) {
 
 // setAside hears of every message that the bus has set aside, whoever asked it to.
 func (m *metrics) setAside(function string) { m.quarantined.WithLabelValues(function).Inc() }
+
+// unread hears of every fact whose type this version does not know.
+func (m *metrics) unread(function string) { m.unreadFacts.WithLabelValues(function).Inc() }
 
 // serves hears how many lanes of the function we serve, and how many members share them.
 func (m *metrics) serves(function string, lanes, members int) {

@@ -96,7 +96,7 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 	}
 	m := newMetrics()
 	m.forReconciler()
-	c.Bus.SetAside = m.setAside
+	c.Bus.SetAside, c.Bus.Unread = m.setAside, m.unread
 	spans, err := c.Tracing.start(c, m)
 	if err != nil {
 		return Usage{err}

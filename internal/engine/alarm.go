@@ -52,7 +52,7 @@ func (r *Runner) noteTimer(key events.Key, wanted, is time.Time) (differs bool) 
 func (r *Runner) rangEarly(key events.Key, facts []events.Event) error {
 	for _, e := range facts {
 		rang, ok := e.(events.TimerFired)
-		if !ok {
+		if !ok || rang.Name == events.Unread { // nobody has set that one for a time of ours
 			continue
 		}
 		left, now := r.until(key, rang.Name), r.cfg.Now()

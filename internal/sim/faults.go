@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/jobstream/jobstream/events"
@@ -48,11 +50,32 @@ func (w *World) fault() bool {
 	case w.odds(w.rates.Quota):
 		w.quota = !w.quota
 		w.happens("quota", "api      refuses Pods: %v", w.quota)
+	case w.odds(w.rates.Unknown) && w.misread():
 	case w.odds(w.rates.RestTime):
 		w.now = w.now.Add(time.Duration(w.rand.IntN(60)) * time.Second)
 	default:
 		return false
 	}
+	return true
+}
+
+// misread takes a fact off the bus that nobody has yet, as a bus does which cannot read it: its key is rung within seconds.
+func (w *World) misread() bool {
+	i := slices.IndexFunc(w.bus.facts, func(m *message) bool {
+		_, ring := m.event.(events.TimerFired) // reconcilers set those
+		return !ring && m.until.IsZero()
+	})
+	if i < 0 {
+		return false
+	}
+	m := w.bus.facts[i]
+	at := w.now.Add(time.Duration(1+w.rand.IntN(5000)) * time.Millisecond)
+	w.happens("unknown fact", "bus      nobody can read %T of %s; it is rung for at %s", m.event, m.key, at.Format("15:04:05.000"))
+	for _, t := range w.tenants {
+		t.truth.unread(m.event)
+	}
+	w.bus.remove(m)
+	_ = w.bus.Set(context.Background(), m.key, events.Unread, at) // never fails
 	return true
 }
 

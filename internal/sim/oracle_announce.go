@@ -22,7 +22,7 @@ type moment struct {
 	event events.Public
 	heard bool
 	// unsure says that nobody may know of it but the Job itself: the memory was lost before anybody had confirmed it, or the
-	// trigger was away when it happened.
+	// trigger was away when it happened, or what it told could not be read.
 	unsure bool
 }
 
@@ -52,6 +52,14 @@ func (t *truth) forgetMoments() {
 	}
 	for _, m := range t.ends {
 		m.unsure = m.unsure || !m.heard
+	}
+}
+
+// unread notes that a sight of the Job could not be read: until the inventory, only the Job itself says what it showed.
+func (t *truth) unread(e events.Event) {
+	seen, ok := e.(events.JobObserved)
+	for _, m := range t.told {
+		m.unsure = m.unsure || ok && m.job == seen.Job.UID && !m.heard
 	}
 }
 

@@ -87,7 +87,7 @@ func (w *World) setTimer(ctx context.Context, k *worker, t effect.SetTimer) erro
 // where it has rung for the time before: its own alarm would die with it.
 func (w *World) rangEarly(k *worker, key events.Key, facts []events.Event) {
 	for _, e := range facts {
-		if rang, ok := e.(events.TimerFired); ok && rang.Name != again {
+		if rang, ok := e.(events.TimerFired); ok && rang.Name != again && rang.Name != events.Unread {
 			if at := k.of.alarm(key).timer; at.After(k.of.clock()) {
 				if early := rang.At.Sub(k.of.clock()); early > 0 {
 					at = at.Add(early + time.Second)

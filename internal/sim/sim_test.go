@@ -89,7 +89,7 @@ func TestWorlds(t *testing.T) {
 }
 
 // misfortunes are what befalls reconcilers and the bus, and what comes of it: a long run has all of it.
-var misfortunes = []string{"join", "leave", "die", "stop", "deaf", "mute", "cut off", "clock set", "newer state", "rolled back", "upgraded", "state lost", "bus lost"}
+var misfortunes = []string{"join", "leave", "die", "stop", "deaf", "mute", "cut off", "clock set", "newer state", "rolled back", "upgraded", "unknown fact", "state lost", "bus lost"}
 
 const (
 	// long is how many worlds make a run from which every row is expected,

@@ -29,10 +29,11 @@ type Rates struct {
 	Relist   int // the trigger relists without need, as it does every ten minutes
 	Quota    int // the API server begins or ceases to refuse Pods
 	RestTime int // time jumps by up to a minute
+	Unknown  int // a reconciler cannot read a fact, since a newer trigger has published it
 }
 
 // Rough is a world worse than any real one.
-var Rough = Rates{Repeat: 1500, Crash: 100, Sleep: 120, Member: 90, Meddle: 60, Lose: 12, Wipe: 8, Gap: 15, Relist: 30, Fail: 300, Quota: 20, RestTime: 30}
+var Rough = Rates{Repeat: 1500, Crash: 100, Sleep: 120, Member: 90, Meddle: 60, Lose: 12, Wipe: 8, Gap: 15, Relist: 30, Fail: 300, Quota: 20, RestTime: 30, Unknown: 400}
 
 // World is one simulated cluster with its bus, its reconcilers, and one or several Jobs.
 type World struct {

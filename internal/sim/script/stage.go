@@ -124,6 +124,8 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 				s.inbox = append(s.inbox, events.PodObserved{Pod: p})
 			}
 		}
+	case "unread": // something was told in words that only a newer reconciler understands
+		s.inbox = append(s.inbox, events.TimerFired{Name: events.Unread, At: s.now})
 	case "crash": // the next worker dies between its commit and its first effect
 		s.crash = true
 		return s.result()
