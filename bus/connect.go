@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -254,7 +255,7 @@ func (b *Bus) end(nc *nats.Conn) {
 	b.log.Error("the connection to the bus is closed for good, and only a new process can make another", "err", cause)
 }
 
-// Ready is nil while we are connected and everything stands; its error says what is missing. For readiness probes.
+// Ready is nil while we are connected and everything stands, with our settings; its error says what is missing. For readiness probes.
 func (b *Bus) Ready() error {
 	if err := b.Err(); err != nil {
 		return err
@@ -262,7 +263,7 @@ func (b *Bus) Ready() error {
 	if s := b.nc.Status(); s != nats.CONNECTED {
 		return fmt.Errorf("bus: %s: %s", b.cfg.where(), strings.ToLower(s.String()))
 	}
-	return b.top.stands()
+	return cmp.Or(b.top.stands(), b.top.conflicts())
 }
 
 // dial tries until the server answers or the context ends. We retry ourselves, and not by nats.RetryOnFailedConnect, so

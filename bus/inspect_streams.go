@@ -90,7 +90,6 @@ func (b *Bus) readClock(ctx context.Context, clocks skews, now func() time.Time)
 // inspectStream compares a stream with what it should be.
 func (b *Bus) inspectStream(check string, info *jetstream.StreamInfo, want jetstream.StreamConfig) finding.Finding {
 	have := info.Config
-	merged, _ := merge(have, want)
 	var wrong []string
 	level, advice := finding.OK, ""
 	worse := func(l finding.Level, what, remedy string) {
@@ -100,9 +99,8 @@ func (b *Bus) inspectStream(check string, info *jetstream.StreamInfo, want jetst
 		}
 		level = max(level, l)
 	}
-	if names := differences(have, merged); len(names) > 0 {
-		worse(finding.Warn, "differs in "+strings.Join(names, ", "),
-			"a program that starts brings it in line with its own flags: are they the same for all programs, and for this one?")
+	if what, remedy := b.conflict(have, want); what != "" {
+		worse(finding.Warn, what+" as these flags want it", remedy)
 	}
 	if have.Storage != jetstream.FileStorage {
 		worse(finding.Warn, "is kept in "+strings.ToLower(have.Storage.String()), "delete it, and it is made anew on disk")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -132,11 +131,20 @@ func firstSequence() uint64 { return uint64(time.Now().UnixMicro()) }
 
 // ensure makes the stream, or brings the settings that we own in line, and returns what stands then.
 func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
+	s, err := b.stand(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	return b.align(ctx, s, want)
+}
+
+// stand makes the stream where there is none, and returns what stands then, with whatever settings.
+func (b *Bus) stand(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	for {
 		s, err := b.find(ctx, want.Name)
 		switch {
 		case err == nil:
-			return b.align(ctx, s, want)
+			return s, nil
 		case !errors.Is(err, jetstream.ErrStreamNotFound):
 			return nil, fmt.Errorf("bus: stream %s: %w", want.Name, explain(err))
 		}
@@ -184,67 +192,6 @@ func (b *Bus) align(ctx context.Context, s jetstream.Stream, want jetstream.Stre
 	if err != nil {
 		return nil, fmt.Errorf("bus: bring stream %s in line: %w", want.Name, explain(err))
 	}
-	b.log.Info("stream brought in line", "stream", want.Name)
+	b.log.Info("stream brought in line", "stream", want.Name, "was", texts(differences(have, merged)))
 	return s, nil
-}
-
-// merge lays the settings that decide about correctness and bounds over those that the stream has.
-func merge(have, want jetstream.StreamConfig) (merged jetstream.StreamConfig, differs bool) {
-	merged = have
-	merged.Subjects = want.Subjects
-	merged.SubjectTransform = want.SubjectTransform
-	merged.Discard = want.Discard
-	merged.Replicas = want.Replicas
-	merged.MaxAge = want.MaxAge
-	merged.MaxBytes = unlimited(want.MaxBytes)
-	merged.MaxMsgs = unlimited(want.MaxMsgs)
-	merged.MaxMsgsPerSubject = unlimited(want.MaxMsgsPerSubject)
-	merged.Duplicates = want.Duplicates
-	merged.AllowDirect = want.AllowDirect
-	merged.AllowRollup = want.AllowRollup
-	merged.AllowMsgTTL = want.AllowMsgTTL
-	merged.AllowMsgSchedules = want.AllowMsgSchedules
-	return merged, len(differences(have, merged)) > 0
-}
-
-// differences names the settings of ours in which two streams differ, as the server's configuration does.
-func differences(have, want jetstream.StreamConfig) (names []string) {
-	for _, s := range []struct {
-		name string
-		same bool
-	}{
-		{"subjects", slices.Equal(have.Subjects, want.Subjects)},
-		{"subject_transform", equalTransform(have.SubjectTransform, want.SubjectTransform)},
-		{"discard", have.Discard == want.Discard},
-		{"num_replicas", have.Replicas == want.Replicas},
-		{"max_age", have.MaxAge == want.MaxAge},
-		{"max_bytes", have.MaxBytes == want.MaxBytes},
-		{"max_msgs", have.MaxMsgs == want.MaxMsgs},
-		{"max_msgs_per_subject", have.MaxMsgsPerSubject == want.MaxMsgsPerSubject},
-		{"duplicate_window", have.Duplicates == want.Duplicates},
-		{"allow_direct", have.AllowDirect == want.AllowDirect},
-		{"allow_rollup_hdrs", have.AllowRollup == want.AllowRollup},
-		{"allow_msg_ttl", have.AllowMsgTTL == want.AllowMsgTTL},
-		{"allow_msg_schedules", have.AllowMsgSchedules == want.AllowMsgSchedules},
-	} {
-		if !s.same {
-			names = append(names, s.name)
-		}
-	}
-	return names
-}
-
-// unlimited is how a server says 0.
-func unlimited(n int64) int64 {
-	if n == 0 {
-		return -1
-	}
-	return n
-}
-
-func equalTransform(a, b *jetstream.SubjectTransformConfig) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }

@@ -44,6 +44,8 @@ type standing struct {
 	created time.Time
 	acked   uint64 // the last sequence that was confirmed to us
 	info    jetstream.StreamInfo
+	// conflict is in which settings it is not as we want it, and remedy what to do about it; "" where it is.
+	conflict, remedy string
 }
 
 func newTopology(b *Bus) *topology {
@@ -241,7 +243,11 @@ func (t *topology) mendOne(ctx context.Context, was standing) error {
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fmt.Errorf("bus: stream %s: %w", was.want.Name, explain(err))
 	}
-	s, err := t.bus.ensure(ctx, was.want)
+	stand := t.bus.stand // one that somebody else has remade is as they want it: see settings.go
+	if was.stream == nil {
+		stand = t.bus.ensure
+	}
+	s, err := stand(ctx, was.want)
 	if err != nil {
 		return err
 	}
@@ -252,7 +258,9 @@ func (t *topology) mendOne(ctx context.Context, was standing) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.streams[was.want.Name] = &standing{want: was.want, stream: s, created: s.CachedInfo().Created, info: *s.CachedInfo()}
+	now := &standing{want: was.want, stream: s, created: s.CachedInfo().Created, info: *s.CachedInfo(), conflict: was.conflict, remedy: was.remedy}
+	t.settled(now)
+	t.streams[was.want.Name] = now
 	if t.bus.names.works(was.want.Name) { // no fact is lost with the others
 		t.lost = true
 	}
@@ -267,6 +275,7 @@ func (t *topology) saw(stream string, info *jetstream.StreamInfo) {
 	defer t.mu.Unlock()
 	if s := t.streams[stream]; s != nil {
 		s.info = *info
+		t.settled(s)
 	}
 }
 
