@@ -40,6 +40,12 @@ type Config struct {
 	CredentialsFile, CAFile, CertFile, KeyFile string
 	// MaxFactsBytes bounds the stream of facts; the oldest go first. Default 1 GiB.
 	MaxFactsBytes int64
+	// MaxStateBytes bounds the memory of each function; the states that were written longest ago go first, and cost an
+	// inventory. Default 512 MiB.
+	MaxStateBytes int64
+	// MaxTimersBytes bounds the stream of timers; those that were set longest ago go first, and the next relist makes up for
+	// them. Default 256 MiB.
+	MaxTimersBytes int64
 	// MaxEventsAge and MaxEventsBytes bound the stream of public events; the oldest go first. Default 7 days and 1 GiB. Less
 	// than 70 minutes also shorten the time for which an event that is announced twice is stored once.
 	MaxEventsAge   time.Duration
@@ -80,6 +86,12 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.MaxFactsBytes <= 0 {
 		c.MaxFactsBytes = 1 << 30
+	}
+	if c.MaxStateBytes <= 0 {
+		c.MaxStateBytes = DefaultStateBytes
+	}
+	if c.MaxTimersBytes <= 0 {
+		c.MaxTimersBytes = timersBytes
 	}
 	if c.MaxEventsAge <= 0 {
 		c.MaxEventsAge = 7 * 24 * time.Hour

@@ -128,7 +128,7 @@ func (b *Bus) inspectAccount(info *jetstream.AccountInfo, functions []string) []
 	short("its limit of streams", int64(limits.MaxStreams), int64(len(streams)))
 	short("its limit of consumers", int64(limits.MaxConsumers), int64(consumers))
 	if limits.MaxStore > 0 && limits.MaxStore < bytes { // 0 is no limit, too, in some answers
-		all = append(all, finding.Worry(check, finding.Warn, "raise the account's max_file, or bound the streams by --nats-facts-bytes and --nats-events-bytes",
+		all = append(all, finding.Worry(check, finding.Warn, "raise the account's max_file, or bound the streams by --nats-facts-bytes, --nats-events-bytes and --nats-state-bytes",
 			"it may store %s, and the bounds of our streams add up to %s", bytesText(limits.MaxStore), bytesText(bytes)))
 	}
 	if len(all) == 0 {

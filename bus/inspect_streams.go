@@ -102,6 +102,13 @@ func (b *Bus) inspectStream(check string, info *jetstream.StreamInfo, want jetst
 	if what, remedy := b.conflict(have, want); what != "" {
 		worse(finding.Warn, what+" as these flags want it", remedy)
 	}
+	if full := float64(info.State.Bytes) / float64(max(have.MaxBytes, 1)); b.names.drops(want.Name) && have.MaxBytes > 0 && full >= nearlyFull {
+		remedy := "look for what fills it: are there far more Jobs than usual? No count is wrong"
+		if flag := b.flagOf(want.Name, "max_bytes"); flag != "" {
+			remedy = "raise " + flag + ", for all programs: inventories cost the API server more than memory costs the bus"
+		}
+		worse(finding.Warn, fmt.Sprintf("%.0f %% of its %s are full: the oldest go", 100*full, bytesText(have.MaxBytes)), remedy)
+	}
 	if have.Storage != jetstream.FileStorage {
 		worse(finding.Warn, "is kept in "+strings.ToLower(have.Storage.String()), "delete it, and it is made anew on disk")
 	}

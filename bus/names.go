@@ -161,5 +161,8 @@ func keyTokens(subject string) (tokens string, ok bool) {
 	return strings.Join(t[3:6], "."), true
 }
 
+// remembers says that the stream is the memory of a function.
+func (n names) remembers(stream string) bool { return strings.HasPrefix(stream, n.state("")) }
+
 // works says that no work can be done without the stream: not so for those that only people and subscribers read.
 func (n names) works(stream string) bool { return stream != n.quarantine() && stream != n.events() }

@@ -104,6 +104,8 @@ func (b *Bus) flagOf(stream, setting string) string {
 		return "--nats-replicas"
 	case setting == "max_bytes" && stream == b.names.facts():
 		return "--nats-facts-bytes"
+	case setting == "max_bytes" && b.names.remembers(stream):
+		return "--nats-state-bytes"
 	case setting == "max_bytes" && stream == b.names.events():
 		return "--nats-events-bytes"
 	case stream == b.names.events() && (setting == "max_age" || setting == "duplicate_window"):
@@ -115,10 +117,10 @@ func (b *Bus) flagOf(stream, setting string) string {
 // settled holds what a look has shown against what we want, and tells of it once.
 func (t *topology) settled(s *standing) {
 	what, remedy := t.bus.conflict(s.info.Config, s.want)
-	switch {
-	case what == s.conflict:
+	switch what {
+	case s.conflict:
 		return
-	case what == "":
+	case "":
 		t.bus.log.Info("stream has our settings again", "stream", s.want.Name)
 	default:
 		t.bus.log.Error("stream has other settings than ours: another program has started with other flags", "stream", s.want.Name, "differs", what, "remedy", remedy)

@@ -23,6 +23,12 @@ const (
 	// quarantineMessages and quarantineBytes bound what is set aside: enough to find a bug, too little to fill a disk.
 	quarantineMessages = 1000
 	quarantineBytes    = 256 << 20
+	// DefaultStateBytes is what the memory of a function may take: three million Pods under way, at 170 bytes each, or the
+	// small states of half a million Jobs (functions/job TestWhatAStateWeighs prints what they weigh).
+	DefaultStateBytes = 512 << 20
+	// timersBytes is room for 350,000 timers (TestWhatATimerWeighs prints what one weighs), of which a Job has five at most, and
+	// usually one.
+	timersBytes = 256 << 20
 	// eventsWindow is how long an event that is announced again is recognised: for as long as somebody who has lost the memory
 	// of it announces it again, and a while for what is still on its way then. Events are few beside facts: a million an hour take 150 MB of the server's memory.
 	eventsWindow = events.ReannounceWindow + dedupeWindow
@@ -52,7 +58,8 @@ func (b *Bus) factsStream() jetstream.StreamConfig {
 }
 
 // timersStream holds the schedules and what they ring, which the server wants in one stream. Nothing in it expires: a
-// timer for next year must survive, and so must a ring that nobody has heard yet (heard ones: see sweep).
+// timer for next year must survive, and so must a ring that nobody has heard yet (heard ones: see sweep). When it is full, the
+// timers that were set longest ago go: to refuse new ones would stop all Jobs instead of delaying some until the next relist.
 func (b *Bus) timersStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              b.names.timers(),
@@ -60,6 +67,7 @@ func (b *Bus) timersStream() jetstream.StreamConfig {
 		Subjects:          []string{b.names.schedules(), b.names.fired()},
 		Retention:         jetstream.LimitsPolicy,
 		Discard:           jetstream.DiscardOld, // schedules cannot be used with DiscardNew
+		MaxBytes:          b.cfg.MaxTimersBytes,
 		AllowMsgSchedules: true,
 		AllowMsgTTL:       true,
 		AllowRollup:       true, // schedules imply it; said here so that the settings compare equal
@@ -104,14 +112,16 @@ func (b *Bus) eventsStream() jetstream.StreamConfig {
 
 // stateStream is a key-value bucket made by hand, which `nats kv` can read: the client's own buckets answer reads from
 // any replica, and measured on three of them one read in ten right after a write was stale. AllowDirect is off, so that
-// every read comes from the leader.
+// every read comes from the leader. When it is full, the states that were written longest ago go, and each costs an inventory:
+// memory may be lost. To refuse new ones, as the client's own buckets do, would stop all work.
 func (b *Bus) stateStream(function string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              b.names.state(function),
 		Description:       "jobstream: state of function " + function + " in cluster " + b.cfg.Cluster,
 		Subjects:          []string{b.names.values(function)},
 		Retention:         jetstream.LimitsPolicy,
-		Discard:           jetstream.DiscardNew,
+		Discard:           jetstream.DiscardOld,
+		MaxBytes:          b.cfg.MaxStateBytes,
 		MaxMsgsPerSubject: 1, // history
 		AllowRollup:       true,
 		DenyDelete:        true,

@@ -12,6 +12,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/functions/job"
 )
 
@@ -41,6 +42,35 @@ func TestLabelsAreForgottenOnceTheyAreJudged(t *testing.T) {
 	}
 	if len(s.Finds) != 2 || s.Finds["-1-batch"].Pod.Labels != nil || s.Finds["-1-web"].Pod.Labels["app"] != "web" {
 		t.Errorf("found %v", s.Finds)
+	}
+}
+
+// TestWhatAStateWeighs prints it; the bound of the memory (bus.DefaultStateBytes) and that of the Pods in mind follow from it.
+func TestWhatAStateWeighs(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	weigh := func(pods int) int {
+		j := events.Job{Namespace: "a-namespace", Name: "a-job-of-a-usual-name", UID: "5ef034e0-1890-11e6-8935-42010af0003e", Version: 123456789, Parallelism: int32(pods), //nolint:gosec // 20,000
+			Completions: new(int32(100_000)), BackoffLimit: 6, Created: now, Status: batchv1.JobStatus{StartTime: &metav1.Time{Time: now}}}
+		list := events.JobListed{Job: &j, JobsVersion: 123456789, Version: 123456789}
+		for i := range pods {
+			list.Pods = append(list.Pods, events.Pod{Name: job.PodName(j.Name, j.UID, i, events.NoIndex), UID: types.UID(fmt.Sprintf("0b7e5d0a-5c1c-4d0e-8f6f-%012d", i)),
+				Version: uint64(100_000_000 + i), Owner: j.Name, Serial: i, Index: events.NoIndex, Phase: events.Running, Held: true, Ready: true, Scheduled: true, Created: now, ReadySince: now})
+		}
+		f := fn.Register(job.New(job.DefaultLimits()))
+		d, err := f.Decide(nil, []events.Event{events.TimerFired{}}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list.ID = d.Effects[0].(effect.TakeInventory).ID
+		if d, err = f.Decide(d.State, []events.Event{list}, now); err != nil {
+			t.Fatal(err)
+		}
+		return len(d.State)
+	}
+	small, large := weigh(1), weigh(20_000)
+	t.Logf("the state of a Job weighs %d bytes with one Pod and %d with 20,000: %d for each", small, large, large/20_000)
+	if small > 1500 || large > 8_000_000 {
+		t.Error("that is more than the bounds are made for")
 	}
 }
 

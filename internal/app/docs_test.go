@@ -42,6 +42,7 @@ func TestOperationsDocument(t *testing.T) {
 	m.forReconciler()
 	m.bus(func() error { return nil })
 	m.backlog(func() (bus.Backlog, bool) { return bus.Backlog{}, false })
+	m.uses(func() []bus.Use { return nil })
 	descriptions := make(chan *prometheus.Desc)
 	go func() { m.registry.Describe(descriptions); close(descriptions) }()
 	for d := range descriptions {

@@ -34,6 +34,9 @@ const Off = "0"
 // DefaultNATS is where NATS listens on this machine unless it was told otherwise.
 const DefaultNATS = "nats://127.0.0.1:4222"
 
+// leastStateBytes holds a few of the largest states that there may be: with less, they would drive each other out.
+const leastStateBytes = 64 << 20
+
 // Options are what every long-running program of ours must be told. The zero value listens nowhere.
 type Options struct {
 	// Kubeconfig is the path of a file; "" means the service account of the Pod that we run in. Context is one of its
@@ -79,6 +82,7 @@ func (o *Options) addConnections(f *pflag.FlagSet) {
 	f.DurationVar(&o.Bus.ConnectTimeout, "nats-connect-timeout", o.Bus.ConnectTimeout, "`time` to wait for the NATS server at the start; one that is lost later is waited for without end")
 	f.IntVar(&o.Bus.Replicas, "nats-replicas", o.Bus.Replicas, "replicas of every stream: 1, or 3 on a NATS cluster of three servers or more; the same for all programs of a cluster")
 	f.Int64Var(&o.Bus.MaxFactsBytes, "nats-facts-bytes", o.Bus.MaxFactsBytes, "bytes that the stream of facts may take on disk before its oldest go; the same for all programs of a cluster")
+	f.Int64Var(&o.Bus.MaxStateBytes, "nats-state-bytes", o.Bus.MaxStateBytes, "bytes that the memory of each function may take on disk before its oldest states go, which costs inventories; the same for all programs of a cluster")
 	f.DurationVar(&o.Bus.MaxEventsAge, "nats-events-age", o.Bus.MaxEventsAge, "`time` for which public events are kept; the same for all programs of a cluster")
 	f.Int64Var(&o.Bus.MaxEventsBytes, "nats-events-bytes", o.Bus.MaxEventsBytes, "bytes that public events may take on disk before the oldest go; the same for all programs of a cluster")
 	f.StringVar((*string)(&o.Bus.EventMode), "event-mode", string(o.Bus.EventMode), "`mode` of the CloudEvents that subscribers get: structured, all of it JSON, or binary, attributes as headers; the same for all programs of a cluster")
@@ -91,7 +95,7 @@ func defaults(metrics, health string) Options {
 	return Options{
 		ManagedBy: v1alpha1.DefaultManagedBy,
 		Bus: bus.Config{URL: DefaultNATS, Cluster: "default", Replicas: 1, ConnectTimeout: 10 * time.Second,
-			MaxFactsBytes: 1 << 30, MaxEventsAge: 7 * 24 * time.Hour, MaxEventsBytes: 1 << 30, EventMode: cloudevent.Structured},
+			MaxFactsBytes: 1 << 30, MaxStateBytes: bus.DefaultStateBytes, MaxEventsAge: 7 * 24 * time.Hour, MaxEventsBytes: 1 << 30, EventMode: cloudevent.Structured},
 		MetricsAddress: metrics,
 		HealthAddress:  health,
 	}
@@ -119,6 +123,9 @@ func (o *Options) complete() error {
 		if err := mode.Valid(); err != nil {
 			return Usage{fmt.Errorf("--event-mode: %w", err)}
 		}
+	}
+	if n := o.Bus.MaxStateBytes; n != 0 && n < leastStateBytes {
+		return Usage{fmt.Errorf("--nats-state-bytes %d: use at least %d: the memory of one Job may take 8 MB", n, leastStateBytes)}
 	}
 	for _, key := range o.EventLabels {
 		if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {

@@ -100,11 +100,19 @@ func TestMetrics(t *testing.T) {
 	m.jobs.VerdictUntold(events.TickDecided{})
 	full := bus.Backlog{Messages: 7, Bytes: 80, MaxBytes: 100, MaxAge: time.Hour, First: 12, Oldest: time.Unix(1000, 0)}
 	m.backlog(func() (bus.Backlog, bool) { return full, full.Messages > 0 })
+	m.uses(func() []bus.Use {
+		return []bus.Use{{Stream: "KV_x_state_job", Bytes: 30, MaxBytes: 40}, {Stream: "x_old", Bytes: 5, MaxBytes: -1}}
+	})
+	m.unread("job")
 	code, body := get(t, m.handler(), "/metrics")
 	if code != http.StatusOK {
 		t.Fatalf("%d: %s", code, body)
 	}
 	for _, want := range []string{
+		`jobstream_stream_bytes{stream="KV_x_state_job"} 30`,
+		`jobstream_stream_limit_bytes{stream="KV_x_state_job"} 40`,
+		`jobstream_stream_bytes{stream="x_old"} 5`,
+		`jobstream_unread_facts_total{function="job"} 1`,
 		`jobstream_turns_total{function="job",result="ok"} 1`,
 		`jobstream_turns_total{function="job",result="retry"} 1`,
 		`jobstream_turn_duration_seconds_count{function="job"} 2`,

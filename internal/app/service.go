@@ -137,6 +137,7 @@ func (s *service) reachBus(ctx context.Context, name string, o Options) error {
 	s.bus = b
 	s.metrics.bus(b.Ready)
 	s.metrics.backlog(b.Backlog)
+	s.metrics.uses(b.Uses)
 	s.probes.Set(probeBus, func(context.Context) error { return b.Ready() })
 	s.probes.SetAlive(b.Err)
 	return nil
