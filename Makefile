@@ -133,11 +133,11 @@ controlplane: ## build etcd, kube-apiserver, kube-controller-manager and kubectl
 GENERATED ?= .
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## deepcopy functions and the CRD from api/; a test checks that they are current
-	@mkdir -p $(GENERATED)/deploy/base
+	@mkdir -p $(GENERATED)/deploy/crd
 	@$(CONTROLLER_GEN) object paths=./api/... output:object:dir=$(GENERATED)/api/v1alpha1
 	@{ echo '# Generated from api/v1alpha1 by "make generate": do not edit.'; \
 		$(CONTROLLER_GEN) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/... output:crd:stdout; \
-		} >$(GENERATED)/deploy/base/scheduledjobs-crd.yaml
+		} >$(GENERATED)/deploy/crd/scheduledjobs.yaml
 
 .PHONY: contract
 contract: ## docs/asyncapi.yaml and docs/schemas from the types in events/; a test checks that they are current

@@ -6,7 +6,7 @@ import _ "embed"
 
 // ScheduledJobs is the CustomResourceDefinition of the kind ScheduledJob, as YAML.
 //
-//go:embed base/scheduledjobs-crd.yaml
+//go:embed crd/scheduledjobs.yaml
 var ScheduledJobs []byte
 
 // ReconcilerRBAC is what the reconciler may do in a cluster: a ServiceAccount, a ClusterRole and its binding, as YAML.

@@ -32,7 +32,7 @@ func TestGenerated(t *testing.T) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, name := range []string{"api/v1alpha1/zz_generated.deepcopy.go", "deploy/base/scheduledjobs-crd.yaml"} {
+	for _, name := range []string{"api/v1alpha1/zz_generated.deepcopy.go", "deploy/crd/scheduledjobs.yaml"} {
 		have, err := os.ReadFile(filepath.Join("../..", name))
 		if err != nil {
 			t.Fatal(err)

@@ -121,7 +121,7 @@ func (s *system) startCluster(ctx context.Context) error {
 	}
 	s.client, s.apiServer = client, config.Host
 	if s.plan.Kubeconfig != "" {
-		return nil // which kinds it serves is for its owner to decide: kubectl apply -k deploy/base
+		return nil // which kinds it serves is for its owner to decide: kubectl apply -k deploy/crd
 	}
 	if err := cluster.InstallScheduledJobs(ctx, config); err != nil {
 		return &app.Fatal{Cannot: "install the kind ScheduledJob", Err: err}

@@ -83,7 +83,7 @@ func TestDoctorOfASystemAtWork(t *testing.T) {
 	if code != ExitFine || len(lines) != len(all)+3 || !strings.HasSuffix(lines[len(lines)-1], " OK, 1 WARN, 0 FAIL") { // a header, an empty line, the sum
 		t.Errorf("exit code %d, %d findings:\n%s", code, len(all), out)
 	}
-	if warned := lines[slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "WARN") })]; !strings.Contains(warned, "-> kubectl apply -f deploy/base/scheduledjobs-crd.yaml") {
+	if warned := lines[slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "WARN") })]; !strings.Contains(warned, "-> kubectl apply -k deploy/crd") {
 		t.Errorf("a warning without its advice on the same line: %s", warned)
 	}
 	stop()

@@ -250,7 +250,7 @@ func TestKubectl(t *testing.T) {
 		}
 		return string(out)
 	}
-	kubectl("apply", "-f", "../../deploy/base/scheduledjobs-crd.yaml")
+	kubectl("apply", "-f", "../../deploy/crd/scheduledjobs.yaml")
 	definition, err := k.definitions.Get(t.Context(), "scheduledjobs.jobstream.dev", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ import (
 // definition compares what the API server knows of ScheduledJobs with what we would have installed. Discovery and the
 // OpenAPI document are open to everybody; the definition itself is not.
 func (i Inspection) definition(ctx context.Context) finding.Finding {
-	const check, install = "scheduledjobs", "kubectl apply -f deploy/base/scheduledjobs-crd.yaml"
+	const check, install = "scheduledjobs", "kubectl apply -k deploy/crd"
 	version := v1alpha1.GroupVersion.String()
 	list, err := i.Client.Discovery().ServerResourcesForGroupVersion(version) //nolint:contextcheck // it takes none
 	served := err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == v1alpha1.ScheduledJobResource })
@@ -42,7 +42,7 @@ func (i Inspection) definition(ctx context.Context) finding.Finding {
 	}
 	have, err := i.servedFields(ctx)
 	if err != nil {
-		return finding.Worry(check, finding.Warn, "compare it with deploy/base/scheduledjobs-crd.yaml yourself", "%s is served; its fields cannot be seen: %v", version, err)
+		return finding.Worry(check, finding.Warn, "compare it with deploy/crd/scheduledjobs.yaml yourself", "%s is served; its fields cannot be seen: %v", version, err)
 	}
 	if missing := slices.DeleteFunc(want, func(f string) bool { return slices.Contains(have, f) }); len(missing) > 0 {
 		return finding.Worry(check, finding.Fail, install, "%s is served by a definition that is older than this program: it does not know %s", version, strings.Join(missing, ", "))

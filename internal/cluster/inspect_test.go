@@ -184,7 +184,7 @@ func TestInspectionOfOtherServers(t *testing.T) {
 	if f := among(t, old, "clock of the api server"); f.Level != finding.Fail || !strings.Contains(f.Found, "behind ours") {
 		t.Errorf("an old clock: %+v", f)
 	}
-	if f := among(t, old, "scheduledjobs"); f.Level != finding.Warn || !strings.Contains(f.Advice, "scheduledjobs-crd.yaml") {
+	if f := among(t, old, "scheduledjobs"); f.Level != finding.Warn || !strings.Contains(f.Advice, "deploy/crd") {
 		t.Errorf("no definition: %+v", f)
 	}
 }
