@@ -82,6 +82,12 @@ const (
 	// ScheduledJobUIDLabel is the UID of the ScheduledJob on the Jobs that it makes, for people who list them.
 	ScheduledJobUIDLabel = Group + "/scheduled-job-uid"
 
+	// SuspendedByLabel on a ScheduledJob says who has suspended it, for whoever wants to resume it: SuspendedByDrain.
+	SuspendedByLabel = Group + "/suspended-by"
+
+	// SuspendedByDrain is the value of SuspendedByLabel on those that "jobstream-reconciler drain" has suspended.
+	SuspendedByDrain = "drain"
+
 	// CreatedByAnnotation says which object made a Job, as a serialized reference (proposal scheduledjob.md, "Fields Added to
 	// Job Template").
 	CreatedByAnnotation = "kubernetes.io/created-by"

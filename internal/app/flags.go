@@ -19,7 +19,7 @@ func EnvName(flag string) string {
 
 // hasNoTwin are flags that ask for something instead of setting it.
 func hasNoTwin(flag string) bool {
-	return slices.Contains([]string{"help", "version", "all", "output"}, flag)
+	return slices.Contains([]string{"help", "version", "all", "output", "wait", "suspend-schedules", "yes"}, flag)
 }
 
 // showEnv adds to the help of every flag the name of its twin.

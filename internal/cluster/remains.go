@@ -1,0 +1,184 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+)
+
+// Leaving looks for what would be left unfinished if nobody of us ran any more.
+type Leaving struct {
+	Client        kubernetes.Interface
+	ScheduledJobs *ScheduledJobs
+	// Claim says which Jobs are ours.
+	Claim events.Claim
+}
+
+// Remains are what would be left, each kind by namespace and name.
+type Remains struct {
+	// ScheduledJobs are those that may still make Jobs.
+	ScheduledJobs []RemainingSchedule `json:"scheduledJobs"`
+	// Jobs are those that are neither Complete nor Failed.
+	Jobs []RemainingJob `json:"jobs"`
+	// Pods are those that carry our finalizer and belong to none of Jobs: theirs has finished, or is gone.
+	Pods []RemainingPod `json:"pods"`
+}
+
+// Empty says that nothing is left.
+func (r Remains) Empty() bool { return len(r.ScheduledJobs)+len(r.Jobs)+len(r.Pods) == 0 }
+
+// RemainingSchedule is a ScheduledJob that has not finished, and is not suspended or was not seen to be by a reconciler.
+type RemainingSchedule struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+	// Suspended says that its spec says so, and that no reconciler has taken notice yet.
+	Suspended bool `json:"suspended"`
+}
+
+// RemainingJob is a Job that has not finished.
+type RemainingJob struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+	// Suspended and Deleting are what holds it up: its spec.suspend, or a deletion that waits for its Pods or a finalizer.
+	Suspended bool `json:"suspended"`
+	Deleting  bool `json:"deleting"`
+	// Unmanaged says that Kubernetes' own controller goes on with it where that is switched on.
+	Unmanaged bool `json:"unmanaged"`
+	// Active, Succeeded and Failed are what its status says.
+	Active    int32 `json:"active"`
+	Succeeded int32 `json:"succeeded"`
+	Failed    int32 `json:"failed"`
+	// HeldPods is how many of its Pods carry the finalizer.
+	HeldPods int `json:"heldPods"`
+}
+
+// RemainingPod is a Pod that carries our finalizer although no unfinished Job of ours owns it.
+type RemainingPod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// Remains lists page by page, ScheduledJobs first and Pods last: a Job that one of the ScheduledJobs has made before it was
+// suspended is on the list of Jobs. Where ScheduledJobs are not installed there are none. It changes nothing.
+func (l Leaving) Remains(ctx context.Context) (r Remains, err error) {
+	for range listTries {
+		if r, err = l.remainsOnce(ctx); err == nil || !expired(err) {
+			break
+		}
+	}
+	return r, err
+}
+
+func (l Leaving) remainsOnce(ctx context.Context) (Remains, error) {
+	r := Remains{ScheduledJobs: []RemainingSchedule{}, Jobs: []RemainingJob{}, Pods: []RemainingPod{}} // JSON says [] and not null
+	_, err := pages(ctx, l.ScheduledJobs.list, "", func(page *wireScheduledJobList) error {
+		for i := range page.Items {
+			if s, ok := remainingSchedule(&page.Items[i].ScheduledJob); ok {
+				r.ScheduledJobs = append(r.ScheduledJobs, s)
+			}
+		}
+		return nil
+	})
+	if err != nil && !unserved(err) {
+		return r, fmt.Errorf("list ScheduledJobs: %w", err)
+	}
+	type identity struct {
+		namespace string
+		uid       types.UID
+	}
+	unfinished := map[identity]int{} // to its place in r.Jobs
+	_, err = pages(ctx, l.Client.BatchV1().Jobs("").List, "", func(page *batchv1.JobList) error {
+		for i := range page.Items {
+			if j := &page.Items[i]; l.Claim.Ours(j) && !finished(j) {
+				unfinished[identity{j.Namespace, j.UID}] = len(r.Jobs)
+				r.Jobs = append(r.Jobs, l.remainingJob(j))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return r, fmt.Errorf("list Jobs: %w", err)
+	}
+	for _, selector := range l.selections() {
+		_, err = pages(ctx, l.Client.CoreV1().Pods("").List, selector, func(page *corev1.PodList) error {
+			for i := range page.Items {
+				p := &page.Items[i]
+				if !slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) {
+					continue
+				}
+				if n, ok := unfinished[identity{p.Namespace, events.OwnerUID(p)}]; ok {
+					r.Jobs[n].HeldPods++
+				} else if selector == marked { // else it is not known whose it was
+					r.Pods = append(r.Pods, RemainingPod{Namespace: p.Namespace, Name: p.Name})
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return r, fmt.Errorf("list Pods: %w", err)
+		}
+	}
+	return r, nil
+}
+
+// selections are those of Pods that we may hold.
+func (l Leaving) selections() []string {
+	if l.Claim.Unmanaged {
+		return []string{builtIn, marked}
+	}
+	return []string{marked}
+}
+
+// remainingSchedule says whether the ScheduledJob may still make a Job: one that is suspended may until a reconciler has seen that.
+func remainingSchedule(s *v1alpha1.ScheduledJob) (r RemainingSchedule, remains bool) {
+	r = RemainingSchedule{Namespace: s.Namespace, Name: s.Name, UID: s.UID, Suspended: s.Spec.Suspend != nil && *s.Spec.Suspend}
+	rests := r.Suspended || meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.FinishedCondition)
+	noticed := s.Status.ObservedGeneration >= s.Generation
+	return r, s.DeletionTimestamp == nil && (!rests || !noticed)
+}
+
+func (l Leaving) remainingJob(j *batchv1.Job) RemainingJob {
+	return RemainingJob{Namespace: j.Namespace, Name: j.Name, UID: j.UID,
+		Suspended: j.Spec.Suspend != nil && *j.Spec.Suspend, Deleting: j.DeletionTimestamp != nil,
+		Unmanaged: !events.Claim{ManagedBy: l.Claim.ManagedBy}.Ours(j),
+		Active:    j.Status.Active, Succeeded: j.Status.Succeeded, Failed: j.Status.Failed}
+}
+
+func finished(j *batchv1.Job) bool {
+	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
+	})
+}
+
+// suspendTimeout bounds one change of a ScheduledJob.
+const suspendTimeout = 10 * time.Second
+
+// Suspend suspends the ScheduledJob, and labels it so that whoever comes back finds those that we have suspended. One that was
+// deleted and made anew meanwhile is another one, and is left alone: the API server refuses to change a UID.
+func (l Leaving) Suspend(ctx context.Context, s RemainingSchedule) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": s.UID, "labels": map[string]string{v1alpha1.SuspendedByLabel: v1alpha1.SuspendedByDrain}},
+		"spec":     map[string]any{"suspend": true},
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, suspendTimeout)
+	defer cancel()
+	return l.ScheduledJobs.rest.Patch(types.MergePatchType).Namespace(s.Namespace).Resource(v1alpha1.ScheduledJobResource).Name(s.Name).
+		VersionedParams(&metav1.PatchOptions{}, l.ScheduledJobs.parameters).Body(patch).Do(ctx).Error()
+}
