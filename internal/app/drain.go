@@ -128,7 +128,7 @@ func (d *drain) run(ctx context.Context) error {
 		errs = append(errs, errors.New("nothing was changed: say --yes, too, to suspend what is listed"))
 	}
 	if !left.Empty() {
-		errs = append(errs, errors.New(sum(left)+" are left"))
+		errs = append(errs, errors.New(sum(left)))
 	}
 	return errors.Join(errs...)
 }
@@ -158,7 +158,7 @@ func (d *drain) wait(ctx context.Context, left cluster.Remains) cluster.Remains 
 		defer cancel()
 	}
 	for took := time.Duration(0); hopeful(left); {
-		d.tell(sum(left) + " are left")
+		d.tell(sum(left))
 		rest := time.NewTimer(min(max(drainRestMin, took*drainRestFactor), drainRestMax))
 		select {
 		case <-ctx.Done():

@@ -76,9 +76,9 @@ func TestDrainShowsWhatIsLeft(t *testing.T) {
 		suspended bool
 		says      []string
 	}{
-		{"a look", nil, ExitFatal, false, []string{"1 ScheduledJobs that may make Jobs", "shop       nightly  at work", "1 ScheduledJobs at work are left"}},
+		{"a look", nil, ExitFatal, false, []string{"ScheduledJobs at work: 1\n", "shop       nightly  at work", "left: 0 unfinished Jobs, 0 Pods with our finalizer, 1 ScheduledJob at work"}},
 		{"what would be suspended", []string{"--suspend-schedules"}, ExitFatal, false, []string{"nothing was changed: say --yes, too"}},
-		{"one that is at work is not waited for", []string{"--wait"}, ExitFatal, false, []string{"are left"}},
+		{"one that is at work is not waited for", []string{"--wait"}, ExitFatal, false, []string{"left: "}},
 		{"suspended", []string{"--suspend-schedules", "--yes"}, ExitFine, true, []string{"suspended ScheduledJob shop/nightly\n", "nothing of ours"}},
 		{"again", []string{"--suspend-schedules", "--yes", "-o=json"}, ExitFine, true, nil},
 	} {
@@ -99,14 +99,14 @@ func TestDrainWaits(t *testing.T) {
 	api := apptest.Start(t)
 	left := jobs(api, 2)
 	code, out, complaint := call(t, DrainCommand(), "--kubeconfig="+api.Kubeconfig, "--wait=1m")
-	if code != ExitFine || !strings.Contains(out, " 1 unfinished Jobs (1 suspended), ") || !strings.HasSuffix(out, "(docs/uninstall.md)\n") || left.Load() != -1 {
+	if code != ExitFine || !strings.Contains(out, " left: 1 unfinished Job (1 suspended), ") || !strings.HasSuffix(out, "(docs/uninstall.md)\n") || left.Load() != -1 {
 		t.Errorf("exit code %d: %s%s", code, out, complaint)
 	}
 	left.Store(1000)
 	began := time.Now()
 	code, out, complaint = call(t, DrainCommand(), "--kubeconfig="+api.Kubeconfig, "--wait=1500ms", "-o=json")
 	var answer drained
-	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != ExitFatal || len(answer.Jobs) != 1 || !answer.Jobs[0].Suspended || !strings.Contains(complaint, "1 unfinished Jobs") {
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != ExitFatal || len(answer.Jobs) != 1 || !answer.Jobs[0].Suspended || !strings.Contains(complaint, "1 unfinished Job") {
 		t.Errorf("exit code %d: %v: %s%s", code, err, out, complaint)
 	}
 	if took := time.Since(began); took < 1500*time.Millisecond || took > soon {

@@ -30,6 +30,7 @@ type drained struct {
 	NotSuspended []change `json:"notSuspended,omitempty"`
 }
 
+// sum is one line of what is left.
 func sum(r cluster.Remains) string {
 	held, paused := len(r.Pods), 0
 	for _, j := range r.Jobs {
@@ -38,11 +39,18 @@ func sum(r cluster.Remains) string {
 			paused++
 		}
 	}
-	jobs := fmt.Sprintf("%d unfinished Jobs", len(r.Jobs))
+	jobs := plural(len(r.Jobs), "unfinished Job")
 	if paused > 0 {
 		jobs += fmt.Sprintf(" (%d suspended)", paused)
 	}
-	return fmt.Sprintf("%s, %d Pods with our finalizer and %d ScheduledJobs at work", jobs, held, len(r.ScheduledJobs))
+	return "left: " + jobs + ", " + plural(held, "Pod") + " with our finalizer, " + plural(len(r.ScheduledJobs), "ScheduledJob") + " at work"
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 func (d *drain) report(left cluster.Remains) error {
@@ -80,8 +88,8 @@ func (d *drain) report(left cluster.Remains) error {
 		explained += " " + withoutUsUnmanaged
 	}
 	w := &printer{out: d.out}
-	w.table("ScheduledJobs that may make Jobs", "NAMESPACE\tNAME\tSTATE", schedules, withoutUsSchedules)
-	w.table("unfinished Jobs", "NAMESPACE\tNAME\tSTATE\tACTIVE\tSUCCEEDED\tFAILED\tPODS WITH FINALIZER", jobs, explained)
+	w.table("ScheduledJobs at work", "NAMESPACE\tNAME\tSTATE", schedules, withoutUsSchedules)
+	w.table("Unfinished Jobs", "NAMESPACE\tNAME\tSTATE\tACTIVE\tSUCCEEDED\tFAILED\tPODS WITH FINALIZER", jobs, explained)
 	w.table("Pods with our finalizer whose Job has finished or is gone", "NAMESPACE\tNAME", pods, withoutUsPods)
 	return w.err
 }
@@ -110,7 +118,7 @@ func (p *printer) table(title, header string, rows []string, explained string) {
 	if len(rows) == 0 || p.err != nil {
 		return
 	}
-	fmt.Fprintf(p.out, "%d %s:\n", len(rows), title)
+	fmt.Fprintf(p.out, "%s: %d\n", title, len(rows))
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, header)
 	fmt.Fprintln(w, strings.Join(rows[:min(len(rows), shownRows)], "\n"))

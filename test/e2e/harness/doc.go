@@ -20,6 +20,7 @@
 //	jobs.go      a namespace of the test's own, Jobs in it, and what became of them
 //	ledger.go    the file in which every Pod writes its UID and exit code: the truth that counters are held against
 //	audit.go     what the API server was asked to do, from its audit log
+//	guide.go     a document's commands, followed word for word
 //	wait.go      waiting for a condition with a deadline
 //
 // Whatever happens to a test, nothing of it stays: child processes die with the test's (the kernel sees to it on Linux),
