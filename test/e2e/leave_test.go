@@ -204,7 +204,7 @@ func toTheEnd(t *testing.T, l *leaver) {
 			t.Errorf("Pod %s deleted %v, finalizers %v", p.Name, p.DeletionTimestamp, p.Finalizers)
 		}
 	}
-	left := l.run(t, "kubectl get namespaces,crd,clusterroles,clusterrolebindings -o name | grep jobstream || true")
+	left := l.run(t, "kubectl get namespaces,crd,clusterroles,clusterrolebindings,flowschemas,prioritylevelconfigurations -o name | grep jobstream || true")
 	if left != "" {
 		t.Errorf("left are %s", left)
 	}

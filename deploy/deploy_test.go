@@ -1,0 +1,137 @@
+package deploy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/controlplane/controlplanetest"
+)
+
+// kubectl runs it in this folder, and returns what it printed.
+func kubectl(t *testing.T, args ...string) []byte {
+	t.Helper()
+	dir, err := controlplane.Assets()
+	if err != nil {
+		t.Skip("needs kubectl: ", err)
+	}
+	var out, complaint bytes.Buffer
+	c := exec.CommandContext(t.Context(), filepath.Join(dir, "kubectl"), args...)
+	c.Stdout, c.Stderr = &out, &complaint
+	if err := c.Run(); err != nil {
+		t.Fatalf("kubectl %q: %v\n%s%s", args, err, out.Bytes(), complaint.Bytes())
+	}
+	return out.Bytes()
+}
+
+// Every object of base is one that a real API server takes. Where they are installed, requests of our service accounts, and nobody
+// else's, are in our priority level, and it has as many seats as the comment there says.
+func TestBaseOnARealAPIServer(t *testing.T) {
+	kubectl(t, "version", "--client") // else skip before anything starts
+	cp := controlplanetest.Start(t, controlplane.Config{})
+	as := "--kubeconfig=" + cp.Kubeconfig()
+	kubectl(t, as, "apply", "-f", "namespace.yaml")
+	kubectl(t, as, "apply", "-k", "crd")
+	kubectl(t, as, "apply", "--server-side", "--dry-run=server", "--validate=strict", "-k", "base")
+	kubectl(t, as, "apply", "-k", "base")
+
+	client, err := kubernetes.NewForConfig(cp.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	level, err := client.FlowcontrolV1().PriorityLevelConfigurations().Get(t.Context(), "jobstream", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for user, ours := range map[string]bool{
+		"system:serviceaccount:jobstream:jobstream-reconciler": true,
+		"system:serviceaccount:jobstream:jobstream-trigger":    true,
+		"system:serviceaccount:jobstream:default":              false,
+		"system:serviceaccount:shop:jobstream-reconciler":      false,
+	} {
+		deadline := time.Now().Add(30 * time.Second) // the API server hears of FlowSchemas by a watch
+		for (in(t, cp.RESTConfig(), user) == string(level.UID)) != ours {
+			if time.Now().After(deadline) {
+				t.Errorf("%s: in our priority level: %v, want %v", user, !ours, ours)
+				break
+			}
+		}
+	}
+	metrics, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `apiserver_flowcontrol_nominal_limit_seats{priority_level="jobstream"} 85`; !bytes.Contains(metrics, []byte(want)) {
+		t.Errorf("the API server does not say %s", want)
+	}
+}
+
+// in is the UID of the priority level in which the API server has put a request of the user.
+func in(t *testing.T, admin *rest.Config, user string) string {
+	t.Helper()
+	c := rest.CopyConfig(admin)
+	c.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	client, err := rest.HTTPClientFor(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Host+"/apis/batch/v1/namespaces/shop/jobs", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	return answer.Header.Get("X-Kubernetes-PF-PriorityLevel-UID")
+}
+
+// Each program's container has a limit of memory, and GOMEMLIMIT is 80 to 90 % of it.
+func TestMemory(t *testing.T) {
+	programs := 0
+	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(kubectl(t, "kustomize", "base")), 4096); ; {
+		var o appsv1.Deployment
+		if err := d.Decode(&o); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if o.Kind != "Deployment" {
+			continue
+		}
+		programs++
+		for _, c := range o.Spec.Template.Spec.Containers {
+			limit, request := c.Resources.Limits.Memory().Value(), c.Resources.Requests.Memory().Value()
+			var soft int64
+			for _, e := range c.Env {
+				if e.Name == "GOMEMLIMIT" {
+					q, err := resource.ParseQuantity(e.Value[:len(e.Value)-len("B")]) // Go writes MiB where Kubernetes writes Mi
+					if err != nil {
+						t.Fatal(err)
+					}
+					soft = q.Value()
+				}
+			}
+			if request == 0 || request > limit || soft < limit*80/100 || soft > limit*90/100 {
+				t.Errorf("%s asks for %d bytes, has %d, and GOMEMLIMIT is %d", c.Name, request, limit, soft)
+			}
+		}
+	}
+	if programs != 2 {
+		t.Errorf("%d Deployments, want 2", programs)
+	}
+}
