@@ -2,15 +2,20 @@ package deploy
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -100,16 +105,75 @@ func in(t *testing.T, admin *rest.Config, user string) string {
 	return answer.Header.Get("X-Kubernetes-PF-PriorityLevel-UID")
 }
 
-// Each program's container has a limit of memory, and GOMEMLIMIT is 80 to 90 % of it.
-func TestMemory(t *testing.T) {
-	programs := 0
-	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(kubectl(t, "kustomize", "base")), 4096); ; {
-		var o appsv1.Deployment
-		if err := d.Decode(&o); errors.Is(err, io.EOF) {
-			break
+// In namespaces only, nothing belongs to the whole cluster, and the programs may do in each of the namespaces what they may do
+// everywhere else.
+func TestNamespaced(t *testing.T) {
+	rules := map[string][]rbacv1.PolicyRule{}
+	for _, o := range objects[rbacv1.ClusterRole](t, "base") {
+		if o.Kind == "ClusterRole" {
+			rules[o.Name] = o.Rules
+		}
+	}
+	where := map[string][]string{}
+	for _, o := range objects[rbacv1.Role](t, "namespaced") {
+		switch o.Kind {
+		case "ServiceAccount", "Deployment", "ConfigMap", "Secret", "Service", "NetworkPolicy", "Job", "RoleBinding":
+		case "Role":
+			where[o.Name] = append(where[o.Name], o.Namespace)
+			if !reflect.DeepEqual(o.Rules, rules[o.Name]) {
+				t.Errorf("%s in %s has the rules %v, and in base %v", o.Name, o.Namespace, o.Rules, rules[o.Name])
+			}
+		default:
+			t.Errorf("%s %s: does it belong to a namespace?", o.Kind, o.Name)
+		}
+		if o.Namespace == "" {
+			t.Errorf("%s %s belongs to no namespace", o.Kind, o.Name)
+		}
+	}
+	for _, name := range []string{"jobstream-reconciler", "jobstream-trigger"} {
+		if want := []string{"lab", "shop"}; !slices.Equal(where[name], want) {
+			t.Errorf("%s has roles in %v, want %v", name, where[name], want)
+		}
+	}
+	for _, o := range objects[rbacv1.RoleBinding](t, "namespaced/shop") {
+		switch o.Kind {
+		case "Role":
+		case "RoleBinding":
+			if o.RoleRef.Kind != "Role" || len(o.Subjects) != 1 || o.Subjects[0].Namespace != "jobstream" || o.Subjects[0].Name != o.RoleRef.Name {
+				t.Errorf("%+v", o)
+			}
+		default:
+			t.Errorf("%s %s is in a namespace of users: add its kind to what namespaced/roles deletes", o.Kind, o.Name)
+		}
+	}
+	settings := objects[corev1.ConfigMap](t, "namespaced")
+	if n := slices.IndexFunc(settings, func(c corev1.ConfigMap) bool { return c.Data["JOBSTREAM_NAMESPACES"] == "shop,lab" }); n < 0 {
+		t.Error("the programs are not told the namespaces")
+	}
+}
+
+// objects are those that kustomize makes of a folder, each read as a T, whatever it is.
+func objects[T any](t *testing.T, folder string) (all []T) {
+	t.Helper()
+	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(kubectl(t, "kustomize", folder)), 4096); ; {
+		var raw json.RawMessage
+		if err := d.Decode(&raw); errors.Is(err, io.EOF) {
+			return all
 		} else if err != nil {
 			t.Fatal(err)
 		}
+		var o T
+		if err := json.Unmarshal(raw, &o); err != nil { // of another kind, with other fields of the same name
+			continue
+		}
+		all = append(all, o)
+	}
+}
+
+// Each program's container has a limit of memory, and GOMEMLIMIT is 80 to 90 % of it.
+func TestMemory(t *testing.T) {
+	programs := 0
+	for _, o := range objects[appsv1.Deployment](t, "base") {
 		if o.Kind != "Deployment" {
 			continue
 		}

@@ -78,7 +78,7 @@ func (a *command) examineCluster(ctx context.Context) []finding.Finding {
 	if err != nil {
 		return []finding.Finding{finding.Worry("api server", finding.Fail, "name a kubeconfig with --kubeconfig ("+EnvName("kubeconfig")+", KUBECONFIG), or run in a Pod that has a service account", "%v", err)}
 	}
-	return cluster.Inspection{Client: client, Config: config, Claim: a.claim(), Now: a.now}.Findings(ctx)
+	return cluster.Inspection{Client: client, Config: config, Claim: a.claim(), Namespaces: a.Namespaces, Now: a.now}.Findings(ctx)
 }
 
 // examineZones asks for zones on both sides of Greenwich, one of them with half an hour in it. The server's own zones do

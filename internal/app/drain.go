@@ -98,7 +98,7 @@ func (d *drain) reach(a *command) (err error) {
 		return &Fatal{Cannot: "reach the API server", Err: err,
 			Remedy: "name a kubeconfig with --kubeconfig (" + EnvName("kubeconfig") + ", KUBECONFIG), or run in a Pod that has a service account"}
 	}
-	d.Client, d.Claim = client, a.claim()
+	d.Client, d.Claim, d.Namespaces = client, a.claim(), a.Namespaces
 	d.ScheduledJobs, err = cluster.NewScheduledJobs(config)
 	return err
 }
@@ -106,7 +106,7 @@ func (d *drain) reach(a *command) (err error) {
 func (d *drain) run(ctx context.Context) error {
 	left, err := d.Remains(ctx)
 	if err != nil {
-		return &Fatal{Cannot: "look for what is left", Err: err, Remedy: "drain needs to list ScheduledJobs, Jobs and Pods of all namespaces"}
+		return &Fatal{Cannot: "look for what is left", Err: err, Remedy: "drain needs to list ScheduledJobs, Jobs and Pods of all namespaces, or of those that --namespaces (" + EnvName("namespaces") + ") names"}
 	}
 	if d.suspend && d.yes {
 		d.suspendAll(ctx, left.ScheduledJobs)

@@ -129,6 +129,7 @@ func TestLimitsThatCannotWork(t *testing.T) {
 		{"a window beyond what the bus knows", []string{"--reannounce-window=61m"}, "--reannounce-window 1h1m0s: use 0 to 1h0m0s"},
 		{"a negative window", []string{"--reannounce-window=-1s"}, "--reannounce-window -1s: use 0"},
 		{"no window", []string{"--reannounce-window=0"}, ""},
+		{"a namespace that can be none", []string{"--namespaces=shop,Lab_1"}, `--namespaces: "Lab_1" is not the name of a namespace`},
 		{"a label that is none", []string{"--event-labels=team,a b"}, `--event-labels: "a b" is not the key of a label`},
 		{"a mode that is none", []string{"--event-mode=batch"}, `--event-mode: "batch" is no mode of an event: use structured or binary`},
 		{"binary events", []string{"--event-mode=binary"}, ""},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ type MemberConfig struct {
 	Bus *bus.Bus
 	// Functions are served; Newest is filled in.
 	Functions []engine.Config
+	// Namespaces are those whose facts are taken; none means all.
+	Namespaces []string
 	// Fit says whether this process can do its work.
 	Fit func() bool
 	// Changed hears how many lanes of the function this process serves, and how many members are live.
@@ -83,11 +86,26 @@ func (m *Member) Run(ctx context.Context) error {
 func (m *Member) serve(ctx context.Context, function string, lane int) {
 	r := m.runners[function]
 	r.Take(lane)
-	if err := m.cfg.Bus.Consume(ctx, function, []int{lane}, r.Deliver); err != nil {
+	if err := m.cfg.Bus.Consume(ctx, function, []int{lane}, m.within(r.Deliver)); err != nil {
 		m.cfg.Log.Error("lane is not served", "function", function, "lane", lane, "error", err)
 		<-ctx.Done()
 	}
 	r.Release(lane, handover)
+}
+
+// within lets nothing pass that is about another namespace: what was left behind when there were more of them, or what somebody
+// else has published. Nobody has to do anything about it.
+func (m *Member) within(deliver func(engine.Delivery)) func(engine.Delivery) {
+	if len(m.cfg.Namespaces) == 0 {
+		return deliver
+	}
+	return func(d engine.Delivery) {
+		if slices.Contains(m.cfg.Namespaces, d.Key().Namespace) {
+			deliver(d)
+			return
+		}
+		d.Ack()
+	}
 }
 
 // memberName is unique to this process, and tells people which one it is.

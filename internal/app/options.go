@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,8 @@ type Options struct {
 	// Kubeconfig is the path of a file; "" means the service account of the Pod that we run in. Context is one of its
 	// contexts, "" its current one.
 	Kubeconfig, Context string
+	// Namespaces are those where we do anything; none means everywhere.
+	Namespaces []string
 	// ManagedBy is the spec.managedBy of the Jobs that are ours.
 	ManagedBy string
 	// ClaimUnmanaged claims Jobs that name nobody or Kubernetes' own controller, too, which must then be off.
@@ -71,6 +74,7 @@ func (o *Options) add(f *pflag.FlagSet) {
 func (o *Options) addConnections(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` that says how to reach the API server; default $KUBECONFIG, or inside of a cluster the service account of the Pod")
 	f.StringVar(&o.Context, "context", o.Context, "`name` of the context of the kubeconfig to use; default its current one")
+	f.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces, "`names` of the namespaces where we do anything, separated by commas or by repeating the flag; default everywhere; the same for all programs of a --cluster-name")
 	f.StringVar(&o.ManagedBy, "managed-by", o.ManagedBy, "`value` of spec.managedBy of the Jobs that are ours; the same for all programs of a --cluster-name")
 	f.BoolVar(&o.ClaimUnmanaged, "claim-unmanaged", o.ClaimUnmanaged, "also run Jobs without spec.managedBy, or with "+batchv1.JobControllerName+": only where kube-controller-manager runs with --controllers=-job-controller,*; the same for all programs of a --cluster-name")
 	f.StringSliceVar(&o.EventLabels, "event-labels", o.EventLabels, "`keys` of the labels of Jobs that JobStart and JobFinish carry, separated by commas; the same for all programs of a --cluster-name")
@@ -127,6 +131,13 @@ func (o *Options) complete() error {
 	if n := o.Bus.MaxStateBytes; n != 0 && n < leastStateBytes {
 		return Usage{fmt.Errorf("--nats-state-bytes %d: use at least %d: the memory of one Job may take 8 MB", n, leastStateBytes)}
 	}
+	for _, name := range o.Namespaces {
+		if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
+			return Usage{fmt.Errorf("--namespaces: %q is not the name of a namespace: %s", name, strings.Join(wrong, "; "))}
+		}
+	}
+	slices.Sort(o.Namespaces)
+	o.Namespaces = slices.Compact(o.Namespaces)
 	for _, key := range o.EventLabels {
 		if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
 			return Usage{fmt.Errorf("--event-labels: %q is not the key of a label: %s", key, strings.Join(wrong, "; "))}

@@ -109,7 +109,7 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans Spans) error {
 	recorder := cluster.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
-	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, ScheduledJobs: s.schedules, Zones: zone.Load, Claim: c.claim(),
+	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, ScheduledJobs: s.schedules, Namespaces: c.Namespaces, Zones: zone.Load, Claim: c.claim(),
 		Log: s.log, Recorder: recorder, Now: c.now, Meter: s.metrics.jobs, Concurrency: c.Requests, KeepManagedFields: c.KeepManagedFields,
 		TracePods: c.PodTraceparent})
 	if err != nil {
@@ -130,13 +130,13 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans Sp
 		configs = append(configs, engine.Config{Function: f, Store: store, Actor: s.metrics.counted(actor), Timers: c.timers(s.bus.Timers()),
 			Announcer: announcer, Log: s.log, Keys: c.Keys, Now: c.now, Turned: s.metrics.turned, Dropped: s.metrics.drops})
 	}
-	return s.serveLanes(ctx, configs)
+	return s.serveLanes(ctx, configs, c.Namespaces)
 }
 
 // serveLanes takes turns for our share of the lanes until ctx ends.
-func (s *service) serveLanes(ctx context.Context, configs []engine.Config) error {
+func (s *service) serveLanes(ctx context.Context, configs []engine.Config, namespaces []string) error {
 	fitness := newFitness(reachable(s))
-	m := NewMember(MemberConfig{Bus: s.bus, Functions: configs, Fit: fitness.fit, Changed: s.metrics.serves, Log: s.log})
+	m := NewMember(MemberConfig{Bus: s.bus, Functions: configs, Namespaces: namespaces, Fit: fitness.fit, Changed: s.metrics.serves, Log: s.log})
 	s.probes.Set(probeLanes, func(context.Context) error { return m.Ready() })
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return m.Run(running) }) //nolint:contextcheck // turns in hand outlive it

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/alarm"
@@ -53,31 +54,35 @@ func RunTrigger(ctx context.Context, c TriggerConfig) error {
 // watch publishes what happens in the cluster, and when the time of a ScheduledJob has come, until ctx ends.
 func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 	facts := sink{s.bus, s.metrics}
-	bells, err := alarm.New(alarm.Config{Cluster: c.Bus.Cluster, Sink: facts, Zones: zone.Load, Now: c.now, Log: s.log})
-	if err != nil {
-		return Usage{err}
+	namespaces := c.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
 	}
-	w, err := cluster.NewWatcher(cluster.WatcherConfig{
-		Client: s.client, ScheduledJobs: s.schedules, Alarm: bells, Sink: facts, Cluster: c.Bus.Cluster, Claim: c.claim(),
-		Interval: c.RelistInterval, Now: c.now, Log: s.log,
-	})
-	if err != nil {
-		return Usage{err}
-	}
-	s.probes.Set(probeCluster, func(context.Context) error {
-		if !w.Ready() {
-			return errors.New("the first complete list has not been published yet")
-		}
-		return nil
-	})
+	var watchers watchers
 	g, running := errgroup.WithContext(ctx)
-	g.Go(func() error { return w.Run(running) })
-	g.Go(func() error {
-		bells.Run(running)
-		return nil
-	})
-	g.Go(func() error { return relistAfterLosses(running, s.bus.Losses(), w.Relist, s.metrics) })
-	err = g.Wait()
+	for _, namespace := range namespaces {
+		log := s.log
+		if namespace != metav1.NamespaceAll {
+			log = log.With("namespace", namespace)
+		}
+		bells, err := alarm.New(alarm.Config{Cluster: c.Bus.Cluster, Sink: facts, Zones: zone.Load, Now: c.now, Log: log})
+		if err != nil {
+			return Usage{err}
+		}
+		w, err := cluster.NewWatcher(cluster.WatcherConfig{
+			Client: s.client, Namespace: namespace, ScheduledJobs: s.schedules, Alarm: bells, Sink: facts, Cluster: c.Bus.Cluster,
+			Claim: c.claim(), Interval: c.RelistInterval, Now: c.now, Log: log,
+		})
+		if err != nil {
+			return Usage{err}
+		}
+		watchers = append(watchers, w)
+		g.Go(func() error { return w.Run(running) })
+		g.Go(func() error { bells.Run(running); return nil })
+	}
+	s.probes.Set(probeCluster, func(context.Context) error { return watchers.ready() })
+	g.Go(func() error { return relistAfterLosses(running, s.bus.Losses(), watchers.relist, s.metrics) })
+	err := g.Wait()
 	s.log.Info("stopping")
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
@@ -85,6 +90,33 @@ func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 		s.log.Warn("the last facts may be lost; the next trigger lists everything anyway", "error", err)
 	}
 	return err
+}
+
+// watchers are one for each namespace, or one for all.
+type watchers []*cluster.Watcher
+
+func (all watchers) relist() {
+	for _, w := range all {
+		w.Relist()
+	}
+}
+
+// ready says why they are not: one that may not list its namespace is not waited for, unless that is all of them.
+func (all watchers) ready() error {
+	refused := 0
+	for _, w := range all {
+		switch {
+		case w.Ready():
+		case w.Refused():
+			refused++
+		default:
+			return errors.New("the first complete list has not been published yet")
+		}
+	}
+	if refused == len(all) {
+		return errors.New("the API server does not let us list: the log says what")
+	}
+	return nil
 }
 
 // relistAfterLosses lists the cluster anew whenever the bus may have lost facts.

@@ -36,6 +36,8 @@ type ActorConfig struct {
 	Client kubernetes.Interface
 	// ScheduledJobs is for effects on these; without it each of them fails.
 	ScheduledJobs *ScheduledJobs
+	// Namespaces are those where we do anything; none means everywhere.
+	Namespaces []string
 	// Zones finds their time zones; nil means time.LoadLocation.
 	Zones scheduledjob.Zones
 	// Claim says which Jobs are ours; its ManagedBy "" means v1alpha1.DefaultManagedBy. Another one's Job is told apart from a
@@ -79,7 +81,7 @@ type Actor struct {
 	scheduled   *scheduleCache
 	owned       *owned
 	parameters  *parameterCache
-	inventory   *inventory
+	inventory   inventories
 	now         func() time.Time
 	made        time.Time // when the Actor was
 }
@@ -127,7 +129,7 @@ func NewActor(c ActorConfig) (*Actor, error) {
 		scheduled:  newScheduleCache(or(c.CachedJobs, defaultCachedJobs), c.Now),
 		owned:      newOwned(),
 		parameters: newParameterCache(c.Now),
-		inventory:  &inventory{lister: lister{client: c.Client, schedules: c.ScheduledJobs, claim: c.Claim}},
+		inventory:  newInventories(c.Namespaces, lister{client: c.Client, schedules: c.ScheduledJobs, claim: c.Claim}),
 		made:       c.Now(),
 		now:        c.Now,
 	}, nil

@@ -27,6 +27,8 @@ const (
 	rivalAge = 10 * time.Minute
 	// rivalJobs is how many Jobs are looked at for it: one page.
 	rivalJobs = 500
+	// rivalCheck is what the finding about it is called.
+	rivalCheck = "built-in controller"
 )
 
 // Inspection says what to look at.
@@ -36,6 +38,8 @@ type Inspection struct {
 	Config *rest.Config
 	// Claim says which Jobs are ours.
 	Claim events.Claim
+	// Namespaces are those that the programs are limited to; none means everywhere.
+	Namespaces []string
 	// Now is the clock of this program.
 	Now func() time.Time
 }
@@ -109,23 +113,34 @@ const builtInManager = "kube-controller-manager"
 // rival looks for the hand of Kubernetes' own controller on Jobs that we claim from it. No API says which controllers a
 // kube-controller-manager runs, but it signs the statuses that it writes.
 func (i Inspection) rival(ctx context.Context) finding.Finding {
-	const check = "built-in controller"
+	const check = rivalCheck
 	if !i.Claim.Unmanaged {
 		return finding.Good(check, "no conflict: only Jobs that say managedBy: %s are ours", i.Claim.ManagedBy)
 	}
-	list, err := i.Client.BatchV1().Jobs("").List(ctx, metav1.ListOptions{Limit: rivalJobs})
-	if err != nil {
-		return finding.Worry(check, finding.Warn, "see the line about permissions", "cannot be told: %v", err)
-	}
-	since := i.Now().Add(-rivalAge)
-	for n := range list.Items {
-		j := &list.Items[n]
-		if when := signed(j); i.Claim.Ours(j) && when.After(since) {
-			return finding.Worry(check, finding.Fail, "run kube-controller-manager with --controllers=-job-controller,*, or do without --claim-unmanaged",
-				"kube-controller-manager wrote the status of Job %s/%s, which we claim, at %s", j.Namespace, j.Name, when.UTC().Format(time.RFC3339))
+	since, looked := i.Now().Add(-rivalAge), 0
+	for _, namespace := range everywhereIfNone(i.Namespaces) {
+		list, err := i.Client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{Limit: rivalJobs})
+		if err != nil {
+			return finding.Worry(check, finding.Warn, "see the line about permissions", "cannot be told: %v", err)
+		}
+		looked += len(list.Items)
+		if f, found := i.hand(list.Items, since); found {
+			return f
 		}
 	}
-	return finding.Good(check, "no trace of it within %v on the first %d Jobs; make sure that kube-controller-manager runs with --controllers=-job-controller,*", rivalAge, len(list.Items))
+	return finding.Good(check, "no trace of it within %v on the first %d Jobs; make sure that kube-controller-manager runs with --controllers=-job-controller,*", rivalAge, looked)
+}
+
+// hand looks for a status that kube-controller-manager has written since then, of a Job that we claim.
+func (i Inspection) hand(jobs []batchv1.Job, since time.Time) (finding.Finding, bool) {
+	for n := range jobs {
+		j := &jobs[n]
+		if when := signed(j); i.Claim.Ours(j) && when.After(since) {
+			return finding.Worry(rivalCheck, finding.Fail, "run kube-controller-manager with --controllers=-job-controller,*, or do without --claim-unmanaged",
+				"kube-controller-manager wrote the status of Job %s/%s, which we claim, at %s", j.Namespace, j.Name, when.UTC().Format(time.RFC3339)), true
+		}
+	}
+	return finding.Finding{}, false
 }
 
 // signed is when kube-controller-manager last wrote the Job's status, the zero time if never.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -120,18 +121,20 @@ func (i Inspection) permissions(ctx context.Context) []finding.Finding {
 	if err != nil {
 		return []finding.Finding{finding.Worry(check, finding.Fail, "this is a bug: please report it", "our own role cannot be read: %v", err)}
 	}
+	advice := "apply deploy/base/reconciler-rbac.yaml, and run this as its service account"
+	if len(i.Namespaces) > 0 {
+		advice = "bind its roles in each of --namespaces (deploy/namespaced), and run this as its service account"
+	}
 	denied, asked := map[finding.Level][]string{}, 0
-	for _, r := range rules {
-		for _, a := range attributes(r) {
-			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &a}}
-			answer, err := i.Client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-			if err != nil {
-				return []finding.Finding{finding.Worry(check, finding.Warn, "ask with kubectl auth can-i", "cannot be asked about: %v", err)}
-			}
-			if asked++; !answer.Status.Allowed {
-				l := severity(a)
-				denied[l] = append(denied[l], a.Verb+" "+resourceName(a))
-			}
+	for a := range i.questions(rules) {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &a}}
+		answer, err := i.Client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return []finding.Finding{finding.Worry(check, finding.Warn, "ask with kubectl auth can-i", "cannot be asked about: %v", err)}
+		}
+		if asked++; !answer.Status.Allowed {
+			l := severity(a)
+			denied[l] = append(denied[l], a.Verb+" "+resourceName(a))
 		}
 	}
 	if len(denied) == 0 {
@@ -139,7 +142,7 @@ func (i Inspection) permissions(ctx context.Context) []finding.Finding {
 	}
 	var all []finding.Finding
 	for _, l := range slices.Sorted(maps.Keys(denied)) {
-		all = append(all, finding.Worry(check, l, "apply deploy/base/reconciler-rbac.yaml, and run this as its service account", "we may not %s", strings.Join(denied[l], ", ")))
+		all = append(all, finding.Worry(check, l, advice, "we may not %s", strings.Join(denied[l], ", ")))
 	}
 	return all
 }
@@ -160,10 +163,28 @@ func resourceName(a authorizationv1.ResourceAttributes) string {
 	if a.Group != "" {
 		name += "." + a.Group
 	}
+	if a.Namespace != "" {
+		name += " in " + a.Namespace
+	}
 	return name
 }
 
-// attributes are the single questions that a rule answers, for all namespaces.
+// questions are about each verb of the rules, in each of our namespaces.
+func (i Inspection) questions(rules []rbacv1.PolicyRule) iter.Seq[authorizationv1.ResourceAttributes] {
+	return func(yield func(authorizationv1.ResourceAttributes) bool) {
+		for _, namespace := range everywhereIfNone(i.Namespaces) {
+			for _, r := range rules {
+				for _, a := range attributes(r) {
+					if a.Namespace = namespace; !yield(a) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// attributes are the single questions that a rule answers.
 func attributes(r rbacv1.PolicyRule) (all []authorizationv1.ResourceAttributes) {
 	for _, group := range r.APIGroups {
 		for _, resource := range r.Resources {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
@@ -72,6 +73,35 @@ func (a *Actor) hasNoPods(j *batchv1.Job) bool {
 	}
 	named := j.Spec.ManagedBy != nil && *j.Spec.ManagedBy == a.claim.ManagedBy
 	return events.ProjectJob(j, a.claim).Selector == nil && (named || j.CreationTimestamp.After(a.made.Add(takeOverTime)))
+}
+
+// inventories has one for each namespace that we are limited to, or one for all of them under "".
+type inventories map[string]*inventory
+
+func newInventories(namespaces []string, l lister) inventories {
+	i := inventories{}
+	for _, l.namespace = range everywhereIfNone(namespaces) {
+		i[l.namespace] = &inventory{lister: l}
+	}
+	return i
+}
+
+// ask waits for lists of the key's namespace that begin after now.
+func (i inventories) ask(ctx context.Context, key events.Key) (*round, error) {
+	for _, namespace := range []string{"", key.Namespace} {
+		if one := i[namespace]; one != nil {
+			return one.ask(ctx, key)
+		}
+	}
+	return nil, fmt.Errorf("take inventory: namespace %s is none of ours: all programs need the same namespaces", key.Namespace)
+}
+
+// everywhereIfNone is what to list where somebody is limited to these namespaces.
+func everywhereIfNone(namespaces []string) []string {
+	if len(namespaces) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return namespaces
 }
 
 // inventory shares lists among all who ask: a list by label makes the API server look at every Pod, so nothing may cost

@@ -125,9 +125,9 @@ func TestInventoryIsShared(t *testing.T) {
 		ask()
 	}
 	eventually(t, func() string {
-		w.actor.inventory.mu.Lock()
-		defer w.actor.inventory.mu.Unlock()
-		if r := w.actor.inventory.next; r == nil || r.waiting != many {
+		w.actor.inventory[""].mu.Lock()
+		defer w.actor.inventory[""].mu.Unlock()
+		if r := w.actor.inventory[""].next; r == nil || r.waiting != many {
 			return "everybody to ask"
 		}
 		return ""

@@ -31,6 +31,7 @@ type lister struct {
 	client    kubernetes.Interface
 	schedules *ScheduledJobs // nil where nobody wants them
 	claim     events.Claim
+	namespace string // "" for all
 }
 
 // wants says what somebody asks for.
@@ -86,8 +87,7 @@ func (r *rosters) scheduleRoster(id string, of identity) events.ScheduleListed {
 	return out
 }
 
-// rosters lists what is wanted of all namespaces; of Pods those that somebody still
-// has to do something about. It begins again where the server forgets the version it is reading.
+// rosters lists what is wanted; of Pods those that somebody still has to do something about. It begins again where the server forgets the version it is reading.
 func (l lister) rosters(ctx context.Context, w wants) (r rosters, err error) {
 	for range listTries {
 		if r, err = l.rostersOnce(ctx, w); err == nil || !expired(err) {
@@ -104,7 +104,7 @@ func (l lister) rostersOnce(ctx context.Context, w wants) (rosters, error) {
 		return r, fmt.Errorf("list ScheduledJobs: %w", err)
 	}
 	var err error
-	r.jobsVersion, err = pages(ctx, l.client.BatchV1().Jobs("").List, "", func(page *batchv1.JobList) error {
+	r.jobsVersion, err = pages(ctx, l.client.BatchV1().Jobs(l.namespace).List, "", func(page *batchv1.JobList) error {
 		for i := range page.Items {
 			j := &page.Items[i]
 			if uid, run, ok := events.ProjectRun(j); ok && w.schedule != nil {
@@ -141,7 +141,7 @@ func (l lister) listSchedules(ctx context.Context, r *rosters, wanted func(ident
 	if wanted == nil || l.schedules == nil {
 		return nil
 	}
-	r.schedulesVersion, err = pages(ctx, l.schedules.list, "", func(page *wireScheduledJobList) error {
+	r.schedulesVersion, err = pages(ctx, l.schedules.in(l.namespace).list, "", func(page *wireScheduledJobList) error {
 		for i := range page.Items {
 			if j := &page.Items[i]; wanted(identityOf(j)) {
 				p := j.project()
@@ -174,7 +174,7 @@ func (l lister) listPods(ctx context.Context, r *rosters, wanted func(identity) 
 	}
 	var err error
 	if l.claim.Unmanaged {
-		if r.builtIn, err = list("", builtIn, false, r.claimants.recipients); err != nil {
+		if r.builtIn, err = list(l.namespace, builtIn, false, r.claimants.recipients); err != nil {
 			return err
 		}
 	}
@@ -187,7 +187,7 @@ func (l lister) listPods(ctx context.Context, r *rosters, wanted func(identity) 
 			return err
 		}
 	}
-	r.marked, err = list("", marked, true, r.claimants.recipients)
+	r.marked, err = list(l.namespace, marked, true, r.claimants.recipients)
 	return err
 }
 

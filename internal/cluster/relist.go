@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -52,6 +53,9 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 	default:
 	}
 	lists, err := w.relist(ctx)
+	if w.refused.Store(apierrors.IsForbidden(err)); apierrors.IsForbidden(err) && w.config.Namespace != metav1.NamespaceAll {
+		return fmt.Errorf("%w: is there such a namespace, and are our roles bound in it (deploy/namespaced)?", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -61,7 +65,7 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 	g, ctx := errgroup.WithContext(ctx)
 	w.watchStrangers(ctx, g, lists.claimants)
 	g.Go(func() error {
-		return w.follow(ctx, "Jobs", lists.jobsVersion, w.config.Client.BatchV1().Jobs("").Watch, w.onJob)
+		return w.follow(ctx, "Jobs", lists.jobsVersion, w.config.Client.BatchV1().Jobs(w.config.Namespace).Watch, w.onJob)
 	})
 	g.Go(func() error { return w.follow(ctx, "Pods", lists.marked, w.watchPods(marked), w.onPod) })
 	if w.config.Claim.Unmanaged {
@@ -75,11 +79,11 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 	return g.Wait()
 }
 
-// watchPods watches a selection of Pods in all namespaces.
+// watchPods watches a selection of Pods.
 func (w *Watcher) watchPods(selector string) func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 		o.LabelSelector = selector
-		return w.config.Client.CoreV1().Pods("").Watch(ctx, o)
+		return w.config.Client.CoreV1().Pods(w.config.Namespace).Watch(ctx, o)
 	}
 }
 
@@ -151,7 +155,7 @@ func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 	if w.config.ScheduledJobs != nil {
 		wanted.schedule = func(identity) bool { return true }
 	}
-	r, err := lister{client: w.config.Client, schedules: w.config.ScheduledJobs, claim: w.config.Claim}.rosters(ctx, wanted)
+	r, err := lister{client: w.config.Client, schedules: w.config.ScheduledJobs, claim: w.config.Claim, namespace: w.config.Namespace}.rosters(ctx, wanted)
 	if err != nil {
 		return r, err
 	}

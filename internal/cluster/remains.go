@@ -24,6 +24,8 @@ type Leaving struct {
 	ScheduledJobs *ScheduledJobs
 	// Claim says which Jobs are ours.
 	Claim events.Claim
+	// Namespaces are those where to look; none means everywhere.
+	Namespaces []string
 }
 
 // Remains are what would be left, each kind by namespace and name.
@@ -74,18 +76,28 @@ type RemainingPod struct {
 
 // Remains lists page by page, ScheduledJobs first and Pods last: a Job that one of the ScheduledJobs has made before it was
 // suspended is on the list of Jobs. Where ScheduledJobs are not installed there are none. It changes nothing.
-func (l Leaving) Remains(ctx context.Context) (r Remains, err error) {
-	for range listTries {
-		if r, err = l.remainsOnce(ctx); err == nil || !expired(err) {
-			break
+func (l Leaving) Remains(ctx context.Context) (Remains, error) {
+	all := Remains{ScheduledJobs: []RemainingSchedule{}, Jobs: []RemainingJob{}, Pods: []RemainingPod{}} // JSON says [] and not null
+	for _, namespace := range everywhereIfNone(l.Namespaces) {
+		var r Remains
+		var err error
+		for range listTries {
+			if r, err = l.remainsIn(ctx, namespace); err == nil || !expired(err) {
+				break
+			}
 		}
+		if err != nil {
+			return all, err
+		}
+		all.ScheduledJobs = append(all.ScheduledJobs, r.ScheduledJobs...)
+		all.Jobs = append(all.Jobs, r.Jobs...)
+		all.Pods = append(all.Pods, r.Pods...)
 	}
-	return r, err
+	return all, nil
 }
 
-func (l Leaving) remainsOnce(ctx context.Context) (Remains, error) {
-	r := Remains{ScheduledJobs: []RemainingSchedule{}, Jobs: []RemainingJob{}, Pods: []RemainingPod{}} // JSON says [] and not null
-	_, err := pages(ctx, l.ScheduledJobs.list, "", func(page *wireScheduledJobList) error {
+func (l Leaving) remainsIn(ctx context.Context, namespace string) (r Remains, err error) {
+	_, err = pages(ctx, l.ScheduledJobs.in(namespace).list, "", func(page *wireScheduledJobList) error {
 		for i := range page.Items {
 			if s, ok := remainingSchedule(&page.Items[i].ScheduledJob); ok {
 				r.ScheduledJobs = append(r.ScheduledJobs, s)
@@ -96,15 +108,11 @@ func (l Leaving) remainsOnce(ctx context.Context) (Remains, error) {
 	if err != nil && !unserved(err) {
 		return r, fmt.Errorf("list ScheduledJobs: %w", err)
 	}
-	type identity struct {
-		namespace string
-		uid       types.UID
-	}
 	unfinished := map[identity]int{} // to its place in r.Jobs
-	_, err = pages(ctx, l.Client.BatchV1().Jobs("").List, "", func(page *batchv1.JobList) error {
+	_, err = pages(ctx, l.Client.BatchV1().Jobs(namespace).List, "", func(page *batchv1.JobList) error {
 		for i := range page.Items {
 			if j := &page.Items[i]; l.Claim.Ours(j) && !finished(j) {
-				unfinished[identity{j.Namespace, j.UID}] = len(r.Jobs)
+				unfinished[identityOf(j)] = len(r.Jobs)
 				r.Jobs = append(r.Jobs, l.remainingJob(j))
 			}
 		}
@@ -114,7 +122,7 @@ func (l Leaving) remainsOnce(ctx context.Context) (Remains, error) {
 		return r, fmt.Errorf("list Jobs: %w", err)
 	}
 	for _, selector := range l.selections() {
-		_, err = pages(ctx, l.Client.CoreV1().Pods("").List, selector, func(page *corev1.PodList) error {
+		_, err = pages(ctx, l.Client.CoreV1().Pods(namespace).List, selector, func(page *corev1.PodList) error {
 			for i := range page.Items {
 				p := &page.Items[i]
 				if !slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) {

@@ -92,6 +92,10 @@ func TestRemainsOfManyJobs(t *testing.T) {
 	if r := w.remains(w.leaving()); len(r.Jobs) != jobs {
 		t.Errorf("%d Jobs, want %d", len(r.Jobs), jobs)
 	}
+	err := w.BatchV1().Jobs(w.ns).DeleteCollection(t.Context(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{})
+	if err != nil { // others list them, too
+		t.Error(err)
+	}
 }
 
 // A ScheduledJob remains until it is suspended, and a reconciler has taken notice, or it has done what it was for.

@@ -44,16 +44,28 @@ func NewScheduledJobs(config *rest.Config) (*ScheduledJobs, error) {
 	return &ScheduledJobs{rest: client, parameters: runtime.NewParameterCodec(scheme)}, nil
 }
 
-// list lists those of all namespaces.
-func (s *ScheduledJobs) list(ctx context.Context, o metav1.ListOptions) (*wireScheduledJobList, error) {
-	list := &wireScheduledJobList{}
-	return list, s.rest.Get().Resource(v1alpha1.ScheduledJobResource).VersionedParams(&o, s.parameters).Do(ctx).Into(list)
+// in are those of one namespace, or with "" of all.
+func (s *ScheduledJobs) in(namespace string) namespacedScheduledJobs {
+	return namespacedScheduledJobs{s, namespace}
 }
 
-// watch watches those of all namespaces.
-func (s *ScheduledJobs) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+type namespacedScheduledJobs struct {
+	*ScheduledJobs
+	namespace string
+}
+
+func (s namespacedScheduledJobs) get(o metav1.ListOptions) *rest.Request {
+	return s.rest.Get().Namespace(s.namespace).Resource(v1alpha1.ScheduledJobResource).VersionedParams(&o, s.parameters)
+}
+
+func (s namespacedScheduledJobs) list(ctx context.Context, o metav1.ListOptions) (*wireScheduledJobList, error) {
+	list := &wireScheduledJobList{}
+	return list, s.get(o).Do(ctx).Into(list)
+}
+
+func (s namespacedScheduledJobs) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	o.Watch = true
-	return s.rest.Get().Resource(v1alpha1.ScheduledJobResource).VersionedParams(&o, s.parameters).Watch(ctx)
+	return s.get(o).Watch(ctx)
 }
 
 // unserved says that the server does not know the kind: nobody has installed its definition, or somebody has removed it.

@@ -51,7 +51,7 @@ func TestScheduledJobThatCannotBeRead(t *testing.T) {
 	if j := only[events.ScheduledJobObserved](t, w.act(key, effect.WriteScheduleStatus{ScheduledJob: "leap", Version: 6})).ScheduledJob; !isBad(j) {
 		t.Errorf("got %+v", j)
 	}
-	stream, err := w.actor.schedules.watch(t.Context(), metav1.ListOptions{})
+	stream, err := w.actor.schedules.in("").watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

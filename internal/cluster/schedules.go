@@ -61,7 +61,7 @@ func (w *Watcher) watchScheduledJobs(ctx context.Context, g *errgroup.Group, lis
 		g.Go(func() error { return w.awaitScheduledJobs(ctx) })
 	default:
 		g.Go(func() error {
-			return w.follow(ctx, "ScheduledJobs", version, w.config.ScheduledJobs.watch, w.onScheduledJob)
+			return w.follow(ctx, "ScheduledJobs", version, w.config.ScheduledJobs.in(w.config.Namespace).watch, w.onScheduledJob)
 		})
 	}
 }
@@ -77,7 +77,7 @@ func (w *Watcher) awaitScheduledJobs(ctx context.Context) error {
 		case <-t.C:
 		}
 		ctx, cancel := context.WithTimeout(ctx, pageTimeout)
-		_, err := w.config.ScheduledJobs.list(ctx, metav1.ListOptions{Limit: 1})
+		_, err := w.config.ScheduledJobs.in(w.config.Namespace).list(ctx, metav1.ListOptions{Limit: 1})
 		cancel()
 		if err == nil {
 			return errServed
@@ -95,7 +95,7 @@ func (w *Watcher) sayUnlisted(why error) {
 	case why == nil:
 		w.log.Info("ScheduledJobs are there now")
 	case apierrors.IsForbidden(why):
-		w.log.Warn("we may not list ScheduledJobs: only Jobs are worked for until we may; give our ClusterRole the verbs list and watch",
+		w.log.Warn("we may not list ScheduledJobs: only Jobs are worked for until we may; give our role the verbs list and watch",
 			"cause", why, "looking again every", w.config.lookAgain)
 	default:
 		w.log.Info("this cluster has no ScheduledJobs: only Jobs are worked for until their definition is installed", "looking again every", w.config.lookAgain)

@@ -106,7 +106,7 @@ func TestWatcherThatMayNotSeeScheduledJobs(t *testing.T) {
 		}
 		return ""
 	})
-	if log := x.log.String(); strings.Count(log, "level=WARN") != 1 || !strings.Contains(log, "give our ClusterRole") {
+	if log := x.log.String(); strings.Count(log, "level=WARN") != 1 || !strings.Contains(log, "give our role") {
 		t.Errorf("log:\n%s", log)
 	}
 	sj, key := w.createSchedule("nightly")

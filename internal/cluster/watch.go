@@ -46,6 +46,9 @@ type Sink interface {
 // WatcherConfig says what to watch.
 type WatcherConfig struct {
 	Client kubernetes.Interface
+	// Namespace is where to watch; "" means everywhere. Of several namespaces, each has a Watcher of its own, so that one that we may
+	// not list holds up no other.
+	Namespace string
 	// ScheduledJobs is for watching these; nil where only Jobs are wanted.
 	ScheduledJobs *ScheduledJobs
 	// Alarm hears of every ScheduledJob; it may be nil.
@@ -71,6 +74,8 @@ type Watcher struct {
 	log    *slog.Logger
 	again  chan struct{}
 	ready  atomic.Bool
+	// refused says that the API server does not let us list.
+	refused atomic.Bool
 	// strangers are those of the current session.
 	strangers strangers
 	// lists counts the relists of this process, and lastID and lastScheduleID are the IDs of the last; unlisted says that it
@@ -131,6 +136,9 @@ func (w *Watcher) tell(ctx context.Context, key events.Key, e events.Event) erro
 
 // Ready says that everything that the cluster held at some time since the start has been published.
 func (w *Watcher) Ready() bool { return w.ready.Load() }
+
+// Refused says that the API server has not let us list when it was last asked. It is asked again.
+func (w *Watcher) Refused() bool { return w.refused.Load() }
 
 // Relist makes the Watcher list everything again as soon as it can, because facts may have been lost. It returns at once.
 func (w *Watcher) Relist() {

@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// Limited to two namespaces, as service accounts that have the roles of deploy/namespaced there and no others, the programs run what
+// is in these, do not touch a Job of ours in a third, although facts about it lie on the bus, and are refused nothing. A namespace
+// that does not exist holds nobody up.
+func TestNamespacesOnly(t *testing.T) {
+	s := own(t, harness.Config{})
+	shop, lab, other := s.Space(t), s.Space(t), s.Space(t)
+	for _, p := range append(s.Triggers, s.Reconcilers...) {
+		if err := p.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// While the trigger is not limited, it tells of the Job that nobody is to touch.
+	untouched := other.Apply(harness.Shell("pi", "exit 0"))
+	if err := s.Triggers[0].Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(harness.Ready(t.Context(), s.Triggers[0]), s.Triggers[0].Stop()); err != nil {
+		t.Fatal(err)
+	}
+	g := s.Guide(t, "docs/uninstall.md", "SHOP="+shop.Namespace, "LAB="+lab.Namespace)
+	out, err := g.Run(t.Context(), `kubectl apply -f deploy/namespace.yaml
+for namespace in $SHOP $LAB; do
+  mkdir $namespace
+  printf 'namespace: %s\nresources: [../deploy/namespaced/roles]\n' $namespace >$namespace/kustomization.yaml
+  kubectl apply -k $namespace
+done
+kubectl apply -k deploy/namespaced/programs`)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	namespaces := "--namespaces=" + shop.Namespace + "," + lab.Namespace
+	limited := func(p *harness.Process, account string, flags ...string) {
+		t.Helper()
+		for n, arg := range p.Args {
+			if strings.HasPrefix(arg, "--kubeconfig=") {
+				p.Args[n] = "--kubeconfig=" + kubeconfigAs(t, s, account)
+			}
+		}
+		p.Args = append(p.Args, flags...)
+	}
+	limited(s.Triggers[0], "jobstream-trigger", namespaces, "--namespaces=nowhere")
+	limited(s.Reconcilers[0], "jobstream-reconciler", namespaces)
+	before := len(s.Reconcilers[0].Printed())
+	startAll(t, s)
+
+	for _, p := range []*harness.Space{shop, lab} {
+		ledger := harness.NewLedger(t)
+		p.Apply(harness.Shell("pi", ledger.Script("0", ""), harness.Size(4, 2, 0), harness.Indexed))
+		end := p.AwaitEnd("pi", batchv1.JobComplete, time.Minute)
+		if sum := ledger.Read(t); sum.Succeeded != 4 || end.Status.Succeeded != 4 {
+			t.Errorf("%+v: %s", sum, harness.Brief(end.Status))
+		}
+		p.Schedule(harness.Every("tick", "* * * * * *", "exit 0"))
+		p.AwaitSchedule("tick", time.Minute, "to have run", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful > 0 })
+	}
+	harness.Holds(t, 2*time.Second, "the Job in another namespace to be left alone", func(context.Context) error {
+		if j := other.Job("pi"); j.ResourceVersion != untouched.ResourceVersion || len(other.Pods("pi")) > 0 {
+			return fmt.Errorf("%s", harness.Brief(j.Status))
+		}
+		return nil
+	})
+	if said := s.Triggers[0].Printed(); !strings.Contains(said, "namespace=nowhere") || !strings.Contains(said, "is there such a namespace, and are our roles bound in it") {
+		t.Error("the trigger does not say that it may not list the namespace nowhere")
+	}
+	for line := range strings.Lines(s.Triggers[0].Printed() + s.Reconcilers[0].Printed()[before:]) {
+		if strings.Contains(line, "orbidden") && !strings.Contains(line, "namespace=nowhere") {
+			t.Errorf("refused: %s", line)
+		}
+	}
+	as := "--kubeconfig=" + kubeconfigAs(t, s, "jobstream-reconciler")
+	if code, out := reconciler(t, s, "doctor", as, namespaces); code != 0 || !hasAll(out, []string{"40 verbs asked about, all are ours"}) {
+		t.Errorf("doctor: exit code %d:\n%s", code, out)
+	}
+	if code, out := reconciler(t, s, "doctor", as, namespaces, "--namespaces=nowhere"); code != 1 || !hasAll(out, []string{"create pods in nowhere", "deploy/namespaced"}) {
+		t.Errorf("doctor: exit code %d:\n%s", code, out)
+	}
+	if code, out := reconciler(t, s, "drain", as, namespaces); code != 1 || !hasAll(out, []string{"2 ScheduledJobs at work"}) || strings.Contains(out, other.Namespace) {
+		t.Errorf("drain: exit code %d:\n%s", code, out)
+	}
+}
+
+// kubeconfigAs is a kubeconfig of a service account in the namespace jobstream.
+func kubeconfigAs(t *testing.T, s *harness.System, account string) string {
+	t.Helper()
+	token, err := s.Client.CoreV1().ServiceAccounts("jobstream").CreateToken(t.Context(), account,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](3600)}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := clientcmd.LoadFromFile(s.ControlPlane.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range c.AuthInfos {
+		c.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*c, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
