@@ -27,12 +27,14 @@ func newPeace(t *testing.T) *peace { return &peace{Space: system(t).Space(t)} }
 // round runs three Jobs whose counts are known, and fails the test where they end in another way or not in time.
 func (p *peace) round(t *testing.T) {
 	t.Helper()
+	space := *p.Space
+	space.TB = t // the attack's own test fails, and the next ones go on
 	p.rounds++
 	name := func(kind string) string { return fmt.Sprintf("%s-%d", kind, p.rounds) }
-	p.Apply(harness.Shell(name("plain"), "true", harness.Size(3, 2, 0)))
-	p.Apply(harness.Shell(name("indexed"), `test "$JOB_COMPLETION_INDEX" != 1`, harness.Size(3, 3, 0), harness.Indexed,
+	space.Apply(harness.Shell(name("plain"), "true", harness.Size(3, 2, 0)))
+	space.Apply(harness.Shell(name("indexed"), `test "$JOB_COMPLETION_INDEX" != 1`, harness.Size(3, 3, 0), harness.Indexed,
 		func(s *batchv1.JobSpec) { s.BackoffLimit, s.BackoffLimitPerIndex = nil, ptr.To[int32](0) }))
-	p.Apply(harness.Shell(name("failing"), "exit 1", harness.Size(1, 1, 0)))
+	space.Apply(harness.Shell(name("failing"), "exit 1", harness.Size(1, 1, 0)))
 	for _, want := range []struct {
 		name              string
 		end               batchv1.JobConditionType
@@ -43,13 +45,13 @@ func (p *peace) round(t *testing.T) {
 		{name("indexed"), batchv1.JobFailed, 2, 1, "0,2"},
 		{name("failing"), batchv1.JobFailed, 0, 1, ""},
 	} {
-		j := p.AwaitEnd(want.name, want.end, patience)
+		j := space.AwaitEnd(want.name, want.end, patience)
 		if s := j.Status; s.Succeeded != want.succeeded || s.Failed != want.failed || s.CompletedIndexes != want.indexes {
 			t.Errorf("the peaceful Job %s is %s", want.name, harness.Brief(s))
 		}
 	}
 	for _, kind := range []string{"plain", "indexed", "failing"} {
-		if held := harness.Held(p.Pods(name(kind))); len(held) > 0 {
+		if held := harness.Held(space.Pods(name(kind))); len(held) > 0 {
 			t.Errorf("of the finished Job %s these Pods are still held: %v", name(kind), held)
 		}
 	}
