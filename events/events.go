@@ -106,7 +106,8 @@ type EffectRefused struct {
 	Effect string `json:"effect"`
 	// Serial is that of the Pod where the effect was about one.
 	Serial int `json:"serial"`
-	// Name is that of the Job where the effect was about making one.
+	// Name is that of the object where the effect was about one that is there, such as the Pod that was to be released, or
+	// about making a Job.
 	Name string `json:"name,omitempty"`
 	// Reason is the API's own reason: Forbidden, Invalid, AlreadyExists, NotFound, …
 	Reason string `json:"reason"`

@@ -138,6 +138,28 @@ type Report struct {
 	Message string
 }
 
+// Subject is the name of the one object that a refusal of the effect is about: of the Pod or Job that is to be changed, or of
+// the Job that a ScheduledJob makes; "" for other effects.
+func Subject(e Effect) (name string) {
+	switch e := e.(type) {
+	case ReleasePod:
+		return e.Name
+	case HoldPod:
+		return e.Name
+	case AdoptPod:
+		return e.Name
+	case DisownPod:
+		return e.Name
+	case DeletePod:
+		return e.Name
+	case DeleteRun:
+		return e.Name
+	case CreateJob:
+		return e.Name
+	}
+	return ""
+}
+
 // Kind implements Effect.
 func (CreatePod) Kind() string { return "CreatePod" }
 

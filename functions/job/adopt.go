@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -31,16 +32,22 @@ func matches(j events.Job, p events.Pod) bool {
 //	owned       give a serial where it has none  disown
 //
 // No Pod is made as long as one waits to be claimed: it may be the one that is missing.
-func claim(s State) (State, []effect.Effect) {
+func claim(s State, now time.Time) (State, []effect.Effect) {
 	var out []effect.Effect
+	changes := 0
+	want := func(e effect.Effect) {
+		if out = append(out, e); !s.Waits.Blocked(e, now) {
+			changes++
+		}
+	}
 	for _, f := range s.finds() {
 		p := f.Pod
 		switch {
 		case !matches(s.Job, p) && !p.Orphan:
-			out = append(out, effect.DisownPod{Name: p.Name, UID: p.UID})
+			want(effect.DisownPod{Name: p.Name, UID: p.UID})
 		case !matches(s.Job, p), p.Orphan && p.Deleting:
 			if p.Held {
-				out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
+				want(effect.ReleasePod{Name: p.Name, UID: p.UID})
 			} else {
 				s.found(p.UID, events.NoSerial)
 			}
@@ -50,9 +57,9 @@ func claim(s State) (State, []effect.Effect) {
 				s.Next = max(s.Next, f.Serial+1)
 				s.Finds[p.UID] = f
 			}
-			out = append(out, adopt(s.Job, p, f.Serial))
+			want(adopt(s.Job, p, f.Serial))
 		}
-		if len(out) >= s.limits.MaxPodChanges {
+		if changes >= s.limits.MaxPodChanges {
 			break // the answers bring the rest
 		}
 	}

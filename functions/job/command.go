@@ -45,7 +45,7 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 	}
 	creates = creates[:min(len(creates), slowStart(s, c))]
 	deletes = append(deletes, banish(s)...)
-	return append(append(creates, others...), deletes[:min(len(deletes), s.limits.MaxPodChanges)]...)
+	return append(append(creates, others...), deletes...)
 }
 
 // slowStart is how many Pods may be tried at once: one first, and then twice as many as have proved that they are let in,

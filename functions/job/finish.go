@@ -81,9 +81,9 @@ func obstacles(st *batchv1.JobStatus, s State, now time.Time) {
 	} else {
 		setCondition(st, v1alpha1.NotAdoptingCondition, corev1.ConditionFalse, "Adopting", "", now)
 	}
-	for _, kind := range slices.Sorted(maps.Keys(s.Waits)) {
-		if w := s.Waits[kind]; w.Reason != "" {
-			refusal(st, w.Reason, fmt.Sprintf("%s: %s", kind, w.Message), now)
+	for _, what := range slices.Sorted(maps.Keys(s.Waits)) {
+		if w := s.Waits[what]; w.Reason != "" {
+			refusal(st, w.Reason, fmt.Sprintf("%s: %s", what, w.Message), now)
 			return
 		}
 	}

@@ -177,7 +177,7 @@ func seeJob(s State, j events.Job) State {
 	if j.Wishes.FailedPodsLimit == nil {
 		s.forgetKept()
 	}
-	s.accept(effect.WriteJobStatus{}.Kind())
+	s.accept(effect.WriteJobStatus{}.Kind(), "")
 	return s
 }
 
@@ -216,10 +216,10 @@ func seePod(s State, p events.Pod) State {
 		r = Row{}
 	}
 	if r.Pod.Held && !p.Held {
-		s.accept(effect.ReleasePod{}.Kind())
+		s.accept(effect.ReleasePod{}.Kind(), p.Name)
 	}
 	if !r.Pod.Deleting && p.Deleting {
-		s.accept(effect.DeletePod{}.Kind())
+		s.accept(effect.DeletePod{}.Kind(), p.Name)
 	}
 	r.Pod, r.Withdrawn, r.Unstamped = s.withEnd(p, r.Pod), false, unstamped
 	s.put(p.Serial, r)
@@ -297,7 +297,7 @@ func seeParameters(s State, e events.ParametersObserved) State {
 	}
 	s.Parameters = e.Count
 	if s.enough() {
-		s.accept(effect.ReadParameters{}.Kind())
+		s.accept(effect.ReadParameters{}.Kind(), "")
 	} else {
 		s.Waits.Refuse(events.EffectRefused{Effect: effect.ReadParameters{}.Kind(), Reason: "TooFewValues", Message: s.shortage(), At: e.At})
 	}

@@ -31,11 +31,23 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 		out = append(out, effect.TakeInventory{ID: s.Unread, Job: s.Name})
 	}
 	s = forgive(s, out)
-	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e.Kind(), now) })
+	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e, now) })
+	out = atOnce(out, s.limits.MaxPodChanges)
 	at.By(s.Waits.End(now))
 	s.Outbox.judge(s.Known, now, s.limits.Reannounce)
 	out = append(out, s.announce()...)
 	return s, append(out, at.Timer()...)
+}
+
+// atOnce leaves out the deletions that are too many for one plan: the answers bring them.
+func atOnce(effects []effect.Effect, most int) []effect.Effect {
+	return slices.DeleteFunc(effects, func(e effect.Effect) bool {
+		if _, deletes := e.(effect.DeletePod); !deletes {
+			return false
+		}
+		most--
+		return most < 0
+	})
 }
 
 // track reads top to bottom like the algorithm of KEP-2307, in the order in which Kubernetes 1.36 evaluates (syncJob):
@@ -43,7 +55,7 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	s.accountFor()
 	s = settle(s)
-	s, out := claim(s)      // which Pods are ours
+	s, out := claim(s, now) // which Pods are ours
 	c := tally(s)           // KEP step 1: what has ended, what runs
 	v := verdict(s, c, now) // is it over?
 	s, v = arrange(s, v, c, now)
@@ -76,13 +88,14 @@ func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 
 // forgive drops refusals of what nobody wants any more.
 func forgive(s State, wanted []effect.Effect) State {
-	for kind := range s.Waits {
+	s.Waits.Forget(wanted)
+	for _, kind := range s.Waits.Kinds() {
 		wants := func(e effect.Effect) bool { return e.Kind() == kind }
 		// These may be wanted and rest for reasons of their own.
 		write := kind == (effect.WriteJobStatus{}).Kind() && s.Known && !s.Gone
 		create := kind == (effect.CreatePod{}).Kind() && slices.ContainsFunc(slices.Collect(maps.Values(s.Pods)), func(r Row) bool { return r.intended() && !r.Withdrawn })
 		if !write && !create && !slices.ContainsFunc(wanted, wants) {
-			s.accept(kind)
+			s.accept(kind, "")
 		}
 	}
 	return s

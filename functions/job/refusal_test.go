@@ -76,7 +76,7 @@ func (w *world) refusing(reason string, meant func(effect.Effect) bool) {
 			return nil, false
 		}
 		later += time.Microsecond
-		return []events.Event{events.EffectRefused{Effect: e.Kind(), Reason: reason, Message: "no", At: w.now.Add(later)}}, true
+		return []events.Event{events.EffectRefused{Effect: e.Kind(), Name: effect.Subject(e), Reason: reason, Message: "no", At: w.now.Add(later)}}, true
 	}
 }
 
@@ -129,4 +129,33 @@ func TestAPodThatCannotBeReleasedIsCountedLater(t *testing.T) {
 	}
 	w.answer = nil
 	complete(t, w, 3)
+}
+
+// TestARefusedDeletionDoesNotHideTheNext, however few may be made at once, and is not repeated without end.
+func TestARefusedDeletionDoesNotHideTheNext(t *testing.T) {
+	limits := job.DefaultLimits()
+	limits.MaxPodChanges = 1
+	w := newWorld(t, limits, func(j *events.Job) {
+		j.Parallelism, j.Completions, j.ActiveDeadlineSeconds = 4, new(int32(4)), new(int64(30))
+	})
+	for i, name := range []string{"a", "b", "c", "d"} {
+		w.with(name, func(p *events.Pod) { p.Serial = i })
+	}
+	kept := map[string]bool{"a": true, "b": true}
+	w.refusing("Forbidden", func(e effect.Effect) bool { d, ok := e.(effect.DeletePod); return ok && kept[d.Name] })
+	w.wake()
+	w.wait(500 * time.Millisecond)
+	for _, p := range w.pods() {
+		if p.Deleting == kept[p.Name] {
+			t.Errorf("Pod %s is being deleted: %v", p.Name, p.Deleting)
+		}
+	}
+	if n := count[effect.DeletePod](w); n != 4 {
+		t.Errorf("%d deletions were tried at once, want one of each Pod", n)
+	}
+	w.answer = nil
+	w.wait(time.Minute)
+	if n := count[effect.DeletePod](w); n != 6 {
+		t.Errorf("%d deletions were tried in the end, want two more", n)
+	}
 }

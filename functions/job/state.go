@@ -60,7 +60,7 @@ type State struct {
 	Written time.Time
 	// Allowed is how many intended Pods may be created at once after a refusal: 1, then 2, 4, …; 0 is no limit.
 	Allowed int
-	// Waits are the kinds of effects that the API server refuses just now, or once did.
+	// Waits are the effects that the API server refuses just now, or once did.
 	Waits backoff.Waits
 
 	// AdoptsNone says that the newest roster found the Job to be one too many of those with selectors of their own.
@@ -280,9 +280,9 @@ func (s *State) put(serial int, r Row) {
 	}
 }
 
-// accept notes that effects of the kind are accepted.
-func (s *State) accept(kind string) {
-	s.Waits.Accept(kind)
+// accept notes that effects of the kind are accepted; name is that of the object which one was about, or "".
+func (s *State) accept(kind, name string) {
+	s.Waits.Accept(kind, name)
 	if kind == (effect.CreatePod{}).Kind() {
 		s.Allowed = 0
 	}
@@ -298,7 +298,7 @@ func (s *State) allowMore() {
 	w.Count, w.Until = 0, time.Time{}
 	s.Waits[kind] = w
 	if s.Allowed *= 2; s.Allowed > s.limits.MaxPodChanges {
-		s.accept(kind)
+		s.accept(kind, "")
 	}
 }
 

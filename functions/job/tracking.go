@@ -133,7 +133,7 @@ func list(st *batchv1.JobStatus, s State, c count) {
 func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *effect.Wake) (effect.WriteJobStatus, bool) {
 	w := effect.WriteJobStatus{Job: s.Job.Name, Version: s.Job.Version, Status: want, NextSerial: s.Next,
 		Backoff: record(s.Job, c, want), Reports: reports(s.Job, want), Handled: handled(s, c, want)}
-	if s.Waits.Blocked(w.Kind(), now) {
+	if s.Waits.Blocked(w, now) {
 		return w, false
 	}
 	have := s.Job.Status

@@ -73,6 +73,16 @@ func TestAJobThatWasRefusedIsLookedForAtOnce(t *testing.T) {
 	}
 }
 
+// What is refused about another effect is no answer to the creation, though the Job has the same name.
+func TestARefusedDeletionSaysNothingOfTheCreation(t *testing.T) {
+	s := everyMinute()
+	decideAt[effect.CreateJob](&s, minute(1))
+	refused := events.EffectRefused{Effect: effect.DeleteRun{}.Kind(), Name: childName("nightly", minute(1)), Reason: "Forbidden", Message: "no", At: minute(1)}
+	if made := decideAt[effect.CreateJob](&s, minute(1), refused); len(made) != 1 || s.Due[0].Refused != "" {
+		t.Errorf("made %v, refused %q", made, s.Due[0].Refused)
+	}
+}
+
 // A Job that was looked for in vain and turns up before anybody was told has started, and nothing else is said of its time.
 func TestATimeHasOneVerdict(t *testing.T) {
 	s := everyMinute()

@@ -208,7 +208,7 @@ func seeRun(s State, r events.Run) State {
 		return s
 	}
 	s.put(Row{Run: r})
-	s.Waits.Accept(effect.CreateJob{}.Kind())
+	s.Waits.Accept(effect.CreateJob{}.Kind(), "")
 	return s
 }
 
@@ -237,11 +237,11 @@ func missRun(s State, r events.Run) State {
 	return s
 }
 
-// suffer remembers a refusal: the kind of effect rests, and the Job that was refused knows why.
+// suffer remembers a refusal: what was refused rests, and the time whose Job was not made knows why.
 func suffer(s State, e events.EffectRefused) State {
 	s.Waits.Refuse(e)
 	for i, d := range s.Due {
-		if e.Name != "" && e.Name == childName(s.Object.Name, d.Nominal) && e.At.After(d.RefusedAt) {
+		if e.Effect == (effect.CreateJob{}).Kind() && e.Name == childName(s.Object.Name, d.Nominal) && e.At.After(d.RefusedAt) {
 			s.Due[i].Refused, s.Due[i].Message, s.Due[i].RefusedAt = e.Reason, e.Message, e.At
 		}
 	}

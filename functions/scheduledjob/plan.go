@@ -28,7 +28,8 @@ func plan(s State, zones Zones, now time.Time) (State, []effect.Effect) {
 			out = append(out, effect.TakeInventory{ID: s.Unread, Job: s.Name})
 		}
 	}
-	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e.Kind(), now) })
+	s.Waits.Forget(out)
+	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e, now) })
 	if !rests(s) {
 		at.By(s.Waits.End(now))
 	}

@@ -54,7 +54,7 @@ type State struct {
 	Applied int64
 	Text    string
 	Paused  bool
-	// Waits are the kinds of effects that the API server refuses just now, or once did.
+	// Waits are the effects that the API server refuses just now, or once did.
 	Waits backoff.Waits
 }
 

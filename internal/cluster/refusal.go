@@ -38,10 +38,7 @@ func (a *Actor) refused(e effect.Effect, serial int, err error) ([]events.Event,
 	}
 	reason, message := refusal(err)
 	a.log.Warn("an effect is refused; it is tried again, ever more rarely", "effect", e.String(), "reason", reason, "message", message)
-	fact := events.EffectRefused{Effect: e.Kind(), Serial: serial, Reason: reason, Message: message, At: a.now()}
-	if create, ok := e.(effect.CreateJob); ok {
-		fact.Name = create.Name
-	}
+	fact := events.EffectRefused{Effect: e.Kind(), Serial: serial, Name: effect.Subject(e), Reason: reason, Message: message, At: a.now()}
 	return []events.Event{fact}, nil
 }
 

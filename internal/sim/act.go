@@ -157,7 +157,7 @@ func (a *API) badValues(name string) (reason, message string) {
 }
 
 func (a *API) refusal(e effect.Effect, serial int, reason, message string) []events.Event {
-	return []events.Event{events.EffectRefused{Effect: e.Kind(), Serial: serial, Reason: reason, Message: message, At: a.Now().Add(a.skew)}}
+	return []events.Event{events.EffectRefused{Effect: e.Kind(), Serial: serial, Name: effect.Subject(e), Reason: reason, Message: message, At: a.Now().Add(a.skew)}}
 }
 
 func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {

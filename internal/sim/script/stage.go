@@ -30,10 +30,12 @@ type Stage struct {
 	facts []events.Event // all that were ever delivered, for repeats
 	timer time.Time
 	quota bool
-	blind bool // the trigger sees nothing
-	crash bool // the next worker dies before it has done anything
-	lost  bool // the next worker that makes a Pod dies of it, and nobody has seen the Pod
-	deaf  bool // the bus confirms no announcement
+	// refused is what a webhook refuses: an effect's kind, and the name of the Pod.
+	refused map[string]bool
+	blind   bool // the trigger sees nothing
+	crash   bool // the next worker dies before it has done anything
+	lost    bool // the next worker that makes a Pod dies of it, and nobody has seen the Pod
+	deaf    bool // the bus confirms no announcement
 	// reports are the Kubernetes Events that went with statuses.
 	reports []string
 	out     strings.Builder
@@ -44,7 +46,7 @@ type Stage struct {
 
 // New returns an empty world.
 func New() *Stage {
-	s := &Stage{fn: fn.Register(job.New(limits())), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	s := &Stage{fn: fn.Register(job.New(limits())), refused: map[string]bool{}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	s.api = sim.NewAPI(func() time.Time { return s.now })
 	s.api.Emit = func(_ events.Key, e events.Event) {
 		if s.facts = append(s.facts, e); !s.blind {
@@ -104,6 +106,8 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		s.api.DeleteJob(s.uid)
 	case "quota":
 		s.quota = d.CmdArgs[0].Key == "on"
+	case "refuse": // "refuse ReleasePod NAME on": a webhook refuses that, until "off"
+		s.refused[d.CmdArgs[0].Key+" "+d.CmdArgs[1].Key] = d.CmdArgs[2].Key == "on"
 	case "advance":
 		by, err := time.ParseDuration(d.CmdArgs[0].Key)
 		if err != nil {
@@ -208,10 +212,7 @@ func (s *Stage) turns() {
 					continue
 				}
 			}
-			facts, err := s.api.Act(context.Background(), sim.Key(s.uid), e)
-			if err != nil {
-				panic(err)
-			}
+			facts := s.act(e)
 			if _, makes := e.(effect.CreatePod); makes && s.lost {
 				s.lost, s.blind, s.inbox = false, true, nil
 				return
@@ -219,6 +220,19 @@ func (s *Stage) turns() {
 			s.inbox = append(s.inbox, facts...)
 		}
 	}
+}
+
+// act does an effect, unless a webhook refuses it.
+func (s *Stage) act(e effect.Effect) []events.Event {
+	if name := effect.Subject(e); s.refused[e.Kind()+" "+name] {
+		return []events.Event{events.EffectRefused{Effect: e.Kind(), Serial: events.NoSerial, Name: name, Reason: "Forbidden",
+			Message: "a webhook denied the request", At: s.now}}
+	}
+	facts, err := s.api.Act(context.Background(), sim.Key(s.uid), e)
+	if err != nil {
+		panic(err)
+	}
+	return facts
 }
 
 // advance lets time pass; the timer rings when it is due.
