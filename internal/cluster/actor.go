@@ -19,12 +19,15 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/scheduledjob"
 	"github.com/jobstream/jobstream/internal/engine"
+	"github.com/jobstream/jobstream/internal/fair"
 )
 
 const (
 	// defaultConcurrency keeps two cores of API server busy and stays below the 100 streams that it allows on one HTTP/2
 	// connection, where watches need some too.
 	defaultConcurrency = 64
+	// requestShare is how many times as many requests as are free one namespace may have under way.
+	requestShare = 3
 	// defaultTimeout of one request: an answer that takes longer is found out by asking again.
 	defaultTimeout = 15 * time.Second
 	// defaultCachedJobs is about what 64 lanes of busy Jobs need; a Job weighs 5 to 20 kB.
@@ -49,7 +52,7 @@ type ActorConfig struct {
 	Recorder *Recorder
 	// Meter counts what was done; nil counts nothing.
 	Meter Meter
-	// Concurrency is how many requests are under way at most; 0 means 64.
+	// Concurrency is how many requests are under way at most; 0 means 64. Namespaces share them: see requestShare.
 	Concurrency int
 	// Timeout of one request; 0 means 15 seconds.
 	Timeout time.Duration
@@ -71,7 +74,7 @@ type Actor struct {
 	zones       scheduledjob.Zones
 	recorder    *Recorder
 	meter       Meter
-	slots       chan struct{}
+	slots       *fair.Slots // requests, shared by namespaces
 	timeout     time.Duration
 	keepFields  bool
 	tracePods   bool
@@ -121,7 +124,7 @@ func NewActor(c ActorConfig) (*Actor, error) {
 		zones:      c.Zones,
 		recorder:   c.Recorder,
 		meter:      c.Meter,
-		slots:      make(chan struct{}, or(c.Concurrency, defaultConcurrency)),
+		slots:      fair.NewSlots(or(c.Concurrency, defaultConcurrency), requestShare),
 		timeout:    or(c.Timeout, defaultTimeout),
 		keepFields: c.KeepManagedFields,
 		tracePods:  c.TracePods,
@@ -196,15 +199,13 @@ func (a *Actor) doScheduled(ctx context.Context, key events.Key, e effect.Effect
 	return nil, fmt.Errorf("cluster actor: effect %s is none that a cluster can do: give it to another actor", e.Kind())
 }
 
-// call sends one request when there is a slot for it, and reads the answer. It does not repeat anything itself, so that
+// call sends one request when its namespace may have a slot, and reads the answer. It does not repeat anything itself, so that
 // a server that asks for patience is obeyed by the engine, which can do something else meanwhile.
-func (a *Actor) call(ctx context.Context, r *rest.Request, into runtime.Object) error {
-	select {
-	case a.slots <- struct{}{}:
-		defer func() { <-a.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
+func (a *Actor) call(ctx context.Context, namespace string, r *rest.Request, into runtime.Object) error {
+	if err := a.slots.Acquire(ctx, namespace); err != nil {
+		return err
 	}
+	defer a.slots.Release(namespace)
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	return r.MaxRetries(0).Do(ctx).Into(into)
@@ -222,7 +223,7 @@ func (a *Actor) getJob(ctx context.Context, key events.Key, name string) (*batch
 // readJob reads the Job of that name live; nil means that there is none.
 func (a *Actor) readJob(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
 	j := &batchv1.Job{}
-	err := a.call(ctx, a.batch.Get().Namespace(namespace).Resource("jobs").Name(name), j)
+	err := a.call(ctx, namespace, a.batch.Get().Namespace(namespace).Resource("jobs").Name(name), j)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil

@@ -35,7 +35,7 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 	}
 	pod := job.BuildPod(j, e, job.FirstEnv(j, a.tracePods, parameters))
 	created := &corev1.Pod{}
-	err = a.call(ctx, a.core.Post().Namespace(key.Namespace).Resource("pods").Body(pod), created)
+	err = a.call(ctx, key.Namespace, a.core.Post().Namespace(key.Namespace).Resource("pods").Body(pod), created)
 	a.meter.PodCreation(j, err)
 	switch {
 	case err == nil:

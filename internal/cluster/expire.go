@@ -29,7 +29,7 @@ func (a *Actor) deleteJob(ctx context.Context, key events.Key, e effect.DeleteJo
 	}
 	version := strconv.FormatUint(e.Version, 10)
 	deleted := &batchv1.Job{}
-	err := a.call(ctx, a.batch.Delete().Namespace(key.Namespace).Resource("jobs").Name(e.Job).Body(&metav1.DeleteOptions{
+	err := a.call(ctx, key.Namespace, a.batch.Delete().Namespace(key.Namespace).Resource("jobs").Name(e.Job).Body(&metav1.DeleteOptions{
 		PropagationPolicy: new(metav1.DeletePropagationForeground),
 		Preconditions:     &metav1.Preconditions{UID: &key.UID, ResourceVersion: &version},
 	}), deleted)

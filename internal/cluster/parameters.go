@@ -58,7 +58,7 @@ func (a *Actor) parametersAt(ctx context.Context, namespace string, e effect.Cre
 // getParameters reads the ConfigMap live. Its error is a userError where somebody has to change something about it.
 func (a *Actor) getParameters(ctx context.Context, name types.NamespacedName) (job.Parameters, error) {
 	c := &corev1.ConfigMap{}
-	err := a.call(ctx, a.core.Get().Namespace(name.Namespace).Resource("configmaps").Name(name.Name), c)
+	err := a.call(ctx, name.Namespace, a.core.Get().Namespace(name.Namespace).Resource("configmaps").Name(name.Name), c)
 	switch {
 	case apierrors.IsNotFound(err):
 		return job.Parameters{}, userError{configMapNotFound, fmt.Sprintf("the ConfigMap %s, which the annotation %s names, does not exist in the Job's namespace: create it, and the Job goes on",

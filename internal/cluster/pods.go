@@ -108,7 +108,7 @@ func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePo
 		preconditions.ResourceVersion = &v
 	}
 	p := &corev1.Pod{}
-	err := a.call(ctx, a.core.Delete().Namespace(key.Namespace).Resource("pods").Name(e.Name).
+	err := a.call(ctx, key.Namespace, a.core.Delete().Namespace(key.Namespace).Resource("pods").Name(e.Name).
 		Body(&metav1.DeleteOptions{Preconditions: preconditions}), p)
 	switch {
 	case preconditionFailed(err):
@@ -155,7 +155,7 @@ func (a *Actor) lookAtPod(ctx context.Context, key events.Key, e effect.Effect, 
 // getPod reads the Pod of that name live; nil means that there is none.
 func (a *Actor) getPod(ctx context.Context, key events.Key, name string) (*corev1.Pod, error) {
 	p := &corev1.Pod{}
-	err := a.call(ctx, a.core.Get().Namespace(key.Namespace).Resource("pods").Name(name), p)
+	err := a.call(ctx, key.Namespace, a.core.Get().Namespace(key.Namespace).Resource("pods").Name(name), p)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -198,7 +198,7 @@ func (a *Actor) patchPod(ctx context.Context, key events.Key, name string, patch
 		return nil, err
 	}
 	p := &corev1.Pod{}
-	return p, a.call(ctx, a.core.Patch(types.StrategicMergePatchType).
+	return p, a.call(ctx, key.Namespace, a.core.Patch(types.StrategicMergePatchType).
 		Namespace(key.Namespace).Resource("pods").Name(name).Body(body), p)
 }
 

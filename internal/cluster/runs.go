@@ -34,7 +34,7 @@ func (a *Actor) createJob(ctx context.Context, key events.Key, e effect.CreateJo
 		return sawScheduledJob(j), nil
 	}
 	created := &batchv1.Job{}
-	err = a.call(ctx, a.batch.Post().Namespace(key.Namespace).Resource("jobs").
+	err = a.call(ctx, key.Namespace, a.batch.Post().Namespace(key.Namespace).Resource("jobs").
 		Body(scheduledjob.BuildJob(&j.ScheduledJob, e.Nominal, a.claim.ManagedBy, a.zone(j))), created)
 	switch {
 	case err == nil:
@@ -107,7 +107,7 @@ func (a *Actor) deleteRun(ctx context.Context, key events.Key, e effect.DeleteRu
 		propagation = metav1.DeletePropagationForeground
 	}
 	deleted := &batchv1.Job{}
-	err := a.call(ctx, a.batch.Delete().Namespace(key.Namespace).Resource("jobs").Name(e.Name).Body(&metav1.DeleteOptions{
+	err := a.call(ctx, key.Namespace, a.batch.Delete().Namespace(key.Namespace).Resource("jobs").Name(e.Name).Body(&metav1.DeleteOptions{
 		PropagationPolicy: &propagation, Preconditions: preconditions(e),
 	}), deleted)
 	switch {

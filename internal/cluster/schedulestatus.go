@@ -25,7 +25,7 @@ func (a *Actor) writeScheduleStatus(ctx context.Context, key events.Key, e effec
 	}
 	next, written := *j, &wireScheduledJob{} // shares all but the status with the original, which belongs to the cache
 	next.Status = e.Status
-	err := a.call(ctx, a.schedules.rest.Put().Namespace(key.Namespace).Resource(v1alpha1.ScheduledJobResource).Name(j.Name).
+	err := a.call(ctx, key.Namespace, a.schedules.rest.Put().Namespace(key.Namespace).Resource(v1alpha1.ScheduledJobResource).Name(j.Name).
 		SubResource("status").Body(&next), written)
 	switch {
 	case jobPreconditionFailed(err):
@@ -61,7 +61,7 @@ func (a *Actor) deleteScheduledJob(ctx context.Context, key events.Key, e effect
 	}
 	version := strconv.FormatUint(e.Version, 10)
 	deleted := &wireScheduledJob{}
-	err := a.call(ctx, a.schedules.rest.Delete().Namespace(key.Namespace).Resource(v1alpha1.ScheduledJobResource).Name(e.ScheduledJob).
+	err := a.call(ctx, key.Namespace, a.schedules.rest.Delete().Namespace(key.Namespace).Resource(v1alpha1.ScheduledJobResource).Name(e.ScheduledJob).
 		Body(&metav1.DeleteOptions{
 			PropagationPolicy: new(metav1.DeletePropagationForeground),
 			Preconditions:     &metav1.Preconditions{UID: &key.UID, ResourceVersion: &version},
@@ -94,7 +94,7 @@ func (a *Actor) scheduledJobMoved(key events.Key, e effect.Effect, name string, 
 // name.
 func (a *Actor) getScheduledJob(ctx context.Context, key events.Key, name string) (*wireScheduledJob, error) {
 	j := &wireScheduledJob{}
-	err := a.call(ctx, a.schedules.rest.Get().Namespace(key.Namespace).Resource(v1alpha1.ScheduledJobResource).Name(name), j)
+	err := a.call(ctx, key.Namespace, a.schedules.rest.Get().Namespace(key.Namespace).Resource(v1alpha1.ScheduledJobResource).Name(name), j)
 	switch {
 	case apierrors.IsNotFound(err), err == nil && j.UID != key.UID:
 		return nil, nil

@@ -73,7 +73,7 @@ func (a *Actor) putStatus(ctx context.Context, j *batchv1.Job, e effect.WriteJob
 		j = light
 	}
 	written := &batchv1.Job{}
-	return written, a.call(ctx, a.batch.Put().Namespace(j.Namespace).Resource("jobs").Name(j.Name).SubResource("status").
+	return written, a.call(ctx, j.Namespace, a.batch.Put().Namespace(j.Namespace).Resource("jobs").Name(j.Name).SubResource("status").
 		Body(withStatus(j, e)), written)
 }
 
@@ -137,7 +137,7 @@ func (a *Actor) disowns(j *batchv1.Job) bool {
 func (a *Actor) disown(ctx context.Context, j *batchv1.Job) (*batchv1.Job, error) {
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":%q,"managedFields":[{}]}}`, j.UID, j.ResourceVersion)
 	written := &batchv1.Job{}
-	err := a.call(ctx, a.batch.Patch(types.MergePatchType).Namespace(j.Namespace).Resource("jobs").Name(j.Name).Body([]byte(patch)), written)
+	err := a.call(ctx, j.Namespace, a.batch.Patch(types.MergePatchType).Namespace(j.Namespace).Resource("jobs").Name(j.Name).Body([]byte(patch)), written)
 	if err == nil {
 		return written, nil
 	}

@@ -188,8 +188,8 @@ func (r *Runner) act(t *Turn) {
 		r.cfg.Log.Debug("turn", "function", r.cfg.Function.Name, "key", t.Key.String(), "revision", t.revision, "facts", len(t.folded), "effects", effects)
 	}
 	if _, waits := effects[0].(effect.TakeInventory); waits { // for a list that all share who ask meanwhile: let them ask
-		<-r.slots
-		defer func() { r.slots <- struct{}{} }()
+		r.slots.Release(t.Key.Namespace)
+		defer func() { _ = r.slots.Acquire(context.WithoutCancel(r.ctx), t.Key.Namespace) }() // those who have one end soon, also in the end
 	}
 	answers := make([]Answer, len(effects))
 	actor := untilUnconfirmed(r.perform)

@@ -10,7 +10,12 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/internal/fair"
 )
+
+// turnShare is how many times as many turns as are free one namespace may take: alone it gets 15 of 16 parts. The next one that
+// comes finds a turn free, even where an API server keeps all others waiting.
+const turnShare = 15
 
 // Config is what a Runner needs. All fields but Turned and Dropped are required, except where a default is named.
 type Config struct {
@@ -20,7 +25,7 @@ type Config struct {
 	Timers    Timers
 	Announcer Announcer
 	Log       *slog.Logger
-	// Keys is how many keys take their turns at once; default 64.
+	// Keys is how many keys take their turns at once; default 64. Namespaces share them: see turnShare.
 	Keys int
 	// Now is the clock; default time.Now. Tests offset it.
 	Now func() time.Time
@@ -51,7 +56,7 @@ type Turned struct {
 // Runner takes turns for many keys: never two of one key at once, and for each all that has arrived for it together.
 type Runner struct {
 	cfg   Config
-	slots chan struct{}
+	slots *fair.Slots // turns, shared by namespaces
 	mu    sync.Mutex
 	keys  [events.Lanes]map[events.Key]*desk // by lane, since one that is put down must not wait for a look at all others
 	left  [events.Lanes]bool                 // lanes that somebody else serves
@@ -89,7 +94,7 @@ func NewRunner(ctx context.Context, cfg Config) *Runner {
 	if cfg.Newest == nil {
 		cfg.Newest = func(string) bool { return false }
 	}
-	r := &Runner{cfg: cfg, slots: make(chan struct{}, cfg.Keys), ctx: ctx}
+	r := &Runner{cfg: cfg, slots: fair.NewSlots(cfg.Keys, turnShare), ctx: ctx}
 	for lane := range r.keys {
 		r.keys[lane] = map[events.Key]*desk{}
 	}
@@ -156,14 +161,12 @@ func (r *Runner) start(key events.Key, k *desk) {
 // serve takes turns for the key while anything lies on its desk.
 func (r *Runner) serve(key events.Key, k *desk) {
 	for {
-		select {
-		case r.slots <- struct{}{}:
-		case <-r.ctx.Done():
-			return
+		if r.slots.Acquire(r.ctx, key.Namespace) != nil {
+			return // the end
 		}
 		r.mu.Lock()
 		if r.left[key.Lane()] && len(k.waiting) == 0 { // the lane was put down while we waited
-			<-r.slots
+			r.slots.Release(key.Namespace)
 			r.end(key, k)
 			r.mu.Unlock()
 			return
@@ -173,7 +176,7 @@ func (r *Runner) serve(key events.Key, k *desk) {
 		quiet := k.began.Before(k.pause)
 		r.mu.Unlock()
 		r.turn(key, batch, quiet)
-		<-r.slots
+		r.slots.Release(key.Namespace)
 		if quiet {
 			r.alarmIn(key, time.Until(k.pause))
 		}

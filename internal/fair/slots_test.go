@@ -1,0 +1,300 @@
+package fair_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/jobstream/jobstream/internal/fair"
+)
+
+// asker is one who has asked for a slot.
+type asker struct {
+	tenant string
+	cancel context.CancelFunc
+	err    error
+	over   atomic.Bool // Acquire has returned
+	passed int         // slots that others have got while its tenant had none
+}
+
+// world is what a test knows of slots from outside. It lives in a bubble, where everybody who moves can be waited for.
+type world struct {
+	*rapid.T
+	slots            *fair.Slots
+	n, share         int
+	waiting, holding []*asker // in the order in which they came
+}
+
+// in makes a world of slots and lets the test act in it; then everybody goes home.
+func in(t *testing.T, act func(*world)) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var failure any // rapid fails by a panic, which has to leave the bubble
+		synctest.Test(t, func(*testing.T) {
+			w := &world{T: rt}
+			defer func() {
+				failure = recover()
+				for _, a := range append(w.waiting, w.holding...) {
+					a.cancel()
+				}
+			}()
+			w.n, w.share = rapid.IntRange(1, 20).Draw(rt, "slots"), rapid.IntRange(1, 9).Draw(rt, "share")
+			w.slots = fair.NewSlots(w.n, w.share)
+			act(w)
+		})
+		if failure != nil {
+			panic(failure)
+		}
+	})
+}
+
+// ask lets somebody ask.
+func (w *world) ask(tenant string) *asker {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &asker{tenant: tenant, cancel: cancel}
+	w.waiting = append(w.waiting, a)
+	go func() {
+		a.err = w.slots.Acquire(ctx, tenant)
+		a.over.Store(true)
+	}()
+	w.look()
+	return a
+}
+
+// release gives back what the i-th holder has.
+func (w *world) release(i int) {
+	a := w.holding[i]
+	w.holding = slices.Delete(w.holding, i, i+1)
+	w.slots.Release(a.tenant)
+	w.look()
+}
+
+// giveUp lets the i-th of those that wait go away.
+func (w *world) giveUp(i int) {
+	a := w.waiting[i]
+	a.cancel()
+	synctest.Wait()
+	if !a.over.Load() || !errors.Is(a.err, context.Canceled) {
+		w.Fatalf("who has given up has got %v", a.err)
+	}
+	w.waiting = slices.Delete(w.waiting, i, i+1)
+	w.look()
+}
+
+// look notes who has got a slot meanwhile.
+func (w *world) look() {
+	synctest.Wait()
+	for i := 0; i < len(w.waiting); i++ {
+		a := w.waiting[i]
+		if !a.over.Load() {
+			continue
+		}
+		if a.err != nil {
+			w.Fatalf("a slot was refused: %v", a.err)
+		}
+		w.waiting = slices.Delete(w.waiting, i, i+1)
+		i--
+		w.holding = append(w.holding, a)
+		for _, other := range w.waiting {
+			other.passed++
+		}
+	}
+	for _, a := range w.waiting {
+		if w.holds(a.tenant) > 0 {
+			a.passed = 0
+		}
+	}
+}
+
+func (w *world) free() int { return w.n - len(w.holding) }
+
+func (w *world) holds(tenant string) (n int) {
+	for _, a := range w.holding {
+		if a.tenant == tenant {
+			n++
+		}
+	}
+	return n
+}
+
+// firsts are those that each tenant has waiting for the longest time.
+func (w *world) firsts() map[string]*asker {
+	firsts := map[string]*asker{}
+	for _, a := range w.waiting {
+		if firsts[a.tenant] == nil {
+			firsts[a.tenant] = a
+		}
+	}
+	return firsts
+}
+
+var tenants = []string{"a", "b", "c", "d", "e"}
+
+// act does something at random.
+func (w *world) act() {
+	switch what := rapid.IntRange(0, 9).Draw(w.T, "act"); {
+	case what < 6:
+		w.ask(rapid.SampledFrom(tenants).Draw(w.T, "tenant"))
+	case what < 9 && len(w.holding) > 0:
+		w.release(rapid.IntRange(0, len(w.holding)-1).Draw(w.T, "holder"))
+	case len(w.waiting) > 0:
+		w.giveUp(rapid.IntRange(0, len(w.waiting)-1).Draw(w.T, "waiting"))
+	}
+}
+
+func TestNeverMoreSlotsAreHeldThanThereAre(t *testing.T) {
+	in(t, func(w *world) {
+		for range 60 {
+			if w.act(); w.free() < 0 {
+				w.Fatalf("%d of %d slots are held", len(w.holding), w.n)
+			}
+		}
+	})
+}
+
+// TestNobodyWaitsForASlotThatHeMayTake: whoever waits has its tenant's share of what is free already.
+func TestNobodyWaitsForASlotThatHeMayTake(t *testing.T) {
+	in(t, func(w *world) {
+		for range 60 {
+			w.act()
+			for tenant := range w.firsts() {
+				if held := w.holds(tenant); held < w.share*w.free() {
+					w.Fatalf("%s waits with %d slots in hand, %d are free and its share is %d times that", tenant, held, w.free(), w.share)
+				}
+			}
+		}
+	})
+}
+
+func TestWithinATenantWhoComesFirstIsServedFirst(t *testing.T) {
+	in(t, func(w *world) {
+		for range 60 {
+			firsts, before := w.firsts(), slices.Clone(w.waiting)
+			w.act()
+			for _, a := range before {
+				if first := firsts[a.tenant]; slices.Contains(w.holding, a) && slices.Contains(w.waiting, first) {
+					w.Fatalf("one of %s has overtaken another", a.tenant)
+				}
+			}
+		}
+	})
+}
+
+// TestWhoHasNothingIsPassedByEachOtherTenantOnceAtMost: nobody starves, however greedy the others are.
+func TestWhoHasNothingIsPassedByEachOtherTenantOnceAtMost(t *testing.T) {
+	in(t, func(w *world) {
+		for range 60 {
+			w.act()
+			for tenant, first := range w.firsts() {
+				if first.passed > len(tenants)-1 {
+					w.Fatalf("%s has nothing and was passed %d times", tenant, first.passed)
+				}
+			}
+		}
+	})
+}
+
+// TestOneTenantAloneHasItsShareAndWhoComesFindsASlotAtOnce, even if nothing is ever given back. One slot cannot be shared.
+func TestOneTenantAloneHasItsShareAndWhoComesFindsASlotAtOnce(t *testing.T) {
+	in(t, func(w *world) {
+		for range w.n + 5 {
+			w.ask("greedy")
+		}
+		want := (w.n*w.share + w.share) / (w.share + 1) // rounded up
+		if got := w.holds("greedy"); got != want {
+			w.Fatalf("alone it got %d of %d slots with a share of %d, want %d", got, w.n, w.share, want)
+		}
+		if w.free() > 0 {
+			if newcomer := w.ask("newcomer"); !newcomer.over.Load() {
+				w.Fatalf("a newcomer waits and %d are free", w.free())
+			}
+		}
+	})
+}
+
+// TestANewcomerAmongGreedyTenantsWaitsForOneSlotOfEachAtMost, where they are so many that none is free.
+func TestANewcomerAmongGreedyTenantsWaitsForOneSlotOfEachAtMost(t *testing.T) {
+	in(t, func(w *world) {
+		greedy := rapid.IntRange(1, 30).Draw(w.T, "greedy")
+		for range w.n {
+			for i := range greedy {
+				w.ask(fmt.Sprint("greedy-", i))
+			}
+		}
+		newcomer := w.ask("newcomer")
+		for waits := 0; !newcomer.over.Load(); waits++ {
+			if waits > greedy {
+				w.Fatalf("among %d the newcomer waits for more than %d slots to be given back", greedy, waits)
+			}
+			w.release(rapid.IntRange(0, len(w.holding)-1).Draw(w.T, "holder"))
+		}
+	})
+}
+
+func TestWhoComesTooLateGetsNothing(t *testing.T) {
+	s := fair.NewSlots(1, 1)
+	if err := s.Acquire(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Acquire(over, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	s.Release("a")
+	if err := s.Acquire(t.Context(), "b"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoSlotIsLostWhereGivingUpMeetsGettingOne: either may win.
+func TestNoSlotIsLostWhereGivingUpMeetsGettingOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fair.NewSlots(1, 1)
+		for range 100 {
+			if err := s.Acquire(t.Context(), "a"); err != nil {
+				t.Fatal(err)
+			}
+			over, cancel := context.WithCancel(t.Context())
+			got := make(chan error, 1)
+			go func() { got <- s.Acquire(over, "b") }()
+			synctest.Wait()
+			cancel()
+			s.Release("a")
+			if err := <-got; err == nil {
+				s.Release("b")
+			}
+		}
+		in, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.Acquire(in, "c"); err != nil {
+			t.Errorf("all have given back what they had, and nobody gets a slot: %v", err)
+		}
+	})
+}
+
+func BenchmarkAcquire(b *testing.B) {
+	s := fair.NewSlots(64, 3)
+	ctx := context.Background()
+	b.Run("alone", func(b *testing.B) {
+		for b.Loop() {
+			_ = s.Acquire(ctx, "a")
+			s.Release("a")
+		}
+	})
+	b.Run("contended", func(b *testing.B) {
+		b.SetParallelism(200)
+		b.RunParallel(func(p *testing.PB) {
+			for p.Next() {
+				_ = s.Acquire(ctx, "a")
+				s.Release("a")
+			}
+		})
+	})
+}
