@@ -29,8 +29,8 @@ func (r *Runner) Release(lane int, atMost time.Duration) {
 	defer r.mu.Unlock()
 	r.left[lane] = true
 	for key, k := range r.keys[lane] {
-		putBack(k.waiting, 0)
-		k.waiting, k.wake = nil, false
+		putBack(r.pick(key, k), 0)
+		k.wake = false
 		r.clear(key, k)
 	}
 	r.await(atMost, func() bool {

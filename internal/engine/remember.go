@@ -1,27 +1,94 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/jobstream/jobstream/events"
 )
 
-// rememberWaiting folds what has arrived for keys whose turn has been going on for longer than a turn may: an API server
-// or a webhook keeps it waiting. Their facts would otherwise fill the lane until nothing came through for any key.
+const (
+	// crowded is how many facts of one lane may lie before keys: half of what the bus delivers before it waits for us.
+	crowded = 64
+	// roomy is down to how many they are remembered: what costs the bus three requests for each key shall last for a while.
+	roomy = crowded / 2
+	// crowdedMax is how long keys of a crowded lane may wait for their turns. Those that are only next are no crowd.
+	crowdedMax = 100 * time.Millisecond
+)
+
+// rememberWaiting folds what has arrived for keys whose turn has been going on for longer than a turn may: an API
+// server or a webhook keeps it waiting. Their facts would otherwise fill the lane until nothing came through for any key.
 func (r *Runner) rememberWaiting() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for k, key := range r.desks() {
-		slow := !k.began.IsZero() && time.Since(k.began) > turnMax
-		if !slow || len(k.waiting) == 0 || len(k.remembering) > 0 || r.ctx.Err() != nil {
-			continue
+		if since(k.began, turnMax) {
+			r.setAside(key, k)
 		}
-		k.remembering, k.waiting = k.waiting, nil
-		r.done.Go(func() { r.remember(key, k) })
 	}
 }
 
-// remember puts facts into the state beside a running turn, which will find out by the compare-and-set, and acknowledges
+// lay puts facts before the key. In a lane that is crowded by then, room is made soon.
+func (r *Runner) lay(key events.Key, k *desk, facts ...Delivery) {
+	lane := key.Lane()
+	k.waiting = append(k.waiting, facts...)
+	if r.laid[lane] += len(facts); r.laid[lane] >= crowded && !r.clearing[lane] {
+		r.clearing[lane] = true
+		time.AfterFunc(crowdedMax, func() { r.makeRoom(lane) })
+	}
+}
+
+// pick takes away what lies before the key.
+func (r *Runner) pick(key events.Key, k *desk) []Delivery {
+	facts := k.waiting
+	k.waiting = nil
+	r.laid[key.Lane()] -= len(facts)
+	return facts
+}
+
+// makeRoom folds what has arrived for keys of a crowded lane whose turns do not come, because their namespace has too much to
+// do; those first that have the most. They would fill the lane as well. Where none is crowded, what waits costs nothing.
+func (r *Runner) makeRoom(lane int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clearing[lane] = false
+	if r.laid[lane] < crowded {
+		return
+	}
+	var waits []events.Key
+	for key, k := range r.keys[lane] {
+		if since(k.asked, crowdedMax) {
+			waits = append(waits, key)
+		}
+	}
+	slices.SortFunc(waits, func(a, b events.Key) int {
+		return cmp.Compare(len(r.keys[lane][b].waiting), len(r.keys[lane][a].waiting))
+	})
+	for _, key := range waits {
+		if r.laid[lane] > roomy {
+			r.setAside(key, r.keys[lane][key])
+		}
+	}
+	if r.laid[lane] >= crowded && r.ctx.Err() == nil {
+		r.clearing[lane] = true
+		time.AfterFunc(crowdedMax, func() { r.makeRoom(lane) })
+	}
+}
+
+// setAside begins to remember what lies before the key.
+func (r *Runner) setAside(key events.Key, k *desk) {
+	if len(k.waiting) == 0 || len(k.remembering) > 0 || r.ctx.Err() != nil {
+		return
+	}
+	k.remembering = r.pick(key, k)
+	r.done.Go(func() { r.remember(key, k) })
+}
+
+// since says that there was such a time, and more than that long ago.
+func since(at time.Time, long time.Duration) bool { return !at.IsZero() && time.Since(at) > long }
+
+// remember puts facts into the state beside the key's turn, which will find out by the compare-and-set, and acknowledges
 // them. Nothing is done about them here: the next turn does, and a timer on the bus sees to it that there is one.
 func (r *Runner) remember(key events.Key, k *desk) {
 	facts := k.remembering
@@ -49,7 +116,7 @@ func (r *Runner) remember(key events.Key, k *desk) {
 	case left:
 		putBack(facts, 0)
 	default: // the next turn meets it too, and knows what to do
-		k.waiting = append(facts, k.waiting...)
+		r.lay(key, k, append(facts, r.pick(key, k)...)...)
 	}
 	if left {
 		r.clear(key, k)

@@ -60,9 +60,12 @@ type Runner struct {
 	mu    sync.Mutex
 	keys  [events.Lanes]map[events.Key]*desk // by lane, since one that is put down must not wait for a look at all others
 	left  [events.Lanes]bool                 // lanes that somebody else serves
-	idle  *sync.Cond                         // a turn has ended
-	done  sync.WaitGroup
-	ctx   context.Context
+	laid  [events.Lanes]int                  // facts that no turn has folded
+	// clearing says that room will be made in the lane.
+	clearing [events.Lanes]bool
+	idle     *sync.Cond // a turn has ended
+	done     sync.WaitGroup
+	ctx      context.Context
 }
 
 // desk is what lies before one key.
@@ -72,6 +75,7 @@ type desk struct {
 	// remembering has facts that are folded beside a turn that takes too long.
 	remembering []Delivery
 	busy        bool
+	asked       time.Time // since when it waits for a turn; zero while one runs, or none is wanted
 	began       time.Time // of the running turn
 	wake        bool      // take a turn, also without a fact
 	alarm       *time.Timer
@@ -111,7 +115,7 @@ func (r *Runner) Deliver(d Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := r.desk(d.Key())
-	k.waiting = append(k.waiting, d)
+	r.lay(d.Key(), k, d)
 	r.start(d.Key(), k)
 }
 
@@ -154,7 +158,7 @@ func (r *Runner) start(key events.Key, k *desk) {
 	if k.busy || r.ctx.Err() != nil {
 		return
 	}
-	k.busy = true
+	k.busy, k.asked = true, time.Now()
 	r.done.Go(func() { r.serve(key, k) })
 }
 
@@ -165,14 +169,15 @@ func (r *Runner) serve(key events.Key, k *desk) {
 			return // the end
 		}
 		r.mu.Lock()
+		k.asked = time.Time{}
 		if r.left[key.Lane()] && len(k.waiting) == 0 { // the lane was put down while we waited
 			r.slots.Release(key.Namespace)
 			r.end(key, k)
 			r.mu.Unlock()
 			return
 		}
-		batch := k.waiting
-		k.waiting, k.working, k.wake, k.began = nil, batch, false, time.Now()
+		batch := r.pick(key, k)
+		k.working, k.wake, k.began = batch, false, time.Now()
 		quiet := k.began.Before(k.pause)
 		r.mu.Unlock()
 		r.turn(key, batch, quiet)
@@ -188,6 +193,7 @@ func (r *Runner) serve(key events.Key, k *desk) {
 			r.mu.Unlock()
 			return
 		}
+		k.asked = time.Now()
 		r.mu.Unlock()
 	}
 }
