@@ -26,8 +26,9 @@ const (
 	// defaultConcurrency keeps two cores of API server busy and stays below the 100 streams that it allows on one HTTP/2
 	// connection, where watches need some too.
 	defaultConcurrency = 64
-	// requestShare is how many times as many requests as are free one namespace may have under way.
-	requestShare = 3
+	// requestShare is how many times as many requests as are free one namespace may have under way: alone it gets half of them.
+	// What it gets is what an API server that is busy with it keeps everybody else waiting for, and 32 are enough to keep it busy.
+	requestShare = 1
 	// defaultTimeout of one request: an answer that takes longer is found out by asking again.
 	defaultTimeout = 15 * time.Second
 	// defaultCachedJobs is about what 64 lanes of busy Jobs need; a Job weighs 5 to 20 kB.
