@@ -1,0 +1,239 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/internal/processnode"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+const (
+	// tenantLabel gives each tenant a node of its own, so that none waits for another's Pods to be bound or run.
+	tenantLabel = "example.com/tenant"
+	// neighbourMayCost is what a Job of one Pod may take longer beside a neighbour than alone, besides what the server takes.
+	neighbourMayCost = 2 * time.Second
+	// roundTrips is how many times as much as the control a Job of ours loses to a slow server: that one is made by four requests, of
+	// which the Pod's is the first; ours by six, with a commit on the bus before and after each.
+	roundTrips = 4
+)
+
+// A neighbour who starts 300 Jobs of 20 Pods at once slows nobody else by more than two seconds, and what a busy API server on a
+// busy machine takes. How much that is, a control shows: a Job of Kubernetes' own controller, which is made at the same moment,
+// runs on the same node and shares nothing else with the neighbour.
+func TestANeighbourWhoStartsVeryMuchSlowsNobody(t *testing.T) {
+	const jobs, pods, measured = 300, 20, 10
+	s := own(t, harness.Config{ReconcilerFlags: []string{"--log-level=info"}})
+	peaceful, neighbour := tenant(t, s, "peaceful"), tenant(t, s, "neighbour")
+	alone := runOnePodJobs(t, peaceful, "alone", measured)
+	t.Logf("alone:\n%v", alone)
+	complete := flood(t, neighbour, jobs, pods)
+	beside := runOnePodJobs(t, peaceful, "beside", measured)
+	t.Logf("beside the neighbour:\n%v", beside)
+	if n := complete(); n == jobs {
+		t.Fatal("the neighbour was done before the last Job was measured: this run proves nothing")
+	}
+	for i, one := range beside {
+		lost := one.ours.complete - alone.median(ours)
+		server := max(0, one.control.complete-alone.median(control))
+		if lost > neighbourMayCost+roundTrips*server {
+			t.Errorf("Job %d took %v longer beside the neighbour than alone, and its control %v", i, lost, server)
+		}
+	}
+}
+
+// tenant makes a namespace, and a node for its Pods alone. Both go with the System.
+func tenant(t *testing.T, s *harness.System, name string) *harness.Space {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := s.Client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	startHollowNode(t, s, name)
+	s.Watch(t)
+	return &harness.Space{System: s, TB: t, Namespace: name}
+}
+
+// startHollowNode plays the Pods of one tenant until the test ends.
+func startHollowNode(t *testing.T, s *harness.System, tenant string) {
+	t.Helper()
+	node, err := processnode.New(processnode.Config{REST: s.REST, Name: tenant, DataDir: t.TempDir(), Hollow: true,
+		Labels: map[string]string{tenantLabel: tenant}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	life, end := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- node.Run(life) }()
+	t.Cleanup(func() {
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-node.Registered():
+	case <-time.After(time.Minute):
+		t.Fatal("the node did not register")
+	}
+}
+
+// tenantJob is a Job of ours whose Pods its tenant's node plays. They end at once.
+func tenantJob(name string, p *harness.Space, pods int32) *batchv1.Job {
+	j := harness.Shell(name, "true", harness.Size(pods, pods, 0))
+	j.Spec.Template.Spec.NodeSelector = map[string]string{tenantLabel: p.Namespace}
+	return j
+}
+
+// flood begins to make Jobs as fast as the API server takes them. The function that it returns says how many are Complete.
+func flood(t *testing.T, p *harness.Space, jobs, pods int) (complete func() int) {
+	t.Helper()
+	numbers := make(chan int)
+	var makers sync.WaitGroup
+	for range 16 {
+		makers.Go(func() {
+			for n := range numbers {
+				j := tenantJob(fmt.Sprintf("flood-%d", n), p, int32(pods))
+				if _, err := p.Client.BatchV1().Jobs(p.Namespace).Create(t.Context(), j, metav1.CreateOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	go func() {
+		for n := range jobs {
+			numbers <- n
+		}
+		close(numbers)
+	}()
+	t.Cleanup(makers.Wait)
+	return func() (n int) {
+		makers.Wait()
+		list, err := p.Client.BatchV1().Jobs(p.Namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range list.Items {
+			if harness.Is(&j, batchv1.JobComplete) {
+				n++
+			}
+		}
+		t.Logf("%d of the neighbour's %d Jobs are Complete by then", n, len(list.Items))
+		return n
+	}
+}
+
+// trip is how long a Job of one Pod took from its creation until something was seen: its Pod, the Pod's end, its condition.
+type trip struct{ pod, ended, complete time.Duration }
+
+// twin is a Job of ours, and the control that was made at the same moment.
+type twin struct{ ours, control trip }
+
+type twins []twin
+
+func ours(p twin) time.Duration    { return p.ours.complete }
+func control(p twin) time.Duration { return p.control.complete }
+
+// median is that of all.
+func (p twins) median(of func(twin) time.Duration) time.Duration {
+	all := p.sorted(of)
+	return all[len(all)/2]
+}
+
+func (p twins) sorted(of func(twin) time.Duration) (all []time.Duration) {
+	for _, one := range p {
+		all = append(all, of(one))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// String is a line for each.
+func (p twins) String() (out string) {
+	for _, who := range []struct {
+		name string
+		of   func(twin) time.Duration
+	}{{"ours", ours}, {"control", control}} {
+		out += fmt.Sprintf("%s: median %v, longest %v\n", who.name, p.median(who.of).Round(time.Millisecond), slices.Max(p.sorted(who.of)).Round(time.Millisecond))
+	}
+	for _, one := range p {
+		for _, t := range []trip{one.ours, one.control} {
+			out += fmt.Sprintf("  Pod %5d ms, its end %5d ms, Complete %5d ms", t.pod.Milliseconds(), t.ended.Milliseconds(), t.complete.Milliseconds())
+		}
+		out += "\n"
+	}
+	return out
+}
+
+// runOnePodJobs runs n Jobs of one Pod, one after another, each beside its control.
+func runOnePodJobs(t *testing.T, p *harness.Space, name string, n int) (out twins) {
+	t.Helper()
+	for i := range n {
+		a := tenantJob(fmt.Sprintf("%s-%d", name, i), p, 1)
+		b := tenantJob(fmt.Sprintf("%s-%d-control", name, i), p, 1)
+		b.Spec.ManagedBy = nil
+		var one twin
+		var errs [2]error
+		var both sync.WaitGroup
+		both.Go(func() { one.ours, errs[0] = runOnePodJob(t.Context(), p, a) })
+		both.Go(func() { one.control, errs[1] = runOnePodJob(t.Context(), p, b) })
+		both.Wait()
+		if err := errors.Join(errs[:]...); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// runOnePodJob runs a Job of one Pod to its end.
+func runOnePodJob(ctx context.Context, p *harness.Space, j *batchv1.Job) (took trip, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	pods, err := p.Client.CoreV1().Pods(p.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + j.Name})
+	if err != nil {
+		return took, err
+	}
+	defer pods.Stop()
+	jobs, err := p.Client.BatchV1().Jobs(p.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + j.Name})
+	if err != nil {
+		return took, err
+	}
+	defer jobs.Stop()
+	began := time.Now()
+	if _, err := p.Client.BatchV1().Jobs(p.Namespace).Create(ctx, j, metav1.CreateOptions{}); err != nil {
+		return took, err
+	}
+	for {
+		select {
+		case e, open := <-pods.ResultChan():
+			pod, is := e.Object.(*corev1.Pod)
+			if !open {
+				return took, fmt.Errorf("the watch of the Pod of %s has ended after %v", j.Name, time.Since(began))
+			}
+			if is && took.pod == 0 {
+				took.pod = time.Since(began)
+			}
+			if is && took.ended == 0 && pod.Status.Phase == corev1.PodSucceeded {
+				took.ended = time.Since(began)
+			}
+		case e, open := <-jobs.ResultChan():
+			if !open {
+				return took, fmt.Errorf("the watch of Job %s has ended after %v", j.Name, time.Since(began))
+			}
+			if seen, is := e.Object.(*batchv1.Job); is && harness.Is(seen, batchv1.JobComplete) {
+				took.complete = time.Since(began)
+				return took, nil
+			}
+		}
+	}
+}
