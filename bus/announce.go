@@ -36,9 +36,10 @@ func (b *Bus) Announce(ctx context.Context, p events.Public) error {
 		return err
 	}) // not noted as confirmed: to list the cluster again would not bring back an event that the server loses
 	if err != nil {
-		b.top.suspect(err)
+		b.failed(b.names.events(), err)
 		return fmt.Errorf("announce %s: %w", events.PublicID(p), err)
 	}
+	b.wrote(b.names.events())
 	return nil
 }
 

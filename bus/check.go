@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -85,8 +86,8 @@ func comingUp(err error) bool {
 
 // explain turns what a server says about a stream that it would not make into what to do about it.
 func explain(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w: has the stream a leader, and may our user publish to $JS.API.> and subscribe to its inbox?", err)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrNoResponders) {
+		return fmt.Errorf("%w: has the stream a leader, has the server run out of disk (then it turns JetStream off, and has to be started anew), and may our user publish to $JS.API.STREAM.> and subscribe to its inbox?", err)
 	}
 	switch code(err) {
 	case codeInsufficientStorage, codeNoResources:
@@ -111,9 +112,11 @@ func code(err error) jetstream.ErrorCode {
 // Codes of JetStream's API (nats-server, server/errors.json).
 const (
 	codeNoLeader            jetstream.ErrorCode = 10008
+	codeAccountFull         jetstream.ErrorCode = 10002
 	codeNoPeers             jetstream.ErrorCode = 10005
 	codeNoResources         jetstream.ErrorCode = 10023
 	codeInsufficientStorage jetstream.ErrorCode = 10047
 	codeSubjectsOverlap     jetstream.ErrorCode = 10065
 	codeReplicasUnsupported jetstream.ErrorCode = 10074
+	codeStoreFailed         jetstream.ErrorCode = 10077
 )

@@ -36,8 +36,11 @@ type Config struct {
 	Name string
 	// Replicas of every stream: 1 (the default), or 3 on a cluster of at least three servers.
 	Replicas int
-	// CredentialsFile is a NATS .creds file; CAFile, CertFile and KeyFile are PEM files for TLS.
-	CredentialsFile, CAFile, CertFile, KeyFile string
+	// Credentials say who we are, unless the URL or a client certificate does, or nobody asks.
+	Credentials
+	// CAFile, CertFile and KeyFile are PEM files for TLS: the authority that we trust, and a client certificate. They are read
+	// at every connection, as Credentials are.
+	CAFile, CertFile, KeyFile string
 	// MaxFactsBytes bounds the stream of facts; the oldest go first. Default 1 GiB.
 	MaxFactsBytes int64
 	// MaxStateBytes bounds the memory of each function; the states that were written longest ago go first, and cost an
@@ -73,10 +76,11 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("bus: neither a URL nor an embedded server is given: set one, such as nats://127.0.0.1:4222")
 	case c.URL != "" && c.Server != nil:
 		return c, errors.New("bus: both a URL and an embedded server are given: which one holds the streams?")
-	case (c.CertFile == "") != (c.KeyFile == ""):
-		return c, errors.New("bus: a client certificate needs both its certificate file and its key file")
 	case c.Replicas < 0 || c.Replicas > 5 || c.Replicas > 0 && c.Replicas%2 == 0:
 		return c, fmt.Errorf("bus: %d replicas: use 1, or 3 on a cluster of three servers", c.Replicas)
+	}
+	if err := c.CheckCredentials(); err != nil {
+		return c, fmt.Errorf("bus: %w", err)
 	}
 	if c.Name == "" {
 		c.Name = "jobstream"
@@ -149,11 +153,16 @@ type Bus struct {
 	names  names
 	log    *slog.Logger
 	gripes *complaints
+	door   *door
+	nkey   *nkeyDialer // nil without an nkey
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	top    *topology
 	pub    *publisher
-	gate   chan struct{} // bounds how many consumers are looked up at once
+
+	troubles troubles
+
+	gate chan struct{} // bounds how many consumers are looked up at once
 
 	mu      sync.Mutex
 	session context.Context // ends when the connection is lost
@@ -187,6 +196,7 @@ func Connect(ctx context.Context, c Config) (*Bus, error) {
 	b.done.Go(func() { <-b.closed; stop() })
 	b.done.Go(func() { b.top.watch(run) })
 	b.done.Go(func() { b.pub.run(run) })
+	b.done.Go(func() { b.lookAfterTroubles(run) })
 	return b, nil
 }
 
@@ -198,6 +208,7 @@ func reach(ctx context.Context, c Config) (*Bus, error) {
 	}
 	log := c.Log.With("component", "bus", "cluster", c.Cluster)
 	b := &Bus{cfg: c, names: n, log: log, gripes: newComplaints(log), closed: make(chan struct{}), ended: make(chan struct{}), gate: make(chan struct{}, atOnce)}
+	b.door, b.troubles.log = &door{cfg: c, log: log}, log
 	b.top = newTopology(b)
 	b.pub = newPublisher(b)
 	b.found()
@@ -273,20 +284,30 @@ func (b *Bus) Ready() error {
 		return err
 	}
 	if s := b.nc.Status(); s != nats.CONNECTED {
-		return fmt.Errorf("bus: %s: %s", b.cfg.where(), strings.ToLower(s.String()))
+		return b.door.err(s)
 	}
-	return cmp.Or(b.top.stands(), b.top.conflicts())
+	return errors.Join(b.troubles.err(), cmp.Or(b.top.stands(), b.top.conflicts()))
 }
 
 // dial tries until the server answers or the context ends. We retry ourselves, and not by nats.RetryOnFailedConnect, so
 // that a wrong address is an error at the start and not a process that waits in silence.
 func (b *Bus) dial(ctx context.Context) (*nats.Conn, error) {
+	if err := b.cfg.readable(); err != nil {
+		return nil, fmt.Errorf("bus: %w: check the files for credentials, CA, certificate and key", err)
+	}
+	if b.cfg.userInURL() {
+		b.log.Warn("--nats-url holds a user or a token, which anybody can read who sees our environment or arguments, and which is not read anew",
+			"remedy", "move them to files, and name these by --nats-user-file and --nats-password-file, or --nats-token-file")
+	}
 	for {
 		nc, err := nats.Connect(b.cfg.URL, b.options()...)
 		if err == nil {
+			if b.nkey != nil {
+				b.nkey.conn.Store(nc)
+			}
 			return nc, nil
 		}
-		if remedy, final := refusal(err); final {
+		if remedy, final := b.cfg.refusal(err); final {
 			return nil, fmt.Errorf("bus: %s refuses us: %w: %s", b.cfg.where(), err, remedy)
 		}
 		select {
@@ -298,19 +319,6 @@ func (b *Bus) dial(ctx context.Context) (*nats.Conn, error) {
 	}
 }
 
-// refusal tells the errors that waiting does not cure.
-func refusal(err error) (remedy string, final bool) {
-	switch {
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
-		return "check the credentials file, or the user in the URL", true
-	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
-		return "one side wants TLS and the other does not: check the tls:// in the URL and the CA file", true
-	case strings.Contains(err.Error(), "no such file"), strings.Contains(err.Error(), "x509:"), strings.Contains(err.Error(), "tls:"):
-		return "check the files for credentials, CA, certificate and key", true
-	}
-	return "", false
-}
-
 func (b *Bus) options() []nats.Option {
 	c := b.cfg
 	o := []nats.Option{
@@ -320,33 +328,24 @@ func (b *Bus) options() []nats.Option {
 		nats.IgnoreAuthErrorAbort(), // a server that comes back before its users do is not a reason to stay away
 		nats.ReconnectBufSize(-1),   // else a write that "failed" would land after the reconnect
 		nats.PingInterval(pingInterval),
-		nats.CustomInboxPrefix("_INBOX_jobstream_" + b.names.plain),
+		nats.CustomInboxPrefix(b.names.inbox()),
 		nats.NoCallbacksAfterClientClose(),
 		nats.ClosedHandler(b.end),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			b.lost()
 			b.gripes.warn("bus lost; reconnecting", "err", err)
 		}),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.door.look(err) }),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
 			b.found()
+			b.door.open()
 			b.log.Info("bus found again", "server", nc.ConnectedServerName())
 			b.top.look()
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			b.gripes.warn("bus complains", "err", err)
-		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.complain(err) }),
 	}
 	if c.Server != nil {
 		o = append(o, nats.InProcessServer(c.Server.server))
 	}
-	if c.CredentialsFile != "" {
-		o = append(o, nats.UserCredentials(c.CredentialsFile))
-	}
-	if c.CAFile != "" {
-		o = append(o, nats.RootCAs(c.CAFile))
-	}
-	if c.CertFile != "" {
-		o = append(o, nats.ClientCert(c.CertFile, c.KeyFile))
-	}
-	return o
+	return append(o, b.credentials()...)
 }

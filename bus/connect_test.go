@@ -97,12 +97,12 @@ func TestErrorsAtTheStart(t *testing.T) {
 		refused(t, Config{URL: bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20, JetStreamMaxStore: 1 << 20})}, "max_file_store")
 	})
 	t.Run("no credentials file", func(t *testing.T) {
-		refused(t, Config{URL: bare(t, server.Options{JetStream: true}), CredentialsFile: "/nowhere/x.creds"}, "/nowhere/x.creds", "check the files")
+		refused(t, Config{URL: bare(t, server.Options{JetStream: true}), Credentials: Credentials{CredentialsFile: "/nowhere/x.creds"}}, "/nowhere/x.creds", "check the files")
 	})
 	t.Run("nothing given", func(t *testing.T) {
 		refused(t, Config{}, "URL")
 		refused(t, Config{URL: "nats://x", Cluster: strings.Repeat("x", 101)}, "101")
-		refused(t, Config{URL: "nats://x", CertFile: "x"}, "key file")
+		refused(t, Config{URL: "nats://x", CertFile: "x"}, "--nats-key")
 		refused(t, Config{URL: "nats://x", Replicas: 2}, "2 replicas")
 	})
 }
@@ -158,7 +158,7 @@ func TestTLS(t *testing.T) {
 	web.Close()
 	pair := web.TLS.Certificates[0]
 	u := bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}}})
-	refused(t, Config{URL: u}, "x509", "CA")
+	refused(t, Config{URL: u}, "x509", "--nats-ca")
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), 0o600); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func (b *Bus) inspectPermissions(functions []string) []finding.Finding {
 		all = append(all, finding.Worry(check, finding.Fail, "allow our user to subscribe to "+b.names.members(), "may not subscribe to %s", b.names.members()))
 	}
 	if deaf {
-		all = append(all, finding.Worry(check, finding.Fail, "allow our user to subscribe to _INBOX_jobstream_"+b.names.plain+".>", "may not subscribe to %s", inbox))
+		all = append(all, finding.Worry(check, finding.Fail, "allow our user to subscribe to "+b.names.inbox()+".>", "may not subscribe to %s", inbox))
 	}
 	for _, of := range slices.Sorted(maps.Keys(denied)) {
 		subjects, level, advice := denied[of], finding.Fail, "allow our user to publish to "+of

@@ -139,6 +139,9 @@ func (n names) aside(keyTokens string) string { return "quarantine." + n.token +
 // members is where reconcilers tell each other that they are there.
 func (n names) members() string { return "members." + n.token }
 
+// inbox is where answers to us come, and its part after the last dot is anything.
+func (n names) inbox() string { return "_INBOX_jobstream_" + n.plain }
+
 // family is all that begins with the word and belongs to this cluster.
 func (n names) family(word string) string { return word + "." + n.token + ".>" }
 

@@ -174,7 +174,7 @@ func (p *publisher) send(c *parcel) error {
 func (p *publisher) resend(ctx context.Context, window []*parcel, cause error) []*parcel {
 	pause := resendAfter
 	for {
-		p.bus.top.suspect(cause)
+		p.bus.failed(p.bus.names.facts(), cause)
 		p.bus.gripes.warn("facts are not confirmed; sending them again", "facts", len(window), "err", cause)
 		if oldest := oldest(window); !oldest.IsZero() && time.Since(oldest) > p.patience {
 			return p.giveUp(window, cause)

@@ -125,9 +125,10 @@ func (d *delivery) setAside(ctx context.Context, reason error) error {
 		return err
 	})
 	if err != nil {
-		b.top.suspect(err)
+		b.failed(b.names.quarantine(), err)
 		return fmt.Errorf("set aside: %w", err)
 	}
+	b.wrote(b.names.quarantine())
 	if !ack.Duplicate { // else it was heard of when it was set aside
 		b.log.Error("message set aside", "subject", d.msg.Subject(), "stream", meta.Stream, "sequence", meta.Sequence.Stream, "reason", oneLine(reason.Error()), "requeue", b.requeueCommand(origin))
 		b.cfg.SetAside(d.function)

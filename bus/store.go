@@ -107,7 +107,7 @@ func (s *Store) Save(ctx context.Context, key events.Key, data []byte, revision 
 		return 0, fmt.Errorf("save state of %s at revision %d: %w: %w", key, revision, engine.ErrConflict, err)
 	}
 	if err != nil {
-		s.bus.top.suspect(err)
+		s.bus.failed(s.bus.names.state(s.function), err)
 		return 0, fmt.Errorf("save state of %s at revision %d: %w", key, revision, err)
 	}
 	s.bus.top.confirmed(ack.Stream, ack.Sequence)

@@ -64,7 +64,7 @@ func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.T
 		return err
 	})
 	if err != nil {
-		t.bus.top.suspect(err)
+		t.bus.failed(t.bus.names.timers(), err)
 		return fmt.Errorf("set timer %s of %s: %w", name, key, err)
 	}
 	t.bus.top.confirmed(ack.Stream, ack.Sequence)

@@ -130,6 +130,7 @@ func (t *topology) suspect(err error) {
 
 // confirmed notes that the server holds the message.
 func (t *topology) confirmed(stream string, seq uint64) {
+	t.bus.wrote(stream)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.streams[stream]; s != nil && seq > s.acked {

@@ -47,7 +47,7 @@ func (a *command) visit(ctx context.Context) (*bus.Visitor, error) {
 	v, err := bus.Visit(ctx, a.Bus)
 	if err != nil {
 		return nil, &Fatal{Cannot: "ask the bus", Err: err,
-			Remedy: "--nats-url (" + EnvName("nats-url") + ") names the NATS server, --nats-credentials and --nats-ca how to be let in"}
+			Remedy: "--nats-url (" + EnvName("nats-url") + ") names the NATS server; --nats-user-file and --nats-password-file, or another of the flags for credentials, and --nats-ca say how to be let in"}
 	}
 	return v, nil
 }

@@ -62,7 +62,7 @@ func (a *command) examine(ctx context.Context) (all []finding.Finding) {
 func (a *command) examineBus(ctx context.Context) []finding.Finding {
 	v, err := bus.Visit(ctx, a.Bus)
 	if err != nil {
-		return []finding.Finding{finding.Worry("nats", finding.Fail, "start it, or correct --nats-url ("+EnvName("nats-url")+"), --nats-credentials, --nats-ca", "%v", err)}
+		return []finding.Finding{finding.Worry("nats", finding.Fail, "start it, or correct --nats-url ("+EnvName("nats-url")+"), the flags for credentials such as --nats-user-file, and --nats-ca", "%v", err)}
 	}
 	defer v.Close()
 	var functions []string

@@ -97,10 +97,14 @@ func TestHelpNamesTwins(t *testing.T) {
 
 func TestOptionsThatCannotWork(t *testing.T) {
 	for name, change := range map[string]func(*Options){
-		"--metrics-bind-address": func(o *Options) { o.MetricsAddress = "8080" },
-		"--health-bind-address":  func(o *Options) { o.HealthAddress = "localhost" },
-		"--nats-url":             func(o *Options) { o.Bus.URL = "" },
-		"--cluster-name":         func(o *Options) { o.Bus.Cluster = "" },
+		"--metrics-bind-address":                                  func(o *Options) { o.MetricsAddress = "8080" },
+		"--health-bind-address":                                   func(o *Options) { o.HealthAddress = "localhost" },
+		"--nats-url":                                              func(o *Options) { o.Bus.URL = "" },
+		"--cluster-name":                                          func(o *Options) { o.Bus.Cluster = "" },
+		"--nats-user-file and --nats-password-file":               func(o *Options) { o.Bus.UserFile = "user" },
+		"--nats-token-file and --nats-credentials":                func(o *Options) { o.Bus.TokenFile, o.Bus.CredentialsFile = "token", "me.creds" },
+		"--nats-nkey-seed-file and a user or token in --nats-url": func(o *Options) { o.Bus.NkeySeedFile, o.Bus.URL = "seed", "nats://me:secret@nats:4222" },
+		"--nats-cert and --nats-key":                              func(o *Options) { o.Bus.CertFile = "cert.pem" },
 	} {
 		o := defaults(Off, Off)
 		change(&o)

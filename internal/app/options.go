@@ -79,7 +79,11 @@ func (o *Options) addConnections(f *pflag.FlagSet) {
 	f.BoolVar(&o.ClaimUnmanaged, "claim-unmanaged", o.ClaimUnmanaged, "also run Jobs without spec.managedBy, or with "+batchv1.JobControllerName+": only where kube-controller-manager runs with --controllers=-job-controller,*; the same for all programs of a --cluster-name")
 	f.StringSliceVar(&o.EventLabels, "event-labels", o.EventLabels, "`keys` of the labels of Jobs that JobStart and JobFinish carry, separated by commas; the same for all programs of a --cluster-name")
 	f.StringVar(&o.Bus.URL, "nats-url", o.Bus.URL, "`URL` of the NATS server, or several separated by commas; tls:// asks for TLS")
-	f.StringVar(&o.Bus.CredentialsFile, "nats-credentials", o.Bus.CredentialsFile, "NATS credentials `file` (.creds)")
+	f.StringVar(&o.Bus.UserFile, "nats-user-file", o.Bus.UserFile, "`file` that holds our name as a user of NATS. This file and those below are read anew whenever we connect: a Secret that is rotated needs no restart")
+	f.StringVar(&o.Bus.PasswordFile, "nats-password-file", o.Bus.PasswordFile, "`file` that holds the password of --nats-user-file")
+	f.StringVar(&o.Bus.NkeySeedFile, "nats-nkey-seed-file", o.Bus.NkeySeedFile, "`file` that holds the seed of our nkey, instead of a user and a password")
+	f.StringVar(&o.Bus.TokenFile, "nats-token-file", o.Bus.TokenFile, "`file` that holds a token, instead of a user and a password")
+	f.StringVar(&o.Bus.CredentialsFile, "nats-credentials", o.Bus.CredentialsFile, "NATS credentials `file` (.creds), instead of a user and a password")
 	f.StringVar(&o.Bus.CAFile, "nats-ca", o.Bus.CAFile, "PEM `file` of the authority that signed the NATS server's certificate")
 	f.StringVar(&o.Bus.CertFile, "nats-cert", o.Bus.CertFile, "PEM `file` of a client certificate for NATS")
 	f.StringVar(&o.Bus.KeyFile, "nats-key", o.Bus.KeyFile, "PEM `file` of the key of --nats-cert")
@@ -122,6 +126,9 @@ func (o *Options) complete() error {
 		return Usage{fmt.Errorf("--nats-url is empty: name the NATS server, such as %s", DefaultNATS)}
 	case o.Bus.Cluster == "":
 		return Usage{errors.New("--cluster-name is empty: name the cluster, such as default")}
+	}
+	if err := o.Bus.CheckCredentials(); err != nil {
+		return Usage{err}
 	}
 	if mode := o.Bus.EventMode; mode != "" {
 		if err := mode.Valid(); err != nil {

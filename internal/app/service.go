@@ -132,7 +132,7 @@ func (s *service) reachBus(ctx context.Context, name string, o Options) error {
 	b, err := bus.Connect(ctx, c)
 	if err != nil {
 		return &Fatal{Cannot: "start", Err: err,
-			Remedy: "--nats-url (" + EnvName("nats-url") + ") names the NATS server, --nats-credentials and --nats-ca how to be let in"}
+			Remedy: "--nats-url (" + EnvName("nats-url") + ") names the NATS server; --nats-user-file and --nats-password-file, or another of the flags for credentials, and --nats-ca say how to be let in"}
 	}
 	s.bus = b
 	s.metrics.bus(b.Ready)

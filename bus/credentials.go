@@ -1,0 +1,239 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// Credentials are files that say who we are. Each is read anew whenever we connect or connect again, and so are those of TLS:
+// a Secret that is rotated is taken without a restart. Line breaks at the end of a file do not count.
+type Credentials struct {
+	// UserFile and PasswordFile hold a name and its password. One needs the other.
+	UserFile, PasswordFile string
+	// NkeySeedFile holds the seed of an nkey (SU...). The server knows its public key.
+	NkeySeedFile string
+	// TokenFile holds a token.
+	TokenFile string
+	// CredentialsFile is a NATS .creds file: a JWT and the seed of its nkey.
+	CredentialsFile string
+}
+
+// flagged is a file and the flag of the programs that names it.
+type flagged struct{ flag, file string }
+
+// ways are the ways of saying who we are that are in use, each as its files.
+func (c Config) ways() (all [][]flagged) {
+	for _, way := range [][]flagged{
+		{{"--nats-user-file", c.UserFile}, {"--nats-password-file", c.PasswordFile}},
+		{{"--nats-nkey-seed-file", c.NkeySeedFile}},
+		{{"--nats-token-file", c.TokenFile}},
+		{{"--nats-credentials", c.CredentialsFile}},
+	} {
+		for _, f := range way {
+			if f.file != "" {
+				all = append(all, way)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// CheckCredentials refuses half a way of saying who we are, and two ways at once; its error names the flags of the programs.
+// It reads no file.
+func (c Config) CheckCredentials() error {
+	if (c.UserFile == "") != (c.PasswordFile == "") {
+		return errors.New("--nats-user-file and --nats-password-file need each other: give both")
+	}
+	if (c.CertFile == "") != (c.KeyFile == "") {
+		return errors.New("--nats-cert and --nats-key need each other: give both, the certificate file and its key file")
+	}
+	var names []string
+	for _, way := range c.ways() {
+		names = append(names, way[0].flag)
+	}
+	if c.userInURL() {
+		names = append(names, "a user or token in --nats-url")
+	}
+	if len(names) > 1 {
+		return fmt.Errorf("%s both say who we are to NATS: give one of them", strings.Join(names, " and "))
+	}
+	return nil
+}
+
+// userInURL says that an address holds a user or a token.
+func (c Config) userInURL() bool {
+	for s := range strings.SplitSeq(c.URL, ",") {
+		if u, err := url.Parse(strings.TrimSpace(s)); err == nil && u.User != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// remedy is what to look at when the server does not believe us.
+func (c Config) remedy() string {
+	ways := c.ways()
+	switch {
+	case len(ways) > 0:
+		var names []string
+		for _, f := range ways[0] {
+			names = append(names, f.flag+" ("+f.file+")")
+		}
+		return "check " + strings.Join(names, " and ") + ", and whether the server knows them"
+	case c.userInURL():
+		return "check the credentials in --nats-url; better move them to --nats-user-file and --nats-password-file"
+	}
+	return "the server wants to know who we are: give --nats-user-file and --nats-password-file, --nats-nkey-seed-file, --nats-token-file or --nats-credentials"
+}
+
+// readable tries every file once, so that one that is missing or empty is an error with its flag at the start.
+func (c Config) readable() error {
+	for _, way := range c.ways() {
+		for _, f := range way {
+			if _, err := f.read(); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range []flagged{{"--nats-ca", c.CAFile}, {"--nats-cert", c.CertFile}, {"--nats-key", c.KeyFile}} {
+		if f.file == "" {
+			continue
+		}
+		if _, err := f.read(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// illegible is a file that does not hold what its flag says.
+type illegible struct{ error }
+
+func (i *illegible) Unwrap() error { return i.error }
+
+// read returns what the file holds. It is an error for it to hold nothing.
+func (f flagged) read() (string, error) {
+	data, err := os.ReadFile(f.file)
+	if err != nil {
+		return "", &illegible{fmt.Errorf("%s: %w", f.flag, err)}
+	}
+	text := strings.TrimRight(string(data), "\r\n")
+	if text == "" {
+		return "", &illegible{fmt.Errorf("%s: %s is empty", f.flag, f.file)}
+	}
+	return text, nil
+}
+
+// credentials are the options that say who we are, and whom we trust.
+func (b *Bus) credentials() (o []nats.Option) {
+	c := b.cfg
+	// fetch reads a file for a handler of nats.go that cannot say no: it sends nothing then, and the server refuses us.
+	fetch := func(f flagged) string {
+		text, err := f.read()
+		if err != nil {
+			b.door.look(err)
+		}
+		return text
+	}
+	switch {
+	case c.UserFile != "":
+		o = append(o, nats.UserInfoHandler(func() (user, password string) {
+			return fetch(flagged{"--nats-user-file", c.UserFile}), fetch(flagged{"--nats-password-file", c.PasswordFile})
+		}))
+	case c.TokenFile != "":
+		o = append(o, nats.TokenHandler(func() string { return fetch(flagged{"--nats-token-file", c.TokenFile}) }))
+	case c.NkeySeedFile != "":
+		b.nkey = &nkeyDialer{seed: flagged{"--nats-nkey-seed-file", c.NkeySeedFile}}
+		o = append(o, b.nkey.option())
+	case c.CredentialsFile != "":
+		o = append(o, nats.UserCredentials(c.CredentialsFile))
+	}
+	if c.CAFile != "" {
+		o = append(o, nats.RootCAs(c.CAFile))
+	}
+	if c.CertFile != "" {
+		o = append(o, nats.ClientCert(c.CertFile, c.KeyFile))
+	}
+	return o
+}
+
+// nkeyDialer reads the seed of our nkey before each connection. nats.go asks for a signature whenever it connects, and so would
+// take a new seed, but the public key that goes with it is fixed from the start. So we put the new one into the options of the
+// connection: while it dials, nats.go holds the lock under which it will read them, and nobody else does (nats.go 1.55, createConn
+// and connectProto; TestRotatedNkey runs it under the race detector).
+type nkeyDialer struct {
+	seed flagged
+	conn atomic.Pointer[nats.Conn] // nil while the first connection is made
+	pair nkeys.KeyPair
+}
+
+// option makes the dialer known to nats.go.
+func (d *nkeyDialer) option() nats.Option {
+	return func(o *nats.Options) error {
+		public, err := d.load()
+		if err != nil {
+			return err
+		}
+		o.CustomDialer = d
+		return nats.Nkey(public, func(nonce []byte) ([]byte, error) { return d.pair.Sign(nonce) })(o)
+	}
+}
+
+// load reads the seed and returns its public key.
+func (d *nkeyDialer) load() (public string, err error) {
+	text, err := d.seed.read()
+	if err != nil {
+		return "", err
+	}
+	if d.pair, err = nkeys.ParseDecoratedNKey([]byte(text)); err != nil { // it takes a bare seed, too
+		return "", &illegible{fmt.Errorf("%s: %s holds no seed of an nkey: %w", d.seed.flag, d.seed.file, err)}
+	}
+	return d.pair.PublicKey()
+}
+
+// Dial implements nats.CustomDialer.
+func (d *nkeyDialer) Dial(network, address string) (net.Conn, error) {
+	if nc := d.conn.Load(); nc != nil {
+		public, err := d.load()
+		if err != nil {
+			return nil, err
+		}
+		nc.Opts.Nkey = public
+	}
+	return (&net.Dialer{Timeout: nats.DefaultTimeout}).Dial(network, address)
+}
+
+// refusal tells the errors of a connection that waiting does not cure, and what does.
+func (c Config) refusal(err error) (remedy string, final bool) {
+	words := err.Error()
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
+		return c.remedy(), true
+	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
+		return "one side wants TLS and the other does not: check the tls:// in --nats-url, and --nats-ca", true
+	case errors.As(err, new(*illegible)), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission), strings.Contains(words, "nkeys:"),
+		strings.Contains(words, "parse root certificate"), strings.Contains(words, "client certificate:"):
+		return "check the files for credentials, CA, certificate and key", true
+	case strings.Contains(words, "x509:"):
+		return "check --nats-ca (" + orNone(c.CAFile) + "): has it signed the server's certificate, and is that for the name in --nats-url?", true
+	case errors.Is(err, nats.ErrTLS), strings.Contains(words, "tls:"):
+		return "check --nats-ca (" + orNone(c.CAFile) + "), --nats-cert (" + orNone(c.CertFile) + ") and --nats-key", true
+	}
+	return "", false
+}
+
+func orNone(file string) string {
+	if file == "" {
+		return "not given"
+	}
+	return file
+}

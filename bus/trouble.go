@@ -1,0 +1,299 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// askAgain is how often a subject that the server has refused is tried, to see when it no longer does.
+	askAgain = 2 * time.Second
+	// fullFor is how long a stream without room counts as full after the last message that it did not take, if nobody writes any more.
+	fullFor = time.Minute
+)
+
+// troubles are what somebody has to set right outside of this program, while the connection stands. Each is one line in the log
+// when it begins, a part of the answer to Ready while it lasts, and one line when it is over.
+type troubles struct {
+	log  *slog.Logger
+	mu   sync.Mutex
+	open map[string]*trouble
+}
+
+// trouble is one of them.
+type trouble struct {
+	words   string // what is wrong, and with what
+	remedy  string
+	denied  *denial // what to try again; nil for a full stream
+	since   time.Time
+	last    time.Time // when it was last seen
+	tried   time.Time // when it was last tried
+	attempt int
+}
+
+// denial is what the server does not let us do.
+type denial struct {
+	subject string
+	hear    bool // subscribe, else publish
+}
+
+// note says that something is wrong, again and again while it is.
+func (t *troubles) note(key string, of trouble) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	if have := t.open[key]; have != nil {
+		have.last = now
+		return
+	}
+	of.since, of.last = now, now
+	if t.open == nil {
+		t.open = map[string]*trouble{}
+	}
+	t.open[key] = &of
+	t.log.Warn("NATS keeps us from our work", "cause", of.words, "remedy", of.remedy)
+}
+
+// over says that it is wrong no longer.
+func (t *troubles) over(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if have := t.open[key]; have != nil {
+		delete(t.open, key)
+		t.log.Info("NATS lets us work again", "it was", have.words, "for", time.Since(have.since).Round(time.Second))
+	}
+}
+
+// err is nil while nothing is wrong; it names cause and remedy otherwise.
+func (t *troubles) err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []error
+	for _, key := range slices.Sorted(maps.Keys(t.open)) {
+		have := t.open[key]
+		all = append(all, fmt.Errorf("bus: since %s %s: %s", have.since.UTC().Format(time.RFC3339), have.words, have.remedy))
+	}
+	return errors.Join(all...)
+}
+
+// due are those that are to be looked at again.
+func (t *troubles) due(now time.Time) (retry map[string]denial, gone []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	retry = map[string]denial{}
+	for key, have := range t.open {
+		switch {
+		case have.denied == nil:
+			if now.Sub(have.last) > fullFor {
+				gone = append(gone, key)
+			}
+		case now.Sub(have.tried) < askAgain:
+		case have.attempt > 0 && have.last.Before(have.tried): // the last try was not refused
+			gone = append(gone, key)
+		default:
+			have.tried, have.attempt = now, have.attempt+1
+			retry[key] = *have.denied
+		}
+	}
+	return retry, gone
+}
+
+// lookAfterTroubles tries refused subjects again, and looks at why we are not connected, until the context ends.
+func (b *Bus) lookAfterTroubles(ctx context.Context) {
+	tick := time.NewTicker(askAgain / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if !b.nc.IsConnected() {
+			b.door.look(b.nc.LastError())
+			continue
+		}
+		retry, gone := b.troubles.due(time.Now())
+		for _, d := range retry {
+			b.attempt(d)
+		}
+		for _, key := range gone {
+			b.troubles.over(key)
+			if strings.HasPrefix(key, keyHear) {
+				_ = b.nc.ForceReconnect() // the server has forgotten our subscription, and nats.go repeats it only then
+			}
+		}
+	}
+}
+
+// attempt does again what was refused, in a way that has no effect where it is allowed. If it is refused again, complain hears
+// of it before the next round.
+func (b *Bus) attempt(d denial) {
+	if d.hear {
+		if sub, err := b.nc.SubscribeSync(d.subject); err == nil {
+			_ = b.nc.FlushTimeout(askTimeout)
+			_ = sub.Unsubscribe()
+		}
+		return
+	}
+	p := harmlessProbe(d.subject)
+	_ = b.nc.PublishMsg(&nats.Msg{Subject: p.subject, Header: p.header, Data: []byte(p.data)})
+	_ = b.nc.FlushTimeout(askTimeout)
+}
+
+// harmlessProbe is a message to the subject that changes nothing: see probe.
+func harmlessProbe(subject string) probe {
+	switch {
+	case strings.HasPrefix(subject, "$JS.ACK."):
+		return probe{subject: subject, data: "+WPI"}
+	case strings.HasPrefix(subject, "$JS.API."):
+		return probe{subject: subject, header: nats.Header{headerRequiredLevel: {impossibleLevel}}, data: "no JSON: only to see whether we may"}
+	case strings.HasPrefix(subject, "members."):
+		return probe{subject: subject}
+	}
+	return probe{subject: subject, header: nats.Header{jetstream.ExpectedStreamHeader: {impossibleStream}}}
+}
+
+// Keys of troubles begin with one of these.
+const (
+	keyHear    = "hear "
+	keyPublish = "publish "
+	keyFull    = "full "
+)
+
+// violation is how a server names what it refuses.
+var violation = regexp.MustCompile(`(?i)permissions violation for (publish|subscription) to "([^"]+)"`)
+
+// complain hears what nats.go tells behind our back.
+func (b *Bus) complain(err error) {
+	if m := violation.FindStringSubmatch(err.Error()); m != nil && errors.Is(err, nats.ErrPermissionViolation) {
+		d := denial{subject: m[2], hear: strings.EqualFold(m[1], "subscription")}
+		verb, key := "publish", keyPublish
+		if d.hear {
+			verb, key = "subscribe", keyHear
+		}
+		b.troubles.note(key+b.covers(d.subject), trouble{
+			words:  fmt.Sprintf("the server does not let our user %s to %s", verb, d.subject),
+			remedy: fmt.Sprintf("allow our user to %s to %s, as deploy/nats/accounts.conf does; \"jobstream-reconciler doctor\" tries all subjects", verb, b.covers(d.subject)),
+			denied: &d,
+		})
+		return
+	}
+	if _, final := b.cfg.refusal(err); final {
+		b.door.look(err)
+		return
+	}
+	b.gripes.warn("bus complains", "err", err)
+}
+
+// covers is what to allow so that the subject is.
+func (b *Bus) covers(subject string) string {
+	if strings.HasPrefix(subject, "_INBOX_") {
+		return b.names.inbox() + ".>"
+	}
+	t := strings.Split(subject, ".")
+	switch {
+	case t[0] == "$JS" && len(t) > 3 && t[1] == "ACK":
+		return strings.Join(t[:3], ".") + ".>"
+	case t[0] == "$JS" && len(t) > 5 && t[2] == "CONSUMER" && t[3] == "MSG": // $JS.API.CONSUMER.MSG.NEXT.<stream>.<consumer>
+		return strings.Join(t[:6], ".") + ".>"
+	case t[0] == "$JS" && len(t) > 5 && t[2] == "CONSUMER":
+		return strings.Join(t[:5], ".") + ".>"
+	case t[0] == "$KV" && len(t) > 2:
+		return t[0] + "." + t[1] + ".>"
+	case t[0] == "jobstream" && len(t) > 3:
+		return b.names.announced()
+	case len(t) > 2 && t[0] != "$JS":
+		return b.names.family(t[0])
+	}
+	return subject
+}
+
+// failed hears that a message to the stream was not stored.
+func (b *Bus) failed(stream string, err error) {
+	b.top.suspect(err)
+	remedy, full := noRoom(err)
+	if !full {
+		return
+	}
+	b.troubles.note(keyFull+stream, trouble{words: fmt.Sprintf("the server has no room for what we write to the stream %s: %v", stream, err), remedy: remedy})
+}
+
+// wrote hears that one was.
+func (b *Bus) wrote(stream string) { b.troubles.over(keyFull + stream) }
+
+// noRoom says that the server could not store what we sent for want of room, and what to do.
+func noRoom(err error) (remedy string, is bool) {
+	switch code(err) {
+	case codeNoResources, codeInsufficientStorage:
+		return "make room on the server's disk, or raise max_file_store in its configuration; it takes messages again by itself", true
+	case codeAccountFull:
+		return "raise max_file in the jetstream limits of our account on the server, or remove streams that nobody needs; it takes messages again by itself", true
+	case codeStoreFailed:
+		return "look at the server's disk, and at the stream's max_bytes (\"jobstream-reconciler doctor\" compares them); it takes messages again by itself", true
+	}
+	return "", false
+}
+
+// door is why we are not connected.
+type door struct {
+	cfg   Config
+	log   *slog.Logger
+	mu    sync.Mutex
+	cause error // nil while connected
+	since time.Time
+	told  string
+}
+
+// look hears why the last attempt to connect has failed: the first time that a server refuses us, and whenever the reason is
+// another, a line says so. An address where nobody answers needs no line of its own.
+func (d *door) look(err error) {
+	if err == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	remedy, final := d.cfg.refusal(err)
+	if d.cause == nil {
+		d.since = time.Now()
+	}
+	if auth := errors.Is(err, nats.ErrAuthorization); auth && d.cause != nil && errors.As(d.cause, new(*illegible)) {
+		return // and that is why
+	}
+	d.cause = err
+	if final && d.told != err.Error() {
+		d.told = err.Error()
+		d.log.Warn("NATS refuses us; trying again", "server", d.cfg.where(), "cause", err, "since", d.since.UTC().Format(time.RFC3339), "remedy", remedy)
+	}
+}
+
+// open hears that we are connected.
+func (d *door) open() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cause, d.told = nil, ""
+}
+
+// err says why we are not connected, and what to do where waiting does not help.
+func (d *door) err(status nats.Status) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	where, word := d.cfg.where(), strings.ToLower(status.String())
+	if d.cause == nil {
+		return fmt.Errorf("bus: %s: %s", where, word)
+	}
+	if remedy, final := d.cfg.refusal(d.cause); final {
+		return fmt.Errorf("bus: %s: %s: it refuses us since %s: %w: %s", where, word, d.since.UTC().Format(time.RFC3339), d.cause, remedy)
+	}
+	return fmt.Errorf("bus: %s: %s: %w", where, word, d.cause)
+}
