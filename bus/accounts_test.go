@@ -28,19 +28,17 @@ const (
 )
 
 // guarded starts a server with deploy/nats/accounts.conf, for the cluster "test", and returns the URL of a user. Every
-// password is "s3cret".
-func guarded(t *testing.T) (as func(user string) string) {
+// password is "s3cret". change are pairs of a text in the file and what to write instead.
+func guarded(t *testing.T, change ...string) (as func(user string) string) {
 	t.Helper()
-	for _, name := range []string{"JOBSTREAM_PASSWORD", "OPERATOR_PASSWORD", "AUDIT_PASSWORD"} {
-		t.Setenv(name, "s3cret")
-	}
 	text, err := os.ReadFile("../deploy/nats/accounts.conf")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	for file, text := range map[string]string{
-		"accounts.conf": strings.ReplaceAll(string(text), "default", "test"),
+		"accounts.conf": strings.NewReplacer(change...).Replace(strings.ReplaceAll(string(text), "default", "test")),
+		"users.conf":    "TRIGGER_PASSWORD: s3cret\nRECONCILER_PASSWORD: s3cret\nOPERATOR_PASSWORD: s3cret\nAUDIT_PASSWORD: s3cret\n",
 		"nats.conf":     "max_payload: 8MB\njetstream { store_dir: \"" + dir + "\" }\ninclude accounts.conf\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
@@ -99,10 +97,10 @@ func (c *client) refused(t *testing.T, what, subject string) {
 }
 
 // guardedBus is a bus behind deploy/nats/accounts.conf with an event, a fact, a state and a timer, and two consumers.
-func guardedBus(t *testing.T) (b *Bus, operator *client, as func(user string) string) {
+func guardedBus(t *testing.T, change ...string) (b *Bus, operator *client, as func(user string) string) {
 	t.Helper()
-	as = guarded(t)
-	b = connect(t, nil, func(c *Config) { c.URL = as("jobstream") })
+	as = guarded(t, change...)
+	b = connect(t, nil, func(c *Config) { c.URL = as("operator") })
 	announce(t, b, tick("shop", "nightly", 1))
 	publish(t, b, sight(keyOf(uid(1)), 1))
 	operator = dialAs(t, as("operator"))
@@ -115,10 +113,15 @@ func guardedBus(t *testing.T) (b *Bus, operator *client, as func(user string) st
 	return b, operator, as
 }
 
-// With the permissions of deploy/nats/accounts.conf jobstream can do all that it does: the doctor tries it.
+// With the permissions of deploy/nats/accounts.conf trigger and reconciler can do all that they do: the doctor tries it, and finds
+// nothing that they need not.
 func TestAccountsAreEnoughForJobstream(t *testing.T) {
 	_, _, as := guardedBus(t)
-	expect(t, findings(t, visit(t, as("jobstream"))), "nats permissions", finding.OK)
+	for user, role := range map[string]Role{"trigger": Trigger, "reconciler": Reconciler} {
+		all := findings(t, visit(t, as(user), func(c *Config) { c.Role = role }))
+		expect(t, all, "nats permissions", finding.OK, "none is refused")
+		expect(t, all, "nats excess permissions", finding.OK, "all are refused")
+	}
 }
 
 // A subscriber reads by its consumer, acknowledges for good, looks at how far it is, and hears new events.

@@ -23,7 +23,7 @@ func (b *Bus) Backlog() (full Backlog, ok bool) {
 	b.top.mu.Lock()
 	defer b.top.mu.Unlock()
 	s := b.top.streams[b.names.events()]
-	if s == nil || b.top.broken != nil {
+	if s == nil || s.created.IsZero() || b.top.broken != nil {
 		return Backlog{}, false
 	}
 	return backlog(s.info), true

@@ -32,6 +32,8 @@ type Config struct {
 	Server *Server
 	// Cluster is the name of the Kubernetes cluster: in every subject and stream. Required; at most 100 bytes.
 	Cluster string
+	// Role is what this program does on the bus, and may do: by default everything.
+	Role Role
 	// Name of this client, shown by the server's monitoring. Default "jobstream".
 	Name string
 	// Replicas of every stream: 1 (the default), or 3 on a cluster of at least three servers.
@@ -78,6 +80,9 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("bus: both a URL and an embedded server are given: which one holds the streams?")
 	case c.Replicas < 0 || c.Replicas > 5 || c.Replicas > 0 && c.Replicas%2 == 0:
 		return c, fmt.Errorf("bus: %d replicas: use 1, or 3 on a cluster of three servers", c.Replicas)
+	}
+	if err := c.Role.valid(); err != nil {
+		return c, err
 	}
 	if err := c.CheckCredentials(); err != nil {
 		return c, fmt.Errorf("bus: %w", err)
@@ -202,7 +207,7 @@ func Connect(ctx context.Context, c Config) (*Bus, error) {
 
 // reach connects, and neither asks nor makes anything.
 func reach(ctx context.Context, c Config) (*Bus, error) {
-	n, err := newNames(c.Cluster)
+	n, err := newNames(c.Cluster, c.Role)
 	if err != nil {
 		return nil, err
 	}

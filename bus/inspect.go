@@ -46,6 +46,7 @@ func (v *Visitor) Close() { v.bus.Close() }
 func (v *Visitor) Findings(ctx context.Context, functions []string, now func() time.Time) []finding.Finding {
 	b := v.bus
 	all := []finding.Finding{finding.Good("nats", "%s: connected to %s, nats-server %s", b.cfg.where(), b.nc.ConnectedServerName(), b.nc.ConnectedServerVersion())}
+	all = append(all, b.inspectOpen(ctx)...)
 	info, err := b.account(ctx)
 	for again := 0; again < asksAgain && comingUp(err) && ctx.Err() == nil; again++ {
 		info, err = b.account(ctx)

@@ -38,7 +38,7 @@ func (b *Bus) inspectPermissions(functions []string) []finding.Finding {
 		return []finding.Finding{finding.Worry(check, finding.Fail, "try again", "they cannot be tried: %v", err)}
 	}
 	var all []finding.Finding
-	if deafTo, err := b.cannotHear(b.names.members()); err == nil && deafTo {
+	if deafTo, err := b.cannotHear(b.names.members()); err == nil && deafTo && b.cfg.Role != Trigger {
 		all = append(all, finding.Worry(check, finding.Fail, "allow our user to subscribe to "+b.names.members(), "may not subscribe to %s", b.names.members()))
 	}
 	if deaf {
@@ -46,8 +46,11 @@ func (b *Bus) inspectPermissions(functions []string) []finding.Finding {
 	}
 	for _, of := range slices.Sorted(maps.Keys(denied)) {
 		subjects, level, advice := denied[of], finding.Fail, "allow our user to publish to "+of
-		if of == b.names.family("fired") {
+		switch {
+		case of == b.names.family("fired"):
 			level, advice = finding.Warn, advice+", where requeue shall put back rings, too"
+		case strings.HasPrefix(of, "$JS."):
+			advice = "allow our user to publish to those subjects below " + strings.TrimSuffix(of, ">") + " that deploy/nats/accounts.conf names"
 		}
 		all = append(all, finding.Worry(check, level, advice, "may not publish to %s (%d subjects tried, %d refused)", subjects[0], tried[of], len(subjects)))
 	}
@@ -103,44 +106,72 @@ func (b *Bus) tryAll(inbox string, probes []probe) (deaf bool, denied map[string
 	return deaf, denied, tried, nil
 }
 
-// probes are one message for each kind of subject.
+// probes are one message for each kind of subject that our role needs.
 func (b *Bus) probes(functions []string) (all []probe) {
-	key := events.Key{Function: "doctor", Namespace: "doctor", UID: "doctor"}
-	never := nats.Header{jetstream.ExpectedStreamHeader: {impossibleStream}}
-	all = append(all, probe{subject: b.names.members(), allow: b.names.members()})
-	for allow, subject := range map[string]string{
-		b.names.family("facts"):      events.Fact{Cluster: b.cfg.Cluster, Key: key, Event: events.TimerFired{}}.Subject(),
-		b.names.family("timers"):     b.names.schedule(key, "doctor"),
-		b.names.family("fired"):      b.names.ring(key, "doctor"),
-		b.names.family("quarantine"): b.names.aside(key.Tokens()),
-		b.names.announced():          strings.TrimSuffix(b.names.announced(), ">") + "doctor",
-	} {
-		all = append(all, probe{subject: subject, allow: allow, header: never})
+	if b.cfg.Role != Reconciler {
+		all = append(all, b.probesOfTrigger()...)
+	}
+	if b.cfg.Role != Trigger {
+		all = append(all, b.probesOfReconciler(functions)...)
+	}
+	if b.cfg.Role == Everything {
+		all = append(all, b.tryStore(b.names.family("fired"), b.names.ring(doctor, "doctor")), // requeue
+			b.tryAPI("STREAM.MSG.DELETE."+b.names.quarantine()))
+	}
+	return all
+}
+
+// doctor is a key that nothing has.
+var doctor = events.Key{Function: "doctor", Namespace: "doctor", UID: "doctor"}
+
+// tryStore is a message to a stream.
+func (b *Bus) tryStore(allow, subject string) probe {
+	return probe{subject: subject, allow: allow, header: nats.Header{jetstream.ExpectedStreamHeader: {impossibleStream}}}
+}
+
+// tryAPI is a request to JetStream.
+func (b *Bus) tryAPI(subject string) probe {
+	return probe{"$JS.API." + subject, "$JS.API.>", nats.Header{headerRequiredLevel: {impossibleLevel}}, "no JSON: the doctor asks for nothing"}
+}
+
+func (b *Bus) probesOfTrigger() []probe {
+	all := []probe{
+		b.tryStore(b.names.family("facts"), events.Fact{Cluster: b.cfg.Cluster, Key: doctor, Event: events.TimerFired{}}.Subject()),
+		b.tryAPI("CONSUMER.LIST." + b.names.facts()),
+	}
+	for _, verb := range []string{"STREAM.CREATE", "STREAM.UPDATE"} {
+		all = append(all, b.tryAPI(verb+"."+b.names.facts()))
+	}
+	for _, s := range b.streams() {
+		all = append(all, b.tryAPI("STREAM.INFO."+s.Name))
+	}
+	return all
+}
+
+func (b *Bus) probesOfReconciler(functions []string) []probe {
+	all := []probe{
+		{subject: b.names.members(), allow: b.names.members()},
+		b.tryStore(b.names.family("timers"), b.names.schedule(doctor, "doctor")),
+		b.tryStore(b.names.family("quarantine"), b.names.aside(doctor.Tokens())),
+		b.tryStore(b.names.announced(), strings.TrimSuffix(b.names.announced(), ">")+"doctor"),
+		b.tryAPI("STREAM.PURGE." + b.names.timers()),
+		b.tryAPI("STREAM.MSG.GET." + b.names.quarantine()),
 	}
 	states := b.states(functions)
 	for _, s := range states {
-		all = append(all, probe{subject: strings.TrimSuffix(s.Subjects[0], ">") + "doctor", allow: s.Subjects[0], header: never})
-	}
-	level := nats.Header{headerRequiredLevel: {impossibleLevel}}
-	api := func(subject string) {
-		all = append(all, probe{"$JS.API." + subject, "$JS.API.>", level, "no JSON: the doctor asks for nothing"})
+		all = append(all, b.tryStore(s.Subjects[0], strings.TrimSuffix(s.Subjects[0], ">")+"doctor"),
+			b.tryAPI("STREAM.MSG.GET."+s.Name), b.tryAPI("STREAM.PURGE."+s.Name))
 	}
 	for _, s := range append(b.streams(), states...) {
-		for _, verb := range []string{"STREAM.INFO", "STREAM.CREATE", "STREAM.UPDATE", "STREAM.MSG.GET", "CONSUMER.LIST"} {
-			api(verb + "." + s.Name)
+		for _, verb := range []string{"STREAM.INFO", "STREAM.CREATE", "STREAM.UPDATE"} {
+			all = append(all, b.tryAPI(verb+"."+s.Name))
 		}
-	}
-	api("STREAM.MSG.DELETE." + b.names.quarantine()) // requeue
-	api("STREAM.PURGE." + b.names.timers())
-	for _, s := range states {
-		api("STREAM.PURGE." + s.Name)
 	}
 	for _, stream := range []string{b.names.facts(), b.names.timers()} {
 		of := stream + "." + factsConsumer("doctor", 0) // which is not there
-		api("CONSUMER.INFO." + of)
-		api("CONSUMER.CREATE." + of + ".doctor")
-		api("CONSUMER.MSG.NEXT." + of)
-		all = append(all, probe{"$JS.ACK." + of + ".1.1.1.1.0", "$JS.ACK.>", nil, "+WPI"})
+		all = append(all, b.tryAPI("STREAM.MSG.GET."+stream), b.tryAPI("CONSUMER.LIST."+stream),
+			b.tryAPI("CONSUMER.INFO."+of), b.tryAPI("CONSUMER.CREATE."+of+".doctor"), b.tryAPI("CONSUMER.MSG.NEXT."+of),
+			probe{"$JS.ACK." + of + ".1.1.1.1.0", "$JS.ACK.>", nil, "+WPI"})
 	}
 	return all
 }

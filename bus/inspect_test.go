@@ -130,7 +130,7 @@ func TestVisitorTouchesNothing(t *testing.T) {
 		return all["facts for job"].Level == finding.OK && all["rings for job"].Level == finding.OK
 	})
 	for check, f := range all {
-		if f.Level != finding.OK {
+		if f.Level != finding.OK && check != "nats credentials" { // this server asks nobody
 			t.Errorf("%s: %s: %s", check, f.Level, f.Found)
 		}
 	}
@@ -247,7 +247,11 @@ func TestFindingsNameMissingPermissions(t *testing.T) {
 		if subject == "fired.test.>" { // only requeue needs it
 			level = finding.Warn
 		}
-		expect(t, all, "nats permissions", level, "may not publish to "+strings.TrimSuffix(subject, ">"), "to publish to "+subject)
+		remedy := "to publish to " + subject
+		if strings.HasPrefix(subject, "$JS.") { // of those, nobody needs all
+			remedy = "to publish to those subjects below " + strings.TrimSuffix(subject, ">") + " that deploy/nats/accounts.conf names"
+		}
+		expect(t, all, "nats permissions", level, "may not publish to "+strings.TrimSuffix(subject, ">"), remedy)
 		for check, f := range all {
 			if strings.Contains(f.Found+f.Advice, "s3cret") {
 				t.Errorf("%s holds a password: %s", check, f.Found)

@@ -36,16 +36,17 @@ const maxClusterName = 100
 type names struct {
 	token string // in subjects
 	plain string // in names of streams and buckets, which allow fewer characters
+	role  Role   // who we are
 }
 
-func newNames(cluster string) (names, error) {
+func newNames(cluster string, role Role) (names, error) {
 	if cluster == "" {
 		return names{}, errors.New("bus: the name of the cluster is empty: set Config.Cluster; it keeps the clusters that share one NATS apart")
 	}
 	if len(cluster) > maxClusterName {
 		return names{}, fmt.Errorf("bus: the name of the cluster has %d bytes, at most %d are allowed", len(cluster), maxClusterName)
 	}
-	return names{token: events.Token(cluster), plain: plain(cluster)}, nil
+	return names{token: events.Token(cluster), plain: plain(cluster), role: role}, nil
 }
 
 // plain makes a part of a stream's or a bucket's name: letters, digits and '-' stay, all else becomes '_' and two upper
@@ -139,8 +140,14 @@ func (n names) aside(keyTokens string) string { return "quarantine." + n.token +
 // members is where reconcilers tell each other that they are there.
 func (n names) members() string { return "members." + n.token }
 
-// inbox is where answers to us come, and its part after the last dot is anything.
-func (n names) inbox() string { return "_INBOX_jobstream_" + n.plain }
+// inbox is where answers to us come, before a dot and anything: each role has its own, so that none reads what the others are
+// sent, such as states.
+func (n names) inbox() string {
+	if n.role == Everything {
+		return "_INBOX_jobstream_" + n.plain
+	}
+	return "_INBOX_jobstream_" + n.plain + "_" + string(n.role)
+}
 
 // family is all that begins with the word and belongs to this cluster.
 func (n names) family(word string) string { return word + "." + n.token + ".>" }

@@ -99,6 +99,9 @@ func (v *Visitor) Requeue(ctx context.Context, id uint64) error {
 		_, err := b.js.PublishMsg(ctx, m, jetstream.WithExpectStream(stream))
 		return err
 	})
+	if violated(b.nc, m.Subject) {
+		return fail(fmt.Errorf("publish it on %s: the server does not let our user: do it as the user \"operator\" of deploy/nats/accounts.conf", m.Subject))
+	}
 	if err != nil {
 		return fail(fmt.Errorf("publish it on %s: %w: it may have been stored or not; repeat the command, that is harmless", m.Subject, err))
 	}

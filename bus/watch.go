@@ -64,6 +64,10 @@ func (t *topology) build(ctx context.Context) error {
 	b := t.bus
 	g, ctx := errgroup.WithContext(ctx)
 	for _, want := range b.streams() {
+		if !b.makes(want.Name) {
+			t.miss(want, nil)
+			continue
+		}
 		g.Go(func() error {
 			_, err := t.add(ctx, want)
 			if want.Name == b.names.events() && code(err) != 0 && !comingUp(err) {
@@ -77,11 +81,14 @@ func (t *topology) build(ctx context.Context) error {
 	return g.Wait()
 }
 
-// miss keeps a stream in mind that could not be made.
+// miss keeps a stream in mind that does not stand, for the reason, if there is one.
 func (t *topology) miss(want jetstream.StreamConfig, why error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.streams[want.Name], t.broken = &standing{want: want}, why
+	t.streams[want.Name] = &standing{want: want}
+	if why != nil {
+		t.broken = why
+	}
 }
 
 // add makes the stream and keeps it from now on.
@@ -230,6 +237,9 @@ func (t *topology) mend(ctx context.Context) error {
 }
 
 func (t *topology) mendOne(ctx context.Context, was standing) error {
+	if !t.bus.makes(was.want.Name) {
+		return t.glance(ctx, was)
+	}
 	info, err := (*jetstream.StreamInfo)(nil), error(jetstream.ErrStreamNotFound)
 	if was.stream != nil {
 		info, err = t.info(ctx, was)

@@ -34,7 +34,7 @@ func ask(c *cobra.Command, run func(ctx context.Context, a *command, out io.Writ
 			return err
 		}
 		klog.SetSlogLogger(a.Log)
-		a.Bus.Log, a.Bus.Name = a.Log, "jobstream-"+c.Name()
+		a.Bus.Log, a.Bus.Name, a.Bus.Role = a.Log, "jobstream-"+c.Name(), bus.Reconciler
 		return run(c.Context(), a, c.OutOrStdout(), args)
 	}
 	a.addConnections(c.Flags())

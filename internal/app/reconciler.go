@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/job"
@@ -96,7 +97,7 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 	}
 	m := newMetrics()
 	m.forReconciler()
-	c.Bus.SetAside, c.Bus.Unread = m.setAside, m.unread
+	c.Bus.Role, c.Bus.SetAside, c.Bus.Unread = bus.Reconciler, m.setAside, m.unread
 	spans, err := c.Tracing.start(c, m)
 	if err != nil {
 		return Usage{err}

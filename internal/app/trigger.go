@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/alarm"
 	"github.com/jobstream/jobstream/internal/cluster"
@@ -46,6 +47,7 @@ func RunTrigger(ctx context.Context, c TriggerConfig) error {
 	if c.RelistInterval < 0 {
 		return Usage{fmt.Errorf("--relist-interval %v: use 0 for never, or a time such as 1h", c.RelistInterval)}
 	}
+	c.Bus.Role = bus.Trigger
 	m := newMetrics()
 	m.forTrigger()
 	return serve(ctx, "jobstream-trigger", c.Options, m, func(ctx context.Context, s *service) error { return s.watch(ctx, c) })

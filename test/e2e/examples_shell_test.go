@@ -35,7 +35,7 @@ func failure(p *harness.Space, job string, second int) events.JobFinished {
 // announced has it announced as jobstream does.
 func announced(p *harness.Space, e events.Public) {
 	p.Helper()
-	b, err := bus.Connect(p.Context(), bus.Config{URL: p.NATS.As("jobstream"), Cluster: harness.ClusterName})
+	b, err := bus.Connect(p.Context(), bus.Config{URL: p.NATS.As("operator"), Cluster: harness.ClusterName})
 	if err != nil {
 		p.Fatal(err)
 	}

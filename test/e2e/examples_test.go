@@ -35,10 +35,10 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// The doctor misses no permission of trigger and reconciler.
+// The doctor misses no permission of the reconciler, and finds none that it does not need.
 func doctor(t *testing.T, s *harness.System) {
-	code, out := reconciler(t, s, "doctor", "--nats-url="+s.NATS.As("jobstream"))
-	if code != 0 || !hasAll(out, []string{"OK      nats permissions", "none is refused", " 0 FAIL"}) {
+	code, out := reconciler(t, s, "doctor", "--nats-url="+s.NATS.As("reconciler"))
+	if code != 0 || !hasAll(out, []string{"OK      nats permissions", "none is refused", "OK      nats excess permissions", "all are refused", " 0 FAIL"}) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }

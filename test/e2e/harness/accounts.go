@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,13 +27,18 @@ func (s *System) startGuarded(ctx context.Context) (*NATS, error) {
 	if from < 0 || to < from {
 		return nil, errors.New("accounts.conf has no account AUDIT at its end")
 	}
-	audit, env := conf[from:to], append(os.Environ(), "JOBSTREAM_PASSWORD="+password, "OPERATOR_PASSWORD="+password)
+	audit, users := conf[from:to], []string{"trigger", "reconciler", "operator"}
 	conf = conf[:from]
 	for _, name := range s.config.Subscribers {
 		conf += strings.NewReplacer("AUDIT", strings.ToUpper(name), "audit", name).Replace(audit)
-		env = append(env, strings.ToUpper(name)+"_PASSWORD="+password)
+		users = append(users, name)
+	}
+	var passwords strings.Builder
+	for _, name := range users {
+		fmt.Fprintf(&passwords, "%s_PASSWORD: %s\n", strings.ToUpper(name), password)
 	}
 	files := map[string]string{
+		"users.conf":    passwords.String(),
 		"accounts.conf": conf + "\n}\n",
 		"nats.conf":     "max_payload: 8MB\njetstream {}\ninclude accounts.conf\n",
 	}
@@ -41,5 +47,5 @@ func (s *System) startGuarded(ctx context.Context) (*NATS, error) {
 			return nil, err
 		}
 	}
-	return startNATS(ctx, &NATS{user: "operator", env: env}, s.config.Programs.NATS, s.config.Dir, "-config", s.path("nats.conf"))
+	return startNATS(ctx, &NATS{user: "operator"}, s.config.Programs.NATS, s.config.Dir, "-config", s.path("nats.conf"))
 }

@@ -17,8 +17,7 @@ type NATS struct {
 	URL string
 
 	dir  string
-	user string   // of URL; "" where nobody is asked who they are
-	env  []string // of the process; nil for the test's own
+	user string // of URL; "" where nobody is asked who they are
 }
 
 var listening = regexp.MustCompile(`listening url=(\S+)`)
@@ -30,7 +29,7 @@ func StartNATS(ctx context.Context, program, dir string, args ...string) (*NATS,
 
 func startNATS(ctx context.Context, n *NATS, program, dir string, args ...string) (*NATS, error) {
 	n.dir = filepath.Join(dir, "nats")
-	n.Process = &Process{Env: n.env, Name: "nats", Path: program, Args: append([]string{"-dir", n.dir}, args...), LogFile: filepath.Join(dir, "nats.log")}
+	n.Process = &Process{Name: "nats", Path: program, Args: append([]string{"-dir", n.dir}, args...), LogFile: filepath.Join(dir, "nats.log")}
 	if err := n.start(ctx); err != nil {
 		return nil, err
 	}

@@ -41,6 +41,10 @@ func (s *System) reached(name, path string, args ...string) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	user := "reconciler" // of deploy/nats/accounts.conf
+	if path == s.config.Programs.Trigger {
+		user = "trigger"
+	}
 	var urls []string
 	for _, n := range s.Servers {
 		where, err := url.Parse(n.URL)
@@ -51,7 +55,7 @@ func (s *System) reached(name, path string, args ...string) (*Process, error) {
 		if err != nil {
 			return nil, err
 		}
-		urls = append(urls, (&NATS{URL: "nats://" + address, user: n.user}).As("jobstream"))
+		urls = append(urls, (&NATS{URL: "nats://" + address, user: n.user}).As(user))
 	}
 	return s.program(name, path, kubeconfig, strings.Join(urls, ","), args...), nil
 }

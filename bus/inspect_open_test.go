@@ -1,0 +1,70 @@
+package bus
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/jobstream/jobstream/internal/finding"
+)
+
+// The doctor says what is open that need not be, and is content with a server as deploy/nats makes it.
+func TestFindingsAboutWhatIsOpen(t *testing.T) {
+	t.Run("a server that asks nobody", func(t *testing.T) {
+		all := findings(t, visit(t, serve(t).URL()))
+		expect(t, all, "nats credentials", finding.Warn, "asks nobody who they are", "deploy/README.md")
+		expect(t, all, "nats tls", finding.OK, "on this machine")
+		expect(t, all, "nats monitoring", finding.OK, "not visible")
+	})
+	t.Run("a password in the URL, of a user who may do anything", func(t *testing.T) {
+		s := configure(t, allowed("", ""))
+		all := findings(t, visit(t, "nats://root:s3cret@"+s.listen, func(c *Config) { c.Role = Reconciler }))
+		expect(t, all, "nats credentials", finding.Warn, "in --nats-url", "--nats-password-file")
+		expect(t, all, "nats excess permissions", finding.Warn, "publish to jobstream.doctor.never", "publish to $JS.API.STREAM.DELETE.", "publish to facts.test.",
+			"publish to fired.test.", "subscribe to facts.test.>", "deploy/nats/accounts.conf")
+	})
+	t.Run("a password in a file", func(t *testing.T) {
+		s := configure(t, allowed("", ""))
+		expect(t, findings(t, visit(t, "", by(t, s, "me"))), "nats credentials", finding.OK, "asks who we are")
+	})
+	t.Run("another machine, without TLS", func(t *testing.T) {
+		here := elsewhere(t)
+		b := visit(t, strings.Replace(bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20}), "0.0.0.0", "127.0.0.1", 1)).bus
+		b.cfg.URL = "nats://" + here + ":4222,nats://nats.messaging:4222" // as if we had come by these
+		if f := b.inspectTLS(); f.Level != finding.Warn || !holds(f.Found+f.Advice, "nats.messaging", "not encrypted", "tls://", "--nats-ca") {
+			t.Errorf("%+v", f)
+		}
+	})
+	t.Run("a monitor that anybody may ask", func(t *testing.T) {
+		varz := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/varz" {
+				_, _ = w.Write([]byte(`{"server_id":"NABC"}`))
+			}
+		}))
+		defer varz.Close()
+		other := httptest.NewServer(http.NotFoundHandler())
+		defer other.Close()
+		if !monitors(t.Context(), varz.URL) || monitors(t.Context(), other.URL) {
+			t.Error("a monitor is not told from anything else")
+		}
+	})
+}
+
+// elsewhere is an address of this machine that is not on loopback, or one that is nobody's.
+func elsewhere(t *testing.T) string {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if ip, ok := a.(*net.IPNet); ok && !ip.IP.IsLoopback() && ip.IP.To4() != nil {
+			return ip.IP.String()
+		}
+	}
+	return "192.0.2.1"
+}
