@@ -33,8 +33,10 @@
 // announce.go for what leaves it, and the package cloudevent for how that lies in a message, inspect.go and requeue.go for
 // people who look after it.
 //
-// A user of NATS that may do no more than this needs to publish to facts.<cluster>.>, timers.<cluster>.>,
-// quarantine.<cluster>.>, members.<cluster>, jobstream.events.<cluster>.>, $KV.<bucket>.>, $JS.API.> and $JS.ACK.>, and to
-// subscribe to members.<cluster> and _INBOX_jobstream_<cluster>.>; to put rings back by "requeue", also to publish to
-// fired.<cluster>.>. A Visitor tries all of these (inspect_permissions.go).
+// A program on the bus has a Role (role.go). deploy/nats/accounts.conf is what the user of each role needs, to the letter: a Visitor
+// tries all of it (inspect_permissions.go), and what nobody needs (inspect_open.go). Who may do Everything needs what both do
+// below facts.<cluster>.>, timers.<cluster>.>, quarantine.<cluster>.>, members.<cluster>, jobstream.events.<cluster>.>, $KV.<bucket>.>, $JS.API.> and $JS.ACK.>,
+// and to subscribe to members.<cluster> and _INBOX_jobstream_<cluster>.>; "requeue" also publishes to fired.<cluster>.>.
+// Credentials are files that are read at every connection (credentials.go). What the server refuses while we run, and what it has no room
+// for, is told once with its remedy, and makes us unready until it is set right (trouble.go).
 package bus

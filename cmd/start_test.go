@@ -177,7 +177,8 @@ func TestBadStarts(t *testing.T) {
 		{"an old bus", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + oldNATS(t)}, 1, []string{"2.10.29", "too old", "2.12"}},
 		{"a bus for small messages", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + nats(t, bus.EmbeddedConfig{MaxPayload: 1 << 20})}, 1, []string{"max_payload", "1048576", "8MB"}},
 		{"a bus that wants credentials that are missing", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + good, "--nats-credentials=/nowhere/creds"}, 1, []string{"/nowhere/creds", "check the files"}},
-		{"half a certificate", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + good, "--nats-cert=/nowhere/cert"}, 1, []string{"certificate"}},
+		{"half a certificate", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + good, "--nats-cert=/nowhere/cert"}, 2, []string{"--nats-cert and --nats-key need each other"}},
+		{"two ways of saying who we are", []string{"JOBSTREAM_NATS_TOKEN_FILE=/nowhere/token"}, []string{"--nats-user-file=/nowhere/user", "--nats-password-file=/nowhere/password"}, 2, []string{"--nats-user-file and --nats-token-file both"}},
 		{"a port that is taken", nil, []string{"--health-bind-address=" + taken.Addr().String()}, 1, []string{"in use", "--health-bind-address", "JOBSTREAM_HEALTH_BIND_ADDRESS"}},
 	} {
 		for _, program := range programs {
