@@ -2,6 +2,7 @@ package bus
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -132,7 +133,7 @@ func TestRolesMayNothingElse(t *testing.T) {
 		"reconciler": {[]string{fact, "facts.test.0.job.default." + uid(1) + ".PodGone", "$JS.API.CONSUMER.LIST." + eventsStream}, []string{"_INBOX_jobstream_test_trigger.>"}},
 	} {
 		who := dialAs(t, as(user))
-		publish, hear := append(c.publish, nobody...), append(c.hear, hear...)
+		publish, hear := slices.Concat(c.publish, nobody), slices.Concat(c.hear, hear)
 		for _, subject := range publish {
 			if err := who.PublishRequest(subject, "_INBOX_jobstream_test_"+user+".x", []byte("{}")); err != nil {
 				t.Fatal(err)
