@@ -44,13 +44,15 @@ func (t *topology) glance(ctx context.Context, was standing) error {
 	case err != nil:
 		return fmt.Errorf("bus: stream %s: %w", was.want.Name, explain(err))
 	}
-	now := s.CachedInfo()
+	info := s.CachedInfo()
+	now := &standing{want: was.want, stream: s, created: info.Created, info: *info, conflict: was.conflict, remedy: was.remedy}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !was.created.IsZero() && !was.created.Equal(now.Created) && t.bus.names.works(was.want.Name) {
+	if !was.created.IsZero() && !was.created.Equal(now.created) && t.bus.names.works(was.want.Name) {
 		t.bus.log.Warn("stream was lost, and others have made it anew", "stream", was.want.Name)
 		t.lost = true
 	}
-	t.streams[was.want.Name] = &standing{want: was.want, stream: s, created: now.Created, info: *now}
+	t.settled(now) // they may have other flags
+	t.streams[was.want.Name] = now
 	return nil
 }

@@ -17,6 +17,9 @@ func (b *Bus) Uses() (all []Use) {
 		return nil
 	}
 	for _, name := range sortedKeys(b.top.streams) {
+		if b.top.streams[name].created.IsZero() {
+			continue // others have not made it yet
+		}
 		i := b.top.streams[name].info
 		all = append(all, Use{Stream: name, Bytes: int64(i.State.Bytes), MaxBytes: i.Config.MaxBytes}) //nolint:gosec // it is no exabyte
 	}
