@@ -28,9 +28,9 @@ func (e unsendable) Unwrap() error { return e.error }
 func (b *Bus) sendable(subject, id string, size int) error {
 	switch most := b.nc.MaxPayload() - headerRoom; {
 	case len(subject) > maxSubject:
-		return unsendable{fmt.Errorf("its subject has %d bytes, at most %d are sent: %.80s...", len(subject), maxSubject, subject)}
+		return unsendable{fmt.Errorf("its subject has %d bytes, at most %d are sent: %.80s", len(subject), maxSubject, subject)}
 	case len(id) > maxMsgID:
-		return unsendable{fmt.Errorf("its id has %d bytes, at most %d are sent: %.80s...", len(id), maxMsgID, id)}
+		return unsendable{fmt.Errorf("its id has %d bytes, at most %d are sent: %.80s", len(id), maxMsgID, id)}
 	case most > 0 && int64(size) > most:
 		return unsendable{fmt.Errorf("%d bytes, at most %d fit: raise max_payload of the NATS server", size, most)}
 	}

@@ -191,6 +191,24 @@ func (i *inventory) leave(r *round) {
 	}
 }
 
+// within is what lists for the round: where only one namespace asks, that one alone. Whoever makes Pods of Jobs that do not exist has
+// lists made without end, but of his own namespace.
+func (i *inventory) within(r *round) lister {
+	l, asked := i.lister, map[string]struct{}{}
+	for of := range r.jobs {
+		asked[of.namespace] = struct{}{}
+	}
+	for of := range r.schedules {
+		asked[of.namespace] = struct{}{}
+	}
+	if len(asked) == 1 {
+		for namespace := range asked {
+			l.namespace = namespace
+		}
+	}
+	return l
+}
+
 // run does rounds for as long as there is somebody to do them for.
 func (i *inventory) run() {
 	for {
@@ -203,7 +221,7 @@ func (i *inventory) run() {
 			return
 		}
 		i.mu.Unlock()
-		r.rosters, r.err = i.rosters(r.ctx, r.wants())
+		r.rosters, r.err = i.within(r).rosters(r.ctx, r.wants())
 		if r.err != nil {
 			r.err = fmt.Errorf("take inventory: %w", r.err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,10 +21,19 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-const (
-	listJobs = "GET /apis/batch/v1/jobs"
-	listPods = "GET /api/v1/pods"
-)
+// jobsPath and podsPath are the paths of the lists of the test's namespace: where nobody else asks, no other is listed.
+func (w *world) jobsPath() string { return "/apis/batch/v1/namespaces/" + w.ns + "/jobs" }
+
+func (w *world) podsPath() string { return "/api/v1/namespaces/" + w.ns + "/pods" }
+
+// lists is how often the Jobs, or the Pods, of the namespace were listed, or of all.
+func (w *world) lists(resource string) int {
+	path := w.podsPath()
+	if resource == "jobs" {
+		path = w.jobsPath()
+	}
+	return w.requests.count("GET "+path) + w.requests.count("GET "+strings.Replace(path, "/namespaces/"+w.ns, "", 1))
+}
 
 func TestTakeInventory(t *testing.T) {
 	w := newWorld(t)
@@ -34,7 +44,7 @@ func TestTakeInventory(t *testing.T) {
 		if got.ID != "i1" || got.Name != "pi" || got.Job == nil || got.Job.UID != j.UID || got.Version != 0 || got.Pods != nil {
 			t.Errorf("%+v", got)
 		}
-		if w.requests.count(listJobs)+w.requests.count(listPods) != 0 {
+		if w.lists("jobs")+w.lists("pods") != 0 {
 			t.Error("it was listed")
 		}
 	})
@@ -99,7 +109,7 @@ func TestInventoryIsShared(t *testing.T) {
 	var lists atomic.Int32
 	first, release := make(chan struct{}), make(chan struct{})
 	w.requests.inject(func(q *http.Request) (*http.Response, error) {
-		if q.URL.Path == "/apis/batch/v1/jobs" && lists.Add(1) == 1 {
+		if q.URL.Path == w.jobsPath() && lists.Add(1) == 1 {
 			close(first)
 			<-release
 		}
@@ -162,14 +172,14 @@ func TestInventoryIsShared(t *testing.T) {
 	t.Run("begins again where the server forgets the version", func(t *testing.T) {
 		var n atomic.Int32
 		w.requests.inject(func(q *http.Request) (*http.Response, error) {
-			if q.URL.Path == "/api/v1/pods" && n.Add(1) == 1 {
+			if q.URL.Path == w.podsPath() && n.Add(1) == 1 {
 				return answer(q, http.StatusGone, metav1.Status{Status: "Failure", Reason: metav1.StatusReasonExpired, Code: http.StatusGone}), nil
 			}
 			return nil, nil
 		})
-		before := w.requests.count(listJobs)
+		before := w.lists("jobs")
 		only[events.JobListed](t, w.act(key, effect.TakeInventory{ID: "z"}))
-		if w.requests.count(listJobs) != before+2 {
+		if w.lists("jobs") != before+2 {
 			t.Error("the Jobs were not listed again before the Pods")
 		}
 	})
@@ -180,6 +190,22 @@ func TestInventoryIsShared(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// Who asks alone has its own namespace listed, and nothing else: a tenant who makes Pods of Jobs that do not exist pays for it
+// there. Those who ask together share one list of everything.
+func TestInventoryOfOneNamespaceListsNoOther(t *testing.T) {
+	w, other := newWorld(t), newWorld(t)
+	j, key := w.createJob("pi")
+	w.startJob(j)
+	only[events.JobListed](t, w.act(key, effect.TakeInventory{ID: "x"}))
+	if n, everywhere := w.requests.count("GET "+w.podsPath()), w.requests.count("GET /api/v1/pods"); n != 1 || everywhere != 0 {
+		t.Errorf("the namespace was listed %d times, everything %d times", n, everywhere)
+	}
+	r := &round{jobs: map[identity]struct{}{ofKey(key): {}}, schedules: map[identity]struct{}{{other.ns, "u"}: {}}}
+	if l := w.actor.inventory[""].within(r); l.namespace != "" {
+		t.Errorf("of two namespaces only %q is listed", l.namespace)
+	}
 }
 
 // answer is what an API server says in JSON.
@@ -213,8 +239,8 @@ func TestTakeInventoryOfManyPods(t *testing.T) {
 	for _, p := range got.Pods {
 		serials[p.Serial] = true
 	}
-	if len(serials) != many || len(got.Pods) != many || w.requests.count(listPods) < 2 {
-		t.Errorf("%d Pods, %d serials, %d pages", len(got.Pods), len(serials), w.requests.count(listPods))
+	if len(serials) != many || len(got.Pods) != many || w.lists("pods") < 2 {
+		t.Errorf("%d Pods, %d serials, %d pages", len(got.Pods), len(serials), w.lists("pods"))
 	}
 }
 

@@ -155,7 +155,7 @@ func TestRosterOfAPodThatIsAdoptedMeanwhile(t *testing.T) {
 	j, key := w.createJob("pi", picky("pi"))
 	adopted, ended := w.foreignPod("adopted", map[string]string{"app": "pi"}), w.foreignPod("ended", map[string]string{"app": "pi"})
 	w.requests.inject(func(q *http.Request) (*http.Response, error) {
-		if q.URL.Path == "/api/v1/pods" { // the last list
+		if q.Method == http.MethodGet && q.URL.Path == w.podsPath() && q.URL.Query().Get("labelSelector") == marked { // the last list
 			w.requests.inject(nil)
 			w.act(key, adoptEffect(j, adopted, 0))
 			p := only[events.PodObserved](t, w.act(key, adoptEffect(j, ended, 1))).Pod
@@ -197,7 +197,7 @@ func TestInventoryOfATakeOver(t *testing.T) {
 		w.actor.made = time.Now().Add(-time.Hour)
 		_, key = w.createJob("younger", nobodys)
 		w.roster(key, "younger")
-		if w.requests.count(listJobs) != 0 {
+		if w.lists("jobs") != 0 {
 			t.Errorf("it was listed: %s", strings.Join(w.requests.seen, ", "))
 		}
 	})

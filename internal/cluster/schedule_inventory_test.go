@@ -35,16 +35,16 @@ func TestTakeScheduleInventory(t *testing.T) {
 		if r.ID != "i1" || r.Name != "nightly" || r.ScheduledJob == nil || r.ScheduledJob.UID != sj.UID || r.SchedulesVersion == 0 || r.Version < events.Version(done.ResourceVersion) {
 			t.Errorf("%+v", r)
 		}
-		if n := w.requests.count(listPods); n != 0 {
+		if n := w.lists("pods"); n != 0 {
 			t.Errorf("Pods were listed %d times", n)
 		}
 	})
 	t.Run("of a Job lists no ScheduledJobs", func(t *testing.T) {
 		j, key := w.createJob("pi")
 		w.startJob(j)
-		before := w.requests.count("GET /apis/jobstream.dev/v1alpha1/scheduledjobs")
+		before := w.requests.count("GET /apis/jobstream.dev/v1alpha1/namespaces/" + w.ns + "/scheduledjobs")
 		only[events.JobListed](t, w.act(key, effect.TakeInventory{ID: "i2", Job: "pi"}))
-		if after := w.requests.count("GET /apis/jobstream.dev/v1alpha1/scheduledjobs"); after != before {
+		if after := w.requests.count("GET /apis/jobstream.dev/v1alpha1/namespaces/" + w.ns + "/scheduledjobs"); after != before {
 			t.Error("they were listed")
 		}
 	})
@@ -58,7 +58,7 @@ func TestTakeScheduleInventory(t *testing.T) {
 	var code int
 	var reason metav1.StatusReason
 	w.requests.inject(func(q *http.Request) (*http.Response, error) {
-		if strings.HasSuffix(q.URL.Path, "/v1alpha1/scheduledjobs") {
+		if strings.HasSuffix(q.URL.Path, "/scheduledjobs") {
 			return answer(q, code, metav1.Status{Status: "Failure", Code: int32(code), Reason: reason, Message: "no"}), nil
 		}
 		return nil, nil
