@@ -123,11 +123,7 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 	case "repeat": // every fact that ever was is delivered again, oldest first
 		s.inbox = append(s.inbox, s.facts...)
 	case "hear": // "hear NAME": what the Pod is like now is seen though the watch is off
-		for _, p := range s.api.List("", s.uid).Pods {
-			if p.Name == d.CmdArgs[0].Key {
-				s.inbox = append(s.inbox, events.PodObserved{Pod: p})
-			}
-		}
+		s.hear(d.CmdArgs[0].Key)
 	case "unread": // something was told in words that only a newer reconciler understands
 		s.inbox = append(s.inbox, events.TimerFired{Name: events.Unread, At: s.now})
 	case "crash": // the next worker dies between its commit and its first effect
@@ -162,6 +158,15 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 	}
 	s.turns()
 	return s.result()
+}
+
+// hear makes the newest sight of the Pod a fact.
+func (s *Stage) hear(pod string) {
+	for _, p := range s.api.List("", s.uid).Pods {
+		if p.Name == pod {
+			s.inbox = append(s.inbox, events.PodObserved{Pod: p})
+		}
+	}
 }
 
 func (s *Stage) firstSight(t *testing.T, d *datadriven.TestData) events.Event {
