@@ -29,6 +29,10 @@ const (
 	// requestShare is how many times as many requests as are free one namespace may have under way: alone it gets half of them.
 	// What it gets is what an API server that is busy with it keeps everybody else waiting for, and 32 are enough to keep it busy.
 	requestShare = 1
+	// requestParts and companyWithin are the same while another namespace has something to do: of 64 requests, one namespace gets 16
+	// then, and for ten seconds after the other has asked for something.
+	requestParts  = 3
+	companyWithin = 10 * time.Second
 	// defaultTimeout of one request: an answer that takes longer is found out by asking again.
 	defaultTimeout = 15 * time.Second
 	// defaultCachedJobs is about what 64 lanes of busy Jobs need; a Job weighs 5 to 20 kB.
@@ -125,7 +129,7 @@ func NewActor(c ActorConfig) (*Actor, error) {
 		zones:      c.Zones,
 		recorder:   c.Recorder,
 		meter:      c.Meter,
-		slots:      fair.NewSlots(or(c.Concurrency, defaultConcurrency), requestShare),
+		slots:      fair.NewSlots(or(c.Concurrency, defaultConcurrency), requestShare).BesideOthers(requestParts, companyWithin),
 		timeout:    or(c.Timeout, defaultTimeout),
 		keepFields: c.KeepManagedFields,
 		tracePods:  c.TracePods,

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Slots lets at most a number of holders be at work at once. A tenant may take one more while it holds less than share times
@@ -21,16 +22,26 @@ import (
 //
 // A Slots may be used from any number of goroutines.
 type Slots struct {
-	share int
+	share  int
+	parts  int           // while others are there, a tenant gets one of parts+1 parts; 0 where that makes no difference
+	within time.Duration // for so long after they came last they are there
 
 	mu      sync.Mutex
 	free    int
+	last    [2]visit           // the last two tenants that came, the last one first
 	tenants map[string]*tenant // those that hold something or wait
 	ring    []*tenant          // those that wait and may not take one now, the one whose turn is next first
 }
 
+// visit is when a tenant came last.
+type visit struct {
+	name string
+	at   time.Time
+}
+
 // tenant is one of those that share. Nobody waits for it while it may take a slot.
 type tenant struct {
+	name    string
 	held    int
 	waiting []chan struct{} // each is closed when it has got its slot; first come, first served
 }
@@ -44,13 +55,46 @@ func NewSlots(n, share int) *Slots {
 	return &Slots{share: share, free: n, tenants: map[string]*tenant{}}
 }
 
+// BesideOthers makes one tenant get no more than one of parts+1 parts (parts is 1 or more) while another one is there, which means
+// that it came within that time. So whoever has the place for itself loses nothing, and whoever has company leaves it more than
+// the next slot: what is served to many at once is served late to all of them. Call it before anything else; it returns the Slots.
+func (s *Slots) BesideOthers(parts int, within time.Duration) *Slots {
+	if parts < 1 || within <= 0 {
+		panic(fmt.Sprintf("fair: one of %d+1 parts within %v: both have to be more than nothing", parts, within))
+	}
+	s.parts, s.within = parts, within
+	return s
+}
+
+// comes notes that the tenant is there.
+func (s *Slots) comes(name string) {
+	if s.parts == 0 {
+		return
+	}
+	if s.last[0].name != name {
+		s.last[1] = s.last[0]
+	}
+	s.last[0] = visit{name, time.Now()}
+}
+
+// company says that another tenant is there.
+func (s *Slots) company(t *tenant) bool {
+	for _, v := range s.last {
+		if v.name != t.name && !v.at.IsZero() && time.Since(v.at) < s.within {
+			return true
+		}
+	}
+	return false
+}
+
 // Acquire takes a slot for the tenant, and waits until it may have one. Its only error is that of the context, and then it
 // has none. What it has taken must be given back by Release.
 func (s *Slots) Acquire(ctx context.Context, name string) error {
 	s.mu.Lock()
+	s.comes(name)
 	t := s.tenants[name]
 	if t == nil {
-		t = &tenant{}
+		t = &tenant{name: name}
 		s.tenants[name] = t
 	}
 	if s.may(t) {
@@ -85,7 +129,12 @@ func (s *Slots) Release(name string) {
 }
 
 // may says that the tenant may take a slot now. It never may while others of its own wait.
-func (s *Slots) may(t *tenant) bool { return t.held < s.share*s.free }
+func (s *Slots) may(t *tenant) bool {
+	if s.parts > 0 && s.company(t) {
+		return t.held*s.parts < s.free
+	}
+	return t.held < s.share*s.free
+}
 
 func (s *Slots) take(t *tenant) {
 	s.free--

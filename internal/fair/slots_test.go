@@ -298,3 +298,45 @@ func BenchmarkAcquire(b *testing.B) {
 		})
 	})
 }
+
+// Who has the place for itself has its share; while somebody else is there, a smaller one, and what it holds beyond that is not
+// taken from it but not given again; and some time after the other has gone, the larger one again.
+func TestOneTenantHasLessWhileAnotherIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 64
+		s := fair.NewSlots(n, 1).BesideOthers(3, 10*time.Second)
+		var got atomic.Int64
+		end, stop := context.WithCancel(t.Context())
+		for range 2 * n { // it always wants more than it gets
+			go func() {
+				for end.Err() == nil && s.Acquire(end, "greedy") == nil {
+					got.Add(1)
+					<-time.After(time.Second)
+					got.Add(-1)
+					s.Release("greedy")
+				}
+			}()
+		}
+		<-time.After(3 * time.Second)
+		synctest.Wait()
+		if held := got.Load(); held != n/2 {
+			t.Errorf("alone it has %d", held)
+		}
+		if err := s.Acquire(t.Context(), "newcomer"); err != nil { // at once: the clock of this test does not move
+			t.Fatal(err)
+		}
+		s.Release("newcomer")
+		<-time.After(2500 * time.Millisecond)
+		synctest.Wait()
+		if held := got.Load(); held != n/4 {
+			t.Errorf("beside another it has %d", held)
+		}
+		<-time.After(12 * time.Second)
+		synctest.Wait()
+		if held := got.Load(); held != n/2 {
+			t.Errorf("alone again it has %d", held)
+		}
+		stop()
+		<-time.After(2 * time.Second) // until everybody has given back what he had
+	})
+}

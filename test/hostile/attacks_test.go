@@ -96,10 +96,10 @@ var attacks = []struct {
 		}
 	}},
 	{"Jobs that a quota refuses all Pods", func(m *tenant) {
-		_, err := m.System.Client.CoreV1().ResourceQuotas(m.Namespace).Create(m.TB.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "none"},
+		_, err := m.System.Client.CoreV1().ResourceQuotas(m.Namespace).Create(m.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "none"},
 			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}}, metav1.CreateOptions{})
 		if err != nil {
-			m.TB.Fatal(err)
+			m.Fatal(err)
 		}
 		for n := range 40 {
 			m.job(harness.Shell(fmt.Sprintf("refused-%d", n), "true", harness.Size(50, 50, 0)))
@@ -108,17 +108,17 @@ var attacks = []struct {
 	{"one name, made and deleted again and again", func(m *tenant) {
 		for range 60 {
 			m.job(harness.Shell("phoenix", "sleep 100"))
-			if err := m.Interface.BatchV1().Jobs(m.Namespace).Delete(m.TB.Context(), "phoenix", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}); err != nil {
-				m.TB.Fatal(err)
+			if err := m.Interface.BatchV1().Jobs(m.Namespace).Delete(m.Context(), "phoenix", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}); err != nil {
+				m.Fatal(err)
 			}
 		}
 	}},
 	{"a Job that is suspended and resumed without end", func(m *tenant) {
 		j := m.job(harness.Shell("flicker", "sleep 1", harness.Size(100, 10, 0)))
 		for n := range 60 {
-			if _, err := m.Interface.BatchV1().Jobs(m.Namespace).Patch(m.TB.Context(), j.Name, types.MergePatchType,
+			if _, err := m.Interface.BatchV1().Jobs(m.Namespace).Patch(m.Context(), j.Name, types.MergePatchType,
 				fmt.Appendf(nil, `{"spec":{"suspend":%v,"parallelism":%d}}`, n%2 == 0, 1+n%10), metav1.PatchOptions{}); err != nil {
-				m.TB.Fatal(err)
+				m.Fatal(err)
 			}
 		}
 	}},
@@ -128,7 +128,7 @@ var attacks = []struct {
 			for _, p := range m.Pods(j.Name) {
 				patch := []string{`{"metadata":{"finalizers":null}}`, `{"metadata":{"ownerReferences":null}}`, `{"metadata":{"labels":{"jobstream.dev/managed":null}}}`,
 					`{"metadata":{"labels":{"batch.kubernetes.io/controller-uid":"x"}}}`, `{"metadata":{"annotations":{"jobstream.dev/serial":"999"}}}`}[n%5]
-				_, _ = m.Interface.CoreV1().Pods(m.Namespace).Patch(m.TB.Context(), p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}) // it may have gone
+				_, _ = m.Interface.CoreV1().Pods(m.Namespace).Patch(m.Context(), p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}) // it may have gone
 			}
 		}
 	}},
@@ -136,14 +136,14 @@ var attacks = []struct {
 		for n := range 5 {
 			values := strings.Repeat(strings.Repeat("v", 99)+"\n", 9_000)
 			c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "big"}, Immutable: ptr.To(true), Data: map[string]string{"V": values}}
-			if _, err := m.Interface.CoreV1().ConfigMaps(m.Namespace).Create(m.TB.Context(), c, metav1.CreateOptions{}); err != nil {
-				m.TB.Fatal(err)
+			if _, err := m.Interface.CoreV1().ConfigMaps(m.Namespace).Create(m.Context(), c, metav1.CreateOptions{}); err != nil {
+				m.Fatal(err)
 			}
 			m.job(harness.Shell(fmt.Sprintf("big-%d", n), "true", harness.Size(3, 3, 0), harness.Indexed), func(j *batchv1.Job) {
 				j.Annotations = map[string]string{v1alpha1.PerCompletionEnvAnnotation: "big"}
 			})
-			if err := m.Interface.CoreV1().ConfigMaps(m.Namespace).Delete(m.TB.Context(), "big", metav1.DeleteOptions{}); err != nil {
-				m.TB.Fatal(err)
+			if err := m.Interface.CoreV1().ConfigMaps(m.Namespace).Delete(m.Context(), "big", metav1.DeleteOptions{}); err != nil {
+				m.Fatal(err)
 			}
 		}
 	}},
@@ -158,12 +158,12 @@ var attacks = []struct {
 	{"schedules that never rest, and one that nobody can read", func(m *tenant) {
 		for n := range 5 {
 			if err := m.scheduled(harness.Every(fmt.Sprintf("busy-%d", n), "@every 1s", "true")); err != nil {
-				m.TB.Logf("refused at admission: %.200v", err)
+				m.Logf("refused at admission: %.200v", err)
 			}
 		}
 		unreadable := harness.Every("leap", "", "true", func(s *v1alpha1.ScheduledJobSpec) { s.Schedule = "0 0 30 2 *" })
 		if err := m.scheduled(unreadable); err != nil {
-			m.TB.Logf("refused at admission: %.200v", err)
+			m.Logf("refused at admission: %.200v", err)
 		}
 	}},
 	{"Pods of unknown Jobs, each of which wants an inventory", func(m *tenant) {

@@ -119,13 +119,14 @@ func TestForgedMemoriesChangeNothingThatIsNotOurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	builtIn := p.Apply(harness.Shell("built-in", "sleep 1000", harness.Size(1, 1, 0), func(s *batchv1.JobSpec) { s.ManagedBy = nil }))
-	idle := p.Apply(harness.Shell("idle", "true", func(s *batchv1.JobSpec) { s.ManagedBy, s.Suspend = nil, ptr.To(true) }))
-	ours := p.Apply(harness.Shell("ours", "sleep 1000", harness.Size(1, 1, 0)))
+	p.Apply(harness.Shell("built-in", "sleep 1000", harness.Size(1, 1, 0), func(s *batchv1.JobSpec) { s.ManagedBy = nil }))
+	p.Apply(harness.Shell("idle", "true", func(s *batchv1.JobSpec) { s.ManagedBy, s.Suspend = nil, ptr.To(true) }))
+	p.Apply(harness.Shell("ours", "sleep 1000", harness.Size(1, 1, 0)))
 	for _, name := range []string{"built-in", "ours"} {
 		p.Await(name, patience, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 1 })
 	}
-	builtIn, idle, ours = p.Job("built-in"), p.Await("idle", patience, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) }), p.Job("ours")
+	idle := p.Await("idle", patience, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) })
+	builtIn, ours := p.Job("built-in"), p.Job("ours")
 	victims := map[string]string{}
 	for _, pod := range append(p.Pods("built-in"), *bystander) {
 		victims[pod.Name] = string(pod.UID)

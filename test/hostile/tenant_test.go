@@ -90,7 +90,7 @@ func bind(t testing.TB, client kubernetes.Interface, namespace, user string) {
 
 // pod makes a Pod that the trigger takes for one of ours.
 func (m *tenant) pod(change ...func(*corev1.Pod)) *corev1.Pod {
-	m.TB.Helper()
+	m.Helper()
 	m.made++
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("forged-%d", m.made), Labels: map[string]string{v1alpha1.ManagedLabel: "true"}, Annotations: map[string]string{}},
@@ -99,11 +99,11 @@ func (m *tenant) pod(change ...func(*corev1.Pod)) *corev1.Pod {
 	for _, c := range change {
 		c(p)
 	}
-	p, err := m.Interface.CoreV1().Pods(m.Namespace).Create(m.TB.Context(), p, metav1.CreateOptions{})
+	p, err := m.Interface.CoreV1().Pods(m.Namespace).Create(m.Context(), p, metav1.CreateOptions{})
 	if err != nil {
-		m.TB.Fatalf("the API server does not accept it, so it is no attack: %.500v", err)
+		m.Fatalf("the API server does not accept it, so it is no attack: %.500v", err)
 	}
-	m.TB.Cleanup(func() { m.loosen(p.Name) })
+	m.Cleanup(func() { m.loosen(p.Name) })
 	return p
 }
 
@@ -111,34 +111,34 @@ func (m *tenant) pod(change ...func(*corev1.Pod)) *corev1.Pod {
 func (m *tenant) loosen(pod string) {
 	_, err := m.System.Client.CoreV1().Pods(m.Namespace).Patch(context.Background(), pod, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		m.TB.Logf("let go of %s: %v", pod, err)
+		m.Logf("let go of %s: %v", pod, err)
 	}
 }
 
 // job makes a Job.
 func (m *tenant) job(j *batchv1.Job, change ...func(*batchv1.Job)) *batchv1.Job {
-	m.TB.Helper()
+	m.Helper()
 	for _, c := range change {
 		c(j)
 	}
-	j, err := m.Interface.BatchV1().Jobs(m.Namespace).Create(m.TB.Context(), j, metav1.CreateOptions{})
+	j, err := m.Interface.BatchV1().Jobs(m.Namespace).Create(m.Context(), j, metav1.CreateOptions{})
 	if err != nil {
-		m.TB.Fatalf("the API server does not accept it, so it is no attack: %.500v", err)
+		m.Fatalf("the API server does not accept it, so it is no attack: %.500v", err)
 	}
 	return j
 }
 
 // scheduled makes a ScheduledJob.
 func (m *tenant) scheduled(s *v1alpha1.ScheduledJob) error {
-	m.TB.Helper()
+	m.Helper()
 	s.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.ScheduledJobKind}
 	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
 	if err != nil {
-		m.TB.Fatal(err)
+		m.Fatal(err)
 	}
 	delete(o, "status")
 	_, err = m.dynamic.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.ScheduledJobResource)).Namespace(m.Namespace).
-		Create(m.TB.Context(), &unstructured.Unstructured{Object: o}, metav1.CreateOptions{})
+		Create(m.Context(), &unstructured.Unstructured{Object: o}, metav1.CreateOptions{})
 	return err
 }
 
