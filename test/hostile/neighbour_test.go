@@ -11,9 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/internal/processnode"
 	"github.com/jobstream/jobstream/test/e2e/harness"
@@ -25,7 +23,7 @@ const tenantLabel = "example.com/tenant"
 // neighbourMayCost is what a Job of one Pod may take longer beside a neighbour than alone, besides what the server takes.
 const neighbourMayCost = 2 * time.Second
 
-// A neighbour who lays 150 selectors over 60 Pods that change all the time, or starts 300 Jobs of 20 Pods at once, slows nobody else
+// A neighbour who lays 150 selectors over 60 Pods, or starts 300 Jobs of 20 Pods at once, slows nobody else
 // by more than two seconds, and what a busy API server on a busy machine takes. How much that is, a control shows: a Job of
 // Kubernetes' own controller, which is made at the same moment, runs on the same node and shares nothing else with the neighbour.
 func TestANeighbourSlowsNobody(t *testing.T) {
@@ -59,37 +57,29 @@ func TestANeighbourSlowsNobody(t *testing.T) {
 	}
 }
 
-// laySelectors makes 60 Pods that nobody owns and 150 Jobs each of which selects all of them, and changes the Pods without end.
+// laySelectors makes 150 Jobs that select the same Pods and want none of them, and then 60 Pods that nobody owns: each of the Jobs
+// tries to adopt each of the Pods.
 func laySelectors(t *testing.T, p *harness.Space) (done func() bool) {
 	t.Helper()
 	const pods, jobs = 60, 150
-	for n := range pods {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("orphan-%d", n), Labels: map[string]string{"app": "x"},
-			Annotations: map[string]string{processnode.DurationAnnotation: "1h"}},
-			Spec: tenantJob("x", p, 1).Spec.Template.Spec}
-		if _, err := p.Client.CoreV1().Pods(p.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for n := range jobs {
 		j := tenantJob(fmt.Sprintf("picky-%d", n), p, 1)
 		selecting("x")(&j.Spec)
-		j.Spec.Parallelism = new(int32) // it makes none of its own
+		j.Spec.Parallelism = new(int32)
 		p.Apply(j)
 	}
-	life, end := context.WithCancel(t.Context())
-	var changing sync.WaitGroup
-	changing.Go(func() {
-		for n := 0; life.Err() == nil; n++ {
-			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/change":"%d"}}}`, n)
-			_, err := p.Client.CoreV1().Pods(p.Namespace).Patch(life, fmt.Sprintf("orphan-%d", n%pods), types.MergePatchType, patch, metav1.PatchOptions{})
-			if err != nil && life.Err() == nil && !apierrors.IsNotFound(err) {
+	var making sync.WaitGroup
+	for n := range pods {
+		making.Go(func() {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("orphan-%d", n), Labels: map[string]string{"app": "x"},
+				Annotations: map[string]string{processnode.DurationAnnotation: "1h"}}, Spec: tenantJob("x", p, 1).Spec.Template.Spec}
+			if _, err := p.Client.CoreV1().Pods(p.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 				t.Error(err)
 			}
-		}
-	})
-	t.Cleanup(func() { end(); changing.Wait() })
-	return func() bool { return false }
+		})
+	}
+	making.Wait()
+	return func() bool { return false } // nobody sees when the last of them has given up
 }
 
 // spaceWithNode makes a namespace, and a node for its Pods alone. Both go with the System.
