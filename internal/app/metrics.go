@@ -65,6 +65,13 @@ func (m *metrics) forTrigger() {
 	m.registry.MustRegister(m.relists)
 }
 
+// watches adds how many lists and watches fail.
+func (m *metrics) watches(failing func() int) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "jobstream_watches_failing", Help: "Lists and watches of the cluster that fail just now, and are tried again, each by itself.",
+	}, func() float64 { return float64(failing()) }))
+}
+
 // forReconciler adds what a reconciler counts.
 func (m *metrics) forReconciler() {
 	m.turns = m.counter("jobstream_turns_total", "Turns by result: ok, retry (facts went back to the bus), quarantined, newer (left to a newer version), stopped, error.", "function", "result")

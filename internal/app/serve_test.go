@@ -85,6 +85,7 @@ func TestMetrics(t *testing.T) {
 	m.forTrigger()
 	m.expect("job")
 	m.bus(func() error { return errors.New("away") })
+	m.watches(func() int { return 2 })
 	key := events.Key{Function: "job"}
 	m.turned(engine.Turned{Function: "job", Heard: make([]events.Event, 3)})
 	m.turned(engine.Turned{Function: "job", Err: engine.Retry{Err: errors.New("busy")}})
@@ -133,6 +134,7 @@ func TestMetrics(t *testing.T) {
 		`jobstream_events_stream_first_sequence 12`,
 		`jobstream_events_stream_oldest_timestamp_seconds 1000`,
 		`jobstream_relists_total 0`,
+		`jobstream_watches_failing 2`,
 		`jobstream_build_info{version=`,
 		`go_goroutines`,
 	} {

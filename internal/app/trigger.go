@@ -82,6 +82,7 @@ func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 		g.Go(func() error { return w.Run(running) })
 		g.Go(func() error { bells.Run(running); return nil })
 	}
+	s.metrics.watches(watchers.failing)
 	s.probes.Set(probeCluster, func(context.Context) error { return watchers.ready() })
 	g.Go(func() error { return relistAfterLosses(running, s.bus.Losses(), watchers.relist, s.metrics) })
 	err := g.Wait()
@@ -101,6 +102,13 @@ func (all watchers) relist() {
 	for _, w := range all {
 		w.Relist()
 	}
+}
+
+func (all watchers) failing() (n int) {
+	for _, w := range all {
+		n += w.Failing()
+	}
+	return n
 }
 
 // ready says why they are not: one that may not list its namespace is not waited for, unless that is all of them.

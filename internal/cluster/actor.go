@@ -89,9 +89,10 @@ type Actor struct {
 	scheduled   *scheduleCache
 	owned       *owned
 	parameters  *parameterCache
-	inventory   inventories
-	now         func() time.Time
-	made        time.Time // when the Actor was
+	// inventory is of Jobs.
+	inventory, scheduleInventory inventories
+	now                          func() time.Time
+	made                         time.Time // when the Actor was
 }
 
 var _ engine.Actor = (*Actor)(nil)
@@ -120,26 +121,28 @@ func NewActor(c ActorConfig) (*Actor, error) {
 	if c.Claim.ManagedBy == "" {
 		c.Claim.ManagedBy = v1alpha1.DefaultManagedBy
 	}
+	lists := lister{client: c.Client, schedules: c.ScheduledJobs, claim: c.Claim}
 	return &Actor{
-		claim:      c.Claim,
-		log:        c.Log,
-		core:       c.Client.CoreV1().RESTClient(),
-		batch:      c.Client.BatchV1().RESTClient(),
-		schedules:  c.ScheduledJobs,
-		zones:      c.Zones,
-		recorder:   c.Recorder,
-		meter:      c.Meter,
-		slots:      fair.NewSlots(or(c.Concurrency, defaultConcurrency), requestShare).BesideOthers(requestParts, companyWithin),
-		timeout:    or(c.Timeout, defaultTimeout),
-		keepFields: c.KeepManagedFields,
-		tracePods:  c.TracePods,
-		jobs:       newJobCache(or(c.CachedJobs, defaultCachedJobs), c.Now),
-		scheduled:  newScheduleCache(or(c.CachedJobs, defaultCachedJobs), c.Now),
-		owned:      newOwned(),
-		parameters: newParameterCache(c.Now),
-		inventory:  newInventories(c.Namespaces, lister{client: c.Client, schedules: c.ScheduledJobs, claim: c.Claim}),
-		made:       c.Now(),
-		now:        c.Now,
+		claim:             c.Claim,
+		log:               c.Log,
+		core:              c.Client.CoreV1().RESTClient(),
+		batch:             c.Client.BatchV1().RESTClient(),
+		schedules:         c.ScheduledJobs,
+		zones:             c.Zones,
+		recorder:          c.Recorder,
+		meter:             c.Meter,
+		slots:             fair.NewSlots(or(c.Concurrency, defaultConcurrency), requestShare).BesideOthers(requestParts, companyWithin),
+		timeout:           or(c.Timeout, defaultTimeout),
+		keepFields:        c.KeepManagedFields,
+		tracePods:         c.TracePods,
+		jobs:              newJobCache(or(c.CachedJobs, defaultCachedJobs), c.Now),
+		scheduled:         newScheduleCache(or(c.CachedJobs, defaultCachedJobs), c.Now),
+		owned:             newOwned(),
+		parameters:        newParameterCache(c.Now),
+		inventory:         newInventories(c.Namespaces, lists, wantsOfJobs),
+		scheduleInventory: newInventories(c.Namespaces, lists, wantsOfSchedules),
+		made:              c.Now(),
+		now:               c.Now,
 	}, nil
 }
 

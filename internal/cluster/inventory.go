@@ -32,6 +32,9 @@ func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.Take
 		}
 	}
 	r, err := a.inventory.ask(ctx, key)
+	if err == nil {
+		err = r.hidden(ofKey(key))
+	}
 	if err != nil {
 		return a.refused(e, events.NoSerial, err)
 	}
@@ -44,7 +47,7 @@ func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.Take
 
 // takeScheduleInventory answers with a roster of the ScheduledJob. Where the kind itself is gone, so is the ScheduledJob.
 func (a *Actor) takeScheduleInventory(ctx context.Context, key events.Key, e effect.TakeInventory) ([]events.Event, error) {
-	r, err := a.inventory.ask(ctx, key)
+	r, err := a.scheduleInventory.ask(ctx, key)
 	if err == nil && r.unlisted != nil && !unserved(r.unlisted) {
 		err = r.unlisted
 	}
@@ -78,10 +81,10 @@ func (a *Actor) hasNoPods(j *batchv1.Job) bool {
 // inventories has one for each namespace that we are limited to, or one for all of them under "".
 type inventories map[string]*inventory
 
-func newInventories(namespaces []string, l lister) inventories {
+func newInventories(namespaces []string, l lister, w func(asked func(identity) bool) wants) inventories {
 	i := inventories{}
 	for _, l.namespace = range everywhereIfNone(namespaces) {
-		i[l.namespace] = &inventory{lister: l}
+		i[l.namespace] = &inventory{lister: l, wants: w}
 	}
 	return i
 }
@@ -90,7 +93,7 @@ func newInventories(namespaces []string, l lister) inventories {
 func (i inventories) ask(ctx context.Context, key events.Key) (*round, error) {
 	for _, namespace := range []string{"", key.Namespace} {
 		if one := i[namespace]; one != nil {
-			return one.ask(ctx, key)
+			return one.ask(ctx, ofKey(key))
 		}
 	}
 	return nil, fmt.Errorf("take inventory: namespace %s is none of ours: all programs need the same namespaces", key.Namespace)
@@ -110,8 +113,12 @@ func everywhereIfNone(namespaces []string) []string {
 //	ask ask ask          ask ask
 //	   \ | /                \ |
 //	 [ round 1: lists ]  [ round 2: lists ]     who asks while a round lists waits for the next: its lists must begin later
+//
+// Jobs and ScheduledJobs have one each: neither fails, or waits, because of what only the other needs to list.
 type inventory struct {
 	lister
+	// wants says what to list for those who are asked for.
+	wants func(asked func(identity) bool) wants
 
 	mu   sync.Mutex
 	next *round // collects who asks; nil while nobody does
@@ -123,30 +130,26 @@ type round struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	waiting int
-	// jobs and schedules are the Jobs and ScheduledJobs that somebody asks for.
-	jobs, schedules map[identity]struct{}
+	asked   map[identity]struct{}
 
 	done chan struct{} // closed when what follows is there
 	err  error
 	rosters
 }
 
-// wants spares the lists that nobody has asked for.
-func (r *round) wants() wants {
-	ofJob := func(of identity) bool { _, asked := r.jobs[of]; return asked }
-	w := wants{job: func(j *batchv1.Job) bool { return ofJob(identityOf(j)) }}
-	if len(r.jobs) > 0 {
-		w.podsOf = ofJob
-	}
-	if len(r.schedules) > 0 {
-		w.schedule = func(of identity) bool { _, asked := r.schedules[of]; return asked }
-	}
-	return w
+// wantsOfJobs are Jobs and their Pods.
+func wantsOfJobs(asked func(identity) bool) wants {
+	return wants{job: func(j *batchv1.Job) bool { return asked(identityOf(j)) }, podsOf: asked}
+}
+
+// wantsOfSchedules are ScheduledJobs and the Jobs that they own.
+func wantsOfSchedules(asked func(identity) bool) wants {
+	return wants{job: func(*batchv1.Job) bool { return false }, schedule: asked}
 }
 
 // ask waits for lists that begin after now.
-func (i *inventory) ask(ctx context.Context, key events.Key) (*round, error) {
-	r := i.join(key)
+func (i *inventory) ask(ctx context.Context, of identity) (*round, error) {
+	r := i.join(of)
 	select {
 	case <-r.done:
 		return r, r.err
@@ -156,21 +159,17 @@ func (i *inventory) ask(ctx context.Context, key events.Key) (*round, error) {
 	}
 }
 
-func (i *inventory) join(key events.Key) *round {
+func (i *inventory) join(of identity) *round {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.next == nil {
-		r := &round{jobs: map[identity]struct{}{}, schedules: map[identity]struct{}{}, done: make(chan struct{})}
+		r := &round{asked: map[identity]struct{}{}, done: make(chan struct{})}
 		// Its life is that of all who wait for it, not that of the first.
 		r.ctx, r.cancel = context.WithTimeout(context.Background(), inventoryTimeout)
 		i.next = r
 	}
 	r := i.next
-	if key.Function == scheduledJobFunction {
-		r.schedules[ofKey(key)] = struct{}{}
-	} else {
-		r.jobs[ofKey(key)] = struct{}{}
-	}
+	r.asked[of] = struct{}{}
 	r.waiting++
 	if !i.busy {
 		i.busy = true
@@ -195,10 +194,7 @@ func (i *inventory) leave(r *round) {
 // lists made without end, but of his own namespace.
 func (i *inventory) within(r *round) lister {
 	l, asked := i.lister, map[string]struct{}{}
-	for of := range r.jobs {
-		asked[of.namespace] = struct{}{}
-	}
-	for of := range r.schedules {
+	for of := range r.asked {
 		asked[of.namespace] = struct{}{}
 	}
 	if len(asked) == 1 {
@@ -221,7 +217,7 @@ func (i *inventory) run() {
 			return
 		}
 		i.mu.Unlock()
-		r.rosters, r.err = i.within(r).rosters(r.ctx, r.wants())
+		r.rosters, r.err = i.within(r).rosters(r.ctx, i.wants(func(of identity) bool { _, asked := r.asked[of]; return asked }))
 		if r.err != nil {
 			r.err = fmt.Errorf("take inventory: %w", r.err)
 		}

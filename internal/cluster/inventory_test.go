@@ -202,7 +202,7 @@ func TestInventoryOfOneNamespaceListsNoOther(t *testing.T) {
 	if n, everywhere := w.requests.count("GET "+w.podsPath()), w.requests.count("GET /api/v1/pods"); n != 1 || everywhere != 0 {
 		t.Errorf("the namespace was listed %d times, everything %d times", n, everywhere)
 	}
-	r := &round{jobs: map[identity]struct{}{ofKey(key): {}}, schedules: map[identity]struct{}{{other.ns, "u"}: {}}}
+	r := &round{asked: map[identity]struct{}{ofKey(key): {}, {other.ns, "u"}: {}}}
 	if l := w.actor.inventory[""].within(r); l.namespace != "" {
 		t.Errorf("of two namespaces only %q is listed", l.namespace)
 	}

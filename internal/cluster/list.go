@@ -8,7 +8,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -48,7 +47,7 @@ type wants struct {
 //	LIST ScheduledJobs ----> LIST Jobs ----> LIST Pods
 type rosters struct {
 	schedulesVersion uint64
-	// unlisted is why there are no ScheduledJobs: the server does not know the kind, or does not let us see them.
+	// unlisted is why there are no ScheduledJobs: the server does not know the kind, does not let us see them, or fails.
 	unlisted  error
 	schedules map[identity]*events.ScheduledJob
 	// runs are the Jobs of each ScheduledJob.
@@ -61,6 +60,8 @@ type rosters struct {
 	jobs            map[identity]*events.Job
 	pods            map[identity][]events.Pod
 	claimants       claimants
+	// unseen is why the unmarked Pods of these namespaces could not be listed.
+	unseen map[string]error
 	// early are the Pods of the lists before the last.
 	early map[types.UID]struct{}
 }
@@ -87,6 +88,15 @@ func (r *rosters) scheduleRoster(id string, of identity) events.ScheduleListed {
 	return out
 }
 
+// hidden is why nothing can be said of a Job's Pods: it may adopt some that could not be listed.
+func (r *rosters) hidden(of identity) error {
+	is := func(one claimant) bool { return one.uid == of.uid }
+	if err := r.unseen[of.namespace]; err != nil && slices.ContainsFunc(r.claimants.may(of.namespace), is) {
+		return err
+	}
+	return nil
+}
+
 // rosters lists what is wanted; of Pods those that somebody still has to do something about. It begins again where the server forgets the version it is reading.
 func (l lister) rosters(ctx context.Context, w wants) (r rosters, err error) {
 	for range listTries {
@@ -99,7 +109,7 @@ func (l lister) rosters(ctx context.Context, w wants) (r rosters, err error) {
 
 func (l lister) rostersOnce(ctx context.Context, w wants) (rosters, error) {
 	r := rosters{schedules: map[identity]*events.ScheduledJob{}, runs: map[identity][]events.Run{},
-		jobs: map[identity]*events.Job{}, pods: map[identity][]events.Pod{}, claimants: claimants{}, early: map[types.UID]struct{}{}}
+		jobs: map[identity]*events.Job{}, pods: map[identity][]events.Pod{}, claimants: claimants{}, unseen: map[string]error{}, early: map[types.UID]struct{}{}}
 	if err := l.listSchedules(ctx, &r, w.schedule); err != nil {
 		return r, fmt.Errorf("list ScheduledJobs: %w", err)
 	}
@@ -136,7 +146,8 @@ func (l lister) rostersOnce(ctx context.Context, w wants) (rosters, error) {
 	return r, nil
 }
 
-// listSchedules lists ScheduledJobs. A cluster where they are not installed, or not for us, has Jobs all the same.
+// listSchedules lists ScheduledJobs. A cluster where they are not installed, or not for us, or where their list fails, has Jobs
+// all the same.
 func (l lister) listSchedules(ctx context.Context, r *rosters, wanted func(identity) bool) (err error) {
 	if wanted == nil || l.schedules == nil {
 		return nil
@@ -150,14 +161,16 @@ func (l lister) listSchedules(ctx context.Context, r *rosters, wanted func(ident
 		}
 		return nil
 	})
-	if unserved(err) || apierrors.IsForbidden(err) {
-		r.unlisted, err = err, nil
+	if err == nil || ended(ctx) || expired(err) {
+		return err
 	}
-	return err
+	r.unlisted, r.schedules = err, nil
+	return nil
 }
 
 // listPods lists the Pods that carry our mark last: one that is adopted meanwhile gets the mark, and is on one list at
-// least. Where it is on two, the later one counts.
+// least. Where it is on two, the later one counts. A namespace whose unmarked Pods cannot be listed is hidden from those who may
+// adopt them, and from nobody else.
 func (l lister) listPods(ctx context.Context, r *rosters, wanted func(identity) bool) error {
 	list := func(namespace, selector string, last bool, whose func(*corev1.Pod) []types.UID) (uint64, error) {
 		version, err := pages(ctx, l.client.CoreV1().Pods(namespace).List, selector, func(page *corev1.PodList) error {
@@ -167,7 +180,7 @@ func (l lister) listPods(ctx context.Context, r *rosters, wanted func(identity) 
 			}
 			return nil
 		})
-		if r.podsVersion == 0 || version < r.podsVersion {
+		if err == nil && (r.podsVersion == 0 || version < r.podsVersion) {
 			r.podsVersion = version
 		}
 		return version, err
@@ -183,8 +196,10 @@ func (l lister) listPods(ctx context.Context, r *rosters, wanted func(identity) 
 		if !slices.ContainsFunc(r.claimants.may(namespace), asked) {
 			continue
 		}
-		if _, err = list(namespace, unmarkedIn(l.claim), false, r.claimants.of); err != nil {
+		if _, err = list(namespace, unmarkedIn(l.claim), false, r.claimants.of); ended(ctx) || expired(err) {
 			return err
+		} else if err != nil {
+			r.unseen[namespace] = err
 		}
 	}
 	r.marked, err = list(l.namespace, marked, true, r.claimants.recipients)

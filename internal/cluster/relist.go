@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,13 +22,14 @@ const flushInterval = time.Second
 // Run lists, publishes and watches until ctx ends, and then returns nil. No trouble ends it: an API server or a sink that
 // is away is waited for.
 func (w *Watcher) Run(ctx context.Context) error {
-	trouble := newTrouble(w.log, "turn the cluster into facts")
+	trouble := w.trouble("turn the cluster into facts")
+	defer trouble.forget()
 	for {
 		err := w.session(ctx, trouble.over)
 		if ended(ctx) {
 			return nil
 		}
-		if expired(err) || unserved(err) || errors.Is(err, errServed) {
+		if expired(err) || unserved(err) {
 			w.log.Info("a watch cannot go on as it was: listing everything again", "cause", err)
 		} else {
 			trouble.begins(err)
@@ -61,7 +61,7 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 	}
 	works()
 	w.ready.Store(true)
-	w.wind(&lists)
+	w.wind(lists)
 	g, ctx := errgroup.WithContext(ctx)
 	w.watchStrangers(ctx, g, lists.claimants)
 	g.Go(func() error {
@@ -73,7 +73,10 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 			return w.follow(ctx, "Pods that others have made", lists.builtIn, w.watchPods(builtIn), w.onUnmarked)
 		})
 	}
-	w.watchScheduledJobs(ctx, g, lists)
+	if version, unlisted := lists.schedulesVersion, lists.unlisted; w.config.ScheduledJobs != nil {
+		g.Go(func() error { return w.followScheduledJobs(ctx, version, unlisted) })
+	}
+	lists.schedules = nil // they may be many; from here on the watch tells everything
 	g.Go(func() error { return w.relists(ctx) })
 	g.Go(func() error { return w.flushes(ctx) })
 	return g.Wait()
@@ -87,7 +90,8 @@ func (w *Watcher) watchPods(selector string) func(context.Context, metav1.ListOp
 	}
 }
 
-// relists lists again when somebody asks for it and when the interval has passed.
+// relists lists again when somebody asks for it and when the interval has passed. Where the API server fails, the watches go on
+// meanwhile.
 func (w *Watcher) relists(ctx context.Context) error {
 	var tick <-chan time.Time
 	if w.config.Interval > 0 {
@@ -95,6 +99,8 @@ func (w *Watcher) relists(ctx context.Context) error {
 		defer t.Stop()
 		tick = t.C
 	}
+	trouble := w.trouble("list everything again")
+	defer trouble.forget()
 	for {
 		select {
 		case <-ctx.Done():
@@ -103,9 +109,20 @@ func (w *Watcher) relists(ctx context.Context) error {
 		case <-w.again:
 			w.lost = true
 		}
-		if _, err := w.relist(ctx); err != nil {
-			return err
+		for {
+			_, err := w.relist(ctx)
+			if err == nil {
+				break
+			}
+			if isSink(err) || ended(ctx) {
+				return err
+			}
+			trouble.begins(err)
+			if err := trouble.wait(ctx, nil); err != nil {
+				return err
+			}
 		}
+		trouble.over()
 	}
 }
 
@@ -153,13 +170,13 @@ func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 		podsOf: func(of identity) bool { _, other := others[of]; return !other },
 	}
 	if w.config.ScheduledJobs != nil {
-		wanted.schedule = func(identity) bool { return true }
+		wanted.schedule = everySchedule
 	}
-	r, err := lister{client: w.config.Client, schedules: w.config.ScheduledJobs, claim: w.config.Claim, namespace: w.config.Namespace}.rosters(ctx, wanted)
+	r, err := w.lister().rosters(ctx, wanted)
 	if err != nil {
 		return r, err
 	}
-	w.lists++
+	w.strangers.leftOut(r.unseen)
 	id := w.rosterID(&w.lastID, r.jobsVersion, r.podsVersion)
 	n, err := w.tellJobs(ctx, r, id, now, since)
 	if err != nil {
@@ -184,14 +201,16 @@ func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 const finishedLate = time.Minute
 
 // tellJobs publishes the rosters of Jobs, and returns how many. A finished Job that nobody has to do anything about costs none,
-// unless it has finished since the given time: whoever finished it may have died before it was announced.
+// unless it has finished since the given time: whoever finished it may have died before it was announced. One that may adopt Pods
+// which could not be listed gets none now.
 func (w *Watcher) tellJobs(ctx context.Context, r rosters, id string, now, since time.Time) (n int, err error) {
 	tell := func(of identity) error {
 		n++
 		return w.tell(ctx, of.key(jobFunction), r.roster(id, of))
 	}
 	for of, j := range r.jobs {
-		if j.Finished() && !j.FinishedAt().After(since) && !anyHeld(r.pods[of]) && !tooManyFailed(j, r.pods[of]) && !overdue(j, now) {
+		if j.Finished() && !j.FinishedAt().After(since) && !anyHeld(r.pods[of]) && !tooManyFailed(j, r.pods[of]) && !overdue(j, now) ||
+			r.hidden(of) != nil {
 			continue
 		}
 		if err := tell(of); err != nil {
@@ -212,6 +231,9 @@ func (w *Watcher) tellJobs(ctx context.Context, r rosters, id string, now, since
 // rosterID is the same for two triggers that list the same versions, so that their rosters become one message, and new
 // for every list of one trigger: what is listed again although nothing has changed is to wake those who have forgotten.
 func (w *Watcher) rosterID(last *string, versions ...uint64) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lists++
 	id := "relist"
 	for _, v := range versions {
 		id += "/" + strconv.FormatUint(v, 10)

@@ -2,10 +2,8 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,9 +19,6 @@ import (
 // lookAgainInterval is how often a trigger looks whether ScheduledJobs have been installed: whoever installs them does not
 // have to restart it.
 const lookAgainInterval = time.Minute
-
-// errServed says that ScheduledJobs can be watched from now on.
-var errServed = errors.New("ScheduledJobs can be listed now")
 
 // Alarm hears of every ScheduledJob, one call at a time, and must return at once.
 type Alarm interface {
@@ -42,63 +37,82 @@ func (noAlarm) Reset()                  {}
 func (noAlarm) Saw(events.ScheduledJob) {}
 func (noAlarm) Gone(types.UID)          {}
 
-// wind winds the alarm up with the list that a session begins with, and drops the list, which may be large. From there on
-// the watch tells it everything.
-func (w *Watcher) wind(lists *rosters) {
+// wind winds the alarm up with a list. From there on the watch tells it everything. Where there is no list for now, it rings for
+// those that it knows.
+func (w *Watcher) wind(lists rosters) {
+	if lists.unlisted != nil && !unserved(lists.unlisted) {
+		return
+	}
 	w.config.Alarm.Reset()
 	for _, j := range lists.schedules {
 		w.config.Alarm.Saw(*j)
 	}
-	lists.schedules = nil
 }
 
-// watchScheduledJobs begins a session's watch of ScheduledJobs. Where there are none it waits until there are; then the
-// session ends, and another begins with a list of them.
-func (w *Watcher) watchScheduledJobs(ctx context.Context, g *errgroup.Group, lists rosters) {
-	switch version := lists.schedulesVersion; {
-	case w.config.ScheduledJobs == nil:
-	case lists.unlisted != nil:
-		g.Go(func() error { return w.awaitScheduledJobs(ctx) })
-	default:
-		g.Go(func() error {
-			return w.follow(ctx, "ScheduledJobs", version, w.config.ScheduledJobs.in(w.config.Namespace).watch, w.onScheduledJob)
-		})
-	}
-}
+func everySchedule(identity) bool { return true }
 
-// awaitScheduledJobs returns an error when there is anything to watch.
-func (w *Watcher) awaitScheduledJobs(ctx context.Context) error {
-	t := time.NewTicker(w.config.lookAgain)
-	defer t.Stop()
+// followScheduledJobs watches ScheduledJobs from a version on. Where that cannot go on, or there are none to list, it lists them
+// again by itself, for as long as it takes: what is wrong with them does not concern Jobs. It returns only where the sink fails
+// or ctx ends.
+func (w *Watcher) followScheduledJobs(ctx context.Context, version uint64, unlisted error) error {
+	pace := newTrouble(w.log, "")
 	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-t.C:
+		if unlisted == nil {
+			err := w.follow(ctx, "ScheduledJobs", version, w.config.ScheduledJobs.in(w.config.Namespace).watch, w.onScheduledJob)
+			if isSink(err) || ended(ctx) {
+				return err
+			}
+			w.log.Info("the watch of ScheduledJobs cannot go on as it was: listing them again", "cause", err)
+			if err := pace.wait(ctx, nil); err != nil {
+				return err
+			}
+		} else if err := pause(ctx, w.config.lookAgain); err != nil {
+			return err
+		} else if err := w.findScheduledJobs(ctx); err != nil {
+			w.sayUnlisted(err)
+			continue
 		}
-		ctx, cancel := context.WithTimeout(ctx, pageTimeout)
-		_, err := w.config.ScheduledJobs.in(w.config.Namespace).list(ctx, metav1.ListOptions{Limit: 1})
-		cancel()
-		if err == nil {
-			return errServed
+		r, err := w.lister().rosters(ctx, wantsOfSchedules(everySchedule))
+		switch {
+		case ended(ctx):
+			return ctx.Err()
+		case err != nil:
+			r = rosters{unlisted: err}
+		}
+		version, unlisted = r.schedulesVersion, r.unlisted
+		w.wind(r)
+		if _, err := w.tellSchedules(ctx, r); err != nil {
+			return err
 		}
 	}
+}
+
+// findScheduledJobs says what keeps us from listing them, without a list of all.
+func (w *Watcher) findScheduledJobs(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
+	defer cancel()
+	_, err := w.config.ScheduledJobs.in(w.config.Namespace).list(ctx, metav1.ListOptions{Limit: 1})
+	return err
 }
 
 // sayUnlisted says once that only Jobs are worked for, and once that this is over.
 func (w *Watcher) sayUnlisted(why error) {
-	if (why != nil) == w.unlisted {
-		return
-	}
-	w.unlisted = why != nil
-	switch {
+	w.mu.Lock()
+	was := w.unlisted
+	w.unlisted = why
+	w.mu.Unlock()
+	switch again := w.config.lookAgain; {
+	case why == nil && was == nil, was != nil && why != nil && unserved(was) == unserved(why):
 	case why == nil:
 		w.log.Info("ScheduledJobs are there now")
+	case unserved(why):
+		w.log.Info("this cluster has no ScheduledJobs: only Jobs are worked for until their definition is installed", "looking again every", again)
 	case apierrors.IsForbidden(why):
 		w.log.Warn("we may not list ScheduledJobs: only Jobs are worked for until we may; give our role the verbs list and watch",
-			"cause", why, "looking again every", w.config.lookAgain)
+			"cause", why, "looking again every", again)
 	default:
-		w.log.Info("this cluster has no ScheduledJobs: only Jobs are worked for until their definition is installed", "looking again every", w.config.lookAgain)
+		w.log.Warn("cannot list ScheduledJobs: Jobs are worked for, and those ScheduledJobs that are known ring; look after the API server",
+			"cause", why, "trying again every", again)
 	}
 }
 

@@ -20,6 +20,8 @@ type strangers struct {
 	claimants claimants
 	watches   map[string]context.CancelFunc
 	open      func(namespace string) context.CancelFunc
+	// left are the namespaces that the last complete list has left out: it could not list their unmarked Pods.
+	left map[string]error
 }
 
 // begin starts with these claimants; whatever was watched before has ended. open starts the watch of a namespace.
@@ -55,6 +57,23 @@ func (s *strangers) change(namespace string, change func()) {
 	}
 }
 
+// leftOut notes what a complete list has left out.
+func (s *strangers) leftOut(namespaces map[string]error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = namespaces
+}
+
+// made says that the unmarked Pods of the namespace have been listed, and answers whether those who may adopt them still miss
+// their rosters.
+func (s *strangers) made(namespace string) (missed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	missed = s.left[namespace] != nil
+	delete(s.left, namespace)
+	return missed
+}
+
 func (s *strangers) of(p *corev1.Pod) []types.UID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +86,8 @@ func (s *strangers) recipients(p *corev1.Pod) []types.UID {
 	return s.claimants.recipients(p)
 }
 
-// watchStrangers begins a session's watches of the namespaces that have claimants. Each belongs to the group, and its
-// failure ends the session like that of any other watch.
+// watchStrangers begins a session's watches of the namespaces that have claimants. Each belongs to the group, and ends the session
+// only where the sink fails: a namespace that we may not see concerns its own Jobs.
 func (w *Watcher) watchStrangers(ctx context.Context, g *errgroup.Group, c claimants) {
 	w.strangers.begin(c, func(namespace string) context.CancelFunc {
 		mine, stop := context.WithCancel(ctx)
@@ -83,8 +102,26 @@ func (w *Watcher) watchStrangers(ctx context.Context, g *errgroup.Group, c claim
 	})
 }
 
-// followStrangers tells of all unmarked Pods of the namespace that concern a claimant, and then of what becomes of them.
+// followStrangers tells of all unmarked Pods of the namespace that concern a claimant, and then of what becomes of them. Where that
+// cannot go on, it begins again by itself, for as long as it takes.
 func (w *Watcher) followStrangers(ctx context.Context, namespace string) error {
+	trouble := w.trouble("watch unmarked Pods of " + namespace)
+	defer trouble.forget()
+	for {
+		err := w.followStrangersOnce(ctx, namespace, trouble.over)
+		if isSink(err) || ended(ctx) {
+			return err
+		}
+		if !expired(err) {
+			trouble.begins(err)
+		}
+		if err := trouble.wait(ctx, nil); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *Watcher) followStrangersOnce(ctx context.Context, namespace string, works func()) error {
 	pods, selector := w.config.Client.CoreV1().Pods(namespace), unmarkedIn(w.config.Claim)
 	version, err := pages(ctx, pods.List, selector, func(page *corev1.PodList) error {
 		for i := range page.Items {
@@ -96,6 +133,10 @@ func (w *Watcher) followStrangers(ctx context.Context, namespace string) error {
 	})
 	if err != nil {
 		return err
+	}
+	works()
+	if w.strangers.made(namespace) {
+		w.Relist()
 	}
 	return w.follow(ctx, "unmarked Pods of "+namespace, version, func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 		o.LabelSelector = selector

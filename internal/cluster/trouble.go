@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,8 +18,9 @@ const (
 type trouble struct {
 	log   *slog.Logger
 	what  string
-	since time.Time // zero while there is none
-	last  time.Time // the end of the last wait
+	count *atomic.Int64 // of all that are in trouble; nil where nobody counts
+	since time.Time     // zero while there is none
+	last  time.Time     // the end of the last wait
 	pause time.Duration
 }
 
@@ -28,6 +30,9 @@ func newTrouble(log *slog.Logger, what string) *trouble { return &trouble{log: l
 func (t *trouble) begins(err error) {
 	if t.since.IsZero() {
 		t.since = time.Now()
+		if t.count != nil {
+			t.count.Add(1)
+		}
 		t.log.Warn("cannot "+t.what+"; trying until it works", "cause", err)
 	}
 }
@@ -36,8 +41,16 @@ func (t *trouble) begins(err error) {
 func (t *trouble) over() {
 	if !t.since.IsZero() {
 		t.log.Info("can "+t.what+" again", "after", time.Since(t.since).Round(time.Second))
-		t.since = time.Time{}
+		t.forget()
 	}
+}
+
+// forget is for whoever stops trying: it is counted no longer.
+func (t *trouble) forget() {
+	if !t.since.IsZero() && t.count != nil {
+		t.count.Add(-1)
+	}
+	t.since = time.Time{}
 }
 
 // wait lets some time pass before the next attempt: none if the last one held for a while, else ever more, so that what
@@ -55,6 +68,18 @@ func (t *trouble) wait(ctx context.Context, sooner <-chan struct{}) error {
 	case <-timer.C:
 		return nil
 	case <-sooner:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pause lets some time pass, and fails only if ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -78,14 +79,19 @@ type Watcher struct {
 	refused atomic.Bool
 	// strangers are those of the current session.
 	strangers strangers
-	// lists counts the relists of this process, and lastID and lastScheduleID are the IDs of the last; unlisted says that it
-	// could not list ScheduledJobs. listed is up to when the last has told of Jobs that have finished, and lost says that the next
-	// must tell of more. Only one is made at a time.
+	// failing counts the lists and watches that fail just now.
+	failing atomic.Int64
+	// listed is up to when the last relist has told of Jobs that have finished, and lost says that the next must tell of more. Only
+	// one is made at a time.
+	listed time.Time
+	lost   bool
+
+	mu sync.Mutex // for what follows: ScheduledJobs are listed also by themselves
+	// lists counts the rosters' IDs of this process, and lastID and lastScheduleID are the last; unlisted is why ScheduledJobs
+	// could not be listed.
 	lists                  int
 	lastID, lastScheduleID string
-	unlisted               bool
-	listed                 time.Time
-	lost                   bool
+	unlisted               error
 }
 
 // NewWatcher makes a Watcher. It fails where the configuration cannot work.
@@ -140,6 +146,29 @@ func (w *Watcher) Ready() bool { return w.ready.Load() }
 // Refused says that the API server has not let us list when it was last asked. It is asked again.
 func (w *Watcher) Refused() bool { return w.refused.Load() }
 
+// Failing is how many lists and watches fail just now, and are tried again, each by itself. A cluster without the definition of
+// ScheduledJobs has none that fails.
+func (w *Watcher) Failing() int {
+	n := int(w.failing.Load())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unlisted != nil && !unserved(w.unlisted) {
+		n++
+	}
+	return n
+}
+
+// trouble is one that counts for Failing.
+func (w *Watcher) trouble(what string) *trouble {
+	t := newTrouble(w.log, what)
+	t.count = &w.failing
+	return t
+}
+
+func (w *Watcher) lister() lister {
+	return lister{client: w.config.Client, schedules: w.config.ScheduledJobs, claim: w.config.Claim, namespace: w.config.Namespace}
+}
+
 // Relist makes the Watcher list everything again as soon as it can, because facts may have been lost. It returns at once.
 func (w *Watcher) Relist() {
 	select {
@@ -157,6 +186,8 @@ func (w *Watcher) ours(j *batchv1.Job) bool {
 type sinkError struct{ error }
 
 func (e sinkError) Unwrap() error { return e.error }
+
+func isSink(err error) bool { sink := (sinkError{}); return errors.As(err, &sink) }
 
 // onJob publishes what the watch of Jobs has shown.
 func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object) error {
@@ -184,14 +215,15 @@ func (w *Watcher) follow(ctx context.Context, what string, version uint64,
 	handle func(context.Context, watch.EventType, runtime.Object) error,
 ) error {
 	at := strconv.FormatUint(version, 10)
-	trouble := newTrouble(w.log, "watch "+what)
+	trouble := w.trouble("watch " + what)
+	defer trouble.forget()
 	for {
 		before := at
 		err := followOnce(ctx, &at, open, handle)
 		if ended(ctx) {
 			return ctx.Err()
 		}
-		if sink := (sinkError{}); errors.As(err, &sink) || expired(err) || unserved(err) {
+		if isSink(err) || expired(err) || unserved(err) {
 			return fmt.Errorf("watch %s: %w", what, err)
 		}
 		if at != before {
