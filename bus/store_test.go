@@ -190,3 +190,20 @@ func TestStoreIsOneFunctions(t *testing.T) {
 		t.Error("reads may come from a replica")
 	}
 }
+
+// TestAStateThatIsTooLargeIsRefusedForGood, before the server closes our connection for it: whoever saves it hears that it never
+// fits, and with what remedy.
+func TestAStateThatIsTooLargeIsRefusedForGood(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	st, key := store(t, b), keyOf(uid(1))
+	_, err := st.Save(t.Context(), key, make([]byte, b.nc.MaxPayload()), 0, false)
+	var permanent interface{ Permanent() bool }
+	if !errors.As(err, &permanent) || !permanent.Permanent() || errors.Is(err, engine.ErrConflict) ||
+		!strings.Contains(err.Error(), key.String()) || !strings.Contains(err.Error(), "raise max_payload") {
+		t.Errorf("too large: %v", err)
+	}
+	if _, err := st.Save(t.Context(), key, []byte("less"), 0, false); err != nil {
+		t.Errorf("less: %v", err)
+	}
+}

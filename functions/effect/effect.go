@@ -131,6 +131,13 @@ type (
 // InvalidParameters is the reason of a refusal because of the ConfigMap of per-completion values.
 const InvalidParameters = "InvalidParameters"
 
+// SaveState is the effect that is refused, and StateTooLarge the reason, where the bus does not take the state that a function has
+// decided on: the engine's own doing, and nothing that a function asks for. Whoever hears of it remembers less.
+const (
+	SaveState     = "SaveState"
+	StateTooLarge = "StateTooLarge"
+)
+
 // Report is a Kubernetes Event about the Job.
 type Report struct {
 	Warning bool

@@ -18,11 +18,23 @@ func matches(j events.Job, p events.Pod) bool {
 	if p.Labels == nil {
 		return true // it has the generated label of this very Job
 	}
-	if j.Selector == nil {
+	if _, judged := p.Labels[strange]; judged || j.Selector == nil {
 		return false
 	}
 	selector, err := metav1.LabelSelectorAsSelector(j.Selector)
 	return err == nil && selector.Matches(labels.Set(p.Labels)) // the API server refuses a selector that is none
+}
+
+// strange stands for the labels of a Pod that the selector does not select. No label of Kubernetes has an empty key.
+const strange = ""
+
+// judged is what is remembered of a Pod's labels: whether the selector, which never changes, selects them. Thousands of Pods are
+// kept, and somebody may have given them all the labels that he could think of.
+func judged(j events.Job, p events.Pod) map[string]string {
+	if matches(j, p) {
+		return nil
+	}
+	return map[string]string{strange: ""}
 }
 
 // claim makes Pods the Job's own that it may have, and gives up those that it may not (upstream: ClaimPods):

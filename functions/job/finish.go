@@ -29,7 +29,7 @@ func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time)
 	}
 	say(v.kind, v.reason, v.message)
 	u := st.UncountedTerminatedPods
-	if c.active+c.intended+c.terminating > 0 || c.held+c.unsure+len(u.Succeeded)+len(u.Failed) > 0 {
+	if s.Crowded || c.active+c.intended+c.terminating > 0 || c.held+c.unsure+len(u.Succeeded)+len(u.Failed) > 0 {
 		return
 	}
 	if v.failing() {
@@ -87,8 +87,8 @@ func obstacles(st *batchv1.JobStatus, s State, now time.Time) {
 			return
 		}
 	}
-	if len(s.Pods) >= unsettledMax {
-		refusal(st, "TooManyPods", fmt.Sprintf("%d Pods wait to be counted or tried again, more are created as these settle", unsettledMax), now)
+	if s.Crowded || len(s.Pods) >= unsettledMax {
+		refusal(st, "TooManyPods", fmt.Sprintf("%d Pods wait to be counted, adopted or tried again, more are created and adopted as these settle", unsettledMax), now)
 		return
 	}
 	setCondition(st, v1alpha1.RefusedCondition, corev1.ConditionFalse, "Accepted", "", now)

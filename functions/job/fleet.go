@@ -13,8 +13,29 @@ import (
 )
 
 // unsettledMax is the most Pods of one Job that we keep in mind: 20,000 rows stay well below the 8 MB that one message on
-// the bus may have. More are created as these settle.
-const unsettledMax = 20_000
+// the bus may have. More are created, or adopted, as these settle; and where some were passed over, inventory is taken again when
+// there are no more than roomAgain.
+const (
+	unsettledMax = 20_000
+	roomAgain    = unsettledMax * 9 / 10
+)
+
+// unsettled is how many Pods are kept in mind.
+func (s State) unsettled() int { return len(s.Pods) + len(s.Finds) + len(s.Strays) }
+
+// full says that there is no room for one more Pod, and notes that it was passed over.
+func (s *State) full() bool {
+	if s.unsettled() < unsettledMax {
+		return false
+	}
+	s.Crowded = true
+	return true
+}
+
+// lookAgain forgets what was enough to fill the memory, so that those are found that were passed over.
+func (s State) lookAgain() State {
+	return State{Name: s.Name, Outbox: s.Outbox, Stirred: true, limits: s.limits}
+}
 
 // lossGap is how many serials are skipped after a loss of memory: more than can have been given out since the last status
 // write, whose annotation has the next one. No more Pods than MaxPodChanges are intended and not yet seen.
@@ -26,7 +47,7 @@ func arrange(s State, v outcome, c count, now time.Time) (State, outcome) {
 	if v.kind == "" {
 		if s.Job.Suspended {
 			s = empty(s, false)
-		} else if len(s.Finds) == 0 {
+		} else if len(s.Finds) == 0 && !s.Crowded {
 			s = size(s, c, now)
 		}
 		c = tally(s)

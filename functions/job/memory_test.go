@@ -2,6 +2,7 @@ package job_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 // The memory of a Job is one message on the bus: at most 8 MB, which 20,000 Pods fit into. Transcripts: *survives_loss*.
 
 // TestLabelsAreForgottenOnceTheyAreJudged: the selector never changes, and every sight brings the labels anew. Those that do
-// not match stay, since the Pod has to be given up.
+// not match are remembered as such, since the Pod has to be given up.
 func TestLabelsAreForgottenOnceTheyAreJudged(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	j := events.Job{Name: "pi", UID: "job", Version: 1, Parallelism: 2, Completions: new(int32(2)), BackoffLimit: 6,
@@ -37,10 +38,15 @@ func TestLabelsAreForgottenOnceTheyAreJudged(t *testing.T) {
 	seen := pod(0, "batch")
 	seen.Version = 30
 	s, _ = f.Decide(s, []events.Event{events.PodObserved{Pod: seen}}, now)
+	if _, effects = f.Decide(s, nil, now); !slices.ContainsFunc(effects, func(e effect.Effect) bool {
+		return e == effect.DisownPod{Name: pod(events.NoSerial, "web").Name, UID: "-1-web"}
+	}) {
+		t.Errorf("wants %v", effects)
+	}
 	if len(s.Pods) != 1 || s.Pods[0].Pod.Labels != nil {
 		t.Errorf("Pods %v", s.Pods)
 	}
-	if len(s.Finds) != 2 || s.Finds["-1-batch"].Pod.Labels != nil || s.Finds["-1-web"].Pod.Labels["app"] != "web" {
+	if len(s.Finds) != 2 || s.Finds["-1-batch"].Pod.Labels != nil || len(s.Finds["-1-web"].Pod.Labels) != 1 || s.Finds["-1-web"].Pod.Labels["app"] != "" {
 		t.Errorf("found %v", s.Finds)
 	}
 }
@@ -127,5 +133,49 @@ func TestPodsThatWaitForASuccessorDoNotWedgeTheJob(t *testing.T) {
 	c, _ := w.job().Condition(v1alpha1.RefusedCondition)
 	if c.Reason != "TooManyPods" {
 		t.Errorf("the Job says %q", c.Reason)
+	}
+}
+
+// TestTooManyStrangersArePassedOver until there is room: a Job whose selector matches 25,000 Pods keeps 20,000 in mind, says so, makes
+// no Pod and does not finish meanwhile; and takes inventory again when a tenth of them have settled.
+func TestTooManyStrangersArePassedOver(t *testing.T) {
+	const full, all = 20_000, 25_000
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	j := events.Job{Name: "pi", UID: "job", Version: 1, Parallelism: 1, Completions: new(int32(0)), BackoffLimit: 6,
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "batch"}}, Status: batchv1.JobStatus{StartTime: &metav1.Time{Time: now}}}
+	var pods []events.Pod
+	for i := range all {
+		pods = append(pods, events.Pod{Name: fmt.Sprintf("stranger-%d", i), UID: types.UID(fmt.Sprintf("uid-%d", i)), Version: 10, Serial: events.NoSerial,
+			Index: events.NoIndex, Phase: events.Running, Orphan: true, Labels: map[string]string{"app": "batch"}})
+	}
+	f := job.New(job.DefaultLimits())
+	s, effects := f.Decide(job.State{}, []events.Event{events.TimerFired{}}, now)
+	ask := effects[0].(effect.TakeInventory)
+	s, effects = f.Decide(s, []events.Event{events.JobListed{ID: ask.ID, Job: &j, JobsVersion: 2, Version: 20, Pods: pods}}, now)
+	if len(s.Finds) != full || !s.Crowded {
+		t.Fatalf("%d are kept in mind, crowded %v", len(s.Finds), s.Crowded)
+	}
+	var written []batchv1.JobCondition
+	for _, e := range effects {
+		switch e := e.(type) {
+		case effect.WriteJobStatus:
+			written = e.Status.Conditions
+		case effect.CreatePod, effect.TakeInventory:
+			t.Errorf("wants %v", e)
+		}
+	}
+	if len(written) != 2 || written[1].Type != v1alpha1.RefusedCondition && written[0].Type != v1alpha1.RefusedCondition {
+		t.Errorf("the Job says %v", written)
+	}
+	var gone []events.Event
+	for _, p := range pods[:full/10-1] {
+		gone = append(gone, events.PodGone{Pod: p})
+	}
+	if s, _ = f.Decide(s, gone, now); !s.Known || len(s.Finds) != full-len(gone) {
+		t.Errorf("%d are kept in mind, known %v", len(s.Finds), s.Known)
+	}
+	s, effects = f.Decide(s, []events.Event{events.PodGone{Pod: pods[full/10]}}, now)
+	if _, asks := effects[0].(effect.TakeInventory); !asks || s.Known {
+		t.Errorf("wants %v", effects)
 	}
 }

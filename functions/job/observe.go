@@ -22,6 +22,9 @@ func observe(s State, e events.Event) State {
 		s.Outbox.confirmed(told.ID)
 		return s
 	}
+	if no, ok := e.(events.EffectRefused); ok && no.Effect == effect.SaveState {
+		return s.shrink(no)
+	}
 	if list, ok := e.(events.JobListed); ok {
 		if !s.Known {
 			return takeInventory(s, list)
@@ -61,12 +64,17 @@ func stir(s State, e events.Event) State {
 	case events.JobObserved:
 		s.Outbox.note(e.Job)
 		s.Stirred = s.Stirred || !e.Job.Foreign && (!e.Job.Finished() || s.expires(e.Job))
+		if s.Overgrown.Count > 0 && e.Job.Version > s.Job.Version {
+			s.Job = e.Job
+		}
+	case events.JobGone:
+		s.Gone = s.Gone || s.Overgrown.Count > 0
 	case events.PodObserved:
 		s.Stirred = s.Stirred || e.Pod.Held || !e.Pod.Terminal()
 	case events.TimerFired:
 		s.Stirred = true
 	case events.EffectRefused:
-		if e.Effect == (effect.TakeInventory{}).Kind() {
+		if e.Effect == (effect.TakeInventory{}).Kind() || s.Overgrown.Count > 0 && e.Effect == (effect.WriteJobStatus{}).Kind() {
 			s.Waits.Refuse(e)
 		}
 	}
@@ -177,15 +185,14 @@ func seeJob(s State, j events.Job) State {
 	if j.Wishes.FailedPodsLimit == nil {
 		s.forgetKept()
 	}
+	s.Overgrown = Overgrown{} // what this memory has grown to since its inventory has been saved
 	s.accept(effect.WriteJobStatus{}.Kind(), "")
 	return s
 }
 
 // seePod remembers the newest sight of a Pod that is not settled yet.
 func seePod(s State, p events.Pod) State {
-	if matches(s.Job, p) {
-		p.Labels = nil // judged: the selector never changes, and thousands of rows are kept
-	}
+	p.Labels = judged(s.Job, p)
 	if f, ok := s.Finds[p.UID]; ok && p.Version < f.Pod.Version {
 		return s
 	}
@@ -204,7 +211,9 @@ func seePod(s State, p events.Pod) State {
 	case !ok && s.Settled.Has(p.Serial):
 		return seeStray(s, p)
 	case !ok:
-		s.Next = max(s.Next, p.Serial+1)
+		if s.Next = max(s.Next, p.Serial+1); s.full() {
+			return s
+		}
 	case p.Version <= r.Pod.Version, r.Gone && r.Pod.UID == p.UID:
 		return s
 	case r.Gone && r.Pod.Name != p.Name:
@@ -233,6 +242,9 @@ func seeStray(s State, p events.Pod) State {
 	switch {
 	case ok && old.Version >= p.Version:
 	case p.Held, !p.Terminal() && !p.Deleting:
+		if !ok && s.full() {
+			return s
+		}
 		s.Strays[p.UID] = s.withEnd(p, old)
 	default:
 		delete(s.Strays, p.UID)
@@ -250,6 +262,9 @@ func find(s State, p events.Pod) State {
 		return s
 	}
 	f, ok := s.Finds[p.UID]
+	if !ok && s.full() {
+		return s
+	}
 	if !ok {
 		f.Serial = events.NoSerial
 	}

@@ -14,9 +14,12 @@ import (
 func plan(s State, now time.Time) (State, []effect.Effect) {
 	var at effect.Wake
 	var out []effect.Effect
+	if s.Crowded && s.unsettled() <= roomAgain {
+		s = s.lookAgain()
+	}
 	switch {
 	case !s.Known:
-		s, out = ask(s, now)
+		s, out = ask(s, now, &at)
 	case s.Job.Foreign:
 		return s, nil
 	case s.Gone || s.Job.Deleting:
@@ -105,9 +108,12 @@ func forgive(s State, wanted []effect.Effect) State {
 //
 // It asks only when something has stirred that may need us: the late deletion of a Job or a Pod that was settled long ago
 // would otherwise cost a list of the whole cluster.
-func ask(s State, now time.Time) (State, []effect.Effect) {
+func ask(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	if !s.Stirred {
 		return s, nil
+	}
+	if now.Before(s.Overgrown.Until) {
+		return s, lieLow(s, now, at)
 	}
 	if s.Asked == "" {
 		s.Asked = strconv.FormatInt(now.UnixNano(), 36)
@@ -166,7 +172,7 @@ func rests(s State) bool {
 		return !s.Stirred
 	}
 	clean := len(s.Pods)+len(s.Strays)+len(s.Finds) == 0
-	finished := s.Job.Finished() && expiry(s).IsZero() && len(prune(s)) == 0
+	finished := s.Job.Finished() && !s.Crowded && expiry(s).IsZero() && len(prune(s)) == 0
 	return s.Job.Foreign || clean && (s.Gone || finished)
 }
 

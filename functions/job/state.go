@@ -49,6 +49,8 @@ type State struct {
 	// Forgotten is the newest sight of a Pod that goes, has gone or is not the Job's any more, and is not among Kept: a roster of
 	// before would bring it back.
 	Forgotten uint64 `cbor:",omitempty"`
+	// Crowded says that Pods were passed over because there were too many: inventory is taken again once there is room.
+	Crowded bool `cbor:",omitempty"`
 	// Settled are the serials of Pods that need no more attention: counted, or gone without counting.
 	Settled intervals.Set
 	// Next is the next serial.
@@ -65,6 +67,9 @@ type State struct {
 
 	// AdoptsNone says that the newest roster found the Job to be one too many of those with selectors of their own.
 	AdoptsNone bool `cbor:",omitempty"`
+
+	// Overgrown says that this memory had become too large to be saved, and what follows from that.
+	Overgrown Overgrown
 
 	// Outbox is what everybody has to be told of the Job.
 	Outbox Outbox

@@ -184,3 +184,27 @@ func TestARangeIsCutAroundAJob(t *testing.T) {
 		t.Error("a range was cut without a timetable")
 	}
 }
+
+// TestAMemoryThatIsTooLargeRests: it is forgotten, and its inventory is not taken again and again.
+func TestAMemoryThatIsTooLargeRests(t *testing.T) {
+	f, now := New(zone.Load), minute(0)
+	s, effects := f.Decide(State{}, []events.Event{events.ScheduleDue{Nominal: now}}, now)
+	inventories := 0
+	for range 20 {
+		ask, asks := effect.TakeInventory{}, false
+		if len(effects) > 0 {
+			ask, asks = effects[0].(effect.TakeInventory)
+		}
+		heard := []events.Event{events.TimerFired{}}
+		if asks {
+			inventories++
+			heard = []events.Event{events.ScheduleListed{ID: ask.ID, Version: 7},
+				events.EffectRefused{Effect: effect.SaveState, Reason: effect.StateTooLarge, Message: "9 bytes", At: now}}
+		}
+		s, effects = f.Decide(s, heard, now)
+		now = now.Add(6 * time.Second)
+	}
+	if s.Known || inventories < 3 || inventories > 6 { // at once, and then 1 s, 3 s, 7 s, 15 s, 31 s, 63 s later
+		t.Errorf("%d inventories within two minutes, known %v", inventories, s.Known)
+	}
+}

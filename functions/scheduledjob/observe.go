@@ -27,6 +27,9 @@ func observe(s State, e events.Event) State {
 		s.Told[e.ID] = true
 		s.Deaf = Deaf{}
 	}
+	if no, ok := e.(events.EffectRefused); ok && no.Effect == effect.SaveState {
+		return shrink(s, no)
+	}
 	if list, ok := e.(events.ScheduleListed); ok {
 		if !s.Known {
 			return takeInventory(s, list)
@@ -235,6 +238,15 @@ func missRun(s State, r events.Run) State {
 		s.put(Row{Run: r, Gone: true})
 	}
 	return s
+}
+
+// shrink forgets a memory that is too large to be saved: the ScheduledJob has tens of thousands of Jobs. The inventory rests as if it
+// had been refused, ever longer as long as it brings as many.
+func shrink(s State, no events.EffectRefused) State {
+	no.Effect = effect.TakeInventory{}.Kind()
+	less := State{Name: s.Name, Stirred: true, Waits: s.Waits}
+	less.Waits.Refuse(no)
+	return less
 }
 
 // suffer remembers a refusal: what was refused rests, and the time whose Job was not made knows why.

@@ -48,6 +48,7 @@ type bench struct {
 	state     []byte
 	revision  uint64
 	conflicts int                               // how many saves lose
+	most      int                               // the largest state that is taken, in bytes; 0 for any
 	act       func(effect.Effect) engine.Answer // nil: every effect succeeds
 	announce  func(name string) error           // nil: every announcement is confirmed
 	hang      func(context.Context) error       // not nil: instead of announce
@@ -90,10 +91,19 @@ func (b *bench) Save(_ context.Context, _ events.Key, data []byte, revision uint
 		b.lines = append(b.lines, "conflict")
 		return 0, engine.ErrConflict
 	}
+	if b.most > 0 && len(data) > b.most {
+		b.lines = append(b.lines, "too large")
+		return 0, tooLarge{fmt.Errorf("%d bytes, at most %d fit", len(data), b.most)}
+	}
 	b.state, b.revision = data, revision+1
 	b.lines = append(b.lines, "commit")
 	return b.revision, nil
 }
+
+// tooLarge is what no repetition cures.
+type tooLarge struct{ error }
+
+func (tooLarge) Permanent() bool { return true }
 
 func (b *bench) Forget(context.Context, events.Key) error {
 	b.add("forget")

@@ -16,7 +16,8 @@ type Store interface {
 	// stale: it comes from the stream's leader.
 	Load(ctx context.Context, key events.Key) (data []byte, revision uint64, err error)
 	// Save writes the state if the key is still at revision (0: does not exist), and returns the new revision. It
-	// returns an error that wraps ErrConflict where somebody else was faster. A state that rests may be forgotten.
+	// returns an error that wraps ErrConflict where somebody else was faster, and one with a method Permanent that says true where
+	// the state is too large to be saved at all. A state that rests may be forgotten.
 	Save(ctx context.Context, key events.Key, data []byte, revision uint64, rests bool) (uint64, error)
 	// Forget removes the state of the key whatever its revision: the cure for a state that cannot be read.
 	Forget(ctx context.Context, key events.Key) error

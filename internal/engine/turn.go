@@ -43,6 +43,7 @@ type Turn struct {
 	done      int // effects of the last decision that were done
 	retry     *Retry
 	unsaid    error // why an announcement has to be repeated later
+	forgot    error // why the state could not be saved, and was forgotten
 }
 
 // NewTurn begins a turn for the key with the facts that woke it.
@@ -69,24 +70,29 @@ func (t *Turn) Load(ctx context.Context) error {
 
 // Decide folds the inbox and plans. A state that cannot be read is forgotten: inventory heals it. It returns
 // fn.ErrNewer where the state belongs to a newer version, and a Poisoned where the function panicked.
-func (t *Turn) Decide(now time.Time) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = Poisoned{Cause: fmt.Errorf("function %s panicked on %s: %v", t.fn.Name, t.Key, r)}
-		}
-	}()
+func (t *Turn) Decide(now time.Time) error {
 	t.rounds++
 	t.late, t.retry, t.done = false, nil, 0
-	d, err := t.fn.Decide(t.state, t.inbox, now)
-	if newer := (fn.ErrNewer{}); err != nil && !errors.As(err, &newer) {
-		d, err = t.fn.Decide(nil, t.inbox, now)
-	}
+	d, err := t.decide(t.state, t.inbox, now)
 	if err != nil {
 		return err
 	}
 	t.folded, t.inbox = t.inbox, nil
 	t.decision, t.decided = d, now
 	return nil
+}
+
+func (t *Turn) decide(state []byte, batch []events.Event, now time.Time) (d fn.Decision, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = Poisoned{Cause: fmt.Errorf("function %s panicked on %s: %v", t.fn.Name, t.Key, r)}
+		}
+	}()
+	d, err = t.fn.Decide(state, batch, now)
+	if newer := (fn.ErrNewer{}); err != nil && !errors.As(err, &newer) {
+		d, err = t.fn.Decide(nil, batch, now)
+	}
+	return d, err
 }
 
 // try remembers what the turn is about, not all that it does: a turn may have thousands of effects.
@@ -100,7 +106,8 @@ func (t *Turn) try(effects []effect.Effect) {
 
 // Commit makes the decision ours: compare-and-set before any effect. Where somebody else was faster it returns an error
 // that wraps ErrConflict, and the turn goes on from Load: with all its facts, since whoever was faster may have forgotten
-// what an earlier round of ours had remembered (a lost bucket, another version).
+// what an earlier round of ours had remembered (a lost bucket, another version). Of a state that the bus does not take the
+// function has to forget something: then it is the decision that follows from that which is committed, and Forgot says why.
 func (t *Turn) Commit(ctx context.Context) error {
 	idle := len(t.decision.Effects) == 0
 	if idle && (bytes.Equal(t.decision.State, t.state) || t.state == nil && t.decision.Rests) {
@@ -108,6 +115,9 @@ func (t *Turn) Commit(ctx context.Context) error {
 		return nil // nothing to remember
 	}
 	revision, err := t.store.Save(ctx, t.Key, t.decision.State, t.revision, t.decision.Rests)
+	if tooLarge(err) {
+		revision, err = t.saveLess(ctx, err)
+	}
 	if err != nil {
 		t.inbox, t.folded = append(t.folded, t.inbox...), nil
 		if t.committed {
@@ -118,6 +128,38 @@ func (t *Turn) Commit(ctx context.Context) error {
 	t.state, t.revision, t.committed = t.decision.State, revision, true
 	return nil
 }
+
+// tooLarge says that the store will never take the state, however often it is asked.
+func tooLarge(err error) bool {
+	var permanent interface{ Permanent() bool }
+	return errors.As(err, &permanent) && permanent.Permanent()
+}
+
+// saveLess tells the function that its state is too large, and saves what it makes of that; if that is too large as well, what it
+// makes of an empty state. The facts of the turn are acknowledged all the same: they would be too much again, for ever, and keep
+// others from coming. What is lost with them is found by an inventory.
+func (t *Turn) saveLess(ctx context.Context, why error) (revision uint64, err error) {
+	err = why
+	for _, state := range [][]byte{t.decision.State, nil} {
+		if !tooLarge(err) {
+			break
+		}
+		refused := events.EffectRefused{Effect: effect.SaveState, Serial: events.NoSerial, Reason: effect.StateTooLarge, Message: err.Error(), At: t.decided}
+		d, failed := t.decide(state, []events.Event{refused}, t.decided)
+		if failed != nil {
+			return 0, failed
+		}
+		t.decision = d
+		revision, err = t.store.Save(ctx, t.Key, d.State, t.revision, d.Rests)
+	}
+	if err == nil {
+		t.forgot = why
+	}
+	return revision, err
+}
+
+// Forgot is why what the function remembered was forgotten: it was too large to be saved; nil where that was not so.
+func (t *Turn) Forgot() error { return t.forgot }
 
 // Effects are those of the last decision, in its order.
 func (t *Turn) Effects() []effect.Effect { return t.decision.Effects }

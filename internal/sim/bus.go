@@ -32,6 +32,8 @@ type bus struct {
 	sequence uint64
 	// crossed hears of a state that one version of a function writes over that of another.
 	crossed func(key events.Key, was, is int)
+	// tight is asked of every state how large one may be, 0 for any size.
+	tight func(key events.Key) int
 }
 
 type timer struct {
@@ -69,6 +71,9 @@ func (b *bus) Save(_ context.Context, key events.Key, data []byte, revision uint
 	if b.states[key].revision != revision {
 		return 0, fmt.Errorf("%s: %w", key, engine.ErrConflict)
 	}
+	if most := b.tight(key); most > 0 && len(data) > most {
+		return 0, tooLarge{fmt.Errorf("%d bytes, at most %d fit", len(data), most)}
+	}
 	if was, is := version(b.states[key].data), version(data); was != 0 && was != is {
 		b.crossed(key, was, is)
 	}
@@ -76,6 +81,11 @@ func (b *bus) Save(_ context.Context, key events.Key, data []byte, revision uint
 	b.states[key] = state{data: data, revision: b.sequence}
 	return b.sequence, nil
 }
+
+// tooLarge is what no repetition cures.
+type tooLarge struct{ error }
+
+func (tooLarge) Permanent() bool { return true }
 
 // Forget implements engine.Store.
 func (b *bus) Forget(_ context.Context, key events.Key) error {

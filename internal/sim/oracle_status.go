@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
@@ -19,6 +20,10 @@ import (
 // old is what it was decided on, and what follows from the Job alone must be exact.
 func (t *truth) StatusWritten(old, next events.Job) {
 	t.recorded = t.w.now
+	if c, is := next.Condition(v1alpha1.RefusedCondition); is && c.Reason == effect.StateTooLarge {
+		t.standsStill(old, next)
+		return
+	}
 	t.counters(old, next)
 	t.lists(old, next)
 	if next.Indexed {
@@ -31,6 +36,22 @@ func (t *truth) StatusWritten(old, next events.Job) {
 	t.verdict(old, next)
 	t.unfinished(old, next)
 	t.w.noteStatus(old, next)
+}
+
+// standsStill: who cannot remember the Job's Pods says so, and nothing else.
+func (t *truth) standsStill(old, next events.Job) {
+	a, b := old.Status.DeepCopy(), next.Status.DeepCopy()
+	a.Conditions, b.Conditions = nil, nil
+	if !equality.Semantic.DeepEqual(a, b) || old.NextSerial != next.NextSerial ||
+		old.Backoff.Failures != next.Backoff.Failures || !old.Backoff.Last.Equal(next.Backoff.Last) {
+		t.fail("a memory that is too large changes %+v to %+v", a, b)
+	}
+	for _, c := range old.Status.Conditions {
+		same := func(d batchv1.JobCondition) bool { return equality.Semantic.DeepEqual(c, d) }
+		if c.Type != v1alpha1.RefusedCondition && !slices.ContainsFunc(next.Status.Conditions, same) {
+			t.fail("a memory that is too large changes the condition %v", c)
+		}
+	}
 }
 
 // counters move by exactly what leaves the list of the uncounted.

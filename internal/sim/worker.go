@@ -76,6 +76,10 @@ func (w *World) work(k *worker) bool {
 			k.stage = loading
 			return true
 		}
+		if why := k.turn.Forgot(); why != nil {
+			w.happens("state too large", "%s forgets what it knows of %s: %v", k, k.turn.Key, why)
+			w.of(k.turn.Key).forgot()
+		}
 		if k.failed != nil { // the answers are remembered, and what failed is repeated later
 			w.finish(k)
 			return true

@@ -5,6 +5,7 @@ package script
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ type Stage struct {
 	crash   bool // the next worker dies before it has done anything
 	lost    bool // the next worker that makes a Pod dies of it, and nobody has seen the Pod
 	deaf    bool // the bus confirms no announcement
+	tight   bool // the bus takes no state that has taken inventory
 	// reports are the Kubernetes Events that went with statuses.
 	reports []string
 	out     strings.Builder
@@ -134,6 +136,8 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		return s.result()
 	case "lingering": // the template has a finalizer of the user's own, which keeps Pods that are deleted
 		s.api.Lingering = true
+	case "too-large": // "too-large on": the bus does not take what is remembered, nor what an inventory brings, until "too-large off"
+		s.tighten(d.CmdArgs[0].Key == "on")
 	case "unheard": // the next worker that makes a Pod dies before it has heard the answer, and the watch is off from then on
 		s.lost = true
 		return s.result()
@@ -192,6 +196,9 @@ func (s *Stage) turns() {
 		}
 		inbox := s.inbox
 		s.inbox = nil
+		if s.tight && slices.ContainsFunc(inbox, func(e events.Event) bool { return e.Type() == events.TypeJobListed }) {
+			inbox = append(inbox, s.tooLarge())
+		}
 		d, err := s.fn.Decide(s.state, inbox, s.now)
 		if err != nil {
 			panic(err)
@@ -238,6 +245,17 @@ func (s *Stage) act(e effect.Effect) []events.Event {
 		panic(err)
 	}
 	return facts
+}
+
+func (s *Stage) tighten(on bool) {
+	if s.tight = on; on {
+		s.inbox = append(s.inbox, s.tooLarge())
+	}
+}
+
+// tooLarge is what the engine answers where the bus does not take the state.
+func (s *Stage) tooLarge() events.Event {
+	return events.EffectRefused{Effect: effect.SaveState, Reason: effect.StateTooLarge, Message: "raise max_payload of the NATS server", At: s.now}
 }
 
 // advance lets time pass; the timer rings when it is due.
