@@ -3,9 +3,12 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/engine"
@@ -114,4 +117,37 @@ func TestEvictedFactsAreALoss(t *testing.T) {
 	})
 	until(t, "no consumer is behind", func() bool { behind = b.top.evicted(ctx, behind); return !behind })
 	signalled(t, b)
+}
+
+// TestARosterThatIsTooLargeArrivesInParts: a Job that keeps 30,000 failed Pods has a roster that no message holds.
+func TestARosterThatIsTooLargeArrivesInParts(t *testing.T) {
+	t.Parallel()
+	const all = 30_000
+	b, key := connect(t, serve(t)), keyOf(uid(1))
+	list := events.JobListed{ID: "relist/7/9", Name: "pi", Job: &events.Job{Namespace: key.Namespace, Name: "pi", UID: key.UID}, JobsVersion: 7, Version: 9}
+	for i := range all {
+		list.Pods = append(list.Pods, events.Pod{Name: fmt.Sprintf("a-job-with-a-name-of-its-own-%05d", i), UID: types.UID(uid(i)), Version: 5, Owner: "a-job-with-a-name-of-its-own",
+			Serial: i, Phase: events.Failed, Scheduled: true, Created: time.Unix(1_700_000_000, 0).UTC(), Finished: time.Unix(1_700_000_060, 0).UTC(),
+			Exits: []events.Exit{{Container: "main", Code: 1}}, Conditions: []events.PodCondition{{Type: "PodReadyToStartContainers", Status: "False"}}})
+	}
+	fact := func(e events.Event) events.Fact { return events.Fact{Cluster: "test", Key: key, Event: e} }
+	var permanent interface{ Permanent() bool }
+	if err := b.Publish(t.Context(), fact(list)); !errors.As(err, &permanent) || !permanent.Permanent() {
+		t.Errorf("the whole roster: %v", err)
+	}
+	e := listen(t, b, allLanes(), nil)
+	parts := list.Split(events.RosterShare)
+	for _, p := range parts {
+		publish(t, b, fact(p), fact(p)) // as two triggers do, that list the same
+	}
+	until(t, "all parts are heard", func() bool { return e.count(nil) >= len(parts) })
+	heard := map[types.UID]bool{}
+	for _, d := range e.all() {
+		for _, p := range d.Event().(events.JobPartListed).Pods {
+			heard[p.UID] = true
+		}
+	}
+	if len(heard) != all || e.count(nil) != len(parts) || len(parts) < 2 {
+		t.Errorf("heard of %d Pods in %d messages, sent %d in %d parts", len(heard), e.count(nil), all, len(parts))
+	}
 }

@@ -34,6 +34,7 @@ var decoders = map[Type]func(data []byte) (Event, error){
 	TypeJobObserved:          into[JobObserved],
 	TypeJobGone:              into[JobGone],
 	TypeJobListed:            into[JobListed],
+	TypeJobPartListed:        into[JobPartListed],
 	TypePodObserved:          into[PodObserved],
 	TypePodGone:              into[PodGone],
 	TypeParametersObserved:   into[ParametersObserved],
@@ -189,6 +190,8 @@ func subject(e Event) Reference {
 		if e.Job != nil {
 			return Reference{Namespace: e.Job.Namespace, Name: e.Job.Name, UID: e.Job.UID}
 		}
+	case JobPartListed:
+		return subject(e.JobListed)
 	case ScheduledJobObserved:
 		return Reference{Namespace: e.ScheduledJob.Namespace, Name: e.ScheduledJob.Name, UID: e.ScheduledJob.UID}
 	case ScheduleListed:

@@ -20,6 +20,7 @@ const (
 	TypeTimerFired    Type = "TimerFired"
 	TypeEffectRefused Type = "EffectRefused"
 
+	TypeJobPartListed      Type = "JobPartListed"
 	TypeParametersObserved Type = "ParametersObserved"
 )
 

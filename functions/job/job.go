@@ -7,7 +7,7 @@
 //	leftovers.go what is deleted at the end  failure.go   backoffLimit, exponential backoff
 //	fleet.go     how many Pods, which        finish.go    conditions and Events
 //	pod.go       the Pod that a serial becomes    outbox*.go   JobStart, JobFinish, PodFinish
-//	overgrown.go a memory that is too large
+//	overgrown.go a memory that is too large       horizon.go  what lists have proved
 //
 // A Pod is known by its serial, which is in its name:
 //
@@ -29,8 +29,8 @@ import (
 func New(l Limits) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    "job",
-		Version: 8,
-		Wakes: []events.Type{events.TypeJobObserved, events.TypeJobGone, events.TypeJobListed, events.TypePodObserved,
+		Version: 9,
+		Wakes: []events.Type{events.TypeJobObserved, events.TypeJobGone, events.TypeJobListed, events.TypeJobPartListed, events.TypePodObserved,
 			events.TypePodGone, events.TypeTimerFired, events.TypeEffectRefused, events.TypeParametersObserved, events.TypeAnnounced},
 		Observe: func(s State, e events.Event) State { s.limits = l; return observe(s, e) },
 		Plan:    func(s State, now time.Time) (State, []effect.Effect) { s.limits = l; return plan(s, now) },

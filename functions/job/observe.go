@@ -25,11 +25,16 @@ func observe(s State, e events.Event) State {
 	if no, ok := e.(events.EffectRefused); ok && no.Effect == effect.SaveState {
 		return s.shrink(no)
 	}
-	if list, ok := e.(events.JobListed); ok {
+	switch list := e.(type) {
+	case events.JobListed:
 		if !s.Known {
 			return takeInventory(s, list)
 		}
-		return compare(s, list)
+		return compare(s, events.JobPartListed{JobListed: list})
+	case events.JobPartListed:
+		if s.Known {
+			return compare(s, list)
+		}
 	}
 	if !s.Known {
 		return stir(s, e)
@@ -40,7 +45,7 @@ func observe(s State, e events.Event) State {
 	case events.JobGone:
 		s.Gone = true
 	case events.PodObserved:
-		if e.Pod.Version > s.Horizon || s.usedUp(e.Pod) {
+		if e.Pod.Version > s.Horizon.of(e.Pod.UID) || s.usedUp(e.Pod) {
 			return seePod(s, e.Pod)
 		}
 	case events.PodGone:
@@ -71,6 +76,11 @@ func stir(s State, e events.Event) State {
 		s.Gone = s.Gone || s.Overgrown.Count > 0
 	case events.PodObserved:
 		s.Stirred = s.Stirred || e.Pod.Held || !e.Pod.Terminal()
+	case events.JobPartListed: // it is large: there is something to do
+		s.Stirred = true
+		if e.Job != nil {
+			s.Outbox.note(*e.Job)
+		}
 	case events.TimerFired:
 		s.Stirred = true
 	case events.EffectRefused:
@@ -92,6 +102,8 @@ func nameIn(e events.Event) string {
 		return e.Name
 	case events.JobListed:
 		return e.Name
+	case events.JobPartListed:
+		return e.Name
 	case events.PodObserved:
 		return e.Pod.Owner
 	case events.PodGone:
@@ -112,7 +124,7 @@ func takeInventory(s State, list events.JobListed) State {
 			slices.ContainsFunc(list.Pods, func(p events.Pod) bool { return p.Held || !p.Terminal() })
 		return s
 	}
-	s.Known, s.Horizon = true, list.Version
+	s.Known, s.Horizon = true, Horizon{{Version: list.Version}}
 	s.Pods, s.Strays, s.Finds = map[int]Row{}, map[types.UID]events.Pod{}, map[types.UID]Find{}
 	if list.Job == nil {
 		s.Gone = true
@@ -131,14 +143,15 @@ func takeInventory(s State, list events.JobListed) State {
 	return s
 }
 
-// compare holds what we remember against a roster: what we saw at or before it, and it does not list, is gone.
-func compare(s State, list events.JobListed) State {
+// compare holds what we remember against a roster, or a part of one: what we saw at or before it, and it does not list though it
+// would have to, is gone.
+func compare(s State, list events.JobPartListed) State {
 	if list.ID == s.Unread {
 		s.Unread = ""
 	}
 	if list.Job != nil {
 		s = seeJob(s, *list.Job)
-		if list.Version >= s.Horizon {
+		if list.Version >= s.Horizon.newest() {
 			s.AdoptsNone = list.AdoptsNone
 		}
 	} else if s.Job.Version <= list.JobsVersion {
@@ -147,13 +160,15 @@ func compare(s State, list events.JobListed) State {
 	listed := make(map[types.UID]bool, len(list.Pods))
 	for _, p := range list.Pods {
 		listed[p.UID] = true
-		if p.Version > s.Horizon {
+		if h := s.Horizon.of(p.UID); p.Version > h {
 			s = seePod(s, p)
-		} else if list.Version >= max(s.Horizon, s.Forgotten) {
+		} else if list.Version >= max(h, s.Forgotten) {
 			s.keepSettled(p)
 		}
 	}
-	gone := func(p events.Pod) bool { return p.UID != "" && p.Version <= list.Version && !listed[p.UID] }
+	gone := func(p events.Pod) bool {
+		return p.UID != "" && p.Version <= list.Version && covers(list.From, list.To, p.UID) && !listed[p.UID]
+	}
 	for serial, r := range s.Pods {
 		if gone(r.Pod) {
 			r.Gone = true
@@ -169,7 +184,7 @@ func compare(s State, list events.JobListed) State {
 			s.found(uid, events.NoSerial)
 		}
 	}
-	s.Horizon = max(s.Horizon, list.Version)
+	s.Horizon = s.Horizon.fold(list.From, list.To, list.Version)
 	return s
 }
 

@@ -32,7 +32,7 @@ type State struct {
 	// Gone says that the Job no longer exists. That is final, since keys are UIDs.
 	Gone bool
 	// Horizon is the newest list of Pods that we have folded: a Pod that we do not know, at or below it, is history.
-	Horizon uint64
+	Horizon Horizon
 	// Job is the newest sight of it.
 	Job events.Job
 	// Pods are the unsettled ones, by serial.
@@ -179,7 +179,7 @@ func (s *State) bury(p events.Pod) {
 	case s.Job.Wishes.FailedPodsLimit == nil, p.Version == 0 && !old.Deleting: // a GET that found nothing knows no version
 		s.Forgotten = max(s.Forgotten, p.Version)
 		delete(s.Kept, p.UID)
-	case p.Version > max(old.Version, s.Horizon): // else a roster has not listed it
+	case p.Version > max(old.Version, s.Horizon.of(p.UID)): // else a roster has not listed it
 		p.Deleting = true
 		s.keep(p)
 		s.forgetBuried()

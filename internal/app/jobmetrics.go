@@ -77,6 +77,10 @@ func completionMode(t engine.Turned) string {
 			if e.Job != nil {
 				return modeLabel(e.Job.Indexed)
 			}
+		case events.JobPartListed:
+			if e.Job != nil {
+				return modeLabel(e.Job.Indexed)
+			}
 		case events.PodObserved:
 			return modeLabel(e.Pod.Index != events.NoIndex)
 		}

@@ -206,7 +206,12 @@ const finishedLate = time.Minute
 func (w *Watcher) tellJobs(ctx context.Context, r rosters, id string, now, since time.Time) (n int, err error) {
 	tell := func(of identity) error {
 		n++
-		return w.tell(ctx, of.key(jobFunction), r.roster(id, of))
+		for _, part := range r.roster(id, of).Split(events.RosterShare) {
+			if err := w.tell(ctx, of.key(jobFunction), part); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	for of, j := range r.jobs {
 		if j.Finished() && !j.FinishedAt().After(since) && !anyHeld(r.pods[of]) && !tooManyFailed(j, r.pods[of]) && !overdue(j, now) ||

@@ -122,7 +122,10 @@ func (w *tenant) relist() {
 	seen[w.uid] = seen[w.uid] || w.api.jobs[w.uid] == nil
 	for _, uid := range slices.Sorted(maps.Keys(seen)) {
 		if seen[uid] {
-			w.bus.publish(w.api.Key(uid), w.api.List(fmt.Sprintf("relist-%d", w.lists), uid))
+			for _, part := range w.api.List(fmt.Sprintf("relist-%d", w.lists), uid).Split(events.Share{Pods: w.share}) {
+				w.Steps[string(part.Type())]++
+				w.bus.publish(w.api.Key(uid), part)
+			}
 		}
 	}
 }

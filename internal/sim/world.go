@@ -54,6 +54,7 @@ type World struct {
 	out       io.Writer
 	lists     int
 	saves     int
+	share     int  // how many Pods one message has room for, 0 for any number
 	calm      bool // nothing goes wrong any more
 	calmAt    time.Time
 	frozen    bool      // the nodes do nothing
@@ -117,6 +118,9 @@ func newWorld(seed uint64, rates Rates, out io.Writer) *World {
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Steps: map[string]int{}, Rows: map[string]bool{}}
 	w.bus.crossed = w.crossed
 	w.bus.tight = func(events.Key) int { return 0 }
+	if seed%4 == 2 { // drawn without a draw
+		w.share = 1 + int(seed/4%3)
+	}
 	if seed%8 == 5 { // drawn without a draw: worlds stay what they were
 		w.bus.tight = w.tight
 	}

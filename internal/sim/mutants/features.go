@@ -107,8 +107,14 @@ var ofFeatures = []mutant{
 		new: "deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID})"},
 
 	// deletion in time, limits, parameters, what others have written
+	{name: "part-for-the-whole", file: "functions/job/observe.go",
+		old: "covers(list.From, list.To, p.UID) && ",
+		new: ""},
+	{name: "part-is-all-there-is-to-know", file: "functions/job/observe.go",
+		old: "s.Horizon.fold(list.From, list.To, list.Version)",
+		new: "s.Horizon.fold(\"\", \"\", list.Version)"},
 	{name: "ttl-over-at-once", file: "functions/job/leftovers.go",
-		old: "return s.Job.FinishedAt().Add(time.Duration(*s.Job.TTLSecondsAfterFinished) * time.Second)",
+		old: "return s.Job.Expires()",
 		new: "return s.Job.FinishedAt()"},
 	{name: "ttl-before-the-pods-are-free", file: "functions/job/plan.go",
 		old: "	out = append(out, prune(s)...)\n",

@@ -150,7 +150,7 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 			s.inbox = append(s.inbox, s.api.List("relist", s.uid))
 		}
 	case "relist":
-		s.inbox = append(s.inbox, s.api.List("relist", s.uid))
+		s.inbox = append(s.inbox, s.relist(t, d)...)
 	case "status":
 		return s.status()
 	case "reports": // the Kubernetes Events since the last time
@@ -245,6 +245,25 @@ func (s *Stage) act(e effect.Effect) []events.Event {
 		panic(err)
 	}
 	return facts
+}
+
+// relist reads "relist [of=2 parts=(1,0)]": a roster, or these parts of one that has so many Pods in each, in that order.
+func (s *Stage) relist(t *testing.T, d *datadriven.TestData) (heard []events.Event) {
+	t.Helper()
+	share, wanted := events.Share{}, []string{"0"}
+	for _, a := range d.CmdArgs {
+		switch a.Key {
+		case "of":
+			share.Pods = atoi(t, d, a.Vals[0])
+		case "parts":
+			wanted = a.Vals
+		}
+	}
+	parts := s.api.List("relist", s.uid).Split(share)
+	for _, n := range wanted {
+		heard = append(heard, parts[atoi(t, d, n)])
+	}
+	return heard
 }
 
 func (s *Stage) tighten(on bool) {

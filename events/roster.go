@@ -1,0 +1,84 @@
+package events
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// JobPartListed is a part of a roster that would be too large for one message: it lists the Pods whose UIDs are in a range, and proves
+// only there that others have gone. Each part stands for itself: they may be repeated, reordered, lost, and mixed with those of
+// another list. It never answers a TakeInventory, whose answer is not sent by anybody.
+//
+//	Pods by UID   0 1 2 | 3 4 5 | 6 7
+//	parts         [ ,3)   [3,6)   [6, )
+type JobPartListed struct {
+	JobListed
+	// From is the first UID of the range, "" where it has no beginning; To is the first beyond it, "" where it has no end.
+	From types.UID `json:"from,omitempty"`
+	To   types.UID `json:"to,omitempty"`
+}
+
+// Type implements Event.
+func (JobPartListed) Type() Type { return TypeJobPartListed }
+
+func (e JobPartListed) id() string { return e.ID + "/" + string(e.From) }
+
+// Share bounds what one message carries of a roster. Its zero value is no bound.
+type Share struct {
+	// Pods is the most Pods, Bytes about how many they may take once they are encoded. One Pod is always carried, however large.
+	Pods, Bytes int
+}
+
+// RosterShare is far below the largest message, 8 MB: the Job goes with each part.
+var RosterShare = Share{Pods: 2000, Bytes: 2 << 20}
+
+// certainly is how many Pods fit into RosterShare whatever is in them: they are not looked at.
+const certainly = 16
+
+// Split returns the roster as it is, a JobListed, where it does not exceed the share; else its parts, JobPartListed. The order of UIDs
+// is that of their bytes.
+func (e JobListed) Split(share Share) []Event {
+	most, bytes := share.Pods, share.Bytes
+	if share == RosterShare && len(e.Pods) <= certainly {
+		return []Event{e}
+	}
+	pods := slices.SortedFunc(slices.Values(e.Pods), func(a, b Pod) int { return strings.Compare(string(a.UID), string(b.UID)) })
+	var starts []int // of each part but the first
+	begin, size := 0, 0
+	for i, p := range pods {
+		n := encodedSize(p)
+		if i > begin && (most > 0 && i-begin >= most || bytes > 0 && size+n > bytes) {
+			starts, begin, size = append(starts, i), i, 0
+		}
+		size += n
+	}
+	if len(starts) == 0 {
+		return []Event{e}
+	}
+	var out []Event
+	from := 0
+	for _, to := range append(starts, len(pods)) {
+		part := JobPartListed{JobListed: e}
+		part.Pods = pods[from:to:to]
+		if from > 0 {
+			part.From = pods[from].UID
+		}
+		if to < len(pods) {
+			part.To = pods[to].UID
+		}
+		out, from = append(out, part), to
+	}
+	return out
+}
+
+// encodedSize is how many bytes a Pod takes in a fact.
+func encodedSize(p Pod) int {
+	data, err := json.Marshal(p)
+	if err != nil { // a Pod has nothing in it that cannot be encoded; the fact's own encoding says so if it has
+		return 0
+	}
+	return len(data)
+}

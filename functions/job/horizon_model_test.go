@@ -1,0 +1,51 @@
+package job
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+)
+
+// TestHorizonRemembersTheNewestListOfEachUID, as if it were noted for each UID by itself; and in no more ranges than it needs.
+func TestHorizonRemembersTheNewestListOfEachUID(t *testing.T) {
+	uid := rapid.Map(rapid.IntRange(0, 20), func(i int) types.UID { return types.UID('a' + rune(i)) })
+	bound := rapid.OneOf(rapid.Just(types.UID("")), uid)
+	rapid.Check(t, func(t *rapid.T) {
+		var h Horizon
+		model := map[types.UID]uint64{}
+		for range rapid.IntRange(0, 12).Draw(t, "lists") {
+			from, to, version := bound.Draw(t, "from"), bound.Draw(t, "to"), rapid.Uint64Range(1, 9).Draw(t, "version")
+			h = h.fold(from, to, version)
+			for c := 'a'; c <= 'u'; c++ {
+				if u := types.UID(c); u >= from && (to == "" || u < to) {
+					model[u] = max(model[u], version)
+				}
+			}
+			for u, want := range model {
+				if got := h.of(u); got != want {
+					t.Fatalf("of %s: %d, want %d; %v", u, got, want, h)
+				}
+			}
+			for i := 1; i < len(h); i++ {
+				if h[i].From <= h[i-1].From || h[i].Version == h[i-1].Version {
+					t.Fatalf("ranges %v", h)
+				}
+			}
+		}
+		if h = h.fold("", "", 10); len(h) != 1 || h.of("m") != 10 {
+			t.Fatalf("after a whole list: %v", h)
+		}
+	})
+}
+
+// TestHorizonIsBounded: of parts of very many lists only what all have in common is remembered.
+func TestHorizonIsBounded(t *testing.T) {
+	h := Horizon{{Version: 3}}
+	for i := range 10 * reachesMax {
+		h = h.fold(types.UID(rune('0'+2*i)), types.UID(rune('0'+2*i+1)), uint64(10+i))
+	}
+	if len(h) > reachesMax || h.of("") != 3 {
+		t.Errorf("%d ranges, from %d on", len(h), h.of(""))
+	}
+}
