@@ -31,7 +31,7 @@ build: ## build the binaries into bin/
 ##@ Check it
 
 .PHONY: test
-test: lint unit sim e2e chaos-short ## the whole truth: lint, laws, scripts, simulator, bus, end to end on a real control plane, chaos
+test: lint unit sim e2e hostile chaos-short ## the whole truth: lint, laws, scripts, simulator, bus, end to end on a real control plane, attacks, chaos
 
 .PHONY: check
 check: ## the quick inner loop: vet, unit tests, scripts, a few simulated worlds, the contract
@@ -67,7 +67,11 @@ mutants: ## plant deliberate bugs and see which the simulator finds
 
 .PHONY: e2e
 e2e: controlplane ## end to end: real API server, real JetStream, real processes as Pods
-	@go test -C test -count=1 -timeout 40m $$(go list -C test ./... | grep -v '/test/chaos$$')
+	@go test -C test -count=1 -timeout 40m $$(go list -C test ./... | grep -v '/test/chaos$$\|/test/hostile$$')
+
+.PHONY: hostile
+hostile: controlplane ## what tenants and clients of the bus can do to a peaceful neighbour, and how much slower he gets
+	@go test -C test -count=1 -timeout 20m ./hostile
 
 CHAOS = go test -C test -count=1 -v ./chaos
 
