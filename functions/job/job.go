@@ -2,7 +2,8 @@
 // NonIndexed, Indexed and work-queue Jobs. Start reading at plan.go.
 //
 //	observe.go   what we remember            plan.go      the order of decisions
-//	state.go     the memory itself           tally.go     KEP-2307 step 1: what the Pods amount to
+//	listed.go    what a list tells us        tally.go     KEP-2307 step 1: what the Pods amount to
+//	state.go     the memory itself
 //	indexed.go   completion indexes          tracking.go  KEP-2307 steps 2 to 4
 //	leftovers.go what is deleted at the end  failure.go   backoffLimit, exponential backoff
 //	fleet.go     how many Pods, which        finish.go    conditions and Events

@@ -1,0 +1,86 @@
+package job
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+)
+
+// takeInventory turns an empty State into a knowing one. A roster that somebody else asked for, perhaps before our memory
+// was lost, proves nothing and is ignored.
+func takeInventory(s State, list events.JobListed) State {
+	if list.Job != nil {
+		s.Outbox.note(*list.Job)
+	}
+	if s.Asked == "" || list.ID != s.Asked {
+		j := list.Job // only a finished Job may need nothing
+		s.Stirred = s.Stirred || j == nil || !j.Finished() || s.expires(*j) || tooManyFailed(list) ||
+			slices.ContainsFunc(list.Pods, func(p events.Pod) bool { return p.Held || !p.Terminal() })
+		return s
+	}
+	s.Known, s.Horizon = true, Horizon{{Version: list.Version}}
+	s.Pods, s.Strays, s.Finds = map[int]Row{}, map[types.UID]events.Pod{}, map[types.UID]Find{}
+	if list.Job == nil {
+		s.Gone = true
+	} else {
+		s.Job, s.Next, s.Outbox.Began = *list.Job, list.Job.NextSerial, list.Job.Version
+		s.AdoptsNone = list.AdoptsNone
+	}
+	for _, p := range list.Pods {
+		s = seePod(s, p)
+	}
+	if j := list.Job; len(list.Pods) > 0 || j != nil && (j.Status.StartTime != nil || len(j.Status.Conditions) > 0) {
+		// A worker of the lost memory may still be making Pods whose serials nobody has written down. They are welcome
+		// as long as they do not share one with ours.
+		s.Next += s.lossGap()
+	}
+	return s
+}
+
+// compare holds what we remember against a roster, or a part of one: what we saw at or before it, and it does not list though it
+// would have to, is gone.
+func compare(s State, list events.JobPartListed) State {
+	if list.ID == s.Unread {
+		s.Unread = ""
+	}
+	if list.Job != nil {
+		s = seeJob(s, *list.Job)
+		if list.Version >= s.Horizon.newest() {
+			s.AdoptsNone = list.AdoptsNone
+		}
+	} else if s.Job.Version <= list.JobsVersion {
+		s.Gone = true
+	}
+	listed := make(map[types.UID]bool, len(list.Pods))
+	for _, p := range list.Pods {
+		listed[p.UID] = true
+		if h := s.Horizon.of(p.UID); p.Version > h {
+			s = seePod(s, p)
+		} else if list.Version >= max(h, s.Forgotten) {
+			s.keepSettled(p)
+		}
+	}
+	gone := func(p events.Pod) bool {
+		return p.UID != "" && p.Version <= list.Version && covers(list.From, list.To, p.UID) && !listed[p.UID]
+	}
+	for serial, r := range s.Pods {
+		if gone(r.Pod) {
+			r.Gone = true
+			s.Pods[serial] = r
+		}
+	}
+	maps.DeleteFunc(s.Strays, func(_ types.UID, p events.Pod) bool { return gone(p) })
+	if list.Job != nil && list.Job.Wishes.FailedPodsLimit != nil { // else it lists none that are kept
+		maps.DeleteFunc(s.Kept, func(_ types.UID, p events.Pod) bool { return gone(p) })
+	}
+	for uid, f := range s.Finds {
+		if gone(f.Pod) {
+			s.found(uid, events.NoSerial)
+		}
+	}
+	s.Horizon = s.Horizon.fold(list.From, list.To, list.Version)
+	return s
+}
