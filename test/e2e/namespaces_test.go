@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/test/e2e/harness"
@@ -104,20 +98,8 @@ kubectl apply -k deploy/namespaced/programs`)
 // kubeconfigAs is a kubeconfig of a service account in the namespace jobstream.
 func kubeconfigAs(t *testing.T, s *harness.System, account string) string {
 	t.Helper()
-	token, err := s.Client.CoreV1().ServiceAccounts("jobstream").CreateToken(t.Context(), account,
-		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](3600)}}, metav1.CreateOptions{})
+	file, err := s.KubeconfigAs(t.Context(), account)
 	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := clientcmd.LoadFromFile(s.ControlPlane.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range c.AuthInfos {
-		c.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
-	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*c, file); err != nil {
 		t.Fatal(err)
 	}
 	return file

@@ -29,7 +29,11 @@ func (s *System) startGuarded(ctx context.Context) (*NATS, error) {
 	}
 	audit, users := conf[from:to], []string{"trigger", "reconciler", "operator"}
 	conf = conf[:from]
-	for _, name := range s.config.Subscribers {
+	subscribers := s.config.Subscribers
+	if s.config.Deployed && len(subscribers) == 0 {
+		subscribers = []string{"audit"}
+	}
+	for _, name := range subscribers {
 		conf += strings.NewReplacer("AUDIT", strings.ToUpper(name), "audit", name).Replace(audit)
 		users = append(users, name)
 	}
@@ -42,10 +46,16 @@ func (s *System) startGuarded(ctx context.Context) (*NATS, error) {
 		"accounts.conf": conf + "\n}\n",
 		"nats.conf":     "max_payload: 8MB\njetstream {}\ninclude accounts.conf\n",
 	}
+	n := &NATS{user: "operator"}
+	if s.config.Deployed {
+		if err := s.shipped(ctx, n, files); err != nil {
+			return nil, err
+		}
+	}
 	for name, text := range files {
 		if err := os.WriteFile(s.path(name), []byte(text), 0o600); err != nil {
 			return nil, err
 		}
 	}
-	return startNATS(ctx, &NATS{user: "operator"}, s.config.Programs.NATS, s.config.Dir, "-config", s.path("nats.conf"))
+	return startNATS(ctx, n, s.config.Programs.NATS, s.config.Dir, "-config", s.path("nats.conf"))
 }

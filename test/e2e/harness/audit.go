@@ -13,18 +13,33 @@ import (
 )
 
 // Request is what the audit log tells of one request: a write of a Job's status ("update" or "patch" of "jobs/status"), or
-// the creation or change of a Pod ("create" or "patch" of "pods").
+// the creation or change of a Pod ("create" or "patch" of "pods"); of the programs where Config.Deployed is set, every one.
 type Request struct {
-	Verb, Resource, Namespace, Name string
+	// User is who asked, and Allowed why the API server let them: it names the binding and the role.
+	User, Allowed string
+	// Group is that of the Resource, "" for the core's; Resource is "" where it is about none, such as /version.
+	Verb, Group, Resource, Namespace, Name string
 	// Agent is the first word of the client's User-Agent, and Controller the last: of kube-controller-manager, which of them it
 	// is.
 	Agent, Controller string
 	Code              int
+	// Message is why it was refused, where it was.
+	Message string
 	At                time.Time
 }
 
 // Requests reads the audit log and returns what concerns the namespace, in the order of the answers.
 func (s *System) Requests(namespace string) ([]Request, error) {
+	return s.audited(func(r Request) bool { return r.Namespace == namespace })
+}
+
+// RequestsBy are those of a service account in the namespace jobstream, wherever they go. A watch is there twice: when it is
+// answered, and when it ends.
+func (s *System) RequestsBy(account string) ([]Request, error) {
+	return s.audited(func(r Request) bool { return r.User == username(account) })
+}
+
+func (s *System) audited(wanted func(Request) bool) ([]Request, error) {
 	file, err := os.Open(s.ControlPlane.AuditLog())
 	if err != nil {
 		return nil, err
@@ -36,23 +51,28 @@ func (s *System) Requests(namespace string) ([]Request, error) {
 	for lines.Scan() {
 		var e struct {
 			Verb, UserAgent string
-			ObjectRef       struct{ Resource, Subresource, Namespace, Name string }
-			ResponseStatus  struct{ Code int }
+			User            struct{ Username string }
+			ObjectRef       struct{ APIGroup, Resource, Subresource, Namespace, Name string }
+			Annotations     map[string]string
+			ResponseStatus  struct {
+				Code    int
+				Message string
+			}
 			StageTimestamp  time.Time
 		}
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			continue // the last line may not be whole yet
 		}
-		if e.ObjectRef.Namespace != namespace {
-			continue
-		}
-		r := Request{Verb: e.Verb, Resource: e.ObjectRef.Resource, Namespace: namespace, Name: e.ObjectRef.Name, Code: e.ResponseStatus.Code, At: e.StageTimestamp}
+		r := Request{User: e.User.Username, Allowed: e.Annotations["authorization.k8s.io/reason"], Verb: e.Verb, Group: e.ObjectRef.APIGroup,
+			Resource: e.ObjectRef.Resource, Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name, Code: e.ResponseStatus.Code, Message: e.ResponseStatus.Message, At: e.StageTimestamp}
 		if e.ObjectRef.Subresource != "" {
 			r.Resource += "/" + e.ObjectRef.Subresource
 		}
 		r.Agent, _, _ = strings.Cut(e.UserAgent, "/")
 		r.Controller = e.UserAgent[strings.LastIndex(e.UserAgent, "/")+1:]
-		out = append(out, r)
+		if wanted(r) {
+			out = append(out, r)
+		}
 	}
 	return out, lines.Err()
 }

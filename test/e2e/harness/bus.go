@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/nats-io/nats.go"
 )
 
 // NATS is a NATS server as a process of its own, on a port that it keeps.
@@ -18,6 +20,7 @@ type NATS struct {
 
 	dir  string
 	user string // of URL; "" where nobody is asked who they are
+	ca   string // file of the authority of its certificate; "" where it has none
 }
 
 var listening = regexp.MustCompile(`listening url=(\S+)`)
@@ -57,6 +60,14 @@ func (n *NATS) As(user string) string {
 	}
 	_, address, _ := strings.Cut(n.URL, "://")
 	return "nats://" + user + ":" + password + "@" + address[strings.IndexByte(address, '@')+1:]
+}
+
+// Dial connects as a user of accounts.conf.
+func (n *NATS) Dial(user string, o ...nats.Option) (*nats.Conn, error) {
+	if n.ca != "" {
+		o = append(o, nats.RootCAs(n.ca))
+	}
+	return nats.Connect(n.As(user), o...)
 }
 
 // Wipe is the worst that can happen to a bus: kill -9, all data gone.

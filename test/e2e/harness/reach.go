@@ -37,13 +37,18 @@ func (s *System) Links() []*Link {
 
 // reached is a program that reaches the others by ways of its own.
 func (s *System) reached(name, path string, args ...string) (*Process, error) {
-	kubeconfig, err := s.kubeconfigOf(name)
-	if err != nil {
-		return nil, err
-	}
 	user := "reconciler" // of deploy/nats/accounts.conf
 	if path == s.config.Programs.Trigger {
 		user = "trigger"
+	}
+	if s.config.Deployed {
+		p := s.process(name, path, slices.Concat(s.Identity(user), args)...)
+		p.Env = []string{} // nothing that they could borrow from us
+		return p, nil
+	}
+	kubeconfig, err := s.kubeconfigOf(name)
+	if err != nil {
+		return nil, err
 	}
 	var urls []string
 	for _, n := range s.Servers {

@@ -63,6 +63,8 @@ type Config struct {
 	// Subscribers, unless there are none, are the names of subscribers with accounts of their own: the NATS server runs with
 	// deploy/nats/accounts.conf, and nobody may do more than that says. See accounts.go.
 	Subscribers []string
+	// Deployed has the programs run as deploy/ has them: see deployed.go.
+	Deployed bool
 	// Flags are for both programs, ReconcilerFlags for the reconciler.
 	Flags, ReconcilerFlags []string
 }
@@ -101,7 +103,7 @@ func StartSystem(ctx context.Context, c Config) (*System, error) {
 	if err := errors.Join(os.RemoveAll(c.Dir), os.MkdirAll(c.Dir, 0o700)); err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{s.startControlPlane, s.startNode, s.startNATS, s.startPrograms} {
+	for _, step := range []func(context.Context) error{s.startControlPlane, s.startNode, s.startNATS, s.startAccounts, s.startPrograms} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
@@ -137,6 +139,10 @@ func (s *System) startControlPlane(ctx context.Context) error {
 		controllers += ",-ttl-after-finished-controller"
 	}
 	c.ControllerManagerFlags = []string{controllers}
+	if s.config.Deployed {
+		c.AuditPolicy = auditPrograms(auditPolicy)
+		c.APIServerFlags = []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}
+	}
 	cp, err := controlplane.Start(ctx, c)
 	if err != nil {
 		return err
@@ -200,7 +206,7 @@ func (s *System) startNATS(ctx context.Context) (err error) {
 	if s.config.Servers > 1 {
 		return s.startServers(ctx)
 	}
-	if len(s.config.Subscribers) > 0 {
+	if len(s.config.Subscribers) > 0 || s.config.Deployed {
 		s.NATS, err = s.startGuarded(ctx)
 	} else {
 		s.NATS, err = StartNATS(ctx, s.config.Programs.NATS, s.config.Dir)
@@ -249,8 +255,12 @@ func (s *System) Program(name, path string, args ...string) *Process {
 }
 
 func (s *System) program(name, path, kubeconfig, natsURL string, args ...string) *Process {
+	return s.process(name, path, append([]string{"--kubeconfig=" + kubeconfig, "--nats-url=" + natsURL, "--cluster-name=" + ClusterName}, args...)...)
+}
+
+// process is a program that is told where the others are.
+func (s *System) process(name, path string, args ...string) *Process {
 	return &Process{Name: name, Path: path, LogFile: s.path(name + ".log"), Args: append([]string{
-		"--kubeconfig=" + kubeconfig, "--nats-url=" + natsURL, "--cluster-name=" + ClusterName,
 		"--health-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0", "--log-level=debug",
 	}, args...)}
 }
