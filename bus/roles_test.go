@@ -102,6 +102,7 @@ func TestRolesMayNothingElse(t *testing.T) {
 		b.names.ring(key, "t"), "jobstream.other", "x", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.ACCOUNT.PURGE.JOBSTREAM",
 		"$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.JOBSTREAM.INFO", "$JS.SNAPSHOT.ACK." + state + ".x", "$JS.API.STREAM.CREATE.other", "$JS.API.STREAM.INFO.other",
 		"$JS.ACK." + eventsStream + "." + otherConsumer + ".1.1.1.1.0",
+		"$JS.ACK." + eventsStream + "." + otherConsumer + "." + facts + ".1.1.1.0", // which is none of ours, although it ends like one with a domain
 	}
 	for _, stream := range []string{eventsStream, facts, timers, quarantine, state} {
 		for _, verb := range []string{"STREAM.DELETE", "STREAM.MSG.DELETE", "STREAM.SNAPSHOT", "STREAM.RESTORE", "STREAM.PEER.REMOVE", "STREAM.LEADER.STEPDOWN", "DIRECT.GET", "CONSUMER.NAMES"} {
