@@ -13,6 +13,8 @@
 //	start_test.go     programs that cannot work
 //	users_test.go     what users do with Jobs
 //	trace_test.go     one trace from the tick to the Pod
+//	permissions_test.go, permissions_smoke_test.go
+//	                  no more than deploy/ grants, and no less
 //	demo_test.go      "jobstream-dev demo" as a program
 //	examples_test.go  the programs in examples/, with no more than a subscriber's credentials
 //

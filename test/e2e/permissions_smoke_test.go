@@ -326,10 +326,10 @@ func busIsLost(t *testing.T, s *harness.System) {
 	tick := p.Schedule(harness.Every("tick", "* * * * * *", "exit 0"))
 	ran := func(atLeast int64) {
 		t.Helper()
-		p.AwaitSchedule("tick", patience, "to run", func(j *v1alpha1.ScheduledJob) bool { return int64(j.Status.Successful) >= atLeast })
+		p.AwaitSchedule("tick", patience, "to run", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful >= atLeast })
 	}
 	ran(1)
 	setAside(p, "scheduledjob", tick.UID)
-	ran(int64(p.Scheduled("tick").Status.Successful) + 1)
+	ran(p.Scheduled("tick").Status.Successful + 1)
 	p.Reschedule("tick", `{"suspend":true}`)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -38,16 +39,46 @@ const terminated = "because it is being terminated"
 // The programs have the service accounts, the roles, the users and the permissions of deploy/, TLS and nothing else. While they do all
 // that they can do, nobody is refused anything; and at the end each verb and each subject that is granted has been used, and none that is not.
 func TestDeployedPermissionsAreExact(t *testing.T) {
+	if _, err := exec.LookPath("openssl"); err != nil {
+		t.Skip("credentials.sh wants openssl: ", err)
+	}
 	s := own(t, harness.Config{Deployed: true, NoBuiltInTTL: true, ReconcilerFlags: []string{"--ttl-after-finished"}})
 	protocol := s.Protocol()
 	streamsAreMadeAndMended(t, s)
 	t.Run("Smoke", func(t *testing.T) { smoke(t, s) })
+	networkIsClosed(t, s)
 	busIsLost(t, s)
 	subjectsAreExact(t, s, protocol)
 	for _, account := range []string{"jobstream-trigger", "jobstream-reconciler"} {
 		verbsAreExact(t, s, account)
 	}
 	t.Run("Owners", func(t *testing.T) { owners(t, s) })
+}
+
+// networkIsClosed: the programs have connections to the API server and to NATS, and to nobody else.
+func networkIsClosed(t *testing.T, s *harness.System) {
+	t.Helper()
+	want := map[string]bool{}
+	for _, where := range []string{s.ControlPlane.URL(), s.NATS.URL} {
+		u, err := url.Parse(where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[u.Host] = true
+	}
+	for _, p := range append(s.Triggers, s.Reconcilers...) {
+		peers, err := p.Peers()
+		if errors.Is(err, errors.ErrUnsupported) {
+			t.Log("whom the programs are connected to is not looked at: ", err)
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(peers, want) {
+			t.Errorf("%s is connected to %v, want %v", p.Name, peers, want)
+		}
+	}
 }
 
 // verbsAreExact holds the requests of a service account, of which none was refused, against its role.
@@ -79,7 +110,7 @@ func verbsAreExact(t *testing.T, s *harness.System, account string) {
 	}
 	for _, what := range slices.Sorted(maps.Keys(granted)) {
 		if used[what] == (neverAsked[what] != "") {
-			t.Errorf("%s is granted %s, used %v, said to be for something else: %q", account, what, used[what], neverAsked[what])
+			t.Errorf("%s is granted %s: used is %v, and the reason not to use it is %q", account, what, used[what], neverAsked[what])
 		}
 	}
 	t.Logf("%s: %d requests, %d of %d verbs used", account, len(requests), len(used), len(granted))
@@ -154,7 +185,7 @@ func subjectsAreExact(t *testing.T, s *harness.System, protocol *harness.Protoco
 	}
 	for user, p := range permissions {
 		if p != nil {
-			t.Logf("%s: %d subjects to publish to and %d to subscribe to, all used", user, len(p.Publish.Allow), len(p.Subscribe.Allow))
+			t.Logf("user %s: %d subjects to publish to and %d to subscribe to, not used %v", user, len(p.Publish.Allow), len(p.Subscribe.Allow), unused(p, clients, user))
 		}
 	}
 }

@@ -25,7 +25,7 @@ type Request struct {
 	Code              int
 	// Message is why it was refused, where it was.
 	Message string
-	At                time.Time
+	At      time.Time
 }
 
 // Requests reads the audit log and returns what concerns the namespace, in the order of the answers.
@@ -58,7 +58,7 @@ func (s *System) audited(wanted func(Request) bool) ([]Request, error) {
 				Code    int
 				Message string
 			}
-			StageTimestamp  time.Time
+			StageTimestamp time.Time
 		}
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			continue // the last line may not be whole yet

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package harness
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Peers are not to be seen on this system.
+func (p *Process) Peers() (map[string]bool, error) {
+	return nil, fmt.Errorf("peers of %s: %w", p.Name, errors.ErrUnsupported)
+}
