@@ -107,10 +107,10 @@ var ofFeatures = []mutant{
 		new: "deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID})"},
 
 	// deletion in time, limits, parameters, what others have written
-	{name: "part-for-the-whole", file: "functions/job/observe.go",
+	{name: "part-for-the-whole", file: "functions/job/listed.go",
 		old: "covers(list.From, list.To, p.UID) && ",
 		new: ""},
-	{name: "part-is-all-there-is-to-know", file: "functions/job/observe.go",
+	{name: "part-is-all-there-is-to-know", file: "functions/job/listed.go",
 		old: "s.Horizon.fold(list.From, list.To, list.Version)",
 		new: "s.Horizon.fold(\"\", \"\", list.Version)"},
 	{name: "ttl-over-at-once", file: "functions/job/leftovers.go",
