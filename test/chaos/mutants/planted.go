@@ -17,7 +17,7 @@ var mutants = []mutant{
 		old:  "case listed || over ||",
 		new:  "case p.Terminal() || listed || over ||"},
 	{name: "decide-without-inventory", means: "the Pods of an inventory are not looked at: who has lost the memory takes the cluster for empty (law 3)",
-		file: "functions/job/observe.go",
+		file: "functions/job/listed.go",
 		old:  "	for _, p := range list.Pods {\n\t\ts = seePod(s, p)\n\t}\n\tif j := list.Job;",
 		new:  "	for _, p := range list.Pods[:0] {\n\t\ts = seePod(s, p)\n\t}\n\tif j := list.Job;"},
 	{name: "announcements-forgotten", means: "one announcement in ten is taken for made, and was not",
