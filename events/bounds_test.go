@@ -25,7 +25,7 @@ func hostile(t *rapid.T, label string) string {
 // Kubernetes lets almost anything pass as the owner, the labels, the annotations and the status of an object. Whatever stands
 // there, the key of what we make of it is valid or nobody's, and its size is bounded but for what the object's kind bounds.
 func TestLawWhatIsTakenFromAnObjectIsBounded(t *testing.T) {
-	const most = 64 << 10 // bytes of a Pod's fact: 64 labels, 128 exits, 64 conditions
+	const most = 64 << 10 // bytes of a Pod's fact: 128 labels, 128 exits, 64 conditions
 	rapid.Check(t, func(t *rapid.T) {
 		controller := true
 		kind := rapid.SampledFrom([][2]string{{"batch/v1", "Job"}, {v1alpha1.GroupVersion.String(), v1alpha1.ScheduledJobKind}, {"apps/v1", "ReplicaSet"}}).Draw(t, "owner")

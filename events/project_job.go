@@ -120,6 +120,9 @@ func unsupported(j *batchv1.Job) (out []string) {
 	if mode != batchv1.NonIndexedCompletion && mode != batchv1.IndexedCompletion {
 		out = append(out, fmt.Sprintf("spec.completionMode %q", mode))
 	}
+	if n := len(j.Spec.Template.Labels); n > MaxLabels-ownLabels && !generated(j.Spec.Selector, j.UID) {
+		out = append(out, fmt.Sprintf("a selector of its own and %d labels in its template, of which at most %d are looked at", n, MaxLabels-ownLabels))
+	}
 	parameters := j.Annotations[v1alpha1.PerCompletionEnvAnnotation]
 	switch {
 	case parameters == "":

@@ -105,14 +105,15 @@ func waiting(p *corev1.Pod) string {
 	return ""
 }
 
-// someLabels are the labels, never nil, the first maxLabels of them by their keys. A selector that asks for one beyond those
-// does not match: whoever lays hundreds of labels on a Pod has it adopted by nobody.
+// someLabels are the labels, never nil, the first MaxLabels of them by their keys. A selector that asks for one beyond those
+// does not match: whoever lays hundreds of labels on a Pod has it adopted by nobody. A Job whose own Pods would have so many is
+// unsupported, if it has a selector of its user's own.
 func someLabels(m map[string]string) map[string]string {
-	if len(m) <= maxLabels {
+	if len(m) <= MaxLabels {
 		return orEmpty(m)
 	}
-	out := make(map[string]string, maxLabels)
-	for _, key := range slices.Sorted(maps.Keys(m))[:maxLabels] {
+	out := make(map[string]string, MaxLabels)
+	for _, key := range slices.Sorted(maps.Keys(m))[:MaxLabels] {
 		out[key] = m[key]
 	}
 	return out

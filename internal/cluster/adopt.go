@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -28,7 +29,7 @@ func (a *Actor) adoptPod(ctx context.Context, key events.Key, e effect.AdoptPod)
 	case err != nil:
 		return a.refused(e, e.Serial, err)
 	case j == nil:
-		a.jobs.forget(ofKey(key))
+		a.forgetJob(key)
 		return missedJob(e.Job), nil
 	}
 	a.jobs.saw(j)
@@ -100,12 +101,16 @@ func adoption(j *batchv1.Job, p *corev1.Pod, e effect.AdoptPod) podPatch {
 // disownPod takes off what makes the Pod ours. Its serial stays: it tells whoever adopts the Pod that a Job of ours may have
 // counted it. Whatever has happened to the Pod meanwhile, it is not ours afterwards, unless the API server insists.
 func (a *Actor) disownPod(ctx context.Context, key events.Key, e effect.DisownPod) ([]events.Event, error) {
-	p, err := a.changeable(ctx, key, e.Name, e.UID, false)
+	p, facts, err := a.changeable(ctx, key, e.Name, e.UID, false)
 	switch {
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
 	case p == nil:
-		return missedPod(e.Name, e.UID), nil
+		return facts, nil
+	}
+	if j := a.jobs.peek(ofKey(key)); len(p.Labels) > events.MaxLabels && j != nil && selects(j, p) { // the next Pod would have as many
+		return a.refused(e, events.NoSerial, userError{"TooManyLabels", fmt.Sprintf(
+			"the Pod %s has more than %d labels, and the Job's selector asks for one beyond those: give its template fewer", p.Name, events.MaxLabels)})
 	}
 	_, err = a.patchPod(ctx, key, e.Name, podPatch{
 		UID:             e.UID,
@@ -117,6 +122,7 @@ func (a *Actor) disownPod(ctx context.Context, key events.Key, e effect.DisownPo
 	switch {
 	case err == nil:
 		a.meter.PodReleased()
+		a.owned.pods.Remove(e.UID)
 		return missedPod(e.Name, e.UID), nil
 	case !preconditionFailed(err):
 		return a.refused(e, events.NoSerial, err)

@@ -23,7 +23,7 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 		return a.refused(e, e.Serial, err)
 	case j == nil:
 		return missedJob(e.Job), nil
-	case suspended(j), j.DeletionTimestamp != nil, !a.claim.Ours(j), changed(j, e):
+	case suspended(j), j.DeletionTimestamp != nil, !a.claim.Ours(j), !namesParameters(j, e):
 		return a.sawJob(j), nil
 	}
 	if err := wanted(j, e); err != nil {
@@ -48,20 +48,15 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 	return a.refused(e, e.Serial, err)
 }
 
-// changed says that the Job, as it is now, does not want the Pod any more, for a reason that the function has not heard of yet: it
-// has fewer indexes, or names other values for them.
-func changed(j *batchv1.Job, e effect.CreatePod) bool {
-	return !namesParameters(j, e) || j.Generation > e.Generation && !hasIndex(j, e)
-}
-
-// wanted says what is wrong with a Pod that this Job can never want: a name that is not its serial's, an index that it has not. No
-// function decides on such a Pod; a state that somebody else has written may hold one.
+// wanted says what is wrong with a Pod that this Job can never want: a name that is not its serial's, an index where it has none. No
+// function decides on such a Pod; a state that somebody else has written may hold one. How many indexes there are is not asked: a
+// Job may be scaled while the Pod of an index waits to be made, and then it is made, and deleted.
 func wanted(j *batchv1.Job, e effect.CreatePod) error {
 	switch {
 	case e.Name != job.PodName(j.Name, j.UID, e.Serial, e.Index):
 		return userError{"Invalid", fmt.Sprintf("the Pod with the serial %d of this Job has another name", e.Serial)}
 	case !hasIndex(j, e):
-		return userError{"Invalid", fmt.Sprintf("the Job has no index %d", e.Index)}
+		return userError{"Invalid", fmt.Sprintf("the Job has no Pod with index %d", e.Index)}
 	}
 	return nil
 }
@@ -70,7 +65,7 @@ func hasIndex(j *batchv1.Job, e effect.CreatePod) bool {
 	if j.Spec.CompletionMode == nil || *j.Spec.CompletionMode != batchv1.IndexedCompletion {
 		return e.Index == events.NoIndex
 	}
-	return e.Index >= 0 && e.Index < int(deref(j.Spec.Completions))
+	return e.Index >= 0
 }
 
 func namesParameters(j *batchv1.Job, e effect.CreatePod) bool {

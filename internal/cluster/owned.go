@@ -30,7 +30,7 @@ const (
 	ownedRuns     = 16384
 )
 
-// verdict says whose a Job is. None ever changes.
+// verdict says whose a Job is.
 type verdict int
 
 const (
@@ -41,18 +41,27 @@ const (
 
 // owned remembers for good whose Jobs are, and which Job or ScheduledJob the API server has shown to control a Pod or a Job.
 type owned struct {
-	jobs *lru.Cache // identity -> verdict
+	jobs *lru.Cache // named -> verdict
 	pods *lru.Cache // types.UID -> identity of the Job
 	runs *lru.Cache // types.UID of a Job -> identity of the ScheduledJob
+}
+
+// named is a Job by its identity, and by the name under which it was looked for and not found: that one comes from a Pod, where
+// anybody may have written it. It is "" where the Job was found.
+type named struct {
+	identity
+	name string
 }
 
 func newOwned() *owned {
 	return &owned{jobs: lru.New(ownedVerdicts), pods: lru.New(ownedPods), runs: lru.New(ownedRuns)}
 }
 
-func (o *owned) job(of identity) (v verdict, known bool) {
-	if got, ok := o.jobs.Get(of); ok {
-		return got.(verdict), true
+func (o *owned) job(of identity, name string) (v verdict, known bool) {
+	for _, key := range []named{{identity: of}, {of, name}} {
+		if got, ok := o.jobs.Get(key); ok {
+			return got.(verdict), true
+		}
 	}
 	return foreign, false
 }
@@ -61,6 +70,8 @@ func (o *owned) job(of identity) (v verdict, known bool) {
 func (o *owned) saw(p *corev1.Pod) {
 	if owner := events.OwnerUID(p); owner != "" && metav1.GetControllerOf(p) != nil {
 		o.pods.Add(p.UID, identity{p.Namespace, owner})
+	} else {
+		o.pods.Remove(p.UID)
 	}
 }
 
@@ -73,6 +84,8 @@ func (o *owned) pod(uid types.UID, of identity) bool {
 func (o *owned) sawRun(j *batchv1.Job) {
 	if uid, _, ok := events.ProjectRun(j); ok {
 		o.runs.Add(j.UID, identity{j.Namespace, uid})
+	} else {
+		o.runs.Remove(j.UID)
 	}
 }
 
@@ -81,12 +94,20 @@ func (o *owned) run(uid types.UID, of identity) bool {
 	return ok && got.(identity) == of
 }
 
+// forgetJob is for one that is gone. That it was ours stays: its Pods are still to be let go.
+func (a *Actor) forgetJob(key events.Key) {
+	if a.knownOurs(key) {
+		a.owned.jobs.Add(named{identity: ofKey(key)}, ours)
+	}
+	a.jobs.forget(ofKey(key))
+}
+
 // knownOurs says that the Job of the key was handed to us, without asking anybody.
 func (a *Actor) knownOurs(key events.Key) bool {
 	if j := a.jobs.peek(ofKey(key)); j != nil {
 		return a.claim.Ours(j)
 	}
-	v, known := a.owned.job(ofKey(key))
+	v, known := a.owned.job(ofKey(key), "")
 	return known && v == ours
 }
 
@@ -95,55 +116,58 @@ func (a *Actor) whose(ctx context.Context, key events.Key, name string) (verdict
 	if a.knownOurs(key) {
 		return ours, nil
 	}
-	if v, known := a.owned.job(ofKey(key)); known {
+	if v, known := a.owned.job(ofKey(key), name); known {
 		return v, nil
 	}
 	j, err := a.getJob(ctx, key, name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return foreign, err
+	case j == nil:
+		a.owned.jobs.Add(named{ofKey(key), name}, gone)
+		return gone, nil
 	}
-	v := gone
-	if j != nil {
-		a.jobs.saw(j)
-		if v = foreign; a.claim.Ours(j) {
-			v = ours
-		}
+	a.jobs.saw(j)
+	v := foreign
+	if a.claim.Ours(j) {
+		v = ours
 	}
-	a.owned.jobs.Add(ofKey(key), v)
+	a.owned.jobs.Add(named{identity: ofKey(key)}, v)
 	return v, nil
 }
 
-// mayChange says whether the Pod, as it was just read, is one that the Job of the key may let go, hold or delete: the Job controls
-// it, exists and was handed to us. To let a Pod go, the Job may also be gone: that is what Kubernetes' own controller does then.
+// changeable reads the Pod, and returns it if the Job of the key may let it go, hold or delete it: the Job controls it, exists and was
+// handed to us. To let a Pod go, the Job may also be gone: that is what Kubernetes' own controller does then. nil means that it may
+// not, and then the facts say why: the Pod is gone, or none of the Job's; or it is, and the Job is gone.
+//
 // An orphan counts for no Job: it may be let go, or deleted, by the one that its label remembers, by any of ours if it carries our
 // mark, and by one whose selector matches.
-func (a *Actor) mayChange(ctx context.Context, key events.Key, p *corev1.Pod, release bool) (bool, error) {
+func (a *Actor) changeable(ctx context.Context, key events.Key, name string, uid types.UID, release bool) (*corev1.Pod, []events.Event, error) {
+	p, err := a.getPod(ctx, key, name)
+	if err != nil || p == nil || p.UID != uid {
+		return nil, missedPod(name, uid), err
+	}
+	a.owned.saw(p)
 	ref := metav1.GetControllerOf(p)
 	if ref == nil {
 		j := a.jobs.peek(ofKey(key))
-		_, marked := p.Labels[v1alpha1.ManagedLabel]
-		return marked || events.OwnerUID(p) == key.UID || j != nil && a.claim.Ours(j) && selects(j, p), nil
+		if _, marked := p.Labels[v1alpha1.ManagedLabel]; marked || events.OwnerUID(p) == key.UID || j != nil && a.claim.Ours(j) && selects(j, p) {
+			return p, nil, nil
+		}
+		return nil, missedPod(name, uid), nil
 	}
 	if events.OwnerUID(p) != key.UID {
-		return false, nil
+		return nil, missedPod(name, uid), nil
 	}
-	v, err := a.whose(ctx, key, ref.Name)
-	return err == nil && (v == ours || v == gone && release), err
-}
-
-// changeable reads the Pod, and returns it if it is the one and the Job of the key may change it. nil means that it is gone, or none
-// of the Job's.
-func (a *Actor) changeable(ctx context.Context, key events.Key, name string, uid types.UID, release bool) (*corev1.Pod, error) {
-	p, err := a.getPod(ctx, key, name)
-	if err != nil || p == nil || p.UID != uid {
-		return nil, err
+	switch v, err := a.whose(ctx, key, ref.Name); {
+	case err != nil:
+		return nil, nil, err
+	case v == ours, v == gone && release:
+		return p, nil, nil
+	case v == gone:
+		return nil, missedJob(ref.Name), nil // who hears that lets the Pod go
 	}
-	may, err := a.mayChange(ctx, key, p, release)
-	if err != nil || !may {
-		return nil, err
-	}
-	a.owned.saw(p)
-	return p, nil
+	return nil, missedPod(name, uid), nil
 }
 
 // controlledByAnother says that the Pod belongs to somebody else than the Job of the key.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -167,4 +168,81 @@ func TestOrphansOfOursAreLetGo(t *testing.T) {
 			t.Errorf("%+v", saw)
 		}
 	})
+}
+
+// The name of an owner is what somebody has written into a Pod, and its UID, too. That no Job has that name says nothing about the Job
+// that has the UID.
+func TestForgedNameOfAnOwnerMakesNobodyGone(t *testing.T) {
+	w := newWorld(t)
+	builtIn, key := w.createJob("built-in", unmanaged)
+	real := forge(w, builtIn, 0) // it is owned by the Job, as its own controller would have made it
+	forged := w.strangePod("forged", func(p *corev1.Pod) {
+		p.Finalizers = []string{batchv1.JobTrackingFinalizer}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "no-such", UID: builtIn.UID, Controller: new(true)}}
+	})
+	w.act(key, effect.ReleasePod{Name: forged.Name, UID: forged.UID})
+	only[events.PodGone](t, w.act(key, effect.ReleasePod{Name: real.Name, UID: real.UID}))
+	if live := w.livePod(real.Name); live.ResourceVersion != real.ResourceVersion {
+		t.Errorf("it has become %+v", live.ObjectMeta)
+	}
+}
+
+// A Pod that is held, of a Job that has just gone, is not gone: whoever takes it for gone forgets to let it go.
+func TestPodOfAJobThatHasJustGoneIsNotTakenForGone(t *testing.T) {
+	w := newWorld(t)
+	j, key := w.createJob("gone")
+	p := w.createPod(w.startJob(j), key, 0)
+	w.deleteJob("gone")
+	fresh, err := NewActor(ActorConfig{Client: w.client, ScheduledJobs: w.schedules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.actor = fresh
+	for _, e := range []effect.Effect{
+		effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true},
+		effect.DeletePod{Name: p.Name, UID: p.UID},
+		effect.HoldPod{Name: p.Name, UID: p.UID, Version: p.Version},
+		effect.DisownPod{Name: p.Name, UID: p.UID},
+	} {
+		if gone := only[events.JobGone](t, w.act(key, e)); gone.Name != "gone" {
+			t.Errorf("%s: %+v", e, gone)
+		}
+	}
+}
+
+// Whose a Pod was says nothing once an answer has shown that it is nobody's.
+func TestPodThatWasOursAndIsNobodysStays(t *testing.T) {
+	w := newWorld(t)
+	j, key := w.createJob("pi")
+	p := w.createPod(w.startJob(j), key, 0)
+	live := w.livePod(p.Name)
+	live.OwnerReferences, live.Labels = nil, nil
+	if _, err := w.CoreV1().Pods(w.ns).Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID}) // looks, because it is not the owner's any more
+	only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID}))
+	if live := w.livePod(p.Name); live == nil || live.DeletionTimestamp != nil {
+		t.Errorf("it has become %+v", live)
+	}
+}
+
+// A Pod with so many labels that not all are looked at seems not to match. It is not disowned: the next one would seem so, too.
+func TestPodWithTooManyLabelsIsNotDisowned(t *testing.T) {
+	w := newWorld(t)
+	j, key := w.createJob("pi", picky("pi"), func(j *batchv1.Job) {
+		j.Spec.Selector.MatchLabels = map[string]string{"zzz": "last"}
+		j.Spec.Template.Labels = map[string]string{"zzz": "last"}
+		for n := range events.MaxLabels {
+			j.Spec.Template.Labels[fmt.Sprintf("a%03d", n)] = "x"
+		}
+	})
+	if seen := events.ProjectJob(j, events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}); len(seen.Unsupported) != 1 {
+		t.Errorf("it is started: %q", seen.Unsupported)
+	}
+	p := w.createPod(w.startJob(j), key, 0) // by an older version
+	refused := only[events.EffectRefused](t, w.act(key, effect.DisownPod{Name: p.Name, UID: p.UID}))
+	if refused.Reason != "TooManyLabels" || metav1.GetControllerOf(w.livePod(p.Name)) == nil {
+		t.Errorf("%+v", refused)
+	}
 }

@@ -31,12 +31,12 @@ func (a *Actor) releasePod(ctx context.Context, key events.Key, e effect.Release
 			return a.refused(e, events.NoSerial, err)
 		}
 	}
-	p, err := a.changeable(ctx, key, e.Name, e.UID, true)
+	p, facts, err := a.changeable(ctx, key, e.Name, e.UID, true)
 	switch {
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
 	case p == nil:
-		return missedPod(e.Name, e.UID), nil
+		return facts, nil
 	}
 	p, err = a.patchPod(ctx, key, e.Name, a.withoutFinalizer(e.UID, events.Version(p.ResourceVersion)))
 	switch {
@@ -58,10 +58,10 @@ func (a *Actor) released(p *corev1.Pod) []events.Event {
 // holdPod puts our finalizer on. The API server refuses that as invalid on a Pod that is being deleted.
 func (a *Actor) holdPod(ctx context.Context, key events.Key, e effect.HoldPod) ([]events.Event, error) {
 	if !a.knownOurs(key) {
-		if p, err := a.changeable(ctx, key, e.Name, e.UID, false); err != nil {
+		if p, facts, err := a.changeable(ctx, key, e.Name, e.UID, false); err != nil {
 			return a.refused(e, events.NoSerial, err)
 		} else if p == nil {
-			return missedPod(e.Name, e.UID), nil
+			return facts, nil
 		}
 	}
 	p, err := a.patchPod(ctx, key, e.Name, podPatch{UID: e.UID, ResourceVersion: strconv.FormatUint(e.Version, 10), Owners: ownerIs(key),
@@ -78,19 +78,19 @@ func (a *Actor) holdPod(ctx context.Context, key events.Key, e effect.HoldPod) (
 // deletePod deletes, if asked to only after the finalizer has gone, and only a Pod that is as the effect knew it.
 func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePod) ([]events.Event, error) {
 	version := e.Version
-	if !a.knownOurs(key) || !a.owned.pod(e.UID, ofKey(key)) {
-		p, err := a.changeable(ctx, key, e.Name, e.UID, false)
+	if !a.knownOurs(key) || !a.owned.pod(e.UID, ofKey(key)) || e.Release && version == 0 {
+		p, facts, err := a.changeable(ctx, key, e.Name, e.UID, false)
 		switch {
 		case err != nil:
 			return a.refused(e, events.NoSerial, err)
 		case p == nil:
-			return missedPod(e.Name, e.UID), nil
+			return facts, nil
 		case version == 0:
 			version = events.Version(p.ResourceVersion)
 		}
 	}
 	if e.Release {
-		p, err := a.patchPod(ctx, key, e.Name, a.withoutFinalizer(e.UID, e.Version))
+		p, err := a.patchPod(ctx, key, e.Name, a.withoutFinalizer(e.UID, version))
 		switch {
 		case preconditionFailed(err):
 			return a.lookAtPod(ctx, key, e, e.Name, e.UID, err)

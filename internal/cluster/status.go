@@ -83,7 +83,7 @@ func (a *Actor) jobMoved(key events.Key, e effect.Effect, name string, live *bat
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
 	case live == nil:
-		a.jobs.forget(ofKey(key))
+		a.forgetJob(key)
 		return missedJob(name), nil
 	}
 	a.jobs.saw(live)

@@ -97,7 +97,10 @@ func (s *Slots) Acquire(ctx context.Context, name string) error {
 		t = &tenant{name: name}
 		s.tenants[name] = t
 	}
-	if s.may(t) {
+	if len(t.waiting) > 0 {
+		s.grant() // it may have more by now than when those began to wait
+	}
+	if len(t.waiting) == 0 && s.may(t) {
 		s.take(t)
 		s.mu.Unlock()
 		return nil
@@ -128,7 +131,8 @@ func (s *Slots) Release(name string) {
 	s.giveBack(name, t)
 }
 
-// may says that the tenant may take a slot now. It never may while others of its own wait.
+// may says that the tenant may take a slot now. It grows by time alone only where company ends; whoever waits then gets it with the
+// next slot that anybody of its own asks for or gives back.
 func (s *Slots) may(t *tenant) bool {
 	if s.parts > 0 && s.company(t) {
 		return t.held*s.parts < s.free
