@@ -26,7 +26,7 @@ var exceptions = []exception{
 		"the built-in controller may let the place stand empty for as long as the index waits; each index has its Pods all the same (transcript `delayed_index_does_not_hold_up_others`)",
 	},
 	{
-		"A Job with more than 20,000 unsettled Pods at once makes further ones as those settle",
+		"A Job with more than 20,000 unsettled Pods at once makes and adopts further ones as those settle",
 		"its memory is one message of at most 8 MB; `parallelism` beyond that is no use on one API server",
 	},
 	{
