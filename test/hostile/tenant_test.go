@@ -57,10 +57,10 @@ func newTenant(t testing.TB, s *harness.System) *tenant {
 	return &tenant{TB: t, Space: p, Interface: client, dynamic: objects}
 }
 
-// bind gives the user the role admin in the namespace, and those that deploy/base/users-rbac.yaml adds to it.
+// bind gives the user the role admin in the namespace, and those that deploy/crd/users-rbac.yaml adds to it.
 func bind(t testing.TB, client kubernetes.Interface, namespace, user string) {
 	t.Helper()
-	file, err := os.Open(filepath.Join(harness.Root, "deploy", "base", "users-rbac.yaml"))
+	file, err := os.Open(filepath.Join(harness.Root, "deploy", "crd", "users-rbac.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
