@@ -20,7 +20,7 @@ const (
 	maxFunction = 63
 	// MaxClaimants is how many Jobs of one namespace, the oldest first, may adopt Pods by a selector of their user's own: as often
 	// is each change of an orphan told, and stands each orphan in lists.
-	MaxClaimants = 16
+	MaxClaimants = 8
 	// MaxLabels is how many labels of a Pod are looked at, in the order of their keys: each may take 380 bytes of a fact.
 	MaxLabels = 128
 	// ownLabels is more than the labels that we give a Pod beside those of its template.

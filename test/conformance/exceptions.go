@@ -30,7 +30,7 @@ var exceptions = []exception{
 		"its memory is one message of at most 8 MB; `parallelism` beyond that is no use on one API server",
 	},
 	{
-		"Of the unfinished Jobs of one namespace with `manualSelector`, the oldest 16 adopt Pods; the others run with the Pods that they make, and say so in the condition `jobstream.dev/NotAdopting`",
+		"Of the unfinished Jobs of one namespace with `manualSelector`, the oldest 8 adopt Pods; the others run with the Pods that they make, and say so in the condition `jobstream.dev/NotAdopting`",
 		"each change of an orphan is told to every Job that may adopt it: with a thousand such Jobs one namespace would fill the bus for all (transcript `selector_of_one_job_too_many`, cluster `TestOldestClaimantsAdopt`)",
 	},
 	{

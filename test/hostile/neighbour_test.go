@@ -20,8 +20,14 @@ import (
 // tenantLabel gives each tenant a node of its own, so that none waits for another's Pods to be bound or run.
 const tenantLabel = "example.com/tenant"
 
-// neighbourMayCost is what a Job of one Pod may take longer beside a neighbour than alone, besides what the server takes.
-const neighbourMayCost = 2 * time.Second
+const (
+	// neighbourMayCost is what a Job of one Pod may take longer beside a neighbour than alone, besides what the server takes: in the
+	// median, and nearly always.
+	neighbourMayCost = 2 * time.Second
+	// oneMayCost is the same for each single Job: two cores that run etcd, the API server, the nodes and everything else may have
+	// something else to do for a moment. Without shares of namespaces, some take 20 to 80 seconds.
+	oneMayCost = 5 * time.Second
+)
 
 // A neighbour who lays 150 selectors over 60 Pods, or starts 300 Jobs of 20 Pods at once, slows nobody else
 // by more than two seconds, and what a busy API server on a busy machine takes. How much that is, a control shows: a Job of
@@ -46,10 +52,14 @@ func TestANeighbourSlowsNobody(t *testing.T) {
 			if done() {
 				t.Fatal("the neighbour was done before the last Job was measured: this run proves nothing")
 			}
+			lost := beside.median(ours) - alone.median(ours)
+			if server := max(0, beside.median(control)-alone.median(control)); lost > neighbourMayCost+server {
+				t.Errorf("Jobs took %v longer beside the neighbour than alone, and their controls %v", lost, server)
+			}
 			for i, one := range beside {
 				lost := one.ours.complete - alone.median(ours)
 				server := max(0, one.control.complete-alone.median(control))
-				if lost > neighbourMayCost+server {
+				if lost > oneMayCost+server {
 					t.Errorf("Job %d took %v longer beside the neighbour than alone, and its control %v", i, lost, server)
 				}
 			}
