@@ -63,6 +63,7 @@ func Connect(ctx context.Context, c Config) (*Bus, error) {
 		return nil, err
 	}
 	if err := b.open(ctx); err != nil {
+		err = cmp.Or(b.Err(), err) // "connection closed" is a consequence
 		b.nc.Close()
 		return nil, err
 	}
@@ -131,8 +132,15 @@ func (b *Bus) Close() {
 // more then; Err says why, and a new process is the remedy.
 func (b *Bus) Ended() <-chan struct{} { return b.ended }
 
-// Err is nil until Ended is closed.
+// Err is nil until the connection has been closed for good. nats.go closes it first and says so a moment later; whoever has met the
+// closed connection in between hears the cause all the same.
 func (b *Bus) Err() error {
+	if b.nc.IsClosed() {
+		select {
+		case <-b.ended:
+		case <-b.closed:
+		}
+	}
 	select {
 	case <-b.ended:
 		return b.why

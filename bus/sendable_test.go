@@ -130,6 +130,22 @@ func TestConnectionThatIsClosedForGoodSaysSo(t *testing.T) {
 	}
 }
 
+// Whoever meets the closed connection before nats.go has said that it is closed must not report that consequence as the cause.
+func TestClosedConnectionIsNeverMetWithoutItsCause(t *testing.T) {
+	b := connect(t, serve(t))
+	if err := b.nc.Publish(strings.Repeat("x", 5000), nil); err != nil {
+		t.Fatal(err)
+	}
+	for late := time.Now().Add(soon); !b.nc.IsClosed(); {
+		if time.Now().After(late) {
+			t.Fatal("the connection is not closed")
+		}
+	}
+	if err := b.Err(); err == nil || !strings.Contains(strings.ToLower(err.Error()), "maximum control line exceeded") {
+		t.Errorf("Err says %v", err)
+	}
+}
+
 func TestCloseIsNoTrouble(t *testing.T) {
 	b := connect(t, serve(t))
 	b.Close()

@@ -37,22 +37,44 @@ func TestConnectionThatIsClosedForGoodEndsTheProgram(t *testing.T) {
 			_, ended := run(t, func(ctx context.Context) error { return start(ctx, o) })
 			awaitReady(t, o.Probes, ended)
 			rude.complains.Store(true)
-			select {
-			case err := <-ended:
-				fatal := (*Fatal)(nil)
-				if !errors.As(err, &fatal) || !strings.Contains(err.Error(), "no more of this") || fatal.Remedy == "" {
-					t.Errorf("it ends with %v", err)
-				}
-			case <-time.After(soon):
-				t.Fatal("it does not end")
-			}
+			awaitCause(t, ended)
 		})
+	}
+}
+
+// The same while a reconciler still starts, at each stream that it makes: the closed connection is a consequence, not the cause.
+func TestConnectionThatIsClosedAtTheStartEndsTheProgram(t *testing.T) {
+	for _, stream := range []string{"facts", "state_job", "state_scheduledjob"} {
+		t.Run(stream, func(t *testing.T) {
+			o := options(t, apptest.Start(t))
+			rude := rudeServer(t, o.Bus.URL)
+			o.Bus.URL, rude.at = rude.url, "jobstream_default_"+stream
+			c := ReconcilerDefaults()
+			c.Options = o
+			_, ended := run(t, func(ctx context.Context) error { return RunReconciler(ctx, c) })
+			awaitCause(t, ended)
+		})
+	}
+}
+
+// awaitCause waits for the end of a program, whose error must name what the server has said, and what to do.
+func awaitCause(t *testing.T, ended <-chan error) {
+	t.Helper()
+	select {
+	case err := <-ended:
+		fatal := (*Fatal)(nil)
+		if !errors.As(err, &fatal) || !strings.Contains(err.Error(), "no more of this") || fatal.Remedy == "" {
+			t.Errorf("it ends with %v", err)
+		}
+	case <-time.After(soon):
+		t.Fatal("it does not end")
 	}
 }
 
 // rude stands before a NATS server and, once it complains, says what no client can live with.
 type rude struct {
 	url       string
+	at        string // what makes it complain, if the server says it; empty for nothing
 	complains atomic.Bool
 }
 
@@ -95,6 +117,9 @@ func (r *rude) answer(client io.Writer, server io.Reader) {
 		}
 		if _, err := client.Write(buf[:n]); err != nil {
 			return
+		}
+		if r.at != "" && bytes.Contains(buf[:n], []byte(r.at)) {
+			r.complains.Store(true)
 		}
 		if r.complains.Load() && bytes.HasSuffix(buf[:n], []byte("\r\n")) {
 			_, _ = io.WriteString(client, "-ERR 'no more of this'\r\n")

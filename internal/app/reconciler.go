@@ -108,6 +108,7 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 
 // reconcileAll takes turns for every function until ctx ends.
 func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans Spans) error {
+	s.probes.await(probeLanes)
 	recorder := cluster.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
 	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, ScheduledJobs: s.schedules, Namespaces: c.Namespaces, Zones: zone.Load, Claim: c.claim(),

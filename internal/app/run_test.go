@@ -38,15 +38,15 @@ func options(t *testing.T, api *apptest.API) Options {
 	return o
 }
 
-// awaitReady polls, because probes tell nobody when they change.
-func awaitReady(t *testing.T, p *Probes, ended <-chan error) {
+// awaitReady polls, because probes tell nobody when they change. It returns the first report that said ready.
+func awaitReady(t *testing.T, p *Probes, ended <-chan error) string {
 	t.Helper()
 	late, again := time.After(soon), time.NewTicker(5*time.Millisecond)
 	defer again.Stop()
 	for {
 		report, ready := p.Report(t.Context())
 		if ready {
-			return
+			return report
 		}
 		select {
 		case err := <-ended:
@@ -84,6 +84,18 @@ func TestTriggerBecomesReadyAndEnds(t *testing.T) {
 	c.Options = options(t, apptest.Start(t))
 	stop, ended := run(t, func(ctx context.Context) error { return RunTrigger(ctx, c) })
 	awaitReady(t, c.Probes, ended)
+	stop()
+	awaitEnd(t, ended)
+}
+
+// A reconciler that is ready serves lanes: between the connection and its first lane it takes no turn.
+func TestReconcilerIsReadyOnlyWithItsLanes(t *testing.T) {
+	c := ReconcilerDefaults()
+	c.Options = options(t, apptest.Start(t))
+	stop, ended := run(t, func(ctx context.Context) error { return RunReconciler(ctx, c) })
+	if report := awaitReady(t, c.Probes, ended); !strings.Contains(report, "[+]lanes ok") {
+		t.Errorf("the first report that says ready:\n%s", report)
+	}
 	stop()
 	awaitEnd(t, ended)
 }
