@@ -1,0 +1,152 @@
+package bus
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// configured is a NATS server that is configured by a file, as those that people run.
+type configured struct {
+	server *server.Server
+	dir    string
+	listen string
+	disk   string // where it stores, and how much it may
+}
+
+// configure starts a server with the settings beside those that a bus needs.
+func configure(t *testing.T, settings string) *configured {
+	t.Helper()
+	c := &configured{dir: t.TempDir(), listen: "127.0.0.1:-1", disk: "store_dir: \"" + t.TempDir() + "\""}
+	c.start(t, settings)
+	return c
+}
+
+func (c *configured) start(t *testing.T, settings string) {
+	t.Helper()
+	c.write(t, settings)
+	o, err := server.ProcessConfigFile(filepath.Join(c.dir, "nats.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.NoSigs, o.NoLog = true, true
+	if c.server, err = server.NewServer(o); err != nil {
+		t.Fatal(err)
+	}
+	c.server.Start()
+	s := c.server
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(soon) {
+		t.Fatal("server is not ready")
+	}
+	c.listen = strings.TrimPrefix(strings.TrimPrefix(s.ClientURL(), "nats://"), "tls://")
+}
+
+func (c *configured) write(t *testing.T, settings string) {
+	t.Helper()
+	put(t, filepath.Join(c.dir, "nats.conf"), fmt.Sprintf("listen: \"%s\"\nmax_payload: 8MB\njetstream { %s }\n%s\n", c.listen, c.disk, settings))
+}
+
+// reload changes the settings of the server that runs.
+func (c *configured) reload(t *testing.T, settings string) {
+	t.Helper()
+	c.write(t, settings)
+	if err := c.server.Reload(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// restart ends the server and starts it anew, on the same address and disk.
+func (c *configured) restart(t *testing.T, settings string) {
+	t.Helper()
+	c.server.Shutdown()
+	c.server.WaitForShutdown()
+	c.start(t, settings)
+}
+
+// put writes a file at once, as a kubelet replaces those of a Secret.
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// journal is a log that tests read.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+// lines are those that hold all the words.
+func (j *journal) lines(words ...string) (found []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for line := range strings.SplitSeq(j.text.String(), "\n") {
+		if holds(line, words...) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+func holds(text string, words ...string) bool {
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// logged is a change of a Config that writes a journal.
+func logged(j *journal) func(*Config) {
+	return func(c *Config) { c.Log = slog.New(slog.NewTextHandler(j, nil)) }
+}
+
+// unready waits until Ready says all the words, and then that a line of the log has said them, once.
+func unready(t *testing.T, b *Bus, j *journal, words ...string) {
+	t.Helper()
+	var last error
+	until(t, fmt.Sprintf("not ready, for %q", words), func() bool {
+		last = b.Ready()
+		return last != nil && holds(last.Error(), words...)
+	})
+	if n := len(j.lines(append(words, "level=WARN", "remedy=")...)); n != 1 {
+		t.Errorf("%d lines of the log hold %q, want one:\n%s", n, words, j.text.String())
+	}
+	if strings.Contains(j.text.String()+last.Error(), "s3cret") {
+		t.Errorf("a secret is told: %v\n%s", last, j.text.String())
+	}
+}
+
+// recovers waits until the bus is ready and takes a fact.
+func recovers(t *testing.T, b *Bus, version uint64) {
+	t.Helper()
+	var last error
+	deadline := time.Now().Add(soon)
+	for last = b.Ready(); last != nil; last = b.Ready() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not ready within %v: %v", soon, last)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	publish(t, b, sight(keyOf(uid(1)), version))
+}
