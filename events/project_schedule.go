@@ -38,6 +38,9 @@ func ProjectScheduledJob(j *v1alpha1.ScheduledJob) ScheduledJob {
 	if s.RunAt != nil {
 		out.RunAt = s.RunAt.UTC()
 	}
+	if s.StartAfter != nil {
+		out.StartAfter = s.StartAfter.UTC()
+	}
 	if orDefault(s.JobTemplate.Spec.ManualSelector, false) || s.JobTemplate.Spec.Selector != nil {
 		out.Invalid = "spec.jobTemplate.spec.manualSelector and selector must not be set: the Jobs of one ScheduledJob would count each other's Pods"
 	}

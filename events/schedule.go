@@ -25,7 +25,9 @@ type ScheduledJob struct {
 	// Schedule is empty where RunAt is given.
 	Schedule string `json:"schedule,omitempty"`
 	// RunAt is zero where Schedule is given.
-	RunAt                   time.Time                     `json:"runAt,omitzero"`
+	RunAt time.Time `json:"runAt,omitzero"`
+	// StartAfter is zero where nothing is given: the first nominal time comes after Created then.
+	StartAfter              time.Time                     `json:"startAfter,omitzero"`
 	TimeZone                string                        `json:"timeZone,omitempty"`
 	StartingDeadlineSeconds *int64                        `json:"startingDeadlineSeconds,omitempty"`
 	ConcurrencyPolicy       v1alpha1.ConcurrencyPolicy    `json:"concurrencyPolicy,omitempty"`

@@ -8,8 +8,8 @@ import (
 )
 
 // ScheduledJob makes Jobs at points in time: over and over by a cron schedule, or once. Its fields are those of a CronJob
-// (batch/v1), so that one is converted by its apiVersion and kind; runAt, catchUp, onScheduleChange, jitterSeconds and
-// ttlSecondsAfterFinished are new.
+// (batch/v1), so that one is converted by its apiVersion and kind; runAt, startAfter, catchUp, onScheduleChange,
+// jitterSeconds and ttlSecondsAfterFinished are new.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -55,6 +55,8 @@ type ScheduledJobList struct {
 // +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.timeZone)`,fieldPath=.timeZone,message="timeZone belongs to schedule: leave it out, and write the offset into runAt, as in 2026-12-24T18:00:00+01:00"
 // +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || self.catchUp == 'Latest'`,fieldPath=.catchUp,message="catchUp belongs to schedule: leave it out; startingDeadlineSeconds says how late the Job of runAt may be made"
 // +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || self.onScheduleChange == 'CatchUp'`,fieldPath=.onScheduleChange,message="onScheduleChange belongs to schedule: leave it out"
+// +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.startAfter)`,fieldPath=.startAfter,message="startAfter belongs to schedule: leave it out, and write the time that is meant into runAt"
+// +kubebuilder:validation:XValidation:rule=`!has(self.startAfter) || has(oldSelf.startAfter) && self.startAfter == oldSelf.startAfter`,fieldPath=.startAfter,message="startAfter counts only when the object is made: remove it, or make another ScheduledJob"
 // +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.jitterSeconds) || self.jitterSeconds == 0`,fieldPath=.jitterSeconds,message="jitterSeconds belongs to schedule: leave it out, and write the time that is meant into runAt"
 // +kubebuilder:validation:XValidation:rule=`!has(self.schedule) || !has(self.ttlSecondsAfterFinished)`,fieldPath=.ttlSecondsAfterFinished,message="ttlSecondsAfterFinished belongs to runAt: a schedule never finishes; leave it out, and limit its Jobs by successfulJobsHistoryLimit and failedJobsHistoryLimit, or by ttlSecondsAfterFinished in jobTemplate.spec"
 type ScheduledJobSpec struct {
@@ -70,6 +72,15 @@ type ScheduledJobSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() && oldSelf.value() == self || self.matches(r'^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$') && timestamp(self) > timestamp('1970-01-01T00:00:00Z')`,optionalOldSelf=true,message="runAt must be a date of 1970 or later, a time of whole seconds and an offset (RFC 3339), such as 2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00"
 	RunAt *metav1.Time `json:"runAt,omitempty"`
+	// StartAfter is the time after which the schedule's first nominal time comes, a whole second; without it the object's
+	// creation. One that has passed makes up for the time since then, as CatchUp says: whoever takes over from another controller
+	// writes here up to when that one has made the Jobs. It can be removed, but not changed.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() && oldSelf.value() == self || self.matches(r'^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$') && timestamp(self) > timestamp('1970-01-01T00:00:00Z')`,optionalOldSelf=true,message="startAfter must be a date of 1970 or later, a time of whole seconds and an offset (RFC 3339), such as 2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00"
+	StartAfter *metav1.Time `json:"startAfter,omitempty"`
 	// TimeZone is the IANA name of the schedule's zone; without it UTC.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64

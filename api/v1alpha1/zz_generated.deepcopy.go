@@ -76,6 +76,10 @@ func (in *ScheduledJobSpec) DeepCopyInto(out *ScheduledJobSpec) {
 		in, out := &in.RunAt, &out.RunAt
 		*out = (*in).DeepCopy()
 	}
+	if in.StartAfter != nil {
+		in, out := &in.StartAfter, &out.StartAfter
+		*out = (*in).DeepCopy()
+	}
 	if in.TimeZone != nil {
 		in, out := &in.TimeZone, &out.TimeZone
 		*out = new(string)

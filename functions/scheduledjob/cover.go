@@ -88,10 +88,13 @@ func text(j events.ScheduledJob) string {
 	return j.Schedule + " " + j.TimeZone
 }
 
-// Beginning is up to when everything is decided of a ScheduledJob that has just been made: it is not its business. Only
-// runAt may be earlier, since somebody wants it to run.
+// Beginning is up to when everything is decided of a ScheduledJob that has just been made: it is not its business. That is its
+// creation, or startAfter. Only runAt may be earlier, since somebody wants it to run.
 func Beginning(j events.ScheduledJob) time.Time {
 	begin := j.Created.UTC().Truncate(time.Second)
+	if after := j.StartAfter.UTC().Truncate(time.Second); !j.StartAfter.IsZero() && j.RunAt.IsZero() {
+		return after
+	}
 	if at := j.RunAt.UTC().Truncate(time.Second); !j.RunAt.IsZero() && !at.After(begin) {
 		return at.Add(-time.Second)
 	}

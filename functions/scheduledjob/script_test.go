@@ -67,6 +67,9 @@ func (s *stage) play(t *testing.T, d *datadriven.TestData) string {
 		edit(t, d, &j)
 		s.api.Create(j)
 		s.state, s.rung = scheduledjob.State{}, s.api.Now
+		if after := j.StartAfter; !after.IsZero() && after.Before(s.rung) {
+			s.rung = after
+		}
 	case "edit":
 		s.api.Edit(func(j *events.ScheduledJob) { edit(t, d, j) })
 	case "delete":
@@ -259,6 +262,8 @@ func edit(t *testing.T, d *datadriven.TestData, j *events.ScheduledJob) {
 			j.TimeZone = value
 		case "run-at":
 			j.RunAt, j.Schedule = clock(t, value), ""
+		case "start-after":
+			j.StartAfter = clock(t, value)
 		case "suspended":
 			j.Suspended = true
 		case "resumed":

@@ -1,11 +1,15 @@
 package cluster
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/jobstream/jobstream/functions/schedule"
 )
@@ -31,6 +35,9 @@ func TestScheduledJobsRefused(t *testing.T) {
 		{"catchUp for runAt", `{` + once + `, catchUp: None}`, "spec.catchUp", "startingDeadlineSeconds"},
 		{"onScheduleChange for runAt", `{` + once + `, onScheduleChange: Wait}`, "spec.onScheduleChange", "leave it out"},
 		{"jitter for runAt", `{` + once + `, jitterSeconds: 10}`, "spec.jitterSeconds", "into runAt"},
+		{"startAfter for runAt", `{` + once + `, startAfter: "2026-12-24T17:00:00Z"}`, "spec.startAfter", "into runAt"},
+		{"a date to start after", `{startAfter: "2026-12-24"}`, "spec.startAfter", "such as 2026-12-24T18:00:00Z"},
+		{"the zero time to start after", `{startAfter: "0001-01-01T00:00:00Z"}`, "spec.startAfter", "1970 or later"},
 		{"a time to live for a schedule", `{ttlSecondsAfterFinished: 10}`, "spec.ttlSecondsAfterFinished", "successfulJobsHistoryLimit"},
 		{"an unknown zone", `{timeZone: Mars/Olympus}`, "spec.timeZone", "unknown time zone Mars/Olympus"},
 		{"a zone in small letters", `{timeZone: europe/berlin}`, "spec.timeZone", "such as Europe/Berlin"},
@@ -88,7 +95,8 @@ func TestScheduledJobsAccepted(t *testing.T) {
 		{"a zone with digits and signs", `spec: {timeZone: Etc/GMT+5}`},
 		{"a zone with an underscore", `spec: {timeZone: America/Argentina/Buenos_Aires}`},
 		{"UTC", `spec: {timeZone: UTC}`},
-		{"everything", `spec: {concurrencyPolicy: Replace, catchUp: All, onScheduleChange: Wait, jitterSeconds: 86400, suspend: true, startingDeadlineSeconds: 9, successfulJobsHistoryLimit: 0, failedJobsHistoryLimit: 0}`},
+		{"a time to start after", `spec: {startAfter: "2026-12-24T18:00:00+01:00"}`},
+		{"everything", `spec: {startAfter: "2020-01-01T00:00:00Z", concurrencyPolicy: Replace, catchUp: All, onScheduleChange: Wait, jitterSeconds: 86400, suspend: true, startingDeadlineSeconds: 9, successfulJobsHistoryLimit: 0, failedJobsHistoryLimit: 0}`},
 		{"manualSelector off", `spec: {jobTemplate: {spec: {manualSelector: false}}}`},
 	} {
 		if says := k.try(scheduledJob(t, c.change)); says != "" {
@@ -172,4 +180,31 @@ func agree(t *testing.T, spec, refusal string) bool {
 // quoted is a YAML scalar.
 func quoted(s string) string {
 	return `"` + strings.NewReplacer("\t", `\t`, "\n", `\n`, `"`, `\"`).Replace(s) + `"`
+}
+
+// startAfter says where the schedule of a new object begins: it can be removed, and neither changed nor added.
+func TestStartAfterOfAnObjectThatExists(t *testing.T) {
+	k := newKindTest(t)
+	for _, c := range []struct{ name, at, change, says string }{
+		{"removed", `{startAfter: "2026-12-24T18:00:00Z"}`, `{startAfter: null}`, ""},
+		{"left-alone", `{startAfter: "2026-12-24T18:00:00Z"}`, `{schedule: "1 * * * *"}`, ""},
+		{"changed", `{startAfter: "2026-12-24T18:00:00Z"}`, `{startAfter: "2026-12-24T19:00:00Z"}`, "counts only when the object is made"},
+		{"added", `{}`, `{startAfter: "2026-12-24T19:00:00Z"}`, "counts only when the object is made"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			live, err := k.Create(t.Context(), scheduledJob(t, "{metadata: {name: "+c.name+"}, spec: "+c.at+"}"), metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var change map[string]any
+			if err := yaml.Unmarshal([]byte("spec: "+c.change), &change); err != nil {
+				t.Fatal(err)
+			}
+			merge(live.Object, change)
+			_, err = k.Update(t.Context(), live, metav1.UpdateOptions{})
+			if says := fmt.Sprint(err); c.says == "" && err != nil || !strings.Contains(says, c.says) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+		})
+	}
 }

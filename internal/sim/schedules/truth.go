@@ -123,7 +123,12 @@ func (t *Truth) listed(j *Job) bool {
 }
 
 // begin is from when on the ScheduledJob is answerable.
-func (t *Truth) begin() time.Time { return t.world.Object.Created.Truncate(time.Second) }
+func (t *Truth) begin() time.Time {
+	if after := t.world.Object.StartAfter; !after.IsZero() {
+		return after
+	}
+	return t.world.Object.Created.Truncate(time.Second)
+}
 
 // hears is what a worker tells the function.
 func (t *Truth) hears(batch []events.Event) {

@@ -43,8 +43,14 @@ func New(seed uint64, f fn.Registered) *World {
 	if r.IntN(3) == 0 {
 		j.StartingDeadlineSeconds = new(int64(r.IntN(300)))
 	}
+	if r.IntN(4) == 0 { // it takes over from another controller, or begins later
+		j.StartAfter = w.Now.Truncate(time.Second).Add(time.Duration(r.IntN(900)-600) * time.Second)
+	}
 	w.Create(j)
 	w.rung = w.Now
+	if after := j.StartAfter; !after.IsZero() && after.Before(w.Now) {
+		w.rung = after
+	}
 	return w
 }
 
