@@ -88,6 +88,13 @@ const (
 	// SuspendedByDrain is the value of SuspendedByLabel on those that "jobstream-reconciler drain" has suspended.
 	SuspendedByDrain = "drain"
 
+	// SuspendedByConvert is its value on CronJobs and ScheduledJobs that "kubectl jobstream convert" has suspended, because an
+	// object of the other kind takes over.
+	SuspendedByConvert = "convert"
+
+	// ConvertedFromAnnotation on a ScheduledJob or CronJob is the UID of the object of the other kind that it has taken over from.
+	ConvertedFromAnnotation = Group + "/converted-from"
+
 	// CreatedByAnnotation says which object made a Job, as a serialized reference (proposal scheduledjob.md, "Fields Added to
 	// Job Template").
 	CreatedByAnnotation = "kubernetes.io/created-by"

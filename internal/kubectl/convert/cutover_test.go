@@ -1,0 +1,309 @@
+package convert_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/controlplane/controlplanetest"
+	"github.com/jobstream/jobstream/internal/kubectl/convert"
+)
+
+// The tests of a cut-over play the controllers themselves: what they see of a CronJob is exactly what stands in the case. With both
+// controllers alive it runs in test/e2e.
+
+const soon = 30 * time.Second
+
+// stage is an API server that knows ScheduledJobs, and a Cutover whose words are kept.
+type stage struct {
+	*testing.T
+	kubernetes.Interface
+	convert.Cutover
+	ns string
+
+	mu   sync.Mutex
+	said []string
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	cp := controlplanetest.Start(t, controlplane.Config{})
+	if err := cluster.InstallScheduledJobs(t.Context(), cp.RESTConfig()); err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{T: t, Interface: kubernetes.NewForConfigOrDie(cp.RESTConfig())}
+	s.Cutover = convert.Cutover{Client: s.Interface, Dynamic: dynamic.NewForConfigOrDie(cp.RESTConfig()), Settle: time.Millisecond,
+		Options: convert.Options{Now: time.Now(), TimeZone: "Etc/UTC"}, Say: func(format string, args ...any) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.said = append(s.said, fmt.Sprintf(format, args...))
+		}}
+	return s
+}
+
+// namespace begins a case.
+func (s *stage) namespace(t *testing.T, name string) *stage {
+	t.Helper()
+	c := &stage{T: t, Interface: s.Interface, Cutover: s.Cutover, ns: name}
+	c.Say = func(format string, args ...any) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.said = append(c.said, fmt.Sprintf(format, args...))
+	}
+	if _, err := s.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (s *stage) heard(words string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Contains(strings.Join(s.said, "\n"), words)
+}
+
+func podTemplate() corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "true"}}}}
+}
+
+// cronJob creates one, with the status that its controller has written.
+func (s *stage) cronJob(name string, status batchv1.CronJobStatus, change func(*batchv1.CronJob)) *batchv1.CronJob {
+	s.Helper()
+	c := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.CronJobSpec{Schedule: "* * * * *", TimeZone: ptr.To("Etc/UTC"),
+		JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: podTemplate()}}}}
+	if change != nil {
+		change(c)
+	}
+	c, err := s.BatchV1().CronJobs(s.ns).Create(s.Context(), c, metav1.CreateOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	c.Status = status
+	if c, err = s.BatchV1().CronJobs(s.ns).UpdateStatus(s.Context(), c, metav1.UpdateOptions{}); err != nil {
+		s.Fatal(err)
+	}
+	return c
+}
+
+// job creates a Job of the CronJob for a nominal time.
+func (s *stage) job(of *batchv1.CronJob, nominal time.Time) *batchv1.Job {
+	s.Helper()
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", of.Name, nominal.Unix()/60),
+		Annotations:     map[string]string{batchv1.CronJobScheduledTimestampAnnotation: nominal.Format(time.RFC3339)},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(of, batchv1.SchemeGroupVersion.WithKind("CronJob"))}},
+		Spec: batchv1.JobSpec{Template: podTemplate()}}
+	j, err := s.BatchV1().Jobs(s.ns).Create(s.Context(), j, metav1.CreateOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return j
+}
+
+func (s *stage) scheduledJobs() dynamic.ResourceInterface {
+	return s.Dynamic.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.ScheduledJobResource)).Namespace(s.ns)
+}
+
+func (s *stage) scheduledJob(name string) *v1alpha1.ScheduledJob {
+	s.Helper()
+	o, err := s.scheduledJobs().Get(s.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	j := &v1alpha1.ScheduledJob{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, j); err != nil {
+		s.Fatal(err)
+	}
+	return j
+}
+
+func (s *stage) live(name string) *batchv1.CronJob {
+	s.Helper()
+	c, err := s.BatchV1().CronJobs(s.ns).Get(s.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return c
+}
+
+var (
+	ten    = time.Now().Add(time.Hour).UTC().Truncate(time.Minute) // after every creation
+	ten01  = ten.Add(time.Minute)
+	atTen  = batchv1.CronJobStatus{LastScheduleTime: &metav1.Time{Time: ten}}
+	noTime = batchv1.CronJobStatus{}
+)
+
+func suspended(c *batchv1.CronJob)  { c.Spec.Suspend = ptr.To(true) }
+func forbidding(c *batchv1.CronJob) { c.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent }
+
+// suspendedByConvert is a CronJob after an attempt that ended behind its suspension.
+func suspendedByConvert(c *batchv1.CronJob) {
+	suspended(c)
+	c.Labels = map[string]string{v1alpha1.SuspendedByLabel: v1alpha1.SuspendedByConvert}
+}
+
+// The ScheduledJob begins where the CronJob has stopped: after the last nominal time that has a Job, whatever the status says of it.
+func TestAScheduledJobBeginsWhereTheCronJobStopped(t *testing.T) {
+	s := newStage(t)
+	for _, c := range []struct {
+		name   string
+		status batchv1.CronJobStatus
+		change func(*batchv1.CronJob)
+		job    time.Time // of a Job that the status does not know
+		want   func(*batchv1.CronJob) time.Time
+	}{
+		{"its-status-says-it", atTen, nil, time.Time{}, func(*batchv1.CronJob) time.Time { return ten }},
+		{"its-status-lags-behind", atTen, nil, ten01, func(*batchv1.CronJob) time.Time { return ten01 }},
+		{"it-has-never-run", noTime, nil, time.Time{}, func(c *batchv1.CronJob) time.Time { return c.CreationTimestamp.UTC() }},
+		{"an-attempt-ended-after-the-suspension", atTen, suspendedByConvert, ten01, func(*batchv1.CronJob) time.Time { return ten01 }},
+		{"its-user-had-suspended-it", atTen, suspended, time.Time{}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := s.namespace(t, c.name)
+			from := s.cronJob("minutely", c.status, c.change)
+			if !c.job.IsZero() {
+				s.job(from, c.job)
+			}
+			if _, err := s.TakeOver(t.Context(), []batchv1.CronJob{*from}); err != nil {
+				t.Fatal(err)
+			}
+			j, live := s.scheduledJob("minutely"), s.live("minutely")
+			if !ptr.Deref(live.Spec.Suspend, false) {
+				t.Error("the CronJob goes on")
+			}
+			if c.want == nil {
+				if j.Spec.StartAfter != nil || !ptr.Deref(j.Spec.Suspend, false) || live.Labels[v1alpha1.SuspendedByLabel] != "" {
+					t.Errorf("%+v, labels of the CronJob %v: both are to stay suspended, by their user", j.Spec, live.Labels)
+				}
+				return
+			}
+			if want := c.want(from); j.Spec.StartAfter == nil || !j.Spec.StartAfter.Time.Equal(want) || ptr.Deref(j.Spec.Suspend, false) {
+				t.Errorf("it begins after %v, suspend %v; want %v", j.Spec.StartAfter, j.Spec.Suspend, want)
+			}
+			if _, err := s.TakeOver(t.Context(), []batchv1.CronJob{*live}); err != nil || !s.heard("has taken over already") {
+				t.Errorf("once more: %v, it says %q", err, s.said)
+			}
+		})
+	}
+}
+
+// Where one cannot be converted nothing is suspended, and the error says which and what to do.
+func TestNothingIsSuspendedUnlessAllCanBeConverted(t *testing.T) {
+	s := newStage(t)
+	for _, c := range []struct {
+		name, says string
+		bad        func(*batchv1.CronJob)
+		before     func(*stage)
+	}{
+		{"a-selector", "nothing has been changed: cronjob a-selector/bad: it cannot be converted", func(c *batchv1.CronJob) {
+			c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Backup", Name: "b", UID: "u"}}
+		}, nil},
+		{"a-namesake", "was not made of it: delete that one, or rename it", nil, func(s *stage) {
+			o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.ScheduledJobKind,
+				"metadata": map[string]any{"name": "bad"}, "spec": map[string]any{"schedule": "0 0 1 1 *", "jobTemplate": map[string]any{"spec": map[string]any{"template": map[string]any{
+					"spec": map[string]any{"restartPolicy": "Never", "containers": []any{map[string]any{"name": "main", "image": "true"}}}}}}}}}
+			if _, err := s.scheduledJobs().Create(s.Context(), o, metav1.CreateOptions{}); err != nil {
+				s.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := s.namespace(t, c.name)
+			good, bad := s.cronJob("good", atTen, nil), s.cronJob("bad", atTen, c.bad)
+			if c.before != nil {
+				c.before(s)
+			}
+			if _, err := s.TakeOver(t.Context(), []batchv1.CronJob{*good, *bad}); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+			for _, name := range []string{"good", "bad"} {
+				if ptr.Deref(s.live(name).Spec.Suspend, false) {
+					t.Errorf("%s is suspended", name)
+				}
+			}
+		})
+	}
+}
+
+// Where Jobs must not overlap, the first Job of the ScheduledJob waits for the last of the CronJob.
+func TestATakeoverWaitsForAJobThatMustNotOverlap(t *testing.T) {
+	s := newStage(t).namespace(t, "forbid")
+	from := s.cronJob("minutely", atTen, forbidding)
+	j := s.job(from, ten01)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.TakeOver(t.Context(), []batchv1.CronJob{*from})
+		ended <- err
+	}()
+	late, again := time.After(soon), time.NewTicker(5*time.Millisecond)
+	defer again.Stop()
+	for !s.heard("waiting for Job " + j.Name) {
+		select {
+		case <-late:
+			t.Fatal("it does not say that it waits")
+		case <-again.C:
+		}
+	}
+	if _, err := s.scheduledJobs().Get(t.Context(), "minutely", metav1.GetOptions{}); err == nil {
+		t.Error("the ScheduledJob is there, and the Job still runs")
+	}
+	now := metav1.Now()
+	j.Status.StartTime = &now
+	j.Status.Conditions = []batchv1.JobCondition{{Type: "FailureTarget", Status: "True", LastTransitionTime: now}, {Type: batchv1.JobFailed, Status: "True", LastTransitionTime: now}}
+	if _, err := s.BatchV1().Jobs(s.ns).UpdateStatus(t.Context(), j, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(soon):
+		t.Fatal("it still waits")
+	}
+	if at := s.scheduledJob("minutely").Spec.StartAfter; at == nil || !at.Time.Equal(ten01) {
+		t.Errorf("it begins after %v", at)
+	}
+}
+
+// The way back: the CronJob that was suspended goes on where the ScheduledJob has stopped, with what the ScheduledJob says by then.
+func TestACronJobGoesOnWhereTheScheduledJobStopped(t *testing.T) {
+	s := newStage(t).namespace(t, "back")
+	from := s.cronJob("minutely", atTen, nil)
+	if _, err := s.TakeOver(t.Context(), []batchv1.CronJob{*from}); err != nil {
+		t.Fatal(err)
+	}
+	five := ten.Add(5 * time.Minute)
+	patch := fmt.Sprintf(`{"spec":{"schedule":"*/2 * * * *"},"status":{"observedGeneration":99,"decidedUntil":%[2]q,"lastScheduleTime":%[1]q,"recent":[
+		{"time":%[1]q,"count":1,"verdict":"Started","jobName":"a"},{"time":%[2]q,"count":1,"verdict":"Skipped","reason":"Suspended"}]}}`,
+		five.Format(time.RFC3339), five.Add(time.Minute).Format(time.RFC3339))
+	for _, sub := range [][]string{nil, {"status"}} {
+		if _, err := s.scheduledJobs().Patch(t.Context(), "minutely", "application/merge-patch+json", []byte(patch), metav1.PatchOptions{}, sub...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.HandBack(t.Context(), []v1alpha1.ScheduledJob{*s.scheduledJob("minutely")}); err != nil {
+		t.Fatal(err)
+	}
+	live := s.live("minutely")
+	if at := live.Status.LastScheduleTime; live.UID != from.UID || at == nil || !at.Time.Equal(five) || ptr.Deref(live.Spec.Suspend, true) ||
+		live.Labels[v1alpha1.SuspendedByLabel] != "" || live.Spec.Schedule != "*/2 * * * *" {
+		t.Errorf("%v, goes on after %v, suspend %v, labels %v", live.Spec.Schedule, live.Status.LastScheduleTime, ptr.Deref(live.Spec.Suspend, true), live.Labels)
+	}
+	if j := s.scheduledJob("minutely"); !ptr.Deref(j.Spec.Suspend, false) || j.Labels[v1alpha1.SuspendedByLabel] != v1alpha1.SuspendedByConvert {
+		t.Errorf("the ScheduledJob goes on: %v, %v", j.Spec.Suspend, j.Labels)
+	}
+}
