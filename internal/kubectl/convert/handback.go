@@ -17,8 +17,12 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// seenTimeout is how long a reconciler may take to see that a ScheduledJob has been suspended.
-const seenTimeout = time.Minute
+const (
+	// seenTimeout is how long a reconciler may take to see that a ScheduledJob has been suspended, and seenAgain how often that is
+	// looked at.
+	seenTimeout = time.Minute
+	seenAgain   = 200 * time.Millisecond
+)
 
 // HandBack makes CronJobs take over from the ScheduledJobs: the same steps the other way round. A CronJob that TakeOver has suspended
 // gets the spec that the ScheduledJob has now, and goes on. Where a CronJob begins is written into its status, before it is resumed.
@@ -42,15 +46,7 @@ func (c Cutover) HandBack(ctx context.Context, from []v1alpha1.ScheduledJob) ([]
 	if c.DryRun {
 		return reports, nil
 	}
-	for _, h := range all {
-		if err := h.carryOut(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", h.name(), err))
-		}
-	}
-	if len(errs) > 0 {
-		return reports, fmt.Errorf("%w\nwhat is suspended goes on where it has stopped when the same is done again", errors.Join(errs...))
-	}
-	return reports, nil
+	return reports, steps(ctx, all, func(context.Context) error { return nil })
 }
 
 // handback is one ScheduledJob on its way.
@@ -120,8 +116,8 @@ func (h *handback) mark(m *metav1.ObjectMeta) {
 	metav1.SetMetaDataLabel(m, v1alpha1.SuspendedByLabel, v1alpha1.SuspendedByConvert)
 }
 
-func (h *handback) carryOut(ctx context.Context) error {
-	from, err := h.stop(ctx)
+func (h *handback) finish(ctx context.Context) error {
+	from, err := h.last(ctx)
 	if err != nil {
 		return err
 	}
@@ -176,15 +172,23 @@ func (h *handback) put(ctx context.Context) (*batchv1.CronJob, error) {
 	}
 }
 
-// stop suspends the ScheduledJob and returns the last nominal time that was decided otherwise than by that; zero where the user had
-// suspended it.
-func (h *handback) stop(ctx context.Context) (time.Time, error) {
+// suspend stops the ScheduledJob and says who did it.
+func (h *handback) suspend(ctx context.Context) error {
 	if h.suspended() {
-		return time.Time{}, nil
+		return nil
 	}
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:%q}},"spec":{"suspend":true}}`, h.from.UID, v1alpha1.SuspendedByLabel, v1alpha1.SuspendedByConvert)
 	if _, err := h.scheduledJobs().Patch(ctx, h.from.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
-		return time.Time{}, fmt.Errorf("suspend it: %w", err)
+		return fmt.Errorf("suspend it: %w", err)
+	}
+	return nil
+}
+
+// last waits until a reconciler has seen the suspension, and returns the last nominal time that was decided otherwise than by that; zero
+// where the user had suspended the ScheduledJob.
+func (h *handback) last(ctx context.Context) (time.Time, error) {
+	if h.suspended() {
+		return time.Time{}, nil
 	}
 	var waits bool
 	for since := time.Now(); ; {
@@ -209,7 +213,7 @@ func (h *handback) stop(ctx context.Context) (time.Time, error) {
 			waits = true
 			h.Say("%s: waiting for Job %s, which must not overlap with the next", h.name(), j.Status.Active[0].Name)
 		}
-		if err := sleep(ctx, lookAgain); err != nil {
+		if err := sleep(ctx, seenAgain); err != nil {
 			return time.Time{}, err
 		}
 	}

@@ -25,7 +25,7 @@ import (
 const (
 	// DefaultSettle is how long the built-in controller may take to finish what it had begun when a CronJob was suspended.
 	DefaultSettle = 10 * time.Second
-	// lookAgain is how often a Job that somebody waits for is looked at.
+	// lookAgain is how often a Job that somebody waits for is looked at, which takes a list.
 	lookAgain = time.Second
 	// fieldManager is who has written what, in metadata.managedFields.
 	fieldManager = "kubectl-jobstream"
@@ -76,26 +76,33 @@ func (c Cutover) TakeOver(ctx context.Context, from []batchv1.CronJob) ([]Report
 	if c.DryRun || len(all) == 0 {
 		return reports, nil
 	}
-	return reports, c.carryOut(ctx, all)
+	return reports, steps(ctx, all, c.settle)
 }
 
-// carryOut suspends all, waits once, and makes all.
-func (c Cutover) carryOut(ctx context.Context, all []*takeover) error {
+// stepper is an object on its way.
+type stepper interface {
+	name() string
+	suspend(ctx context.Context) error
+	finish(ctx context.Context) error
+}
+
+// steps suspends all, waits once, and then makes what takes over. What goes wrong with one does not keep the others.
+func steps[S stepper](ctx context.Context, all []S, wait func(context.Context) error) error {
 	var errs []error
-	var stopped []*takeover
-	for _, t := range all {
-		if err := t.suspend(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", t.name(), err))
+	var stopped []S
+	for _, s := range all {
+		if err := s.suspend(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.name(), err))
 			continue
 		}
-		stopped = append(stopped, t)
+		stopped = append(stopped, s)
 	}
-	if err := c.settle(ctx); err != nil {
-		return errors.Join(append(errs, err)...)
+	if err := wait(ctx); err != nil {
+		stopped, errs = nil, append(errs, err)
 	}
-	for _, t := range stopped {
-		if err := t.finish(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", t.name(), err))
+	for _, s := range stopped {
+		if err := s.finish(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.name(), err))
 		}
 	}
 	if len(errs) > 0 {
