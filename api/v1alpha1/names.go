@@ -82,7 +82,8 @@ const (
 	// ScheduledJobUIDLabel is the UID of the ScheduledJob on the Jobs that it makes, for people who list them.
 	ScheduledJobUIDLabel = Group + "/scheduled-job-uid"
 
-	// SuspendedByLabel on a ScheduledJob says who has suspended it, for whoever wants to resume it: SuspendedByDrain.
+	// SuspendedByLabel on a ScheduledJob or a Job says who has suspended it, for whoever wants to resume it: SuspendedByDrain or
+	// SuspendedByRun.
 	SuspendedByLabel = Group + "/suspended-by"
 
 	// SuspendedByDrain is the value of SuspendedByLabel on those that "jobstream-reconciler drain" has suspended.
@@ -94,6 +95,9 @@ const (
 
 	// ConvertedFromAnnotation on a ScheduledJob or CronJob is the UID of the object of the other kind that it has taken over from.
 	ConvertedFromAnnotation = Group + "/converted-from"
+	// SuspendedByRun is the value of SuspendedByLabel on Jobs that "kubectl jobstream run" is creating: they wait for their
+	// ConfigMap. Where it stays, run was killed; the Job has done nothing, and may be deleted.
+	SuspendedByRun = "run"
 
 	// CreatedByAnnotation says which object made a Job, as a serialized reference (proposal scheduledjob.md, "Fields Added to
 	// Job Template").

@@ -1,0 +1,138 @@
+package kubectl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/kubectl/run"
+)
+
+// takenUpWithin is how long jobstream may take to do something about a new object before we say that it does not. It usually
+// takes a tenth of a second.
+const takenUpWithin = 5 * time.Second
+
+// errLate is why a context ends that had so much time.
+var errLate = errors.New("it takes too long")
+
+// jobs is the one Job of that name.
+func (c *cluster) jobs() source[*batchv1.Job] {
+	return source[*batchv1.Job]{
+		list: func(ctx context.Context, o metav1.ListOptions) ([]*batchv1.Job, string, error) {
+			l, err := c.BatchV1().Jobs(c.namespace).List(ctx, o)
+			if err != nil {
+				return nil, "", err
+			}
+			return pointers(l.Items), l.ResourceVersion, nil
+		},
+		watch: c.BatchV1().Jobs(c.namespace).Watch,
+	}
+}
+
+// schedules is for ScheduledJobs what jobs is for Jobs.
+func (c *cluster) schedules() source[*v1alpha1.ScheduledJob] {
+	return source[*v1alpha1.ScheduledJob]{
+		list: func(ctx context.Context, o metav1.ListOptions) ([]*v1alpha1.ScheduledJob, string, error) {
+			l, err := c.scheduled.list(ctx, c.namespace, o)
+			if err != nil {
+				return nil, "", err
+			}
+			return pointers(l.Items), l.ResourceVersion, nil
+		},
+		watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return c.scheduled.watch(ctx, c.namespace, o)
+		},
+	}
+}
+
+// one follows the object of that name and UID until it is enough, and returns it as it was last.
+func one[T run.Object](ctx context.Context, s source[T], name string, uid types.UID, lost func(error), enough func(T) bool) (last T, err error) {
+	var gone error
+	see := func(o T) bool {
+		if o.GetUID() != uid {
+			gone = fmt.Errorf("%s was deleted, and another one has its name", name)
+			return true
+		}
+		last = o
+		return enough(o)
+	}
+	err = s.follow(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}, eyes[T]{
+		listed: func(items []T) bool {
+			if len(items) == 0 {
+				gone = fmt.Errorf("%s was deleted", name)
+				return true
+			}
+			return see(items[0])
+		},
+		changed: func(how watch.EventType, o T) bool {
+			switch how {
+			case watch.Deleted:
+				gone = fmt.Errorf("%s was deleted", name)
+				return true
+			case watch.Added, watch.Modified:
+				return see(o)
+			}
+			return false
+		},
+		lost: lost,
+	})
+	if gone != nil {
+		return last, gone
+	}
+	return last, err
+}
+
+// awaitTakenUp waits until jobstream has looked at the Job or ScheduledJob, for takenUpWithin, and returns it, or nil.
+func (c *cluster) awaitTakenUp(ctx context.Context, o run.Object) (run.Object, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, takenUpWithin, errLate)
+	defer cancel()
+	var found run.Object
+	var err error
+	if _, is := o.(*v1alpha1.ScheduledJob); is {
+		_, err = one(ctx, c.schedules(), o.GetName(), o.GetUID(), nil, func(s *v1alpha1.ScheduledJob) bool {
+			if s.Status.ObservedGeneration > 0 {
+				found = s
+			}
+			return found != nil
+		})
+	} else {
+		_, err = one(ctx, c.jobs(), o.GetName(), o.GetUID(), nil, func(j *batchv1.Job) bool {
+			if j.Status.StartTime != nil || len(j.Status.Conditions) > 0 {
+				found = j
+			}
+			return found != nil
+		})
+	}
+	if errors.Is(err, errLate) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// awaitEnd shows the Job until it has ended, and returns it as it is then.
+func (c *cluster) awaitEnd(ctx context.Context, name string, uid types.UID, view View, lost func(error)) (*batchv1.Job, error) {
+	defer view.Close()
+	return one(ctx, c.jobs(), name, uid, lost, func(j *batchv1.Job) bool {
+		view.Show(j)
+		return ended(j) != nil
+	})
+}
+
+// ended is the condition by which the Job has ended, Complete or Failed, or nil.
+func ended(j *batchv1.Job) *batchv1.JobCondition {
+	for i, c := range j.Status.Conditions {
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return &j.Status.Conditions[i]
+		}
+	}
+	return nil
+}

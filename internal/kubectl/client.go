@@ -1,0 +1,58 @@
+package kubectl
+
+import (
+	"fmt"
+
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// tool is what all commands share.
+type tool struct {
+	genericiooptions.IOStreams
+	config  *genericclioptions.ConfigFlags
+	newView func(genericiooptions.IOStreams) View
+}
+
+// cluster is the API server, as the kubeconfig and the flags have it.
+type cluster struct {
+	kubernetes.Interface
+	scheduled scheduledJobs
+	// namespace is where the user is.
+	namespace string
+	host      string
+}
+
+// namespace is where the user is, and whether a flag says so.
+func (t *tool) namespace() (name string, explicit bool, err error) {
+	return t.config.ToRawKubeConfigLoader().Namespace()
+}
+
+// connect makes the clients. No request is sent.
+func (t *tool) connect() (*cluster, error) {
+	config, err := t.config.ToRESTConfig()
+	if err != nil {
+		return nil, unusable(err)
+	}
+	config.QPS = -1 // a person's requests are few; the API server shares itself out
+	config.UserAgent = fieldManager
+	config.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	c := &cluster{host: config.Host}
+	if c.Interface, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if c.scheduled, err = newScheduledJobs(config); err != nil {
+		return nil, err
+	}
+	if c.namespace, _, err = t.namespace(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// unusable is for a kubeconfig that is missing or wrong.
+func unusable(err error) error {
+	return fmt.Errorf("cannot use the kubeconfig: %w: --kubeconfig or KUBECONFIG name another file, and --context one of its contexts", err)
+}

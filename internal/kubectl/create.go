@@ -1,0 +1,105 @@
+package kubectl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/kubectl/run"
+)
+
+// fieldManager is who has written what, in metadata.managedFields.
+const fieldManager = "kubectl-jobstream"
+
+// undoTimeout is how long what was created may take to be deleted again.
+const undoTimeout = 10 * time.Second
+
+// create creates what is run. Where there are lists, that takes three requests, and their order is such that whatever happens
+// between two of them, kill -9 included, nothing runs wrong and nothing is left that nobody sees:
+//
+//	request                             if it was the last one
+//	create the Job, suspended           a suspended Job with the label jobstream.dev/suspended-by=run; it starts nothing
+//	create its ConfigMap, owned by it   the same; the garbage collector takes the ConfigMap along with the Job
+//	resume the Job                      all is well
+//
+// With the ConfigMap first, one could stay that nobody owns and nobody misses, for its owner's UID is not known before. With a
+// Job that is not suspended, jobstream looks for the ConfigMap before it is there, complains on the Job, and looks again only
+// a second later.
+//
+// Where a request fails or is interrupted, the Job is deleted again.
+func (c *cluster) create(ctx context.Context, objects run.Objects, dryRun bool) ([]run.Object, error) {
+	options := metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	owner, err := c.createOne(ctx, objects.First(), options)
+	if err != nil {
+		return nil, c.refused(objects.Owner, err)
+	}
+	created, err := c.complete(ctx, objects, owner, options)
+	if err != nil && !dryRun {
+		return nil, c.undo(ctx, objects.Owner, owner.GetUID(), err)
+	}
+	return created, err
+}
+
+// complete does what is left when the owner has been created, and returns all objects.
+func (c *cluster) complete(ctx context.Context, objects run.Objects, owner run.Object, options metav1.CreateOptions) ([]run.Object, error) {
+	if j, is := owner.(*batchv1.Job); is && (j.Spec.ManagedBy == nil || *j.Spec.ManagedBy != v1alpha1.DefaultManagedBy) {
+		return nil, errors.New("this cluster drops spec.managedBy, and its own controller would run the Job: jobstream needs Kubernetes 1.35 or newer")
+	}
+	second := objects.Second(owner.GetUID())
+	if second == nil {
+		return []run.Object{owner}, nil
+	}
+	lists, err := c.createOne(ctx, second, options)
+	if err != nil {
+		return nil, c.refused(second, err)
+	}
+	if third := objects.Third(owner.GetUID()); third != nil && options.DryRun == nil {
+		owner, err = c.BatchV1().Jobs(c.namespace).Patch(ctx, owner.GetName(), types.MergePatchType, third, metav1.PatchOptions{FieldManager: fieldManager})
+		if err != nil {
+			return nil, fmt.Errorf("cannot resume the Job %s, which was created suspended: %w", objects.Owner.GetName(), err)
+		}
+	}
+	return []run.Object{owner, lists}, nil
+}
+
+// createOne sends one object, and returns it as the API server has it.
+func (c *cluster) createOne(ctx context.Context, o run.Object, options metav1.CreateOptions) (run.Object, error) {
+	switch o := o.(type) {
+	case *batchv1.Job:
+		return c.BatchV1().Jobs(c.namespace).Create(ctx, o, options)
+	case *corev1.ConfigMap:
+		return c.CoreV1().ConfigMaps(c.namespace).Create(ctx, o, options)
+	case *v1alpha1.ScheduledJob:
+		return c.scheduled.create(ctx, c.namespace, o, options)
+	}
+	return nil, fmt.Errorf("run makes no %T", o)
+}
+
+// undo deletes the owner again, and what it owns after it, also if the user does not want to wait any more. It returns why,
+// with what has become of it.
+func (c *cluster) undo(ctx context.Context, owner run.Object, uid types.UID, why error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	var err error
+	if _, is := owner.(*v1alpha1.ScheduledJob); is {
+		err = c.scheduled.delete(ctx, c.namespace, owner.GetName(), uid)
+	} else {
+		err = c.BatchV1().Jobs(c.namespace).Delete(ctx, owner.GetName(), *deleteOnly(uid))
+	}
+	kind, resource := kindOf(owner)
+	if err != nil {
+		return fmt.Errorf("%w\nthe %s %s was created and starts nothing; it could not be deleted again (%w): kubectl delete %s %s -n %s",
+			why, kind, owner.GetName(), err, resource, owner.GetName(), c.namespace)
+	}
+	return fmt.Errorf("%w\nthe %s %s is deleted again", why, kind, owner.GetName())
+}

@@ -1,0 +1,22 @@
+// Package kubectl is the plugin "kubectl jobstream". It knows the API server and nothing else: no bus, no engine.
+//
+//	main.go        Main: signals, exit codes, and how errors are told
+//	root.go        the command "jobstream" and the list of those below it
+//	client.go      how the API server is reached, by kubectl's own flags
+//	scheduled.go   a client of ScheduledJobs
+//	remedy.go      what to do about what the API server answers
+//	follow.go      everything that lists and watches: one loop, which survives a connection
+//	await.go       a Job until it has ended, or has been taken up
+//	view.go        View, the seam between a Job that is followed and what is shown of it
+//	run.go         "run": its flags, and the order of what happens
+//	create.go      "run": the requests, and how they are undone
+//	logs.go        "run --logs": what the Pods print, as it comes
+//	run/           what "run" makes of its flags: objects, or a clear error; no I/O
+//
+// # To add a command
+//
+// A file with a constructor, such as newRun(*tool) *cobra.Command, and its line in root.go; a package beside it, like run, for
+// what can be decided without a request. Its errors are usage where the command line is wrong (exit code 2), and any other
+// error else (1). Everything is written through tool.Out and tool.ErrOut: standard output is what was asked for (objects,
+// logs), standard error what happens meanwhile. Examples in Example are run by tests.
+package kubectl

@@ -1,0 +1,202 @@
+package kubectl
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const (
+	// logsAtOnce is how many Pods' logs are read at once. Those of the others come later; kubelets keep them as long as
+	// there are the Pods.
+	logsAtOnce = 50
+	// lastWords is how long the logs may take that are still to come when the Job has ended.
+	lastWords = 10 * time.Second
+)
+
+// podLogs prints what the Pods of one Job print. Every attempt of a container is read once, from its beginning: one that the
+// kubelet starts again in its Pod is another attempt.
+type podLogs struct {
+	cluster *cluster
+	prefix  func(*corev1.Pod) string
+	slots   chan struct{} // held by whoever reads
+	reading sync.WaitGroup
+	pods    map[types.UID]*attempts // of one goroutine
+
+	mu       sync.Mutex // keeps lines whole
+	out, err io.Writer
+}
+
+// attempts are those of one Pod's container.
+type attempts struct {
+	latest int32
+	read   chan struct{} // closed when the latest has been read
+}
+
+// printLogs begins to print the logs of the Job's Pods. finish waits for what is still to come when the Job has ended.
+func (c *cluster) printLogs(ctx context.Context, j *batchv1.Job, out, errOut io.Writer) (finish func(context.Context)) {
+	l := &podLogs{cluster: c, prefix: prefixOf(j), slots: make(chan struct{}, logsAtOnce), pods: map[types.UID]*attempts{}, out: out, err: errOut}
+	watching, stop := context.WithCancel(ctx)
+	o := metav1.ListOptions{LabelSelector: labels.Set{batchv1.ControllerUidLabel: string(j.UID)}.String()}
+	stopped := make(chan error, 1)
+	go func() {
+		stopped <- c.pods().follow(watching, o, eyes[*corev1.Pod]{
+			listed: func(pods []*corev1.Pod) bool {
+				for _, p := range pods {
+					l.see(ctx, p)
+				}
+				return false
+			},
+			changed: func(how watch.EventType, p *corev1.Pod) bool {
+				if how == watch.Added || how == watch.Modified {
+					l.see(ctx, p)
+				}
+				return false
+			},
+		})
+	}()
+	return func(ctx context.Context) {
+		stop()
+		if err := <-stopped; !errors.Is(err, context.Canceled) {
+			l.complain("cannot see the Pods: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(ctx, lastWords)
+		defer cancel()
+		l.readRest(ctx, o)
+	}
+}
+
+// readRest reads what has not been seen yet, and waits for what is being read.
+func (l *podLogs) readRest(ctx context.Context, o metav1.ListOptions) {
+	pods, _, err := l.cluster.pods().list(ctx, o)
+	if err != nil {
+		l.complain("cannot see the last Pods: %v", err)
+	}
+	for _, p := range pods {
+		l.see(ctx, p)
+	}
+	done := make(chan struct{})
+	go func() { l.reading.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		l.complain("some logs have not come within %v", lastWords)
+	}
+}
+
+func (c *cluster) pods() source[*corev1.Pod] {
+	return source[*corev1.Pod]{
+		list: func(ctx context.Context, o metav1.ListOptions) ([]*corev1.Pod, string, error) {
+			l, err := c.CoreV1().Pods(c.namespace).List(ctx, o)
+			if err != nil {
+				return nil, "", err
+			}
+			return pointers(l.Items), l.ResourceVersion, nil
+		},
+		watch: c.CoreV1().Pods(c.namespace).Watch,
+	}
+}
+
+// see begins to read the latest attempt of a Pod's container, if there is one that has not been read.
+func (l *podLogs) see(ctx context.Context, p *corev1.Pod) {
+	attempt, started := attemptOf(p)
+	if !started {
+		return
+	}
+	a := l.pods[p.UID]
+	if a == nil {
+		a = &attempts{latest: -1, read: make(chan struct{})}
+		close(a.read)
+		l.pods[p.UID] = a
+	}
+	if attempt <= a.latest {
+		return
+	}
+	before, read := a.read, make(chan struct{})
+	a.latest, a.read = attempt, read
+	l.reading.Go(func() {
+		defer close(read)
+		<-before // one after another
+		select {
+		case l.slots <- struct{}{}:
+			defer func() { <-l.slots }()
+		case <-ctx.Done():
+			return
+		}
+		if err := l.read(ctx, p); err != nil && ctx.Err() == nil {
+			l.complain("the logs of the Pod %s: %v", p.Name, err)
+		}
+	})
+}
+
+// attemptOf is how often the first container has been started again.
+func attemptOf(p *corev1.Pod) (attempt int32, started bool) {
+	if len(p.Status.ContainerStatuses) == 0 {
+		return 0, false
+	}
+	s := p.Status.ContainerStatuses[0]
+	return s.RestartCount, s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
+}
+
+// read prints what the Pod's container prints, line by line, until it ends.
+func (l *podLogs) read(ctx context.Context, p *corev1.Pod) error {
+	stream, err := l.cluster.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: p.Spec.Containers[0].Name, Follow: true}).Stream(ctx)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	prefix, lines := l.prefix(p), bufio.NewReader(stream)
+	for {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			l.print(prefix, line)
+		}
+		switch {
+		case err == io.EOF: //nolint:errorlint // a reader's end is this value
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+func (l *podLogs) print(prefix, line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if prefix != "" && line[len(line)-1] != '\n' {
+		line += "\n" // the next one may be another Pod's
+	}
+	_, _ = io.WriteString(l.out, prefix+line)
+}
+
+func (l *podLogs) complain(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.err, "warning: "+format+"\n", args...)
+}
+
+// prefixOf tells the lines of several Pods apart: by the index, or else by the Pod's name.
+func prefixOf(j *batchv1.Job) func(*corev1.Pod) string {
+	several := j.Spec.Completions != nil && *j.Spec.Completions > 1 || j.Spec.Parallelism != nil && *j.Spec.Parallelism > 1
+	indexed := j.Spec.CompletionMode != nil && *j.Spec.CompletionMode == batchv1.IndexedCompletion
+	return func(p *corev1.Pod) string {
+		switch index := p.Annotations[batchv1.JobCompletionIndexAnnotation]; {
+		case !several:
+			return ""
+		case indexed && index != "":
+			return "[" + index + "] "
+		}
+		return "[" + p.Name + "] "
+	}
+}

@@ -1,0 +1,79 @@
+package kubectl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
+)
+
+// Exit codes of the plugin.
+const (
+	// ExitFailed says that the Job has failed, or that a request has.
+	ExitFailed = 1
+	// ExitUsage says that the command line is wrong. Nothing was done.
+	ExitUsage = 2
+	// ExitTimeout says that --timeout has passed, as timeout(1) says it. The Job goes on.
+	ExitTimeout = 124
+	// ExitInterrupted says that the user had enough of waiting (128 + SIGINT). The Job goes on.
+	ExitInterrupted = 130
+)
+
+// usage is an error in the command line.
+type usage struct{ error }
+
+func (u usage) Unwrap() error { return u.error }
+
+// exit is an error with an exit code of its own.
+type exit struct {
+	error
+	code int
+}
+
+func (e exit) Unwrap() error { return e.error }
+
+// Main runs the plugin and returns its exit code. args begin with the program's name.
+func Main(args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)                      // a second signal ends the program
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says of connections, we say in our words
+	return execute(ctx, called(args[0]), args[1:], genericiooptions.IOStreams{In: in, Out: out, ErrOut: errOut})
+}
+
+// called is how the user has called us: kubectl finds its plugins by their names.
+func called(program string) string {
+	if name, plugin := strings.CutPrefix(filepath.Base(program), "kubectl-"); plugin {
+		return "kubectl " + strings.ReplaceAll(name, "_", "-")
+	}
+	return filepath.Base(program)
+}
+
+// execute runs the command line, says what went wrong, and returns the exit code.
+func execute(ctx context.Context, name string, args []string, streams genericiooptions.IOStreams) int {
+	root := newRoot(name, streams)
+	root.SetArgs(args)
+	c, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(streams.ErrOut, "error:", err)
+	special := exit{}
+	switch {
+	case errors.As(err, &usage{}):
+		fmt.Fprintf(streams.ErrOut, "See '%s --help'.\n", c.CommandPath())
+		return ExitUsage
+	case errors.As(err, &special):
+		return special.code
+	}
+	return ExitFailed
+}

@@ -1,0 +1,59 @@
+package kubectl
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/kubectl/run"
+)
+
+// refused says what the API server has answered to the creation of an object, and what to do about it.
+func (c *cluster) refused(o run.Object, err error) error {
+	kind, resource := kindOf(o)
+	cannot := fmt.Sprintf("cannot create the %s %s", kind, o.GetName())
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return c.unreachable(cannot, err)
+	}
+	remedy := ""
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("a %s %s exists already in the namespace %s: choose another name, or delete that one first with: kubectl delete %s %s -n %s",
+			kind, o.GetName(), c.namespace, resource, o.GetName(), c.namespace)
+	case apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces":
+		remedy = fmt.Sprintf("choose a namespace with -n, or make this one with: kubectl create namespace %s", c.namespace)
+	case apierrors.IsNotFound(err) && kind == v1alpha1.ScheduledJobKind:
+		return fmt.Errorf("%s: this cluster does not know the kind: an administrator of it makes it known with: kubectl apply -k deploy/crd", cannot)
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+		remedy = "a quota of the namespace is used up: delete what is finished, or ask for more"
+	case apierrors.IsForbidden(err):
+		remedy = fmt.Sprintf("see what you may do with: kubectl auth can-i --list -n %s", c.namespace)
+	case apierrors.IsUnauthorized(err):
+		remedy = "the credentials in the kubeconfig are not accepted: log in again, or choose another context with --context"
+	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "unknown field"):
+		remedy = "this cluster is too old: jobstream needs Kubernetes 1.35 or newer"
+	}
+	if remedy == "" {
+		return fmt.Errorf("%s: %w", cannot, err)
+	}
+	return fmt.Errorf("%s: %w: %s", cannot, err, remedy)
+}
+
+// unreachable is for a request without an answer.
+func (c *cluster) unreachable(cannot string, err error) error {
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		return fmt.Errorf("%s: cannot reach the API server at %s: %w: try \"kubectl version\"; --kubeconfig and --context choose another cluster", cannot, c.host, op)
+	}
+	return fmt.Errorf("%s: the API server at %s: %w", cannot, c.host, err)
+}
+
+// kindOf is an object's kind, and how kubectl calls it.
+func kindOf(o run.Object) (kind, resource string) {
+	kind = o.GetObjectKind().GroupVersionKind().Kind
+	return kind, strings.ToLower(kind)
+}

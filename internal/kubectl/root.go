@@ -1,0 +1,110 @@
+package kubectl
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// newRoot makes the command with everything below it. name is how the user calls it.
+func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
+	t := &tool{IOStreams: streams, config: genericclioptions.NewConfigFlags(true), newView: newLines}
+	root := &cobra.Command{
+		Use:         "jobstream",
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		Short:       "Run Jobs on Kubernetes with jobstream, now or by the clock",
+		Long: `Run Jobs on Kubernetes with jobstream, now or by the clock.
+
+It needs a kubeconfig, and in the cluster jobstream's trigger and reconciler.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return usage{unknownCommand(c, args[0])}
+		},
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		SilenceErrors: true, SilenceUsage: true, SuggestionsMinimumDistance: 2,
+	}
+	root.SetIn(t.In)
+	root.SetOut(t.Out)
+	root.SetErr(t.ErrOut)
+	root.SetUsageTemplate(usageTemplate)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{unknownFlag(err)} })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	t.config.AddFlags(root.PersistentFlags())
+	root.AddCommand(newRun(t))
+	return root
+}
+
+// usageTemplate is cobra's without the flags for the connection, which are kubectl's.
+const usageTemplate = `Usage:{{if .Runnable}}
+  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} COMMAND{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+
+"{{.CommandPath}} COMMAND --help" says more of each.{{end}}{{if .HasParent}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
+
+-n, --context, --kubeconfig and all other flags of "kubectl options" that are about the connection mean what they mean there.
+`
+
+// elsewhere are commands that users know from somewhere else, and what does the same here.
+var elsewhere = map[string]string{
+	"create-workflow": `one Job after another is what examples/chain does: make each manifest with "run … --dry-run=client -o yaml"`,
+	"create":          `"run NAME --image=IMAGE -- COMMAND" makes a Job`,
+}
+
+func unknownCommand(c *cobra.Command, name string) error {
+	if instead, known := elsewhere[name]; known {
+		return fmt.Errorf("there is no command %q: %s", name, instead)
+	}
+	if like := c.SuggestionsFor(name); len(like) > 0 {
+		return fmt.Errorf("there is no command %q: do you mean %q?", name, like[0])
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return fmt.Errorf("there is no command %q: write %s", name, strings.Join(names, ", "))
+}
+
+// instead are flags of the proposals and of kubectl run, and what does the same here.
+var instead = map[string]string{
+	"asTemplate":     `write --dry-run=client -o yaml, which prints the manifests instead of creating them`,
+	"as-template":    `write --dry-run=client -o yaml, which prints the manifests instead of creating them`,
+	"command":        `leave it out: what stands behind -- is the command`,
+	"generator":      `leave it out: run makes a Job`,
+	"replicas":       `write --completions=N for how many Pods have to succeed, and --parallelism=P for how many run at once`,
+	"schedule":       `write --run-at="30 2 * * *"`,
+	"timeZone":       `write --time-zone=Europe/Berlin`,
+	"backoffSeconds": `write --backoff-seconds=N`,
+}
+
+func unknownFlag(err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if hint, known := instead[name]; unknown && known {
+		return fmt.Errorf("there is no flag --%s: %s", name, hint)
+	}
+	return err
+}
+
+// aliases are other spellings of flags.
+func aliases(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "runAt" { // as the proposals have it
+		name = "run-at"
+	}
+	return pflag.NormalizedName(name)
+}

@@ -1,0 +1,60 @@
+package run
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// shells expand "$NAME" themselves.
+var shells = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox", "fish"}
+
+// shell says that a shell is what runs, or may be: the image's own entry point could be one.
+func (o *Options) shell() bool {
+	return len(o.Command) > 0 && slices.Contains(shells, path.Base(o.Command[0]))
+}
+
+// checkCommand refuses a whole command line in one word: nothing would take it apart, and no program has that name.
+func (o *Options) checkCommand() error {
+	if len(o.Command) == 0 {
+		return nil
+	}
+	switch word := o.Command[0]; {
+	case strings.TrimSpace(word) == "":
+		return fmt.Errorf("the command is empty: write the program behind --, as in -- echo hello")
+	case len(o.Command) == 1 && strings.ContainsAny(word, " \t\n"):
+		return fmt.Errorf("the command %q is one word, and no program has that name: write -- sh -c %s, where the image has a shell, or take it out of the quotes", word, quote(word))
+	}
+	return nil
+}
+
+// notes are about commands that are no mistake, but often meant otherwise.
+func (o *Options) notes(lists []list) (notes []string) {
+	if o.shell() || len(o.Command) == 0 || len(lists) == 0 {
+		return nil
+	}
+	all := strings.Join(append(slices.Clone(o.Command), o.Env...), " ")
+	var keys []string
+	mentioned := false
+	for _, l := range lists {
+		keys = append(keys, l.key)
+		mentioned = mentioned || regexp.MustCompile(`\b`+regexp.QuoteMeta(l.key)+`\b`).MatchString(all)
+		literal := regexp.MustCompile(`\$(` + regexp.QuoteMeta(l.key) + `\b|\{` + regexp.QuoteMeta(l.key) + `\})`)
+		for _, arg := range o.Command[1:] {
+			if found := literal.FindString(arg); found != "" {
+				notes = append(notes, fmt.Sprintf("%s gets %q as it stands there, for no shell runs: write '$(%s)' for its value", o.Command[0], found, l.key))
+				break
+			}
+		}
+	}
+	if !mentioned {
+		notes = append(notes, fmt.Sprintf("the command does not name %s, which %s finds in its environment. If you have typed $%s, your own shell has put nothing there: type '$(%s)'",
+			strings.Join(keys, ", "), o.Command[0], keys[0], keys[0]))
+	}
+	return notes
+}
+
+// quote is a word for a shell of POSIX.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

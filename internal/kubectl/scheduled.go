@@ -1,0 +1,67 @@
+package kubectl
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+)
+
+// scheme knows all kinds that the plugin makes and shows.
+var scheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(clientscheme.AddToScheme(s))
+	utilruntime.Must(v1alpha1.AddToScheme(s))
+	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
+	return s
+}()
+
+// scheduledJobs is for ScheduledJobs what client-go is for Kubernetes' own kinds.
+type scheduledJobs struct{ rest rest.Interface }
+
+func newScheduledJobs(config *rest.Config) (scheduledJobs, error) {
+	c := rest.CopyConfig(config)
+	c.GroupVersion, c.APIPath = &v1alpha1.GroupVersion, "/apis"
+	c.ContentType, c.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON // such a kind has no protobuf
+	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	client, err := rest.RESTClientFor(c)
+	if err != nil {
+		return scheduledJobs{}, fmt.Errorf("make a client of ScheduledJobs for %s: %w", c.Host, err)
+	}
+	return scheduledJobs{client}, nil
+}
+
+func (s scheduledJobs) create(ctx context.Context, namespace string, o *v1alpha1.ScheduledJob, options metav1.CreateOptions) (*v1alpha1.ScheduledJob, error) {
+	out := &v1alpha1.ScheduledJob{}
+	return out, s.rest.Post().Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).VersionedParams(&options, metav1.ParameterCodec).Body(o).Do(ctx).Into(out)
+}
+
+func (s scheduledJobs) list(ctx context.Context, namespace string, o metav1.ListOptions) (*v1alpha1.ScheduledJobList, error) {
+	out := &v1alpha1.ScheduledJobList{}
+	return out, s.rest.Get().Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).VersionedParams(&o, metav1.ParameterCodec).Do(ctx).Into(out)
+}
+
+func (s scheduledJobs) watch(ctx context.Context, namespace string, o metav1.ListOptions) (watch.Interface, error) {
+	o.Watch = true
+	return s.rest.Get().Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).VersionedParams(&o, metav1.ParameterCodec).Watch(ctx)
+}
+
+// delete deletes the one with the UID, and its Jobs after it.
+func (s scheduledJobs) delete(ctx context.Context, namespace, name string, uid types.UID) error {
+	return s.rest.Delete().Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).Name(name).Body(deleteOnly(uid)).Do(ctx).Error()
+}
+
+// deleteOnly are the options that delete no namesake.
+func deleteOnly(uid types.UID) *metav1.DeleteOptions {
+	return &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(uid)), PropagationPolicy: new(metav1.DeletePropagationBackground)}
+}

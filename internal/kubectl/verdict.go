@@ -1,0 +1,100 @@
+package kubectl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/kubectl/run"
+	"github.com/jobstream/jobstream/internal/zone"
+)
+
+// after is what follows when all is created: the user is told if nobody takes it up, and the end is awaited if he wants it.
+func (r *runCommand) after(ctx context.Context, c *cluster, created run.Object) error {
+	waits := r.wait || r.logs
+	if r.timeout > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, exit{fmt.Errorf("the Job %s has not ended within %v; it goes on", created.GetName(), r.timeout), ExitTimeout})
+		defer cancel()
+	}
+	kind, _ := kindOf(created)
+	taken, err := c.awaitTakenUp(ctx, created)
+	switch {
+	case err != nil && waits:
+		return r.gaveUp(err, created.GetName())
+	case err != nil: // who may create need not be allowed to look
+		return nil
+	case taken == nil:
+		fmt.Fprintf(r.ErrOut, "warning: nobody has taken up the %s %s within %v: it waits until jobstream's trigger and reconciler run in this cluster. To look for them: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream\n",
+			kind, created.GetName(), takenUpWithin)
+	}
+	if s, is := taken.(*v1alpha1.ScheduledJob); is {
+		r.tellNext(s)
+	}
+	if j, is := created.(*batchv1.Job); is && waits {
+		return r.awaitEnd(ctx, c, j)
+	}
+	return nil
+}
+
+// tellNext says when a ScheduledJob will make a Job, or why it will not.
+func (r *runCommand) tellNext(s *v1alpha1.ScheduledJob) {
+	for _, condition := range s.Status.Conditions {
+		if condition.Type == v1alpha1.StalledCondition && condition.Status == "True" {
+			fmt.Fprintf(r.ErrOut, "warning: the ScheduledJob %s makes no Jobs: %s: %s\n", s.Name, condition.Reason, condition.Message)
+			return
+		}
+	}
+	if next := s.Status.NextScheduleTime; next != nil && next.After(time.Now()) {
+		at := next.UTC()
+		if loc, err := zone.Load(r.options.TimeZone); err == nil {
+			at = next.In(loc)
+		}
+		fmt.Fprintf(r.ErrOut, "the next Job comes at %s\n", at.Format(time.RFC3339))
+	}
+}
+
+// awaitEnd waits until the Job has ended, shows what happens meanwhile, and returns the verdict: nil if it is Complete.
+func (r *runCommand) awaitEnd(ctx context.Context, c *cluster, j *batchv1.Job) error {
+	finish := func(context.Context) {}
+	if r.logs {
+		finish = c.printLogs(ctx, j, r.Out, r.ErrOut)
+	}
+	last, err := c.awaitEnd(ctx, j.Name, j.UID, r.newView(r.IOStreams), func(err error) {
+		fmt.Fprintf(r.ErrOut, "warning: %v; trying again\n", c.unreachable("cannot see the Job", err))
+	})
+	if err != nil {
+		return r.gaveUp(err, j.Name)
+	}
+	finish(ctx)
+	end := ended(last)
+	if end.Type == batchv1.JobFailed {
+		return exit{fmt.Errorf("the Job %s has failed: %s: %s (%s)", j.Name, end.Reason, end.Message, tally(last)), ExitFailed}
+	}
+	fmt.Fprintf(r.ErrOut, "the Job %s is complete: %s\n", j.Name, tally(last))
+	return nil
+}
+
+// gaveUp is why the end of the Job was not awaited.
+func (r *runCommand) gaveUp(err error, name string) error {
+	if errors.Is(err, context.Canceled) {
+		return exit{fmt.Errorf("interrupted: the Job %s goes on; kubectl delete job %s stops it", name, name), ExitInterrupted}
+	}
+	return err
+}
+
+// tally is what became of a Job's Pods, in a few words.
+func tally(j *batchv1.Job) string {
+	s := fmt.Sprintf("%d succeeded, %d failed", j.Status.Succeeded, j.Status.Failed)
+	if failed := j.Status.FailedIndexes; failed != nil && *failed != "" {
+		s += ", failed indexes " + *failed
+	}
+	if end := ended(j); j.Status.StartTime != nil && end != nil {
+		s += fmt.Sprintf(", in %v", end.LastTransitionTime.Sub(j.Status.StartTime.Time).Round(time.Second))
+	}
+	return s
+}
