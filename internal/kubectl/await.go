@@ -17,10 +17,6 @@ import (
 	"github.com/jobstream/jobstream/internal/kubectl/run"
 )
 
-// takenUpWithin is how long jobstream may take to do something about a new object before we say that it does not. It usually
-// takes a tenth of a second.
-const takenUpWithin = 5 * time.Second
-
 // errLate is why a context ends that had so much time.
 var errLate = errors.New("it takes too long")
 
@@ -91,9 +87,9 @@ func one[T run.Object](ctx context.Context, s source[T], name string, uid types.
 	return last, err
 }
 
-// awaitTakenUp waits until jobstream has looked at the Job or ScheduledJob, for takenUpWithin, and returns it, or nil.
-func (c *cluster) awaitTakenUp(ctx context.Context, o run.Object) (run.Object, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, takenUpWithin, errLate)
+// awaitTakenUp waits until jobstream has looked at the Job or ScheduledJob, and returns it, or nil if that takes longer.
+func (c *cluster) awaitTakenUp(ctx context.Context, o run.Object, within time.Duration) (run.Object, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, within, errLate)
 	defer cancel()
 	var found run.Object
 	var err error

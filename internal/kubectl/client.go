@@ -2,7 +2,9 @@ package kubectl
 
 import (
 	"fmt"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
@@ -14,6 +16,16 @@ type tool struct {
 	genericiooptions.IOStreams
 	config  *genericclioptions.ConfigFlags
 	newView func(genericiooptions.IOStreams) View
+	// suffix ends names that must be another one each time.
+	suffix func() string
+	// patience is how long jobstream may take to do something about a new object before we say that it does not. It usually
+	// takes a tenth of a second.
+	patience time.Duration
+}
+
+func newTool(streams genericiooptions.IOStreams) *tool {
+	return &tool{IOStreams: streams, config: genericclioptions.NewConfigFlags(true), newView: newLines,
+		suffix: func() string { return rand.String(5) }, patience: 5 * time.Second}
 }
 
 // cluster is the API server, as the kubeconfig and the flags have it.

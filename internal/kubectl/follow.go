@@ -26,13 +26,14 @@ type eyes[T runtime.Object] struct {
 	listed func([]T) (enough bool)
 	// changed is told one change.
 	changed func(watch.EventType, T) (enough bool)
-	// lost is told why nothing is seen for now; it is tried again. It may be nil.
+	// lost is told why nothing is seen for now, once until something is; it is tried again. It may be nil.
 	lost func(error)
 }
 
 // follow lists and watches until the eyes have seen enough, which returns nil; until ctx ends; or until the API server says
 // that it will never answer.
 func (s source[T]) follow(ctx context.Context, o metav1.ListOptions, e eyes[T]) error {
+	told := false
 	for {
 		enough, err := s.once(ctx, o, e)
 		switch {
@@ -42,11 +43,12 @@ func (s source[T]) follow(ctx context.Context, o metav1.ListOptions, e eyes[T]) 
 			return context.Cause(ctx)
 		case hopeless(err):
 			return err
-		case err != nil && e.lost != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err):
-			e.lost(err)
-		}
-		if err == nil {
+		case err == nil:
+			told = false
 			continue // a watch ends every few minutes
+		case e.lost != nil && !told && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err):
+			told = true
+			e.lost(err)
 		}
 		rest := time.NewTimer(again)
 		select {

@@ -47,7 +47,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)                      // a second signal ends the program
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says of connections, we say in our words
-	return execute(ctx, called(args[0]), args[1:], genericiooptions.IOStreams{In: in, Out: out, ErrOut: errOut})
+	return execute(ctx, newTool(genericiooptions.IOStreams{In: in, Out: out, ErrOut: errOut}), called(args[0]), args[1:])
 }
 
 // called is how the user has called us: kubectl finds its plugins by their names.
@@ -59,18 +59,18 @@ func called(program string) string {
 }
 
 // execute runs the command line, says what went wrong, and returns the exit code.
-func execute(ctx context.Context, name string, args []string, streams genericiooptions.IOStreams) int {
-	root := newRoot(name, streams)
+func execute(ctx context.Context, t *tool, name string, args []string) int {
+	root := newRoot(t, name)
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(streams.ErrOut, "error:", err)
+	fmt.Fprintln(t.ErrOut, "error:", err)
 	special := exit{}
 	switch {
 	case errors.As(err, &usage{}):
-		fmt.Fprintf(streams.ErrOut, "See '%s --help'.\n", c.CommandPath())
+		fmt.Fprintf(t.ErrOut, "See '%s --help'.\n", c.CommandPath())
 		return ExitUsage
 	case errors.As(err, &special):
 		return special.code

@@ -6,13 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 // newRoot makes the command with everything below it. name is how the user calls it.
-func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
-	t := &tool{IOStreams: streams, config: genericclioptions.NewConfigFlags(true), newView: newLines}
+func newRoot(t *tool, name string) *cobra.Command {
 	root := &cobra.Command{
 		Use:         "jobstream",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -197,7 +196,7 @@ func (r *runCommand) build() (run.Objects, error) {
 	if r.options.PerCompletionEnv, err = r.readLists(); err != nil {
 		return run.Objects{}, usage{err}
 	}
-	r.options.Suffix = rand.String(5)
+	r.options.Suffix = r.suffix()
 	objects, err := run.Build(r.options)
 	if err != nil {
 		return run.Objects{}, usage{err}

@@ -22,15 +22,15 @@ func (r *runCommand) after(ctx context.Context, c *cluster, created run.Object) 
 		defer cancel()
 	}
 	kind, _ := kindOf(created)
-	taken, err := c.awaitTakenUp(ctx, created)
+	taken, err := c.awaitTakenUp(ctx, created, r.patience)
 	switch {
 	case err != nil && waits:
-		return r.gaveUp(err, created.GetName())
+		return gaveUp(ctx, err, created.GetName())
 	case err != nil: // who may create need not be allowed to look
 		return nil
 	case taken == nil:
 		fmt.Fprintf(r.ErrOut, "warning: nobody has taken up the %s %s within %v: it waits until jobstream's trigger and reconciler run in this cluster. To look for them: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream\n",
-			kind, created.GetName(), takenUpWithin)
+			kind, created.GetName(), r.patience)
 	}
 	if s, is := taken.(*v1alpha1.ScheduledJob); is {
 		r.tellNext(s)
@@ -68,7 +68,7 @@ func (r *runCommand) awaitEnd(ctx context.Context, c *cluster, j *batchv1.Job) e
 		fmt.Fprintf(r.ErrOut, "warning: %v; trying again\n", c.unreachable("cannot see the Job", err))
 	})
 	if err != nil {
-		return r.gaveUp(err, j.Name)
+		return gaveUp(ctx, err, j.Name)
 	}
 	finish(ctx)
 	end := ended(last)
@@ -80,8 +80,8 @@ func (r *runCommand) awaitEnd(ctx context.Context, c *cluster, j *batchv1.Job) e
 }
 
 // gaveUp is why the end of the Job was not awaited.
-func (r *runCommand) gaveUp(err error, name string) error {
-	if errors.Is(err, context.Canceled) {
+func gaveUp(ctx context.Context, err error, name string) error {
+	if errors.Is(ctx.Err(), context.Canceled) { // and not its deadline
 		return exit{fmt.Errorf("interrupted: the Job %s goes on; kubectl delete job %s stops it", name, name), ExitInterrupted}
 	}
 	return err
