@@ -21,7 +21,7 @@ import (
 var errLate = errors.New("it takes too long")
 
 // jobs is the one Job of that name.
-func (c *cluster) jobs() source[*batchv1.Job] {
+func (c *client) jobs() source[*batchv1.Job] {
 	return source[*batchv1.Job]{
 		list: func(ctx context.Context, o metav1.ListOptions) ([]*batchv1.Job, string, error) {
 			l, err := c.BatchV1().Jobs(c.namespace).List(ctx, o)
@@ -35,7 +35,7 @@ func (c *cluster) jobs() source[*batchv1.Job] {
 }
 
 // schedules is for ScheduledJobs what jobs is for Jobs.
-func (c *cluster) schedules() source[*v1alpha1.ScheduledJob] {
+func (c *client) schedules() source[*v1alpha1.ScheduledJob] {
 	return source[*v1alpha1.ScheduledJob]{
 		list: func(ctx context.Context, o metav1.ListOptions) ([]*v1alpha1.ScheduledJob, string, error) {
 			l, err := c.scheduled.list(ctx, c.namespace, o)
@@ -51,11 +51,11 @@ func (c *cluster) schedules() source[*v1alpha1.ScheduledJob] {
 }
 
 // one follows the object of that name and UID until it is enough, and returns it as it was last.
-func one[T run.Object](ctx context.Context, s source[T], name string, uid types.UID, lost func(error), enough func(T) bool) (last T, err error) {
+func one[T run.Object](ctx context.Context, s source[T], kind, name string, uid types.UID, lost func(error), enough func(T) bool) (last T, err error) {
 	var gone error
 	see := func(o T) bool {
 		if o.GetUID() != uid {
-			gone = fmt.Errorf("%s was deleted, and another one has its name", name)
+			gone = fmt.Errorf("the %s %s was deleted, and another one has its name", kind, name)
 			return true
 		}
 		last = o
@@ -64,7 +64,7 @@ func one[T run.Object](ctx context.Context, s source[T], name string, uid types.
 	err = s.follow(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}, eyes[T]{
 		listed: func(items []T) bool {
 			if len(items) == 0 {
-				gone = fmt.Errorf("%s was deleted", name)
+				gone = fmt.Errorf("the %s %s was deleted", kind, name)
 				return true
 			}
 			return see(items[0])
@@ -72,7 +72,7 @@ func one[T run.Object](ctx context.Context, s source[T], name string, uid types.
 		changed: func(how watch.EventType, o T) bool {
 			switch how {
 			case watch.Deleted:
-				gone = fmt.Errorf("%s was deleted", name)
+				gone = fmt.Errorf("the %s %s was deleted", kind, name)
 				return true
 			case watch.Added, watch.Modified:
 				return see(o)
@@ -88,20 +88,20 @@ func one[T run.Object](ctx context.Context, s source[T], name string, uid types.
 }
 
 // awaitTakenUp waits until jobstream has looked at the Job or ScheduledJob, and returns it, or nil if that takes longer.
-func (c *cluster) awaitTakenUp(ctx context.Context, o run.Object, within time.Duration) (run.Object, error) {
+func (c *client) awaitTakenUp(ctx context.Context, o run.Object, within time.Duration) (run.Object, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, errLate)
 	defer cancel()
 	var found run.Object
 	var err error
 	if _, is := o.(*v1alpha1.ScheduledJob); is {
-		_, err = one(ctx, c.schedules(), o.GetName(), o.GetUID(), nil, func(s *v1alpha1.ScheduledJob) bool {
+		_, err = one(ctx, c.schedules(), v1alpha1.ScheduledJobKind, o.GetName(), o.GetUID(), nil, func(s *v1alpha1.ScheduledJob) bool {
 			if s.Status.ObservedGeneration > 0 {
 				found = s
 			}
 			return found != nil
 		})
 	} else {
-		_, err = one(ctx, c.jobs(), o.GetName(), o.GetUID(), nil, func(j *batchv1.Job) bool {
+		_, err = one(ctx, c.jobs(), "Job", o.GetName(), o.GetUID(), nil, func(j *batchv1.Job) bool {
 			if j.Status.StartTime != nil || len(j.Status.Conditions) > 0 {
 				found = j
 			}
@@ -115,9 +115,9 @@ func (c *cluster) awaitTakenUp(ctx context.Context, o run.Object, within time.Du
 }
 
 // awaitEnd shows the Job until it has ended, and returns it as it is then.
-func (c *cluster) awaitEnd(ctx context.Context, name string, uid types.UID, view View, lost func(error)) (*batchv1.Job, error) {
+func (c *client) awaitEnd(ctx context.Context, name string, uid types.UID, view View, lost func(error)) (*batchv1.Job, error) {
 	defer view.Close()
-	return one(ctx, c.jobs(), name, uid, lost, func(j *batchv1.Job) bool {
+	return one(ctx, c.jobs(), "Job", name, uid, lost, func(j *batchv1.Job) bool {
 		view.Show(j)
 		return ended(j) != nil
 	})

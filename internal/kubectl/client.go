@@ -28,8 +28,8 @@ func newTool(streams genericiooptions.IOStreams) *tool {
 		suffix: func() string { return rand.String(5) }, patience: 5 * time.Second}
 }
 
-// cluster is the API server, as the kubeconfig and the flags have it.
-type cluster struct {
+// client is the API server, as the kubeconfig and the flags have it.
+type client struct {
 	kubernetes.Interface
 	scheduled scheduledJobs
 	// namespace is where the user is.
@@ -43,7 +43,7 @@ func (t *tool) namespace() (name string, explicit bool, err error) {
 }
 
 // connect makes the clients. No request is sent.
-func (t *tool) connect() (*cluster, error) {
+func (t *tool) connect() (*client, error) {
 	config, err := t.config.ToRESTConfig()
 	if err != nil {
 		return nil, unusable(err)
@@ -51,7 +51,7 @@ func (t *tool) connect() (*cluster, error) {
 	config.QPS = -1 // a person's requests are few; the API server shares itself out
 	config.UserAgent = fieldManager
 	config.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
-	c := &cluster{host: config.Host}
+	c := &client{host: config.Host}
 	if c.Interface, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ const undoTimeout = 10 * time.Second
 // a second later.
 //
 // Where a request fails or is interrupted, the Job is deleted again.
-func (c *cluster) create(ctx context.Context, objects run.Objects, dryRun bool) ([]run.Object, error) {
+func (c *client) create(ctx context.Context, objects run.Objects, dryRun bool) ([]run.Object, error) {
 	options := metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict}
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
@@ -51,7 +51,7 @@ func (c *cluster) create(ctx context.Context, objects run.Objects, dryRun bool) 
 }
 
 // complete does what is left when the owner has been created, and returns all objects.
-func (c *cluster) complete(ctx context.Context, objects run.Objects, owner run.Object, options metav1.CreateOptions) ([]run.Object, error) {
+func (c *client) complete(ctx context.Context, objects run.Objects, owner run.Object, options metav1.CreateOptions) ([]run.Object, error) {
 	if j, is := owner.(*batchv1.Job); is && (j.Spec.ManagedBy == nil || *j.Spec.ManagedBy != v1alpha1.DefaultManagedBy) {
 		return nil, errors.New("this cluster drops spec.managedBy, and its own controller would run the Job: jobstream needs Kubernetes 1.35 or newer")
 	}
@@ -64,30 +64,39 @@ func (c *cluster) complete(ctx context.Context, objects run.Objects, owner run.O
 		return nil, c.refused(second, err)
 	}
 	if third := objects.Third(owner.GetUID()); third != nil && options.DryRun == nil {
-		owner, err = c.BatchV1().Jobs(c.namespace).Patch(ctx, owner.GetName(), types.MergePatchType, third, metav1.PatchOptions{FieldManager: fieldManager})
+		resumed, err := c.BatchV1().Jobs(c.namespace).Patch(ctx, owner.GetName(), types.MergePatchType, third, metav1.PatchOptions{FieldManager: fieldManager})
 		if err != nil {
-			return nil, fmt.Errorf("cannot resume the Job %s, which was created suspended: %w", objects.Owner.GetName(), err)
+			return nil, fmt.Errorf("cannot resume the Job %s, which was created suspended: %w", owner.GetName(), err)
 		}
+		owner = sameKind(resumed, owner)
 	}
 	return []run.Object{owner, lists}, nil
 }
 
 // createOne sends one object, and returns it as the API server has it.
-func (c *cluster) createOne(ctx context.Context, o run.Object, options metav1.CreateOptions) (run.Object, error) {
+func (c *client) createOne(ctx context.Context, o run.Object, options metav1.CreateOptions) (created run.Object, err error) {
 	switch o := o.(type) {
 	case *batchv1.Job:
-		return c.BatchV1().Jobs(c.namespace).Create(ctx, o, options)
+		created, err = c.BatchV1().Jobs(c.namespace).Create(ctx, o, options)
 	case *corev1.ConfigMap:
-		return c.CoreV1().ConfigMaps(c.namespace).Create(ctx, o, options)
+		created, err = c.CoreV1().ConfigMaps(c.namespace).Create(ctx, o, options)
 	case *v1alpha1.ScheduledJob:
-		return c.scheduled.create(ctx, c.namespace, o, options)
+		created, err = c.scheduled.create(ctx, c.namespace, o, options)
+	default:
+		return nil, fmt.Errorf("run makes no %T", o)
 	}
-	return nil, fmt.Errorf("run makes no %T", o)
+	return sameKind(created, o), err
+}
+
+// sameKind has an answer say of itself what the question said, which client-go takes out.
+func sameKind(answer, question run.Object) run.Object {
+	answer.GetObjectKind().SetGroupVersionKind(question.GetObjectKind().GroupVersionKind())
+	return answer
 }
 
 // undo deletes the owner again, and what it owns after it, also if the user does not want to wait any more. It returns why,
 // with what has become of it.
-func (c *cluster) undo(ctx context.Context, owner run.Object, uid types.UID, why error) error {
+func (c *client) undo(ctx context.Context, owner run.Object, uid types.UID, why error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 	var err error

@@ -2,8 +2,18 @@ package kubectl
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/jobstream/jobstream/internal/controlplane"
 )
@@ -29,4 +39,127 @@ func apiServer(t *testing.T) *controlplane.ControlPlane {
 		t.Fatal(startErr)
 	}
 	return shared
+}
+
+// world is one test's namespace, and what the plugin asks the API server.
+type world struct {
+	*testing.T
+	kubernetes.Interface
+	ns string
+
+	mu       sync.Mutex
+	requests []string
+	fault    func(n int, r *http.Request) error // n is how many came before
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	admin, err := kubernetes.NewForConfig(apiServer(t).RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns, err := admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{T: t, Interface: admin, ns: ns.Name}
+}
+
+// call calls the plugin as an administrator in the namespace, unless the arguments say otherwise.
+func (w *world) call(args ...string) session {
+	w.Helper()
+	return call(w.T, "", args, w.here)
+}
+
+// here has the plugin use the namespace, and notes its requests.
+func (w *world) here(t *tool) {
+	*t.config.KubeConfig, *t.config.Namespace = apiServer(w.T).Kubeconfig(), w.ns
+	t.config.WrapConfigFn = func(c *rest.Config) *rest.Config {
+		c.Wrap(func(next http.RoundTripper) http.RoundTripper { return watched{w, next} })
+		return c
+	}
+}
+
+// watched notes requests that change something, as the API server would see them, and may keep them from it.
+type watched struct {
+	*world
+	next http.RoundTripper
+}
+
+func (r watched) RoundTrip(q *http.Request) (*http.Response, error) {
+	if q.Method == http.MethodGet {
+		return r.next.RoundTrip(q)
+	}
+	r.mu.Lock()
+	n, fault := len(r.requests), r.fault
+	r.requests = append(r.requests, q.Method+" "+strings.TrimPrefix(q.URL.Path[strings.Index(q.URL.Path, r.ns)+len(r.ns):], "/"))
+	r.mu.Unlock()
+	if fault != nil {
+		if err := fault(n, q); err != nil {
+			return nil, err
+		}
+	}
+	return r.next.RoundTrip(q)
+}
+
+func (w *world) job(name string) *batchv1.Job {
+	w.Helper()
+	j, err := w.BatchV1().Jobs(w.ns).Get(w.Context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	return j
+}
+
+// lists are the ConfigMaps of the namespace that runs have made.
+func (w *world) lists() (found []corev1.ConfigMap) {
+	w.Helper()
+	all, err := w.CoreV1().ConfigMaps(w.ns).List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, c := range all.Items {
+		if c.Name != "kube-root-ca.crt" {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// end plays the controller that ends the Job.
+func (w *world) end(name string, how ...batchv1.JobConditionType) {
+	w.Helper()
+	j := w.job(name)
+	now := metav1.Now()
+	j.Status.StartTime = &now
+	for _, t := range how {
+		j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue, Reason: "Because", Message: "of a test", LastTransitionTime: now})
+		if t == batchv1.JobComplete {
+			j.Status.CompletionTime = &now
+		}
+	}
+	if _, err := w.BatchV1().Jobs(w.ns).UpdateStatus(w.Context(), j, metav1.UpdateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// eventually polls until ok, which says what it still waits for.
+func eventually(t testing.TB, ok func() (waitsFor string)) {
+	t.Helper()
+	late, again := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
+	defer again.Stop()
+	for {
+		what := ok()
+		if what == "" {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-late:
+			t.Fatal("still waiting: ", what)
+		}
+	}
 }

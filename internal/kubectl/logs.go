@@ -28,7 +28,7 @@ const (
 // podLogs prints what the Pods of one Job print. Every attempt of a container is read once, from its beginning: one that the
 // kubelet starts again in its Pod is another attempt.
 type podLogs struct {
-	cluster *cluster
+	client  *client
 	prefix  func(*corev1.Pod) string
 	slots   chan struct{} // held by whoever reads
 	reading sync.WaitGroup
@@ -45,8 +45,8 @@ type attempts struct {
 }
 
 // printLogs begins to print the logs of the Job's Pods. finish waits for what is still to come when the Job has ended.
-func (c *cluster) printLogs(ctx context.Context, j *batchv1.Job, out, errOut io.Writer) (finish func(context.Context)) {
-	l := &podLogs{cluster: c, prefix: prefixOf(j), slots: make(chan struct{}, logsAtOnce), pods: map[types.UID]*attempts{}, out: out, err: errOut}
+func (c *client) printLogs(ctx context.Context, j *batchv1.Job, out, errOut io.Writer) (finish func(context.Context)) {
+	l := &podLogs{client: c, prefix: prefixOf(j), slots: make(chan struct{}, logsAtOnce), pods: map[types.UID]*attempts{}, out: out, err: errOut}
 	watching, stop := context.WithCancel(ctx)
 	o := metav1.ListOptions{LabelSelector: labels.Set{batchv1.ControllerUidLabel: string(j.UID)}.String()}
 	stopped := make(chan error, 1)
@@ -79,7 +79,7 @@ func (c *cluster) printLogs(ctx context.Context, j *batchv1.Job, out, errOut io.
 
 // readRest reads what has not been seen yet, and waits for what is being read.
 func (l *podLogs) readRest(ctx context.Context, o metav1.ListOptions) {
-	pods, _, err := l.cluster.pods().list(ctx, o)
+	pods, _, err := l.client.pods().list(ctx, o)
 	if err != nil {
 		l.complain("cannot see the last Pods: %v", err)
 	}
@@ -95,7 +95,7 @@ func (l *podLogs) readRest(ctx context.Context, o metav1.ListOptions) {
 	}
 }
 
-func (c *cluster) pods() source[*corev1.Pod] {
+func (c *client) pods() source[*corev1.Pod] {
 	return source[*corev1.Pod]{
 		list: func(ctx context.Context, o metav1.ListOptions) ([]*corev1.Pod, string, error) {
 			l, err := c.CoreV1().Pods(c.namespace).List(ctx, o)
@@ -151,7 +151,7 @@ func attemptOf(p *corev1.Pod) (attempt int32, started bool) {
 
 // read prints what the Pod's container prints, line by line, until it ends.
 func (l *podLogs) read(ctx context.Context, p *corev1.Pod) error {
-	stream, err := l.cluster.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: p.Spec.Containers[0].Name, Follow: true}).Stream(ctx)
+	stream, err := l.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: p.Spec.Containers[0].Name, Follow: true}).Stream(ctx)
 	if err != nil {
 		return err
 	}

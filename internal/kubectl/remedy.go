@@ -13,7 +13,7 @@ import (
 )
 
 // refused says what the API server has answered to the creation of an object, and what to do about it.
-func (c *cluster) refused(o run.Object, err error) error {
+func (c *client) refused(o run.Object, err error) error {
 	kind, resource := kindOf(o)
 	cannot := fmt.Sprintf("cannot create the %s %s", kind, o.GetName())
 	status := apierrors.APIStatus(nil)
@@ -45,7 +45,7 @@ func (c *cluster) refused(o run.Object, err error) error {
 }
 
 // unreachable is for a request without an answer.
-func (c *cluster) unreachable(cannot string, err error) error {
+func (c *client) unreachable(cannot string, err error) error {
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
 		return fmt.Errorf("%s: cannot reach the API server at %s: %w: try \"kubectl version\"; --kubeconfig and --context choose another cluster", cannot, c.host, op)
 	}

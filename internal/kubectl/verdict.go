@@ -14,7 +14,7 @@ import (
 )
 
 // after is what follows when all is created: the user is told if nobody takes it up, and the end is awaited if he wants it.
-func (r *runCommand) after(ctx context.Context, c *cluster, created run.Object) error {
+func (r *runCommand) after(ctx context.Context, c *client, created run.Object) error {
 	waits := r.wait || r.logs
 	if r.timeout > 0 {
 		var cancel func()
@@ -59,7 +59,7 @@ func (r *runCommand) tellNext(s *v1alpha1.ScheduledJob) {
 }
 
 // awaitEnd waits until the Job has ended, shows what happens meanwhile, and returns the verdict: nil if it is Complete.
-func (r *runCommand) awaitEnd(ctx context.Context, c *cluster, j *batchv1.Job) error {
+func (r *runCommand) awaitEnd(ctx context.Context, c *client, j *batchv1.Job) error {
 	finish := func(context.Context) {}
 	if r.logs {
 		finish = c.printLogs(ctx, j, r.Out, r.ErrOut)

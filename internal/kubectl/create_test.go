@@ -1,0 +1,228 @@
+package kubectl
+
+import (
+	"errors"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/cluster"
+)
+
+// twoLists is a run with lists, which takes three requests.
+var twoLists = []string{"run", "fruits", "--image=busybox", "--per-completion-env=FRUIT=apple kiwi", "--per-completion-env=COLOR=red green", "--", "echo", "$(COLOR) $(FRUIT)"}
+
+// TestCreateLists: the Job is suspended until its ConfigMap is there, and owns it.
+func TestCreateLists(t *testing.T) {
+	w := newWorld(t)
+	got := w.call(twoLists...)
+	if want := "job.batch/fruits created\nconfigmap/fruits-env-x7k2p created\n"; got.code != 0 || got.out != want {
+		t.Fatalf("want %q, got %s", want, got)
+	}
+	if want := []string{"POST jobs", "POST configmaps", "PATCH jobs/fruits"}; !slices.Equal(w.requests, want) {
+		t.Errorf("the requests are %q, want %q", w.requests, want)
+	}
+	j, lists := w.job("fruits"), w.lists()
+	if j.Spec.Suspend == nil || *j.Spec.Suspend || j.Labels[v1alpha1.SuspendedByLabel] != "" || *j.Spec.ManagedBy != v1alpha1.DefaultManagedBy ||
+		j.Annotations[v1alpha1.PerCompletionEnvAnnotation] != "fruits-env-x7k2p" {
+		t.Errorf("the Job is %+v", j)
+	}
+	if len(lists) != 1 || !*lists[0].Immutable || lists[0].Data["FRUIT"] != "apple\nkiwi\n" || len(lists[0].OwnerReferences) != 1 || lists[0].OwnerReferences[0].UID != j.UID {
+		t.Errorf("the ConfigMaps are %+v", lists)
+	}
+}
+
+// TestCreateJob: without lists, one request does.
+func TestCreateJob(t *testing.T) {
+	w := newWorld(t)
+	got := w.call("run", "plain", "--image=busybox", "-o", "name", "--", "true")
+	if got.code != 0 || got.out != "job.batch/plain\n" || !slices.Equal(w.requests, []string{"POST jobs"}) {
+		t.Errorf("%q: %s", w.requests, got)
+	}
+}
+
+// TestServerDryRun: everything is sent, and nothing kept.
+func TestServerDryRun(t *testing.T) {
+	w := newWorld(t)
+	got := w.call(append([]string{"run", "--dry-run=server"}, twoLists[1:]...)...)
+	if want := "job.batch/fruits created (server dry run)\nconfigmap/fruits-env-x7k2p created (server dry run)\n"; got.code != 0 || got.out != want || got.err != "" {
+		t.Errorf("want %q, got %s", want, got)
+	}
+	if w.job("fruits") != nil || len(w.lists()) > 0 {
+		t.Error("something is left")
+	}
+}
+
+// TestKilledBetweenRequests: kill -9 keeps every later request from the API server, those that would clean up, too. Whatever is
+// left starts nothing unless it is complete, is found by one label, and goes with the Job.
+func TestKilledBetweenRequests(t *testing.T) {
+	for sent := range 4 {
+		t.Run(string(rune('0'+sent))+" requests arrive", func(t *testing.T) {
+			w := newWorld(t)
+			w.fault = func(n int, _ *http.Request) error {
+				if n >= sent {
+					return errors.New("killed")
+				}
+				return nil
+			}
+			w.call(twoLists...)
+			j, lists := w.job("fruits"), w.lists()
+			if sent == 0 {
+				if j != nil || len(lists) > 0 {
+					t.Errorf("there is %+v, %+v", j, lists)
+				}
+				return
+			}
+			complete := sent == 3
+			if *j.Spec.Suspend == complete || (j.Labels[v1alpha1.SuspendedByLabel] == v1alpha1.SuspendedByRun) == complete {
+				t.Errorf("the Job is %+v", j)
+			}
+			if len(lists) != min(sent-1, 1) || len(lists) == 1 && lists[0].OwnerReferences[0].UID != j.UID {
+				t.Errorf("the ConfigMaps are %+v", lists)
+			}
+		})
+	}
+}
+
+// TestUndo: who may create Jobs and no ConfigMaps has no Job afterwards, if he may delete it; if not, he is told.
+func TestUndo(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		verbs []string // on Jobs
+		says  []string
+		left  bool
+	}{
+		{"it is deleted again", []string{"create", "delete"}, []string{`cannot create the ConfigMap fruits-env-x7k2p: `, `User "somebody" cannot create resource "configmaps"`, "see what you may do with: kubectl auth can-i --list -n ", "\nthe Job fruits is deleted again\n"}, false},
+		{"it cannot be deleted", []string{"create"}, []string{"the Job fruits was created and starts nothing; it could not be deleted again", `cannot delete resource "jobs"`, ": kubectl delete job fruits -n "}, true},
+		{"nothing is allowed", []string{"get"}, []string{`cannot create the Job fruits: `, `User "somebody" cannot create resource "jobs"`, "kubectl auth can-i"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.allow("somebody", tt.verbs)
+			got := w.call(append([]string{"run", "--as=somebody"}, twoLists[1:]...)...)
+			if got.code != ExitFailed || got.out != "" {
+				t.Errorf("got %s", got)
+			}
+			for _, want := range tt.says {
+				if !strings.Contains(got.err, want) {
+					t.Errorf("it does not say %q: %s", want, got)
+				}
+			}
+			if left := w.job("fruits") != nil; left != tt.left || len(w.lists()) > 0 {
+				t.Errorf("the Job is left: %v, and %+v", left, w.lists())
+			}
+		})
+	}
+}
+
+// allow grants a user verbs on Jobs in the namespace, and nothing else.
+func (w *world) allow(user string, verbs []string) {
+	w.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: verbs}}}
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}}
+	if _, err := w.RbacV1().Roles(w.ns).Create(w.Context(), role, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	if _, err := w.RbacV1().RoleBindings(w.ns).Create(w.Context(), binding, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	eventually(w, func() string { // the authorizer hears of it a moment later
+		got := w.call("run", "probe", "--as="+user, "--image=busybox", "--dry-run=server")
+		if slices.Contains(verbs, "create") && got.code != 0 {
+			return got.String()
+		}
+		return ""
+	})
+}
+
+// TestAnswers: what the API server refuses is told with what to do.
+func TestAnswers(t *testing.T) {
+	w := newWorld(t)
+	if got := w.call("run", "taken", "--image=busybox"); got.code != 0 {
+		t.Fatal(got)
+	}
+	for _, tt := range []struct {
+		name string
+		args []string
+		says string
+	}{
+		{"the name is taken", []string{"run", "taken", "--image=busybox"}, "a Job taken exists already in the namespace " + w.ns + ": choose another name, or delete that one first with: kubectl delete job taken -n " + w.ns},
+		{"no such namespace", []string{"run", "x", "--image=busybox", "-n", "nowhere"}, `namespaces "nowhere" not found: choose a namespace with -n, or make this one with: kubectl create namespace nowhere`},
+		{"nobody we know", []string{"run", "x", "--image=busybox", "--token=stale"}, "the credentials in the kubeconfig are not accepted: log in again, or choose another context with --context"},
+		{"more than the API server allows", []string{"run", "x", "--image=busybox", "--completions=200000", "--parallelism=150000"}, "cannot create the Job x: Job.batch \"x\" is invalid: spec.parallelism"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			change := w.here
+			if tt.name == "nobody we know" {
+				change = func(p *tool) { w.here(p); *p.config.KubeConfig = anonymous(t, apiServer(t).Kubeconfig()) }
+			}
+			if got := call(t, "", tt.args, change); got.code != ExitFailed || got.out != "" || !strings.Contains(got.err, tt.says) {
+				t.Errorf("want %q, got %s", tt.says, got)
+			}
+		})
+	}
+}
+
+// TestScheduledJobs: the kind may be missing. Where it is known, the ConfigMap is the ScheduledJob's.
+func TestScheduledJobs(t *testing.T) {
+	w := newWorld(t)
+	args := append([]string{"run", "--run-at=0 14 21 7 *", "--time-zone=Europe/Berlin"}, twoLists[1:]...)
+	want := "error: cannot create the ScheduledJob fruits: this cluster does not know the kind: an administrator of it makes it known with: kubectl apply -k deploy/crd\n"
+	if got := w.call(args...); got.code != ExitFailed || got.err != want || len(w.lists()) > 0 {
+		t.Fatalf("want %q, got %s", want, got)
+	}
+	if err := cluster.InstallScheduledJobs(t.Context(), apiServer(t).RESTConfig()); err != nil {
+		t.Fatal(err)
+	}
+	w.requests = nil
+	if got, want := w.call(args...), "scheduledjob.jobstream.dev/fruits created\nconfigmap/fruits-env-x7k2p created\n"; got.code != 0 || got.out != want {
+		t.Fatalf("want %q, got %s", want, got)
+	}
+	if want := []string{"POST scheduledjobs", "POST configmaps"}; !slices.Equal(w.requests, want) {
+		t.Errorf("the requests are %q, want %q", w.requests, want)
+	}
+	schedules, err := newScheduledJobs(apiServer(t).RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := schedules.list(t.Context(), w.ns, metav1.ListOptions{})
+	if err != nil || len(all.Items) != 1 {
+		t.Fatalf("there are %v, %v", all, err)
+	}
+	s, lists := all.Items[0], w.lists()
+	if s.Spec.Schedule != "0 14 21 7 *" || *s.Spec.TimeZone != "Europe/Berlin" || s.Spec.JobTemplate.Annotations[v1alpha1.PerCompletionEnvAnnotation] != "fruits-env-x7k2p" {
+		t.Errorf("it is %+v", s)
+	}
+	if len(lists) != 1 || lists[0].OwnerReferences[0].UID != s.UID || lists[0].OwnerReferences[0].Kind != v1alpha1.ScheduledJobKind {
+		t.Errorf("the ConfigMaps are %+v", lists)
+	}
+	if got := w.call("run", "fruits", "--image=busybox", "--run-at=@daily"); !strings.Contains(got.err, "a ScheduledJob fruits exists already in the namespace "+w.ns) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// anonymous is the kubeconfig without credentials.
+func anonymous(t *testing.T, kubeconfig string) string {
+	t.Helper()
+	c, err := clientcmd.LoadFromFile(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.AuthInfos = nil
+	for _, context := range c.Contexts {
+		context.AuthInfo = ""
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*c, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
