@@ -95,6 +95,7 @@ const (
 
 	// ConvertedFromAnnotation on a ScheduledJob or CronJob is the UID of the object of the other kind that it has taken over from.
 	ConvertedFromAnnotation = Group + "/converted-from"
+
 	// SuspendedByRun is the value of SuspendedByLabel on Jobs that "kubectl jobstream run" is creating: they wait for their
 	// ConfigMap. Where it stays, run was killed; the Job has done nothing, and may be deleted.
 	SuspendedByRun = "run"
