@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -32,6 +33,7 @@ func newTool(streams genericiooptions.IOStreams) *tool {
 type client struct {
 	kubernetes.Interface
 	scheduled scheduledJobs
+	dynamic   dynamic.Interface
 	// namespace is where the user is.
 	namespace string
 	host      string
@@ -56,6 +58,9 @@ func (t *tool) connect() (*client, error) {
 		return nil, err
 	}
 	if c.scheduled, err = newScheduledJobs(config); err != nil {
+		return nil, err
+	}
+	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return nil, err
 	}
 	if c.namespace, _, err = t.namespace(); err != nil {

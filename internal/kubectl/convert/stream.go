@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
@@ -125,17 +125,8 @@ func documents(in []byte) (all [][]byte) {
 	return append(all, in[begin:])
 }
 
-// Marshal is an object of the API server as a manifest: without what the API server has added, and without a status.
-func Marshal(w io.Writer, object any) error {
-	var root yaml.Node
-	if err := root.Encode(object); err != nil {
-		return err
-	}
-	bare(&root)
-	e := yaml.NewEncoder(w)
-	e.SetIndent(2)
-	return errors.Join(e.Encode(&root), e.Close())
-}
+// Manifest is an object of the cluster as text, as "kubectl get -o yaml" shows it.
+func Manifest(object any) ([]byte, error) { return kyaml.Marshal(object) }
 
 // bare takes off what belongs to the object that is, and not to the one that will be.
 func bare(object *yaml.Node) {
@@ -143,7 +134,7 @@ func bare(object *yaml.Node) {
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"} {
 		remove(object, "metadata", field)
 	}
-	for _, annotation := range []string{"kubectl.kubernetes.io/last-applied-configuration"} {
+	for _, annotation := range []string{"kubectl.kubernetes.io/last-applied-configuration", v1alpha1.ConvertedFromAnnotation} {
 		remove(object, "metadata", "annotations", annotation)
 	}
 	remove(object, "metadata", "labels", v1alpha1.SuspendedByLabel)
