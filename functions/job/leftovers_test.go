@@ -214,3 +214,49 @@ func TestAPodThatCameAndWentUnseenIsNotKept(t *testing.T) {
 		}
 	}
 }
+
+// TestALimitThatComesWithWhatHasGone: a failed Pod goes, and its Job's limit is set or taken off at the same time. In which order
+// that is heard, and how often, changes nothing; and a sight of before does not bring the Pod back where there is a limit by then.
+func TestALimitThatComesWithWhatHasGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		was, is *int
+		version uint64
+	}{
+		"set":       {nil, new(1), 1000},
+		"taken off": {new(1), nil, 1000},
+		"taken off, and a list has shown that the Pod has gone": {new(1), nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = c.was })
+			w.with("b", func(p *events.Pod) { p.Serial = 1 })
+			w.wake()
+			a := events.Pod{Name: "a", UID: "a", Owner: "pi", Index: events.NoIndex, Phase: events.Failed, Finished: w.now.Add(time.Hour), Version: c.version}
+			gone := a
+			gone.Deleting, gone.Version = true, a.Version+1
+			w.api.UpdateJob(w.uid, func(j *events.Job) { j.Wishes.FailedPodsLimit = c.is })
+			facts := []events.Event{events.PodGone{Pod: gone}, events.JobObserved{Job: w.job()}}
+			decide := func(facts ...events.Event) string {
+				d, err := w.fn.Decide(w.state, facts, w.now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(d.State)
+			}
+			once := decide(facts...)
+			if decide(slices.Concat(facts, facts)...) != once {
+				t.Error("told twice it is another memory")
+			}
+			if decide(facts[1], facts[0]) != once {
+				t.Error("told the other way round it is another memory")
+			}
+			w.inbox = nil
+			w.hear(facts...)
+			w.hear(events.PodObserved{Pod: a})
+			w.ends("b", events.Failed)
+			w.wait(5 * time.Second)
+			if n := count[effect.DeletePod](w); n > 0 {
+				t.Errorf("wanted %v", w.done)
+			}
+		})
+	}
+}

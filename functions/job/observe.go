@@ -117,9 +117,6 @@ func seeJob(s State, j events.Job) State {
 		s.Parameters = 0
 	}
 	s.Job, s.Next = j, max(s.Next, j.NextSerial)
-	if j.Wishes.FailedPodsLimit == nil {
-		s.forgetKept()
-	}
 	s.Overgrown = Overgrown{} // what this memory has grown to since its inventory has been saved
 	s.accept(effect.WriteJobStatus{}.Kind(), "")
 	return s

@@ -44,7 +44,8 @@ type State struct {
 	// counts.
 	Finds map[types.UID]Find
 	// Kept are the failed Pods that have been counted, where their number is limited. Those that are Deleting may be gone: they
-	// no longer matter, and are remembered until a roster does not list them.
+	// no longer matter, and are remembered until a roster does not list them. Whether there is a limit only Plan asks: it may be
+	// heard of before or after the Pods.
 	Kept map[types.UID]events.Pod `cbor:",omitempty"`
 	// Forgotten is the newest sight of a Pod that goes, has gone or is not the Job's any more, and is not among Kept: a roster of
 	// before would bring it back.
@@ -137,9 +138,9 @@ func (s *State) settleSerial(serial int) {
 // buriedMax bounds how many Pods that go or have gone are remembered, more than go while a sight of before is on its way.
 const buriedMax = 1000
 
-// keep remembers a failed Pod that has been counted, where the Job limits how many may stay; and one that goes or has gone,
-// until a roster no longer lists it, so that a sight of before does not make it one that stays. A newer sight of one that does
-// not go says that it was taken for gone while somebody had taken its labels.
+// keep remembers a failed Pod that has been counted; and one that goes or has gone, until a roster no longer lists it, so that a
+// sight of before does not make it one that stays. A newer sight of one that does not go says that it was taken for gone while
+// somebody had taken its labels.
 func (s *State) keep(p events.Pod) {
 	old := s.Kept[p.UID]
 	if old.Version > p.Version {
@@ -150,7 +151,7 @@ func (s *State) keep(p events.Pod) {
 		s.Kept[p.UID] = old
 		return
 	}
-	if s.Job.Wishes.FailedPodsLimit == nil || p.Phase != events.Failed || p.Held || !mine(s.Job, p) {
+	if p.Phase != events.Failed || p.Held || !mine(s.Job, p) {
 		if p.Deleting || !mine(s.Job, p) { // it goes, or is somebody else's by now
 			s.Forgotten = max(s.Forgotten, p.Version)
 		}
@@ -176,8 +177,7 @@ func (s *State) keepSettled(p events.Pod) {
 // bury notes that a Pod has gone which is kept, or may be by a sight of before.
 func (s *State) bury(p events.Pod) {
 	switch old := s.Kept[p.UID]; {
-	case s.Job.Wishes.FailedPodsLimit == nil, p.Version == 0 && !old.Deleting: // a GET that found nothing knows no version
-		s.Forgotten = max(s.Forgotten, p.Version)
+	case p.Version == 0 && !old.Deleting: // a GET that found nothing knows no version
 		delete(s.Kept, p.UID)
 	case p.Version > max(old.Version, s.Horizon.of(p.UID)): // else a roster has not listed it
 		p.Deleting = true
@@ -202,8 +202,11 @@ func (s *State) forgetBuried() {
 	}
 }
 
-// forgetKept forgets all that are kept, where they are no longer limited.
+// forgetKept forgets all that are kept where their number is not limited.
 func (s *State) forgetKept() {
+	if s.Job.Wishes.FailedPodsLimit != nil {
+		return
+	}
 	for _, p := range s.Kept {
 		if p.Deleting {
 			s.Forgotten = max(s.Forgotten, p.Version)
