@@ -45,6 +45,9 @@ func (s State) lossGap() int { return 2 * s.limits.MaxPodChanges }
 // State only; command turns it into effects. It also finds that the Job has completed, which depends on the fleet.
 func arrange(s State, v outcome, c count, now time.Time) (State, outcome) {
 	if v.kind == "" {
+		if s.Job.Indexed {
+			c.intended -= withdrawUseless(s, c)
+		}
 		if s.Job.Suspended {
 			s = empty(s, false)
 		} else if len(s.Finds) == 0 && !s.Crowded {
@@ -151,13 +154,33 @@ func intend(s State, c count, missing int, now time.Time) State {
 // be looked for.
 func withdraw(s State, n int) State {
 	for _, serial := range slices.Backward(s.serials()) {
-		if r := s.Pods[serial]; n > 0 && r.intended() && !r.Withdrawn {
-			r.Withdrawn = true
-			s.Pods[serial] = r
+		if n > 0 && s.takeBack(serial) {
 			n--
 		}
 	}
 	return s
+}
+
+// withdrawUseless takes back the Pods that are intended for an index which needs none any more, and returns how many. Their places
+// are those of others, also where a quota has kept them out so far.
+func withdrawUseless(s State, c count) (n int32) {
+	for serial, r := range s.Pods {
+		if c.indexes.over(s.Job, r.Pod) && s.takeBack(serial) {
+			n++
+		}
+	}
+	return n
+}
+
+// takeBack withdraws a Pod that is intended and not seen, and says whether it was.
+func (s *State) takeBack(serial int) bool {
+	r := s.Pods[serial]
+	if !r.intended() || r.Withdrawn {
+		return false
+	}
+	r.Withdrawn = true
+	s.Pods[serial] = r
+	return true
 }
 
 // expendables lists the active Pods, those first that are missed least, without the ones already chosen.

@@ -72,6 +72,11 @@ func counts(j events.Job, p events.Pod) bool {
 	return !j.Indexed || p.Index >= 0 && p.Index < completions(j)
 }
 
+// over says that no Pod of the index can help any more: it has succeeded or failed, or the Job no longer has it.
+func (b scoreboard) over(j events.Job, p events.Pod) bool {
+	return !counts(j, p) || b.completed.Has(p.Index) || b.failed.Has(p.Index)
+}
+
 // freeIndexes returns the n lowest indexes that have neither succeeded nor failed nor a Pod that may still do it, and that
 // need not rest after a failure. At most room of them are new: the last failed Pod of an index is kept until the index is
 // tried again, so that has to be possible however many there are.
@@ -115,7 +120,7 @@ func duplicates(s State, c count) (serials []int) {
 		if !r.live() || r.Doomed || r.Pod.Deleting {
 			continue
 		}
-		if !counts(s.Job, r.Pod) || c.indexes.completed.Has(r.Pod.Index) || c.indexes.failed.Has(r.Pod.Index) {
+		if c.indexes.over(s.Job, r.Pod) {
 			serials = append(serials, serial)
 			continue
 		}

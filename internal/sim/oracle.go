@@ -22,9 +22,11 @@ type truth struct {
 	ends  map[types.UID]*podMoment // the same of ends of Pods
 	// completed are the indexes that have ever stood in a status as completed.
 	completed map[line]bool
-	most      int // the highest parallelism the Job has had
-	least     int // the fewest completions that an Indexed Job has had
-	keeps     int // the smallest number of failed Pods that were ever to stay
+	// sizes are the completions that Indexed Jobs have had.
+	sizes map[spec]int
+	most  int // the highest parallelism the Job has had
+	least int // the fewest completions that an Indexed Job has had
+	keeps int // the smallest number of failed Pods that were ever to stay
 
 	values    int       // of how many completions anybody has been told the values
 	successes int       // Pods that have succeeded
@@ -58,6 +60,12 @@ type record struct {
 	finished    time.Time
 }
 
+// spec is one version of a Job's.
+type spec struct {
+	job        types.UID
+	generation int64
+}
+
 // line is an index of a Job.
 type line struct {
 	job   types.UID
@@ -65,7 +73,7 @@ type line struct {
 }
 
 func newTruth(w *tenant) *truth {
-	t := &truth{w: w, pods: map[types.UID]*record{}, lines: map[line][]*record{}, told: map[string]*moment{}, ends: map[types.UID]*podMoment{}, completed: map[line]bool{}, most: int(w.plan.job.Parallelism), least: 1 << 30, keeps: 1 << 30}
+	t := &truth{w: w, pods: map[types.UID]*record{}, lines: map[line][]*record{}, told: map[string]*moment{}, ends: map[types.UID]*podMoment{}, completed: map[line]bool{}, sizes: map[spec]int{}, most: int(w.plan.job.Parallelism), least: 1 << 30, keeps: 1 << 30}
 	t.limited(w.plan.job.Wishes.FailedPodsLimit)
 	if w.plan.job.Indexed {
 		t.least = int(*w.plan.job.Completions)

@@ -32,6 +32,7 @@ func (t *truth) happened(e events.Event) {
 	if !ok {
 		return
 	}
+	t.sized(seen.Job)
 	if start, ok := seen.Job.Started(); ok {
 		t.moment(seen.Job, start)
 	}

@@ -30,10 +30,25 @@ func (t *truth) PodCreated(j events.Job, p events.Pod, e effect.CreatePod) {
 	t.w.noteCreate(j, p)
 }
 
-// asked hears of an effect that is about to be done: no Pod is asked for before it is known that there are values for it.
-func (t *truth) asked(e effect.Effect) {
-	if c, ok := e.(effect.CreatePod); ok && c.Parameters != "" && c.Index >= t.values {
+// asked hears of an effect that is about to be done: no Pod is asked for before it is known that there are values for it, and none
+// of an index that the Job, as it was known, does not have.
+func (t *truth) asked(of types.UID, e effect.Effect) {
+	c, ok := e.(effect.CreatePod)
+	if !ok {
+		return
+	}
+	if c.Parameters != "" && c.Index >= t.values {
 		t.fail("%s of index %d is asked for when values for %d completions are known", c.Name, c.Index, t.values)
+	}
+	if n, indexed := t.sizes[spec{of, c.Generation}]; indexed && c.Index >= n {
+		t.fail("%s of index %d is asked for when the Job is known to have %d completions", c.Name, c.Index, n)
+	}
+}
+
+// sized notes how many completions an Indexed Job has.
+func (t *truth) sized(j events.Job) {
+	if j.Indexed {
+		t.sizes[spec{j.UID, j.Generation}] = int(*j.Completions)
 	}
 }
 

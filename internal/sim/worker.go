@@ -192,7 +192,7 @@ func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Ans
 
 // call does an effect in the namespace, under the eyes of the oracle.
 func (w *tenant) call(ctx context.Context, k *worker, e effect.Effect, torn bool) ([]events.Event, error) {
-	w.truth.asked(e)
+	w.truth.asked(k.turn.Key.UID, e)
 	w.noteAct(k.turn.Key.UID, e)
 	w.decided = k.decided
 	w.api.torn, w.api.skew = torn, k.of.skew
