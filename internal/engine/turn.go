@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -41,6 +42,7 @@ type Turn struct {
 	tried     []effect.Effect // the first of each kind, over all rounds
 	late      bool
 	done      int // effects of the last decision that were done
+	wasted    int // effects that were done, and are wanted again just as they were
 	retry     *Retry
 	unsaid    error // why an announcement has to be repeated later
 	forgot    error // why the state could not be saved, and was forgotten
@@ -72,10 +74,14 @@ func (t *Turn) Load(ctx context.Context) error {
 // fn.ErrNewer where the state belongs to a newer version, and a Poisoned where the function panicked.
 func (t *Turn) Decide(now time.Time) error {
 	t.rounds++
-	t.late, t.retry, t.done = false, nil, 0
+	done, answered := t.done, t.retry == nil && !t.late
+	t.late, t.retry, t.done, t.wasted = false, nil, 0, 0
 	d, err := t.decide(t.state, t.inbox, now)
 	if err != nil {
 		return err
+	}
+	if before := ofCluster(t.decision.Effects); answered && done > 0 && len(before) > 0 && reflect.DeepEqual(before, ofCluster(d.Effects)) {
+		t.wasted = done
 	}
 	t.folded, t.inbox = t.inbox, nil
 	t.decision, t.decided = d, now
@@ -160,6 +166,15 @@ func (t *Turn) saveLess(ctx context.Context, why error) (revision uint64, err er
 
 // Forgot is why what the function remembered was forgotten: it was too large to be saved; nil where that was not so.
 func (t *Turn) Forgot() error { return t.forgot }
+
+// Wasted is how many effects were done and answered, and are wanted again just as they were; 0 where the answers have changed
+// anything. To do them once more at once is in vain: what is remembered is not what the cluster says, or somebody undoes what is done.
+func (t *Turn) Wasted() int { return t.wasted }
+
+// ofCluster are the effects on the cluster.
+func ofCluster(effects []effect.Effect) []effect.Effect {
+	return slices.DeleteFunc(slices.Clone(effects), ofBus)
+}
 
 // Effects are those of the last decision, in its order.
 func (t *Turn) Effects() []effect.Effect { return t.decision.Effects }

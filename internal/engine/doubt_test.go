@@ -1,0 +1,189 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/internal/engine"
+	"github.com/jobstream/jobstream/internal/sim"
+)
+
+// inVain answers effects with what the function knows already. So that a loop ends, it is over after a thousand.
+func inVain() func(effect.Effect) engine.Answer {
+	n := 0
+	return func(e effect.Effect) engine.Answer {
+		if n++; n > 1000 {
+			return gone(e)
+		}
+		return engine.Answer{Facts: []events.Event{events.TimerFired{Name: "wake"}}}
+	}
+}
+
+// What has been done and answered, and is wanted again just as it was, rests like what has failed, and ever longer: it would be done as
+// fast as the API server answers.
+func TestWhatIsDoneInVainRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, counter())
+		b.act = inVain()
+		b.Deliver(fact{b, "a"})
+		synctest.Wait()
+		if got := <-b.turned; got.Effects != 1 || got.Err == nil || b.count("ack a") != 1 {
+			t.Errorf("%d effects, error %v, journal %q", got.Effects, got.Err, b.lines)
+		}
+		<-time.After(time.Minute)
+		if n := b.count("act ReleasePod a"); n != 6 { // at once and after 1, 3, 7, 15 and 31 s
+			t.Errorf("done %d times in a minute", n)
+		}
+	})
+}
+
+// What makes progress does not rest for minutes because of something else that does not.
+func TestProgressKeepsTheRestShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, stuck := start(t, counter()), inVain()
+		b.act = func(e effect.Effect) engine.Answer {
+			if e.(effect.ReleasePod).Name == "stuck" {
+				return stuck(e)
+			}
+			return gone(e)
+		}
+		b.Deliver(fact{b, "stuck"})
+		for range 60 {
+			b.Deliver(fact{b, "a"})
+			<-time.After(time.Second)
+		}
+		if n := b.count("act ReleasePod a"); n < 25 {
+			t.Errorf("done %d times in a minute", n)
+		}
+	})
+}
+
+// A memory that is ahead of the cluster hears nothing of what is true: somebody has forged it, or the cluster was restored from a
+// backup. It is forgotten where everything has been in vain for two minutes, and the Job goes on.
+func TestAMemoryThatIsAheadOfTheClusterIsForgotten(t *testing.T) {
+	for name, forge := range map[string]func(j events.Job, p events.Pod) events.Event{
+		"of the Job": func(j events.Job, _ events.Pod) events.Event {
+			j.Version, j.Suspended = 1<<63, true
+			return events.JobObserved{Job: j}
+		},
+		"of a Pod": func(_ events.Job, p events.Pod) events.Event {
+			p.Version, p.Phase = 1<<63, events.Succeeded
+			return events.PodObserved{Pod: p}
+		},
+		"of all Pods": func(j events.Job, _ events.Pod) events.Event {
+			return events.JobListed{ID: "forged", Name: j.Name, Job: &j, JobsVersion: j.Version, Version: 1 << 63}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t)
+				j, pods := c.look()
+				if len(pods) != 2 {
+					t.Fatalf("it has %d Pods", len(pods))
+				}
+				c.Deliver(told{fact{c.bench, "forged"}, forge(j, pods[0])})
+				<-time.After(time.Second)
+				before := c.requests()
+				<-time.After(5 * time.Minute)
+				if n := c.requests() - before; n > 100 {
+					t.Errorf("%d requests in five minutes", n)
+				}
+				c.succeed()
+				<-time.After(10 * time.Minute)
+				j, _ = c.look()
+				if _, done := j.Condition(batchv1.JobComplete); !done || c.count("forget") != 1 {
+					t.Errorf("forgotten %d times, the Job is %+v", c.count("forget"), j.Status)
+				}
+			})
+		})
+	}
+}
+
+// cluster is a runner of the job function, over the simulator's API server with one Job, which serves one request at a time, and a bus
+// that takes every announcement and rings.
+type cluster struct {
+	*bench
+	one    sync.Mutex
+	api    *sim.API
+	uid    types.UID
+	served int
+	timers map[string]*time.Timer
+}
+
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{api: sim.NewAPI(time.Now), timers: map[string]*time.Timer{}}
+	c.bench = start(t, fn.Register(job.New(job.DefaultLimits())), func(cfg *engine.Config) {
+		cfg.Actor, cfg.Announcer, cfg.Timers = engine.ActorFunc(c.act), c, c
+	})
+	c.one.Lock()
+	c.api.Emit = func(_ events.Key, e events.Event) { c.Deliver(told{fact{c.bench, "fact"}, e}) }
+	c.uid = c.api.CreateJob(events.Job{Name: "pi", Parallelism: 2, Completions: new(int32(2)), BackoffLimit: 6, Generation: 1}).UID
+	c.one.Unlock()
+	<-time.After(time.Second)
+	return c
+}
+
+func (c *cluster) act(ctx context.Context, _ events.Key, e effect.Effect) ([]events.Event, error) {
+	c.one.Lock()
+	defer c.one.Unlock()
+	if c.served++; c.served > 1000 { // so that a loop ends
+		return nil, engine.Retry{Err: errors.New("too many requests")}
+	}
+	return c.api.Act(ctx, sim.Key(c.uid), e)
+}
+
+func (c *cluster) look() (events.Job, []events.Pod) {
+	c.one.Lock()
+	defer c.one.Unlock()
+	all := c.api.List("", c.uid)
+	return *all.Job, all.Pods
+}
+
+func (c *cluster) requests() int {
+	c.one.Lock()
+	defer c.one.Unlock()
+	return c.served
+}
+
+// succeed lets all Pods succeed.
+func (c *cluster) succeed() {
+	_, pods := c.look()
+	c.one.Lock()
+	defer c.one.Unlock()
+	for _, p := range pods {
+		c.api.UpdatePod(p.Name, func(p *events.Pod) { p.Phase, p.Finished = events.Succeeded, time.Now() })
+	}
+}
+
+func (*cluster) Announce(context.Context, events.Public) error { return nil }
+
+func (c *cluster) Set(_ context.Context, _ events.Key, name string, at time.Time) error {
+	c.one.Lock()
+	defer c.one.Unlock()
+	if old := c.timers[name]; old != nil {
+		old.Stop()
+	}
+	c.timers[name] = time.AfterFunc(time.Until(at), func() {
+		c.Deliver(told{fact{c.bench, "ring"}, events.TimerFired{Name: name, At: at}})
+	})
+	return nil
+}
+
+// told is a fact that says something.
+type told struct {
+	fact
+	event events.Event
+}
+
+func (f told) Event() events.Event { return f.event }
