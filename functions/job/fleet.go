@@ -25,7 +25,11 @@ func (s State) unsettled() int { return len(s.Pods) + len(s.Finds) + len(s.Stray
 
 // full says that there is no room for one more Pod, and notes that it was passed over.
 func (s *State) full() bool {
-	if s.unsettled() < unsettledMax {
+	most := unsettledMax
+	if s.piecemeal() {
+		most = s.limits.MaxPodChanges
+	}
+	if s.unsettled() < most {
 		return false
 	}
 	s.Crowded = true
@@ -34,7 +38,7 @@ func (s *State) full() bool {
 
 // lookAgain forgets what was enough to fill the memory, so that those are found that were passed over.
 func (s State) lookAgain() State {
-	return State{Name: s.Name, Outbox: s.Outbox, Stirred: true, limits: s.limits}
+	return State{Name: s.Name, Outbox: s.Outbox, Stirred: true, Overgrown: s.Overgrown, limits: s.limits}
 }
 
 // lossGap is how many serials are skipped after a loss of memory: more than can have been given out since the last status

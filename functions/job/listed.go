@@ -30,7 +30,9 @@ func takeInventory(s State, list events.JobListed) State {
 		s.AdoptsNone = list.AdoptsNone
 	}
 	for _, p := range list.Pods {
-		s = seePod(s, p)
+		if p.Held || !s.piecemeal() {
+			s = seePod(s, p)
+		}
 	}
 	if j := list.Job; len(list.Pods) > 0 || j != nil && (j.Status.StartTime != nil || len(j.Status.Conditions) > 0) {
 		// A worker of the lost memory may still be making Pods whose serials nobody has written down. They are welcome

@@ -66,10 +66,16 @@ func stir(s State, e events.Event) State {
 		s.Outbox.note(e.Job)
 		s.Stirred = s.Stirred || !e.Job.Foreign && (!e.Job.Finished() || s.expires(e.Job))
 		if s.Overgrown.Count > 0 && e.Job.Version > s.Job.Version {
+			if e.Job.Deleting && !s.Job.Deleting {
+				s.goes()
+			}
 			s.Job = e.Job
 		}
 	case events.JobGone:
-		s.Gone = s.Gone || s.Overgrown.Count > 0
+		if s.Overgrown.Count > 0 && !s.Gone {
+			s.goes()
+			s.Gone = true
+		}
 	case events.PodObserved:
 		s.Stirred = s.Stirred || e.Pod.Held || !e.Pod.Terminal()
 	case events.JobPartListed: // it is large: there is something to do

@@ -28,6 +28,13 @@ type Overgrown struct {
 	Message string
 }
 
+// piecemeal says that the Job goes, or has gone, and had Pods that are too large a memory together. To let them go nothing has to be
+// known of all at once: so many are remembered as one plan releases, and when these are free, inventory shows the next.
+func (s State) piecemeal() bool { return s.Overgrown.Count > 0 && (s.Gone || s.Job.Deleting) }
+
+// goes notes that the Job goes, or has gone: its Pods can be let go now, however many there are.
+func (s *State) goes() { s.Overgrown.Until = time.Time{} }
+
 // regrow is how long inventory rests: each costs a list of the whole cluster.
 var regrow = backoff.Policy{Base: time.Minute, Max: 10 * time.Minute}
 

@@ -14,7 +14,7 @@ import (
 func plan(s State, now time.Time) (State, []effect.Effect) {
 	var at effect.Wake
 	var out []effect.Effect
-	if s.Crowded && s.unsettled() <= roomAgain {
+	if s.Crowded && !s.piecemeal() && s.unsettled() <= roomAgain {
 		s = s.lookAgain()
 	}
 	switch {
@@ -25,6 +25,9 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 		return s, nil
 	case s.Gone || s.Job.Deleting:
 		s, out = letGo(s)
+		if s.Crowded && s.unsettled() == 0 {
+			s, out = ask(s.lookAgain(), now, &at)
+		}
 	case s.Job.Finished():
 		s, out = sweep(s)
 		out = append(out, expire(s, now, &at)...)

@@ -28,6 +28,8 @@ type world struct {
 	state []byte
 	inbox []events.Event
 	timer time.Time
+	// most is the largest state that is taken, in bytes; 0 for any.
+	most int
 	// rests says that the function may forget the Job.
 	rests bool
 	// done is every effect that was wanted, in order.
@@ -86,6 +88,9 @@ func (w *world) decide() []effect.Effect {
 	batch := w.inbox
 	w.inbox, w.timer = nil, time.Time{}
 	d, err := w.fn.Decide(w.state, batch, w.now)
+	if err == nil && w.most > 0 && len(d.State) > w.most { // what the engine does then
+		d, err = w.fn.Decide(d.State, []events.Event{events.EffectRefused{Effect: effect.SaveState, Serial: events.NoSerial, Reason: effect.StateTooLarge, At: w.now}}, w.now)
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}

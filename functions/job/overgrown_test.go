@@ -1,0 +1,57 @@
+package job_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/job"
+)
+
+// A Job whose memory is too large for the bus is deleted. Its Pods are let go, a part at a time, though all of them never fit: those that
+// the garbage collector has deleted go only then. Transcript of one that is not deleted: state_too_large.
+func TestPodsOfAnOvergrownJobThatGoesAreLetGo(t *testing.T) {
+	const many, free, atOnce = 95, 30, 10
+	for name, remove := range map[string]func(w *world){
+		"it is gone":          func(w *world) { w.api.DeleteJob(w.uid) },
+		"it is being deleted": func(w *world) { w.api.UpdateJob(w.uid, func(j *events.Job) { j.Deleting = true }) },
+		"nobody has heard of it": func(w *world) {
+			w.api.DeleteJob(w.uid)
+			w.inbox, w.timer = nil, w.now.Add(time.Minute)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limits := job.DefaultLimits()
+			limits.MaxPodChanges = atOnce
+			w := newWorld(t, limits, func(j *events.Job) { j.Parallelism, j.Completions = many, new(int32(many)) })
+			for i := range many {
+				w.with(fmt.Sprintf("held-%d", i), func(p *events.Pod) { p.Serial = i })
+			}
+			for i := range free { // these say nothing about those that are held
+				w.with(fmt.Sprintf("free-%d", i), func(p *events.Pod) { p.Serial, p.Held = many+i, false })
+			}
+			w.most = 5_000
+			w.wake()
+			if s := w.job().Status.Conditions; len(s) != 1 || s[0].Reason != effect.StateTooLarge {
+				t.Fatalf("wanted %v, has the conditions %v", w.done, s)
+			}
+			w.done = nil
+			remove(w)
+			w.settle()
+			w.wait(30 * time.Minute)
+			for _, p := range w.pods() {
+				if p.Held {
+					t.Errorf("%s is held after %v", p.Name, w.done)
+				}
+			}
+			if n := count[effect.TakeInventory](w); n > 2+many/atOnce {
+				t.Errorf("it took %d inventories", n)
+			}
+			if gone := w.api.List("", w.uid).Job == nil; w.rests != gone {
+				t.Errorf("the Job is gone: %v, it may be forgotten: %v", gone, w.rests)
+			}
+		})
+	}
+}
