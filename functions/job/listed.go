@@ -51,6 +51,9 @@ func compare(s State, list events.JobPartListed) State {
 	if list.Job != nil {
 		s = seeJob(s, *list.Job)
 		if list.Version >= s.Horizon.newest() {
+			if s.AdoptsNone && !list.AdoptsNone && !list.Job.Finished() && !list.Job.Deleting {
+				s.Crowded = true // no list so far has shown the orphans, and this one perhaps not all
+			}
 			s.AdoptsNone = list.AdoptsNone
 		}
 	} else if s.Job.Version <= list.JobsVersion {

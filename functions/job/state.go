@@ -50,7 +50,8 @@ type State struct {
 	// Forgotten is the newest sight of a Pod that goes, has gone or is not the Job's any more, and is not among Kept: a roster of
 	// before would bring it back.
 	Forgotten uint64 `cbor:",omitempty"`
-	// Crowded says that Pods were passed over because there were too many: inventory is taken again once there is room.
+	// Crowded says that Pods were passed over because there were too many, of them or of Jobs that adopt: inventory is taken again
+	// once there is room.
 	Crowded bool `cbor:",omitempty"`
 	// Settled are the serials of Pods that need no more attention: counted, or gone without counting.
 	Settled intervals.Set
