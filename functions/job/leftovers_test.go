@@ -235,18 +235,11 @@ func TestALimitThatComesWithWhatHasGone(t *testing.T) {
 			gone.Deleting, gone.Version = true, a.Version+1
 			w.api.UpdateJob(w.uid, func(j *events.Job) { j.Wishes.FailedPodsLimit = c.is })
 			facts := []events.Event{events.PodGone{Pod: gone}, events.JobObserved{Job: w.job()}}
-			decide := func(facts ...events.Event) string {
-				d, err := w.fn.Decide(w.state, facts, w.now)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return string(d.State)
-			}
-			once := decide(facts...)
-			if decide(slices.Concat(facts, facts)...) != once {
+			once := w.remembers(facts...)
+			if w.remembers(slices.Concat(facts, facts)...) != once {
 				t.Error("told twice it is another memory")
 			}
-			if decide(facts[1], facts[0]) != once {
+			if w.remembers(facts[1], facts[0]) != once {
 				t.Error("told the other way round it is another memory")
 			}
 			w.inbox = nil
@@ -256,6 +249,31 @@ func TestALimitThatComesWithWhatHasGone(t *testing.T) {
 			w.wait(5 * time.Second)
 			if n := count[effect.DeletePod](w); n > 0 {
 				t.Errorf("wanted %v", w.done)
+			}
+		})
+	}
+}
+
+// TestASightThatAListHasPassedChangesNothing: a Pod of ours that nobody had seen goes, and what was seen of it comes together with a list
+// that no longer has it. Told twice, it is the list that comes last, and the memory is the same.
+func TestASightThatAListHasPassedChangesNothing(t *testing.T) {
+	for name, limit := range map[string]*int{"failed Pods are limited": new(1), "they are not": nil} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = limit })
+			var unseen events.Pod
+			w.answer = func(e effect.Effect) ([]events.Event, bool) {
+				c, ok := e.(effect.CreatePod)
+				if ok {
+					unseen = events.Pod{Name: c.Name, UID: "unseen", Owner: "pi", Serial: c.Serial, Index: events.NoIndex, Version: 1000, Phase: events.Failed, Deleting: true}
+				}
+				return nil, ok
+			}
+			w.wake()
+			list := w.api.List("relist", w.uid)
+			list.Version = 1001
+			facts := []events.Event{list, events.PodObserved{Pod: unseen}}
+			if w.remembers(facts...) != w.remembers(slices.Concat(facts, facts)...) {
+				t.Error("told twice it is another memory")
 			}
 		})
 	}

@@ -41,7 +41,7 @@ func observe(s State, e events.Event) State {
 	case events.JobGone:
 		s.Gone = true
 	case events.PodObserved:
-		if e.Pod.Version > s.Horizon.of(e.Pod.UID) || s.usedUp(e.Pod) {
+		if s.new(e.Pod) || s.usedUp(e.Pod) {
 			return seePod(s, e.Pod)
 		}
 	case events.PodGone:

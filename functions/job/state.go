@@ -154,15 +154,28 @@ func (s *State) keep(p events.Pod) {
 	}
 	if p.Phase != events.Failed || p.Held || !mine(s.Job, p) {
 		if p.Deleting || !mine(s.Job, p) { // it goes, or is somebody else's by now
-			s.Forgotten = max(s.Forgotten, p.Version)
+			s.forget(p)
 		}
 		delete(s.Kept, p.UID)
+		return
+	}
+	if p.Deleting && old.UID == "" && !s.new(p) {
 		return
 	}
 	if s.Kept == nil {
 		s.Kept = map[types.UID]events.Pod{}
 	}
 	s.Kept[p.UID] = events.Pod{Name: p.Name, UID: p.UID, Version: p.Version, Deleting: p.Deleting, Finished: p.Finished}
+}
+
+// new says that the sight is newer than the lists, which keep what was seen before from being seen again.
+func (s State) new(p events.Pod) bool { return p.Version > s.Horizon.of(p.UID) }
+
+// forget notes that a Pod which goes, has gone or is not the Job's any more is not remembered.
+func (s *State) forget(p events.Pod) {
+	if s.new(p) {
+		s.Forgotten = max(s.Forgotten, p.Version)
+	}
 }
 
 // keepSettled remembers a failed Pod that a roster lists and that was history before: it was counted when the Job did not limit
@@ -180,7 +193,7 @@ func (s *State) bury(p events.Pod) {
 	switch old := s.Kept[p.UID]; {
 	case p.Version == 0 && !old.Deleting: // a GET that found nothing knows no version
 		delete(s.Kept, p.UID)
-	case p.Version > max(old.Version, s.Horizon.of(p.UID)): // else a roster has not listed it
+	case p.Version > old.Version && s.new(p): // else a roster has not listed it
 		p.Deleting = true
 		s.keep(p)
 		s.forgetBuried()
@@ -198,7 +211,7 @@ func (s *State) forgetBuried() {
 	}
 	slices.SortFunc(buried, func(a, b events.Pod) int { return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.UID, b.UID)) })
 	for _, p := range buried[:len(buried)-buriedMax/2] {
-		s.Forgotten = max(s.Forgotten, p.Version)
+		s.forget(p)
 		delete(s.Kept, p.UID)
 	}
 }
@@ -210,7 +223,7 @@ func (s *State) forgetKept() {
 	}
 	for _, p := range s.Kept {
 		if p.Deleting {
-			s.Forgotten = max(s.Forgotten, p.Version)
+			s.forget(p)
 		}
 	}
 	s.Kept = nil

@@ -98,6 +98,16 @@ func (w *world) decide() []effect.Effect {
 	return d.Effects
 }
 
+// remembers is the memory that comes of these facts.
+func (w *world) remembers(facts ...events.Event) string {
+	w.t.Helper()
+	d, err := w.fn.Decide(w.state, facts, w.now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(d.State)
+}
+
 // act does what was decided.
 func (w *world) act(effects []effect.Effect) {
 	w.t.Helper()

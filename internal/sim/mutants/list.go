@@ -56,7 +56,7 @@ var ofTracking = []mutant{
 		old: `if s.Asked == "" || list.ID != s.Asked {`,
 		new: `if s.Asked == "" {`},
 	{name: "no-horizon", file: "functions/job/observe.go",
-		old: "		if e.Pod.Version > s.Horizon.of(e.Pod.UID) || s.usedUp(e.Pod) {",
+		old: "		if s.new(e.Pod) || s.usedUp(e.Pod) {",
 		new: "		if true {"},
 	{name: "decide-without-inventory", file: "functions/job/observe.go",
 		old: "	if !s.Known {\n\t\treturn stir(s, e)\n\t}",
