@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,20 +151,18 @@ func TestQuarantineAndRequeue(t *testing.T) {
 	}
 	t.Cleanup(b.Close)
 	key := events.Key{Function: "job", Namespace: "default", UID: "3d5e3eb4-0001-4001-8001-000000000001"}
-	heard := make(chan struct{}, 10)
+	var mended atomic.Bool
+	heard := make(chan struct{}, 10) // those that came after it was mended
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	go func() {
 		_ = b.Consume(ctx, "job", []int{key.Lane()}, func(d engine.Delivery) {
-			select {
-			case heard <- struct{}{}:
-			default:
-			}
-			if len(heard) > 1 { // mended
-				d.Ack()
+			if !mended.Load() {
+				d.Quarantine(errors.New("it panicked"))
 				return
 			}
-			d.Quarantine(errors.New("it panicked"))
+			d.Ack()
+			heard <- struct{}{}
 		})
 	}()
 	if err := b.Publish(t.Context(), events.Fact{Cluster: o.Bus.Cluster, Key: key, Event: events.JobGone{Version: 1}}); err != nil {
@@ -196,11 +195,11 @@ func TestQuarantineAndRequeue(t *testing.T) {
 		}
 	}
 
+	mended.Store(true)
 	if code, out, _ := call(t, RequeueCommand(), where, "x", id, id); code != ExitFatal || !strings.Contains(out, id+": put back\n"+id+": not in the quarantine") || !strings.Contains(out, `"x" is no ID`) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	<-heard
-	<-heard // once more
 	await(0)
 	if code, out, _ := call(t, RequeueCommand(), where, id); code != ExitFine || out != id+": not in the quarantine (any more)\n" {
 		t.Errorf("exit code %d: %s", code, out)
