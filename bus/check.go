@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -88,6 +89,9 @@ func comingUp(err error) bool {
 func explain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrNoResponders) {
 		return fmt.Errorf("%w: has the stream a leader, has the server run out of disk (then it turns JetStream off, and has to be started anew), and may our user publish to $JS.API.STREAM.> and subscribe to its inbox?", err)
+	}
+	if strings.Contains(err.Error(), "error creating store") || strings.Contains(err.Error(), "no space left on device") {
+		return fmt.Errorf("%w: the server cannot write to its disk: make room there", err)
 	}
 	switch code(err) {
 	case codeInsufficientStorage, codeNoResources:

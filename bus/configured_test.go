@@ -37,9 +37,12 @@ func (c *configured) start(t *testing.T, settings string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.NoSigs, o.NoLog = true, true
+	o.NoSigs, o.NoLog = true, o.LogFile == ""
 	if c.server, err = server.NewServer(o); err != nil {
 		t.Fatal(err)
+	}
+	if !o.NoLog {
+		c.server.ConfigureLogger()
 	}
 	c.server.Start()
 	s := c.server

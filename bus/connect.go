@@ -35,6 +35,7 @@ type Bus struct {
 	pub    *publisher
 
 	troubles troubles
+	silences silences
 
 	gate chan struct{} // bounds how many consumers are looked up at once
 
@@ -220,6 +221,7 @@ func (b *Bus) options() []nats.Option {
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.door.look(err) }),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
 			b.found()
+			b.silences.forget()
 			b.door.open()
 			b.log.Info("bus found again", "server", nc.ConnectedServerName())
 			b.top.look()

@@ -157,7 +157,7 @@ func (l *lane) ensure(ctx context.Context) (jetstream.Consumer, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make consumer %s: %w", l.config.Durable, err)
+		return nil, fmt.Errorf("make consumer %s: %w", l.config.Durable, explain(err))
 	}
 	return c, nil
 }

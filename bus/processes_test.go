@@ -31,12 +31,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// node is one of three servers.
+// node is one of three servers, or one alone.
 type node struct {
 	Name        string
 	Dir         string
-	Port        int // for clients
-	ClusterPort int
+	Disk        int64 // what it may store; 0 for three quarters of what is free
+	Port        int   // for clients
+	ClusterPort int   // 0 for one alone
 	Routes      string
 
 	mu    sync.Mutex
@@ -45,19 +46,27 @@ type node struct {
 	lines *bufio.Scanner
 }
 
-// beServer serves until standard input ends, and so never outlives the test. Each line that comes in is answered by whether
-// we lead the cluster.
+// Questions that a server answers.
+const (
+	leading = "leading" // whether it leads the cluster
+	storing = "storing" // whether JetStream is on
+)
+
+// beServer serves until standard input ends, and so never outlives the test. Each line that comes in is a question.
 func beServer(config string) error {
 	var n node
 	if err := json.Unmarshal([]byte(config), &n); err != nil {
 		return err
 	}
-	s, err := server.NewServer(&server.Options{
+	o := &server.Options{
 		ServerName: n.Name, Host: "127.0.0.1", Port: n.Port, NoSigs: true, NoLog: true,
-		JetStream: true, StoreDir: n.Dir, MaxPayload: 8 << 20,
-		Cluster: server.ClusterOpts{Name: "trio", Host: "127.0.0.1", Port: n.ClusterPort},
-		Routes:  server.RoutesFromStr(n.Routes),
-	})
+		JetStream: true, StoreDir: n.Dir, JetStreamMaxStore: n.Disk, MaxPayload: 8 << 20,
+	}
+	if n.ClusterPort != 0 {
+		o.Cluster = server.ClusterOpts{Name: "trio", Host: "127.0.0.1", Port: n.ClusterPort}
+		o.Routes = server.RoutesFromStr(n.Routes)
+	}
+	s, err := server.NewServer(o)
 	if err != nil {
 		return err
 	}
@@ -67,7 +76,7 @@ func beServer(config string) error {
 	}
 	fmt.Println("ready")
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		fmt.Println(s.JetStreamIsLeader())
+		fmt.Println(in.Text() == leading && s.JetStreamIsLeader() || in.Text() == storing && s.JetStreamEnabled())
 	}
 	s.Shutdown()
 	s.WaitForShutdown()
@@ -122,25 +131,31 @@ func (n *node) end() {
 }
 
 // leads says whether the node leads the cluster: it decides where streams live.
-func (n *node) leads() bool {
+func (n *node) leads() bool { return n.is(leading) }
+
+// is asks the node.
+func (n *node) is(question string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.cmd == nil {
 		return false
 	}
-	if _, err := fmt.Fprintln(n.stdin, "?"); err != nil {
+	if _, err := fmt.Fprintln(n.stdin, question); err != nil {
 		return false
 	}
 	return n.lines.Scan() && n.lines.Text() == "true"
 }
 
 // processes starts a cluster of three servers, each a process, and returns them by name, with the URL of all.
-func processes(t *testing.T) (map[string]*node, string) {
+func processes(t *testing.T, change ...func(*node)) (map[string]*node, string) {
 	t.Helper()
 	var all []*node
 	var urls, routes []string
 	for i := range 3 {
 		n := &node{Name: fmt.Sprintf("nats-%d", i), Dir: t.TempDir(), Port: freePort(t), ClusterPort: freePort(t)}
+		for _, f := range change {
+			f(n)
+		}
 		all = append(all, n)
 		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", n.Port))
 		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", n.ClusterPort))

@@ -154,15 +154,19 @@ func (p *publisher) settle(window []*parcel) []*parcel {
 	return window[1:]
 }
 
+func (c *parcel) message() *nats.Msg {
+	return &nats.Msg{
+		Subject: c.subject,
+		Data:    c.data,
+		Header:  nats.Header{jetstream.MsgIDHeader: {c.id}, "Content-Type": {events.ContentType}},
+	}
+}
+
 func (p *publisher) send(c *parcel) error {
 	if c.flush != nil {
 		return nil
 	}
-	f, err := p.bus.js.PublishMsgAsync(&nats.Msg{
-		Subject: c.subject,
-		Data:    c.data,
-		Header:  nats.Header{jetstream.MsgIDHeader: {c.id}, "Content-Type": {events.ContentType}},
-	}, jetstream.WithRetryAttempts(0)) // nats.go would retry one message alone, out of order
+	f, err := p.bus.js.PublishMsgAsync(c.message(), jetstream.WithRetryAttempts(0)) // nats.go would retry one message alone, out of order
 	if err != nil {
 		return err
 	}
@@ -210,8 +214,34 @@ func oldest(window []*parcel) time.Time {
 	return time.Time{}
 }
 
+// keep has the oldest fact that a full stream did not take tried again until it does. So we know when there is room; and a fact
+// that comes late is older than what the new list says, which no function minds.
+func (p *publisher) keep(window []*parcel, cause error) {
+	facts := p.bus.names.facts()
+	for _, c := range window {
+		if c.flush != nil || code(cause) == codeStoreFailed { // which may be about this fact alone
+			continue
+		}
+		p.bus.troubles.keep(keyFull+facts, func(ctx context.Context) {
+			var ack *jetstream.PubAck
+			err := p.bus.ask(ctx, askTimeout, func(ctx context.Context) (err error) {
+				ack, err = p.bus.js.PublishMsg(ctx, c.message(), jetstream.WithRetryAttempts(0))
+				return err
+			})
+			if err != nil {
+				p.bus.failed(facts, err)
+				return
+			}
+			p.bus.top.confirmed(ack.Stream, ack.Sequence)
+			p.bus.top.look() // the loss can be told of
+		})
+		return
+	}
+}
+
 // giveUp drops all that waits, also in the queue: after a loss everything is listed anew, and the newest news with it.
 func (p *publisher) giveUp(window []*parcel, cause error) []*parcel {
+	p.keep(window, cause)
 	p.bus.top.lose()
 	for {
 		select {

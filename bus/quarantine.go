@@ -89,6 +89,7 @@ func (b *Bus) unsettle(ctx context.Context, subject string) error {
 	})
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) { // without a memory there is nothing to forget
 		b.top.suspect(err)
+		b.refused(b.names.state(key.Function), err)
 		return fmt.Errorf("forget state of %s: %w", key, err)
 	}
 	return b.Timers().Set(ctx, key, unreadable, time.Now().Add(unreadableAfter))

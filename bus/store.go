@@ -125,6 +125,7 @@ func (s *Store) Forget(ctx context.Context, key events.Key) error {
 	})
 	if err != nil {
 		s.bus.top.suspect(err)
+		s.bus.refused(s.bus.names.state(s.function), err)
 		return fmt.Errorf("forget state of %s: %w", key, err)
 	}
 	return nil

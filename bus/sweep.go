@@ -52,6 +52,7 @@ func (l *lane) sweep(ctx context.Context, c jetstream.Consumer, floor *uint64) b
 		return false
 	}
 	if err := s.Purge(ctx, jetstream.WithPurgeSubject(l.config.FilterSubject), jetstream.WithPurgeSequence(info.AckFloor.Stream+1)); err != nil {
+		l.bus.refused(l.stream, err)
 		l.bus.gripes.warn("heard timers are not swept", "consumer", l.config.Durable, "err", err)
 		return false
 	}

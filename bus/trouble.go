@@ -19,8 +19,9 @@ import (
 const (
 	// askAgain is how often a subject that the server has refused is tried, to see when it no longer does.
 	askAgain = 2 * time.Second
-	// fullFor is how long a stream without room counts as full after the last message that it did not take, if nobody writes any more.
-	fullFor = time.Minute
+	// fullFor is how long a stream without room counts as full after the last message that it did not take, if nobody writes any more:
+	// longer than anybody waits who will write again.
+	fullFor = 3 * time.Minute
 )
 
 // troubles are what somebody has to set right outside of this program, while the connection stands. Each is one line in the log
@@ -35,7 +36,8 @@ type troubles struct {
 type trouble struct {
 	words   string // what is wrong, and with what
 	remedy  string
-	denied  *denial // what to try again; nil for a full stream
+	denied  *denial               // what to try again; nil for a full stream
+	again   func(context.Context) // sends what the full stream did not take; nil where somebody else does so
 	since   time.Time
 	last    time.Time // when it was last seen
 	tried   time.Time // when it was last tried
@@ -75,6 +77,22 @@ func (t *troubles) over(key string) {
 	}
 }
 
+// keep has what is wrong, if it still is, tried again in that way until it is over.
+func (t *troubles) keep(key string, again func(context.Context)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if have := t.open[key]; have != nil {
+		have.again = again
+	}
+}
+
+// kept says that it is tried again in such a way.
+func (t *troubles) kept(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.open[key] != nil && t.open[key].again != nil
+}
+
 // err is nil while nothing is wrong; it names cause and remedy otherwise.
 func (t *troubles) err() error {
 	t.mu.Lock()
@@ -88,28 +106,27 @@ func (t *troubles) err() error {
 }
 
 // due are those that are to be looked at again.
-func (t *troubles) due(now time.Time) (retry map[string]denial, gone []string) {
+func (t *troubles) due(now time.Time) (retry []trouble, gone []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	retry = map[string]denial{}
 	for key, have := range t.open {
 		switch {
-		case have.denied == nil:
+		case have.denied == nil && have.again == nil:
 			if now.Sub(have.last) > fullFor {
 				gone = append(gone, key)
 			}
 		case now.Sub(have.tried) < askAgain:
-		case have.attempt > 0 && have.last.Before(have.tried): // the last try was not refused
+		case have.denied != nil && have.attempt > 0 && have.last.Before(have.tried): // the last try was not refused
 			gone = append(gone, key)
 		default:
 			have.tried, have.attempt = now, have.attempt+1
-			retry[key] = *have.denied
+			retry = append(retry, *have)
 		}
 	}
 	return retry, gone
 }
 
-// lookAfterTroubles tries refused subjects again, and looks at why we are not connected, until the context ends.
+// lookAfterTroubles tries refused subjects and full streams again, and looks at why we are not connected, until the context ends.
 func (b *Bus) lookAfterTroubles(ctx context.Context) {
 	tick := time.NewTicker(askAgain / 4)
 	defer tick.Stop()
@@ -124,8 +141,12 @@ func (b *Bus) lookAfterTroubles(ctx context.Context) {
 			continue
 		}
 		retry, gone := b.troubles.due(time.Now())
-		for _, d := range retry {
-			b.attempt(d)
+		for _, t := range retry {
+			if t.again != nil {
+				t.again(ctx)
+			} else {
+				b.attempt(*t.denied)
+			}
 		}
 		for _, key := range gone {
 			b.troubles.over(key)
@@ -221,32 +242,6 @@ func (b *Bus) covers(subject string) string {
 		return b.names.family(t[0])
 	}
 	return subject
-}
-
-// failed hears that a message to the stream was not stored.
-func (b *Bus) failed(stream string, err error) {
-	b.top.suspect(err)
-	remedy, full := noRoom(err)
-	if !full {
-		return
-	}
-	b.troubles.note(keyFull+stream, trouble{words: fmt.Sprintf("the server has no room for what we write to the stream %s: %v", stream, err), remedy: remedy})
-}
-
-// wrote hears that one was.
-func (b *Bus) wrote(stream string) { b.troubles.over(keyFull + stream) }
-
-// noRoom says that the server could not store what we sent for want of room, and what to do.
-func noRoom(err error) (remedy string, is bool) {
-	switch code(err) {
-	case codeNoResources, codeInsufficientStorage:
-		return "make room on the server's disk, or raise max_file_store in its configuration; it takes messages again by itself", true
-	case codeAccountFull:
-		return "raise max_file in the jetstream limits of our account on the server, or remove streams that nobody needs; it takes messages again by itself", true
-	case codeStoreFailed:
-		return "look at the server's disk, and at the stream's max_bytes (\"jobstream-reconciler doctor\" compares them); it takes messages again by itself", true
-	}
-	return "", false
 }
 
 // door is why we are not connected.

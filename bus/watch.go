@@ -226,7 +226,7 @@ func (t *topology) mend(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.broken = errors.Join(err, beside)
-	if err == nil && t.lost {
+	if err == nil && t.lost && !t.bus.troubles.kept(keyFull+t.bus.names.facts()) { // a list that cannot be stored would be lost as well
 		t.lost = false
 		select {
 		case t.losses <- struct{}{}:
@@ -282,6 +282,7 @@ func (t *topology) mendOne(ctx context.Context, was standing) error {
 
 // saw keeps what a look has shown.
 func (t *topology) saw(stream string, info *jetstream.StreamInfo) {
+	t.bus.silences.answered(stream)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.streams[stream]; s != nil {
