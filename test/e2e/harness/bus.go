@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -30,8 +31,17 @@ func StartNATS(ctx context.Context, program, dir string, args ...string) (*NATS,
 	return startNATS(ctx, &NATS{}, program, dir, args...)
 }
 
+// startOnDisk starts a server with a max_file_store that is larger than its disk.
+func (s *System) startOnDisk(ctx context.Context) (*NATS, error) {
+	conf := s.path("nats.conf")
+	if err := os.WriteFile(conf, []byte("max_payload: 8MB\njetstream { max_file_store: 1TB }\n"), 0o600); err != nil {
+		return nil, err
+	}
+	return startNATS(ctx, &NATS{dir: s.config.Disk}, s.config.Programs.NATS, s.config.Dir, "-config", conf)
+}
+
 func startNATS(ctx context.Context, n *NATS, program, dir string, args ...string) (*NATS, error) {
-	n.dir = filepath.Join(dir, "nats")
+	n.dir = cmp.Or(n.dir, filepath.Join(dir, "nats"))
 	n.Process = &Process{Name: "nats", Path: program, Args: append([]string{"-dir", n.dir}, args...), LogFile: filepath.Join(dir, "nats.log")}
 	if err := n.start(ctx); err != nil {
 		return nil, err

@@ -55,6 +55,8 @@ type Config struct {
 	Proxied bool
 	// Servers are how many NATS servers run, 0 for one. Three make a cluster: see servers.go.
 	Servers int
+	// Disk, unless it is "", is where the NATS server stores: a file system of its own that is smaller than the server believes.
+	Disk string
 	// Nodes are how many nodes run as processes of their own, which a test may kill: see nodes.go. 0 is for one in the
 	// test's process.
 	Nodes int
@@ -206,9 +208,12 @@ func (s *System) startNATS(ctx context.Context) (err error) {
 	if s.config.Servers > 1 {
 		return s.startServers(ctx)
 	}
-	if len(s.config.Subscribers) > 0 || s.config.Deployed {
+	switch {
+	case len(s.config.Subscribers) > 0 || s.config.Deployed:
 		s.NATS, err = s.startGuarded(ctx)
-	} else {
+	case s.config.Disk != "":
+		s.NATS, err = s.startOnDisk(ctx)
+	default:
 		s.NATS, err = StartNATS(ctx, s.config.Programs.NATS, s.config.Dir)
 	}
 	if err == nil {

@@ -1,0 +1,178 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/internal/testvolume"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// A disk of the NATS server that is really full, while Jobs of two namespaces are under way: trigger and reconciler say what is wrong and
+// what to do, once, and are not ready; no Job fails and no Pod is made twice. Room alone does not help, as they have said; room and a
+// new start of the NATS server do, and neither program needs one. Then all counts are exact.
+func TestFullDiskOfTheBusIsNamedAndCostsNothing(t *testing.T) {
+	const jobs, completions = 6, 2
+	volume := testvolume.New(t, 16<<20)
+	s := own(t, harness.Config{Disk: volume.Dir})
+	spaces, ledger := []*harness.Space{s.Space(t), s.Space(t)}, harness.NewLedger(t)
+	apply := func(kind string) {
+		for _, p := range spaces {
+			for n := range jobs {
+				p.Apply(harness.Shell(fmt.Sprint(kind, n), ledger.Script("0", ""), harness.Size(completions, 2, 0), deadline))
+			}
+		}
+	}
+	apply("before-") // each stream has something now
+	for _, p := range spaces {
+		for n := range jobs {
+			p.AwaitEnd(fmt.Sprint("before-", n), batchv1.JobComplete, time.Minute)
+		}
+	}
+
+	// What the reconciler will find when it starts on a full disk.
+	if err := s.Reconcilers[0].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	stored := facts(t, s)
+	apply("waiting-")
+	harness.Until(t, time.Minute, "the facts of all Jobs to be stored", func(context.Context) error {
+		if n := facts(t, s) - stored; n < uint64(len(spaces)*jobs) {
+			return fmt.Errorf("%d are", n)
+		}
+		return nil
+	})
+	volume.Fill(t)
+	if err := s.Reconcilers[0].Start(); err != nil {
+		t.Fatal(err)
+	}
+	apply("during-")
+	programs := append(slices.Clone(s.Triggers), s.Reconcilers...)
+	for _, p := range programs {
+		awaitFull(t, p)
+	}
+	if log := s.NATS.Printed(); !strings.Contains(log, "no space left on device") {
+		t.Fatalf("the disk is not full: this test would prove nothing:\n%s", harness.Tail(log, 10))
+	}
+
+	volume.Free(t)
+	harness.Holds(t, threeAttempts, "room alone not to help", func(ctx context.Context) error {
+		for _, p := range programs {
+			if err := harness.Readiness(ctx, p); err == nil {
+				return errors.New(p.Name + " is ready")
+			}
+		}
+		return nil
+	})
+
+	if err := s.NATS.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.NATS.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	apply("after-")
+	total := 0
+	for _, p := range spaces {
+		for _, kind := range []string{"before-", "waiting-", "during-", "after-"} {
+			for n := range jobs {
+				end := p.AwaitEnd(fmt.Sprint(kind, n), batchv1.JobComplete, 2*time.Minute)
+				if total += completions; end.Status.Succeeded != completions || end.Status.Failed != 0 {
+					t.Errorf("%s: %s", end.Name, harness.Brief(end.Status))
+				}
+			}
+		}
+		awaitHeldNone(t, p)
+		requests, err := s.Requests(p.Namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := harness.Count(requests, harness.PodCreation); n != 4*jobs*completions {
+			t.Errorf("%d Pods were asked for, want %d", n, 4*jobs*completions)
+		}
+	}
+	if sum := ledger.Read(t); sum.Succeeded != total || len(sum.Codes) != total {
+		t.Errorf("%d Pods have run, of which %d have succeeded: want %d", len(sum.Codes), sum.Succeeded, total)
+	}
+	for _, p := range programs {
+		toldOnce(t, p)
+	}
+}
+
+// threeAttempts is how long it takes a program to learn three times that what it has written is not confirmed.
+const threeAttempts = 16 * time.Second
+
+// deadline makes a Job set a timer.
+func deadline(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](3600) }
+
+// facts is the last sequence of the stream of facts.
+func facts(t *testing.T, s *harness.System) uint64 {
+	t.Helper()
+	nc, err := s.NATS.Dial("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "jobstream_"+harness.ClusterName+"_facts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo().State.LastSeq
+}
+
+// awaitFull waits until the program is not ready, and has said in its log what to do.
+func awaitFull(t *testing.T, p *harness.Process) {
+	t.Helper()
+	words := []string{"confirms nothing", "make room on the server's disk", "start the server anew"}
+	harness.Until(t, time.Minute, p.Name+" to say that the disk is full", func(ctx context.Context) error {
+		switch err := harness.Readiness(ctx, p); {
+		case err == nil:
+			return errors.New("it is ready")
+		case !hasAll(err.Error(), words):
+			return fmt.Errorf("it says: %w", err)
+		}
+		return nil
+	})
+	if log := p.Printed(); !hasAll(log, append(words, "NATS keeps us from our work", "remedy=")) {
+		t.Errorf("the log of %s does not say so:\n%s", p.Name, harness.Tail(log, 20))
+	}
+}
+
+// toldOnce is for a program that has met the full disk, and works again: it has said so in one line for each stream, and has gone
+// through all of it in one life.
+func toldOnce(t *testing.T, p *harness.Process) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := harness.Ready(ctx, p); err != nil {
+		t.Error(err)
+	}
+	var begun, over []string
+	for line := range strings.Lines(p.Printed()) {
+		switch {
+		case strings.Contains(line, `msg="NATS keeps us from our work"`):
+			_, cause, _ := strings.Cut(line, "cause=")
+			begun = append(begun, cause)
+		case strings.Contains(line, `msg="NATS lets us work again"`):
+			over = append(over, line)
+		}
+	}
+	t.Logf("%s:\n%s%s", p.Name, strings.Join(begun, ""), strings.Join(over, ""))
+	slices.Sort(begun)
+	if n := len(slices.Compact(slices.Clone(begun))); len(begun) == 0 || n != len(begun) || len(over) != n {
+		t.Errorf("%s has said %d causes in %d lines, and %d times that one is over", p.Name, n, len(begun), len(over))
+	}
+}
