@@ -146,7 +146,7 @@ func TestLimitsThatCannotWork(t *testing.T) {
 			if err := f.Parse(tt.args); err != nil {
 				t.Fatal(err)
 			}
-			c.Kubeconfig = "/nowhere" // whoever gets as far as to connect says so
+			c.Kubeconfig, c.HealthAddress, c.MetricsAddress = "/nowhere", Off, Off // whoever gets as far as to connect says so
 			err := RunReconciler(t.Context(), c)
 			if tt.says == "" {
 				tt.says = "/nowhere"
