@@ -129,7 +129,7 @@ func buildOldNATS(ctx context.Context) (path string, err error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	temp, err := os.MkdirTemp(all.folder.Dir, "old-nats-")
+	temp, err := os.MkdirTemp(suite.Folder(), "old-nats-")
 	if err != nil {
 		return "", err
 	}

@@ -7,7 +7,7 @@
 //	attacks_test.go    objects that the API server accepts, and that nobody expects: one case each
 //	forged_test.go     Pods and Jobs that say to belong to another namespace's
 //	bus_test.go        facts, states and timers that a client of NATS has made up
-//	crowd_test.go      numbers: selectors, Jobs, Pods
+//	neighbour_test.go  numbers: selectors, Jobs, Pods
 //
 // After each attack the peaceful Jobs must have ended with exact counts and in time, and every program must be the same process as
 // before, alive and ready: nothing here is allowed to need a restart.

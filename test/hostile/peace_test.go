@@ -13,7 +13,7 @@ import (
 )
 
 // patience is for a peaceful Job beside an attacker, on two cores that do everything: it is a bound against waiting for ever, not a
-// measure. crowd_test.go measures.
+// measure. neighbour_test.go measures.
 const patience = time.Minute
 
 // peace is the peaceful namespace.

@@ -7,6 +7,7 @@
 //
 // The files, in the order in which one meets them:
 //
+//	suite.go     what all tests of a package share: TestMain, the folder, the common System
 //	programs.go  builds the binaries, once for all tests
 //	process.go   one child process: start, kill -9, start again, and what it printed
 //	ready.go     what the programs say of themselves
