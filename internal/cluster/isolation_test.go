@@ -79,6 +79,41 @@ func TestWatcherWhileScheduledJobsFail(t *testing.T) {
 	}
 }
 
+// TestWatcherWhileScheduledJobsHang: a list of ScheduledJobs that nobody answers, because of a conversion webhook, holds up Jobs for a moment
+// only. By itself it may take its time.
+func TestWatcherWhileScheduledJobsHang(t *testing.T) {
+	w := newWorld(t)
+	sj, nightly := w.createSchedule("nightly")
+	client, schedules, seen := testClients(t)
+	const hangs = time.Second
+	var lists atomic.Int32
+	seen.inject(func(q *http.Request) (*http.Response, error) {
+		if q.URL.Path != listScheduledJobs || q.URL.Query().Get("watch") != "" {
+			return nil, nil
+		}
+		lists.Add(1)
+		select {
+		case <-q.Context().Done():
+			return nil, q.Context().Err()
+		case <-time.After(hangs):
+			return nil, nil
+		}
+	})
+	alarm := &memoryAlarm{}
+	_, pi := w.createJob("pi")
+	x := startWatcher(t, &memorySink{}, client, seen, func(c *WatcherConfig) {
+		c.ScheduledJobs, c.Alarm, c.lookAgain, c.schedulesTimeout = schedules, alarm, 20*time.Millisecond, 50*time.Millisecond
+	})
+	x.hears(t, pi)
+	if log := x.log.String(); lists.Load() > 2 || strings.Count(log, "cannot list ScheduledJobs") != 1 || x.Failing() != 1 {
+		t.Errorf("%d lists of ScheduledJobs had been asked for, %d lists and watches fail; log:\n%s", lists.Load(), x.Failing(), log)
+	}
+	x.hears(t, nightly)
+	if _, known := alarm.of(sj.UID); !known {
+		t.Error("the alarm does not know it")
+	}
+}
+
 // TestWatcherWhoseWatchOfScheduledJobsEnds: they are listed again by themselves, and the alarm rings meanwhile for those that it
 // knows.
 func TestWatcherWhoseWatchOfScheduledJobsEnds(t *testing.T) {

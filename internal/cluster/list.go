@@ -31,6 +31,8 @@ type lister struct {
 	schedules *ScheduledJobs // nil where nobody wants them
 	claim     events.Claim
 	namespace string // "" for all
+	// schedulesTimeout bounds a page of ScheduledJobs; 0 means pageTimeout.
+	schedulesTimeout time.Duration
 }
 
 // wants says what somebody asks for.
@@ -152,7 +154,12 @@ func (l lister) listSchedules(ctx context.Context, r *rosters, wanted func(ident
 	if wanted == nil || l.schedules == nil {
 		return nil
 	}
-	r.schedulesVersion, err = pages(ctx, l.schedules.in(l.namespace).list, "", func(page *wireScheduledJobList) error {
+	list := func(ctx context.Context, o metav1.ListOptions) (*wireScheduledJobList, error) {
+		ctx, cancel := context.WithTimeout(ctx, or(l.schedulesTimeout, pageTimeout))
+		defer cancel()
+		return l.schedules.in(l.namespace).list(ctx, o)
+	}
+	r.schedulesVersion, err = pages(ctx, list, "", func(page *wireScheduledJobList) error {
 		for i := range page.Items {
 			if j := &page.Items[i]; wanted(identityOf(j)) {
 				p := j.project()

@@ -172,7 +172,9 @@ func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 	if w.config.ScheduledJobs != nil {
 		wanted.schedule = everySchedule
 	}
-	r, err := w.lister().rosters(ctx, wanted)
+	l := w.lister()
+	l.schedulesTimeout = w.config.schedulesTimeout
+	r, err := l.rosters(ctx, wanted)
 	if err != nil {
 		return r, err
 	}

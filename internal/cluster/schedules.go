@@ -20,6 +20,11 @@ import (
 // have to restart it.
 const lookAgainInterval = time.Minute
 
+// schedulesTimeout bounds a page of ScheduledJobs where Jobs are listed after it, and wait: a conversion webhook that does not answer
+// would hold up all Jobs for half a minute whenever a trigger starts. What takes longer is listed again by itself, which may take as long
+// as any list.
+const schedulesTimeout = 10 * time.Second
+
 // Alarm hears of every ScheduledJob, one call at a time, and must return at once.
 type Alarm interface {
 	// Reset forgets all: a complete list follows, as sights.

@@ -66,7 +66,7 @@ type WatcherConfig struct {
 	// Log is where troubles go; nil means nowhere.
 	Log *slog.Logger
 
-	lookAgain time.Duration // for tests; 0 means lookAgainInterval
+	lookAgain, schedulesTimeout time.Duration // for tests; 0 means lookAgainInterval, schedulesTimeout
 }
 
 // Watcher turns the cluster into facts. Any number of them may run: two that see the same publish the same.
@@ -113,7 +113,7 @@ func NewWatcher(c WatcherConfig) (*Watcher, error) {
 	if c.Alarm == nil {
 		c.Alarm = noAlarm{}
 	}
-	c.lookAgain = or(c.lookAgain, lookAgainInterval)
+	c.lookAgain, c.schedulesTimeout = or(c.lookAgain, lookAgainInterval), or(c.schedulesTimeout, schedulesTimeout)
 	w := &Watcher{config: c, log: c.Log, again: make(chan struct{}, 1)}
 	if w.log == nil {
 		w.log = slog.New(slog.DiscardHandler)
