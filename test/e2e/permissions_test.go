@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
@@ -53,6 +54,28 @@ func TestDeployedPermissionsAreExact(t *testing.T) {
 		verbsAreExact(t, s, account)
 	}
 	t.Run("Owners", func(t *testing.T) { owners(t, s) })
+	strangersAreRefused(t, s)
+}
+
+// strangersAreRefused: who has no credentials does not get onto the bus, and neither does who is none of its users.
+func strangersAreRefused(t *testing.T, s *harness.System) {
+	t.Helper()
+	where, err := url.Parse(s.NATS.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, dial := range map[string]func() (*nats.Conn, error){
+		"without credentials": func() (*nats.Conn, error) { return nats.Connect("tls://"+where.Host, nats.RootCAs(s.NATS.Authority())) },
+		"of no user":          func() (*nats.Conn, error) { return s.NATS.Dial("stranger") },
+	} {
+		nc, err := dial()
+		if err == nil {
+			nc.Close()
+			t.Errorf("a client %s is let onto the bus", name)
+		} else if !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("a client %s is refused for another reason: %v", name, err)
+		}
+	}
 }
 
 // networkIsClosed: the programs have connections to the API server and to NATS, and to nobody else.

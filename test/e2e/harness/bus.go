@@ -80,6 +80,9 @@ func (n *NATS) Dial(user string, o ...nats.Option) (*nats.Conn, error) {
 	return nats.Connect(n.As(user), o...)
 }
 
+// Authority is the file with the authority of the server's certificate, "" where it has none.
+func (n *NATS) Authority() string { return n.ca }
+
 // Wipe is the worst that can happen to a bus: kill -9, all data gone.
 func (n *NATS) Wipe() error { return errors.Join(n.Kill(), os.RemoveAll(n.dir)) }
 
