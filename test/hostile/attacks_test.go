@@ -184,14 +184,15 @@ func selecting(app string) func(*batchv1.JobSpec) {
 
 // Whatever a tenant makes, the neighbour's Jobs end with exact counts, and no program ends.
 func TestAttacks(t *testing.T) {
-	p := newPeace(t)
+	s := system(t)
+	p := newPeace(t, s)
 	p.round(t) // as it is without an attack
 	for _, attack := range attacks {
 		t.Run(strings.ReplaceAll(attack.name, " ", "_"), func(t *testing.T) {
-			m := newTenant(t, system(t))
+			m := newTenant(t, s)
 			attack.do(m)
 			p.round(t)
-			unharmed(t)
+			unharmed(t, s)
 		})
 	}
 }

@@ -111,7 +111,7 @@ func (f *forger) wake(key events.Key) {
 // All that he can do to a Job that was handed to us is what docs/security.md says; these stay as they are.
 func TestForgedMemoriesChangeNothingThatIsNotOurs(t *testing.T) {
 	s := system(t)
-	p, f := newPeace(t), newForger(t, s)
+	p, f := newPeace(t, s), newForger(t, s)
 	bystander, err := s.Client.CoreV1().Pods(p.Namespace).Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "bystander"},
 		Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "busybox", Command: []string{"sleep", "1000"}}}},
@@ -185,14 +185,14 @@ func TestForgedMemoriesChangeNothingThatIsNotOurs(t *testing.T) {
 		}
 		return nil
 	})
-	unharmed(t)
+	unharmed(t, s)
 }
 
 // Facts that no trigger would publish: of keys that nobody can have, about other objects than their subjects say, of no known type,
 // and of eight megabytes.
 func TestForgedFactsHarmNobody(t *testing.T) {
 	s := system(t)
-	p, f := newPeace(t), newForger(t, s)
+	p, f := newPeace(t, s), newForger(t, s)
 	for _, length := range impossible {
 		if length > 4015 { // the server closes the connection of whoever sends such a line: the forger's own
 			continue
@@ -221,5 +221,5 @@ func TestForgedFactsHarmNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.round(t)
-	unharmed(t)
+	unharmed(t, s)
 }

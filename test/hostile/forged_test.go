@@ -19,7 +19,7 @@ import (
 // written, and lets them succeed. Everybody lists the cluster anew. The Job counts its own Pods only, and keeps them.
 func TestPodsOfOneNamespaceCountForNoJobOfAnother(t *testing.T) {
 	s := system(t)
-	p, m := newPeace(t), newTenant(t, s)
+	p, m := newPeace(t, s), newTenant(t, s)
 	gate := t.TempDir() + "/go"
 	target := p.Apply(harness.Shell("target", "until [ -e '"+gate+"' ]; do sleep 0.2; done", harness.Size(3, 3, 0), harness.Indexed))
 	p.Await("target", patience, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 3 })
@@ -58,13 +58,13 @@ func TestPodsOfOneNamespaceCountForNoJobOfAnother(t *testing.T) {
 		t.Errorf("it had %d Pods and is %s", len(own), harness.Brief(end.Status))
 	}
 	p.round(t)
-	unharmed(t)
+	unharmed(t, s)
 }
 
 // The same with Jobs that say to be runs of another namespace's ScheduledJob: it neither waits for them, counts nor deletes them.
 func TestJobsOfOneNamespaceAreNoRunsOfAnother(t *testing.T) {
 	s := system(t)
-	p, m := newPeace(t), newTenant(t, s)
+	p, m := newPeace(t, s), newTenant(t, s)
 	owner := p.Schedule(harness.Every("tick", "* * * * *", "true", harness.KeepAll, func(s *v1alpha1.ScheduledJobSpec) {
 		s.ConcurrencyPolicy, s.Suspend = v1alpha1.ForbidConcurrent, ptr.To(true)
 	}))
@@ -89,7 +89,7 @@ func TestJobsOfOneNamespaceAreNoRunsOfAnother(t *testing.T) {
 		}
 		return nil
 	})
-	unharmed(t)
+	unharmed(t, s)
 }
 
 // relistAll makes everybody list the cluster: the triggers because they are new, the reconcilers because their memory is gone.
@@ -103,15 +103,5 @@ func relistAll(t *testing.T, s *harness.System) {
 	if err := s.NATS.Restart(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for _, trigger := range s.Triggers {
-		if err := trigger.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := trigger.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if err := harness.Ready(ctx, trigger); err != nil {
-			t.Fatal(err)
-		}
-	}
+	relist(t, s)
 }

@@ -22,7 +22,7 @@ type peace struct {
 	rounds int
 }
 
-func newPeace(t *testing.T) *peace { return &peace{Space: system(t).Space(t)} }
+func newPeace(t *testing.T, s *harness.System) *peace { t.Helper(); return &peace{Space: s.Space(t)} }
 
 // round runs three Jobs whose counts are known, and fails the test where they end in another way or not in time.
 func (p *peace) round(t *testing.T) {
@@ -58,9 +58,8 @@ func (p *peace) round(t *testing.T) {
 }
 
 // unharmed fails the test where a program has ended, or is not ready any more.
-func unharmed(t *testing.T) {
+func unharmed(t *testing.T, s *harness.System) {
 	t.Helper()
-	s := system(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for _, program := range append(append([]*harness.Process{}, s.Triggers...), s.Reconcilers...) {

@@ -33,6 +33,7 @@ type tenant struct {
 	testing.TB
 	*harness.Space
 	kubernetes.Interface
+	user    string
 	dynamic dynamic.Interface
 	made    int
 }
@@ -54,7 +55,7 @@ func newTenant(t testing.TB, s *harness.System) *tenant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &tenant{TB: t, Space: p, Interface: client, dynamic: objects}
+	return &tenant{TB: t, Space: p, Interface: client, user: user, dynamic: objects}
 }
 
 // bind gives the user the role admin in the namespace, and those that deploy/crd/users-rbac.yaml adds to it.

@@ -1,0 +1,108 @@
+package hostile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// startsWithin is how long a trigger that starts may take until Jobs are watched, where nobody answers to the list of ScheduledJobs. The
+// API server waits 30 seconds for a conversion webhook.
+const startsWithin = 25 * time.Second
+
+// An administrator, nobody less, leaves the definition of ScheduledJobs half upgraded: they are stored in a version that only a webhook
+// converts, and that answers with errors, or not at all. So no ScheduledJob can be listed, watched, read or written. Jobs and Pods go on,
+// also under a trigger that starts meanwhile; and ScheduledJobs do once the webhook works, without a restart.
+func TestScheduledJobsThatNobodyCanList(t *testing.T) {
+	t.Parallel() // it waits for a minute
+	s := own(t, harness.Config{})
+	p := newPeace(t, s)
+	p.Schedule(harness.Every("steady", "* * * * * *", "true", harness.KeepAll))
+	p.AwaitSchedule("steady", patience, "to run", func(s *v1alpha1.ScheduledJob) bool { return s.Status.Successful > 0 })
+	webhook := convert(t, s)
+	version := func(v string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: v1alpha1.GroupVersion.Group, Version: v, Resource: v1alpha1.ScheduledJobResource}
+	}
+	newer := harness.Every("newer", "@yearly", "true")
+	newer.TypeMeta = metav1.TypeMeta{APIVersion: version(secondVersion).GroupVersion().String(), Kind: v1alpha1.ScheduledJobKind}
+	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(newer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(o, "status")
+	harness.Until(t, patience, "the second version to be served", func(ctx context.Context) error {
+		_, err := objects(t, s).Resource(version(secondVersion)).Namespace(p.Namespace).Create(ctx, &unstructured.Unstructured{Object: o}, metav1.CreateOptions{})
+		return err
+	})
+	old := objects(t, s).Resource(version(v1alpha1.GroupVersion.Version)).Namespace(p.Namespace)
+	harness.Until(t, patience, "ScheduledJobs to be unreadable", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		switch _, err := old.List(ctx, metav1.ListOptions{}); {
+		case err == nil:
+			return errors.New("they can be listed")
+		case !strings.Contains(err.Error(), "conversion webhook"):
+			return err
+		}
+		return nil
+	})
+	p.round(t)
+	unharmed(t, s)
+
+	webhook.mode.Store(hangs)
+	trigger := s.Triggers[0]
+	if err := trigger.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := trigger.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), startsWithin)
+	defer cancel()
+	began := time.Now()
+	if err := harness.Ready(ctx, trigger); err != nil {
+		t.Errorf("a trigger that starts while ScheduledJobs cannot be listed is not ready after %v: %v", time.Since(began), err)
+	}
+	p.round(t)
+	unharmed(t, s)
+	if n := strings.Count(trigger.Printed(), "cannot list ScheduledJobs: Jobs are worked for"); n != 1 {
+		t.Errorf("the trigger says %d times what is wrong", n)
+	}
+
+	webhook.mode.Store(converts)
+	harness.Until(t, 3*time.Minute, "the trigger to list ScheduledJobs", func(context.Context) error {
+		if !strings.Contains(trigger.Printed(), "ScheduledJobs are there now") {
+			return errors.New("it has not said so")
+		}
+		return nil
+	})
+	successful := func(ctx context.Context) (int64, error) {
+		o, err := old.Get(ctx, "steady", metav1.GetOptions{})
+		if err != nil {
+			return 0, err
+		}
+		n, _, err := unstructured.NestedInt64(o.Object, "status", "successful")
+		return n, err
+	}
+	var before int64
+	harness.Until(t, patience, "ScheduledJobs to be readable", func(ctx context.Context) (err error) { before, err = successful(ctx); return err })
+	harness.Until(t, patience, "ScheduledJobs to run again", func(ctx context.Context) error {
+		if n, err := successful(ctx); err != nil || n <= before {
+			return fmt.Errorf("%d Jobs had succeeded before, now %d: %w", before, n, err)
+		}
+		return nil
+	})
+	p.round(t)
+	unharmed(t, s)
+}

@@ -1,0 +1,232 @@
+package hostile
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// largestMessage is max_payload of the NATS server: no message is larger.
+const largestMessage = 8 << 20
+
+// name is one of the longest that a label's key, or the type of a Pod's condition, may have.
+func name(n int) string {
+	label := strings.Repeat("n", 62)
+	return fmt.Sprintf("a%03d%s.%s.%s.%s/%s", n, label[:57], label, label, label, label)
+}
+
+// many does something n times, eight at once.
+func many(n int, do func(int)) {
+	numbers := make(chan int)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for n := range numbers {
+				do(n)
+			}
+		})
+	}
+	for i := range n {
+		numbers <- i
+	}
+	close(numbers)
+	all.Wait()
+}
+
+// crowd makes Pods that a Job with the selector app=<name> adopts. There is no node for them.
+func (m *tenant) crowd(app string, n int, change func(*corev1.Pod)) {
+	m.Helper()
+	many(n, func(i int) {
+		p := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", app, i), Labels: map[string]string{"app": app}},
+			Spec: corev1.PodSpec{NodeSelector: map[string]string{tenantLabel: "nobody"}, RestartPolicy: corev1.RestartPolicyNever,
+				Containers: []corev1.Container{{Name: "main", Image: "busybox", Command: []string{"true"}}}},
+		}
+		change(p)
+		if _, err := m.Interface.CoreV1().Pods(m.Namespace).Create(m.Context(), p, metav1.CreateOptions{}); err != nil {
+			m.Errorf("the API server does not accept it, so it is no attack: %.500v", err)
+		}
+	})
+	if m.Failed() {
+		m.FailNow()
+	}
+}
+
+// patch changes a Pod as the tenant.
+func (m *tenant) patch(pod, patch string, subresources ...string) {
+	if _, err := m.Interface.CoreV1().Pods(m.Namespace).Patch(m.Context(), pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...); err != nil {
+		m.Errorf("patch %s: %.500v", pod, err)
+	}
+}
+
+// relist has a trigger list the cluster: it has just been started.
+func relist(t *testing.T, s *harness.System) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, trigger := range s.Triggers {
+		if err := trigger.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := trigger.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := harness.Ready(ctx, trigger); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A tenant has a Job adopt 230 Pods, each of which has 120 labels, the largest that there may be: the list of its Pods takes more than
+// any message may. It travels in parts, and what only a list can show gets through: Pods that have gone while no trigger was there.
+func TestASnapshotLargerThanAMessage(t *testing.T) {
+	const pods, gone, labels = 230, 40, 120
+	s := system(t)
+	p, m := newPeace(t, s), newTenant(t, s)
+	m.crowd("wide", pods, func(p *corev1.Pod) {
+		for n := range labels {
+			p.Labels[name(n)] = strings.Repeat("v", 63)
+		}
+	})
+	j := m.job(harness.Shell("wide", "true", harness.Size(pods, pods, 0), selecting("wide"), func(s *batchv1.JobSpec) {
+		s.Template.Spec.NodeSelector = map[string]string{tenantLabel: "nobody"}
+	}))
+	m.Await("wide", patience, "to have adopted all of them", func(j *batchv1.Job) bool { return j.Status.Active == pods })
+	tap := s.Tap(t)
+	for _, trigger := range s.Triggers {
+		if err := trigger.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	many(gone, func(n int) {
+		pod := fmt.Sprintf("wide-%d", n)
+		m.patch(pod, `{"metadata":{"finalizers":null}}`)
+		if err := m.Interface.CoreV1().Pods(m.Namespace).Delete(m.Context(), pod, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+			m.Errorf("delete %s: %v", pod, err)
+		}
+	})
+	if n := len(m.Pods("")); n != pods-gone {
+		t.Fatalf("%d Pods are there before the list: this run proves nothing", n)
+	}
+	relist(t, s)
+	harness.Until(t, patience, "the Job to make Pods for those that have gone", func(context.Context) error {
+		if n := len(m.Pods("")); n != pods {
+			return fmt.Errorf("%d Pods, want %d", n, pods)
+		}
+		return nil
+	})
+	parts, bytes := 0, 0
+	subject := fmt.Sprintf("facts.%s.job.%s.%s.%s", harness.ClusterName, events.Token(j.Namespace), events.Token(string(j.UID)), events.TypeJobPartListed)
+	for _, sent := range tap.Seen() {
+		if sent.Subject == subject {
+			parts, bytes = parts+1, bytes+len(sent.Data)
+		}
+	}
+	if t.Logf("the list has %d bytes in %d parts", bytes, parts); bytes <= largestMessage || parts < 2 {
+		t.Errorf("the list has only %d bytes in %d parts", bytes, parts)
+	}
+	p.round(t)
+	unharmed(t, s)
+}
+
+// A tenant who may also write the status of Pods (one that runs kubelets of its own, say) gives a Job more to remember than any message
+// may have: 440 failed Pods, each with 64 conditions of the longest names. The Job says so and stands still. Those that share its lane
+// with it get on, though its Pods change all the time; and so does the Job, once the Pods are gone.
+func TestAStateTooLargeToSave(t *testing.T) {
+	t.Parallel() // it waits for a minute
+	const pods, conditions = 440, 64
+	s := system(t)
+	p, m := newPeace(t, s), newTenant(t, s)
+	m.mayWritePodStatus()
+	m.crowd("bloated", pods, func(*corev1.Pod) {})
+	evidence := &strings.Builder{}
+	for n := range conditions {
+		fmt.Fprintf(evidence, `{"type":%q,"status":"Unknown"},`, name(n))
+	}
+	status := `{"status":{"phase":"Failed","conditions":[` + strings.TrimSuffix(evidence.String(), ",") + `]}}`
+	many(pods, func(n int) { m.patch(fmt.Sprintf("bloated-%d", n), status, "status") })
+	j := m.job(harness.Shell("bloated", "true", selecting("bloated")))
+	told := m.Await("bloated", patience, "to say that it is too large", func(j *batchv1.Job) bool {
+		c := harness.Condition(j, v1alpha1.RefusedCondition)
+		return c != nil && c.Status == corev1.ConditionTrue && c.Reason == effect.StateTooLarge
+	})
+	t.Log(harness.Brief(told.Status))
+
+	neighbour := p.inLaneOf(j)
+	many(pods, func(n int) { m.patch(fmt.Sprintf("bloated-%d", n), `{"metadata":{"annotations":{"changed":"true"}}}`) })
+	if _, err := p.Client.BatchV1().Jobs(p.Namespace).Patch(t.Context(), neighbour.Name, types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if end := p.AwaitEnd(neighbour.Name, batchv1.JobComplete, patience); end.Status.Succeeded != 1 || end.Status.Failed != 0 {
+		t.Errorf("the Job of the same lane is %s", harness.Brief(end.Status))
+	}
+	p.round(t)
+	unharmed(t, s)
+	const line = "what is remembered is too large to be saved"
+	if !strings.Contains(s.Reconcilers[0].Printed()+s.Reconcilers[1].Printed(), line) {
+		t.Errorf("no reconciler has logged %q", line)
+	}
+
+	if err := m.Interface.CoreV1().Pods(m.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{LabelSelector: "app=bloated"}); err != nil {
+		t.Fatal(err)
+	}
+	if end := m.AwaitEnd("bloated", batchv1.JobComplete, 3*time.Minute); end.Status.Succeeded != 1 || harness.Is(end, v1alpha1.RefusedCondition) {
+		t.Errorf("the Job that is small again is %s", harness.Brief(end.Status))
+	}
+}
+
+// mayWritePodStatus gives the tenant what an administrator of a namespace has not, and a kubelet has.
+func (m *tenant) mayWritePodStatus() {
+	m.Helper()
+	rbac := m.Client.RbacV1()
+	meta := metav1.ObjectMeta{Name: "kubelet"}
+	if _, err := rbac.Roles(m.Namespace).Create(m.Context(), &rbacv1.Role{ObjectMeta: meta,
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}}}}, metav1.CreateOptions{}); err != nil {
+		m.Fatal(err)
+	}
+	if _, err := rbac.RoleBindings(m.Namespace).Create(m.Context(), &rbacv1.RoleBinding{ObjectMeta: meta,
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: m.user}}}, metav1.CreateOptions{}); err != nil {
+		m.Fatal(err)
+	}
+	harness.Until(m, patience, "the role to be in force", func(ctx context.Context) error {
+		_, err := m.Interface.CoreV1().Pods(m.Namespace).Patch(ctx, "nobody", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}, "status")
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// inLaneOf makes suspended Jobs until one of them is in the lane of the other.
+func (p *peace) inLaneOf(other *batchv1.Job) *batchv1.Job {
+	p.Helper()
+	lane := func(j *batchv1.Job) int {
+		return events.Key{Function: "job", Namespace: j.Namespace, UID: j.UID}.Lane()
+	}
+	for n := range 32 * events.Lanes {
+		j := p.Apply(harness.Shell(fmt.Sprintf("lane-%d", n), "true", harness.Size(1, 1, 0), func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) }))
+		if lane(j) == lane(other) {
+			return j
+		}
+		p.Delete(j.Name)
+	}
+	p.Fatal("no Job has come into that lane")
+	return nil
+}
