@@ -1,0 +1,140 @@
+package kubectl
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// TestManifests: what is printed is all that "kubectl apply" needs, in that order, and nothing is asked.
+func TestManifests(t *testing.T) {
+	t.Setenv("KUBECONFIG", "")
+	t.Setenv("HOME", t.TempDir())
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"lists", []string{"run", "fruits", "-n", "market", "--image=busybox", "--per-completion-env=FRUIT=apple kiwi", "--backoff-seconds=5", "--dry-run=client", "-o", "yaml", "--", "echo", "$(FRUIT)"}, `apiVersion: v1
+data:
+  FRUIT: |
+    apple
+    kiwi
+immutable: true
+kind: ConfigMap
+metadata:
+  name: fruits-env-x7k2p
+  namespace: market
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  annotations:
+    jobstream.dev/backoff-seconds: "5"
+    jobstream.dev/per-completion-env: fruits-env-x7k2p
+  name: fruits
+  namespace: market
+spec:
+  completionMode: Indexed
+  completions: 2
+  managedBy: jobstream.dev/reconciler
+  parallelism: 2
+  template:
+    metadata: {}
+    spec:
+      containers:
+      - command:
+        - echo
+        - $(FRUIT)
+        image: busybox
+        name: main
+        resources: {}
+      restartPolicy: Never
+status: {}
+`},
+		{"a time", []string{"run", "once", "--image=busybox", "--runAt=2026-12-24T18:00:00+01:00", "--dry-run=client", "-o", "yaml"}, `apiVersion: jobstream.dev/v1alpha1
+kind: ScheduledJob
+metadata:
+  name: once
+spec:
+  jobTemplate:
+    metadata: {}
+    spec:
+      managedBy: jobstream.dev/reconciler
+      template:
+        metadata: {}
+        spec:
+          containers:
+          - image: busybox
+            name: main
+            resources: {}
+          restartPolicy: OnFailure
+  runAt: "2026-12-24T17:00:00Z"
+status: {}
+`},
+		{"names only", []string{"run", "x", "--image=busybox", "--per-completion-env=F=a b", "--dry-run=client", "-o", "name"}, "configmap/x-env-x7k2p\njob.batch/x\n"},
+		{"a sentence", []string{"run", "x", "--image=busybox", "--dry-run=client"}, "job.batch/x created (dry run)\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := call(t, "", tt.args); got.code != 0 || got.out != tt.want || got.err != "" {
+				t.Errorf("want\n%s\ngot %s", tt.want, got)
+			}
+		})
+	}
+}
+
+// TestHelp: every command has examples, and each can be typed as it stands there, into a real shell. That they do what they
+// say is in test/e2e.
+func TestHelp(t *testing.T) {
+	root := newRoot(newTool(genericiooptions.NewTestIOStreamsDiscard()), "kubectl jobstream")
+	if got := call(t, "", nil); got.code != 0 || !strings.Contains(got.out, "\n  kubectl jobstream COMMAND\n") || !strings.Contains(got.out, "\n  run ") {
+		t.Errorf("alone, it says %s", got)
+	}
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\n[ \"$1\" = jobstream ] || exit 99\nshift\nexec '" + self + "' \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range root.Commands() {
+		if !c.IsAvailableCommand() || c.Name() == "help" {
+			continue
+		}
+		examples := 0
+		for line := range strings.Lines(c.Example) {
+			line = strings.TrimSpace(line)
+			before, after, is := strings.Cut(line, "kubectl jobstream ")
+			if !is || strings.HasPrefix(line, "#") {
+				continue
+			}
+			examples++
+			if c.Name() == "run" { // there is no cluster here
+				after = strings.Replace(strings.Replace(after, " --logs ", " ", 1), " --image", " --dry-run=client --image", 1)
+			}
+			shell := exec.CommandContext(t.Context(), "sh", "-e", "-c", before+"kubectl jobstream "+after)
+			shell.Env = []string{"PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + dir, asPlugin + "=1"}
+			if out, err := shell.CombinedOutput(); err != nil || strings.Contains(string(out), "note:") {
+				t.Errorf("%s: %v\n%s", line, err, out)
+			}
+		}
+		if examples == 0 || c.Short == "" {
+			t.Errorf("%s has no examples", c.CommandPath())
+		}
+	}
+}
+
+// TestCalled: what the usage says is what the user types.
+func TestCalled(t *testing.T) {
+	for program, want := range map[string]string{"/usr/bin/kubectl-jobstream": "kubectl jobstream", "kubectl-my_jobs": "kubectl my-jobs", "./jobs": "jobs"} {
+		if got := called(program); got != want {
+			t.Errorf("%s is called %q, want %q", program, got, want)
+		}
+	}
+}
