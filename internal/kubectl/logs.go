@@ -3,7 +3,6 @@ package kubectl
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -34,8 +33,9 @@ type podLogs struct {
 	reading sync.WaitGroup
 	pods    map[types.UID]*attempts // of one goroutine
 
-	mu       sync.Mutex // keeps lines whole
-	out, err io.Writer
+	mu   sync.Mutex // keeps lines whole
+	out  io.Writer
+	view View // is told what is wrong
 }
 
 // attempts are those of one Pod's container.
@@ -44,54 +44,53 @@ type attempts struct {
 	read   chan struct{} // closed when the latest has been read
 }
 
-// printLogs begins to print the logs of the Job's Pods. finish waits for what is still to come when the Job has ended.
-func (c *client) printLogs(ctx context.Context, j *batchv1.Job, out, errOut io.Writer) (finish func(context.Context)) {
-	l := &podLogs{client: c, prefix: prefixOf(j), slots: make(chan struct{}, logsAtOnce), pods: map[types.UID]*attempts{}, out: out, err: errOut}
-	watching, stop := context.WithCancel(ctx)
+// printLogs begins to print the logs of the Job's Pods, until ctx ends. finish is called when the Job has ended: it waits for what
+// is still to come, and when it returns, nothing more is printed.
+func (c *client) printLogs(ctx context.Context, j *batchv1.Job, out io.Writer, view View) (finish func()) {
+	l := &podLogs{client: c, prefix: prefixOf(j), slots: make(chan struct{}, logsAtOnce), pods: map[types.UID]*attempts{}, out: out, view: view}
+	reading, stopReading := context.WithCancel(ctx)
+	watching, stopWatching := context.WithCancel(ctx)
 	o := metav1.ListOptions{LabelSelector: labels.Set{batchv1.ControllerUidLabel: string(j.UID)}.String()}
+	see := func(p *corev1.Pod) { l.see(reading, p) }
 	stopped := make(chan error, 1)
 	go func() {
 		stopped <- c.pods().follow(watching, o, eyes[*corev1.Pod]{
 			listed: func(pods []*corev1.Pod) bool {
 				for _, p := range pods {
-					l.see(ctx, p)
+					see(p)
 				}
 				return false
 			},
 			changed: func(how watch.EventType, p *corev1.Pod) bool {
 				if how == watch.Added || how == watch.Modified {
-					l.see(ctx, p)
+					see(p)
 				}
 				return false
 			},
 		})
 	}()
-	return func(ctx context.Context) {
-		stop()
-		if err := <-stopped; !errors.Is(err, context.Canceled) {
-			l.complain("cannot see the Pods: %v", err)
+	return func() {
+		defer stopReading()
+		stopWatching()
+		err := <-stopped
+		if ctx.Err() == nil {
+			if !hopeless(err) {
+				var pods []*corev1.Pod
+				pods, _, err = c.pods().list(ctx, o) // those that the watch has not shown yet
+				for _, p := range pods {
+					see(p)
+				}
+			}
+			if err != nil {
+				l.complain("cannot see the Pods: %v", err)
+			}
 		}
-		ctx, cancel := context.WithTimeout(ctx, lastWords)
-		defer cancel()
-		l.readRest(ctx, o)
-	}
-}
-
-// readRest reads what has not been seen yet, and waits for what is being read.
-func (l *podLogs) readRest(ctx context.Context, o metav1.ListOptions) {
-	pods, _, err := l.client.pods().list(ctx, o)
-	if err != nil {
-		l.complain("cannot see the last Pods: %v", err)
-	}
-	for _, p := range pods {
-		l.see(ctx, p)
-	}
-	done := make(chan struct{})
-	go func() { l.reading.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		l.complain("some logs have not come within %v", lastWords)
+		late := time.AfterFunc(lastWords, func() {
+			l.complain("some logs have not come within %v", lastWords)
+			stopReading()
+		})
+		defer late.Stop()
+		l.reading.Wait()
 	}
 }
 
@@ -181,9 +180,7 @@ func (l *podLogs) print(prefix, line string) {
 }
 
 func (l *podLogs) complain(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fmt.Fprintf(l.err, "warning: "+format+"\n", args...)
+	l.view.Note("warning: " + fmt.Sprintf(format, args...))
 }
 
 // prefixOf tells the lines of several Pods apart: by the index, or else by the Pod's name.

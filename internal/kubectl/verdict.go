@@ -60,23 +60,34 @@ func (r *runCommand) tellNext(s *v1alpha1.ScheduledJob) {
 
 // awaitEnd waits until the Job has ended, shows what happens meanwhile, and returns the verdict: nil if it is Complete.
 func (r *runCommand) awaitEnd(ctx context.Context, c *client, j *batchv1.Job) error {
-	finish := func(context.Context) {}
-	if r.logs {
-		finish = c.printLogs(ctx, j, r.Out, r.ErrOut)
-	}
-	last, err := c.awaitEnd(ctx, j.Name, j.UID, r.newView(r.IOStreams), func(err error) {
-		fmt.Fprintf(r.ErrOut, "warning: %v; trying again\n", c.unreachable("cannot see the Job", err))
-	})
+	last, err := r.follow(ctx, c, j)
 	if err != nil {
 		return gaveUp(ctx, err, j.Name)
 	}
-	finish(ctx)
 	end := ended(last)
 	if end.Type == batchv1.JobFailed {
 		return exit{fmt.Errorf("the Job %s has failed: %s: %s (%s)", j.Name, end.Reason, end.Message, tally(last)), ExitFailed}
 	}
 	fmt.Fprintf(r.ErrOut, "the Job %s is complete: %s\n", j.Name, tally(last))
 	return nil
+}
+
+// follow shows the Job, and prints its logs if the user wants them, until it has ended.
+func (r *runCommand) follow(ctx context.Context, c *client, j *batchv1.Job) (*batchv1.Job, error) {
+	view := r.newView(r.IOStreams)
+	defer view.Close()
+	if !r.logs {
+		return c.awaitEnd(ctx, j.Name, j.UID, view)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	finish := c.printLogs(ctx, j, r.Out, view)
+	last, err := c.awaitEnd(ctx, j.Name, j.UID, view)
+	if err != nil {
+		stop() // nobody waits for the rest
+	}
+	finish()
+	return last, err
 }
 
 // gaveUp is why the end of the Job was not awaited.

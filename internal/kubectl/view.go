@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,16 +13,19 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// View shows how a Job fares. It is told on one goroutine.
+// View shows how a Job fares. All of it may be called from any goroutine.
 type View interface {
 	// Show is told the Job as it is now, each time that it has changed, from the first sight to the last.
 	Show(j *batchv1.Job)
-	// Close leaves the last sight where it can be read. Show is not called after it.
+	// Note shows a line that is about something else than the Job, such as a connection that is lost.
+	Note(line string)
+	// Close leaves the last sight where it can be read. Nothing is called after it.
 	Close()
 }
 
 // lines is a View that writes a line for each change that a person would care about: fit for a file or a pipe.
 type lines struct {
+	mu   sync.Mutex
 	out  io.Writer
 	last string
 	told map[string]bool
@@ -33,6 +37,8 @@ func newLines(s genericiooptions.IOStreams) View {
 
 // Show implements View.
 func (l *lines) Show(j *batchv1.Job) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, c := range j.Status.Conditions {
 		trouble := c.Type == v1alpha1.RefusedCondition || c.Type == v1alpha1.UnsupportedCondition || c.Type == v1alpha1.IgnoredCondition || c.Type == v1alpha1.NotAdoptingCondition
 		if trouble && c.Status == corev1.ConditionTrue && !l.told[c.Message] {
@@ -44,6 +50,13 @@ func (l *lines) Show(j *batchv1.Job) {
 		l.last = now
 		fmt.Fprintf(l.out, "job.batch/%s: %s\n", j.Name, now)
 	}
+}
+
+// Note implements View.
+func (l *lines) Note(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintln(l.out, line)
 }
 
 // Close implements View.

@@ -104,6 +104,8 @@ func TestBuild(t *testing.T) {
 			`ScheduledJob x at "H/15 * * * *" OnFailure busybox[]`},
 		{"text that looks like a variable", Options{Command: []string{"make", "X=$$(Y)", "$(TRACEPARENT)", "$(REDIS_SERVICE_HOST)"}},
 			`Job x OnFailure busybox["make" "X=$$(Y)" "$(TRACEPARENT)" "$(REDIS_SERVICE_HOST)"]`},
+		{"a shell for another program", Options{Command: []string{"timeout", "60", "sh", "-c", "echo $(date)"}},
+			`Job x OnFailure busybox["timeout" "60" "sh" "-c" "echo $(date)"]`},
 		{"a command of a shell's", Options{Command: []string{"/bin/sh", "-c", "echo $(date)"}},
 			`Job x OnFailure busybox["/bin/sh" "-c" "echo $(date)"]`},
 	} {

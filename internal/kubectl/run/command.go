@@ -11,9 +11,9 @@ import (
 // shells expand "$NAME" themselves.
 var shells = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox", "fish"}
 
-// shell says that a shell is what runs, or may be: the image's own entry point could be one.
+// shell says that a shell runs, by itself or for another program: timeout 60 sh -c '…'.
 func (o *Options) shell() bool {
-	return len(o.Command) > 0 && slices.Contains(shells, path.Base(o.Command[0]))
+	return slices.ContainsFunc(o.Command, func(word string) bool { return slices.Contains(shells, path.Base(word)) })
 }
 
 // checkCommand refuses a whole command line in one word: nothing would take it apart, and no program has that name.
