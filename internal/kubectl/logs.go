@@ -107,7 +107,7 @@ func (c *client) pods() source[*corev1.Pod] {
 	}
 }
 
-// see begins to read the latest attempt of a Pod's container, if there is one that has not been read.
+// see begins to read the attempts of a Pod's container that have not been read. The kubelet has the last two.
 func (l *podLogs) see(ctx context.Context, p *corev1.Pod) {
 	attempt, started := attemptOf(p)
 	if !started {
@@ -119,24 +119,23 @@ func (l *podLogs) see(ctx context.Context, p *corev1.Pod) {
 		close(a.read)
 		l.pods[p.UID] = a
 	}
-	if attempt <= a.latest {
-		return
+	for next := max(a.latest+1, attempt-1); next <= attempt; next++ {
+		before, read := a.read, make(chan struct{})
+		a.latest, a.read = next, read
+		l.reading.Go(func() {
+			defer close(read)
+			<-before // one after another
+			select {
+			case l.slots <- struct{}{}:
+				defer func() { <-l.slots }()
+			case <-ctx.Done():
+				return
+			}
+			if err := l.read(ctx, p, next); err != nil && ctx.Err() == nil {
+				l.complain("the logs of the Pod %s: %v", p.Name, err)
+			}
+		})
 	}
-	before, read := a.read, make(chan struct{})
-	a.latest, a.read = attempt, read
-	l.reading.Go(func() {
-		defer close(read)
-		<-before // one after another
-		select {
-		case l.slots <- struct{}{}:
-			defer func() { <-l.slots }()
-		case <-ctx.Done():
-			return
-		}
-		if err := l.read(ctx, p); err != nil && ctx.Err() == nil {
-			l.complain("the logs of the Pod %s: %v", p.Name, err)
-		}
-	})
 }
 
 // attemptOf is how often the first container has been started again.
@@ -148,9 +147,23 @@ func attemptOf(p *corev1.Pod) (attempt int32, started bool) {
 	return s.RestartCount, s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
 }
 
-// read prints what the Pod's container prints, line by line, until it ends.
-func (l *podLogs) read(ctx context.Context, p *corev1.Pod) error {
-	stream, err := l.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: p.Spec.Containers[0].Name, Follow: true}).Stream(ctx)
+// read prints what an attempt of the Pod's container prints, line by line, until it ends. Who asks for logs gets those of the
+// latest attempt, or of the one before; so it is asked which that is.
+func (l *podLogs) read(ctx context.Context, p *corev1.Pod, attempt int32) error {
+	o := &corev1.PodLogOptions{Container: p.Spec.Containers[0].Name, Follow: true}
+	if p.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		live, err := l.client.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		switch latest, _ := attemptOf(live); {
+		case latest == attempt+1:
+			o.Previous, o.Follow = true, false
+		case latest > attempt:
+			return fmt.Errorf("attempt %d is gone: the kubelet has started it %d times since", attempt+1, latest-attempt)
+		}
+	}
+	stream, err := l.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, o).Stream(ctx)
 	if err != nil {
 		return err
 	}
