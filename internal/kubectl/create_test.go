@@ -1,7 +1,9 @@
 package kubectl
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -10,10 +12,13 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/controlplane/controlplanetest"
 )
 
 // twoLists is a run with lists, which takes three requests.
@@ -122,6 +127,37 @@ func TestUndo(t *testing.T) {
 	}
 }
 
+// TestOldCluster: an API server that drops spec.managedBy has its own controller run the Job, without lists. None of those that
+// we can start does that any more, so its answer is changed on the way.
+func TestOldCluster(t *testing.T) {
+	w := newWorld(t)
+	got := call(t, "", twoLists, func(p *tool) {
+		w.here(p)
+		wrap := p.config.WrapConfigFn
+		p.config.WrapConfigFn = func(c *rest.Config) *rest.Config {
+			c = wrap(c)
+			c.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTrip(func(q *http.Request) (*http.Response, error) {
+					r, err := next.RoundTrip(q)
+					if err != nil || q.Method != http.MethodPost {
+						return r, err
+					}
+					body, err := io.ReadAll(r.Body)
+					r.Body.Close()
+					body = bytes.ReplaceAll(body, []byte(`"managedBy":"`+v1alpha1.DefaultManagedBy+`"`), []byte(`"manualSelector":false`))
+					r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+					return r, err
+				})
+			})
+			return c
+		}
+	})
+	want := "error: this cluster drops spec.managedBy, and its own controller would run the Job: jobstream needs Kubernetes 1.35 or newer\nthe Job fruits is deleted again\n"
+	if got.code != ExitFailed || got.out != "" || got.err != want || w.job("fruits") != nil {
+		t.Errorf("want %q, got %s", want, got)
+	}
+}
+
 // allow grants a user verbs on Jobs in the namespace, and nothing else.
 func (w *world) allow(user string, verbs []string) {
 	w.Helper()
@@ -171,18 +207,26 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestScheduledJobs: the kind may be missing. Where it is known, the ConfigMap is the ScheduledJob's.
+// TestUnknownKind: an API server that nobody has told of ScheduledJobs.
+func TestUnknownKind(t *testing.T) {
+	if _, err := controlplane.Assets(); err != nil {
+		t.Skip("needs a real API server: ", err)
+	}
+	fresh := controlplanetest.Start(t, controlplane.Config{})
+	got := call(t, "", []string{"run", "x", "--image=busybox", "--run-at=@daily", "--per-completion-env=F=a b", "--kubeconfig=" + fresh.Kubeconfig()})
+	want := "error: cannot create the ScheduledJob x: this cluster does not know the kind: an administrator of it makes it known with: kubectl apply -k deploy/crd\n"
+	if got.code != ExitFailed || got.out != "" || got.err != want {
+		t.Errorf("want %q, got %s", want, got)
+	}
+}
+
+// TestScheduledJobs: the ConfigMap is the ScheduledJob's, which is never suspended.
 func TestScheduledJobs(t *testing.T) {
 	w := newWorld(t)
 	args := append([]string{"run", "--run-at=0 14 21 7 *", "--time-zone=Europe/Berlin"}, twoLists[1:]...)
-	want := "error: cannot create the ScheduledJob fruits: this cluster does not know the kind: an administrator of it makes it known with: kubectl apply -k deploy/crd\n"
-	if got := w.call(args...); got.code != ExitFailed || got.err != want || len(w.lists()) > 0 {
-		t.Fatalf("want %q, got %s", want, got)
-	}
 	if err := cluster.InstallScheduledJobs(t.Context(), apiServer(t).RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
-	w.requests = nil
 	if got, want := w.call(args...), "scheduledjob.jobstream.dev/fruits created\nconfigmap/fruits-env-x7k2p created\n"; got.code != 0 || got.out != want {
 		t.Fatalf("want %q, got %s", want, got)
 	}
