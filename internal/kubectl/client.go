@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -52,6 +53,8 @@ func (t *tool) connect() (*client, error) {
 	}
 	config.QPS = -1 // a person's requests are few; the API server shares itself out
 	config.UserAgent = fieldManager
+	// In JSON, an older API server refuses fields that it does not know; in protobuf it would drop them.
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	config.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	c := &client{host: config.Host}
 	if c.Interface, err = kubernetes.NewForConfig(config); err != nil {

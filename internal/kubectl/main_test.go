@@ -3,6 +3,7 @@ package kubectl
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
 )
 
 // asPlugin in the environment makes the test binary the plugin, for shells that call it.
@@ -19,6 +21,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asPlugin) != "" {
 		os.Exit(Main(append([]string{"kubectl-jobstream"}, os.Args[1:]...), os.Stdin, os.Stdout, os.Stderr))
 	}
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // as Main does
 	code := m.Run()
 	if shared != nil {
 		if err := shared.Stop(); err != nil {
