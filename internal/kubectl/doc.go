@@ -10,6 +10,7 @@
 //	view.go        View, the seam between a Job that is followed and what is shown of it
 //	run.go         "run": its flags, and the order of what happens
 //	create.go      "run": the requests, and how they are undone
+//	verdict.go     "run": what follows when all is created, up to the exit code
 //	logs.go        "run --logs": what the Pods print, as it comes
 //	run/           what "run" makes of its flags: objects, or a clear error; no I/O
 //

@@ -16,6 +16,7 @@
 //	permissions_test.go, permissions_smoke_test.go
 //	                  no more than deploy/ grants, and no less
 //	demo_test.go      "jobstream-dev demo" as a program
+//	kubectl_test.go   kubectl jobstream run: the proposals' command lines, and the examples of its help
 //	examples_test.go  the programs in examples/, with no more than a subscriber's credentials
 //
 // One control plane, NATS, trigger and reconciler serve all tests, each in a namespace of its own; those that break what
