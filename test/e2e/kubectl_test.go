@@ -26,7 +26,7 @@ import (
 
 // plugin builds kubectl-jobstream once, and returns its folder.
 var plugin = sync.OnceValues(func() (string, error) {
-	dir := filepath.Join(all.folder.Dir, "plugin")
+	dir := filepath.Join(suite.Folder(), "plugin")
 	build := exec.Command("go", "build", "-o", filepath.Join(dir, "kubectl-jobstream"), "./cmd/kubectl-jobstream")
 	build.Dir = harness.Root
 	if out, err := build.CombinedOutput(); err != nil {
