@@ -224,7 +224,7 @@ func (p *publisher) keep(window []*parcel, cause error) {
 		}
 		p.bus.troubles.keep(keyFull+facts, func(ctx context.Context) {
 			var ack *jetstream.PubAck
-			err := p.bus.ask(ctx, askTimeout, func(ctx context.Context) (err error) {
+			err := p.bus.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
 				ack, err = p.bus.js.PublishMsg(ctx, c.message(), jetstream.WithRetryAttempts(0))
 				return err
 			})

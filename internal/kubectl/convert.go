@@ -136,7 +136,8 @@ func (c *convertCommand) manifests(o convert.Options) error {
 		f = convert.Back
 	}
 	var all []convert.Report
-	for _, file := range c.files {
+	var ends bool // what stands there ends with its line
+	for i, file := range c.files {
 		text, err := c.read(file)
 		if err != nil {
 			return err
@@ -145,12 +146,16 @@ func (c *convertCommand) manifests(o convert.Options) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		if len(all) > 0 && !strings.HasPrefix(string(out), "---") {
+		if i > 0 && !ends {
+			fmt.Fprintln(c.Out)
+		}
+		if i > 0 && !strings.HasPrefix(string(out), "---") {
 			fmt.Fprintln(c.Out, "---")
 		}
 		if _, err := c.Out.Write(out); err != nil {
 			return err
 		}
+		ends = len(out) == 0 || strings.HasSuffix(string(out), "\n")
 		all = append(all, reports...)
 	}
 	return c.report(all)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -25,6 +26,10 @@ func back(o *yaml.Node, opts Options) (Report, bool) {
 	}
 	if j.Spec.RunAt != nil {
 		r.add(Refusal, "spec.runAt", "no CronJob runs once: make a Job at that time")
+		return r, true
+	}
+	if a := j.Spec.StartAfter; a != nil && a.After(opts.Now) {
+		r.add(Refusal, "spec.startAfter", "no CronJob begins later: convert it after %s", a.UTC().Format(time.RFC3339))
 		return r, true
 	}
 	cronSchedule(o, &j, &r, opts)
@@ -76,6 +81,7 @@ func cronSchedule(o *yaml.Node, j *v1alpha1.ScheduledJob, r *Report, opts Option
 		r.add(Note, "spec.timeZone", "Etc/UTC is written: without it a CronJob runs by the clock of its kube-controller-manager")
 	}
 	if strings.HasPrefix(spec, "@every") {
+		set(o, ours.String(), "spec", "schedule")
 		r.add(Change, "spec.schedule", "a CronJob counts the intervals from its latest run: the times move once")
 		return
 	}

@@ -1,6 +1,7 @@
 package convert_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -47,7 +48,7 @@ func newStage(t *testing.T) *stage {
 	}
 	s := &stage{T: t, Interface: kubernetes.NewForConfigOrDie(cp.RESTConfig())}
 	s.Cutover = convert.Cutover{Client: s.Interface, Dynamic: dynamic.NewForConfigOrDie(cp.RESTConfig()), Settle: time.Millisecond,
-		Options: convert.Options{Now: time.Now(), TimeZone: "Etc/UTC"}, Say: func(format string, args ...any) {
+		Options: convert.Options{Now: time.Now().AddDate(0, 0, 1), TimeZone: "Etc/UTC"}, Say: func(format string, args ...any) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.said = append(s.said, fmt.Sprintf(format, args...))
@@ -74,6 +75,20 @@ func (s *stage) heard(words string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Contains(strings.Join(s.said, "\n"), words)
+}
+
+// await waits until it is so.
+func (s *stage) await(what string, so func() bool) {
+	s.Helper()
+	late, again := time.After(soon), time.NewTicker(5*time.Millisecond)
+	defer again.Stop()
+	for !so() {
+		select {
+		case <-late:
+			s.Fatalf("there is no %s", what)
+		case <-again.C:
+		}
+	}
 }
 
 func podTemplate() corev1.PodTemplateSpec {
@@ -248,15 +263,7 @@ func TestATakeoverWaitsForAJobThatMustNotOverlap(t *testing.T) {
 		_, err := s.TakeOver(t.Context(), []batchv1.CronJob{*from})
 		ended <- err
 	}()
-	late, again := time.After(soon), time.NewTicker(5*time.Millisecond)
-	defer again.Stop()
-	for !s.heard("waiting for Job " + j.Name) {
-		select {
-		case <-late:
-			t.Fatal("it does not say that it waits")
-		case <-again.C:
-		}
-	}
+	s.await("word that it waits", func() bool { return s.heard("waiting for Job " + j.Name) })
 	if _, err := s.scheduledJobs().Get(t.Context(), "minutely", metav1.GetOptions{}); err == nil {
 		t.Error("the ScheduledJob is there, and the Job still runs")
 	}
@@ -276,6 +283,42 @@ func TestATakeoverWaitsForAJobThatMustNotOverlap(t *testing.T) {
 	}
 	if at := s.scheduledJob("minutely").Spec.StartAfter; at == nil || !at.Time.Equal(ten01) {
 		t.Errorf("it begins after %v", at)
+	}
+}
+
+// A Job that runs for hours holds up its own schedule only.
+func TestATakeoverThatWaitsKeepsNoOther(t *testing.T) {
+	s := newStage(t).namespace(t, "busy")
+	busy, free := s.cronJob("busy", atTen, forbidding), s.cronJob("free", atTen, nil)
+	s.job(busy, ten)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.TakeOver(ctx, []batchv1.CronJob{*busy, *free})
+		ended <- err
+	}()
+	s.await("free has taken over", func() bool { return s.heard("busy/free has taken over") })
+	cancel()
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "goes on where it has stopped when the same is done again") {
+		t.Errorf("interrupted, it says %v", err)
+	}
+}
+
+// What a user changes while the takeover waits is taken along.
+func TestATakeoverTakesWhatTheCronJobIsByThen(t *testing.T) {
+	s := newStage(t).namespace(t, "changed")
+	from := s.cronJob("minutely", atTen, nil)
+	live := from.DeepCopy()
+	live.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Image = "newer"
+	if _, err := s.BatchV1().CronJobs(s.ns).Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.TakeOver(t.Context(), []batchv1.CronJob{*from}); err != nil {
+		t.Fatal(err)
+	}
+	if image := s.scheduledJob("minutely").Spec.JobTemplate.Spec.Template.Spec.Containers[0].Image; image != "newer" {
+		t.Errorf("it runs the image %s", image)
 	}
 }
 
@@ -305,5 +348,49 @@ func TestACronJobGoesOnWhereTheScheduledJobStopped(t *testing.T) {
 	}
 	if j := s.scheduledJob("minutely"); !ptr.Deref(j.Spec.Suspend, false) || j.Labels[v1alpha1.SuspendedByLabel] != v1alpha1.SuspendedByConvert {
 		t.Errorf("the ScheduledJob goes on: %v, %v", j.Spec.Suspend, j.Labels)
+	}
+	if _, err := s.HandBack(t.Context(), []v1alpha1.ScheduledJob{*s.scheduledJob("minutely")}); err != nil || !s.heard("cronjob back/minutely has taken over already") {
+		t.Errorf("once more: %v", err)
+	}
+	if _, err := s.TakeOver(t.Context(), []batchv1.CronJob{*live}); err == nil || !strings.Contains(err.Error(), "kubectl delete scheduledjob minutely -n back") {
+		t.Errorf("forth again: %v", err)
+	}
+}
+
+// What its user had suspended, and was skipped because of that, stays skipped.
+func TestAHandBackStartsNothingThatWasSkipped(t *testing.T) {
+	s := newStage(t).namespace(t, "skipped")
+	const suspendedCondition = `{"type":"Suspended","status":"True","reason":"Suspended","message":"","lastTransitionTime":%q}`
+	hour := func(n int) string { return ten.Add(time.Duration(n) * time.Hour).Format(time.RFC3339) }
+	for _, c := range []struct {
+		name, status string
+		suspend      bool
+		want         time.Time
+	}{
+		{"resumed-before", `"recent":[{"time":"` + hour(0) + `","count":1,"verdict":"Started"},{"time":"` + hour(1) + `","until":"` + hour(5) +
+			`","count":5,"verdict":"Skipped","reason":"Suspended"}],"conditions":[` + fmt.Sprintf(suspendedCondition, hour(6)) + `]`, false, ten.Add(5 * time.Hour)},
+		{"suspended-still", `"decidedUntil":"` + hour(7) + `"`, true, ten.Add(7 * time.Hour)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			from := s.cronJob(c.name, atTen, nil)
+			if _, err := s.TakeOver(t.Context(), []batchv1.CronJob{*from}); err != nil {
+				t.Fatal(err)
+			}
+			spec := fmt.Sprintf(`{"spec":{"suspend":%t}}`, c.suspend)
+			if _, err := s.scheduledJobs().Patch(t.Context(), c.name, "application/merge-patch+json", []byte(spec), metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			status := `{"status":{"observedGeneration":99,"lastScheduleTime":"` + hour(0) + `",` + c.status + `}}`
+			if _, err := s.scheduledJobs().Patch(t.Context(), c.name, "application/merge-patch+json", []byte(status), metav1.PatchOptions{}, "status"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.HandBack(t.Context(), []v1alpha1.ScheduledJob{*s.scheduledJob(c.name)}); err != nil {
+				t.Fatal(err)
+			}
+			live := s.live(c.name)
+			if at := live.Status.LastScheduleTime; at == nil || !at.Time.Equal(c.want) || ptr.Deref(live.Spec.Suspend, false) != c.suspend {
+				t.Errorf("the CronJob goes on after %v, want %v; suspend %v", at, c.want, ptr.Deref(live.Spec.Suspend, false))
+			}
+		})
 	}
 }

@@ -7,8 +7,12 @@
 //	forward.go    CronJob to ScheduledJob: what is edited, and what is different from then on
 //	back.go       ScheduledJob to CronJob
 //	daylight.go   the next time at which the two disagree about daylight saving
+//	nodes.go      how text is read and edited
 //	report.go     what is said about each object
 //
-// All of it is a function of its arguments: neither clock nor cluster. What is done to a cluster stands in cutover.go, and is the
-// only part that asks an API server.
+// All of that is a function of its arguments: neither clock nor cluster. What is done to a cluster is a Cutover:
+//
+//	cutover.go    the steps, in an order that may be interrupted
+//	takeover.go   a ScheduledJob takes over from a CronJob
+//	handback.go   the other way round
 package convert

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,10 +19,10 @@ import (
 )
 
 const (
-	// seenTimeout is how long a reconciler may take to see that a ScheduledJob has been suspended, and seenAgain how often that is
-	// looked at.
+	// seenTimeout is how long a reconciler may take to see that a ScheduledJob has been suspended.
 	seenTimeout = time.Minute
-	seenAgain   = 200 * time.Millisecond
+	// aMoment is how long before that a nominal time may lie which is skipped because of it.
+	aMoment = time.Minute
 )
 
 // HandBack makes CronJobs take over from the ScheduledJobs: the same steps the other way round. A CronJob that TakeOver has suspended
@@ -29,7 +30,7 @@ const (
 func (c Cutover) HandBack(ctx context.Context, from []v1alpha1.ScheduledJob) ([]Report, error) {
 	var reports []Report
 	var errs []error
-	var all []*handback
+	var all []stepper
 	for i := range from {
 		h := &handback{Cutover: c, from: &from[i]}
 		if err := h.check(ctx); err != nil {
@@ -46,7 +47,7 @@ func (c Cutover) HandBack(ctx context.Context, from []v1alpha1.ScheduledJob) ([]
 	if c.DryRun {
 		return reports, nil
 	}
-	return reports, steps(ctx, all, func(context.Context) error { return nil })
+	return reports, c.steps(ctx, all)
 }
 
 // handback is one ScheduledJob on its way.
@@ -58,6 +59,8 @@ type handback struct {
 	// have is the CronJob that exists already: one that TakeOver has suspended, or the one of an earlier attempt.
 	have *batchv1.CronJob
 	done bool
+	// since is when it was suspended, by our clock.
+	since time.Time
 }
 
 func (h *handback) name() string { return "scheduledjob " + h.from.Namespace + "/" + h.from.Name }
@@ -68,11 +71,11 @@ func (h *handback) scheduledJobs() dynamic.ResourceInterface {
 
 // suspended says that the user has suspended the ScheduledJob.
 func (h *handback) suspended() bool {
-	return h.from.Spec.Suspend != nil && *h.from.Spec.Suspend && !mine(h.from.Labels)
+	return h.from.Spec.Suspend != nil && *h.from.Spec.Suspend && !mine(h.from, h.from.Spec.Suspend)
 }
 
-// check converts the ScheduledJob, and asks the API server what it has against the result.
-func (h *handback) check(ctx context.Context) error {
+// build converts the ScheduledJob as it is now.
+func (h *handback) build() error {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(h.from)
 	if err != nil {
 		return err
@@ -93,6 +96,14 @@ func (h *handback) check(ctx context.Context) error {
 	suspended := true // until its status says where it begins
 	h.to.Spec.Suspend = &suspended
 	h.mark(&h.to.ObjectMeta)
+	return nil
+}
+
+// check converts the ScheduledJob, and asks the API server what it has against the result.
+func (h *handback) check(ctx context.Context) error {
+	if err := h.build(); err != nil {
+		return err
+	}
 	have, err := h.Client.BatchV1().CronJobs(h.from.Namespace).Get(ctx, h.from.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -100,14 +111,15 @@ func (h *handback) check(ctx context.Context) error {
 		return err
 	case err != nil:
 		return err
-	case have.Annotations[v1alpha1.ConvertedFromAnnotation] == string(h.from.UID) && !mine(have.Labels):
+	case mine(have, have.Spec.Suspend):
+		h.have = have
+		return nil
+	case have.Annotations[v1alpha1.ConvertedFromAnnotation] == string(h.from.UID):
 		h.done = true
 		h.Say("cronjob %s/%s has taken over already", h.from.Namespace, h.from.Name)
-	case !mine(have.Labels):
-		return errors.New("a CronJob of this name exists, which was not suspended for it: delete that one, or rename it")
+		return nil
 	}
-	h.have = have
-	return nil
+	return errors.New("a CronJob of this name exists, which was not suspended for it: delete that one, or rename it")
 }
 
 // mark says where the CronJob comes from, and that it is suspended until it is ready.
@@ -116,32 +128,36 @@ func (h *handback) mark(m *metav1.ObjectMeta) {
 	metav1.SetMetaDataLabel(m, v1alpha1.SuspendedByLabel, v1alpha1.SuspendedByConvert)
 }
 
-func (h *handback) finish(ctx context.Context) error {
-	from, err := h.last(ctx)
-	if err != nil {
-		return err
+func (h *handback) finish(ctx context.Context) (busy string, err error) {
+	byUser := h.suspended()
+	from, busy, err := h.last(ctx, byUser)
+	if err != nil || busy != "" {
+		return busy, err
+	}
+	if err := h.build(); err != nil {
+		return "", err
 	}
 	to, err := h.put(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	jobs := h.Client.BatchV1().CronJobs(to.Namespace)
-	if !from.IsZero() {
+	if s := to.Status.LastScheduleTime; s == nil || from.After(s.Time) {
 		patch := fmt.Sprintf(`{"metadata":{"uid":%q},"status":{"lastScheduleTime":%q}}`, to.UID, from.UTC().Format(time.RFC3339))
 		if _, err := jobs.Patch(ctx, to.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager}, "status"); err != nil {
-			return fmt.Errorf("write where the CronJob begins: %w", err)
+			return "", fmt.Errorf("write where the CronJob begins: %w", err)
 		}
 	}
-	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:null}},"spec":{"suspend":%t}}`, to.UID, v1alpha1.SuspendedByLabel, h.suspended())
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:null}},"spec":{"suspend":%t}}`, to.UID, v1alpha1.SuspendedByLabel, byUser)
 	if _, err := jobs.Patch(ctx, to.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
-		return fmt.Errorf("resume the CronJob: %w", err)
+		return "", fmt.Errorf("resume the CronJob: %w", err)
 	}
-	if h.suspended() {
+	if byUser {
 		h.Say("cronjob %s/%s is there, suspended as the ScheduledJob is", to.Namespace, to.Name)
-		return nil
+		return "", nil
 	}
 	h.Say("cronjob %s/%s has taken over, from %s on", to.Namespace, to.Name, from.UTC().Format(time.RFC3339))
-	return nil
+	return "", nil
 }
 
 // put creates the CronJob, or gives the one that is there the spec that the ScheduledJob has now. It is suspended.
@@ -159,7 +175,7 @@ func (h *handback) put(ctx context.Context) (*batchv1.CronJob, error) {
 		if err != nil {
 			return nil, err
 		}
-		if live.UID != h.have.UID || !mine(live.Labels) {
+		if live.UID != h.have.UID || !mine(live, live.Spec.Suspend) {
 			return nil, errors.New("somebody has resumed or replaced the CronJob meanwhile")
 		}
 		live.Spec = h.to.Spec
@@ -174,75 +190,73 @@ func (h *handback) put(ctx context.Context) (*batchv1.CronJob, error) {
 
 // suspend stops the ScheduledJob and says who did it.
 func (h *handback) suspend(ctx context.Context) error {
+	h.since = time.Now()
 	if h.suspended() {
 		return nil
 	}
-	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:%q}},"spec":{"suspend":true}}`, h.from.UID, v1alpha1.SuspendedByLabel, v1alpha1.SuspendedByConvert)
-	if _, err := h.scheduledJobs().Patch(ctx, h.from.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+	live, err := h.scheduledJobs().Patch(ctx, h.from.Name, types.MergePatchType, suspension(h.from.UID), metav1.PatchOptions{FieldManager: fieldManager})
+	if err != nil {
 		return fmt.Errorf("suspend it: %w", err)
 	}
-	return nil
+	h.from = &v1alpha1.ScheduledJob{}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, h.from)
 }
 
-// last waits until a reconciler has seen the suspension, and returns the last nominal time that was decided otherwise than by that; zero
-// where the user had suspended the ScheduledJob.
-func (h *handback) last(ctx context.Context) (time.Time, error) {
-	if h.suspended() {
-		return time.Time{}, nil
+// last is the last nominal time that is the ScheduledJob's. A reconciler has to have seen the suspension, and where Jobs must not overlap
+// the last one has to have ended.
+func (h *handback) last(ctx context.Context, byUser bool) (at time.Time, busy string, err error) {
+	live, err := h.scheduledJobs().Get(ctx, h.from.Name, metav1.GetOptions{})
+	if err != nil {
+		return time.Time{}, "", err
 	}
-	var waits bool
-	for since := time.Now(); ; {
-		live, err := h.scheduledJobs().Get(ctx, h.from.Name, metav1.GetOptions{})
-		if err != nil {
-			return time.Time{}, err
-		}
-		var j v1alpha1.ScheduledJob
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &j); err != nil {
-			return time.Time{}, err
-		}
-		switch {
-		case j.UID != h.from.UID || j.Spec.Suspend == nil || !*j.Spec.Suspend:
-			return time.Time{}, errors.New("somebody has resumed or replaced it meanwhile")
-		case j.Status.ObservedGeneration < j.Generation:
-			if time.Since(since) > seenTimeout {
-				return time.Time{}, fmt.Errorf("no reconciler has seen within %v that it is suspended: is one running?", seenTimeout)
-			}
-		case len(j.Status.Active) == 0 || j.Spec.ConcurrencyPolicy == v1alpha1.AllowConcurrent || j.Spec.ConcurrencyPolicy == "":
-			return decidedBefore(&j), nil
-		case !waits:
-			waits = true
-			h.Say("%s: waiting for Job %s, which must not overlap with the next", h.name(), j.Status.Active[0].Name)
-		}
-		if err := sleep(ctx, seenAgain); err != nil {
-			return time.Time{}, err
-		}
+	var j v1alpha1.ScheduledJob
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &j); err != nil {
+		return time.Time{}, "", err
 	}
+	switch {
+	case j.UID != h.from.UID || j.Spec.Suspend == nil || !*j.Spec.Suspend:
+		return time.Time{}, "", errors.New("somebody has resumed or replaced it meanwhile")
+	case j.Status.ObservedGeneration < j.Generation && time.Since(h.since) > seenTimeout:
+		return time.Time{}, "", fmt.Errorf("no reconciler has seen within %v that it is suspended: is one running?", seenTimeout)
+	case j.Status.ObservedGeneration < j.Generation:
+		return time.Time{}, "a reconciler to see that it is suspended", nil
+	case len(j.Status.Active) > 0 && j.Spec.ConcurrencyPolicy != v1alpha1.AllowConcurrent && j.Spec.ConcurrencyPolicy != "":
+		return time.Time{}, "Job " + j.Status.Active[0].Name + ", which must not overlap with the next", nil
+	}
+	made, _, err := h.madeBy(ctx, j.Namespace, j.UID)
+	if at = decidedBefore(&j, byUser); made.After(at) {
+		at = made
+	}
+	h.from = &j
+	return at, "", err
 }
 
-// decidedBefore is up to which nominal time everything was decided before the ScheduledJob was suspended: what was skipped because of
-// that is the CronJob's.
-func decidedBefore(j *v1alpha1.ScheduledJob) time.Time {
-	var at time.Time
+// decidedBefore is up to which nominal time everything was decided before we suspended the ScheduledJob: what was skipped because of that
+// is the CronJob's. What was skipped because its user had suspended it stays skipped.
+func decidedBefore(j *v1alpha1.ScheduledJob, byUser bool) time.Time {
+	at := j.CreationTimestamp.Time
+	if a := j.Spec.StartAfter; a != nil {
+		at = a.Time
+	}
+	if d := j.Status.DecidedUntil; byUser && d != nil {
+		return d.Time
+	}
+	var since time.Time
+	if c := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.SuspendedCondition); c != nil && c.Status == metav1.ConditionTrue {
+		since = c.LastTransitionTime.Time
+	}
 	for _, v := range j.Status.Recent {
-		if v.Verdict == string(events.Skipped) && v.Reason == v1alpha1.SuspendedCondition {
-			continue
-		}
 		end := v.Time.Time
 		if v.Until != nil {
 			end = v.Until.Time
 		}
-		if end.After(at) {
+		ours := v.Verdict == string(events.Skipped) && v.Reason == v1alpha1.SuspendedCondition && !end.Before(since.Add(-aMoment))
+		if !ours && end.After(at) {
 			at = end
 		}
 	}
 	if s := j.Status.LastScheduleTime; s != nil && s.After(at) {
 		at = s.Time
-	}
-	if at.IsZero() {
-		at = j.CreationTimestamp.Time
-	}
-	if a := j.Spec.StartAfter; a != nil && j.Status.LastScheduleTime == nil && a.Before(&j.CreationTimestamp) && len(j.Status.Recent) == 0 {
-		at = a.Time
 	}
 	return at
 }

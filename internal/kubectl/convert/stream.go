@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"reflect"
 	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 	kyaml "sigs.k8s.io/yaml"
-
-	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
 // Options say how to convert.
@@ -37,7 +37,7 @@ func each(in []byte, o Options, convert conversion) ([]byte, []Report, error) {
 	for i, text := range documents(in) {
 		found, text, err := document(text, o, convert)
 		if err != nil {
-			return nil, nil, fmt.Errorf("document %d: %w", i+1, err)
+			return nil, nil, fmt.Errorf("document %d: %w (objects are separated by lines of ---)", i+1, err)
 		}
 		reports = append(reports, found...)
 		out.Write(text)
@@ -46,31 +46,63 @@ func each(in []byte, o Options, convert conversion) ([]byte, []Report, error) {
 }
 
 // document converts what is in one. If that is nothing, its text comes back as it was.
-func document(text []byte, o Options, convert conversion) ([]Report, []byte, error) {
-	var root yaml.Node
-	if err := yaml.Unmarshal(text, &root); err != nil {
-		return nil, nil, err
+func document(text []byte, o Options, convert conversion) (reports []Report, out []byte, err error) {
+	var roots []*yaml.Node
+	for d := yaml.NewDecoder(bytes.NewReader(text)); ; { // another may begin behind a line of ...
+		root := &yaml.Node{}
+		if err := d.Decode(root); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, nil, err
+		}
+		roots = append(roots, root)
 	}
-	if len(root.Content) == 0 {
-		return nil, text, nil
+	touched := false
+	for _, root := range roots {
+		if len(root.Content) == 0 {
+			continue
+		}
+		plain, why := expand(root.Content[0])
+		root.Content[0] = plain
+		found, changed := objects(plain, o, convert, why)
+		reports, touched = append(reports, found...), touched || changed
 	}
-	reports, touched := objects(root.Content[0], o, convert)
 	if !touched {
 		return reports, text, nil
 	}
-	var out bytes.Buffer
-	if bytes.HasPrefix(text, []byte("---")) {
-		out.WriteString("---\n")
+	var b bytes.Buffer
+	for i, root := range roots {
+		if i > 0 || bytes.HasPrefix(text, []byte("---")) {
+			b.WriteString("---\n")
+		}
+		if err := write(&b, root); err != nil {
+			return nil, nil, err
+		}
 	}
-	e := yaml.NewEncoder(&out)
+	return reports, b.Bytes(), nil
+}
+
+// write encodes a document, and reads it again: what the encoder changes in silence must not reach a cluster.
+func write(to *bytes.Buffer, root *yaml.Node) error {
+	unfold(root)
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
-	if compact(&root) {
+	if compact(root) {
 		e.CompactSeqIndent()
 	}
-	if err := errors.Join(e.Encode(&root), e.Close()); err != nil {
-		return nil, nil, err
+	if err := errors.Join(e.Encode(root), e.Close()); err != nil {
+		return err
 	}
-	return reports, out.Bytes(), nil
+	var meant, written any
+	if err := errors.Join(root.Decode(&meant), yaml.Unmarshal(b.Bytes(), &written)); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(meant, written) {
+		return errors.New("it cannot be written without a change to one of its texts: write texts of several lines with | in place of >, and without trailing blanks")
+	}
+	to.Write(b.Bytes())
+	return nil
 }
 
 // compact says that a list stands right below its field, and not two spaces further in.
@@ -83,12 +115,12 @@ func compact(n *yaml.Node) bool {
 	return slices.ContainsFunc(n.Content, compact)
 }
 
-// objects converts an object, or those of a List. touched says that some have changed.
-func objects(object *yaml.Node, o Options, convert conversion) (reports []Report, touched bool) {
+// objects converts an object, or those of a List. touched says that some have changed; why is why none can be, "" where they can.
+func objects(object *yaml.Node, o Options, convert conversion, why string) (reports []Report, touched bool) {
 	if items := get(object, "items"); items != nil && items.Kind == yaml.SequenceNode {
 		list := text(object, "kind") // such as CronJobList
 		for _, item := range items.Content {
-			r, changed := objects(item, o, convert)
+			r, changed := objects(item, o, convert, why)
 			reports, touched = append(reports, r...), touched || changed
 		}
 		if touched && list != "List" {
@@ -101,6 +133,9 @@ func objects(object *yaml.Node, o Options, convert conversion) (reports []Report
 	r, ok := convert(object, o)
 	if !ok {
 		return nil, false
+	}
+	if why != "" {
+		r.add(Refusal, "the document", "%s", why)
 	}
 	if r.Refused() {
 		*object, r.To = *before, ""
@@ -117,7 +152,7 @@ func documents(in []byte) (all [][]byte) {
 		if i := bytes.IndexByte(in[at:], '\n'); i >= 0 {
 			end = at + i + 1
 		}
-		if line := bytes.TrimRight(in[at:end], " \t\r\n"); at > begin && (bytes.Equal(line, []byte("---")) || bytes.HasPrefix(line, []byte("--- "))) {
+		if line := bytes.TrimRight(in[at:end], " \t\r\n"); at > begin && (bytes.Equal(line, []byte("---")) || bytes.HasPrefix(line, []byte("--- ")) || bytes.HasPrefix(line, []byte("---\t"))) {
 			all, begin = append(all, in[begin:at]), at
 		}
 		at = end
@@ -127,98 +162,3 @@ func documents(in []byte) (all [][]byte) {
 
 // Manifest is an object of the cluster as text, as "kubectl get -o yaml" shows it.
 func Manifest(object any) ([]byte, error) { return kyaml.Marshal(object) }
-
-// bare takes off what belongs to the object that is, and not to the one that will be.
-func bare(object *yaml.Node) {
-	remove(object, "status")
-	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"} {
-		remove(object, "metadata", field)
-	}
-	for _, annotation := range []string{"kubectl.kubernetes.io/last-applied-configuration", v1alpha1.ConvertedFromAnnotation} {
-		remove(object, "metadata", "annotations", annotation)
-	}
-	remove(object, "metadata", "labels", v1alpha1.SuspendedByLabel)
-	for _, empty := range []string{"annotations", "labels"} {
-		if m := get(object, "metadata", empty); m != nil && len(m.Content) == 0 {
-			remove(object, "metadata", empty)
-		}
-	}
-	for _, path := range [][]string{{"spec", "jobTemplate", "metadata", "creationTimestamp"}, {"spec", "jobTemplate", "spec", "template", "metadata", "creationTimestamp"}} {
-		remove(object, path...)
-	}
-}
-
-// get is the node at a path, nil where there is none.
-func get(n *yaml.Node, path ...string) *yaml.Node {
-	for _, key := range path {
-		if n == nil || n.Kind != yaml.MappingNode {
-			return nil
-		}
-		var next *yaml.Node
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == key {
-				next = n.Content[i+1]
-			}
-		}
-		n = next
-	}
-	if n != nil && n.Kind == yaml.AliasNode {
-		return n.Alias
-	}
-	return n
-}
-
-// text is the scalar at a path, "" where there is none.
-func text(n *yaml.Node, path ...string) string {
-	if at := get(n, path...); at != nil && at.Kind == yaml.ScalarNode && at.Tag != "!!null" {
-		return at.Value
-	}
-	return ""
-}
-
-// set writes a string at a path whose parents exist; a field that is there keeps its place and its comments. timeZone comes after the
-// schedule.
-func set(n *yaml.Node, value string, path ...string) {
-	parent, key := get(n, path[:len(path)-1]...), path[len(path)-1]
-	if parent == nil {
-		return
-	}
-	if at := get(parent, key); at != nil {
-		at.Kind, at.Tag, at.Value = yaml.ScalarNode, "!!str", value
-		return
-	}
-	k, v := &yaml.Node{}, &yaml.Node{}
-	k.SetString(key)
-	v.SetString(value)
-	place := len(parent.Content)
-	for i := 0; key == "timeZone" && i+1 < len(parent.Content); i += 2 {
-		if parent.Content[i].Value == "schedule" {
-			place = i + 2
-		}
-	}
-	parent.Content = slices.Insert(parent.Content, place, k, v)
-}
-
-// remove takes the field at a path away, with its comments.
-func remove(n *yaml.Node, path ...string) {
-	parent, key := get(n, path[:len(path)-1]...), path[len(path)-1]
-	if parent == nil || parent.Kind != yaml.MappingNode {
-		return
-	}
-	for i := 0; i+1 < len(parent.Content); i += 2 {
-		if parent.Content[i].Value == key {
-			parent.Content = slices.Delete(parent.Content, i, i+2)
-			return
-		}
-	}
-}
-
-// clone copies a node with what is below it. Anchors and their aliases are shared, and none is edited.
-func clone(n *yaml.Node) *yaml.Node {
-	c := *n
-	c.Content = make([]*yaml.Node, len(n.Content))
-	for i, below := range n.Content {
-		c.Content[i] = clone(below)
-	}
-	return &c
-}
