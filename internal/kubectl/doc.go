@@ -12,6 +12,11 @@
 //	create.go      "run": the requests, and how they are undone
 //	verdict.go     "run": what follows when all is created, up to the exit code
 //	logs.go        "run --logs": what the Pods print, as it comes
+//	next.go        "next": when ScheduledJobs are due
+//	suspend.go     "suspend" and "resume"
+//	target.go      what they are about: found by name or selector, and changed by its UID
+//	named.go       KIND/NAME, as users type it
+//	next/          what "next" says of a schedule; no I/O, and no clock
 //	run/           what "run" makes of its flags: objects, or a clear error; no I/O
 //
 // # To add a command

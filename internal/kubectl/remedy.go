@@ -31,10 +31,8 @@ func (c *client) refused(o run.Object, err error) error {
 		return fmt.Errorf("%s: this cluster does not know the kind: an administrator of it makes it known with: kubectl apply -k deploy/crd", cannot)
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
 		remedy = "a quota of the namespace is used up: delete what is finished, or ask for more"
-	case apierrors.IsForbidden(err):
-		remedy = fmt.Sprintf("see what you may do with: kubectl auth can-i --list -n %s", c.namespace)
-	case apierrors.IsUnauthorized(err):
-		remedy = "the credentials in the kubeconfig are not accepted: log in again, or choose another context with --context"
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return c.answered(cannot, err)
 	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "unknown field"):
 		remedy = "this cluster is too old: jobstream needs Kubernetes 1.35 or newer"
 	}
@@ -42,6 +40,19 @@ func (c *client) refused(o run.Object, err error) error {
 		return fmt.Errorf("%s: %w", cannot, err)
 	}
 	return fmt.Errorf("%s: %w: %s", cannot, err, remedy)
+}
+
+// answered says what the API server has answered to any request, and what to do about it.
+func (c *client) answered(cannot string, err error) error {
+	switch status := apierrors.APIStatus(nil); {
+	case !errors.As(err, &status):
+		return c.unreachable(cannot, err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%s: %w: see what you may do with: kubectl auth can-i --list -n %s", cannot, err, c.namespace)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: %w: the credentials in the kubeconfig are not accepted: log in again, or choose another context with --context", cannot, err)
+	}
+	return fmt.Errorf("%s: %w", cannot, err)
 }
 
 // unreachable is for a request without an answer.

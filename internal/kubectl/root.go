@@ -33,7 +33,7 @@ It needs a kubeconfig, and in the cluster jobstream's trigger and reconciler.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{unknownFlag(err)} })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	t.config.AddFlags(root.PersistentFlags())
-	root.AddCommand(newRun(t), newConvert(t))
+	root.AddCommand(newRun(t), newConvert(t), newNext(t), newSuspend(t), newResume(t))
 	return root
 }
 
@@ -59,6 +59,7 @@ Flags:
 // elsewhere are commands that users know from somewhere else, and what does the same here.
 var elsewhere = map[string]string{
 	"create-workflow": `one Job after another is what examples/chain does: make each manifest with "run … --dry-run=client -o yaml"`,
+	"stop":            `"suspend job/NAME" deletes its Pods and keeps its counts, and "kubectl delete job NAME" ends it for good`,
 	"create":          `"run NAME --image=IMAGE -- COMMAND" makes a Job`,
 }
 

@@ -46,6 +46,17 @@ func (s scheduledJobs) create(ctx context.Context, namespace string, o *v1alpha1
 	return out, s.rest.Post().Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).VersionedParams(&options, metav1.ParameterCodec).Body(o).Do(ctx).Into(out)
 }
 
+func (s scheduledJobs) get(ctx context.Context, namespace, name string) (*v1alpha1.ScheduledJob, error) {
+	out := &v1alpha1.ScheduledJob{}
+	return out, s.rest.Get().Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).Name(name).Do(ctx).Into(out)
+}
+
+// patch merges the patch into the one of the name.
+func (s scheduledJobs) patch(ctx context.Context, namespace, name string, merge []byte, options metav1.PatchOptions) error {
+	return s.rest.Patch(types.MergePatchType).Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).Name(name).
+		VersionedParams(&options, metav1.ParameterCodec).Body(merge).Do(ctx).Error()
+}
+
 func (s scheduledJobs) list(ctx context.Context, namespace string, o metav1.ListOptions) (*v1alpha1.ScheduledJobList, error) {
 	out := &v1alpha1.ScheduledJobList{}
 	return out, s.rest.Get().Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).VersionedParams(&o, metav1.ParameterCodec).Do(ctx).Into(out)

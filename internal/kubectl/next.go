@@ -1,0 +1,171 @@
+package kubectl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/scheduledjob"
+	"github.com/jobstream/jobstream/internal/kubectl/next"
+	"github.com/jobstream/jobstream/internal/zone"
+)
+
+// mostTimes is how many times "next" says at most.
+const mostTimes = 10_000
+
+// nextCommand is "next" with its flags.
+type nextCommand struct {
+	*tool
+	schedule, timeZone string
+	count              int
+}
+
+func newNext(t *tool) *cobra.Command {
+	n := &nextCommand{tool: t}
+	command := &cobra.Command{
+		Use:   "next {SCHEDULEDJOB... | --schedule=SCHEDULE}",
+		Short: "Show when ScheduledJobs are due next, or when a schedule would be",
+		Long: `Show when ScheduledJobs are due next, or when a schedule would be, in the schedule's own zone.
+
+A time is marked that a change of the clock has moved, or that the clock shows twice. With --schedule nobody is asked.`,
+		Example: `  # A ScheduledJob, with H as it is for this one
+  kubectl jobstream next nightly
+
+  # A schedule, before there is one
+  kubectl jobstream next --schedule="30 2 * * *" --time-zone=Europe/Berlin --count=3`,
+		RunE: func(command *cobra.Command, args []string) error { return n.run(command.Context(), args) },
+	}
+	f := command.Flags()
+	f.SortFlags = false
+	f.StringVar(&n.schedule, "schedule", "", "`schedule` in place of a ScheduledJob's, such as \"30 2 * * *\"")
+	f.StringVar(&n.timeZone, "time-zone", "", "`zone` of --schedule, such as Europe/Berlin (default: UTC)")
+	f.IntVar(&n.count, "count", 10, "how many `times`")
+	return command
+}
+
+// check refuses what makes no sense, before anything is asked.
+func (n *nextCommand) check(args []string) error {
+	switch {
+	case len(args) == 0 && n.schedule == "":
+		return errors.New(`there is nothing to look at: write the name of a ScheduledJob, or --schedule="30 2 * * *"`)
+	case len(args) > 0 && n.schedule != "":
+		return errors.New("a name and --schedule at once: leave one of them out")
+	case n.schedule == "" && n.timeZone != "":
+		return errors.New("--time-zone belongs to --schedule: leave it out, a ScheduledJob has a zone of its own")
+	case n.count < 1 || n.count > mostTimes:
+		return fmt.Errorf("--count=%d is none: write 1 to %d", n.count, mostTimes)
+	case n.schedule != "" && *n.config.Namespace != "":
+		return fmt.Errorf("-n is the namespace, which --schedule has none of: leave it out; how many times to show is --count=%s", *n.config.Namespace)
+	case hashed(n.schedule):
+		return fmt.Errorf("--schedule=%q: H is another number for each ScheduledJob: write the number, or the name of a ScheduledJob", n.schedule)
+	}
+	return nil
+}
+
+// hashed says that there is an H in the schedule.
+func hashed(schedule string) bool {
+	for _, term := range strings.FieldsFunc(schedule, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' }) {
+		if base, _, _ := strings.Cut(term, "/"); base == "H" || strings.HasPrefix(base, "H(") {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *nextCommand) run(ctx context.Context, args []string) error {
+	if err := n.check(args); err != nil {
+		return usage{err}
+	}
+	now := time.Now()
+	if n.schedule != "" {
+		times, err := next.Times(events.ScheduledJob{Schedule: n.schedule, TimeZone: n.timeZone, Created: now}, zone.Load, now, n.count)
+		if err != nil {
+			return usage{errors.New(inFlags.Replace(err.Error()))}
+		}
+		table := newTable(n.Out, "TIME", "IN", "NOTE")
+		for _, at := range times {
+			table.row(at.At.Format(time.RFC3339), duration.HumanDuration(at.At.Sub(now)), at.Note)
+		}
+		return table.Flush()
+	}
+	names, err := kindsAndNames(args, v1alpha1.ScheduledJobKind)
+	if err != nil {
+		return usage{err}
+	}
+	c, err := n.connect()
+	if err != nil {
+		return err
+	}
+	table := newTable(n.Out, "SCHEDULEDJOB", "TIME", "IN", "NOTE")
+	for _, one := range names {
+		s, err := c.scheduled.get(ctx, c.namespace, one.name)
+		if apierrors.IsNotFound(err) {
+			return n.missing(c, one.name)
+		} else if err != nil {
+			return c.answered("cannot read the ScheduledJob "+one.name, err)
+		}
+		if err := n.show(table, s, now); err != nil {
+			return err
+		}
+	}
+	return table.Flush()
+}
+
+// inFlags turns the fields of a ScheduledJob's spec into our flags.
+var inFlags = strings.NewReplacer("spec.schedule", "--schedule", "spec.timeZone", "--time-zone", "the field timeZone", "--time-zone")
+
+// missing is for a ScheduledJob that is not there.
+func (n *nextCommand) missing(c *client, name string) error {
+	err := fmt.Errorf("there is no ScheduledJob %s in the namespace %s: -n chooses another", name, c.namespace)
+	if ns := *n.config.Namespace; ns != "" && strings.Trim(ns, "0123456789") == "" {
+		return fmt.Errorf("%w; how many times to show is --count=%s", err, ns)
+	}
+	return err
+}
+
+// show writes the times of one ScheduledJob, and what else it says about them.
+func (n *nextCommand) show(table *table, s *v1alpha1.ScheduledJob, now time.Time) error {
+	j := events.ProjectScheduledJob(s)
+	times, err := next.Times(j, zone.Load, now, n.count)
+	if err != nil {
+		return fmt.Errorf("the ScheduledJob %s is never due: %w", s.Name, err)
+	}
+	for _, at := range times {
+		note := at.Note
+		if j.Suspended {
+			note = strings.TrimSuffix("suspended; "+note, "; ")
+		}
+		table.row(s.Name, at.At.Format(time.RFC3339), duration.HumanDuration(at.At.Sub(now)), note)
+	}
+	if len(times) == 0 {
+		fmt.Fprintf(n.ErrOut, "the ScheduledJob %s is not due any more\n", s.Name)
+	}
+	if delay := scheduledjob.Delay(j); delay > 0 {
+		fmt.Fprintf(n.ErrOut, "Jobs of the ScheduledJob %s are made %v later than that: its share of jitterSeconds\n", s.Name, delay)
+	}
+	return nil
+}
+
+// table is lines of columns, as kubectl prints them.
+type table struct{ *tabwriter.Writer }
+
+func newTable(out io.Writer, columns ...string) *table {
+	t := &table{tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)}
+	t.row(columns...)
+	return t
+}
+
+// row writes a line; the last cells may be empty.
+func (t *table) row(cells ...string) {
+	fmt.Fprintln(t, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+}
