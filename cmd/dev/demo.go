@@ -14,14 +14,15 @@ import (
 	"github.com/jobstream/jobstream/cmd/dev/manifests"
 	"github.com/jobstream/jobstream/cmd/dev/show"
 	"github.com/jobstream/jobstream/internal/app"
+	"github.com/jobstream/jobstream/internal/progress"
+	"github.com/jobstream/jobstream/internal/progress/terminal"
 )
 
 const (
 	// demoNamespace is there in every cluster.
 	demoNamespace = "default"
-	// redrawEvery looks like motion and costs nothing; reportEvery is for files, which grow.
-	redrawEvery = 100 * time.Millisecond
-	reportEvery = time.Second
+	// showEvery looks like motion and costs nothing.
+	showEvery = 100 * time.Millisecond
 	// applyEvery lets the story begin one Job at a time, so that it can be read, and so that each has the machine to itself
 	// while it starts.
 	applyEvery = 300 * time.Millisecond
@@ -48,7 +49,7 @@ func demoCommand() *cobra.Command {
   jobstream-dev demo > demo.txt      # plain lines`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			screen := show.NewScreen(c.OutOrStdout())
+			screen := terminal.New(c.OutOrStdout())
 			log, err := logging.Logger(screen)
 			if err != nil {
 				return err
@@ -68,21 +69,20 @@ func demoCommand() *cobra.Command {
 // demo is one performance.
 type demo struct {
 	system *system
-	screen *show.Screen
+	screen *terminal.Screen
 	story  *show.Story
-
-	reported map[string]string // the last line about each Job, for a screen that is not live
+	board  progress.Board
 }
 
 // runDemo starts a system, performs on it, and stops it whatever happened.
-func runDemo(ctx context.Context, p plan, screen *show.Screen) error {
+func runDemo(ctx context.Context, p plan, screen *terminal.Screen) error {
 	began := time.Now()
 	s, err := startSystem(ctx, p)
 	if err != nil {
 		return interrupted(ctx, err)
 	}
 	screen.Say(fmt.Sprintf("everything is up after %.1f s", time.Since(began).Seconds()), "")
-	d := &demo{system: s, screen: screen, story: show.NewStory(time.Now()), reported: map[string]string{}}
+	d := &demo{system: s, screen: screen, story: show.NewStory(time.Now())}
 	err = interrupted(ctx, d.perform(ctx))
 	return errors.Join(err, s.stop())
 }
@@ -148,9 +148,8 @@ func (d *demo) load(ctx context.Context) ([]*batchv1.Job, error) {
 func (d *demo) tell(ctx context.Context, jobs []*batchv1.Job, sights <-chan sight) error {
 	next := time.NewTimer(0)
 	defer next.Stop()
-	redraw, report := time.NewTicker(redrawEvery), time.NewTicker(reportEvery)
-	defer redraw.Stop()
-	defer report.Stop()
+	again := time.NewTicker(showEvery)
+	defer again.Stop()
 	for !d.story.Over() {
 		select {
 		case <-next.C:
@@ -162,17 +161,15 @@ func (d *demo) tell(ctx context.Context, jobs []*batchv1.Job, sights <-chan sigh
 			}
 		case s := <-sights:
 			d.take(s)
-		case <-redraw.C:
-			d.screen.Draw(d.story.Bars(time.Now(), d.screen.Style()))
-		case <-report.C:
-			d.report()
+		case <-again.C:
+			d.show()
 		case err := <-d.system.failed:
 			return err
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	d.screen.Draw(d.story.Bars(time.Now(), d.screen.Style()))
+	d.show()
 	return nil
 }
 
@@ -191,25 +188,25 @@ func (d *demo) take(s sight) {
 	var moments []show.Moment
 	if s.job != nil {
 		moments = d.story.SawJob(s.job, s.at)
+		d.board.SawJob(s.job, s.at)
 	} else {
 		moments = d.story.SawPod(s.pod, s.gone, s.at)
+		d.board.SawPod(s.pod, s.gone)
 	}
 	for _, m := range moments {
-		d.screen.Say(d.story.Line(m, d.screen.Style()))
+		d.screen.Say(d.story.Line(m))
 	}
 }
 
-// report writes a line about every Job that has moved, where bars cannot be redrawn.
-func (d *demo) report() {
+// show draws how the Jobs run, or says what has changed where nothing can be redrawn.
+func (d *demo) show() {
+	now := time.Now()
 	if d.screen.Live {
+		d.screen.Draw(d.board.Frame(now, d.screen.Style()))
 		return
 	}
-	now := time.Now()
-	for _, k := range d.story.Jobs {
-		if moved := fmt.Sprint(k.Active, k.Succeeded, k.Failed, k.Result); d.reported[k.Name] != moved {
-			d.reported[k.Name] = moved
-			d.screen.Say(d.story.Bar(k, now, d.screen.Style()))
-		}
+	for _, c := range d.board.Changes(now) {
+		d.screen.Say(d.story.Line(show.Moment{At: now, Job: c.Job, Text: c.Text}))
 	}
 }
 

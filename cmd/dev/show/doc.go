@@ -1,7 +1,8 @@
-// Package show tells the story of Jobs as they run: from what the API server's watches show to lines on a terminal.
+// Package show tells the story of the demo's Jobs: what happened when, and how it ended. How they run is drawn by
+// internal/progress.
 //
-//	watch events --Story.SawJob, SawPod--> Story --Bars, Summary--> lines --Screen--> terminal or file
+//	watch events --Story.SawJob, SawPod--> Story --Summary--> a table
 //	                     '--> moments: what is worth a line of its own
 //
-// All but the Screen is a function of what it is given, the time included: it is tested without a terminal or a clock.
+// All of it is a function of what it is given, the time included: it is tested without a clock.
 package show

@@ -17,6 +17,15 @@ type Moment struct {
 	Text string
 }
 
+// Line is a moment as a line: when, who, what.
+func (s *Story) Line(m Moment) string {
+	width := 0
+	for _, k := range s.Jobs {
+		width = max(width, len(k.Name))
+	}
+	return fmt.Sprintf("%8.3fs  %-*s  %s", m.At.Sub(s.Began).Seconds(), width, m.Job, m.Text)
+}
+
 type moments []Moment
 
 func (m *moments) say(at time.Time, k *Job, format string, args ...any) {

@@ -30,8 +30,8 @@ type Job struct {
 	Completions, Parallelism int32
 	// BackoffLimit is how many Pods may fail before it is given up.
 	BackoffLimit int32
-	// Active, Succeeded and Failed are the counters of its status.
-	Active, Succeeded, Failed int32
+	// Succeeded and Failed are the counters of its status.
+	Succeeded, Failed int32
 
 	// Applied, Started, FirstPod, LastEnd, Ended and Released are when we saw it for the first time, its startTime, its
 	// first Pod, the end of the Pod that ended last, its terminal condition, and that no finalizer is left.
@@ -65,7 +65,7 @@ func (s *Story) SawJob(j *batchv1.Job, at time.Time) []Moment {
 	}
 	var m moments
 	k.Completions, k.Parallelism, k.BackoffLimit = ptr.Deref(j.Spec.Completions, 0), ptr.Deref(j.Spec.Parallelism, 1), ptr.Deref(j.Spec.BackoffLimit, 6)
-	k.Active, k.Succeeded, k.Failed = j.Status.Active, j.Status.Succeeded, j.Status.Failed
+	k.Succeeded, k.Failed = j.Status.Succeeded, j.Status.Failed
 	if k.Applied.IsZero() {
 		k.Applied = at
 		m.say(at, k, "applied: %s", k.work())

@@ -79,7 +79,7 @@ func (s *stage) pod(ms int, p *corev1.Pod) { s.tell(s.SawPod(p, false, at(ms))) 
 
 func (s *stage) tell(moments []Moment) {
 	for _, m := range moments {
-		s.told = append(s.told, strings.TrimSpace(s.Line(m, Style{})))
+		s.told = append(s.told, strings.TrimSpace(s.Line(m)))
 	}
 }
 

@@ -1,0 +1,13 @@
+// Package progress draws Jobs as they run: what a watch shows of Jobs and Pods goes in, lines of text come out.
+//
+//	Job, Pod, now --SawJob, SawPod, JobGone--> Board --Frame(now, Style)--> the lines that a terminal redraws in place
+//	                                             '-----Changes(now)-------> lines for a file, one per change, throttled
+//
+// A frame has one line per Job; below it, where the Job is Indexed, a map of its indexes, and what is wrong with it. It
+// is made for a terminal of any width and height: columns give way by their importance, maps by their detail, and Jobs
+// that have ended to those that run.
+//
+// All of it is a function of what it is given, the time included: there is neither a clock nor a terminal in it. The
+// package terminal beside it has both. What objects say is written by whoever may write in their namespace: it costs no
+// more than its length, and no escape sequence in it reaches the terminal.
+package progress

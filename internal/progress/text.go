@@ -1,0 +1,93 @@
+package progress
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// How much of what an object says is looked at, in bytes. A message may have 32 kB, and a line shows some 100 of them.
+const (
+	maxName    = 253
+	maxMessage = 500
+)
+
+// Clean makes a text safe to show: what is not printable, control characters and those that turn the direction of
+// writing first of all, becomes a "?"; a line break becomes a blank; and there is no more of it than so many bytes.
+func Clean(text string, most int) string {
+	if len(text) > most {
+		for most > 0 && !utf8.RuneStart(text[most]) {
+			most--
+		}
+		text = text[:most]
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r == utf8.RuneError || !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// Style says what the terminal can show.
+type Style struct {
+	// Width is the number of columns; 0 is as many as a line needs, which is 100 for what may have any width.
+	Width int
+	// Height is the number of lines that a frame may have; 0 is any.
+	Height int
+	// Colour allows escape sequences for colours, Blocks characters that are not ASCII.
+	Colour, Blocks bool
+}
+
+// colour is the parameter of an SGR sequence.
+type colour string
+
+const (
+	normal colour = ""
+	red    colour = "31"
+	green  colour = "32"
+	yellow colour = "33"
+	cyan   colour = "36"
+	faint  colour = "2"
+)
+
+func (s Style) paint(text string, c colour) string {
+	if c == normal || !s.Colour || text == "" {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+// fit cuts a text without escape sequences to so many columns, and says that it did.
+func (s Style) fit(text string, width int) string {
+	if !s.Blocks {
+		text = strings.Map(func(r rune) rune {
+			if r > unicode.MaxASCII {
+				return '?'
+			}
+			return r
+		}, text)
+	}
+	if width <= 0 {
+		return ""
+	}
+	tail := ".."
+	if s.Blocks {
+		tail = "…"
+	}
+	return ansi.Truncate(text, width, tail)
+}
+
+// pad fills a text up to so many columns, on its left where it is a number.
+func pad(text string, width int, number bool) string {
+	blanks := strings.Repeat(" ", max(0, width-ansi.StringWidth(text)))
+	if number {
+		return blanks + text
+	}
+	return text + blanks
+}
