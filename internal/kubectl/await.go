@@ -115,12 +115,12 @@ func (c *client) awaitTakenUp(ctx context.Context, o run.Object, within time.Dur
 }
 
 // awaitEnd shows the Job until it has ended, and returns it as it is then.
-func (c *client) awaitEnd(ctx context.Context, name string, uid types.UID, view View) (*batchv1.Job, error) {
+func (c *client) awaitEnd(ctx context.Context, name string, uid types.UID, v *view) (*batchv1.Job, error) {
 	lost := func(err error) {
-		view.Note(fmt.Sprintf("warning: %v; trying again", c.unreachable("cannot see the Job", err)))
+		v.Note(fmt.Sprintf("warning: %v; trying again", c.unreachable("cannot see the Job", err)))
 	}
 	return one(ctx, c.jobs(), "Job", name, uid, lost, func(j *batchv1.Job) bool {
-		view.Show(j)
+		v.Show(j)
 		return ended(j) != nil
 	})
 }

@@ -16,8 +16,7 @@ import (
 // tool is what all commands share.
 type tool struct {
 	genericiooptions.IOStreams
-	config  *genericclioptions.ConfigFlags
-	newView func(genericiooptions.IOStreams) View
+	config *genericclioptions.ConfigFlags
 	// suffix ends names that must be another one each time.
 	suffix func() string
 	// patience is how long jobstream may take to do something about a new object before we say that it does not. It usually
@@ -26,7 +25,7 @@ type tool struct {
 }
 
 func newTool(streams genericiooptions.IOStreams) *tool {
-	return &tool{IOStreams: streams, config: genericclioptions.NewConfigFlags(true), newView: newLines,
+	return &tool{IOStreams: streams, config: genericclioptions.NewConfigFlags(true),
 		suffix: func() string { return rand.String(5) }, patience: 5 * time.Second}
 }
 

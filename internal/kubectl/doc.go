@@ -7,11 +7,13 @@
 //	remedy.go      what to do about what the API server answers
 //	follow.go      everything that lists and watches: one loop, which survives a connection
 //	await.go       a Job until it has ended, or has been taken up
-//	view.go        View, the seam between a Job that is followed and what is shown of it
+//	jobs.go        several Jobs, by names or a selector, until it is enough
+//	view.go        what is shown of Jobs that are followed; internal/progress draws it
 //	run.go         "run": its flags, and the order of what happens
 //	create.go      "run": the requests, and how they are undone
 //	verdict.go     "run": what follows when all is created, up to the exit code
-//	logs.go        "run --logs": what the Pods print, as it comes
+//	logs.go        what the Pods print, as it comes
+//	watch.go       "watch", wait.go "wait", joblogs.go "logs"
 //	next.go        "next": when ScheduledJobs are due
 //	suspend.go     "suspend" and "resume"
 //	target.go      what they are about: found by name or selector, and changed by its UID

@@ -28,6 +28,7 @@ const (
 // kubelet starts again in its Pod is another attempt.
 type podLogs struct {
 	client  *client
+	want    func(*corev1.Pod) bool // whether its logs are asked for
 	prefix  func(*corev1.Pod) string
 	slots   chan struct{} // held by whoever reads
 	reading sync.WaitGroup
@@ -35,7 +36,7 @@ type podLogs struct {
 
 	mu   sync.Mutex // keeps lines whole
 	out  io.Writer
-	view View // is told what is wrong
+	view *view // is told what is wrong
 }
 
 // attempts are those of one Pod's container.
@@ -44,17 +45,27 @@ type attempts struct {
 	read   chan struct{} // closed when the latest has been read
 }
 
-// printLogs begins to print the logs of the Job's Pods, until ctx ends. finish is called when the Job has ended: it waits for what
+// newPodLogs is for the logs of all Pods of the Job.
+func newPodLogs(c *client, j *batchv1.Job, out io.Writer, v *view) *podLogs {
+	return &podLogs{client: c, want: func(*corev1.Pod) bool { return true }, prefix: prefixOf(j),
+		slots: make(chan struct{}, logsAtOnce), pods: map[types.UID]*attempts{}, out: out, view: v}
+}
+
+// podsOf select the Pods of a Job.
+func podsOf(j *batchv1.Job) metav1.ListOptions {
+	return metav1.ListOptions{LabelSelector: labels.Set{batchv1.ControllerUidLabel: string(j.UID)}.String()}
+}
+
+// begin begins to print the logs of the Job's Pods, until ctx ends. finish is called when the Job has ended: it waits for what
 // is still to come, and when it returns, nothing more is printed.
-func (c *client) printLogs(ctx context.Context, j *batchv1.Job, out io.Writer, view View) (finish func()) {
-	l := &podLogs{client: c, prefix: prefixOf(j), slots: make(chan struct{}, logsAtOnce), pods: map[types.UID]*attempts{}, out: out, view: view}
+func (l *podLogs) begin(ctx context.Context, j *batchv1.Job) (finish func()) {
 	reading, stopReading := context.WithCancel(ctx)
 	watching, stopWatching := context.WithCancel(ctx)
-	o := metav1.ListOptions{LabelSelector: labels.Set{batchv1.ControllerUidLabel: string(j.UID)}.String()}
+	o := podsOf(j)
 	see := func(p *corev1.Pod) { l.see(reading, p) }
 	stopped := make(chan error, 1)
 	go func() {
-		stopped <- c.pods().follow(watching, o, eyes[*corev1.Pod]{
+		stopped <- l.client.pods().follow(watching, o, eyes[*corev1.Pod]{
 			listed: func(pods []*corev1.Pod) bool {
 				for _, p := range pods {
 					see(p)
@@ -76,7 +87,7 @@ func (c *client) printLogs(ctx context.Context, j *batchv1.Job, out io.Writer, v
 		if ctx.Err() == nil {
 			if !hopeless(err) {
 				var pods []*corev1.Pod
-				pods, _, err = c.pods().list(ctx, o) // those that the watch has not shown yet
+				pods, _, err = l.client.pods().list(ctx, o) // those that the watch has not shown yet
 				for _, p := range pods {
 					see(p)
 				}
@@ -110,7 +121,7 @@ func (c *client) pods() source[*corev1.Pod] {
 // see begins to read the attempts of a Pod's container that have not been read. The kubelet has the last two.
 func (l *podLogs) see(ctx context.Context, p *corev1.Pod) {
 	attempt, started := attemptOf(p)
-	if !started {
+	if !started || !l.want(p) {
 		return
 	}
 	a := l.pods[p.UID]
@@ -150,7 +161,7 @@ func attemptOf(p *corev1.Pod) (attempt int32, started bool) {
 // read prints what an attempt of the Pod's container prints, line by line, until it ends. Who asks for logs gets those of the
 // latest attempt, or of the one before; so it is asked which that is.
 func (l *podLogs) read(ctx context.Context, p *corev1.Pod, attempt int32) error {
-	o := &corev1.PodLogOptions{Container: p.Spec.Containers[0].Name, Follow: true}
+	o := &corev1.PodLogOptions{Follow: true}
 	if p.Spec.RestartPolicy != corev1.RestartPolicyNever {
 		live, err := l.client.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
 		if err != nil {
@@ -163,6 +174,12 @@ func (l *podLogs) read(ctx context.Context, p *corev1.Pod, attempt int32) error 
 			return fmt.Errorf("attempt %d is gone: the kubelet has started it %d times since", attempt+1, latest-attempt)
 		}
 	}
+	return l.copy(ctx, p, o)
+}
+
+// copy prints the logs of the Pod's container that the options ask for.
+func (l *podLogs) copy(ctx context.Context, p *corev1.Pod, o *corev1.PodLogOptions) error {
+	o.Container = p.Spec.Containers[0].Name
 	stream, err := l.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, o).Stream(ctx)
 	if err != nil {
 		return err

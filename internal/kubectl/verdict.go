@@ -74,15 +74,16 @@ func (r *runCommand) awaitEnd(ctx context.Context, c *client, j *batchv1.Job) er
 
 // follow shows the Job, and prints its logs if the user wants them, until it has ended.
 func (r *runCommand) follow(ctx context.Context, c *client, j *batchv1.Job) (*batchv1.Job, error) {
-	view := r.newView(r.IOStreams)
-	defer view.Close()
+	v := newView(r.ErrOut, !r.logs)
+	defer v.Close()
 	if !r.logs {
-		return c.awaitEnd(ctx, j.Name, j.UID, view)
+		defer v.followPods(ctx, c, podsOf(j))()
+		return c.awaitEnd(ctx, j.Name, j.UID, v)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	finish := c.printLogs(ctx, j, r.Out, view)
-	last, err := c.awaitEnd(ctx, j.Name, j.UID, view)
+	finish := newPodLogs(c, j, r.Out, v).begin(ctx, j)
+	last, err := c.awaitEnd(ctx, j.Name, j.UID, v)
 	if err != nil {
 		stop() // nobody waits for the rest
 	}

@@ -1,79 +1,119 @@
 package kubectl
 
 import (
-	"fmt"
+	"context"
 	"io"
-	"strings"
 	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/progress"
+	"github.com/jobstream/jobstream/internal/progress/terminal"
 )
 
-// View shows how a Job fares. All of it may be called from any goroutine.
-type View interface {
-	// Show is told the Job as it is now, each time that it has changed, from the first sight to the last.
-	Show(j *batchv1.Job)
-	// Note shows a line that is about something else than the Job, such as a connection that is lost.
-	Note(line string)
-	// Close leaves the last sight where it can be read. Nothing is called after it.
-	Close()
+// refresh is how often a view looks at what it has been told: it looks like motion, and costs nothing.
+const refresh = 100 * time.Millisecond
+
+// view shows how Jobs fare until it is closed: on a terminal in lines that are redrawn, elsewhere in a line for each change.
+// It may be told by several goroutines.
+type view struct {
+	screen *terminal.Screen
+	stop   chan struct{}
+	ended  sync.WaitGroup
+
+	mu    sync.Mutex
+	board progress.Board
 }
 
-// lines is a View that writes a line for each change that a person would care about: fit for a file or a pipe.
-type lines struct {
-	mu   sync.Mutex
-	out  io.Writer
-	last string
-	told map[string]bool
-}
-
-func newLines(s genericiooptions.IOStreams) View {
-	return &lines{out: s.ErrOut, told: map[string]bool{}}
-}
-
-// Show implements View.
-func (l *lines) Show(j *batchv1.Job) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range j.Status.Conditions {
-		trouble := c.Type == v1alpha1.RefusedCondition || c.Type == v1alpha1.UnsupportedCondition || c.Type == v1alpha1.IgnoredCondition || c.Type == v1alpha1.NotAdoptingCondition
-		if trouble && c.Status == corev1.ConditionTrue && !l.told[c.Message] {
-			l.told[c.Message] = true
-			fmt.Fprintf(l.out, "job.batch/%s: %s: %s\n", j.Name, c.Reason, c.Message)
+// newView shows Jobs on out. With live=false nothing is redrawn on a terminal either, as where logs are printed on it.
+func newView(out io.Writer, live bool) *view {
+	v := &view{screen: terminal.New(out), stop: make(chan struct{})}
+	v.screen.Live = v.screen.Live && live
+	v.ended.Go(func() {
+		again := time.NewTicker(refresh)
+		defer again.Stop()
+		for {
+			select {
+			case <-again.C:
+				v.refresh()
+			case <-v.stop:
+				return
+			}
 		}
+	})
+	return v
+}
+
+// see has something told to the board.
+func (v *view) see(tell func(*progress.Board)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	tell(&v.board)
+}
+
+// Show is told the Job as it is now.
+func (v *view) Show(j *batchv1.Job) {
+	v.see(func(b *progress.Board) { b.SawJob(j, time.Now()) })
+}
+
+// Note writes a line that stays.
+func (v *view) Note(line string) { v.screen.Say(line) }
+
+func (v *view) refresh() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := time.Now()
+	if v.screen.Live {
+		if lines := v.board.Frame(now, v.screen.Style()); len(lines) > 0 {
+			v.screen.Draw(lines)
+		}
+		return
 	}
-	if now := progress(j); now != l.last {
-		l.last = now
-		fmt.Fprintf(l.out, "job.batch/%s: %s\n", j.Name, now)
+	for _, c := range v.board.Changes(now) {
+		v.screen.Say(c.String())
 	}
 }
 
-// Note implements View.
-func (l *lines) Note(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fmt.Fprintln(l.out, line)
+// Close shows the last sight, leaves it where it can be read, and gives the terminal back.
+func (v *view) Close() {
+	close(v.stop)
+	v.ended.Wait()
+	v.refresh()
+	v.screen.Keep()
 }
 
-// Close implements View.
-func (l *lines) Close() {}
-
-// progress is a Job's status in a few words.
-func progress(j *batchv1.Job) string {
-	s := j.Status
-	var words []string
-	if n := j.Spec.Completions; n != nil && *n > 1 {
-		words = append(words, fmt.Sprintf("%d of %d succeeded", s.Succeeded, *n))
-	} else {
-		words = append(words, fmt.Sprintf("%d succeeded", s.Succeeded))
+// followPods tells the board of the Pods that o selects, where there is a map of indexes for it: not where only lines are
+// written. Those that have succeeded are not asked for, since the Job says which. Who may not see Pods sees the rest.
+func (v *view) followPods(ctx context.Context, c *client, o metav1.ListOptions) (stop func()) {
+	if !v.screen.Live {
+		return func() {}
 	}
-	words = append(words, fmt.Sprintf("%d active", s.Active))
-	if s.Failed > 0 {
-		words = append(words, fmt.Sprintf("%d failed", s.Failed))
-	}
-	return strings.Join(words, ", ")
+	o.FieldSelector = fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)).String()
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		_ = c.pods().follow(ctx, o, eyes[*corev1.Pod]{
+			listed: func(pods []*corev1.Pod) bool {
+				v.see(func(b *progress.Board) {
+					b.ForgetPods()
+					for _, p := range pods {
+						b.SawPod(p, false)
+					}
+				})
+				return false
+			},
+			changed: func(how watch.EventType, p *corev1.Pod) bool {
+				if how != watch.Bookmark {
+					v.see(func(b *progress.Board) { b.SawPod(p, how == watch.Deleted) })
+				}
+				return false
+			},
+		})
+	})
+	return func() { cancel(); done.Wait() }
 }

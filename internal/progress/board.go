@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -45,6 +46,21 @@ func (b *Board) JobGone(uid types.UID) {
 	}
 }
 
+// Forget takes a Job's line away.
+func (b *Board) Forget(uid types.UID) {
+	if k := b.byUID[uid]; k != nil {
+		delete(b.byUID, uid)
+		b.jobs = slices.DeleteFunc(b.jobs, func(other *job) bool { return other == k })
+	}
+}
+
+// ForgetPods is for before all Pods that there are are shown again, some of which may have gone unseen.
+func (b *Board) ForgetPods() {
+	for _, k := range b.jobs {
+		k.pods, k.podsChanged = nil, true
+	}
+}
+
 // SawPod takes in a Pod, or that it is gone. Only Pods of Indexed Jobs that have been seen count, and they need not be all:
 // what they add to the status of a Job is which of its indexes run, and which have failed and are going to be tried again.
 // So whoever watches may leave out those that have succeeded.
@@ -59,14 +75,18 @@ func (b *Board) SawPod(p *corev1.Pod, gone bool) {
 	}
 	k.podsChanged = true
 	index, err := strconv.Atoi(p.Annotations[batchv1.JobCompletionIndexAnnotation])
-	if gone || err != nil || index < 0 || p.Status.Phase == corev1.PodSucceeded {
+	if err != nil || index < 0 || gone && p.Status.Phase == corev1.PodFailed {
 		delete(k.pods, p.UID)
 		return
 	}
 	if k.pods == nil {
 		k.pods = map[types.UID]indexedPod{}
 	}
-	k.pods[p.UID] = indexedPod{index: index, failed: p.Status.Phase == corev1.PodFailed}
+	seen := indexedPod{index: index, failed: p.Status.Phase == corev1.PodFailed}
+	if gone || p.Status.Phase == corev1.PodSucceeded {
+		seen.leaves = untilCounted
+	}
+	k.pods[p.UID] = seen
 }
 
 // label is how the board calls a Job.

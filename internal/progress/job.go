@@ -58,6 +58,26 @@ type job struct {
 type indexedPod struct {
 	index  int
 	failed bool
+	// leaves is how many more sights of the Job it is shown for, 0 for as long as there is the Pod.
+	leaves int
+}
+
+// untilCounted is for how many sights of a Job a Pod that has ended is still shown as running: the Job's status needs one,
+// rarely two, until it has its index, which would look as if it waited again.
+const untilCounted = 2
+
+// ageing takes in that the Job was seen once more.
+func (k *job) ageing() {
+	for uid, p := range k.pods {
+		switch p.leaves {
+		case 0:
+		case 1:
+			delete(k.pods, uid)
+		default:
+			p.leaves--
+			k.pods[uid] = p
+		}
+	}
 }
 
 func (k *job) saw(j *batchv1.Job, now time.Time) {
@@ -83,6 +103,7 @@ func (k *job) saw(j *batchv1.Job, now time.Time) {
 	if k.indexed {
 		k.completeIndexes.read(st.CompletedIndexes, k.completions)
 		k.failedIndexes.read(ptr.Deref(st.FailedIndexes, ""), k.completions)
+		k.ageing()
 		k.podsChanged = true
 	}
 	k.rate.saw(k.done(), k.isSuspended || k.started.IsZero(), now)

@@ -1,0 +1,123 @@
+package kubectl
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// someJobs are the Jobs that a command is about.
+type someJobs struct {
+	// names are theirs; none is all that the selector selects.
+	names    []string
+	selector string
+	// saw is told a Job each time that it has changed, gone that it has been deleted. A Job that takes the name of one that
+	// is gone is another one: where names were given it is not told.
+	saw, gone func(*batchv1.Job)
+	// enough is asked after what was told.
+	enough func() bool
+	lost   func(error)
+}
+
+// jobNames takes names as kubectl prints them, too: job.batch/pi.
+func jobNames(args []string) []string {
+	names := make([]string, len(args))
+	for i, arg := range args {
+		names[i] = arg
+		if kind, name, is := strings.Cut(arg, "/"); is && (kind == "job" || kind == "jobs" || kind == "job.batch") {
+			names[i] = name
+		}
+	}
+	return names
+}
+
+// options select the Jobs as far as the API server can.
+func (s *someJobs) options() metav1.ListOptions {
+	o := metav1.ListOptions{LabelSelector: s.selector}
+	if len(s.names) == 1 {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, s.names[0]).String()
+	}
+	return o
+}
+
+// podOptions select their Pods as far as the API server can.
+func (s *someJobs) podOptions() metav1.ListOptions {
+	if len(s.names) > 0 {
+		return metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + " in (" + strings.Join(s.names, ",") + ")"}
+	}
+	return metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}
+}
+
+// followJobs follows them until it is enough or ctx ends. A name that no Job has at the beginning is an error.
+func (c *client) followJobs(ctx context.Context, s *someJobs) error {
+	known := map[types.UID]*batchv1.Job{}
+	first := map[string]types.UID{} // who has a name that was given
+	see := func(j *batchv1.Job) {
+		if len(s.names) > 0 {
+			if !slices.Contains(s.names, j.Name) {
+				return
+			}
+			if uid, had := first[j.Name]; had && uid != j.UID {
+				return
+			}
+			first[j.Name] = j.UID
+		}
+		known[j.UID] = j
+		s.saw(j)
+	}
+	forget := func(j *batchv1.Job) {
+		if known[j.UID] != nil {
+			delete(known, j.UID)
+			s.gone(j)
+		}
+	}
+	var missing error
+	begun := false
+	err := c.jobs().follow(ctx, s.options(), eyes[*batchv1.Job]{
+		listed: func(jobs []*batchv1.Job) bool {
+			there := map[types.UID]bool{}
+			for _, j := range jobs {
+				there[j.UID] = true
+				see(j)
+			}
+			for uid, j := range known {
+				if !there[uid] {
+					forget(j)
+				}
+			}
+			for _, name := range s.names {
+				if _, found := first[name]; !found && !begun {
+					missing = noJob(name, c.namespace)
+					return true
+				}
+			}
+			begun = true
+			return s.enough()
+		},
+		changed: func(how watch.EventType, j *batchv1.Job) bool {
+			switch how {
+			case watch.Added, watch.Modified:
+				see(j)
+			case watch.Deleted:
+				forget(j)
+			}
+			return s.enough()
+		},
+		lost: s.lost,
+	})
+	if missing != nil {
+		return missing
+	}
+	return err
+}
+
+func noJob(name, namespace string) error {
+	return fmt.Errorf("there is no Job %s in the namespace %s: kubectl get jobs -n %s lists those that there are", name, namespace, namespace)
+}
