@@ -83,7 +83,7 @@ func (l *logsCommand) run(ctx context.Context) error {
 	case apierrors.IsNotFound(err):
 		return noJob(l.name, c.namespace)
 	case err != nil:
-		return fmt.Errorf("cannot see the Job %s: %w", l.name, err)
+		return c.unreachable("cannot see the Job "+l.name, err)
 	case l.index != "" && !isIndexed(j):
 		return fmt.Errorf("--index=%s: the Job %s is not Indexed, so its Pods have none: leave it out", l.index, l.name)
 	}

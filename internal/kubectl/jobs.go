@@ -23,7 +23,8 @@ type someJobs struct {
 	saw, gone func(*batchv1.Job)
 	// enough is asked after what was told.
 	enough func() bool
-	lost   func(error)
+	// lost is told why nothing is seen for now; it is tried again. At the beginning it is an error instead.
+	lost func(error)
 }
 
 // jobNames takes names as kubectl prints them, too: job.batch/pi.
@@ -78,8 +79,10 @@ func (c *client) followJobs(ctx context.Context, s *someJobs) error {
 			s.gone(j)
 		}
 	}
-	var missing error
+	var wrong error
 	begun := false
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
 	err := c.jobs().follow(ctx, s.options(), eyes[*batchv1.Job]{
 		listed: func(jobs []*batchv1.Job) bool {
 			there := map[types.UID]bool{}
@@ -94,7 +97,7 @@ func (c *client) followJobs(ctx context.Context, s *someJobs) error {
 			}
 			for _, name := range s.names {
 				if _, found := first[name]; !found && !begun {
-					missing = noJob(name, c.namespace)
+					wrong = noJob(name, c.namespace)
 					return true
 				}
 			}
@@ -110,10 +113,20 @@ func (c *client) followJobs(ctx context.Context, s *someJobs) error {
 			}
 			return s.enough()
 		},
-		lost: s.lost,
+		lost: func(err error) {
+			if begun {
+				s.lost(err)
+				return
+			}
+			wrong = c.unreachable("cannot see the Jobs", err)
+			giveUp()
+		},
 	})
-	if missing != nil {
-		return missing
+	switch {
+	case wrong != nil:
+		return wrong
+	case err != nil && hopeless(err):
+		return c.unreachable("cannot see the Jobs", err)
 	}
 	return err
 }

@@ -145,6 +145,31 @@ func TestPodsThatDoNotCount(t *testing.T) {
 	}
 }
 
+// A Pod that has ended is shown as running until the Job's status has its index: it would look as if it waited again.
+func TestPodsThatEnd(t *testing.T) {
+	var b Board
+	row := func() string { return b.Frame(at(0), Style{Width: 60})[1] }
+	b.SawJob(indexedJob(10, ""), at(0))
+	for index, phase := range map[string]corev1.PodPhase{"0": corev1.PodSucceeded, "1": corev1.PodRunning, "2": corev1.PodRunning, "3": corev1.PodFailed} {
+		b.SawPod(indexPod("job", index, phase), index == "1" || index == "3")
+	}
+	for i, want := range []string{"   0 +++.......", "   0 #++.......", "   0 #.+......."} {
+		if got := row(); got != want {
+			t.Errorf("after %d sights %q, want %q", i, got, want)
+		}
+		b.SawJob(indexedJob(10, "0"), at(0))
+	}
+	b.ForgetPods()
+	if got, want := row(), "   0 #........."; got != want {
+		t.Errorf("without Pods %q, want %q", got, want)
+	}
+	b.Forget("job")
+	b.Forget("job")
+	if got := b.Frame(at(0), Style{}); len(got) != 0 {
+		t.Errorf("forgotten, and still shown: %q", got)
+	}
+}
+
 // A frame of the largest Jobs is drawn many times a second.
 func BenchmarkFrame(b *testing.B) {
 	var board Board
