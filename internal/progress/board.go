@@ -15,6 +15,8 @@ import (
 type Board struct {
 	jobs  []*job // in the order in which they were seen first
 	byUID map[types.UID]*job
+	// early are Pods, by their owners' UIDs, that were seen before them.
+	early map[types.UID]map[types.UID]indexedPod
 	// namespace is that of all Jobs; "" once there are several, and then each is called by its namespace, too.
 	namespace string
 }
@@ -23,7 +25,8 @@ type Board struct {
 func (b *Board) SawJob(j *batchv1.Job, now time.Time) {
 	k := b.byUID[j.UID]
 	if k == nil {
-		k = &job{namespace: Clean(j.Namespace, maxName), name: Clean(j.Name, maxName)}
+		k = &job{namespace: Clean(j.Namespace, maxName), name: Clean(j.Name, maxName), pods: b.early[j.UID]}
+		delete(b.early, j.UID)
 		if b.byUID == nil {
 			b.byUID = map[types.UID]*job{}
 		}
@@ -56,37 +59,49 @@ func (b *Board) Forget(uid types.UID) {
 
 // ForgetPods is for before all Pods that there are are shown again, some of which may have gone unseen.
 func (b *Board) ForgetPods() {
+	b.early = nil
 	for _, k := range b.jobs {
 		k.pods, k.podsChanged = nil, true
 	}
 }
 
-// SawPod takes in a Pod, or that it is gone. Only Pods of Indexed Jobs that have been seen count, and they need not be all:
-// what they add to the status of a Job is which of its indexes run, and which have failed and are going to be tried again.
-// So whoever watches may leave out those that have succeeded.
+// SawPod takes in a Pod, or that it is gone. Only Pods of Indexed Jobs count, and they need not be all: what they add to the
+// status of a Job is which of its indexes run, and which have failed and are going to be tried again. So whoever watches may
+// leave out those that have succeeded. A Pod may be seen before its Job.
 func (b *Board) SawPod(p *corev1.Pod, gone bool) {
 	owner := metav1.GetControllerOfNoCopy(p)
 	if owner == nil {
 		return
 	}
 	k := b.byUID[owner.UID]
-	if k == nil || !k.indexed {
-		return
+	pods := b.early[owner.UID]
+	if k != nil {
+		pods, k.podsChanged = k.pods, true
 	}
-	k.podsChanged = true
 	index, err := strconv.Atoi(p.Annotations[batchv1.JobCompletionIndexAnnotation])
-	if err != nil || index < 0 || gone && p.Status.Phase == corev1.PodFailed {
-		delete(k.pods, p.UID)
+	over := gone || p.Status.Phase == corev1.PodSucceeded
+	if err != nil || index < 0 || over && (k == nil || p.Status.Phase == corev1.PodFailed) {
+		if delete(pods, p.UID); len(pods) == 0 {
+			delete(b.early, owner.UID)
+		}
 		return
-	}
-	if k.pods == nil {
-		k.pods = map[types.UID]indexedPod{}
 	}
 	seen := indexedPod{index: index, failed: p.Status.Phase == corev1.PodFailed}
-	if gone || p.Status.Phase == corev1.PodSucceeded {
+	if over {
 		seen.leaves = untilCounted
 	}
-	k.pods[p.UID] = seen
+	if pods == nil {
+		pods = map[types.UID]indexedPod{}
+	}
+	pods[p.UID] = seen
+	if k != nil {
+		k.pods = pods
+		return
+	}
+	if b.early == nil {
+		b.early = map[types.UID]map[types.UID]indexedPod{}
+	}
+	b.early[owner.UID] = pods
 }
 
 // label is how the board calls a Job.

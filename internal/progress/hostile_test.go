@@ -170,6 +170,19 @@ func TestPodsThatEnd(t *testing.T) {
 	}
 }
 
+// Jobs and Pods come by two watches: a Pod may come first, and need not come again.
+func TestPodsThatComeBeforeTheirJob(t *testing.T) {
+	var b Board
+	for _, index := range []string{"0", "1", "2"} {
+		b.SawPod(indexPod("job", index, corev1.PodRunning), false)
+	}
+	b.SawPod(indexPod("job", "1", corev1.PodRunning), true)
+	b.SawJob(indexedJob(10, ""), at(0))
+	if got, want := b.Frame(at(0), Style{Width: 60})[1], "   0 +.+......."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A frame of the largest Jobs is drawn many times a second.
 func BenchmarkFrame(b *testing.B) {
 	var board Board

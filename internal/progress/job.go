@@ -172,6 +172,9 @@ func (k *job) lookAtPods() {
 		return
 	}
 	k.podsChanged = false
+	if !k.indexed {
+		k.pods = nil // whoever annotates his Pods with indexes has none
+	}
 	var run, fail []int
 	for _, p := range k.pods {
 		switch {

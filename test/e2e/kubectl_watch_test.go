@@ -138,6 +138,9 @@ func TestKubectlRunWaitOnATerminal(t *testing.T) {
 	}
 	if before != 200 || !again || len(frames) < 6 {
 		t.Errorf("%d frames up to %d, the index that fails once seen: %v", len(frames), before, again)
+		for _, s := range shots {
+			t.Logf("after %v:\n%s", s.After, strings.Join(s.Lines, "\n"))
+		}
 	}
 	record(t, line+`sh -c '…'`, frames)
 }
