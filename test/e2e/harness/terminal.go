@@ -51,24 +51,51 @@ func OpenTerminal(cmd *exec.Cmd, width, height int) (*Terminal, error) {
 	return t, nil
 }
 
-// read takes a shot whenever something was written that changes what is seen.
+// still is how long nothing has to come until a picture is whole: a busy machine hands a frame over in parts.
+const still = 20 * time.Millisecond
+
+// read takes a shot whenever what was written changes what is seen.
 func (t *Terminal) read() {
 	defer close(t.ended)
-	b := make([]byte, 1<<16)
+	parts := make(chan []byte)
+	go func() {
+		defer close(parts)
+		for {
+			b := make([]byte, 1<<12)
+			n, err := t.pty.Read(b)
+			if err != nil {
+				return // a terminal without a program ends with EIO
+			}
+			parts <- b[:n]
+		}
+	}()
+	whole := time.NewTimer(still)
+	defer whole.Stop()
 	for {
-		n, err := t.pty.Read(b)
-		if err != nil {
-			return // a terminal without a program ends with EIO
+		select {
+		case b, more := <-parts:
+			if !more {
+				t.shoot()
+				return
+			}
+			t.mu.Lock()
+			t.written.Write(b)
+			_, _ = t.screen.Write(b)
+			_ = t.screen.Drain()
+			t.mu.Unlock()
+			whole.Reset(still)
+		case <-whole.C:
+			t.shoot()
 		}
-		t.mu.Lock()
-		t.written.Write(b[:n])
-		_, _ = t.screen.Write(b[:n])
-		_ = t.screen.Drain()
-		lines := t.lines()
-		if last := len(t.shots) - 1; last < 0 || !slices.Equal(t.shots[last].Lines, lines) {
-			t.shots = append(t.shots, Shot{After: time.Since(t.began), Lines: lines})
-		}
-		t.mu.Unlock()
+	}
+}
+
+func (t *Terminal) shoot() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := t.lines()
+	if last := len(t.shots) - 1; last < 0 || !slices.Equal(t.shots[last].Lines, lines) {
+		t.shots = append(t.shots, Shot{After: time.Since(t.began), Lines: lines})
 	}
 }
 
