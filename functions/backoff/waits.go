@@ -52,7 +52,7 @@ func key(kind, name string) string {
 // since they are one attempt.
 func (w *Waits) Refuse(e events.EffectRefused) (news bool) {
 	k := key(e.Effect, e.Name)
-	if _, known := (*w)[k]; k != e.Effect && !known && w.objects(e.Effect) >= ObjectsMax {
+	if _, known := (*w)[k]; k != e.Effect && !known && w.Objects(e.Effect) >= ObjectsMax {
 		k = e.Effect
 	}
 	wait := (*w)[k]
@@ -74,8 +74,8 @@ func (w *Waits) Refuse(e events.EffectRefused) (news bool) {
 	return true
 }
 
-// objects is of how many objects the kind rests separately.
-func (w Waits) objects(kind string) (n int) {
+// Objects is of how many objects the kind rests separately.
+func (w Waits) Objects(kind string) (n int) {
 	for k := range w {
 		if strings.HasPrefix(k, kind+between) {
 			n++

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
@@ -23,22 +24,28 @@ const (
 // unsettled is how many Pods are kept in mind.
 func (s State) unsettled() int { return len(s.Pods) + len(s.Finds) + len(s.Strays) }
 
+// mostUnsettled is how many Pods may be kept in mind. Of a Job that goes piecemeal, those come on top that the API server refuses to
+// let go: others have to get their turn.
+func (s State) mostUnsettled() int {
+	if s.piecemeal() {
+		return s.limits.MaxPodChanges + s.Waits.Objects(effect.ReleasePod{}.Kind())
+	}
+	return unsettledMax
+}
+
 // full says that there is no room for one more Pod, and notes that it was passed over.
 func (s *State) full() bool {
-	most := unsettledMax
-	if s.piecemeal() {
-		most = s.limits.MaxPodChanges
-	}
-	if s.unsettled() < most {
+	if s.unsettled() < s.mostUnsettled() {
 		return false
 	}
 	s.Crowded = true
 	return true
 }
 
-// lookAgain forgets what was enough to fill the memory, so that those are found that were passed over.
+// lookAgain forgets what was enough to fill the memory, so that those are found that were passed over. What the API server has
+// refused rests as before.
 func (s State) lookAgain() State {
-	return State{Name: s.Name, Outbox: s.Outbox, Stirred: true, Overgrown: s.Overgrown, limits: s.limits}
+	return State{Name: s.Name, Outbox: s.Outbox, Stirred: true, Waits: s.Waits, Overgrown: s.Overgrown, limits: s.limits}
 }
 
 // lossGap is how many serials are skipped after a loss of memory: more than can have been given out since the last status

@@ -55,3 +55,57 @@ func TestPodsOfAnOvergrownJobThatGoesAreLetGo(t *testing.T) {
 		})
 	}
 }
+
+// A webhook refuses to let some of its Pods go. That does not keep the others, though more are refused than one part has; the cluster
+// is asked for the next part as often as it takes, and for those that are refused ever more rarely.
+func TestPodsOfAnOvergrownJobThatAreRefusedDoNotKeepTheOthers(t *testing.T) {
+	const many, atOnce = 95, 10
+	for _, refused := range []int{1, atOnce - 1, atOnce, 3 * atOnce, many} {
+		for _, gone := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d are refused, the Job is gone: %v", refused, gone), func(t *testing.T) {
+				limits := job.DefaultLimits()
+				limits.MaxPodChanges = atOnce
+				w := newWorld(t, limits, func(j *events.Job) { j.Parallelism, j.Completions = many, new(int32(many)) })
+				kept := map[string]bool{}
+				for i := range many {
+					name := fmt.Sprintf("held-%d", i)
+					kept[name] = i < refused
+					w.with(name, func(p *events.Pod) { p.Serial = i })
+				}
+				w.most = 5_000
+				w.wake()
+				w.done, w.most = nil, 0
+				w.answer = func(e effect.Effect) ([]events.Event, bool) {
+					r, ok := e.(effect.ReleasePod)
+					if !ok || !kept[r.Name] {
+						return nil, false
+					}
+					return []events.Event{events.EffectRefused{Effect: e.Kind(), Name: r.Name, Serial: events.NoSerial, Reason: "Forbidden", Message: "webhook", At: w.now}}, true
+				}
+				if gone {
+					w.api.DeleteJob(w.uid)
+				} else {
+					w.api.UpdateJob(w.uid, func(j *events.Job) { j.Deleting = true })
+				}
+				w.settle()
+				w.wait(time.Minute)
+				for _, p := range w.pods() {
+					if p.Held && !kept[p.Name] {
+						t.Errorf("%s is held", p.Name)
+					}
+				}
+				asked, tried := count[effect.TakeInventory](w), count[effect.ReleasePod](w)
+				if asked > 2+many/atOnce {
+					t.Errorf("it took %d inventories", asked)
+				}
+				w.wait(time.Hour)
+				if n := count[effect.TakeInventory](w) - asked; n > 0 {
+					t.Errorf("%d further inventories in an hour", n)
+				}
+				if n := count[effect.ReleasePod](w) - tried; n > 62*refused {
+					t.Errorf("%d were tried %d times in an hour", refused, n)
+				}
+			})
+		}
+	}
+}

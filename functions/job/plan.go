@@ -25,7 +25,7 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 		return s, nil
 	case s.Gone || s.Job.Deleting:
 		s, out = letGo(s)
-		if s.Crowded && s.unsettled() == 0 {
+		if s.Crowded && s.unsettled() < s.mostUnsettled() && s.allRest(out, now) {
 			s, out = ask(s.lookAgain(), now, &at)
 		}
 	case s.Job.Finished():
@@ -37,7 +37,9 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 	if s.Unread != "" {
 		out = append(out, effect.TakeInventory{ID: s.Unread, Job: s.Name})
 	}
-	s = forgive(s, out)
+	if s.Known { // else nobody knows yet what is wanted
+		s = forgive(s, out)
+	}
 	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e, now) })
 	out = atOnce(out, s.limits.MaxPodChanges)
 	at.By(s.Waits.End(now))
@@ -45,6 +47,11 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 	s.forgetKept()
 	out = append(out, s.announce()...)
 	return s, append(out, at.Timer()...)
+}
+
+// allRest says that none of the effects may be done now.
+func (s State) allRest(effects []effect.Effect, now time.Time) bool {
+	return !slices.ContainsFunc(effects, func(e effect.Effect) bool { return !s.Waits.Blocked(e, now) })
 }
 
 // atOnce leaves out the deletions that are too many for one plan: the answers bring them.
