@@ -122,8 +122,10 @@ func seeJob(s State, j events.Job) State {
 	if j.Wishes.Parameters != s.Job.Wishes.Parameters {
 		s.Parameters = 0
 	}
+	if !s.piecemeal() || !j.Deleting {
+		s.Overgrown = Overgrown{} // what this memory has grown to since its inventory has been saved
+	}
 	s.Job, s.Next = j, max(s.Next, j.NextSerial)
-	s.Overgrown = Overgrown{} // what this memory has grown to since its inventory has been saved
 	s.accept(effect.WriteJobStatus{}.Kind(), "")
 	return s
 }

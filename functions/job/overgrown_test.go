@@ -109,3 +109,37 @@ func TestPodsOfAnOvergrownJobThatAreRefusedDoNotKeepTheOthers(t *testing.T) {
 		}
 	}
 }
+
+// Whoever touches a Job that is being deleted, with a label or a finalizer, does not make its Pods too large a memory once more: that
+// would cost an inventory of everything, and a minute.
+func TestTouchesOfAnOvergrownJobThatGoesCostNothing(t *testing.T) {
+	const many, atOnce = 95, 10
+	limits := job.DefaultLimits()
+	limits.MaxPodChanges = atOnce
+	w := newWorld(t, limits, func(j *events.Job) { j.Parallelism, j.Completions = many, new(int32(many)) })
+	for i := range many {
+		w.with(fmt.Sprintf("held-%d", i), func(p *events.Pod) { p.Serial = i })
+	}
+	w.most = 5_000
+	w.wake()
+	w.done = nil
+	released := 0
+	w.answer = func(e effect.Effect) ([]events.Event, bool) {
+		if _, ok := e.(effect.ReleasePod); ok {
+			if released++; released%5 == 0 {
+				w.api.UpdateJob(w.uid, func(j *events.Job) { j.Generation++ })
+			}
+		}
+		return nil, false
+	}
+	w.api.UpdateJob(w.uid, func(j *events.Job) { j.Deleting = true })
+	w.settle()
+	for _, p := range w.pods() {
+		if p.Held {
+			t.Errorf("%s is held", p.Name)
+		}
+	}
+	if n := count[effect.TakeInventory](w); n > 2+many/atOnce {
+		t.Errorf("it took %d inventories", n)
+	}
+}
