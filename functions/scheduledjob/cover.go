@@ -3,6 +3,7 @@ package scheduledjob
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,11 +16,13 @@ import (
 const (
 	// dueAtOnce is how many nominal times may be due at once: more are covered as their Jobs are made.
 	dueAtOnce = 20
-	// caughtUp is how many nominal times are made up for with catchUp All and no startingDeadlineSeconds: the most that
-	// Kubernetes' CronJob controller looked at.
+	// caughtUp is how many nominal times are made up for with catchUp All and no startingDeadlineSeconds, or from before the
+	// object was made: the most that Kubernetes' CronJob controller looked at.
 	caughtUp = 100
 	// grace is how late a Job may be with catchUp None (proposal scheduledjob.md thinks of a minimum of a minute, too).
 	grace = time.Minute
+	// longest is how many seconds of a deadline count, 292 years: more are none that a time.Duration has.
+	longest = math.MaxInt64 / int64(time.Second)
 )
 
 // Times are the nominal times of a ScheduledJob: those of a schedule, or the one of runAt.
@@ -115,7 +118,7 @@ func Delay(j events.ScheduledJob) time.Duration {
 // deadline is after how long a nominal time is missed; ok is false where there is none.
 func deadline(j events.ScheduledJob) (after time.Duration, ok bool) {
 	if j.StartingDeadlineSeconds != nil {
-		after, ok = time.Duration(*j.StartingDeadlineSeconds)*time.Second, true
+		after, ok = time.Duration(min(*j.StartingDeadlineSeconds, longest))*time.Second, true
 	}
 	if j.CatchUp == v1alpha1.CatchUpNone && (!ok || after > grace) {
 		return grace, true
@@ -225,20 +228,16 @@ func cover(s State, t Times, now time.Time) State {
 	return s
 }
 
-// catchUp makes all nominal times up to the last one due, as many at once as there is room for.
+// catchUp makes all nominal times up to the last one due, as many at once as there is room for. From before the object was made there
+// may be any number, by startAfter: no deadline that suits what comes later says that all of them are meant.
 func catchUp(s State, t Times, last time.Time) State {
 	if _, bounded := deadline(s.Object); !bounded {
-		from := last
-		for range caughtUp {
-			before, ok := t.Prev(from.Add(-time.Second))
-			if !ok || !before.After(s.Until) {
-				break
-			}
-			from = before
+		s = latest(s, t, last.Add(-time.Second), "without startingDeadlineSeconds") // the last one has just come
+	} else if created := s.Object.Created; created.After(s.Until) {
+		if created.After(last) {
+			created = last
 		}
-		if before, ok := t.Prev(from.Add(-time.Second)); ok && before.After(s.Until) {
-			s = pass(s, t, before, events.Missed, "Superseded", fmt.Sprintf("no more than %d are made up for without startingDeadlineSeconds", caughtUp))
-		}
+		s = latest(s, t, created, "from before the ScheduledJob was made")
 	}
 	for len(s.Due) < dueAtOnce {
 		next, ok := t.Next(s.Until)
@@ -247,6 +246,22 @@ func catchUp(s State, t Times, last time.Time) State {
 		}
 		s.Due = append(s.Due, Due{Nominal: next.UTC()})
 		s.Until = next.UTC()
+	}
+	return s
+}
+
+// latest misses all nominal times up to the given one but the latest of them.
+func latest(s State, t Times, upTo time.Time, which string) State {
+	from := upTo.Add(time.Second)
+	for range caughtUp {
+		before, ok := t.Prev(from.Add(-time.Second))
+		if !ok || !before.After(s.Until) {
+			return s
+		}
+		from = before
+	}
+	if before, ok := t.Prev(from.Add(-time.Second)); ok && before.After(s.Until) {
+		s = pass(s, t, before, events.Missed, "Superseded", fmt.Sprintf("no more than %d are made up for %s", caughtUp, which))
 	}
 	return s
 }
