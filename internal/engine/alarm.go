@@ -124,7 +124,7 @@ func (r *Runner) rest(key events.Key, err error, done int) time.Duration {
 	r.mu.Lock()
 	k := r.desk(key)
 	if k.failed++; done > 0 {
-		k.failed = 1
+		k.failed, k.inVain = 1, 0
 	}
 	after := backoff.API.Delay(k.failed)
 	var retry Retry
@@ -170,5 +170,6 @@ func (r *Runner) backUp(key events.Key) error {
 func (r *Runner) succeed(key events.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.desk(key).failed = 0
+	k := r.desk(key)
+	k.failed, k.inVain = 0, 0
 }

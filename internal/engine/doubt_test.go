@@ -110,6 +110,69 @@ func TestAMemoryThatIsAheadOfTheClusterIsForgotten(t *testing.T) {
 	}
 }
 
+// An API server that is away for minutes says nothing about what is remembered: one turn in vain after that is not the eighth.
+func TestFailuresAreNoReasonToForget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, tries, vain := start(t, counter()), 0, inVain()
+		b.act = func(e effect.Effect) engine.Answer {
+			if tries++; tries%8 != 0 {
+				return engine.Answer{Err: engine.Retry{Err: errors.New("the server is away")}}
+			}
+			return vain(e)
+		}
+		b.Deliver(fact{b, "a"})
+		<-time.After(50 * time.Minute) // a turn each minute: seven in vain at most
+		if n := b.count("act ReleasePod a"); n < 48 || b.count("forget") > 0 {
+			t.Errorf("%d tries, forgotten %d times", n, b.count("forget"))
+		}
+		<-time.After(time.Hour)
+		if b.count("forget") == 0 {
+			t.Error("never forgotten, whatever was in vain")
+		}
+	})
+}
+
+// What is in vain for the cluster is not for the bus: what is to be announced, and when to come back, does not rest with it.
+func TestTheBusIsToldWhatIsNewThoughTheClusterRests(t *testing.T) {
+	type state struct{ Tried, Announced bool }
+	stubborn := fn.Register(fn.Function[state]{Name: "count", Version: 1,
+		Observe: func(s state, e events.Event) state {
+			switch e.(type) {
+			case events.PodGone:
+				s.Tried = true
+			case events.Announced:
+				s.Announced = true
+			}
+			return s
+		},
+		Plan: func(s state, _ time.Time) (state, []effect.Effect) {
+			out := []effect.Effect{effect.ReleasePod{Name: "a"}}
+			if s.Tried {
+				out = append(out, effect.SetTimer{Name: "wake", At: time.Unix(1<<32, 0)})
+			}
+			if s.Tried && !s.Announced {
+				out = append(out, effect.Announce{Event: tickOf("a")})
+			}
+			return s, out
+		}})
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, stubborn)
+		b.act = gone
+		b.Deliver(fact{b, "a"})
+		synctest.Wait()
+		if b.count("act ReleasePod a") != 1 || b.count("announce a") != 1 || b.count("timer wake") != 1 || b.count("ack a") != 1 {
+			t.Errorf("journal %q", b.lines)
+		}
+		<-time.After(time.Minute)
+		if n := b.count("announce a"); n != 1 {
+			t.Errorf("announced %d times, journal %q", n, b.lines)
+		}
+		if n := b.count("act ReleasePod a"); n != 6 {
+			t.Errorf("done %d times in a minute", n)
+		}
+	})
+}
+
 // cluster is a runner of the job function, over the simulator's API server with one Job, which serves one request at a time, and a bus
 // that takes every announcement and rings.
 type cluster struct {

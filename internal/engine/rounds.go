@@ -140,9 +140,12 @@ func (r *Runner) run(t *Turn, quiet bool, until time.Time) (done int, err error)
 			return done, nil
 		}
 		if t.Wasted() > 0 {
+			if err := r.tell(t, until); err != nil {
+				return done, err
+			}
 			return done, Retry{Err: errInVain}
 		}
-		r.act(t)
+		r.act(t, t.Effects())
 		done += t.done
 		retry := t.Err()
 		if retry == nil && !t.Again() {
@@ -161,28 +164,6 @@ func (r *Runner) run(t *Turn, quiet bool, until time.Time) (done int, err error)
 			return done, r.cfg.Timers.Set(r.ctx, t.Key, again, r.cfg.Now().Add(turnMax))
 		}
 		return done, retry
-	}
-}
-
-// errInVain is why effects rest that have been done, and are wanted again just as they were.
-var errInVain = errors.New("the answers to all effects changed nothing: what is remembered is not what the cluster says, or somebody undoes what is done")
-
-// doubtAfter is after how many turns in vain, and then after how many more, what is remembered is forgotten: after two minutes,
-// and then every eight. That costs an inventory.
-const doubtAfter = 8
-
-// doubt forgets a memory that does not come to agree with the cluster, however often it is told what is: one that somebody has forged,
-// or that is older than a backup from which the cluster was restored, is ahead of everything that the cluster will say for a long time.
-func (r *Runner) doubt(key events.Key) {
-	r.mu.Lock()
-	failed := r.desk(key).failed
-	r.mu.Unlock()
-	if failed%doubtAfter != 0 {
-		return
-	}
-	r.cfg.Log.Error("what is remembered does not agree with the cluster, whatever is done: forgotten; inventory follows", "function", r.cfg.Function.Name, "key", key.String())
-	if err := r.cfg.Store.Forget(r.ctx, key); err != nil {
-		r.cfg.Log.Error("memory not forgotten", "key", key.String(), "error", err)
 	}
 }
 
@@ -209,9 +190,9 @@ func (r *Runner) commit(t *Turn) error {
 	}
 }
 
-// act does all effects of the decision, several at once.
-func (r *Runner) act(t *Turn) {
-	effects := r.audible(t.Key, t.Effects())
+// act does effects of the decision, several at once.
+func (r *Runner) act(t *Turn, effects []effect.Effect) {
+	effects = r.audible(t.Key, effects)
 	if len(effects) == 0 {
 		return
 	}

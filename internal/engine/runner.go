@@ -82,6 +82,7 @@ type desk struct {
 	rings       time.Time // when alarm does
 	timer       time.Time // what the timer on the bus was last set to
 	failed      int       // turns in a row in which nothing could be done
+	inVain      int       // turns in which everything was done in vain, since the last progress
 	pause       time.Time // effects rest until then
 	backed      bool      // something on the bus wakes the key then: a timer, or a fact that was given back
 	hush        hush      // announcements rest, and nothing else does

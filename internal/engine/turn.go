@@ -42,7 +42,7 @@ type Turn struct {
 	tried     []effect.Effect // the first of each kind, over all rounds
 	late      bool
 	done      int // effects of the last decision that were done
-	wasted    int // effects that were done, and are wanted again just as they were
+	wasted    int // effects that were done, and are wanted again just as they were: since the state was read
 	retry     *Retry
 	unsaid    error // why an announcement has to be repeated later
 	forgot    error // why the state could not be saved, and was forgotten
@@ -66,7 +66,7 @@ func (t *Turn) Load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("load state of %s: %w", t.Key, err)
 	}
-	t.state, t.revision = state, revision
+	t.state, t.revision, t.wasted = state, revision, 0
 	return nil
 }
 
@@ -75,12 +75,12 @@ func (t *Turn) Load(ctx context.Context) error {
 func (t *Turn) Decide(now time.Time) error {
 	t.rounds++
 	done, answered := t.done, t.retry == nil && !t.late
-	t.late, t.retry, t.done, t.wasted = false, nil, 0, 0
+	t.late, t.retry, t.done = false, nil, 0
 	d, err := t.decide(t.state, t.inbox, now)
 	if err != nil {
 		return err
 	}
-	if before := ofCluster(t.decision.Effects); answered && done > 0 && len(before) > 0 && reflect.DeepEqual(before, ofCluster(d.Effects)) {
+	if before := ofCluster(t.decision.Effects); t.wasted == 0 && answered && done > 0 && len(before) > 0 && reflect.DeepEqual(before, ofCluster(d.Effects)) {
 		t.wasted = done
 	}
 	t.folded, t.inbox = t.inbox, nil
