@@ -50,6 +50,14 @@ func (c *client) create(ctx context.Context, objects run.Objects, dryRun bool) (
 	return created, err
 }
 
+// toTheEnd is a context for requests that belong together: a user who has enough of waiting does not cut one off whose answer then
+// nobody knows. It ends a little later.
+func toTheEnd(ctx context.Context) (context.Context, context.CancelFunc) {
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(undoTimeout, cancel) })
+	return whole, func() { stop(); cancel() }
+}
+
 // complete does what is left when the owner has been created, and returns all objects.
 func (c *client) complete(ctx context.Context, objects run.Objects, owner run.Object, options metav1.CreateOptions) ([]run.Object, error) {
 	if j, is := owner.(*batchv1.Job); is && (j.Spec.ManagedBy == nil || *j.Spec.ManagedBy != v1alpha1.DefaultManagedBy) {

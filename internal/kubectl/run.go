@@ -171,7 +171,9 @@ func (r *runCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	created, err := c.create(ctx, objects, r.dryRun == "server")
+	whole, cancel := toTheEnd(ctx)
+	defer cancel()
+	created, err := c.create(whole, objects, r.dryRun == "server")
 	if err != nil {
 		return err
 	}
