@@ -19,6 +19,8 @@
 //	target.go      what they are about: found by name or selector, and changed by its UID
 //	named.go       KIND/NAME, as users type it
 //	next/          what "next" says of a schedule; no I/O, and no clock
+//	convert.go     "convert": manifests, and what runs
+//	convert/       what it makes of them, and the steps of a cut-over
 //	run/           what "run" makes of its flags: objects, or a clear error; no I/O
 //
 // # To add a command
