@@ -57,9 +57,33 @@ type Cutover struct {
 // stepper is an object on its way.
 type stepper interface {
 	name() string
+	// check converts the object, and asks the API server what it has against the result. It changes nothing.
+	check(ctx context.Context) error
+	// about is what check has found, and whether all is done already.
+	about() (r Report, done bool)
 	suspend(ctx context.Context) error
 	// finish makes what takes over. busy is what it has to wait for, "" where it is done.
 	finish(ctx context.Context) (busy string, err error)
+}
+
+// carryOut checks all, and goes on with none unless it can with each.
+func (c Cutover) carryOut(ctx context.Context, all []stepper) (reports []Report, err error) {
+	var errs []error
+	left := slices.DeleteFunc(all, func(s stepper) bool {
+		if err := s.check(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.name(), err))
+		}
+		r, done := s.about()
+		reports = append(reports, r)
+		return done
+	})
+	switch {
+	case len(errs) > 0:
+		return reports, fmt.Errorf("nothing has been changed: %w", errors.Join(errs...))
+	case c.DryRun:
+		return reports, nil
+	}
+	return reports, c.steps(ctx, left)
 }
 
 // steps suspends all, waits once, and then makes what takes over. Who has to wait for a Job, or goes wrong, does not keep the others.

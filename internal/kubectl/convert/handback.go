@@ -28,26 +28,11 @@ const (
 // HandBack makes CronJobs take over from the ScheduledJobs: the same steps the other way round. A CronJob that TakeOver has suspended
 // gets the spec that the ScheduledJob has now, and goes on. Where a CronJob begins is written into its status, before it is resumed.
 func (c Cutover) HandBack(ctx context.Context, from []v1alpha1.ScheduledJob) ([]Report, error) {
-	var reports []Report
-	var errs []error
 	var all []stepper
 	for i := range from {
-		h := &handback{Cutover: c, from: &from[i]}
-		if err := h.check(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", h.name(), err))
-		}
-		reports = append(reports, h.report)
-		if !h.done {
-			all = append(all, h)
-		}
+		all = append(all, &handback{Cutover: c, from: &from[i]})
 	}
-	if len(errs) > 0 {
-		return reports, fmt.Errorf("nothing has been changed: %w", errors.Join(errs...))
-	}
-	if c.DryRun {
-		return reports, nil
-	}
-	return reports, c.steps(ctx, all)
+	return c.carryOut(ctx, all)
 }
 
 // handback is one ScheduledJob on its way.
@@ -62,6 +47,8 @@ type handback struct {
 	// since is when it was suspended, by our clock.
 	since time.Time
 }
+
+func (h *handback) about() (Report, bool) { return h.report, h.done }
 
 func (h *handback) name() string { return "scheduledjob " + h.from.Namespace + "/" + h.from.Name }
 

@@ -21,26 +21,11 @@ import (
 // TakeOver makes ScheduledJobs take over from the CronJobs. Nothing is suspended unless all of them can be converted. After that,
 // what goes wrong with one does not keep the others; the error names each.
 func (c Cutover) TakeOver(ctx context.Context, from []batchv1.CronJob) ([]Report, error) {
-	var reports []Report
-	var errs []error
 	var all []stepper
 	for i := range from {
-		t := &takeover{Cutover: c, from: &from[i]}
-		if err := t.check(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", t.name(), err))
-		}
-		reports = append(reports, t.report)
-		if !t.done {
-			all = append(all, t)
-		}
+		all = append(all, &takeover{Cutover: c, from: &from[i]})
 	}
-	if len(errs) > 0 {
-		return reports, fmt.Errorf("nothing has been changed: %w", errors.Join(errs...))
-	}
-	if c.DryRun || len(all) == 0 {
-		return reports, nil
-	}
-	return reports, c.steps(ctx, all)
+	return c.carryOut(ctx, all)
 }
 
 // takeover is one CronJob on its way.
@@ -52,6 +37,8 @@ type takeover struct {
 	// done says that the ScheduledJob exists, from an earlier attempt.
 	done bool
 }
+
+func (t *takeover) about() (Report, bool) { return t.report, t.done }
 
 func (t *takeover) name() string { return "cronjob " + t.from.Namespace + "/" + t.from.Name }
 
