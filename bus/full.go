@@ -25,7 +25,7 @@ func (b *Bus) failed(stream string, err error) {
 		switch first, mute := b.silences.heard(stream, time.Now().Add(-requestTimeout)); {
 		case first:
 			b.top.look()
-		case mute:
+		case mute && !b.troubles.any(keyPublish): // what we may not send is not confirmed either, and has a line of its own
 			b.troubles.note(keyFull+stream, trouble{
 				words:  fmt.Sprintf("the server answers for the stream %s, but confirms nothing that we write to it, as after its disk was full", stream),
 				remedy: diskRemedy,

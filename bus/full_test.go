@@ -190,3 +190,25 @@ func TestFullVolumeWithoutStreams(t *testing.T) {
 	v.Free(t)
 	recovers(t, connect(t, nil, func(c *Config) { c.URL = "nats://" + s.listen }), 1)
 }
+
+// What we may not send is not confirmed either: that is no sign of a full disk, and "start the server anew" would be the wrong remedy.
+func TestARefusedSubjectIsNoFullDisk(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		t.Run(fmt.Sprint("refused ", refused), func(t *testing.T) {
+			b := connect(t, serve(t))
+			if refused {
+				b.troubles.note(keyPublish+"facts", trouble{words: "it lets us not publish", denied: &denial{subject: "nobody.hears"}})
+			}
+			stream := b.names.facts()
+			b.failed(stream, context.DeadlineExceeded)
+			b.silences.answered(stream)
+			b.silences.mu.Lock()
+			b.silences.open[stream].answered = time.Now().Add(-time.Minute) // before the next message was sent
+			b.silences.mu.Unlock()
+			b.failed(stream, context.DeadlineExceeded)
+			if full := b.troubles.any(keyFull); full == refused {
+				t.Errorf("a full disk: %v", full)
+			}
+		})
+	}
+}

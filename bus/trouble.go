@@ -93,6 +93,18 @@ func (t *troubles) kept(key string) bool {
 	return t.open[key] != nil && t.open[key].again != nil
 }
 
+// any says that something is wrong whose key begins so.
+func (t *troubles) any(prefix string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key := range t.open {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // err is nil while nothing is wrong; it names cause and remedy otherwise.
 func (t *troubles) err() error {
 	t.mu.Lock()
