@@ -66,6 +66,10 @@ type stepper interface {
 	finish(ctx context.Context) (busy string, err error)
 }
 
+func (c Cutover) scheduledJobs(namespace string) dynamic.ResourceInterface {
+	return c.Dynamic.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.ScheduledJobResource)).Namespace(namespace)
+}
+
 // carryOut checks all, and goes on with none unless it can with each.
 func (c Cutover) carryOut(ctx context.Context, all []stepper) (reports []Report, err error) {
 	var errs []error

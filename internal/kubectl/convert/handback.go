@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
@@ -51,10 +50,6 @@ type handback struct {
 func (h *handback) about() (Report, bool) { return h.report, h.done }
 
 func (h *handback) name() string { return "scheduledjob " + h.from.Namespace + "/" + h.from.Name }
-
-func (h *handback) scheduledJobs() dynamic.ResourceInterface {
-	return h.Dynamic.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.ScheduledJobResource)).Namespace(h.from.Namespace)
-}
 
 // suspended says that the user has suspended the ScheduledJob.
 func (h *handback) suspended() bool {
@@ -181,7 +176,7 @@ func (h *handback) suspend(ctx context.Context) error {
 	if h.suspended() {
 		return nil
 	}
-	live, err := h.scheduledJobs().Patch(ctx, h.from.Name, types.MergePatchType, suspension(h.from.UID), metav1.PatchOptions{FieldManager: fieldManager})
+	live, err := h.scheduledJobs(h.from.Namespace).Patch(ctx, h.from.Name, types.MergePatchType, suspension(h.from.UID), metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil {
 		return fmt.Errorf("suspend it: %w", err)
 	}
@@ -192,7 +187,7 @@ func (h *handback) suspend(ctx context.Context) error {
 // last is the last nominal time that is the ScheduledJob's. A reconciler has to have seen the suspension, and where Jobs must not overlap
 // the last one has to have ended.
 func (h *handback) last(ctx context.Context, byUser bool) (at time.Time, busy string, err error) {
-	live, err := h.scheduledJobs().Get(ctx, h.from.Name, metav1.GetOptions{})
+	live, err := h.scheduledJobs(h.from.Namespace).Get(ctx, h.from.Name, metav1.GetOptions{})
 	if err != nil {
 		return time.Time{}, "", err
 	}

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
@@ -42,10 +41,6 @@ func (t *takeover) about() (Report, bool) { return t.report, t.done }
 
 func (t *takeover) name() string { return "cronjob " + t.from.Namespace + "/" + t.from.Name }
 
-func (t *takeover) scheduledJobs() dynamic.ResourceInterface {
-	return t.Dynamic.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.ScheduledJobResource)).Namespace(t.from.Namespace)
-}
-
 // build converts the CronJob as it is now.
 func (t *takeover) build() error {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t.from)
@@ -70,7 +65,7 @@ func (t *takeover) check(ctx context.Context) error {
 	if err := t.build(); err != nil {
 		return err
 	}
-	have, err := t.scheduledJobs().Get(ctx, t.from.Name, metav1.GetOptions{})
+	have, err := t.scheduledJobs(t.from.Namespace).Get(ctx, t.from.Name, metav1.GetOptions{})
 	switch {
 	case err == nil && have.GetAnnotations()[v1alpha1.ConvertedFromAnnotation] == string(t.from.UID):
 		if have.GetLabels()[v1alpha1.SuspendedByLabel] == v1alpha1.SuspendedByConvert {
@@ -86,7 +81,7 @@ func (t *takeover) check(ctx context.Context) error {
 	case !apierrors.IsNotFound(err):
 		return err
 	}
-	_, err = t.scheduledJobs().Create(ctx, t.to, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager})
+	_, err = t.scheduledJobs(t.from.Namespace).Create(ctx, t.to, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager})
 	if apierrors.IsNotFound(err) && !namespaceGone(err) {
 		return unserved(err)
 	}
@@ -138,7 +133,7 @@ func (t *takeover) finish(ctx context.Context) (busy string, err error) {
 			return "", err
 		}
 	}
-	if _, err := t.scheduledJobs().Create(ctx, t.to, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
+	if _, err := t.scheduledJobs(t.from.Namespace).Create(ctx, t.to, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
 		return "", fmt.Errorf("create the ScheduledJob: %w", err)
 	}
 	if byUser {
