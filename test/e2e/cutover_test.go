@@ -59,6 +59,7 @@ func TestCutoverOfLiveCronJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	beforeTheMinuteEnds(t)
+	cutover.Options.Now = time.Now()
 	if _, err := cutover.HandBack(t.Context(), scheduled.Items); err != nil {
 		t.Fatal(err)
 	}
