@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -190,18 +190,13 @@ func TestKubectlWatchIsInterrupted(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "go")
 	u.succeeds(`kubectl jobstream run render --image=busybox --completions=12 --parallelism=3 -- sh -c 'until [ -e "` + gate + `" ]; do sleep 0.2; done'`)
 	term := u.onTerminal("kubectl jobstream watch render", "NO_COLOR=1")
-	deadline := time.Now().Add(patience)
-	shows := func(text string) func() bool {
-		return func() bool {
-			return strings.Contains(strings.Join(term.Shots()[max(0, len(term.Shots())-1):][0].Lines, "\n"), text)
+	harness.Until(t, patience, "a map of the indexes", func(context.Context) error {
+		shots := term.Shots()
+		if len(shots) == 0 || !strings.Contains(strings.Join(shots[len(shots)-1].Lines, "\n"), "   0 ▒▒▒·········") {
+			return fmt.Errorf("the terminal got %q", term.Written())
 		}
-	}
-	for len(term.Shots()) == 0 || !shows("   0 ▒▒▒·········")() {
-		if time.Now().After(deadline) {
-			t.Fatalf("no map of indexes: %q", term.Written())
-		}
-		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // polls with a deadline
-	}
+		return nil
+	})
 	if err := term.Type("\x03"); err != nil {
 		t.Fatal(err)
 	}
