@@ -92,6 +92,7 @@ func runOwner(j *batchv1.Job) *RunOwner {
 	if j.Name == out.ScheduledJob.Name+"-"+NominalHash(run.Nominal) {
 		out.Nominal = run.Nominal
 	}
+	out.Manual = run.Manual || out.Nominal.IsZero()
 	return out
 }
 

@@ -59,6 +59,7 @@ func ProjectRun(j *batchv1.Job) (uid types.UID, run Run, ok bool) {
 	if t, err := time.Parse(time.RFC3339, j.Annotations[batchv1.CronJobScheduledTimestampAnnotation]); err == nil {
 		run.Nominal = t.UTC()
 	}
+	run.Manual = j.Annotations[v1alpha1.InstantiateAnnotation] == v1alpha1.InstantiateManual
 	for _, c := range j.Status.Conditions {
 		if c.Status == "True" && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
 			run.Result, run.Finished = RunResult(c.Type), c.LastTransitionTime.UTC()

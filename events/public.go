@@ -50,11 +50,12 @@ type TickDecided struct {
 	ScheduledJob Reference `json:"scheduledJob"`
 	// Verdict is what became of the time.
 	Verdict Verdict `json:"verdict"`
-	// Reason is why, in one word: Overlap, Suspended, Deadline, Superseded, …; Started has none.
+	// Reason is why, in one word: Overlap, Suspended, Deadline, Superseded, …. Started has none where the clock has started
+	// the Job, and Manual or Backfill where a user has.
 	Reason string `json:"reason,omitempty"`
 	// Message is why, for people. Its words may change.
 	Message string `json:"message,omitempty"`
-	// Nominal is the time that was decided, or the first of the range.
+	// Nominal is the time that was decided, or the first of the range; of a Manual start it is the creation of the Job.
 	Nominal time.Time `json:"nominal"`
 	// Until is the last of the range; a single time has none.
 	Until time.Time `json:"until,omitzero"`
@@ -63,6 +64,15 @@ type TickDecided struct {
 	// Job is the Job that was made, where one was.
 	Job *Reference `json:"job,omitempty"`
 }
+
+// Reasons of Started. Both name the Job, and neither decides about a nominal time: that of a Backfill has its own verdict from
+// before, or is older than the ScheduledJob.
+const (
+	// ReasonManual is for a Job that a user has started for now.
+	ReasonManual = "Manual"
+	// ReasonBackfill is for a Job that a user has started for a nominal time that has passed.
+	ReasonBackfill = "Backfill"
+)
 
 // Verdict is what became of a nominal time.
 type Verdict string
@@ -87,7 +97,15 @@ func (e TickDecided) at() time.Time              { return e.Nominal }
 func (e TickDecided) words() []string            { return []string{strings.ToLower(string(e.Verdict))} }
 func (e TickDecided) sequence() string           { return "" }
 
+// ofUser reports whether it is about a Job that a user has started, and decides about no nominal time.
+func (e TickDecided) ofUser() bool {
+	return (e.Reason == ReasonManual || e.Reason == ReasonBackfill) && e.Verdict == Started && e.Job != nil
+}
+
 func (e TickDecided) id() string {
+	if e.ofUser() {
+		return string(e.ScheduledJob.UID) + "/" + string(e.Job.UID)
+	}
 	id := string(e.ScheduledJob.UID) + "/" + NominalHash(e.Nominal)
 	if !e.Until.IsZero() {
 		id += "-" + NominalHash(e.Until)

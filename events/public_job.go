@@ -78,8 +78,10 @@ type JobFinished struct {
 type RunOwner struct {
 	// ScheduledJob is the one whose run it is.
 	ScheduledJob Reference `json:"scheduledJob"`
-	// Nominal is the time that the Job was made for; one that somebody made by hand has none.
+	// Nominal is the nominal time that the Job is for. One that a user has started for now has none.
 	Nominal time.Time `json:"nominal,omitzero"`
+	// Manual says that a user has started the Job, and not the clock: for now, or to make up for Nominal.
+	Manual bool `json:"manual,omitempty"`
 }
 
 // JobResult is how a Job has finished.

@@ -158,7 +158,7 @@ func TestWhatMayBeToldOfAJob(t *testing.T) {
 		want *events.RunOwner
 	}{
 		"a run":            {run(name, ours), &events.RunOwner{ScheduledJob: nightly, Nominal: at(0)}},
-		"a copy of a run":  {run("by-hand", ours), &events.RunOwner{ScheduledJob: nightly}},
+		"a copy of a run":  {run("by-hand", ours), &events.RunOwner{ScheduledJob: nightly, Manual: true}},
 		"a Job of another": {run(name, cron), nil},
 	} {
 		if got := events.ProjectJob(tt.job, events.Claim{}).Owner; !reflect.DeepEqual(got, tt.want) {

@@ -97,8 +97,10 @@ type Run struct {
 	UID  types.UID `json:"uid"`
 	// Version is the resourceVersion of this sight; comparable with versions of Jobs only.
 	Version uint64 `json:"version"`
-	// Nominal is the time that the Job was made for; zero for one that somebody made by hand.
-	Nominal  time.Time `json:"nominal,omitzero"`
+	// Nominal is the time that the Job was made for; zero for one that is for no nominal time.
+	Nominal time.Time `json:"nominal,omitzero"`
+	// Manual says that a user has started the Job, and not the clock: for Nominal, where that is set, else for now.
+	Manual   bool      `json:"manual,omitempty"`
 	Created  time.Time `json:"created,omitzero"`
 	Deleting bool      `json:"deleting,omitempty"`
 	// Result is Complete or Failed, "" while the Job has not finished.

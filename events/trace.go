@@ -95,7 +95,7 @@ func jobParent(owner *RunOwner, parentSpan string) (t Trace, ok bool) {
 	if t, err := ParseTrace(parentSpan); err == nil {
 		return t, true
 	}
-	if owner != nil && !owner.Nominal.IsZero() {
+	if owner != nil && !owner.Nominal.IsZero() && !owner.Manual { // what a user makes up for is not late
 		return TickTrace(owner.ScheduledJob.UID, owner.Nominal), true
 	}
 	return Trace{}, false
@@ -104,7 +104,12 @@ func jobParent(owner *RunOwner, parentSpan string) (t Trace, ok bool) {
 // Parent is the span that the Job's continues; ok is false where it is the first of its trace.
 func (e JobFinished) Parent() (t Trace, ok bool) { return jobParent(e.Owner, e.ParentSpan) }
 
-func (e TickDecided) trace() Trace { return TickTrace(e.ScheduledJob.UID, e.Nominal) }
+func (e TickDecided) trace() Trace {
+	if e.ofUser() {
+		return derive(string(e.Job.UID))
+	}
+	return TickTrace(e.ScheduledJob.UID, e.Nominal)
+}
 func (e JobStarted) trace() Trace  { return jobTrace(e.Job.UID, e.Owner, e.ParentSpan) }
 func (e PodFinished) trace() Trace { return jobTrace(e.Job.UID, e.Owner, e.ParentSpan) }
 func (e JobFinished) trace() Trace { return jobTrace(e.Job.UID, e.Owner, e.ParentSpan) }

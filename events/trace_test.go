@@ -105,6 +105,7 @@ func TestWhoseTrace(t *testing.T) {
 	}{
 		"a Job":                    {events.JobFinished{}, "00-" + job[:32] + "-" + job[32:48] + "-01", ""},
 		"a Job made by hand":       {events.JobFinished{Owner: &events.RunOwner{ScheduledJob: owner.ScheduledJob}}, "00-" + job[:32] + "-" + job[32:48] + "-01", ""},
+		"a backfill":               {events.JobFinished{Owner: &events.RunOwner{ScheduledJob: owner.ScheduledJob, Nominal: at(5), Manual: true}}, "00-" + job[:32] + "-" + job[32:48] + "-01", ""},
 		"a run":                    {events.JobFinished{Owner: owner}, "00-" + tick[:32] + "-" + job[32:48] + "-01", "00-" + tick[:32] + "-" + tick[32:48] + "-01"},
 		"one that continues":       {events.JobFinished{ParentSpan: traceparent}, "00-4bf92f3577b34da6a3ce929d0e0e4736-" + job[32:48] + "-01", traceparent},
 		"a run that continues":     {events.JobFinished{Owner: owner, ParentSpan: traceparent}, "00-4bf92f3577b34da6a3ce929d0e0e4736-" + job[32:48] + "-01", traceparent},
@@ -119,6 +120,10 @@ func TestWhoseTrace(t *testing.T) {
 		if ok != (tt.parent != "") || ok && parent.String() != tt.parent {
 			t.Errorf("%s: its parent is %s, %v, want %q", what, parent, ok, tt.parent)
 		}
+	}
+	backfill := events.TickDecided{ScheduledJob: owner.ScheduledJob, Verdict: events.Started, Reason: events.ReasonBackfill, Nominal: at(5), Count: 1, Job: &events.Reference{UID: "job-1"}}
+	if got, want := events.TraceOf(backfill).String(), "00-"+job[:32]+"-"+job[32:48]+"-01"; got != want {
+		t.Errorf("the verdict on a backfill: %s, want its Job's %s", got, want)
 	}
 	if got := events.TickTrace(uid, at(5).In(time.FixedZone("east", 3600))); got != events.TickTrace(uid, at(5)) {
 		t.Errorf("in another zone a nominal time has another trace: %s", got)

@@ -100,6 +100,13 @@ const (
 	// ConfigMap. Where it stays, run was killed; the Job has done nothing, and may be deleted.
 	SuspendedByRun = "run"
 
+	// InstantiateAnnotation with the value InstantiateManual is on Jobs that a user has started for a schedule, and not the clock:
+	// kubectl and Argo CD write it on those of CronJobs, "kubectl jobstream trigger" and "backfill" on those of ScheduledJobs.
+	InstantiateAnnotation = "cronjob.kubernetes.io/instantiate"
+
+	// InstantiateManual is its only value.
+	InstantiateManual = "manual"
+
 	// CreatedByAnnotation says which object made a Job, as a serialized reference (proposal scheduledjob.md, "Fields Added to
 	// Job Template").
 	CreatedByAnnotation = "kubernetes.io/created-by"

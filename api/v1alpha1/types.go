@@ -231,7 +231,7 @@ const RecentVerdicts = 10
 
 // TickVerdict is what became of one nominal time, or of all nominal times of a range.
 type TickVerdict struct {
-	// Time is the nominal time, or the first of a range.
+	// Time is the nominal time, or the first of a range; of a Manual start it is the creation of the Job.
 	Time metav1.Time `json:"time"`
 	// Until is the last of a range.
 	// +optional
@@ -240,7 +240,8 @@ type TickVerdict struct {
 	Count int64 `json:"count"`
 	// Verdict is Started, Skipped, Missed, Blocked or Failed.
 	Verdict string `json:"verdict"`
-	// Reason is why, in one word; empty for Started.
+	// Reason is why, in one word. Of Started it is empty where the clock has started the Job, and Manual or Backfill where a user
+	// has.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// Message is for people.

@@ -13,6 +13,9 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
+// JobName is the name of the Job of a nominal time.
+func JobName(sj *v1alpha1.ScheduledJob, nominal time.Time) string { return childName(sj.Name, nominal) }
+
 // childName is the name of the Job of a nominal time: the ScheduledJob's, a hyphen, and a hash of the time (proposal
 // scheduledjob.md, "Name of Jobs"). The UID is not in it: a leftover Job of a deleted namesake blocks, visibly.
 func childName(scheduledJob string, nominal time.Time) string {
@@ -23,15 +26,34 @@ func childName(scheduledJob string, nominal time.Time) string {
 // too, so that a container can read through the downward API which run it is. managedBy stands where the template names
 // nobody. The zone is that in which the timestamp of Kubernetes' CronJobs is written.
 func BuildJob(sj *v1alpha1.ScheduledJob, nominal time.Time, managedBy string, zone *time.Location) *batchv1.Job {
+	return build(sj, childName(sj.Name, nominal), managedBy, map[string]string{
+		batchv1.CronJobScheduledTimestampAnnotation: nominal.In(zone).Format(time.RFC3339),
+		v1alpha1.NominalTimeAnnotation:              nominal.UTC().Format(time.RFC3339),
+	})
+}
+
+// BuildBackfill is the Job by which a user makes up for a nominal time that has passed. It has the name of the one that the
+// reconciler would have made, so that there is one Job of each time at most.
+func BuildBackfill(sj *v1alpha1.ScheduledJob, nominal time.Time, managedBy string, zone *time.Location) *batchv1.Job {
+	j := BuildJob(sj, nominal, managedBy, zone)
+	j.Annotations[v1alpha1.InstantiateAnnotation] = v1alpha1.InstantiateManual
+	return j
+}
+
+// BuildManual is a Job that a user starts for now. Its containers, which may ask for the nominal time, read now in its place; for
+// the reconciler it is for no nominal time. The name is the ScheduledJob's, a hyphen, and the suffix.
+func BuildManual(sj *v1alpha1.ScheduledJob, suffix string, now time.Time, managedBy string) *batchv1.Job {
+	j := build(sj, sj.Name+"-"+suffix, managedBy, map[string]string{v1alpha1.NominalTimeAnnotation: now.UTC().Format(time.RFC3339)})
+	j.Annotations[v1alpha1.InstantiateAnnotation] = v1alpha1.InstantiateManual
+	return j
+}
+
+func build(sj *v1alpha1.ScheduledJob, name, managedBy string, known map[string]string) *batchv1.Job {
 	t := sj.Spec.JobTemplate.DeepCopy()
 	if t.Spec.ManagedBy == nil {
 		t.Spec.ManagedBy = &managedBy
 	}
-	known := map[string]string{
-		batchv1.CronJobScheduledTimestampAnnotation: nominal.In(zone).Format(time.RFC3339),
-		v1alpha1.ScheduledJobAnnotation:             sj.Name,
-		v1alpha1.NominalTimeAnnotation:              nominal.UTC().Format(time.RFC3339),
-	}
+	known[v1alpha1.ScheduledJobAnnotation] = sj.Name
 	t.Spec.Template.Annotations = with(t.Spec.Template.Annotations, known)
 	annotations := with(t.Annotations, known)
 	annotations[v1alpha1.CreatedByAnnotation] = createdBy(sj)
@@ -39,7 +61,7 @@ func BuildJob(sj *v1alpha1.ScheduledJob, nominal time.Time, managedBy string, zo
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   sj.Namespace,
-			Name:        childName(sj.Name, nominal),
+			Name:        name,
 			Labels:      with(t.Labels, map[string]string{v1alpha1.ScheduledJobUIDLabel: string(sj.UID)}),
 			Annotations: annotations,
 			OwnerReferences: []metav1.OwnerReference{{

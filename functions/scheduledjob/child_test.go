@@ -78,6 +78,25 @@ func TestBuildJob(t *testing.T) {
 	}
 }
 
+// A Job that a user starts is known as such. One that makes up for a nominal time is the Job of that time, by its name; one for
+// now is for none, though its containers read a time.
+func TestBuildJobsThatAUserStarts(t *testing.T) {
+	at := time.Date(2026, 7, 1, 2, 0, 0, 0, time.UTC)
+	backfill := scheduledjob.BuildBackfill(nightly(), at, v1alpha1.DefaultManagedBy, time.UTC)
+	if _, run, ok := events.ProjectRun(backfill); !ok || !run.Manual || !run.Nominal.Equal(at) || run.Name != scheduledjob.BuildJob(nightly(), at, "", time.UTC).Name {
+		t.Errorf("the backfill is seen as %+v", run)
+	}
+	manual := scheduledjob.BuildManual(nightly(), "abcde", at, v1alpha1.DefaultManagedBy)
+	if _, run, ok := events.ProjectRun(manual); !ok || !run.Manual || !run.Nominal.IsZero() || run.Name != "nightly-abcde" {
+		t.Errorf("the manual one is seen as %+v", run)
+	}
+	for what, j := range map[string]*batchv1.Job{"backfill": backfill, "manual": manual} {
+		if got := j.Spec.Template.Annotations[v1alpha1.NominalTimeAnnotation]; got != "2026-07-01T02:00:00Z" {
+			t.Errorf("the containers of the %s one read %q", what, got)
+		}
+	}
+}
+
 // A template that names its controller keeps it.
 func TestBuildJobForAnotherController(t *testing.T) {
 	sj := nightly()

@@ -12,18 +12,18 @@ import (
 // that is deleted is never made again, and never forgotten, whatever is lost.
 //
 // It also deletes Jobs whose time was given up: a request that was under way then, and was done at last. The status lists
-// every Job that runs, by the write that passes its time; one that it does not list is not wanted. The precondition is the
+// every Job that runs, by the write that passes its time; one that it does not list, and that no user has started, is not wanted. The precondition is the
 // sight, since a Job that has finished looks different.
 func prune(s State) (out []effect.Effect) {
 	for _, r := range s.rows() {
-		if n := r.Run.Nominal; r.active() && !r.Run.Deleting && !n.IsZero() && !n.After(s.decidedUntil()) && !s.counts(r.Run.UID) {
+		if n := r.Run.Nominal; r.active() && !r.Run.Deleting && !n.IsZero() && !n.After(s.decidedUntil()) && !r.Run.Manual && !s.counts(r.Run.UID) {
 			out = append(out, effect.DeleteRun{Name: r.Run.Name, UID: r.Run.UID, Version: r.Run.Version})
 		}
 	}
 	for result, keep := range map[events.RunResult]int32{events.RunComplete: s.Object.SuccessfulJobs, events.RunFailed: s.Object.FailedJobs} {
 		var done []events.Run
 		for _, r := range s.rows() {
-			if r.Run.Result == result && !r.Gone && !r.Run.Deleting && !s.counts(r.Run.UID) && !r.Run.Nominal.After(s.decidedUntil()) {
+			if r.Run.Result == result && !r.Gone && !r.New && !r.Run.Deleting && !s.counts(r.Run.UID) && !r.Run.Nominal.After(s.decidedUntil()) {
 				done = append(done, r.Run)
 			}
 		}

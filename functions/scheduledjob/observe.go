@@ -126,11 +126,13 @@ func takeInventory(s State, list events.ScheduleListed) State {
 	heard := s.Runs
 	s.Runs = map[types.UID]Row{}
 	for _, r := range list.Runs {
-		s.put(Row{Run: s.own(r)})
+		r = s.own(r)
+		s.put(Row{Run: r, New: s.foundByHand(r)})
 	}
 	for uid, r := range heard { // while the list was on its way
-		if r.Run.Version > max(list.Version, s.Runs[uid].Run.Version) {
+		if old, listed := s.Runs[uid]; r.Run.Version > max(list.Version, old.Run.Version) {
 			r.Run = s.own(r.Run)
+			r.New = old.New || !listed && byHand(r.Run)
 			s.put(r)
 		}
 	}
@@ -158,7 +160,8 @@ func (s State) own(r events.Run) events.Run {
 	return r
 }
 
-// compare holds what we remember against a roster: what we saw at or before it, and it does not list, is gone.
+// compare holds what we remember against a roster: what we saw at or before it, and it does not list, is gone. What it lists and we
+// do not know exists, unless we have heard of a later deletion.
 func compare(s State, list events.ScheduleListed) State {
 	if list.ID == s.Unread {
 		s.Unread = ""
@@ -172,6 +175,10 @@ func compare(s State, list events.ScheduleListed) State {
 	for _, r := range list.Runs {
 		listed[r.UID] = true
 		s = seeRun(s, r)
+		if _, known := s.Runs[r.UID]; !known && list.Version >= s.Horizon {
+			r = s.own(r)
+			s.put(Row{Run: r, New: s.foundByHand(r)})
+		}
 	}
 	for uid, r := range s.Runs {
 		if r.Run.Version <= list.Version && !listed[uid] {
@@ -203,14 +210,14 @@ func seeRun(s State, r events.Run) State {
 	r = s.own(r)
 	if old, ok := s.Runs[r.UID]; ok {
 		if r.Version > old.Run.Version && !old.Gone {
-			s.Runs[r.UID] = Row{Run: r}
+			s.Runs[r.UID] = Row{Run: r, New: old.New}
 		}
 		return s
 	}
 	if r.Version <= s.Horizon && !s.awaits(r) {
 		return s
 	}
-	s.put(Row{Run: r})
+	s.put(Row{Run: r, New: byHand(r)})
 	s.Waits.Accept(effect.CreateJob{}.Kind(), "")
 	return s
 }

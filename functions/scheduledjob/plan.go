@@ -64,7 +64,7 @@ func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effe
 	if differs {
 		out = append(out, write)
 	}
-	if len(untold) == v1alpha1.RecentVerdicts && len(s.Said) > 0 && !s.Deaf.hopeless() {
+	if len(untold) == v1alpha1.RecentVerdicts && (len(s.Said) > 0 || s.waiting()) && !s.Deaf.hopeless() {
 		at.By(later(now, s.Deaf.Since.Add(hearing)))
 	}
 	s.Deaf = s.Deaf.trying(now)
@@ -115,7 +115,7 @@ func rests(s State) bool {
 	if !s.Known {
 		return !s.Stirred && (s.Object.UID == "" || s.Object.Deleting || over(s.Object))
 	}
-	return s.Gone || s.Object.Deleting || s.Unread == "" && over(s.Object) && len(s.Said)+len(s.Due)+len(s.Object.Status.Active)+len(announce(s)) == 0 && s.Object.TTLSecondsAfterFinished == nil
+	return s.Gone || s.Object.Deleting || s.Unread == "" && over(s.Object) && len(s.Said)+len(s.Due)+len(s.Object.Status.Active)+len(announce(s)) == 0 && !s.waiting() && s.Object.TTLSecondsAfterFinished == nil
 }
 
 // over says that a ScheduledJob that runs once has done what it was for, and nobody has changed it since.
@@ -134,7 +134,7 @@ func upcoming(s State, t Times) (time.Time, bool) {
 // expire deletes a ScheduledJob that has run once, when its time to live is over and everybody has been told.
 func expire(s State, now time.Time, at *effect.Wake) []effect.Effect {
 	end := s.Object.Expires()
-	if end.IsZero() || len(s.Said)+len(announce(s)) > 0 {
+	if end.IsZero() || len(s.Said)+len(announce(s)) > 0 || s.waiting() {
 		return nil
 	}
 	if now.Before(end) {

@@ -89,6 +89,8 @@ func (s *stage) play(t *testing.T, d *datadriven.TestData) string {
 		s.api.AddJob("nightly-"+events.NominalHash(clock(t, d.CmdArgs[0].String())), false)
 	case "by-hand": // "by-hand NAME": somebody makes a Job from the template
 		s.api.AddJob(name, true)
+	case "backfill": // "backfill 11:00:00": a user makes the Job of that time
+		s.api.Backfill(clock(t, name))
 	case "refuse": // "refuse Forbidden": the API server makes no Jobs; "refuse" alone: it does again
 		s.api.Refuse = name
 	case "away": // "away on": nobody of us is there; "away off": all are back; "away off count" counts what they do

@@ -64,6 +64,8 @@ type Row struct {
 	Run events.Run
 	// Gone says that the Job no longer exists.
 	Gone bool
+	// New says that a user has started the Job, and that no status has been seen that knows it.
+	New bool
 }
 
 // Due is a nominal time whose Job shall be made.
@@ -166,8 +168,14 @@ func (s *State) forget(t Times) {
 		recent[events.PublicID(public(s.Object, v))] = true
 	}
 	maps.DeleteFunc(s.Told, func(id string, _ bool) bool { return !recent[id] })
+	for uid, r := range s.Runs {
+		if r.New && remembers(&s.Object.Status, r.Run) {
+			r.New = false
+			s.Runs[uid] = r
+		}
+	}
 	maps.DeleteFunc(s.Runs, func(uid types.UID, r Row) bool {
-		return r.Gone && !s.counts(uid) && !r.Run.Nominal.After(decided)
+		return r.Gone && !r.New && !s.counts(uid) && !r.Run.Nominal.After(decided)
 	})
 }
 

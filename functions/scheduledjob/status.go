@@ -105,8 +105,7 @@ func (b *book) count(name string, r Row) {
 }
 
 // enter moves decidedUntil over the verdicts, up to the first time that is still due, and lists their Jobs; a verdict that
-// is not announced yet keeps its place among the recent ones, unless the bus is hopeless. Jobs that were made by hand are
-// listed when they are seen.
+// is not announced yet keeps its place among the recent ones, unless the bus is hopeless.
 func (b *book) enter() {
 	st := &b.status
 	until := b.decidedUntil()
@@ -120,16 +119,12 @@ func (b *book) enter() {
 		untold++
 		until = last(v)
 	}
+	b.enterByHand(untold, until)
 	b.makeRoom()
 	if len(b.Due)+len(b.left) == 0 {
 		until = later(until, b.Until) // a new schedule may begin where there was no nominal time
 	}
 	st.DecidedUntil = &metav1.Time{Time: until}
-	for _, r := range b.rows() {
-		if r.active() && r.Run.Nominal.IsZero() && !b.counts(r.Run.UID) {
-			b.list(r)
-		}
-	}
 }
 
 // take accounts for one verdict.

@@ -101,6 +101,18 @@ func (a *API) AddJob(name string, owned bool) {
 	a.tell(j)
 }
 
+// Backfill makes a Job for a nominal time, as a user does. There is one for each time at most.
+func (a *API) Backfill(nominal time.Time) (name string, made bool) {
+	name = a.Object.Name + "-" + events.NominalHash(nominal)
+	if a.Jobs[name] != nil {
+		return name, false
+	}
+	j := &Job{Run: events.Run{Name: name, UID: a.uid("job"), Version: a.next(), Created: a.Now, Nominal: nominal, Manual: true}, Owner: a.Object.UID}
+	a.Jobs[name] = j
+	a.tell(j)
+	return name, true
+}
+
 // Finish ends a Job.
 func (a *API) Finish(name string, result events.RunResult) {
 	j := a.Jobs[name]

@@ -30,13 +30,14 @@ type Truth struct {
 	vain   map[string]bool // and of them those that somebody else has made all the same
 	broken error
 	jobs   int
+	users  *byHand
 	// confirmed is when the function has heard last that the bus took an announcement.
 	confirmed time.Time
 }
 
 // NewTruth begins to watch.
 func NewTruth(a *API) *Truth {
-	return &Truth{world: a, made: map[string]int{}, missed: map[string]bool{}, vain: map[string]bool{}, unsure: map[string]bool{}}
+	return &Truth{world: a, users: newByHand(a), made: map[string]int{}, missed: map[string]bool{}, vain: map[string]bool{}, unsure: map[string]bool{}}
 }
 
 // Err is the first law that was broken.
@@ -49,6 +50,7 @@ func (t *Truth) Vain(name string) bool { return t.vain[name] }
 // Ended notes how a Job has ended; "" is for one that has vanished.
 func (t *Truth) Ended(name string, result events.RunResult) {
 	t.ends = append(t.ends, ending{name, result})
+	t.users.ended(name)
 }
 
 type ending struct {
@@ -75,12 +77,16 @@ func (t *Truth) Before(e effect.Effect) {
 	t.jobs = len(w.Jobs)
 	switch e := e.(type) {
 	case effect.CreateJob:
-		if !t.Late && w.Object != nil && w.Jobs[e.Name] == nil && w.Refuse == "" && w.Object.ConcurrencyPolicy != v1alpha1.AllowConcurrent && len(w.Running()) > 0 {
-			t.fail("%v beside %v, and the policy is %s", e, w.Running(), w.Object.ConcurrencyPolicy)
+		if !t.Late && w.Object != nil && w.Jobs[e.Name] == nil && w.Refuse == "" && w.Object.ConcurrencyPolicy != v1alpha1.AllowConcurrent {
+			if beside := slices.DeleteFunc(w.Running(), t.users.started); len(beside) > 0 {
+				t.fail("%v beside %v, and the policy is %s", e, beside, w.Object.ConcurrencyPolicy)
+			}
 		}
 	case effect.DeleteRun:
 		if j := w.Jobs[e.Name]; j != nil && (e.Version == 0 || e.Version == j.Version) && j.Result != "" && (!w.Known(e.Name) || t.listed(j)) {
 			t.fail("%v before its end is counted", e)
+		} else if j != nil && t.users.unseen(e.Name) && !t.users.doubt[e.Name] {
+			t.fail("%v, which a user has started, without a verdict", e)
 		}
 	case effect.WriteScheduleStatus:
 		if e.Version == w.Object.Version {
@@ -179,13 +185,13 @@ func (t *Truth) onLedger(st v1alpha1.ScheduledJobStatus, untold ...events.TickDe
 	}
 }
 
-// verdicts are those on the ledger, those that were given up, with these among them, and those in the status.
+// verdicts are those about nominal times: on the ledger, given up, with these among them, and in the status.
 func (t *Truth) verdicts(st v1alpha1.ScheduledJobStatus, untold ...events.TickDecided) []events.TickDecided {
 	type what struct {
 		nominal int64
 		verdict events.Verdict
 	}
-	all, known := slices.Clone(t.world.Ledger), map[what]bool{}
+	all, known := slices.DeleteFunc(slices.Clone(t.world.Ledger), ofUser), map[what]bool{}
 	for _, v := range all {
 		known[what{v.Nominal.Unix(), v.Verdict}] = true
 	}
@@ -195,10 +201,13 @@ func (t *Truth) verdicts(st v1alpha1.ScheduledJobStatus, untold ...events.TickDe
 			all = append(all, v)
 		}
 	}
-	for _, v := range slices.Concat(t.world.Untold, untold) {
+	for _, v := range slices.DeleteFunc(slices.Concat(t.world.Untold, untold), ofUser) {
 		add(v)
 	}
 	for _, v := range st.Recent {
+		if v.Verdict == string(events.Started) && v.Reason != "" {
+			continue
+		}
 		tick := events.TickDecided{Verdict: events.Verdict(v.Verdict), Nominal: v.Time.Time, Count: v.Count}
 		if v.Until != nil {
 			tick.Until = v.Until.Time
@@ -234,6 +243,7 @@ func (t *Truth) Check() error {
 		return t.broken
 	}
 	t.onLedger(st)
+	t.users.check(t.fail)
 	if told, all := len(t.decided()), len(t.verdicts(st)); told < all {
 		t.fail("%d verdicts are on the ledger, or given up, of %d", told, all)
 	}
@@ -282,6 +292,7 @@ func (t *Truth) counts(st v1alpha1.ScheduledJobStatus, started map[string]bool, 
 	for _, e := range t.ends {
 		switch {
 		case t.vain[e.name] && !started[e.name]:
+		case t.users.doubt[e.name] && t.users.told()[e.name] == 0: // no verdict, and so no count
 		case t.unsure[e.name] && e.result == events.RunComplete:
 			unsure++
 		default:

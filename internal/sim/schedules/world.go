@@ -77,6 +77,9 @@ func (w *World) Live(n int) error {
 // happen lets one thing happen to the world.
 func (w *World) happen() {
 	running := w.Running()
+	if w.random.IntN(20) == 0 {
+		w.startByHand()
+	}
 	switch n := w.random.IntN(100); {
 	case n < 45:
 		w.pass(time.Duration(w.random.IntN(90)) * time.Second)
