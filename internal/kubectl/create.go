@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/internal/kubectl/run"
@@ -60,7 +61,7 @@ func toTheEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // complete does what is left when the owner has been created, and returns all objects.
 func (c *client) complete(ctx context.Context, objects run.Objects, owner run.Object, options metav1.CreateOptions) ([]run.Object, error) {
-	if j, is := owner.(*batchv1.Job); is && (j.Spec.ManagedBy == nil || *j.Spec.ManagedBy != v1alpha1.DefaultManagedBy) {
+	if asked, is := objects.Owner.(*batchv1.Job); is && ptr.Deref(asked.Spec.ManagedBy, "") != ptr.Deref(owner.(*batchv1.Job).Spec.ManagedBy, "") {
 		return nil, errors.New("this cluster drops spec.managedBy, and its own controller would run the Job: jobstream needs Kubernetes 1.35 or newer")
 	}
 	second := objects.Second(owner.GetUID())

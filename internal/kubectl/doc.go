@@ -10,8 +10,9 @@
 //	jobs.go        several Jobs, by names or a selector, until it is enough
 //	view.go        what is shown of Jobs that are followed; internal/progress draws it
 //	run.go         "run": its flags, and the order of what happens
-//	create.go      "run": the requests, and how they are undone
-//	verdict.go     "run": what follows when all is created, up to the exit code
+//	create.go      the requests that create objects, and how they are undone
+//	maker.go       what commands share that create objects: --dry-run, --output, --wait, --logs
+//	verdict.go     what follows when all is created, up to the exit code
 //	logs.go        what the Pods print, as it comes
 //	watch.go       "watch", wait.go "wait", joblogs.go "logs"
 //	next.go        "next": when ScheduledJobs are due

@@ -7,25 +7,18 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/jobstream/jobstream/internal/kubectl/run"
 )
 
 // runCommand is "run" with its flags.
 type runCommand struct {
-	*tool
+	*maker
 	options         run.Options
 	lists           []string // KEY=VALUES, as typed
-	dryRun          string
-	wait, logs      bool
-	timeout         time.Duration
-	print           *genericclioptions.PrintFlags
 	completions     int32
 	parallelism     int32
 	backoffLimit    int32
@@ -34,7 +27,7 @@ type runCommand struct {
 }
 
 func newRun(t *tool) *cobra.Command {
-	r := &runCommand{tool: t, dryRun: "none", print: genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme)}
+	r := &runCommand{maker: newMaker(t)}
 	c := &cobra.Command{
 		Use:   "run NAME --image=IMAGE [flags] [-- COMMAND [ARGS...]]",
 		Short: "Run a command as a Job, for each value of a list, or at a time",
@@ -89,14 +82,7 @@ func (r *runCommand) addFlags(c *cobra.Command) {
 	f.Int32Var(&r.failedPodsLimit, "failed-pods-limit", 0, "`number` of failed Pods that are kept, 0 to 1000 (default: all)")
 	f.StringVar(&o.RunAt, "run-at", "", "`time` such as 2026-12-24T18:00:00Z, or a schedule such as \"30 2 * * *\": makes a ScheduledJob (also --runAt)")
 	f.StringVar(&o.TimeZone, "time-zone", "", "`zone` of the schedule, such as Europe/Berlin (default UTC)")
-	f.StringVar(&r.dryRun, "dry-run", r.dryRun, "`how`: none, client (send nothing, only print), or server (send, keep nothing)")
-	r.print.AddFlags(c)
-	for _, rare := range []string{"allow-missing-template-keys", "show-managed-fields", "template"} {
-		f.Lookup(rare).Hidden = true
-	}
-	f.BoolVar(&r.wait, "wait", false, "wait until the Job has ended: exit code 0 complete, 1 failed, 124 --timeout")
-	f.BoolVar(&r.logs, "logs", false, "like --wait, and print what the Pods print as it comes")
-	f.DurationVar(&r.timeout, "timeout", 0, "`time` after which --wait and --logs end, such as 5m; the Job goes on (default: never)")
+	r.maker.addFlags(c)
 }
 
 // takeArgs takes NAME and the command.
@@ -149,44 +135,20 @@ func (r *runCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	printer, err := r.printer()
-	if err != nil {
-		return err
-	}
-	show := func(objects []run.Object) error {
-		for _, o := range objects {
-			if err := printer.PrintObj(o, r.Out); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for _, note := range objects.Notes {
-		fmt.Fprintln(r.ErrOut, "note:", note)
-	}
-	if r.dryRun == "client" {
-		return show(objects.Manifests())
+	if r.tell(objects); r.dryRun == "client" {
+		return r.show(objects.Manifests())
 	}
 	c, err := r.connect()
 	if err != nil {
 		return err
 	}
-	whole, cancel := toTheEnd(ctx)
-	defer cancel()
-	created, err := c.create(whole, objects, r.dryRun == "server")
-	if err != nil {
-		return err
-	}
-	if err := show(created); err != nil || r.dryRun == "server" {
-		return err
-	}
-	return r.after(ctx, c, created[0])
+	return r.make(ctx, c, objects)
 }
 
 // build reads what is to be read, and makes the objects.
 func (r *runCommand) build() (run.Objects, error) {
 	if err := r.checkFlags(); err != nil {
-		return run.Objects{}, usage{err}
+		return run.Objects{}, err
 	}
 	namespace, explicit, err := r.namespace()
 	if err != nil {
@@ -207,20 +169,10 @@ func (r *runCommand) build() (run.Objects, error) {
 }
 
 func (r *runCommand) checkFlags() error {
-	waits := r.wait || r.logs
-	switch {
-	case r.dryRun != "none" && r.dryRun != "client" && r.dryRun != "server":
-		return fmt.Errorf("--dry-run=%s is none: write --dry-run=client or --dry-run=server", r.dryRun)
-	case waits && r.dryRun != "none":
-		return fmt.Errorf("--dry-run=%s makes no Job to wait for: leave out --wait and --logs", r.dryRun)
-	case waits && r.options.RunAt != "":
-		return fmt.Errorf("--wait and --logs are for a Job that runs now: leave them out, and see what becomes of it with: kubectl describe scheduledjob %s", r.options.Name)
-	case r.timeout != 0 && !waits:
-		return errors.New("--timeout is how long to wait: add --wait or --logs")
-	case r.timeout < 0:
-		return fmt.Errorf("--timeout=%v is in the past: write a time such as 5m", r.timeout)
+	if (r.wait || r.logs) && r.options.RunAt != "" && r.dryRun == "none" {
+		return usage{fmt.Errorf("--wait and --logs are for a Job that runs now: leave them out, and see what becomes of it with: kubectl describe scheduledjob %s", r.options.Name)}
 	}
-	return nil
+	return r.check()
 }
 
 // readLists reads the files that the lists name.
@@ -251,17 +203,4 @@ func (r *runCommand) readLists() (lists []run.List, err error) {
 		lists = append(lists, l)
 	}
 	return lists, nil
-}
-
-// printer writes objects as --output says.
-func (r *runCommand) printer() (printers.ResourcePrinter, error) {
-	said := map[string]string{"none": "%s", "client": "%s (dry run)", "server": "%s (server dry run)"}[r.dryRun]
-	if err := r.print.Complete(said); err != nil {
-		return nil, err
-	}
-	p, err := r.print.ToPrinter()
-	if err != nil {
-		return nil, usage{err}
-	}
-	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/internal/kubectl/run"
@@ -14,53 +15,53 @@ import (
 )
 
 // after is what follows when all is created: the user is told if nobody takes it up, and the end is awaited if he wants it.
-func (r *runCommand) after(ctx context.Context, c *client, created run.Object) error {
-	waits := r.wait || r.logs
-	if r.timeout > 0 {
+func (m *maker) after(ctx context.Context, c *client, created run.Object) error {
+	waits := m.wait || m.logs
+	if m.timeout > 0 {
 		var cancel func()
-		ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, exit{fmt.Errorf("the Job %s has not ended within %v; it goes on", created.GetName(), r.timeout), ExitTimeout})
+		ctx, cancel = context.WithTimeoutCause(ctx, m.timeout, exit{fmt.Errorf("the Job %s has not ended within %v; it goes on", created.GetName(), m.timeout), ExitTimeout})
 		defer cancel()
 	}
 	kind, _ := kindOf(created)
-	taken, err := c.awaitTakenUp(ctx, created, r.patience)
+	taken, err := c.awaitTakenUp(ctx, created, m.patience)
 	switch {
 	case err != nil && waits:
 		return gaveUp(ctx, err, created.GetName())
 	case err != nil: // who may create need not be allowed to look
 		return nil
 	case taken == nil:
-		fmt.Fprintf(r.ErrOut, "warning: nobody has taken up the %s %s within %v: it waits until jobstream's trigger and reconciler run in this cluster. To look for them: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream\n",
-			kind, created.GetName(), r.patience)
+		fmt.Fprintf(m.ErrOut, "warning: nobody has taken up the %s %s within %v: it waits until jobstream's trigger and reconciler run in this cluster. To look for them: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream\n",
+			kind, created.GetName(), m.patience)
 	}
 	if s, is := taken.(*v1alpha1.ScheduledJob); is {
-		r.tellNext(s)
+		m.tellNext(s)
 	}
 	if j, is := created.(*batchv1.Job); is && waits {
-		return r.awaitEnd(ctx, c, j)
+		return m.awaitEnd(ctx, c, j)
 	}
 	return nil
 }
 
 // tellNext says when a ScheduledJob will make a Job, or why it will not.
-func (r *runCommand) tellNext(s *v1alpha1.ScheduledJob) {
+func (m *maker) tellNext(s *v1alpha1.ScheduledJob) {
 	for _, condition := range s.Status.Conditions {
 		if condition.Type == v1alpha1.StalledCondition && condition.Status == "True" {
-			fmt.Fprintf(r.ErrOut, "warning: the ScheduledJob %s makes no Jobs: %s: %s\n", s.Name, condition.Reason, condition.Message)
+			fmt.Fprintf(m.ErrOut, "warning: the ScheduledJob %s makes no Jobs: %s: %s\n", s.Name, condition.Reason, condition.Message)
 			return
 		}
 	}
 	if next := s.Status.NextScheduleTime; next != nil && next.After(time.Now()) {
 		at := next.UTC()
-		if loc, err := zone.Load(r.options.TimeZone); err == nil {
+		if loc, err := zone.Load(ptr.Deref(s.Spec.TimeZone, "")); err == nil {
 			at = next.In(loc)
 		}
-		fmt.Fprintf(r.ErrOut, "the next Job comes at %s\n", at.Format(time.RFC3339))
+		fmt.Fprintf(m.ErrOut, "the next Job comes at %s\n", at.Format(time.RFC3339))
 	}
 }
 
 // awaitEnd waits until the Job has ended, shows what happens meanwhile, and returns the verdict: nil if it is Complete.
-func (r *runCommand) awaitEnd(ctx context.Context, c *client, j *batchv1.Job) error {
-	last, err := r.follow(ctx, c, j)
+func (m *maker) awaitEnd(ctx context.Context, c *client, j *batchv1.Job) error {
+	last, err := m.follow(ctx, c, j)
 	if err != nil {
 		return gaveUp(ctx, err, j.Name)
 	}
@@ -68,21 +69,21 @@ func (r *runCommand) awaitEnd(ctx context.Context, c *client, j *batchv1.Job) er
 	if end.Type == batchv1.JobFailed {
 		return exit{fmt.Errorf("the Job %s has failed: %s: %s (%s)", j.Name, end.Reason, end.Message, tally(last)), ExitFailed}
 	}
-	fmt.Fprintf(r.ErrOut, "the Job %s is complete: %s\n", j.Name, tally(last))
+	fmt.Fprintf(m.ErrOut, "the Job %s is complete: %s\n", j.Name, tally(last))
 	return nil
 }
 
 // follow shows the Job, and prints its logs if the user wants them, until it has ended.
-func (r *runCommand) follow(ctx context.Context, c *client, j *batchv1.Job) (*batchv1.Job, error) {
-	v := newView(r.ErrOut, !r.logs)
+func (m *maker) follow(ctx context.Context, c *client, j *batchv1.Job) (*batchv1.Job, error) {
+	v := newView(m.ErrOut, !m.logs)
 	defer v.Close()
-	if !r.logs {
+	if !m.logs {
 		defer v.followPods(ctx, c, podsOf(j))()
 		return c.awaitEnd(ctx, j.Name, j.UID, v)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	finish := newPodLogs(c, j, r.Out, v).begin(ctx, j)
+	finish := newPodLogs(c, j, m.Out, v).begin(ctx, j)
 	last, err := c.awaitEnd(ctx, j.Name, j.UID, v)
 	if err != nil {
 		stop() // nobody waits for the rest

@@ -46,7 +46,10 @@ func (o Objects) First() Object {
 		return o.Owner
 	}
 	j = j.DeepCopy()
-	j.Labels = map[string]string{v1alpha1.SuspendedByLabel: v1alpha1.SuspendedByRun}
+	if j.Labels == nil {
+		j.Labels = map[string]string{}
+	}
+	j.Labels[v1alpha1.SuspendedByLabel] = v1alpha1.SuspendedByRun
 	j.Spec.Suspend = new(true)
 	return j
 }

@@ -1,0 +1,95 @@
+package kubectl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/jobstream/jobstream/internal/kubectl/run"
+)
+
+// maker is what the commands share that create objects: whether they do, what they print, and whether they wait for the end.
+type maker struct {
+	*tool
+	dryRun     string
+	wait, logs bool
+	timeout    time.Duration
+	print      *genericclioptions.PrintFlags
+	printer    printers.ResourcePrinter // made by check
+}
+
+func newMaker(t *tool) *maker {
+	return &maker{tool: t, dryRun: "none", print: genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme)}
+}
+
+func (m *maker) addFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&m.dryRun, "dry-run", m.dryRun, "`how`: none, client (send nothing, only print), or server (send, keep nothing)")
+	m.print.AddFlags(c)
+	for _, rare := range []string{"allow-missing-template-keys", "show-managed-fields", "template"} {
+		f.Lookup(rare).Hidden = true
+	}
+	f.BoolVar(&m.wait, "wait", false, "wait until the Job has ended: exit code 0 complete, 1 failed, 124 --timeout")
+	f.BoolVar(&m.logs, "logs", false, "like --wait, and print what the Pods print as it comes")
+	f.DurationVar(&m.timeout, "timeout", 0, "`time` after which --wait and --logs end, such as 5m; the Job goes on (default: never)")
+}
+
+// check refuses what makes no sense. It sends no request.
+func (m *maker) check() error {
+	waits := m.wait || m.logs
+	switch {
+	case m.dryRun != "none" && m.dryRun != "client" && m.dryRun != "server":
+		return usage{fmt.Errorf("--dry-run=%s is none: write --dry-run=client or --dry-run=server", m.dryRun)}
+	case waits && m.dryRun != "none":
+		return usage{fmt.Errorf("--dry-run=%s makes no Job to wait for: leave out --wait and --logs", m.dryRun)}
+	case m.timeout != 0 && !waits:
+		return usage{errors.New("--timeout is how long to wait: add --wait or --logs")}
+	case m.timeout < 0:
+		return usage{fmt.Errorf("--timeout=%v is in the past: write a time such as 5m", m.timeout)}
+	}
+	said := map[string]string{"none": "%s", "client": "%s (dry run)", "server": "%s (server dry run)"}[m.dryRun]
+	if err := m.print.Complete(said); err != nil {
+		return err
+	}
+	var err error
+	if m.printer, err = m.print.ToPrinter(); err != nil {
+		return usage{err}
+	}
+	return nil
+}
+
+// tell prints what the user should know of the objects.
+func (m *maker) tell(objects run.Objects) {
+	for _, note := range objects.Notes {
+		fmt.Fprintln(m.ErrOut, "note:", note)
+	}
+}
+
+// show prints objects as --output says.
+func (m *maker) show(objects []run.Object) error {
+	for _, o := range objects {
+		if err := m.printer.PrintObj(o, m.Out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// make creates the objects, shows them, and waits for the end of the Job if the user wants it.
+func (m *maker) make(ctx context.Context, c *client, objects run.Objects) error {
+	whole, cancel := toTheEnd(ctx)
+	defer cancel()
+	created, err := c.create(whole, objects, m.dryRun == "server")
+	if err != nil {
+		return err
+	}
+	if err := m.show(created); err != nil || m.dryRun == "server" {
+		return err
+	}
+	return m.after(ctx, c, created[0])
+}
