@@ -107,6 +107,14 @@ const (
 	// InstantiateManual is its only value.
 	InstantiateManual = "manual"
 
+	// RerunOfAnnotation on a Job is the name of the Job that it runs again, a slash, and that Job's UID. "kubectl jobstream rerun"
+	// writes it.
+	RerunOfAnnotation = Group + "/rerun-of"
+
+	// OriginalIndexVariable is the environment variable in which the Pods of "kubectl jobstream rerun --failed-indexes" find the
+	// index that they have in the first of the Jobs: 0 or more. JOB_COMPLETION_INDEX refers to it.
+	OriginalIndexVariable = "JOBSTREAM_ORIGINAL_INDEX"
+
 	// CreatedByAnnotation says which object made a Job, as a serialized reference (proposal scheduledjob.md, "Fields Added to
 	// Job Template").
 	CreatedByAnnotation = "kubernetes.io/created-by"

@@ -19,6 +19,8 @@
 //	suspend.go     "suspend" and "resume"
 //	target.go      what they are about: found by name or selector, and changed by its UID
 //	named.go       KIND/NAME, as users type it
+//	rerun.go       "rerun": a Job that has ended, or what of it has failed, as a new Job
+//	rerun/         which Job that is; no I/O
 //	next/          what "next" says of a schedule; no I/O, and no clock
 //	convert.go     "convert": manifests, and what runs
 //	convert/       what it makes of them, and the steps of a cut-over

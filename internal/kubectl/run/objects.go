@@ -135,19 +135,24 @@ func (o *Options) annotations(lists []list) map[string]string {
 
 func (o *Options) parametersName() string { return o.Name + "-env-" + o.Suffix }
 
-// parameters is the ConfigMap as functions/job reads it: a key for each variable, a line for each index.
+// parameters is the ConfigMap as functions/job reads it.
 func (o *Options) parameters(lists []list) *corev1.ConfigMap {
 	if len(lists) == 0 {
 		return nil
 	}
-	c := &corev1.ConfigMap{
-		TypeMeta:   metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Name: o.parametersName(), Namespace: o.Namespace},
-		Immutable:  new(true),
-		Data:       map[string]string{},
-	}
+	data := map[string]string{}
 	for _, l := range lists {
-		c.Data[l.key] = l.lines()
+		data[l.key] = l.lines()
 	}
-	return c
+	return Parameters(o.Namespace, o.parametersName(), data)
+}
+
+// Parameters is a ConfigMap with the lists of a Job: a key for each variable, a line for each index.
+func Parameters(namespace, name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+		Immutable:  new(true),
+		Data:       data,
+	}
 }

@@ -140,6 +140,11 @@ const (
 	longestScheduledJob = 52
 )
 
+// CheckName refuses what cannot be the name of a Job, one with indexes where completions is not nil. Its error says why.
+func CheckName(name string, completions *int32) error {
+	return (&Options{Name: name, Completions: completions}).checkName()
+}
+
 func (o *Options) checkName() error {
 	if o.Name == "" {
 		return fmt.Errorf("there is no name: write it first, as in: run NAME --image=%s", or(o.Image, "IMAGE"))
