@@ -16,6 +16,9 @@
 //	logs.go        what the Pods print, as it comes
 //	watch.go       "watch", wait.go "wait", joblogs.go "logs"
 //	next.go        "next": when ScheduledJobs are due
+//	trigger.go     "trigger": a Job of a ScheduledJob for now
+//	backfill.go    "backfill": Jobs for nominal times that have passed; the requests and what is printed
+//	backfill/      which times those are, and which is next; no I/O, and no clock
 //	suspend.go     "suspend" and "resume"
 //	target.go      what they are about: found by name or selector, and changed by its UID
 //	named.go       KIND/NAME, as users type it

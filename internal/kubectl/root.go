@@ -33,7 +33,7 @@ It needs a kubeconfig, and in the cluster jobstream's trigger and reconciler.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{unknownFlag(err)} })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	t.config.AddFlags(root.PersistentFlags())
-	root.AddCommand(newRun(t), newWatch(t), newWait(t), newLogs(t), newConvert(t), newNext(t), newSuspend(t), newResume(t), newRerun(t))
+	root.AddCommand(newRun(t), newWatch(t), newWait(t), newLogs(t), newConvert(t), newNext(t), newTrigger(t), newBackfill(t), newSuspend(t), newResume(t), newRerun(t))
 	return root
 }
 

@@ -9,7 +9,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // indexVariable is what Kubernetes itself calls the index in the environment of an Indexed Job's containers.
@@ -34,8 +33,8 @@ func (o *Options) env() []corev1.EnvVar {
 func (o *Options) checkVariables(lists []list) error {
 	from := map[string]string{} // the flag by which a variable is defined
 	define := func(name, flag string) error {
-		if len(validation.IsEnvVarName(name)) > 0 {
-			return fmt.Errorf("%s: %q cannot be the name of a variable: write letters, digits and _, not beginning with a digit", flag, name)
+		if err := checkVariable(name, flag); err != nil {
+			return err
 		}
 		if before, taken := from[name]; taken {
 			return fmt.Errorf("%s and %s both define the variable %s: choose another name for one of them", before, flag, name)
@@ -54,9 +53,9 @@ func (o *Options) checkVariables(lists []list) error {
 		}
 	}
 	for _, e := range o.Env {
-		name, _, found := strings.Cut(e, "=")
-		if !found {
-			return fmt.Errorf("--env=%q has no value: write --env=NAME=VALUE", e)
+		name, _, err := splitEnv(e)
+		if err != nil {
+			return err
 		}
 		if err := define(name, "--env"); err != nil {
 			return err

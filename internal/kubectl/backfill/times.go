@@ -1,0 +1,138 @@
+// Package backfill makes up for nominal times of a ScheduledJob that have passed: which they are, which have a Job already, and
+// which Job is to be made next. It knows no cluster and no clock: times.go reads the range, work.go goes through it.
+package backfill
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/scheduledjob"
+)
+
+// Most is how many nominal times one backfill takes at most.
+const Most = 1000
+
+// Range is what the user asks for: both ends belong to it. What they lack of an offset, they have from the schedule's zone.
+type Range struct{ From, To string }
+
+// Run is one nominal time and its Job.
+type Run struct {
+	// Nominal is in the schedule's zone.
+	Nominal time.Time
+	// Job is the name of its Job.
+	Job string
+	// Verdict is what the status remembers of the time, such as "Missed (Deadline)"; "" where it remembers nothing.
+	Verdict string
+}
+
+// layouts are how a time may be written, beside RFC 3339. The first is a whole day.
+var layouts = []string{"2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05"}
+
+// parse reads a time. Where it is a day, last means its end.
+func parse(flag, text string, zone *time.Location, last bool) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t.In(zone), nil
+	}
+	for i, layout := range layouts {
+		t, err := time.ParseInLocation(layout, text, zone)
+		switch {
+		case err != nil:
+			continue
+		case i == 0 && last:
+			return t.AddDate(0, 0, 1).Add(-time.Second), nil
+		}
+		return t, nil
+	}
+	return time.Time{}, fmt.Errorf("%s=%q is no time: write a day such as 2026-11-01, or 2026-11-01T02:30, which are in the zone of the schedule, or a time with an offset such as 2026-11-01T02:30:00Z", flag, text)
+}
+
+// Check reports what is wrong with a range, whatever the zone.
+func (r Range) Check() error {
+	if r.From == "" {
+		return fmt.Errorf("--from is missing: write when the backfill begins, such as --from=2026-11-01")
+	}
+	if _, err := parse("--from", r.From, time.UTC, false); err != nil {
+		return err
+	}
+	if r.To == "" {
+		return nil
+	}
+	_, err := parse("--to", r.To, time.UTC, true)
+	return err
+}
+
+// Runs are the nominal times of the range, in order, up to the one that the reconciler has decided last: later ones are its own.
+// Without To it is up to there. The errors say what to type instead.
+func Runs(sj *v1alpha1.ScheduledJob, zones scheduledjob.Zones, r Range) ([]Run, error) {
+	j := events.ProjectScheduledJob(sj)
+	times, problem := scheduledjob.Timetable(j, zones)
+	if problem != nil {
+		return nil, fmt.Errorf("the ScheduledJob %s has no nominal times: %w", sj.Name, problem)
+	}
+	if sj.Status.DecidedUntil == nil {
+		return nil, fmt.Errorf("the ScheduledJob %s has not been taken up by a reconciler yet: see why with: kubectl describe scheduledjob %s", sj.Name, sj.Name)
+	}
+	zone, err := zones(ptr.Deref(sj.Spec.TimeZone, ""))
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := r.read(zone, sj.Status.DecidedUntil.Time)
+	if err != nil {
+		return nil, err
+	}
+	switch n := times.Count(from.Add(-time.Second), to); {
+	case n == 0:
+		return nil, fmt.Errorf("the ScheduledJob %s has no nominal time from %s to %s: see its times with: kubectl jobstream next %s", sj.Name, from.Format(time.RFC3339), to.Format(time.RFC3339), sj.Name)
+	case n > Most:
+		return nil, fmt.Errorf("the ScheduledJob %s has %d nominal times from %s to %s, and one backfill takes %d: move --from and --to closer together", sj.Name, n, from.Format(time.RFC3339), to.Format(time.RFC3339), Most)
+	}
+	var runs []Run
+	for at, ok := times.Next(from.Add(-time.Second)); ok && !at.After(to); at, ok = times.Next(at) {
+		runs = append(runs, Run{Nominal: at.In(zone), Job: scheduledjob.JobName(sj, at), Verdict: remembered(sj, at)})
+	}
+	return runs, nil
+}
+
+// read reads both ends. The second is not later than what is decided.
+func (r Range) read(zone *time.Location, decided time.Time) (from, to time.Time, err error) {
+	if from, err = parse("--from", r.From, zone, false); err != nil {
+		return from, to, err
+	}
+	to = decided.In(zone)
+	if r.To != "" {
+		last, err := parse("--to", r.To, zone, true)
+		switch {
+		case err != nil:
+			return from, to, err
+		case last.Before(from):
+			return from, to, fmt.Errorf("--to=%s is before --from=%s: write the earlier one into --from", r.To, r.From)
+		case last.Before(to):
+			to = last
+		}
+	}
+	if from.After(to) {
+		return from, to, fmt.Errorf("--from=%s is later than %s, up to which everything is decided: what comes later is made by the schedule itself", r.From, to.Format(time.RFC3339))
+	}
+	return from, to, nil
+}
+
+// remembered is what the status says of a nominal time.
+func remembered(sj *v1alpha1.ScheduledJob, at time.Time) (verdict string) {
+	for _, v := range sj.Status.Recent {
+		last := v.Time.Time
+		if v.Until != nil {
+			last = v.Until.Time
+		}
+		if at.Before(v.Time.Time) || at.After(last) || v.Reason == events.ReasonManual {
+			continue
+		}
+		if verdict = v.Verdict; v.Reason != "" {
+			verdict += " (" + v.Reason + ")"
+		}
+	}
+	return verdict
+}

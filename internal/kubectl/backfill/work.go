@@ -1,0 +1,210 @@
+package backfill
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Work is a backfill under way: nominal times in order, of which some have a Job.
+//
+//	waiting -> running -> complete | failed
+//	        -> existed, if the Job was there before
+type Work struct {
+	// Parallelism is how many of its Jobs run at once, 1 or more.
+	Parallelism int
+	// KeepGoing makes Jobs also after one has failed.
+	KeepGoing bool
+	// Alone makes a Job only while no other one of the ScheduledJob runs.
+	Alone bool
+
+	runs  []*run
+	other map[types.UID]string // Jobs of the ScheduledJob that run and that the backfill has not made
+}
+
+type run struct {
+	Run
+	state state
+	uid   types.UID
+	since time.Time
+}
+
+type state string
+
+const (
+	waiting  state = "waiting"
+	running  state = "running"
+	complete state = "complete"
+	failed   state = "failed"
+	existed  state = "existed"
+)
+
+// New is the backfill of these times.
+func New(runs []Run) *Work {
+	w := &Work{Parallelism: 1, other: map[types.UID]string{}}
+	for _, r := range runs {
+		w.runs = append(w.runs, &run{Run: r, state: waiting})
+	}
+	return w
+}
+
+func (w *Work) find(name string) *run {
+	for _, r := range w.runs {
+		if r.Job == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// Saw is told a Job of the ScheduledJob as it is now, and returns a line about it, "" for none.
+func (w *Work) Saw(j *batchv1.Job) string {
+	end := ended(j)
+	r := w.find(j.Name)
+	if r == nil || r.state == existed || r.uid != "" && r.uid != j.UID {
+		delete(w.other, j.UID)
+		if end == nil {
+			w.other[j.UID] = j.Name
+		}
+		return ""
+	}
+	switch {
+	case r.state == waiting:
+		r.state = existed
+		if end == nil {
+			w.other[j.UID] = j.Name
+		}
+		return fmt.Sprintf("%s  job.batch/%s exists: %s", stamp(r.Nominal), r.Job, result(end))
+	case r.state == running && end != nil:
+		return w.end(r, end, end.LastTransitionTime.Time)
+	}
+	return ""
+}
+
+// Gone is told that a Job was deleted, as it was then.
+func (w *Work) Gone(j *batchv1.Job) string {
+	delete(w.other, j.UID)
+	r := w.find(j.Name)
+	if r == nil || r.state != running || r.uid != j.UID {
+		return ""
+	}
+	if end := ended(j); end != nil {
+		return w.end(r, end, end.LastTransitionTime.Time)
+	}
+	r.state = failed
+	return fmt.Sprintf("%s  job.batch/%s failed: it was deleted before it had ended", stamp(r.Nominal), r.Job)
+}
+
+func (w *Work) end(r *run, end *batchv1.JobCondition, at time.Time) string {
+	took := at.Sub(r.since).Round(time.Second)
+	if r.state = complete; end.Type == batchv1.JobFailed {
+		r.state = failed
+		return fmt.Sprintf("%s  job.batch/%s failed in %v: %s: %s", stamp(r.Nominal), r.Job, took, end.Reason, end.Message)
+	}
+	return fmt.Sprintf("%s  job.batch/%s complete in %v", stamp(r.Nominal), r.Job, took)
+}
+
+// Next is the time whose Job is to be made now; ok is false while there is none.
+func (w *Work) Next() (next Run, ok bool) {
+	if w.stopped() || w.count(running) >= w.Parallelism || w.Alone && len(w.other) > 0 {
+		return Run{}, false
+	}
+	for _, r := range w.runs {
+		if r.state == waiting {
+			return r.Run, true
+		}
+	}
+	return Run{}, false
+}
+
+// Made notes that the Job was made, and returns a line about it.
+func (w *Work) Made(j *batchv1.Job) string {
+	r := w.find(j.Name)
+	r.state, r.uid, r.since = running, j.UID, j.CreationTimestamp.Time
+	return fmt.Sprintf("%s  job.batch/%s created", stamp(r.Nominal), r.Job)
+}
+
+// Existed notes that the Job is there already, and was made meanwhile.
+func (w *Work) Existed(name string) string {
+	r := w.find(name)
+	r.state = existed
+	return fmt.Sprintf("%s  job.batch/%s exists", stamp(r.Nominal), r.Job)
+}
+
+// Over reports whether nothing is left to do, or to wait for.
+func (w *Work) Over() bool {
+	return w.count(running) == 0 && (w.stopped() || w.count(waiting) == 0)
+}
+
+// WaitsFor names the Jobs that keep the next one from being made, in order; none while it is the backfill's own.
+func (w *Work) WaitsFor() []string {
+	if !w.Alone || w.stopped() || w.count(waiting) == 0 || w.count(running) > 0 {
+		return nil
+	}
+	names := make([]string, 0, len(w.other))
+	for _, name := range w.other {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, cmp.Compare)
+	return names
+}
+
+// stopped reports whether no more Jobs are made since one has failed.
+func (w *Work) stopped() bool { return !w.KeepGoing && w.count(failed) > 0 }
+
+// Failed is how many Jobs have failed.
+func (w *Work) Failed() int { return w.count(failed) }
+
+func (w *Work) count(s state) (n int) {
+	for _, r := range w.runs {
+		if r.state == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Rest is the first time whose Job has not been made; ok is false where there is none.
+func (w *Work) Rest() (from time.Time, ok bool) {
+	for _, r := range w.runs {
+		if r.state == waiting {
+			return r.Nominal, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// String counts the nominal times by what has become of them.
+func (w *Work) String() string {
+	out := fmt.Sprintf("%d nominal times: %d complete", len(w.runs), w.count(complete))
+	for _, s := range []state{failed, running, existed, waiting} {
+		if n := w.count(s); n > 0 {
+			out += fmt.Sprintf(", %d %s", n, s)
+		}
+	}
+	return out
+}
+
+func stamp(t time.Time) string { return t.Format(time.RFC3339) }
+
+func result(end *batchv1.JobCondition) string {
+	if end == nil {
+		return "it runs"
+	}
+	return string(end.Type)
+}
+
+// ended is the condition by which the Job has ended, Complete or Failed, or nil.
+func ended(j *batchv1.Job) *batchv1.JobCondition {
+	for i, c := range j.Status.Conditions {
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return &j.Status.Conditions[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package kubectl
+
+import (
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+)
+
+// TestTrigger: the Job is of the template, and the ScheduledJob's; a policy that lets one Job run at once is kept.
+func TestTrigger(t *testing.T) {
+	w := newWorld(t)
+	sj := w.newScheduled("nightly", func(s *v1alpha1.ScheduledJob) {
+		s.Spec.ConcurrencyPolicy, s.Spec.Suspend = v1alpha1.ForbidConcurrent, ptr.To(true)
+		c := s.Spec.JobTemplate.Spec.Template.Spec.DeepCopy()
+		c.Containers[0].Env = []corev1.EnvVar{{Name: "DAY", Value: "today"}, {Name: "FILE", Value: "$(DAY).csv"}}
+		s.Spec.JobTemplate.Spec.Template.Spec = *c
+	})
+	const made = "nightly-x7k2p"
+	for _, tt := range []struct {
+		args, out, says string
+		code            int
+		requests        string
+		then            func()
+	}{
+		{"nightly --dry-run=client", "job.batch/nightly-x7k2p created (dry run)\n", "", 0, "", nil},
+		{"nightly --dry-run=server", "job.batch/nightly-x7k2p created (server dry run)\n", "", 0, "POST jobs", nil},
+		{"scheduledjob/nightly --env=DAY=friday --env=MORE=", "job.batch/nightly-x7k2p created\n", "warning: nobody has taken up the Job", 0, "POST jobs", nil},
+		{"nightly", "", "error: not started, since the Job nightly-x7k2p still runs, and concurrencyPolicy of the ScheduledJob nightly is Forbid: wait for it with: kubectl jobstream wait nightly-x7k2p -n " + w.ns, ExitFailed, "", nil},
+		{"nightly --force", "", "error: a Job nightly-x7k2p exists already", ExitFailed, "POST jobs", func() { w.end(made, batchv1.JobSuccessCriteriaMet, batchv1.JobComplete) }},
+		{"nightly -o name --dry-run=client", "job.batch/nightly-x7k2p\n", "", 0, "", nil},
+		{"weekly", "", "error: there is no ScheduledJob weekly in the namespace " + w.ns, ExitFailed, "", nil},
+	} {
+		w.requests = nil
+		got := w.call(append([]string{"trigger"}, strings.Fields(tt.args)...)...)
+		if got.code != tt.code || got.out != tt.out || !strings.HasPrefix(got.err, tt.says) || tt.says == "" && got.err != "" || strings.Join(w.requests, ", ") != tt.requests {
+			t.Errorf("%s: %q: want %q and %q, got %s", tt.args, w.requests, tt.out, tt.says, got)
+		}
+		if tt.then != nil {
+			tt.then()
+		}
+	}
+	j := w.job(made)
+	if j == nil || !metav1.IsControlledBy(j, sj) || *j.Spec.ManagedBy != v1alpha1.DefaultManagedBy || j.Annotations[v1alpha1.InstantiateAnnotation] != "manual" {
+		t.Fatalf("the Job is %+v", j)
+	}
+	env := ""
+	for _, e := range j.Spec.Template.Spec.Containers[0].Env {
+		env += e.Name + "=" + e.Value + " "
+	}
+	if want := "DAY=friday MORE= FILE=$(DAY).csv "; env != want {
+		t.Errorf("its variables are %q, want %q", env, want)
+	}
+}
