@@ -213,14 +213,32 @@ func (b *backfillCommand) waits(w *backfill.Work) {
 	b.waitsFor = names
 }
 
+// again is the command line that goes on from there.
+func (b *backfillCommand) again(from time.Time) string {
+	line := fmt.Sprintf("kubectl jobstream backfill %s --from=%s", b.schedule, from.Format(time.RFC3339))
+	if b.given.To != "" {
+		line += fmt.Sprintf(" --to='%s'", b.given.To)
+	}
+	if ns := ptr.Deref(b.config.Namespace, ""); ns != "" {
+		line += " -n " + ns
+	}
+	for _, e := range b.env {
+		line += fmt.Sprintf(" --env='%s'", strings.ReplaceAll(e, "'", `'\''`))
+	}
+	if b.parallelism > 1 {
+		line += fmt.Sprintf(" --parallelism=%d", b.parallelism)
+	}
+	if b.keepGoing {
+		line += " --keep-going"
+	}
+	return line
+}
+
 // told sums up, and says how to go on where not all is done.
 func (b *backfillCommand) told(ctx context.Context, w *backfill.Work, err error) error {
 	goOn := ""
 	if from, left := w.Rest(); left {
-		goOn = fmt.Sprintf("; to go on: kubectl jobstream backfill %s --from=%s", b.schedule, from.Format(time.RFC3339))
-		if b.given.To != "" {
-			goOn += fmt.Sprintf(" --to=%q", b.given.To)
-		}
+		goOn = "; to go on: " + b.again(from)
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):

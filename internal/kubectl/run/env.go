@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// splitEnv takes --env=NAME=VALUE apart.
-func splitEnv(e string) (name, value string, err error) {
-	name, value, found := strings.Cut(e, "=")
+// envName is the NAME of --env=NAME=VALUE.
+func envName(e string) (string, error) {
+	name, _, found := strings.Cut(e, "=")
 	if !found {
-		return "", "", fmt.Errorf("--env=%q has no value: write --env=NAME=VALUE", e)
+		return "", fmt.Errorf("--env=%q has no value: write --env=NAME=VALUE", e)
 	}
-	return name, value, checkVariable(name, "--env")
+	return name, checkVariable(name, "--env")
 }
 
 // checkVariable refuses what cannot be the name of a variable.
@@ -30,7 +30,7 @@ func checkVariable(name, flag string) error {
 func CheckEnv(env []string) error {
 	seen := map[string]bool{}
 	for _, e := range env {
-		name, _, err := splitEnv(e)
+		name, err := envName(e)
 		switch {
 		case err != nil:
 			return err
@@ -55,7 +55,7 @@ func SetEnv(p *corev1.PodSpec, env []string) {
 			others := slices.DeleteFunc(slices.Clone(containers[i].Env), func(v corev1.EnvVar) bool {
 				return slices.ContainsFunc(set, func(s corev1.EnvVar) bool { return s.Name == v.Name })
 			})
-			containers[i].Env = append(set, others...)
+			containers[i].Env = slices.Concat(set, others)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (o *Options) checkVariables(lists []list) error {
 		}
 	}
 	for _, e := range o.Env {
-		name, _, err := splitEnv(e)
+		name, err := envName(e)
 		if err != nil {
 			return err
 		}
