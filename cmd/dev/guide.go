@@ -31,13 +31,9 @@ func guideTo(s *system) (guide, error) {
 		trigger: s.plan.Trigger, reconciler: s.plan.Reconciler, node: s.plan.Node,
 		manifest: filepath.Join(dir, manifests.Example+".yaml"), kubectl: findKubectl(),
 	}
-	switch {
-	case s.plan.Kubeconfig != "":
-		g.aftermath = "Ctrl-C stops jobstream and leaves the cluster as it is then."
-	case s.plan.Dir != "":
+	g.aftermath = "Ctrl-C stops everything and leaves nothing behind."
+	if s.plan.Dir != "" {
 		g.aftermath = "Ctrl-C stops everything; the cluster goes on next time with --dir " + s.plan.Dir + "."
-	default:
-		g.aftermath = "Ctrl-C stops everything and leaves nothing behind."
 	}
 	return g, nil
 }

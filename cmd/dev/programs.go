@@ -21,7 +21,7 @@ func ensurePrograms(ctx context.Context, say func(string, ...any)) error {
 	if err == nil {
 		return nil
 	}
-	missing := &app.Fatal{Cannot: "start a control plane", Err: err, Remedy: "in a checkout of jobstream, \"make controlplane\" builds it; --kubeconfig names a cluster that exists"}
+	missing := &app.Fatal{Cannot: "start a control plane", Err: err, Remedy: "in a checkout of jobstream, \"make controlplane\" builds it; beside a cluster that exists, \"jobstream --kubeconfig\" runs without it"}
 	root := checkout()
 	if root == "" || os.Getenv(assets.EnvAssets) != "" { // a folder of the user's own is not ours to fill
 		return missing

@@ -15,6 +15,7 @@ import (
 	"github.com/jobstream/jobstream/internal/app"
 	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/folder"
 	"github.com/jobstream/jobstream/internal/processnode"
 )
 
@@ -25,8 +26,6 @@ const readyTimeout = time.Minute
 type plan struct {
 	// Dir keeps everything for the next time; "" is a temporary folder that goes in the end.
 	Dir string
-	// Kubeconfig and Context name a cluster that exists. Where there is none, a control plane is started.
-	Kubeconfig, Context string
 	// Node runs Pods as processes of this machine.
 	Node bool
 	// Cluster is its name on the bus.
@@ -89,12 +88,12 @@ func (s *system) fail(part string, err error) {
 }
 
 func (s *system) makeFolder(context.Context) error {
-	dir, release, err := controlplane.OpenFolder(s.plan.Dir, "jobstream-dev")
+	f, err := folder.Open(s.plan.Dir, "jobstream-dev")
 	if err != nil {
 		return &app.Fatal{Cannot: "make a folder", Err: err, Remedy: "--dir names another one"}
 	}
-	s.dir = dir
-	s.onStop(release)
+	s.dir = f.Dir()
+	s.onStop(f.Close)
 	return nil
 }
 
@@ -107,22 +106,16 @@ func (s *system) startNATS(ctx context.Context) (err error) {
 	return nil
 }
 
-// startCluster starts a control plane, or takes the one that was named.
+// startCluster starts a control plane that knows ScheduledJobs.
 func (s *system) startCluster(ctx context.Context) error {
-	s.kubeconfig = s.plan.Kubeconfig
-	if s.kubeconfig == "" {
-		if err := s.startControlPlane(ctx); err != nil {
-			return err
-		}
+	if err := s.startControlPlane(ctx); err != nil {
+		return err
 	}
-	client, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: s.kubeconfig, Context: s.plan.Context, UserAgent: "jobstream-dev"})
+	client, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: s.kubeconfig, UserAgent: "jobstream-dev"})
 	if err != nil {
 		return &app.Fatal{Cannot: "make a client for the API server", Err: err}
 	}
 	s.client, s.apiServer = client, config.Host
-	if s.plan.Kubeconfig != "" {
-		return nil // which kinds it serves is for its owner to decide: kubectl apply -k deploy/crd
-	}
 	if err := cluster.InstallScheduledJobs(ctx, config); err != nil {
 		return &app.Fatal{Cannot: "install the kind ScheduledJob", Err: err}
 	}
@@ -180,7 +173,7 @@ func (s *system) startPrograms(ctx context.Context) error {
 }
 
 func (s *system) configure(o *app.Options, listen addresses) {
-	o.Kubeconfig, o.Context = s.kubeconfig, s.plan.Context
+	o.Kubeconfig = s.kubeconfig
 	o.Bus.URL, o.Bus.Cluster = s.nats.URL(), s.plan.Cluster
 	o.MetricsAddress, o.HealthAddress = listen.metrics, listen.health
 	o.Log, o.Probes = s.plan.Log, &app.Probes{}

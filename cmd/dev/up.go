@@ -23,10 +23,9 @@ func upCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Run a cluster with jobstream until Ctrl-C",
-		Example: `  jobstream-dev up                              # a fresh cluster, gone after Ctrl-C
-  jobstream-dev up --dir ~/cluster              # one that is kept
-  jobstream-dev up --log-level debug            # with every turn in the log
-  jobstream-dev up --kubeconfig ~/.kube/config  # beside a cluster that exists, without a node of ours`,
+		Example: `  jobstream-dev up                    # a fresh cluster, gone after Ctrl-C
+  jobstream-dev up --dir ~/cluster    # one that is kept
+  jobstream-dev up --log-level debug  # with every turn in the log`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			log, err := logging.Logger(c.ErrOrStderr())
@@ -34,9 +33,6 @@ func upCommand() *cobra.Command {
 				return err
 			}
 			p.Log = log
-			if p.Kubeconfig != "" && !c.Flags().Changed("node") {
-				p.Node = false // a cluster that exists has nodes
-			}
 			t, r := app.TriggerDefaults(), app.ReconcilerDefaults()
 			p.Trigger = addresses{freeAddress(c.Context(), t.MetricsAddress), freeAddress(c.Context(), t.HealthAddress)}
 			p.Reconciler = addresses{freeAddress(c.Context(), r.MetricsAddress), freeAddress(c.Context(), r.HealthAddress)}
@@ -45,9 +41,7 @@ func upCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&p.Dir, "dir", "", "`folder` that keeps the cluster and the bus for the next time; default a temporary one")
-	f.StringVar(&p.Kubeconfig, "kubeconfig", "", "`file` that names a cluster that exists, instead of one that is started")
-	f.StringVar(&p.Context, "context", "", "`name` of the context of the kubeconfig to use; default its current one")
-	f.BoolVar(&p.Node, "node", p.Node, "run Pods as processes of this machine; with --kubeconfig only where asked for")
+	f.BoolVar(&p.Node, "node", p.Node, "run Pods as processes of this machine")
 	f.StringVar(&p.Cluster, "cluster-name", p.Cluster, "`name` of the cluster in subjects and streams")
 	f.IntVar(&p.APIPort, "api-port", p.APIPort, "`port` of the API server on 127.0.0.1; another one where it is taken")
 	f.IntVar(&p.NATSPort, "nats-port", p.NATSPort, "`port` of NATS on 127.0.0.1; another one where it is taken")

@@ -44,7 +44,7 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 	peer := "http://" + loopback(0) // for other members, of which there are none
 	args := []string{
 		"--name=default",
-		"--data-dir=" + cp.folder.path("etcd"),
+		"--data-dir=" + cp.folder.Path("etcd"),
 		"--listen-client-urls=" + client,
 		"--advertise-client-urls=" + client,
 		"--listen-peer-urls=" + peer,
@@ -85,7 +85,7 @@ func (cp *ControlPlane) StartAPIServer(ctx context.Context) error {
 		"--allow-privileged=true",
 	}
 	if cp.config.AuditLog {
-		args = append(args, "--audit-log-path="+cp.AuditLog(), "--audit-policy-file="+cp.folder.path(auditPolicyFile))
+		args = append(args, "--audit-log-path="+cp.AuditLog(), "--audit-policy-file="+cp.folder.Path(auditPolicyFile))
 	}
 	err := cp.startProgram(ctx, &cp.api, "kube-apiserver", append(args, cp.config.APIServerFlags...), cp.URL()+"/readyz")
 	if err != nil {
@@ -160,7 +160,7 @@ func (cp *ControlPlane) stopProgram(slot **process, patience time.Duration) erro
 // stopAll ends clients before servers.
 func (cp *ControlPlane) stopAll() error {
 	patience := etcdPatience
-	if cp.folder.temp {
+	if cp.folder.Temporary() {
 		patience = 0 // nobody will read the database again
 	}
 	return errors.Join(cp.StopControllerManager(), cp.StopAPIServer(), cp.stopProgram(&cp.etcd, patience))

@@ -34,7 +34,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/jobstream/jobstream/internal/controlplane/assets"
+	"github.com/jobstream/jobstream/internal/folder"
 )
+
+// owner is whom the folders of control planes belong to.
+const owner = "jobstream-controlplane"
 
 // startTimeout bounds one component's way to readiness. A start takes two to four seconds on an idle machine;
 // this is for two cores that also compile and run other control planes.
@@ -78,7 +82,7 @@ func (c Config) Validate() error {
 type ControlPlane struct {
 	config Config
 	assets string
-	folder *folder
+	folder *folder.Folder
 	creds  *credentials
 	ports  ports
 	died   chan error
@@ -112,11 +116,11 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	} else if missing := assets.Missing(dir); len(missing) > 0 {
 		return nil, fmt.Errorf("controlplane: %s has no %v: run \"make controlplane\" and leave Assets empty", dir, missing)
 	}
-	folder, err := openFolder(config.Dir, owner)
+	f, err := folder.Open(config.Dir, owner)
 	if err != nil {
 		return nil, err
 	}
-	cp := &ControlPlane{config: config, assets: dir, folder: folder, died: make(chan error, 1)}
+	cp := &ControlPlane{config: config, assets: dir, folder: f, died: make(chan error, 1)}
 	if err := cp.start(ctx); err != nil {
 		return nil, errors.Join(err, cp.Stop())
 	}
@@ -150,12 +154,12 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 
 // prepare writes the files that the programs read. In a folder that is used again, credentials stay the same.
 func (cp *ControlPlane) prepare() error {
-	creds, err := loadOrCreateCredentials(cp.folder.path("pki"))
+	creds, err := loadOrCreateCredentials(cp.folder.Path("pki"))
 	if err != nil {
 		return err
 	}
 	cp.creds = creds
-	if err := os.RemoveAll(cp.folder.path("logs")); err != nil { // of the last run
+	if err := os.RemoveAll(cp.folder.Path("logs")); err != nil { // of the last run
 		return err
 	}
 	if !cp.config.AuditLog {
@@ -165,7 +169,7 @@ func (cp *ControlPlane) prepare() error {
 	if policy == "" {
 		policy = statusWritesPolicy
 	}
-	return os.WriteFile(cp.folder.path(auditPolicyFile), []byte(policy), 0o600)
+	return os.WriteFile(cp.folder.Path(auditPolicyFile), []byte(policy), 0o600)
 }
 
 func (cp *ControlPlane) startAll(ctx context.Context) error {
@@ -190,16 +194,16 @@ func (cp *ControlPlane) Stop() error {
 		cp.mu.Lock()
 		cp.stopped = true
 		cp.mu.Unlock()
-		cp.stopErr = errors.Join(cp.stopAll(), cp.folder.close())
+		cp.stopErr = errors.Join(cp.stopAll(), cp.folder.Close())
 	})
 	return cp.stopErr
 }
 
 // Dir is the folder of everything.
-func (cp *ControlPlane) Dir() string { return cp.folder.dir }
+func (cp *ControlPlane) Dir() string { return cp.folder.Dir() }
 
 // Kubeconfig is the path of an administrator's kubeconfig.
-func (cp *ControlPlane) Kubeconfig() string { return cp.folder.path("kubeconfig") }
+func (cp *ControlPlane) Kubeconfig() string { return cp.folder.Path("kubeconfig") }
 
 // RESTConfig returns an administrator's client configuration, without a client-side rate limit: the server's
 // priority and fairness does that better. For another identity, set Impersonate.
@@ -219,14 +223,14 @@ func (cp *ControlPlane) URL() string { return "https://" + loopback(cp.ports.api
 func (cp *ControlPlane) ControllerManagerURL() string { return "https://" + loopback(cp.ports.kcm) }
 
 // AuditLog is the path of the audit log, one JSON event a line. It is there if Config.AuditLog asked for it.
-func (cp *ControlPlane) AuditLog() string { return cp.folder.path("audit.log") }
+func (cp *ControlPlane) AuditLog() string { return cp.folder.Path("audit.log") }
 
 // CAFile is the certificate of the authority that signed the API server's serving certificate and the client
 // certificate that it presents to nodes.
-func (cp *ControlPlane) CAFile() string { return filepath.Join(cp.folder.path("pki"), caFile) }
+func (cp *ControlPlane) CAFile() string { return filepath.Join(cp.folder.Path("pki"), caFile) }
 
 // LogFile is the path of what a program ("etcd", "kube-apiserver", "kube-controller-manager") printed.
-func (cp *ControlPlane) LogFile(program string) string { return cp.folder.path("logs", program+".log") }
+func (cp *ControlPlane) LogFile(program string) string { return cp.folder.Path("logs", program+".log") }
 
 // Died reports the first process that ended without being asked to, with the end of what it printed.
 func (cp *ControlPlane) Died() <-chan error { return cp.died }

@@ -84,7 +84,7 @@ func TestStartExplainsProgramsThatDoNotWork(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "etcd ended by itself") || !strings.Contains(err.Error(), "wrong machine") {
 		t.Errorf("error is %v", err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix+"*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), owner+"-*")); len(left) > 0 {
 		t.Errorf("a failed start leaves %v", left)
 	}
 }

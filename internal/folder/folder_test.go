@@ -1,4 +1,4 @@
-package controlplane
+package folder
 
 import (
 	"os"
@@ -8,23 +8,25 @@ import (
 	"time"
 )
 
+const owner = "jobstream-test"
+
 func TestFolderIsLockedWhileInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	first, err := openFolder(dir, owner)
+	first, err := Open(dir, owner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openFolder(dir, owner); err == nil || !strings.Contains(err.Error(), "another "+owner+" is running in "+dir) {
+	if _, err := Open(dir, owner); err == nil || !strings.Contains(err.Error(), "another "+owner+" is running in "+dir) {
 		t.Errorf("second owner: %v", err)
 	}
-	if err := first.close(); err != nil {
+	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := openFolder(dir, owner)
+	again, err := Open(dir, owner)
 	if err != nil {
 		t.Fatalf("a folder that was given is kept, and free after close: %v", err)
 	}
-	if err := again.close(); err != nil {
+	if err := again.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -32,12 +34,12 @@ func TestFolderIsLockedWhileInUse(t *testing.T) {
 func TestOrphanedFoldersAreRemoved(t *testing.T) {
 	parent := t.TempDir()
 	t.Setenv("TMPDIR", parent)
-	inUse, err := openFolder("", owner)
+	inUse, err := Open("", owner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	orphan := filepath.Join(parent, tempPrefix+"orphan")
-	fresh := filepath.Join(parent, tempPrefix+"fresh")
+	orphan := filepath.Join(parent, owner+"-"+"orphan")
+	fresh := filepath.Join(parent, owner+"-"+"fresh")
 	other := filepath.Join(parent, "other")
 	old := time.Now().Add(-2 * orphanAge)
 	for _, dir := range []string{orphan, fresh, other} {
@@ -53,13 +55,13 @@ func TestOrphanedFoldersAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	removeOrphans(parent, tempPrefix)
+	removeOrphans(parent, owner+"-")
 	for dir, want := range map[string]bool{orphan: false, fresh: true, other: true, inUse.dir: true} {
 		if _, err := os.Stat(dir); (err == nil) != want {
 			t.Errorf("%s: there %v, want %v", filepath.Base(dir), err == nil, want)
 		}
 	}
-	if err := inUse.close(); err != nil {
+	if err := inUse.Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(inUse.dir); !os.IsNotExist(err) {

@@ -1,4 +1,5 @@
-package controlplane
+// Package folder opens the folder in which a program keeps its files, for one process at a time.
+package folder
 
 import (
 	"errors"
@@ -11,35 +12,31 @@ import (
 )
 
 const (
-	// owner is whom the folders of control planes belong to.
-	owner      = "jobstream-controlplane"
-	tempPrefix = owner + "-"
-	lockName   = ".lock"
+	lockName = ".lock"
 	// orphanAge keeps a sweep from taking a folder that another program has made and not locked yet.
 	orphanAge = time.Minute
 )
 
-// A folder holds all files of one control plane, or of another program. It is locked while in use, by a lock that the
-// kernel frees when this program ends, however it ends: so a folder with a free lock has no owner.
-type folder struct {
+// Folder holds all files of one program. It is locked while in use, by a lock that the kernel frees when the program ends,
+// however it ends: so a folder with a free lock has no owner.
+type Folder struct {
 	dir  string
 	temp bool
 	lock *os.File
 }
 
-// OpenFolder locks dir for a program of that name, or a new temporary folder if dir is empty, and returns its absolute
-// path. release frees it, and removes a temporary one; if the program is killed instead, the next temporary folder of
-// that name does.
-func OpenFolder(dir, program string) (path string, release func() error, err error) {
-	f, err := openFolder(dir, program)
-	if err != nil {
-		return "", nil, err
-	}
-	return f.dir, f.close, nil
+// InUse is the error of Open where another process has the folder.
+type InUse struct{ Program, Dir string }
+
+func (e *InUse) Error() string {
+	return fmt.Sprintf("another %s is running in %s: stop it, or use another folder", e.Program, e.Dir)
 }
 
-func openFolder(dir, program string) (*folder, error) {
-	f := &folder{dir: dir, temp: dir == ""}
+// Open locks dir for a program of that name, and makes it where it is missing; or a new temporary folder if dir is empty. A
+// temporary one goes when it is closed; if the program is killed instead, the next temporary folder of that name removes it.
+// The error is an *InUse where another process has the folder.
+func Open(dir, program string) (*Folder, error) {
+	f := &Folder{dir: dir, temp: dir == ""}
 	var err error
 	if f.temp {
 		removeOrphans(os.TempDir(), program+"-")
@@ -52,7 +49,7 @@ func openFolder(dir, program string) (*folder, error) {
 	}
 	f.lock, err = tryLock(filepath.Join(f.dir, lockName), os.O_CREATE|os.O_RDWR)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, fmt.Errorf("another %s is running in %s: stop it, or use another folder", program, f.dir)
+		return nil, &InUse{Program: program, Dir: f.dir}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock the folder of %s: %w", program, err)
@@ -60,13 +57,19 @@ func openFolder(dir, program string) (*folder, error) {
 	return f, nil
 }
 
-// path names a file in the folder.
-func (f *folder) path(elem ...string) string {
+// Dir is the absolute path of the folder.
+func (f *Folder) Dir() string { return f.dir }
+
+// Temporary reports whether the folder goes when it is closed.
+func (f *Folder) Temporary() bool { return f.temp }
+
+// Path names a file in the folder.
+func (f *Folder) Path(elem ...string) string {
 	return filepath.Join(append([]string{f.dir}, elem...)...)
 }
 
-// close frees the folder, and removes it if it is a temporary one.
-func (f *folder) close() error {
+// Close frees the folder, and removes it if it is a temporary one.
+func (f *Folder) Close() error {
 	var err error
 	if f.temp {
 		err = os.RemoveAll(f.dir)
