@@ -21,6 +21,8 @@ type EmbeddedConfig struct {
 	Host string
 	// Port to listen on; 0 listens nowhere (this process only, see Config.Server), -1 takes a free one.
 	Port int
+	// Token is asked of everybody who connects, this process included (Credentials.TokenFile); "" lets everybody in.
+	Token string
 	// MaxPayload in bytes, default 8 MiB, which is what Connect requires.
 	MaxPayload int32
 	// SyncAlways makes every write durable before it is confirmed, also against a power failure, at about a tenth of
@@ -51,15 +53,16 @@ func StartEmbedded(c EmbeddedConfig) (*Server, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	o := &server.Options{
-		ServerName: "jobstream-embedded",
-		Host:       c.Host,
-		Port:       c.Port,
-		DontListen: c.Port == 0,
-		MaxPayload: c.MaxPayload,
-		JetStream:  true,
-		StoreDir:   c.StoreDir,
-		SyncAlways: c.SyncAlways,
-		NoSigs:     true,
+		ServerName:    "jobstream-embedded",
+		Host:          c.Host,
+		Port:          c.Port,
+		DontListen:    c.Port == 0,
+		Authorization: c.Token,
+		MaxPayload:    c.MaxPayload,
+		JetStream:     true,
+		StoreDir:      c.StoreDir,
+		SyncAlways:    c.SyncAlways,
+		NoSigs:        true,
 	}
 	s, err := server.NewServer(o)
 	if err != nil {

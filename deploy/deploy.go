@@ -9,6 +9,11 @@ import _ "embed"
 //go:embed crd/scheduledjobs.yaml
 var ScheduledJobs []byte
 
+// TriggerRBAC is what the trigger may do in a cluster: a ServiceAccount, a ClusterRole and its binding, as YAML.
+//
+//go:embed base/trigger-rbac.yaml
+var TriggerRBAC []byte
+
 // ReconcilerRBAC is what the reconciler may do in a cluster: a ServiceAccount, a ClusterRole and its binding, as YAML.
 //
 //go:embed base/reconciler-rbac.yaml

@@ -40,6 +40,6 @@ you like: each turn of a Job is taken by one of them.`,
 		config.Log = log
 		return app.RunReconciler(ctx, config)
 	})
-	program.AddCommand(app.DoctorCommand(), app.DrainCommand(), app.QuarantineCommand(), app.RequeueCommand())
+	program.AddCommand(app.DoctorCommand(app.OfReconciler()), app.DrainCommand(), app.QuarantineCommand(), app.RequeueCommand())
 	return program
 }

@@ -23,12 +23,17 @@ type command struct {
 }
 
 // ask completes a cobra command whose answer is what run writes.
-func ask(c *cobra.Command, run func(ctx context.Context, a *command, out io.Writer, args []string) error) *cobra.Command {
+func ask(around Surroundings, c *cobra.Command, run func(ctx context.Context, a *command, out io.Writer, args []string) error) *cobra.Command {
 	a := &command{Options: defaults(Off, Off), output: "text"}
 	a.Log = slog.New(slog.DiscardHandler) // what is wrong is part of the answer
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if a.output != "text" && a.output != "json" {
 			return Usage{fmt.Errorf("--output %q is none: use text or json", a.output)}
+		}
+		if around.Complete != nil {
+			if err := around.Complete(&a.Options); err != nil {
+				return err
+			}
 		}
 		if err := a.complete(); err != nil {
 			return err
@@ -37,7 +42,7 @@ func ask(c *cobra.Command, run func(ctx context.Context, a *command, out io.Writ
 		a.Bus.Log, a.Bus.Name, a.Bus.Role = a.Log, "jobstream-"+c.Name(), bus.Reconciler
 		return run(c.Context(), a, c.OutOrStdout(), args)
 	}
-	a.addConnections(c.Flags())
+	around.AddFlags(&a.Options, c.Flags())
 	c.Flags().StringVarP(&a.output, "output", "o", a.output, "`format` of the answer: text or json")
 	return c
 }

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/deploy"
 	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/cluster"
@@ -21,12 +23,34 @@ import (
 // doctorTimeout bounds the whole visit: what has not answered by then is a finding, too.
 const doctorTimeout = time.Minute
 
-// DoctorCommand looks at everything that a reconciler needs, and touches nothing.
-func DoctorCommand() *cobra.Command {
-	return ask(&cobra.Command{
+// Surroundings say how a command finds what a program works with.
+type Surroundings struct {
+	// AddFlags defines the flags, and Complete, if not nil, finds what they leave open.
+	AddFlags func(*Options, *pflag.FlagSet)
+	Complete func(*Options) error
+	// NATS says what to do where no NATS server answers.
+	NATS string
+	// Roles and Grant are those of cluster.Inspection.
+	Roles [][]byte
+	Grant string
+}
+
+// OfReconciler are the Surroundings of a reconciler: all are named by flags.
+func OfReconciler() Surroundings {
+	return Surroundings{
+		AddFlags: (*Options).addConnections,
+		NATS:     "start it, or correct --nats-url (" + EnvName("nats-url") + "), the flags for credentials such as --nats-user-file, and --nats-ca",
+		Roles:    [][]byte{deploy.ReconcilerRBAC},
+		Grant:    "apply deploy/base/reconciler-rbac.yaml, and run this as its service account",
+	}
+}
+
+// DoctorCommand looks at everything that a program with these surroundings needs, and touches nothing.
+func DoctorCommand(around Surroundings) *cobra.Command {
+	return ask(around, &cobra.Command{
 		Use:   "doctor",
 		Short: "Look at NATS, the API server and our permissions, and say what is wrong",
-		Long: `doctor connects as the reconciler would, with the same flags, and prints one line for each thing that it looked at, with
+		Long: `doctor connects as the program itself would, with the same flags, and prints one line for each thing that it looked at, with
 advice where there is something to do. It makes no stream and changes nothing. The exit code is 0 where nothing is FAIL, else 1.`,
 		Example: `  # As the reconciler's own service account, with its own settings
   kubectl -n jobstream exec deploy/jobstream-reconciler -- /jobstream-reconciler doctor`,
@@ -34,7 +58,7 @@ advice where there is something to do. It makes no stream and changes nothing. T
 	}, func(ctx context.Context, a *command, out io.Writer, _ []string) error {
 		ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 		defer cancel()
-		all := a.examine(ctx)
+		all := a.examine(ctx, around)
 		if err := report(out, a.output, all); err != nil {
 			return err
 		}
@@ -47,22 +71,22 @@ advice where there is something to do. It makes no stream and changes nothing. T
 
 // examine makes every check, in the order in which a reconciler would need what they are about. One more check is one more
 // line here.
-func (a *command) examine(ctx context.Context) (all []finding.Finding) {
-	for _, look := range []func(context.Context) []finding.Finding{
+func (a *command) examine(ctx context.Context, around Surroundings) (all []finding.Finding) {
+	for _, look := range []func(context.Context, Surroundings) []finding.Finding{
 		a.examineBus,
 		a.examineCluster,
 		examineZones,
 	} {
-		all = append(all, look(ctx)...)
+		all = append(all, look(ctx, around)...)
 	}
 	return all
 }
 
 // examineBus looks at the server and all that we keep there.
-func (a *command) examineBus(ctx context.Context) []finding.Finding {
+func (a *command) examineBus(ctx context.Context, around Surroundings) []finding.Finding {
 	v, err := bus.Visit(ctx, a.Bus)
 	if err != nil {
-		return []finding.Finding{finding.Worry("nats", finding.Fail, "start it, or correct --nats-url ("+EnvName("nats-url")+"), the flags for credentials such as --nats-user-file, and --nats-ca", "%v", err)}
+		return []finding.Finding{finding.Worry("nats", finding.Fail, around.NATS, "%v", err)}
 	}
 	defer v.Close()
 	var functions []string
@@ -73,17 +97,17 @@ func (a *command) examineBus(ctx context.Context) []finding.Finding {
 }
 
 // examineCluster looks at the API server and at what we may do there.
-func (a *command) examineCluster(ctx context.Context) []finding.Finding {
+func (a *command) examineCluster(ctx context.Context, around Surroundings) []finding.Finding {
 	client, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: a.Kubeconfig, Context: a.Context, UserAgent: "jobstream-doctor/" + Version()})
 	if err != nil {
 		return []finding.Finding{finding.Worry("api server", finding.Fail, "name a kubeconfig with --kubeconfig ("+EnvName("kubeconfig")+", KUBECONFIG), or run in a Pod that has a service account", "%v", err)}
 	}
-	return cluster.Inspection{Client: client, Config: config, Claim: a.claim(), Namespaces: a.Namespaces, Now: a.now}.Findings(ctx)
+	return cluster.Inspection{Client: client, Config: config, Claim: a.claim(), Namespaces: a.Namespaces, Roles: around.Roles, Grant: around.Grant, Now: a.now}.Findings(ctx)
 }
 
 // examineZones asks for zones on both sides of Greenwich, one of them with half an hour in it. The server's own zones do
 // not matter: the timers that we set there are points in time.
-func examineZones(context.Context) []finding.Finding {
+func examineZones(context.Context, Surroundings) []finding.Finding {
 	const check = "time zones"
 	for name, want := range map[string]int{"America/New_York": -5 * 3600, "Asia/Kolkata": 5*3600 + 1800} {
 		l, err := zone.Load(name)

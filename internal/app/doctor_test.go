@@ -54,7 +54,7 @@ func TestDoctorOfASystemAtWork(t *testing.T) {
 	args := []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + c.Bus.URL}
 	var all []finding.Finding
 	for deadline := time.Now().Add(soon); ; { // its lanes are consumed a moment after it is ready
-		code, out, complaint := call(t, DoctorCommand(), append(args, "-o", "json")...)
+		code, out, complaint := call(t, DoctorCommand(OfReconciler()), append(args, "-o", "json")...)
 		if code != ExitFine || complaint != "" {
 			t.Fatalf("exit code %d: %s\n%s", code, complaint, out)
 		}
@@ -80,7 +80,7 @@ func TestDoctorOfASystemAtWork(t *testing.T) {
 		}
 	}
 
-	code, out, _ := call(t, DoctorCommand(), args...)
+	code, out, _ := call(t, DoctorCommand(OfReconciler()), args...)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if code != ExitFine || len(lines) != len(all)+3 || !strings.HasSuffix(lines[len(lines)-1], " OK, 2 WARN, 0 FAIL") { // a header, an empty line, the sum
 		t.Errorf("exit code %d, %d findings:\n%s", code, len(all), out)
@@ -95,7 +95,7 @@ func TestDoctorOfASystemAtWork(t *testing.T) {
 // Where nothing answers, the doctor says so about each, gives nothing away, and fails.
 func TestDoctorOfNothing(t *testing.T) {
 	args := []string{"--kubeconfig=" + apptest.Kubeconfig(t, "http://"+apptest.FreeAddress(t)), "--nats-connect-timeout=1s", "--nats-url=nats://me:s3cret@" + apptest.FreeAddress(t)}
-	code, out, complaint := call(t, DoctorCommand(), args...)
+	code, out, complaint := call(t, DoctorCommand(OfReconciler()), args...)
 	if code != ExitFatal || strings.Count(out, "\nFAIL") != 2 || !strings.Contains(complaint, "2 of 3 checks failed") {
 		t.Errorf("exit code %d: %s\n%s", code, complaint, out)
 	}
@@ -109,7 +109,7 @@ func TestDoctorWithAWrongClock(t *testing.T) {
 	api := apptest.Start(t)
 	mayAll(api)
 	o := options(t, api)
-	code, out, _ := call(t, DoctorCommand(), "--kubeconfig="+api.Kubeconfig, "--nats-url="+o.Bus.URL, "--clock-offset=1h")
+	code, out, _ := call(t, DoctorCommand(OfReconciler()), "--kubeconfig="+api.Kubeconfig, "--nats-url="+o.Bus.URL, "--clock-offset=1h")
 	if code != ExitFatal || strings.Count(out, "1h0m0")+strings.Count(out, "59m59") != 2 {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
@@ -121,9 +121,9 @@ func TestCommandsCalledWrongly(t *testing.T) {
 		args []string
 		says string
 	}{
-		{DoctorCommand(), []string{"-o", "yaml"}, `"yaml"`},
-		{DoctorCommand(), []string{"x"}, `"x"`},
-		{DoctorCommand(), []string{"--nats-url="}, "--nats-url is empty"},
+		{DoctorCommand(OfReconciler()), []string{"-o", "yaml"}, `"yaml"`},
+		{DoctorCommand(OfReconciler()), []string{"x"}, `"x"`},
+		{DoctorCommand(OfReconciler()), []string{"--nats-url="}, "--nats-url is empty"},
 		{DrainCommand(), []string{"x"}, `"x"`},
 		{DrainCommand(), []string{"--yes"}, "--suspend-schedules"},
 		{DrainCommand(), []string{"--wait=soon"}, "--wait=30m"},

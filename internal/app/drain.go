@@ -42,7 +42,7 @@ type change struct {
 // DrainCommand helps to leave a cluster without losing anything.
 func DrainCommand() *cobra.Command {
 	d := &drain{}
-	c := ask(&cobra.Command{
+	c := ask(OfReconciler(), &cobra.Command{
 		Use:   "drain",
 		Short: "Say what would be left unfinished without us, and wait until nothing is",
 		Long: `drain lists what would be left unfinished if no reconciler ran any more: unfinished Jobs of ours, ScheduledJobs that may

@@ -66,18 +66,35 @@ type Options struct {
 // add defines the flags for the options, with what the options hold as defaults.
 func (o *Options) add(f *pflag.FlagSet) {
 	o.addConnections(f)
+	o.addServers(f)
+}
+
+// addServers defines those that say where we serve.
+func (o *Options) addServers(f *pflag.FlagSet) {
 	f.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` that serves Prometheus metrics at /metrics; 0 for none")
 	f.StringVar(&o.HealthAddress, "health-bind-address", o.HealthAddress, "`address` that serves /healthz and /readyz; 0 for none")
 }
 
 // addConnections defines those that say where the API server and the bus are, and whose Jobs are ours.
 func (o *Options) addConnections(f *pflag.FlagSet) {
+	o.addCluster(f)
+	o.addNATS(f)
+	o.addStreams(f)
+	o.addClock(f)
+}
+
+// addCluster defines those that say where the API server is, and whose Jobs are ours.
+func (o *Options) addCluster(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` that says how to reach the API server; default $KUBECONFIG, or inside of a cluster the service account of the Pod")
 	f.StringVar(&o.Context, "context", o.Context, "`name` of the context of the kubeconfig to use; default its current one")
 	f.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces, "`names` of the namespaces where we do anything, separated by commas or by repeating the flag; default everywhere; the same for all programs of a --cluster-name")
 	f.StringVar(&o.ManagedBy, "managed-by", o.ManagedBy, "`value` of spec.managedBy of the Jobs that are ours; the same for all programs of a --cluster-name")
 	f.BoolVar(&o.ClaimUnmanaged, "claim-unmanaged", o.ClaimUnmanaged, "also run Jobs without spec.managedBy, or with "+batchv1.JobControllerName+": only where kube-controller-manager runs with --controllers=-job-controller,*; the same for all programs of a --cluster-name")
 	f.StringSliceVar(&o.EventLabels, "event-labels", o.EventLabels, "`keys` of the labels of Jobs that JobStart and JobFinish carry, separated by commas; the same for all programs of a --cluster-name")
+}
+
+// addNATS defines those that say where a NATS server is, who we are to it, and how many servers hold each stream.
+func (o *Options) addNATS(f *pflag.FlagSet) {
 	f.StringVar(&o.Bus.URL, "nats-url", o.Bus.URL, "`URL` of the NATS server, or several separated by commas; tls:// asks for TLS")
 	f.StringVar(&o.Bus.UserFile, "nats-user-file", o.Bus.UserFile, "`file` that holds our name as a user of NATS. This file and those below are read anew whenever we connect: a Secret that is rotated needs no restart")
 	f.StringVar(&o.Bus.PasswordFile, "nats-password-file", o.Bus.PasswordFile, "`file` that holds the password of --nats-user-file")
@@ -89,13 +106,16 @@ func (o *Options) addConnections(f *pflag.FlagSet) {
 	f.StringVar(&o.Bus.KeyFile, "nats-key", o.Bus.KeyFile, "PEM `file` of the key of --nats-cert")
 	f.DurationVar(&o.Bus.ConnectTimeout, "nats-connect-timeout", o.Bus.ConnectTimeout, "`time` to wait for the NATS server at the start; one that is lost later is waited for without end")
 	f.IntVar(&o.Bus.Replicas, "nats-replicas", o.Bus.Replicas, "replicas of every stream: 1, or 3 on a NATS cluster of three servers or more; the same for all programs of a cluster")
+}
+
+// addStreams defines those that say what the streams are called and how they are kept.
+func (o *Options) addStreams(f *pflag.FlagSet) {
 	f.Int64Var(&o.Bus.MaxFactsBytes, "nats-facts-bytes", o.Bus.MaxFactsBytes, "bytes that the stream of facts may take on disk before its oldest go; the same for all programs of a cluster")
 	f.Int64Var(&o.Bus.MaxStateBytes, "nats-state-bytes", o.Bus.MaxStateBytes, "bytes that the memory of each function may take on disk before its oldest states go, which costs inventories; the same for all programs of a cluster")
 	f.DurationVar(&o.Bus.MaxEventsAge, "nats-events-age", o.Bus.MaxEventsAge, "`time` for which public events are kept; the same for all programs of a cluster")
 	f.Int64Var(&o.Bus.MaxEventsBytes, "nats-events-bytes", o.Bus.MaxEventsBytes, "bytes that public events may take on disk before the oldest go; the same for all programs of a cluster")
 	f.StringVar((*string)(&o.Bus.EventMode), "event-mode", string(o.Bus.EventMode), "`mode` of the CloudEvents that subscribers get: structured, all of it JSON, or binary, attributes as headers; the same for all programs of a cluster")
 	f.StringVar(&o.Bus.Cluster, "cluster-name", o.Bus.Cluster, "`name` of the Kubernetes cluster in subjects and streams: it keeps clusters apart that share one NATS")
-	o.addClock(f)
 }
 
 // defaults are the options that a program starts from.

@@ -32,7 +32,7 @@ type quarantined struct {
 
 // QuarantineCommand lists what was set aside.
 func QuarantineCommand() *cobra.Command {
-	return ask(&cobra.Command{
+	return ask(OfReconciler(), &cobra.Command{
 		Use:   "quarantine",
 		Short: "List the messages that were set aside, and how to put them back",
 		Args:  cobra.NoArgs,
@@ -86,7 +86,7 @@ func printQuarantine(out io.Writer, list []quarantined) error {
 // RequeueCommand puts messages back that were set aside.
 func RequeueCommand() *cobra.Command {
 	everything := false
-	c := ask(&cobra.Command{
+	c := ask(OfReconciler(), &cobra.Command{
 		Use:   "requeue [--all | ID...]",
 		Short: "Put messages back that were set aside",
 		Long: `requeue publishes messages of the quarantine again where they came from, and removes them from it once the server has

@@ -49,6 +49,11 @@ func ReconcilerDefaults() ReconcilerConfig {
 // AddFlags defines the reconciler's flags, with what the configuration holds as defaults.
 func (c *ReconcilerConfig) AddFlags(f *pflag.FlagSet) {
 	c.add(f)
+	c.addOwn(f)
+}
+
+// addOwn defines those that only a reconciler has.
+func (c *ReconcilerConfig) addOwn(f *pflag.FlagSet) {
 	f.IntVar(&c.Keys, "concurrent-turns", c.Keys, "how many Jobs take their turns at once")
 	f.IntVar(&c.Requests, "concurrent-requests", c.Requests, "how many requests to the API server are under way at most; there is no other rate limit")
 	f.DurationVar(&c.Limits.PodBackoff.Base, "pod-failure-backoff-base", c.Limits.PodBackoff.Base, "`time` to wait after a Job's first failed Pod before the next is made; it doubles with each failure")
@@ -89,21 +94,31 @@ func (c *ReconcilerConfig) check() error {
 // RunReconciler turns facts into effects on the cluster until ctx ends, and then finishes the turns in hand. Its error is
 // a Fatal or a Usage and comes from the start: later on, an API server or a bus that is away is waited for.
 func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
-	if err := c.check(); err != nil {
+	m := newMetrics()
+	c.Bus.Role = bus.Reconciler
+	spans, err := c.prepare(m)
+	if err != nil {
 		return err
+	}
+	defer spans.Close()
+	return serve(ctx, "jobstream-reconciler", c.Options, m, func(ctx context.Context, s *service) error { return s.reconcileAll(ctx, c, spans) }, probeCluster)
+}
+
+// prepare checks the configuration, completes it, and makes what a reconciler counts, and what makes its spans.
+func (c *ReconcilerConfig) prepare(m *metrics) (Spans, error) {
+	if err := c.check(); err != nil {
+		return nil, err
 	}
 	if age := c.Bus.MaxEventsAge; age > 0 { // the bus knows no event again that it has dropped
 		c.Limits.Reannounce = min(c.Limits.Reannounce, age)
 	}
-	m := newMetrics()
 	m.forReconciler()
-	c.Bus.Role, c.Bus.SetAside, c.Bus.Unread = bus.Reconciler, m.setAside, m.unread
-	spans, err := c.Tracing.start(c, m)
+	c.Bus.SetAside, c.Bus.Unread = m.setAside, m.unread
+	spans, err := c.Tracing.start(*c, m)
 	if err != nil {
-		return Usage{err}
+		return nil, Usage{err}
 	}
-	defer spans.Close()
-	return serve(ctx, "jobstream-reconciler", c.Options, m, func(ctx context.Context, s *service) error { return s.reconcileAll(ctx, c, spans) })
+	return spans, nil
 }
 
 // reconcileAll takes turns for every function until ctx ends.

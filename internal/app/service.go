@@ -13,7 +13,8 @@ import (
 // The names of the checks behind /readyz.
 const (
 	probeBus     = "bus"
-	probeCluster = "cluster"
+	probeCluster = "cluster" // of a reconciler: the API server answers
+	probeLists   = "lists"   // of a trigger: the cluster has been listed once
 	probeLanes   = "lanes"
 )
 
@@ -30,10 +31,10 @@ type service struct {
 	servers []*listener
 }
 
-// serve makes a service, does its work, and closes what is open. Its own errors are Fatal or Usage; to be asked to stop
-// while it starts is none. The context of the work ends, too, when the bus has closed its connection for good: nothing could be
+// serve makes a service, does its work, and closes what is open; /readyz waits for the bus and for the checks of those names, which
+// the work sets. Its own errors are Fatal or Usage; to be asked to stop while it starts is none. The context of the work ends, too, when the bus has closed its connection for good: nothing could be
 // done any more, and a new process can connect again.
-func serve(ctx context.Context, name string, o Options, m *metrics, work func(context.Context, *service) error) error {
+func serve(ctx context.Context, name string, o Options, m *metrics, work func(context.Context, *service) error, awaited ...string) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
@@ -44,8 +45,9 @@ func serve(ctx context.Context, name string, o Options, m *metrics, work func(co
 	if s.probes == nil {
 		s.probes = &Probes{}
 	}
-	s.probes.await(probeCluster)
-	s.probes.await(probeBus)
+	for _, name := range append(awaited, probeBus) {
+		s.probes.await(name)
+	}
 	defer s.close(ctx)
 	err := s.begin(ctx, name, o)
 	switch {
@@ -113,7 +115,7 @@ func (s *service) reachCluster(ctx context.Context, name string, o Options) erro
 		return &Fatal{Cannot: "start", Err: err,
 			Remedy: "name a kubeconfig with --kubeconfig (" + EnvName("kubeconfig") + ", KUBECONFIG), or run in a Pod that has a service account"}
 	}
-	if err := cluster.Check(ctx, client, s.log); err != nil {
+	if _, err := cluster.Check(ctx, client, s.log); err != nil {
 		return &Fatal{Cannot: "start", Err: err,
 			Remedy: "try \"kubectl version\" with the same kubeconfig; --kubeconfig (" + EnvName("kubeconfig") + ") and --context choose another"}
 	}

@@ -38,19 +38,32 @@ func TriggerDefaults() TriggerConfig {
 // AddFlags defines the trigger's flags, with what the configuration holds as defaults.
 func (c *TriggerConfig) AddFlags(f *pflag.FlagSet) {
 	c.add(f)
-	f.DurationVar(&c.RelistInterval, "relist-interval", c.RelistInterval, "`time` between two complete lists that are made for safety only; 0 for never")
+	addRelistInterval(f, &c.RelistInterval)
+}
+
+// addRelistInterval defines the flag that only a trigger has.
+func addRelistInterval(f *pflag.FlagSet, d *time.Duration) {
+	f.DurationVar(d, "relist-interval", *d, "`time` between two complete lists that are made for safety only; 0 for never")
 }
 
 // RunTrigger turns the cluster and the time into facts on the bus until ctx ends. Its error is a Fatal or a Usage and comes from the
 // start: later on, an API server or a bus that is away is waited for.
 func RunTrigger(ctx context.Context, c TriggerConfig) error {
-	if c.RelistInterval < 0 {
-		return Usage{fmt.Errorf("--relist-interval %v: use 0 for never, or a time such as 1h", c.RelistInterval)}
+	if err := c.check(); err != nil {
+		return err
 	}
 	c.Bus.Role = bus.Trigger
 	m := newMetrics()
 	m.forTrigger()
-	return serve(ctx, "jobstream-trigger", c.Options, m, func(ctx context.Context, s *service) error { return s.watch(ctx, c) })
+	return serve(ctx, "jobstream-trigger", c.Options, m, func(ctx context.Context, s *service) error { return s.watch(ctx, c) }, probeLists)
+}
+
+// check refuses what cannot work, before anything is connected.
+func (c *TriggerConfig) check() error {
+	if c.RelistInterval < 0 {
+		return Usage{fmt.Errorf("--relist-interval %v: use 0 for never, or a time such as 1h", c.RelistInterval)}
+	}
+	return nil
 }
 
 // watch publishes what happens in the cluster, and when the time of a ScheduledJob has come, until ctx ends.
@@ -83,7 +96,7 @@ func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 		g.Go(func() error { bells.Run(running); return nil })
 	}
 	s.metrics.watches(watchers.failing)
-	s.probes.Set(probeCluster, func(context.Context) error { return watchers.ready() })
+	s.probes.Set(probeLists, func(context.Context) error { return watchers.ready() })
 	g.Go(func() error { return relistAfterLosses(running, s.bus.Losses(), watchers.relist, s.metrics) })
 	err := g.Wait()
 	s.log.Info("stopping")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +32,8 @@ const (
 
 // ClientConfig says how to reach the API server. The zero value is that of a Pod in the cluster.
 type ClientConfig struct {
-	// Kubeconfig is the path of a kubeconfig file; "" means the service account of the Pod that we run in.
+	// Kubeconfig is the path of a kubeconfig file, or of several as $KUBECONFIG may name them; "" means the service account of the
+	// Pod that we run in.
 	Kubeconfig string
 	// Context is a context of the kubeconfig; "" means its current one.
 	Context string
@@ -75,40 +77,81 @@ func (c ClientConfig) load() (*rest.Config, error) {
 		}
 		return config, nil
 	}
-	if _, err := os.Stat(c.Kubeconfig); err != nil {
-		return nil, fmt.Errorf("read kubeconfig: %w: name a file that exists, or none inside of a cluster", err)
+	loader, err := c.loader()
+	if err != nil {
+		return nil, err
 	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig},
-		&clientcmd.ConfigOverrides{CurrentContext: c.Context},
-	).ClientConfig()
+	config, err := loader.ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %s: %w: see \"kubectl config view\"", c.Kubeconfig, err)
 	}
 	return config, nil
 }
 
-// Check asks the API server for its version. It fails where the server cannot be reached or does not let us in, and
+// loader reads the file, or puts several together as kubectl does, which takes no notice of those that are missing.
+func (c ClientConfig) loader() (clientcmd.ClientConfig, error) {
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}
+	if files := filepath.SplitList(c.Kubeconfig); len(files) > 1 {
+		rules = &clientcmd.ClientConfigLoadingRules{Precedence: files}
+	} else if _, err := os.Stat(c.Kubeconfig); err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w: name a file that exists, or none inside of a cluster", err)
+	}
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.Context}), nil
+}
+
+// KubectlConfig is the kubeconfig that kubectl takes: the one that is given, else $KUBECONFIG, else ~/.kube/config if it is
+// there, else "".
+func KubectlConfig(given string) string {
+	for _, path := range []string{given, os.Getenv(clientcmd.RecommendedConfigPathEnvVar)} {
+		if path != "" {
+			return path
+		}
+	}
+	if _, err := os.Stat(clientcmd.RecommendedHomeFile); err != nil {
+		return ""
+	}
+	return clientcmd.RecommendedHomeFile
+}
+
+// CurrentContext is the name of the context that NewClient uses, "" where there is no kubeconfig.
+func (c ClientConfig) CurrentContext() string {
+	if c.Context != "" || c.Kubeconfig == "" {
+		return c.Context
+	}
+	loader, err := c.loader()
+	if err != nil {
+		return ""
+	}
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return ""
+	}
+	return raw.CurrentContext
+}
+
+// Check asks the API server for its version and returns that. It fails where the server cannot be reached or does not let us in, and
 // warns where it is too old to hand Jobs over by spec.managedBy.
-func Check(ctx context.Context, client kubernetes.Interface, log *slog.Logger) error {
+func Check(ctx context.Context, client kubernetes.Interface, log *slog.Logger) (v version.Info, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	request := client.Discovery().RESTClient().Get().AbsPath("/version")
 	body, err := request.MaxRetries(0).Do(ctx).Raw()
 	if err != nil {
-		return fmt.Errorf("cannot reach the API server at %s: %w: is it up, and is this the right address and credential?",
+		return v, fmt.Errorf("cannot reach the API server at %s: %w: is it up, and is this the right address and credential?",
 			request.URL().Host, err)
 	}
-	var v version.Info
 	if err := json.Unmarshal(body, &v); err != nil {
-		return fmt.Errorf("what answers at %s is no Kubernetes API server: %w: is this the right address?",
+		return v, fmt.Errorf("what answers at %s is no Kubernetes API server: %w: is this the right address?",
 			request.URL().Host, err)
 	}
 	if w := versionWarning(v); w != "" {
 		log.Warn(w, "version", v.GitVersion)
 	}
-	return nil
+	return v, nil
 }
+
+// ManagedByIsFinal reports whether an API server of that version hands Jobs over by spec.managedBy, whatever its feature gates are.
+func ManagedByIsFinal(v version.Info) bool { return versionWarning(v) == "" }
 
 // versionWarning says what is wrong with the server's version, or nothing.
 func versionWarning(v version.Info) string {

@@ -44,7 +44,7 @@ func TestNewClient(t *testing.T) {
 		t.Errorf("QPS %v, user agent %q, content type %q", config.QPS, config.UserAgent, config.ContentType)
 	}
 	log := &safeBuffer{}
-	if err := Check(t.Context(), client, slog.New(slog.NewTextHandler(log, nil))); err != nil || log.String() != "" {
+	if _, err := Check(t.Context(), client, slog.New(slog.NewTextHandler(log, nil))); err != nil || log.String() != "" {
 		t.Errorf("%v %s", err, log)
 	}
 }
@@ -60,7 +60,7 @@ func TestCheckFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Check(t.Context(), client, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Check(t.Context(), client, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

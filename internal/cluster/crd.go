@@ -23,7 +23,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 const servedAfter = 50 * time.Millisecond
 
 // InstallScheduledJobs makes the API server serve ScheduledJobs, and returns when it does. It may be repeated; then another
-// version's rules may hold for a moment longer. It is for development clusters and tests: others apply deploy/crd.
+// version's rules may hold for a moment longer. What deploy/crd adds, who may use the kind, it leaves out.
 func InstallScheduledJobs(ctx context.Context, config *rest.Config) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

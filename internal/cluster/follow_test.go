@@ -169,14 +169,14 @@ func TestWatcherOutlivesTheAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(t.Context(), client, slog.New(slog.DiscardHandler)); err != nil {
+	if _, err := Check(t.Context(), client, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	x := startWatcher(t, &memorySink{}, client, nil)
 	if err := cp.StopAPIServer(); err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(t.Context(), client, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "is it up") {
+	if _, err := Check(t.Context(), client, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "is it up") {
 		t.Errorf("%v", err)
 	}
 	eventually(t, func() string {

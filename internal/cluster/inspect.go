@@ -40,6 +40,9 @@ type Inspection struct {
 	Claim events.Claim
 	// Namespaces are those that the programs are limited to; none means everywhere.
 	Namespaces []string
+	// Roles are the manifests of the ClusterRoles that we need, and Grant says how to get them.
+	Roles [][]byte
+	Grant string
 	// Now is the clock of this program.
 	Now func() time.Time
 }

@@ -114,28 +114,16 @@ func (i Inspection) servedFields(ctx context.Context) ([]string, error) {
 	return nil, errors.New("the OpenAPI document does not tell of them")
 }
 
-// permissions asks about every verb of the role that is deployed for us: whoever runs this should be who the reconciler is.
+// permissions asks about every verb of our roles: whoever runs this should be who the program is.
 func (i Inspection) permissions(ctx context.Context) []finding.Finding {
 	const check = "api permissions"
-	rules, err := deployedRules(deploy.ReconcilerRBAC)
+	denied, asked, err := i.Denied(ctx)
 	if err != nil {
-		return []finding.Finding{finding.Worry(check, finding.Fail, "this is a bug: please report it", "our own role cannot be read: %v", err)}
+		return []finding.Finding{finding.Worry(check, finding.Warn, "ask with kubectl auth can-i", "cannot be asked about: %v", err)}
 	}
-	advice := "apply deploy/base/reconciler-rbac.yaml, and run this as its service account"
+	advice := i.Grant
 	if len(i.Namespaces) > 0 {
 		advice = "bind its roles in each of --namespaces (deploy/namespaced), and run this as its service account"
-	}
-	denied, asked := map[finding.Level][]string{}, 0
-	for a := range i.questions(rules) {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &a}}
-		answer, err := i.Client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			return []finding.Finding{finding.Worry(check, finding.Warn, "ask with kubectl auth can-i", "cannot be asked about: %v", err)}
-		}
-		if asked++; !answer.Status.Allowed {
-			l := severity(a)
-			denied[l] = append(denied[l], a.Verb+" "+resourceName(a))
-		}
 	}
 	if len(denied) == 0 {
 		return []finding.Finding{finding.Good(check, "%d verbs asked about, all are ours", asked)}
@@ -145,6 +133,37 @@ func (i Inspection) permissions(ctx context.Context) []finding.Finding {
 		all = append(all, finding.Worry(check, l, advice, "we may not %s", strings.Join(denied[l], ", ")))
 	}
 	return all
+}
+
+// Denied asks the API server about every verb of our roles, in each of our namespaces, and returns those that we are denied: Fail for
+// what Jobs need, Warn for what they do without; and how many it asked about.
+func (i Inspection) Denied(ctx context.Context) (denied map[finding.Level][]string, asked int, err error) {
+	var rules []rbacv1.PolicyRule
+	for _, manifest := range i.Roles {
+		role, err := deployedRules(manifest)
+		if err != nil {
+			return nil, 0, fmt.Errorf("our own role cannot be read, which is a bug: %w", err)
+		}
+		rules = append(rules, role...)
+	}
+	denied = map[finding.Level][]string{}
+	known := map[authorizationv1.ResourceAttributes]bool{} // two roles may ask for the same
+	for a := range i.questions(rules) {
+		if known[a] {
+			continue
+		}
+		known[a] = true
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &a}}
+		answer, err := i.Client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return nil, asked, err
+		}
+		if asked++; !answer.Status.Allowed {
+			l := severity(a)
+			denied[l] = append(denied[l], a.Verb+" "+resourceName(a))
+		}
+	}
+	return denied, asked, nil
 }
 
 // severity is that of a verb which is denied: what only ScheduledJobs need, or some admission plugin, may be missing on purpose.

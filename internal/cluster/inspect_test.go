@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/deploy"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/finding"
 )
@@ -27,7 +28,7 @@ func inspector(t *testing.T, rules []rbacv1.PolicyRule) Inspection {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := Inspection{Config: rest.CopyConfig(admin), Claim: events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}, Now: time.Now}
+	i := Inspection{Config: rest.CopyConfig(admin), Roles: [][]byte{deploy.ReconcilerRBAC}, Grant: "apply reconciler-rbac.yaml", Claim: events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}, Now: time.Now}
 	if rules != nil {
 		rbac, err := kubernetes.NewForConfig(admin)
 		if err != nil {

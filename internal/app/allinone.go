@@ -1,0 +1,60 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobstream/jobstream/bus"
+)
+
+// AllInOneConfig says how a trigger and a reconciler work in one process.
+type AllInOneConfig struct {
+	// ReconcilerConfig is the reconciler's; its Options are those of both.
+	ReconcilerConfig
+	// RelistInterval is the trigger's.
+	RelistInterval time.Duration
+}
+
+// AllInOneDefaults is what both do without any flag. Bus says nothing of a server: set Bus.Server or Bus.URL.
+func AllInOneDefaults() AllInOneConfig {
+	c := AllInOneConfig{ReconcilerConfig: ReconcilerDefaults(), RelistInterval: TriggerDefaults().RelistInterval}
+	c.Bus.URL = ""
+	c.MetricsAddress, c.HealthAddress = triggerMetrics, triggerHealth
+	return c
+}
+
+// AddFlags defines all flags of both but those that say where a NATS server is: who calls it has one.
+func (c *AllInOneConfig) AddFlags(f *pflag.FlagSet) {
+	c.addCluster(f)
+	c.addStreams(f)
+	c.addClock(f)
+	c.addServers(f)
+	addRelistInterval(f, &c.RelistInterval)
+	c.addOwn(f)
+}
+
+// RunAllInOne does what RunTrigger and RunReconciler do, with one connection to the bus, one client of the API server, and one
+// address for the metrics and one for the health of both.
+func RunAllInOne(ctx context.Context, c AllInOneConfig) error {
+	c.Bus.Role = bus.Everything
+	m := newMetrics()
+	m.forTrigger()
+	spans, err := c.prepare(m)
+	if err != nil {
+		return err
+	}
+	defer spans.Close()
+	t := TriggerConfig{Options: c.Options, RelistInterval: c.RelistInterval}
+	if err := t.check(); err != nil {
+		return err
+	}
+	return serve(ctx, "jobstream", c.Options, m, func(ctx context.Context, s *service) error {
+		g, running := errgroup.WithContext(ctx)
+		g.Go(func() error { return s.watch(running, t) })
+		g.Go(func() error { return s.reconcileAll(running, c.ReconcilerConfig, spans) })
+		return g.Wait()
+	}, probeLists, probeCluster)
+}
