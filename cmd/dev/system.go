@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -18,9 +17,6 @@ import (
 	"github.com/jobstream/jobstream/internal/folder"
 	"github.com/jobstream/jobstream/internal/processnode"
 )
-
-// readyTimeout is for the trigger's first list and the reconciler's first word with everybody: a second, usually.
-const readyTimeout = time.Minute
 
 // plan says what a system is made of.
 type plan struct {
@@ -169,7 +165,7 @@ func (s *system) startPrograms(ctx context.Context) error {
 	s.configure(&reconciler.Options, s.plan.Reconciler)
 	s.run(ctx, "the trigger", func(ctx context.Context) error { return app.RunTrigger(ctx, trigger) })
 	s.run(ctx, "the reconciler", func(ctx context.Context) error { return app.RunReconciler(ctx, reconciler) })
-	return s.await(ctx, trigger.Probes, reconciler.Probes)
+	return app.AwaitReady(ctx, s.failed, trigger.Probes, reconciler.Probes)
 }
 
 func (s *system) configure(o *app.Options, listen addresses) {
@@ -198,32 +194,4 @@ func or(err, otherwise error) error {
 		return err
 	}
 	return otherwise
-}
-
-// await waits until all are ready. Probes tell nobody when they change, so we ask.
-func (s *system) await(ctx context.Context, probes ...*app.Probes) error {
-	late := time.NewTimer(readyTimeout)
-	defer late.Stop()
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for {
-		missing := ""
-		for _, p := range probes {
-			if report, ready := p.Report(ctx); !ready {
-				missing += report
-			}
-		}
-		if missing == "" {
-			return nil
-		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		case err := <-s.failed:
-			return err
-		case <-late.C:
-			return &app.Fatal{Cannot: "start", Err: fmt.Errorf("not ready after %v: %s", readyTimeout, missing)}
-		}
-	}
 }

@@ -28,7 +28,7 @@ func AllInOneDefaults() AllInOneConfig {
 
 // AddFlags defines all flags of both but those that say where a NATS server is: who calls it has one.
 func (c *AllInOneConfig) AddFlags(f *pflag.FlagSet) {
-	c.addCluster(f)
+	c.AddCluster(f)
 	c.addStreams(f)
 	c.addClock(f)
 	c.addServers(f)

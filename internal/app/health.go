@@ -86,6 +86,41 @@ func (p *Probes) Report(ctx context.Context) (report string, ready bool) {
 	return b.String(), ready
 }
 
+const (
+	// readyTimeout is for a first list of the cluster and the reconciler's first word with the others: a second, usually.
+	readyTimeout = time.Minute
+	// askReady is how often we ask: probes tell nobody when they change.
+	askReady = 20 * time.Millisecond
+)
+
+// AwaitReady waits until all say that they are ready, and a minute at most. It fails at once when ctx ends or failed has an error.
+func AwaitReady(ctx context.Context, failed <-chan error, probes ...*Probes) error {
+	late := time.NewTimer(readyTimeout)
+	defer late.Stop()
+	again := time.NewTicker(askReady)
+	defer again.Stop()
+	for {
+		missing := ""
+		for _, p := range probes {
+			if report, ready := p.Report(ctx); !ready {
+				missing += report
+			}
+		}
+		if missing == "" {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-failed:
+			return err
+		case <-late.C:
+			return &Fatal{Cannot: "start", Err: fmt.Errorf("not ready after %v: %s", readyTimeout, missing), Remedy: "--log-level=info says more"}
+		}
+	}
+}
+
 // handler serves /healthz and /readyz. /healthz says that the process answers, and that nothing has broken which only another
 // process can mend: an API server or a bus that is away would not get better by a restart, and a restart would cost the work in
 // hand.

@@ -24,9 +24,9 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// definition compares what the API server knows of ScheduledJobs with what we would have installed. Discovery and the
+// Definition compares what the API server knows of ScheduledJobs with what we would have installed. Discovery and the
 // OpenAPI document are open to everybody; the definition itself is not.
-func (i Inspection) definition(ctx context.Context) finding.Finding {
+func (i Inspection) Definition(ctx context.Context) finding.Finding {
 	const check, install = "scheduledjobs", "kubectl apply -k deploy/crd"
 	version := v1alpha1.GroupVersion.String()
 	list, err := i.Client.Discovery().ServerResourcesForGroupVersion(version) //nolint:contextcheck // it takes none

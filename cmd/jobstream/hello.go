@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/app"
+	"github.com/jobstream/jobstream/internal/finding"
+)
+
+// hello is what the user has to know, once Jobs run.
+func hello(s *settings, f found) string {
+	var b strings.Builder
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-13s  %s\n", what, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(&b, "Jobs that say \"managedBy: %s\" are ours now.\n", s.ManagedBy)
+	line("cluster", "%s, Kubernetes %s at %s", contextOf(f), f.version.GitVersion, f.address)
+	line("ScheduledJobs", "%s", schedules(f.schedules))
+	line("NATS", "%s; its data is in %s", listens(s), s.store())
+	line("metrics", "%s", serves(s.MetricsAddress, "/metrics"))
+	line("health", "%s", serves(s.HealthAddress, "/readyz"))
+	if s.ManagedBy == v1alpha1.DefaultManagedBy { // which the plugin writes
+		fmt.Fprintf(&b, "\nTry in another terminal:\n\n  %s run hello%s --image=busybox --logs -- echo hello\n\n", plugin(), target(s))
+	}
+	b.WriteString("Ctrl-C stops jobstream. Jobs stay as they are, and go on when it is started again.\n")
+	return b.String()
+}
+
+func contextOf(f found) string {
+	if f.context == "" {
+		return "the one that this Pod is in"
+	}
+	return "context " + f.context
+}
+
+// schedules says whether ScheduledJobs work, and if they do not, what to do about it.
+func schedules(d finding.Finding) string {
+	if d.Level == finding.OK {
+		return "on"
+	}
+	return "off: " + d.Found + `; "jobstream --install-crds" installs them`
+}
+
+func listens(s *settings) string {
+	if s.port == 0 {
+		return "listens nowhere"
+	}
+	return s.url() + ", token in " + s.tokenFile()
+}
+
+func serves(address, path string) string {
+	if address == "" || address == app.Off {
+		return "not served"
+	}
+	return "http://" + address + path
+}
+
+// plugin is how the user calls the plugin of kubectl: by its path where it lies beside us and kubectl does not find it.
+func plugin() string {
+	const name = "kubectl-jobstream"
+	_, installed := exec.LookPath(name)
+	us, err := os.Executable()
+	if installed == nil || err != nil {
+		return "kubectl jobstream"
+	}
+	beside := filepath.Join(filepath.Dir(us), name)
+	if _, err := os.Stat(beside); err != nil {
+		return "kubectl jobstream"
+	}
+	if dir, err := os.Getwd(); err == nil {
+		if near, err := filepath.Rel(dir, beside); err == nil && !strings.HasPrefix(near, "..") {
+			return "." + string(filepath.Separator) + near
+		}
+	}
+	return beside
+}
+
+// target are the flags that lead kubectl to the cluster that we work for.
+func target(s *settings) (flags string) {
+	if s.given != "" {
+		flags += " --kubeconfig=" + s.given
+	}
+	if s.Context != "" {
+		flags += " --context=" + s.Context
+	}
+	return flags
+}
