@@ -26,7 +26,7 @@ dev: controlplane ## start everything and keep it up; prints how to point kubect
 
 .PHONY: build
 build: ## build the binaries into bin/
-	@go build -trimpath -o bin/ ./cmd/trigger ./cmd/reconciler ./cmd/dev ./cmd/kubectl-jobstream
+	@go build -trimpath -o bin/ ./cmd/jobstream ./cmd/trigger ./cmd/reconciler ./cmd/dev ./cmd/kubectl-jobstream
 
 ##@ Check it
 

@@ -30,7 +30,7 @@ const (
 type found struct {
 	context, address string
 	version          version.Info
-	schedules        finding.Finding // whether it knows ScheduledJobs
+	schedules        bool // it knows ScheduledJobs
 }
 
 // client makes one for the API server. It sends no request.
@@ -63,7 +63,9 @@ func check(ctx context.Context, s *settings, c kubernetes.Interface, config *res
 	if err := permitted(ctx, i, s.Log); err != nil {
 		return f, err
 	}
-	f.schedules = i.Definition(ctx)
+	if f.schedules, err = cluster.ServesScheduledJobs(c); err != nil { //nolint:contextcheck // discovery takes none
+		return f, &app.Fatal{Cannot: "ask the API server what it knows", Err: err, Remedy: `try "kubectl api-resources" with the same kubeconfig`}
+	}
 	return f, nil
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/internal/app"
-	"github.com/jobstream/jobstream/internal/finding"
 )
 
 // hello is what the user has to know, once Jobs run.
@@ -21,7 +20,7 @@ func hello(s *settings, f found) string {
 	fmt.Fprintf(&b, "Jobs that say \"managedBy: %s\" are ours now.\n", s.ManagedBy)
 	line("cluster", "%s, Kubernetes %s at %s", contextOf(f), f.version.GitVersion, f.address)
 	line("ScheduledJobs", "%s", schedules(f.schedules))
-	line("NATS", "%s; its data is in %s", listens(s), s.store())
+	line("NATS", "%s", listens(s))
 	line("metrics", "%s", serves(s.MetricsAddress, "/metrics"))
 	line("health", "%s", serves(s.HealthAddress, "/readyz"))
 	if s.ManagedBy == v1alpha1.DefaultManagedBy { // which the plugin writes
@@ -39,18 +38,18 @@ func contextOf(f found) string {
 }
 
 // schedules says whether ScheduledJobs work, and if they do not, what to do about it.
-func schedules(d finding.Finding) string {
-	if d.Level == finding.OK {
+func schedules(served bool) string {
+	if served {
 		return "on"
 	}
-	return "off: " + d.Found + `; "jobstream --install-crds" installs them`
+	return `off: this cluster does not know the kind; start jobstream with --install-crds, or "kubectl apply -k deploy/crd". Jobs run all the same`
 }
 
 func listens(s *settings) string {
 	if s.port == 0 {
-		return "listens nowhere"
+		return "listens nowhere; data in " + s.dir
 	}
-	return s.url() + ", token in " + s.tokenFile()
+	return s.url() + "; data and token in " + s.dir
 }
 
 func serves(address, path string) string {

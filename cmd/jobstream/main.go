@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // what a kubeconfig may ask for
 
+	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/deploy"
 	"github.com/jobstream/jobstream/internal/app"
 	"github.com/jobstream/jobstream/internal/trace"
@@ -90,11 +91,12 @@ func doctor() *cobra.Command {
 	return app.DoctorCommand(app.Surroundings{
 		AddFlags: func(o *app.Options, f *pflag.FlagSet) {
 			p.addFlags(f)
-			o.AddCluster(f)
+			o.AddConnections(f)
 			f.Lookup("kubeconfig").Usage = kubeconfigUsage
 		},
 		Complete: func(o *app.Options) error { return p.visit(o) },
 		NATS:     "start jobstream; if it runs, give doctor the same --dir and --nats-port",
+		Role:     bus.Everything,
 		Roles:    [][]byte{deploy.TriggerRBAC, deploy.ReconcilerRBAC},
 		Grant:    grant,
 	})

@@ -28,12 +28,17 @@ func AllInOneDefaults() AllInOneConfig {
 
 // AddFlags defines all flags of both but those that say where a NATS server is: who calls it has one.
 func (c *AllInOneConfig) AddFlags(f *pflag.FlagSet) {
-	c.AddCluster(f)
-	c.addStreams(f)
-	c.addClock(f)
+	c.AddConnections(f)
 	c.addServers(f)
 	addRelistInterval(f, &c.RelistInterval)
 	c.addOwn(f)
+}
+
+// AddConnections defines those of AddFlags that say where the API server is, whose Jobs are ours, and how the streams are kept.
+func (o *Options) AddConnections(f *pflag.FlagSet) {
+	o.addCluster(f)
+	o.addStreams(f)
+	o.addClock(f)
 }
 
 // RunAllInOne does what RunTrigger and RunReconciler do, with one connection to the bus, one client of the API server, and one

@@ -39,7 +39,7 @@ func ask(around Surroundings, c *cobra.Command, run func(ctx context.Context, a 
 			return err
 		}
 		klog.SetSlogLogger(a.Log)
-		a.Bus.Log, a.Bus.Name, a.Bus.Role = a.Log, "jobstream-"+c.Name(), bus.Reconciler
+		a.Bus.Log, a.Bus.Name, a.Bus.Role = a.Log, "jobstream-"+c.Name(), around.Role
 		return run(c.Context(), a, c.OutOrStdout(), args)
 	}
 	around.AddFlags(&a.Options, c.Flags())

@@ -28,6 +28,8 @@ type Surroundings struct {
 	// AddFlags defines the flags, and Complete, if not nil, finds what they leave open.
 	AddFlags func(*Options, *pflag.FlagSet)
 	Complete func(*Options) error
+	// Role is the program's on the bus.
+	Role bus.Role
 	// NATS says what to do where no NATS server answers.
 	NATS string
 	// Roles and Grant are those of cluster.Inspection.
@@ -39,6 +41,7 @@ type Surroundings struct {
 func OfReconciler() Surroundings {
 	return Surroundings{
 		AddFlags: (*Options).addConnections,
+		Role:     bus.Reconciler,
 		NATS:     "start it, or correct --nats-url (" + EnvName("nats-url") + "), the flags for credentials such as --nats-user-file, and --nats-ca",
 		Roles:    [][]byte{deploy.ReconcilerRBAC},
 		Grant:    "apply deploy/base/reconciler-rbac.yaml, and run this as its service account",

@@ -77,14 +77,14 @@ func (o *Options) addServers(f *pflag.FlagSet) {
 
 // addConnections defines those that say where the API server and the bus are, and whose Jobs are ours.
 func (o *Options) addConnections(f *pflag.FlagSet) {
-	o.AddCluster(f)
+	o.addCluster(f)
 	o.addNATS(f)
 	o.addStreams(f)
 	o.addClock(f)
 }
 
-// AddCluster defines those that say where the API server is, and whose Jobs are ours.
-func (o *Options) AddCluster(f *pflag.FlagSet) {
+// addCluster defines those that say where the API server is, and whose Jobs are ours.
+func (o *Options) addCluster(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` that says how to reach the API server; default $KUBECONFIG, or inside of a cluster the service account of the Pod")
 	f.StringVar(&o.Context, "context", o.Context, "`name` of the context of the kubeconfig to use; default its current one")
 	f.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces, "`names` of the namespaces where we do anything, separated by commas or by repeating the flag; default everywhere; the same for all programs of a --cluster-name")

@@ -54,7 +54,7 @@ func (i Inspection) Findings(ctx context.Context) []finding.Finding {
 	if !ok {
 		return all
 	}
-	all = append(all, i.Definition(ctx))
+	all = append(all, i.definition(ctx))
 	all = append(all, i.permissions(ctx)...)
 	return append(all, i.rival(ctx))
 }

@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
@@ -24,18 +25,29 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// Definition compares what the API server knows of ScheduledJobs with what we would have installed. Discovery and the
+// ServesScheduledJobs asks whether the API server knows the kind.
+func ServesScheduledJobs(client kubernetes.Interface) (bool, error) {
+	list, err := client.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == v1alpha1.ScheduledJobResource }), nil
+}
+
+// definition compares what the API server knows of ScheduledJobs with what we would have installed. Discovery and the
 // OpenAPI document are open to everybody; the definition itself is not.
-func (i Inspection) Definition(ctx context.Context) finding.Finding {
+func (i Inspection) definition(ctx context.Context) finding.Finding {
 	const check, install = "scheduledjobs", "kubectl apply -k deploy/crd"
 	version := v1alpha1.GroupVersion.String()
-	list, err := i.Client.Discovery().ServerResourcesForGroupVersion(version) //nolint:contextcheck // it takes none
-	served := err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == v1alpha1.ScheduledJobResource })
+	served, err := ServesScheduledJobs(i.Client) //nolint:contextcheck // discovery takes none
 	switch {
-	case apierrors.IsNotFound(err), err == nil && !served:
-		return finding.Worry(check, finding.Warn, install+", if you want them", "this cluster has none: Jobs run all the same")
 	case err != nil:
 		return finding.Worry(check, finding.Fail, "look at the API server's log", "cannot be asked for: %v", err)
+	case !served:
+		return finding.Worry(check, finding.Warn, install+", if you want them", "this cluster has none: Jobs run all the same")
 	}
 	want, err := deployedFields()
 	if err != nil {

@@ -226,7 +226,7 @@ func TestInspectionFindsAnOldDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := Inspection{Client: client}.Definition(t.Context())
+	f := Inspection{Client: client}.definition(t.Context())
 	if f.Level != finding.Fail || !strings.HasSuffix(f.Found, "it does not know spec.catchUp, status.recent") || !strings.Contains(f.Advice, "kubectl apply") {
 		t.Errorf("%+v", f)
 	}

@@ -16,7 +16,7 @@ import (
 const Root = "../.."
 
 // Programs are the paths of the binaries.
-type Programs struct{ Trigger, Reconciler, Dev, NATS, Node string }
+type Programs struct{ Trigger, Reconciler, Jobstream, Dev, NATS, Node string }
 
 // BuildPrograms builds the binaries from the source beside the tests into a folder. The flags are for the build of the
 // programs under test.
@@ -24,6 +24,7 @@ func BuildPrograms(ctx context.Context, dir string, flags ...string) (Programs, 
 	p := Programs{
 		Trigger:    filepath.Join(dir, "jobstream-trigger"),
 		Reconciler: filepath.Join(dir, "jobstream-reconciler"),
+		Jobstream:  filepath.Join(dir, "jobstream"),
 		Dev:        filepath.Join(dir, "jobstream-dev"),
 		NATS:       filepath.Join(dir, "natsd"),
 		Node:       filepath.Join(dir, "noded"),
@@ -33,7 +34,7 @@ func BuildPrograms(ctx context.Context, dir string, flags ...string) (Programs, 
 		path, module, pkg string
 		flags             []string
 	}{
-		{p.Trigger, Root, "./cmd/trigger", flags}, {p.Reconciler, Root, "./cmd/reconciler", flags}, {p.Dev, Root, "./cmd/dev", nil},
+		{p.Trigger, Root, "./cmd/trigger", flags}, {p.Reconciler, Root, "./cmd/reconciler", flags}, {p.Jobstream, Root, "./cmd/jobstream", flags}, {p.Dev, Root, "./cmd/dev", nil},
 		{p.NATS, test, "./e2e/natsd", nil}, {p.Node, test, "./e2e/noded", nil},
 	} {
 		build := exec.CommandContext(ctx, "go", append(append([]string{"build"}, b.flags...), "-o", b.path, b.pkg)...)

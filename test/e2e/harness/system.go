@@ -65,6 +65,8 @@ type Config struct {
 	// Subscribers, unless there are none, are the names of subscribers with accounts of their own: the NATS server runs with
 	// deploy/nats/accounts.conf, and nobody may do more than that says. See accounts.go.
 	Subscribers []string
+	// Bare is a cluster with a node and nothing of ours: neither ScheduledJobs nor NATS nor a program. See StartPrograms.
+	Bare bool
 	// Deployed has the programs run as deploy/ has them: see deployed.go.
 	Deployed bool
 	// Flags are for both programs, ReconcilerFlags for the reconciler.
@@ -105,12 +107,26 @@ func StartSystem(ctx context.Context, c Config) (*System, error) {
 	if err := errors.Join(os.RemoveAll(c.Dir), os.MkdirAll(c.Dir, 0o700)); err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{s.startControlPlane, s.startNode, s.startNATS, s.startAccounts, s.startPrograms} {
+	steps := []func(context.Context) error{s.startControlPlane, s.startNode}
+	if !c.Bare {
+		steps = append(steps, s.StartPrograms)
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
 	}
 	return s, nil
+}
+
+// StartPrograms starts the bus and the programs under test, and returns when they are ready: for a System that is Bare until then.
+func (s *System) StartPrograms(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{s.startNATS, s.startAccounts, s.startPrograms} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Stop stops everything, the last part first. It may be called more than once.
@@ -163,8 +179,10 @@ func (s *System) startControlPlane(ctx context.Context) error {
 	if s.Client, err = kubernetes.NewForConfig(s.REST); err != nil {
 		return err
 	}
-	if err := cluster.InstallScheduledJobs(ctx, s.REST); err != nil {
-		return err
+	if !s.config.Bare {
+		if err := cluster.InstallScheduledJobs(ctx, s.REST); err != nil {
+			return err
+		}
 	}
 	s.kubeconfig = cp.Kubeconfig()
 	if s.config.Proxied {
