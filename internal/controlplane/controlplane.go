@@ -9,7 +9,7 @@
 // A temporary folder is removed by Stop; a folder that was given keeps the cluster's state for the next Start.
 //
 // It leaves nothing behind. Stop ends the processes; and where Stop is never reached, because the program was
-// killed with -9, panicked or was interrupted, the kernel kills them with it (process.go tells how). A temporary
+// killed with -9, panicked or was interrupted, the kernel kills them with it (internal/child tells how). A temporary
 // folder that was orphaned that way is removed by the next Start.
 //
 // There is no kubelet and no scheduler: Pods stay Pending until somebody plays the node, as internal/processnode

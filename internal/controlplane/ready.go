@@ -34,8 +34,8 @@ func (cp *ControlPlane) waitFor(ctx context.Context, p *process, url string) err
 		}
 		select {
 		case <-ticker.C:
-		case <-p.done:
-			return p.ended()
+		case <-p.Done():
+			return p.ended(p.Err())
 		case <-ctx.Done():
 			return fmt.Errorf("%s is not ready (%w), it last said: %w; the end of %s:\n%s",
 				p.name, context.Cause(ctx), last, p.logFile, tail(p.logFile, 8))

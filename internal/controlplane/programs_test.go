@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func shell(t *testing.T, script string, unasked func(error)) *process {
@@ -19,43 +18,10 @@ func shell(t *testing.T, script string, unasked func(error)) *process {
 	return p
 }
 
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); <-time.After(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("gave up waiting for %s", what)
-		}
-	}
-}
-
-func TestStopReachesTheWholeGroup(t *testing.T) {
-	fail := func(err error) { t.Errorf("an end that was asked for is reported: %v", err) }
-	stubborn := shell(t, `trap "" TERM; sleep 600 & echo $!; wait; sleep 600`, fail)
-	child := ""
-	until(t, "it to be deaf, and to have a child", func() bool {
-		text, _ := os.ReadFile(stubborn.logFile)
-		child = strings.TrimSpace(string(text))
-		return child != ""
-	})
-	if err := stubborn.stop(50 * time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
-	if stubborn.running() {
-		t.Error("still running")
-	}
-	until(t, "its child to have ended", func() bool {
-		stat, err := os.ReadFile("/proc/" + child + "/stat")
-		return err != nil || strings.Contains(string(stat), ") Z ")
-	})
-	if err := stubborn.stop(0); err != nil {
-		t.Errorf("second stop: %v", err)
-	}
-}
-
 func TestEndIsReportedWithItsReason(t *testing.T) {
 	died := make(chan error, 1)
 	p := shell(t, `echo "no such flag" >&2; exit 3`, func(err error) { died <- err })
-	<-p.done
+	<-p.Done()
 	err := <-died
 	for _, want := range []string{"sh ended by itself", "exit status 3", "no such flag", p.logFile} {
 		if !strings.Contains(err.Error(), want) {

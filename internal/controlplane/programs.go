@@ -1,0 +1,89 @@
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jobstream/jobstream/internal/child"
+)
+
+// errPortTaken says that a program found its port in use: choose another one and try again.
+var errPortTaken = errors.New("port is taken")
+
+// process is one of the programs, which prints into a file.
+type process struct {
+	*child.Process
+	name, logFile string
+}
+
+// run starts a program that appends what it prints to logFile. unasked hears of an end that nobody asked for.
+func run(program string, args []string, logFile string, unasked func(error)) (*process, error) {
+	if err := os.MkdirAll(filepath.Dir(logFile), 0o700); err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the child has its own descriptor
+	cmd := exec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	p := &process{name: filepath.Base(program), logFile: logFile}
+	p.Process, err = child.Start(cmd, func(err error) { unasked(p.ended(err)) })
+	return p, err
+}
+
+// stop stops the program, if it was started.
+func (p *process) stop(patience time.Duration) error {
+	if p == nil {
+		return nil
+	}
+	return p.Stop(patience)
+}
+
+// running reports whether it was started and has not ended.
+func (p *process) running() bool {
+	if p == nil {
+		return false
+	}
+	select {
+	case <-p.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// ended explains an end that nobody asked for, with the last lines that the program printed.
+func (p *process) ended(how error) error {
+	printed := tail(p.logFile, 8)
+	if strings.Contains(printed, "address already in use") {
+		return fmt.Errorf("%s: %w: %s", p.name, errPortTaken, printed)
+	}
+	return fmt.Errorf("%s ended by itself (%w); the end of %s:\n%s", p.name, how, p.logFile, printed)
+}
+
+// tail returns the last lines of a file, as far as its last 16 KiB go: enough for any reason of a failure.
+func tail(path string, lines int) string {
+	const window = 16 << 10
+	file, err := os.Open(path)
+	if err != nil {
+		return err.Error()
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err.Error()
+	}
+	text := make([]byte, min(info.Size(), window))
+	if _, err := file.ReadAt(text, info.Size()-int64(len(text))); err != nil && len(text) > 0 {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
