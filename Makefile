@@ -17,7 +17,7 @@ help: ## list these targets
 ##@ See it run
 
 .PHONY: demo
-demo: controlplane ## start everything, run real Jobs, show them live, print a summary, stop
+demo: controlplane ## start everything, run real Jobs, kill the reconciler in the middle, show it all live, print a summary, stop
 	@go run ./cmd/dev demo
 
 .PHONY: dev

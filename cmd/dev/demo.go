@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/jobstream/jobstream/cmd/dev/manifests"
 	"github.com/jobstream/jobstream/cmd/dev/show"
@@ -21,22 +23,24 @@ import (
 const (
 	// demoNamespace is there in every cluster.
 	demoNamespace = "default"
-	// showEvery looks like motion and costs nothing.
-	showEvery = 100 * time.Millisecond
-	// applyEvery lets the story begin one Job at a time, so that it can be read, and so that each has the machine to itself
-	// while it starts.
-	applyEvery = 300 * time.Millisecond
+	// schedule is the ScheduledJob, by the name of its file.
+	schedule = "ticker"
 )
 
-// exhibits are the Jobs of the demo, by the names of their files, and how they end.
-var exhibits = []struct {
-	name  string
+// exhibit is a Job of the demo.
+type exhibit struct {
+	name  string // of its file
 	wants batchv1.JobConditionType
-}{
-	{"pi", batchv1.JobComplete},
-	{"doomed", batchv1.JobFailed}, // early, since it waits for ten seconds
-	{"squares", batchv1.JobComplete},
-	{"queue", batchv1.JobComplete},
+	after string // the Job that has to be over before it is applied, "" for none
+}
+
+// exhibits are in the order in which they are applied.
+var exhibits = []exhibit{
+	{"pi", batchv1.JobComplete, ""},
+	{"doomed", batchv1.JobFailed, ""}, // early, since it waits for ten seconds
+	{"squares", batchv1.JobComplete, ""},
+	{"queue", batchv1.JobComplete, ""},
+	{victim, batchv1.JobComplete, "squares"},
 }
 
 func demoCommand() *cobra.Command {
@@ -44,7 +48,7 @@ func demoCommand() *cobra.Command {
 	logging := app.LogOptions{Level: "warn", Format: "text"}
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Run real Jobs on a cluster of our own, show them live, and end",
+		Short: "Run real Jobs on a cluster of our own, show them live, kill their reconciler, and end",
 		Example: `  jobstream-dev demo
   jobstream-dev demo > demo.txt      # plain lines`,
 		Args: cobra.NoArgs,
@@ -57,7 +61,8 @@ func demoCommand() *cobra.Command {
 			ctx, cancel := context.WithTimeoutCause(c.Context(), timeout, fmt.Errorf("not over after %v", timeout))
 			defer cancel()
 			p := plan{Cluster: "demo", Node: true, Trigger: addresses{app.Off, app.Off}, Reconciler: addresses{app.Off, app.Off}, Log: log,
-				Say: func(format string, args ...any) { screen.Say(fmt.Sprintf(format, args...)) }}
+				Killable: &killable{Out: screen, Flags: []string{"--log-level=" + logging.Level, "--log-format=" + logging.Format}},
+				Say:      func(format string, args ...any) { screen.Say(fmt.Sprintf(format, args...)) }}
 			return runDemo(ctx, p, screen)
 		},
 	}
@@ -72,6 +77,10 @@ type demo struct {
 	screen *terminal.Screen
 	story  *show.Story
 	board  progress.Board
+
+	schedules dynamic.ResourceInterface
+	ahead     []*batchv1.Job // those that are still to be applied
+	suspended bool           // the schedule
 }
 
 // runDemo starts a system, performs on it, and stops it whatever happened.
@@ -82,7 +91,7 @@ func runDemo(ctx context.Context, p plan, screen *terminal.Screen) error {
 		return interrupted(ctx, err)
 	}
 	screen.Say(fmt.Sprintf("everything is up after %.1f s", time.Since(began).Seconds()), "")
-	d := &demo{system: s, screen: screen, story: show.NewStory(time.Now())}
+	d := &demo{system: s, screen: screen, story: &show.Story{}}
 	err = interrupted(ctx, d.perform(ctx))
 	return errors.Join(err, s.stop())
 }
@@ -98,19 +107,23 @@ func interrupted(ctx context.Context, err error) error {
 	return errors.New("interrupted")
 }
 
-// perform applies the Jobs, tells how they run, and sums up.
+// perform applies the Jobs and the schedule, tells how they run, and sums up.
 func (d *demo) perform(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	jobs, err := d.load(ctx)
-	if err != nil {
+	if err := d.load(ctx); err != nil {
 		return err
 	}
 	sights, err := watchAll(ctx, d.system.client, demoNamespace)
 	if err != nil {
 		return &app.Fatal{Cannot: "watch the demo", Err: err}
 	}
-	err = d.tell(ctx, jobs, sights)
+	heard, unsubscribe, err := subscribe(ctx, d.system.nats.URL(), d.system.plan.Cluster, d.system.plan.Log)
+	if err != nil {
+		return &app.Fatal{Cannot: "subscribe to public events", Err: err}
+	}
+	defer unsubscribe()
+	err = d.tell(ctx, sights, heard)
 	d.screen.Keep()
 	if errors.Is(err, context.Canceled) {
 		return err
@@ -124,90 +137,23 @@ func (d *demo) perform(ctx context.Context) error {
 	return d.sumUp(ctx)
 }
 
-// load reads the manifests and gets the stand-in for what this machine does not have.
-func (d *demo) load(ctx context.Context) ([]*batchv1.Job, error) {
-	var jobs []*batchv1.Job
+// load reads the manifests of the Jobs and gets the stand-in for what this machine does not have.
+func (d *demo) load(ctx context.Context) error {
 	for _, e := range exhibits {
-		j, err := manifests.Load(e.name)
+		j, err := manifests.Job(e.name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if e.name == "pi" && !perlKnowsPi(ctx) {
 			if err := standIn(&j.Spec.Template.Spec.Containers[0]); err != nil {
-				return nil, err
+				return err
 			}
 			d.screen.Say("there is no perl with bignum here: this program computes pi in its place")
 		}
 		d.story.Expect(j.Name, e.wants)
-		jobs = append(jobs, j)
+		d.ahead = append(d.ahead, j)
 	}
-	return jobs, nil
-}
-
-// tell applies the Jobs and shows what happens until every one has ended.
-func (d *demo) tell(ctx context.Context, jobs []*batchv1.Job, sights <-chan sight) error {
-	next := time.NewTimer(0)
-	defer next.Stop()
-	again := time.NewTicker(showEvery)
-	defer again.Stop()
-	for !d.story.Over() {
-		select {
-		case <-next.C:
-			if err := d.apply(ctx, jobs[0]); err != nil {
-				return err
-			}
-			if jobs = jobs[1:]; len(jobs) > 0 {
-				next.Reset(applyEvery)
-			}
-		case s := <-sights:
-			d.take(s)
-		case <-again.C:
-			d.show()
-		case err := <-d.system.failed:
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	d.show()
 	return nil
-}
-
-// apply does what "kubectl apply" would.
-func (d *demo) apply(ctx context.Context, j *batchv1.Job) error {
-	created, err := d.system.client.BatchV1().Jobs(demoNamespace).Create(ctx, j, metav1.CreateOptions{})
-	if err != nil {
-		return &app.Fatal{Cannot: "apply Job " + j.Name, Err: err}
-	}
-	d.take(sight{at: time.Now(), job: created})
-	return nil
-}
-
-// take takes in what was seen, and says what is worth it.
-func (d *demo) take(s sight) {
-	var moments []show.Moment
-	if s.job != nil {
-		moments = d.story.SawJob(s.job, s.at)
-		d.board.SawJob(s.job, s.at)
-	} else {
-		moments = d.story.SawPod(s.pod, s.gone, s.at)
-		d.board.SawPod(s.pod, s.gone)
-	}
-	for _, m := range moments {
-		d.screen.Say(d.story.Line(m))
-	}
-}
-
-// show draws how the Jobs run, or says what has changed where nothing can be redrawn.
-func (d *demo) show() {
-	now := time.Now()
-	if d.screen.Live {
-		d.screen.Draw(d.board.Frame(now, d.screen.Style()))
-		return
-	}
-	for _, c := range d.board.Changes(now) {
-		d.screen.Say(d.story.Line(show.Moment{At: now, Job: c.Job, Text: c.Text}))
-	}
 }
 
 // sumUp says how it ended, shows what Pods had to say, and where to go from here.
@@ -215,19 +161,65 @@ func (d *demo) sumUp(ctx context.Context) error {
 	d.screen.Say("")
 	d.screen.Say(d.story.Summary()...)
 	d.screen.Say("")
+	exact, err := d.holdAgainstPods(ctx)
+	if err != nil {
+		return err
+	}
+	d.screen.Say(d.story.Crash.Summary(exact)...)
+	d.screen.Say("")
+	d.screen.Say(d.story.Schedule.Summary()...)
+	d.screen.Say("")
 	for _, job := range []string{"pi", "squares"} {
 		pod := d.story.PodOf(job)
-		line, err := firstLine(ctx, d.system.client.CoreV1().Pods(demoNamespace).GetLogs(pod, &corev1.PodLogOptions{}))
+		log, err := d.logOf(ctx, pod)
 		if err != nil {
-			return &app.Fatal{Cannot: "read the log of Pod " + pod, Err: err}
+			return err
 		}
-		d.screen.Say(fmt.Sprintf("kubectl logs %s:  %s", pod, shorten(line, 60)))
+		d.screen.Say(fmt.Sprintf("kubectl logs %s:  %s", pod, shorten(log, 60)))
 	}
 	d.screen.Say("")
-	if !d.story.AsExpected() {
-		return errors.New("not every Job ended as expected: see the table")
+	switch {
+	case !d.story.AsExpected():
+		return errors.New("not everything ended as expected: see the tables")
+	case len(exact.Faults) > 0:
+		return errors.New("the counts are not exact: see above")
 	}
 	d.screen.Say("All Jobs ended as expected.",
-		"\"make dev\" keeps such a cluster up until Ctrl-C, and says how to point kubectl at it; the manifests are in cmd/dev/manifests.")
+		"\"make dev\" keeps such a cluster up until Ctrl-C, and says how to point kubectl at it.", "The manifests are in cmd/dev/manifests.")
 	return nil
+}
+
+// logOf is what the container of a Pod has printed.
+func (d *demo) logOf(ctx context.Context, pod string) (string, error) {
+	stream, err := d.system.client.CoreV1().Pods(demoNamespace).GetLogs(pod, &corev1.PodLogOptions{}).Stream(ctx)
+	if err != nil {
+		return "", &app.Fatal{Cannot: "read the log of Pod " + pod, Err: err}
+	}
+	defer stream.Close()
+	text, err := io.ReadAll(stream)
+	if err != nil {
+		return "", &app.Fatal{Cannot: "read the log of Pod " + pod, Err: err}
+	}
+	return string(text), nil
+}
+
+// holdAgainstPods asks the API server for the Job whose reconciler was killed, and for its Pods and their logs.
+func (d *demo) holdAgainstPods(ctx context.Context) (show.Exact, error) {
+	j, err := d.system.client.BatchV1().Jobs(demoNamespace).Get(ctx, victim, metav1.GetOptions{})
+	if err != nil {
+		return show.Exact{}, &app.Fatal{Cannot: "read Job " + victim, Err: err}
+	}
+	pods, err := d.system.client.CoreV1().Pods(demoNamespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(j.Spec.Selector)})
+	if err != nil {
+		return show.Exact{}, &app.Fatal{Cannot: "list the Pods of Job " + victim, Err: err}
+	}
+	var witnesses []show.Witness
+	for _, p := range pods.Items {
+		log, err := d.logOf(ctx, p.Name)
+		if err != nil {
+			return show.Exact{}, err
+		}
+		witnesses = append(witnesses, show.Witness{Pod: &p, Log: log})
+	}
+	return d.story.Exact(j, witnesses), nil
 }

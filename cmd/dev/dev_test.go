@@ -35,9 +35,12 @@ func TestPi(t *testing.T) {
 
 func TestExhibitsAreThere(t *testing.T) {
 	for _, e := range exhibits {
-		if j, err := manifests.Load(e.name); err != nil || j.Name != e.name {
+		if j, err := manifests.Job(e.name); err != nil || j.Name != e.name {
 			t.Errorf("%s: %v", e.name, err)
 		}
+	}
+	if s, err := manifests.ScheduledJob(schedule); err != nil || s.Name != schedule {
+		t.Errorf("%s: %v", schedule, err)
 	}
 }
 

@@ -27,7 +27,7 @@ func guideTo(s *system) (guide, error) {
 		return guide{}, fmt.Errorf("write the example manifests: %w", err)
 	}
 	g := guide{
-		apiServer: s.apiServer, kubeconfig: s.kubeconfig, nats: s.nats.URL(),
+		apiServer: s.rest.Host, kubeconfig: s.kubeconfig, nats: s.nats.URL(),
 		trigger: s.plan.Trigger, reconciler: s.plan.Reconciler, node: s.plan.Node,
 		manifest: filepath.Join(dir, manifests.Example+".yaml"), kubectl: findKubectl(),
 	}

@@ -5,8 +5,9 @@
 //	dev up      a cluster that stays until Ctrl-C, to use with kubectl          up.go     (make dev)
 //	dev demo    real Jobs with their progress live, ends by itself              demo.go   (make demo)
 //
-// system.go starts and stops the parts; the packages beside it know how a demo is told (show) and hold its Jobs
-// (manifests).
+// system.go starts and stops the parts. The demo kills its reconciler (reconciler.go), which is a process of its own therefore,
+// and listens to the bus (subscriber.go) and to the API server (sights.go). The packages beside it know how a demo is told
+// (show) and hold what it applies (manifests).
 package main
 
 import (
@@ -31,6 +32,6 @@ Pods as local processes, a trigger and a reconciler. It needs no container engin
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(upCommand(), demoCommand(), piCommand())
+	c.AddCommand(upCommand(), demoCommand(), piCommand(), reconcilerCommand())
 	return c
 }

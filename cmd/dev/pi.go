@@ -15,7 +15,7 @@ import (
 	"github.com/jobstream/jobstream/internal/app"
 )
 
-// perlKnowsPi says that this machine has a perl that can do what the manifest asks: some have no bignum.
+// perlKnowsPi reports whether this machine has a perl that can do what the manifest asks: some have no bignum.
 func perlKnowsPi(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "perl", "-Mbignum=bpi", "-e", "1").Run() == nil
 }

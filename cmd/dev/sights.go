@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"io"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 )
@@ -70,18 +66,4 @@ func forward(ctx context.Context, w watch.Interface, sights chan<- sight) {
 			return
 		}
 	}
-}
-
-// firstLine is the first line of a log.
-func firstLine(ctx context.Context, logs *rest.Request) (string, error) {
-	stream, err := logs.Stream(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer stream.Close()
-	line, err := bufio.NewReader(stream).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	return line, nil
 }

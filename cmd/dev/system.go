@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/internal/app"
@@ -30,7 +31,9 @@ type plan struct {
 	APIPort, NATSPort int
 	// Trigger and Reconciler are where they serve metrics and health.
 	Trigger, Reconciler addresses
-	Log                 *slog.Logger
+	// Killable, if not nil, lets the reconciler be a process of its own, which can be killed.
+	Killable *killable
+	Log      *slog.Logger
 	// Say tells the user what is being done.
 	Say func(format string, args ...any)
 }
@@ -44,7 +47,7 @@ type system struct {
 	client kubernetes.Interface
 
 	kubeconfig string
-	apiServer  string // its URL
+	rest       *rest.Config
 	nats       *bus.Server
 
 	stops  []func() error
@@ -111,7 +114,7 @@ func (s *system) startCluster(ctx context.Context) error {
 	if err != nil {
 		return &app.Fatal{Cannot: "make a client for the API server", Err: err}
 	}
-	s.client, s.apiServer = client, config.Host
+	s.client, s.rest = client, config
 	if err := cluster.InstallScheduledJobs(ctx, config); err != nil {
 		return &app.Fatal{Cannot: "install the kind ScheduledJob", Err: err}
 	}
@@ -156,15 +159,21 @@ func (s *system) startNode(ctx context.Context) error {
 	return nil
 }
 
-// startPrograms starts a trigger and a reconciler as their own programs would, but in this process, and waits until both
-// are ready.
+// startPrograms starts a trigger and a reconciler as their own programs would, but in this process, unless the reconciler is
+// to be killed, and waits until both are ready.
 func (s *system) startPrograms(ctx context.Context) error {
 	s.plan.Say("starting a trigger and a reconciler")
 	trigger, reconciler := app.TriggerDefaults(), app.ReconcilerDefaults()
 	s.configure(&trigger.Options, s.plan.Trigger)
 	s.configure(&reconciler.Options, s.plan.Reconciler)
 	s.run(ctx, "the trigger", func(ctx context.Context) error { return app.RunTrigger(ctx, trigger) })
-	s.run(ctx, "the reconciler", func(ctx context.Context) error { return app.RunReconciler(ctx, reconciler) })
+	if s.plan.Killable != nil {
+		if err := s.startKillable(ctx, reconciler.Probes); err != nil {
+			return err
+		}
+	} else {
+		s.run(ctx, "the reconciler", func(ctx context.Context) error { return app.RunReconciler(ctx, reconciler) })
+	}
 	return app.AwaitReady(ctx, s.failed, trigger.Probes, reconciler.Probes)
 }
 

@@ -1,4 +1,4 @@
-// Package manifests holds the Jobs that the demo applies: ordinary manifests, to be read, copied and applied by kubectl.
+// Package manifests holds what the demo applies: ordinary manifests, to be read, copied and applied by kubectl.
 package manifests
 
 import (
@@ -9,7 +9,11 @@ import (
 	"path/filepath"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
 //go:embed *.yaml
@@ -18,21 +22,31 @@ var files embed.FS
 // Example is the one to try first: it is the name of its file and of its Job.
 const Example = "squares"
 
-// Load reads the Job of the file with that name, without ".yaml".
-func Load(name string) (*batchv1.Job, error) {
+// Job reads the Job of the file with that name, without ".yaml".
+func Job(name string) (*batchv1.Job, error) {
+	job := &batchv1.Job{}
+	return job, load(name, batchv1.SchemeGroupVersion.WithKind("Job"), job)
+}
+
+// ScheduledJob reads the ScheduledJob of the file with that name, without ".yaml".
+func ScheduledJob(name string) (*v1alpha1.ScheduledJob, error) {
+	schedule := &v1alpha1.ScheduledJob{}
+	return schedule, load(name, v1alpha1.GroupVersion.WithKind(v1alpha1.ScheduledJobKind), schedule)
+}
+
+// load reads an object of the kind. A field that the kind does not have is an error.
+func load(name string, kind schema.GroupVersionKind, into runtime.Object) error {
 	text, err := files.ReadFile(name + ".yaml")
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, into)
+	}
+	if got := into.GetObjectKind().GroupVersionKind(); err == nil && got != kind {
+		err = fmt.Errorf("it holds a %s", got.Kind)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("manifest %s: %w", name, err)
+		return fmt.Errorf("manifest %s of a %s: %w", name, kind.Kind, err)
 	}
-	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(text, nil, nil)
-	if err != nil {
-		return nil, fmt.Errorf("manifest %s: %w", name, err)
-	}
-	job, ok := object.(*batchv1.Job)
-	if !ok {
-		return nil, fmt.Errorf("manifest %s holds a %T, not a Job", name, object)
-	}
-	return job, nil
+	return nil
 }
 
 // WriteTo writes all manifests into the folder, for kubectl.

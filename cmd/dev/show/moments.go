@@ -12,24 +12,21 @@ import (
 
 // Moment is something that is worth a line of its own.
 type Moment struct {
-	At   time.Time
-	Job  string
+	At time.Time
+	// Who it is about: a Job, the schedule; or who says it.
+	Who  string
 	Text string
 }
 
 // Line is a moment as a line: when, who, what.
 func (s *Story) Line(m Moment) string {
-	width := 0
-	for _, k := range s.Jobs {
-		width = max(width, len(k.Name))
-	}
-	return fmt.Sprintf("%8.3fs  %-*s  %s", m.At.Sub(s.Began).Seconds(), width, m.Job, m.Text)
+	return fmt.Sprintf("%7.3fs  %-*s  %s", m.At.Sub(s.Began).Seconds(), len(subscriber), m.Who, m.Text)
 }
 
 type moments []Moment
 
 func (m *moments) say(at time.Time, k *Job, format string, args ...any) {
-	*m = append(*m, Moment{At: at, Job: k.Name, Text: fmt.Sprintf(format, args...)})
+	*m = append(*m, Moment{At: at, Who: k.Name, Text: fmt.Sprintf(format, args...)})
 }
 
 // work is what the Job has to do.
@@ -43,7 +40,7 @@ func (k *Job) work() string {
 	return count(k.Completions, "completion")
 }
 
-// ending is how the Job has ended, and how soon after its last Pod.
+// ending is how the Job has ended, and how soon after its last Pod, once nothing of it is held any more.
 func (k *Job) ending() string {
 	word := "complete"
 	if k.Result == batchv1.JobFailed {

@@ -8,14 +8,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/events"
 )
 
-// Story is what has been seen of some Jobs since Began. Its times are those at which we saw something, all by one clock:
+// Story is what has been seen of some Jobs since Began; the zero value is about none. Its times are those at which we saw something, all by one clock:
 // those in the objects are rounded to seconds.
 type Story struct {
 	Began time.Time
 	Jobs  []*Job
+	// Schedule and Crash are nil until there was one.
+	Schedule *Schedule
+	Crash    *Crash
+
+	heard map[string]bool // public events, by their types and ids
 }
+
+// manyCompletions are worth a line half way.
+const manyCompletions = 10
 
 // Job is what has been seen of one Job.
 type Job struct {
@@ -33,13 +43,16 @@ type Job struct {
 	// Succeeded and Failed are the counters of its status.
 	Succeeded, Failed int32
 
-	// Applied, Started, FirstPod, LastEnd, Ended and Released are when we saw it for the first time, its startTime, its
-	// first Pod, the end of the Pod that ended last, its terminal condition, and that no finalizer is left.
-	Applied, Started, FirstPod, LastEnd, Ended, Released time.Time
+	// Finish is what a subscriber has heard of its end, nil for nothing.
+	Finish *events.JobFinished
+
+	// Applied, FirstPod, LastEnd, Ended and Released are when we saw it for the first time, its first Pod, the end of the Pod
+	// that ended last, its terminal condition, and that no finalizer is left.
+	Applied, FirstPod, LastEnd, Ended, Released time.Time
 	// NextTry is when the Pod that replaces a failed one may be created.
 	NextTry time.Time
 
-	done bool // the interim condition has been seen
+	half bool // of its completions have been seen
 	pods map[types.UID]*pod
 }
 
@@ -49,9 +62,6 @@ type pod struct {
 	held  bool
 }
 
-// NewStory begins a story about nothing.
-func NewStory(began time.Time) *Story { return &Story{Began: began} }
-
 // Expect adds a Job to the story that will be applied and should end in the wanted way.
 func (s *Story) Expect(name string, wants batchv1.JobConditionType) {
 	s.Jobs = append(s.Jobs, &Job{Name: name, Wants: wants, pods: map[types.UID]*pod{}})
@@ -59,6 +69,7 @@ func (s *Story) Expect(name string, wants batchv1.JobConditionType) {
 
 // SawJob takes in a sight of a Job and returns what is worth telling about it.
 func (s *Story) SawJob(j *batchv1.Job, at time.Time) []Moment {
+	s.Schedule.sawRun(j)
 	k := s.job(j.Name)
 	if k == nil || !k.Ended.IsZero() {
 		return nil
@@ -70,23 +81,17 @@ func (s *Story) SawJob(j *batchv1.Job, at time.Time) []Moment {
 		k.Applied = at
 		m.say(at, k, "applied: %s", k.work())
 	}
-	if j.Status.StartTime != nil && k.Started.IsZero() {
-		k.Started = at
-		m.say(at, k, "started %s after it was applied", span(at.Sub(k.Applied)))
+	m = append(m, s.resumed(k, j, at)...)
+	if k.Completions >= manyCompletions && k.Succeeded >= k.Completions/2 && !k.half {
+		k.half = true
+		m.say(at, k, "%d of %d succeeded", k.Succeeded, k.Completions)
 	}
 	for _, c := range j.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
 			continue
 		}
-		switch c.Type {
-		case batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget:
-			if !k.done {
-				k.done, k.NextTry = true, time.Time{}
-				m.say(at, k, "decided: %s, %s", c.Type, c.Reason)
-			}
-		case batchv1.JobComplete, batchv1.JobFailed:
+		if c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed {
 			k.Ended, k.Result, k.Reason = at, c.Type, c.Reason
-			m.say(at, k, "%s", k.ending())
 		}
 	}
 	return append(m, k.released(at)...)
@@ -105,7 +110,7 @@ func (s *Story) SawPod(p *corev1.Pod, gone bool, at time.Time) []Moment {
 		k.pods[p.UID] = have
 		if len(k.pods) == 1 {
 			k.FirstPod = at
-			m.say(at, k, "first Pod created %s after the Job", span(at.Sub(k.Applied)))
+			m.say(at, k, "first Pod created %s later", span(at.Sub(k.Applied)))
 		} else if !k.NextTry.IsZero() {
 			k.NextTry = time.Time{}
 			m.say(at, k, "tried again: Pod %s", p.Name)
@@ -122,14 +127,25 @@ func (s *Story) SawPod(p *corev1.Pod, gone bool, at time.Time) []Moment {
 	return append(m, k.released(at)...)
 }
 
-// Over says that every Job has ended and that no finalizer is left.
-func (s *Story) Over() bool {
-	return !slices.ContainsFunc(s.Jobs, func(k *Job) bool { return k.Released.IsZero() })
+// JobsOver reports whether every Job has ended, its subscriber knows, and no finalizer is left.
+func (s *Story) JobsOver() bool {
+	return !slices.ContainsFunc(s.Jobs, func(k *Job) bool { return !k.over() })
 }
 
-// AsExpected says that every Job has ended as it should.
+// JobOver reports whether the Job of that name has.
+func (s *Story) JobOver(name string) bool {
+	k := s.job(name)
+	return k != nil && k.over()
+}
+
+// Knows reports whether the Job of that name is one that was expected.
+func (s *Story) Knows(name string) bool { return s.job(name) != nil }
+
+func (k *Job) over() bool { return !k.Released.IsZero() && k.Finish != nil }
+
+// AsExpected reports whether every Job has ended as it should, and the schedule has done what it should.
 func (s *Story) AsExpected() bool {
-	return !slices.ContainsFunc(s.Jobs, func(k *Job) bool { return k.Result != k.Wants })
+	return !slices.ContainsFunc(s.Jobs, func(k *Job) bool { return k.judgement() != "yes" }) && (s.Schedule == nil || len(s.Schedule.faults()) == 0)
 }
 
 // PodOf is the name of a Pod of the Job that succeeded: the one that comes first by name; "" where there is none.
@@ -175,7 +191,7 @@ func (k *Job) released(at time.Time) []Moment {
 	}
 	k.Released = at
 	var m moments
-	m.say(at, k, "every Pod counted, all finalizers gone")
+	m.say(at, k, "%s, no finalizer left", k.ending())
 	return m
 }
 

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/events"
 )
 
 var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -66,7 +68,7 @@ type stage struct {
 }
 
 func newStage(jobs ...string) *stage {
-	s := &stage{Story: NewStory(began)}
+	s := &stage{Story: &Story{Began: began}}
 	for _, name := range jobs {
 		s.Expect(name, batchv1.JobComplete)
 	}
@@ -74,6 +76,15 @@ func newStage(jobs ...string) *stage {
 }
 
 func (s *stage) job(ms int, j *batchv1.Job) { s.tell(s.SawJob(j, at(ms))) }
+
+// finish is heard from the bus.
+func (s *stage) finish(ms int, name, reason string, succeeded, failed int32) {
+	e := events.JobFinished{Job: events.Reference{Name: name, UID: types.UID(name)}, Result: events.JobSucceeded, Reason: reason, Succeeded: succeeded, Failed: failed, End: began}
+	if reason != batchv1.JobReasonCompletionsReached {
+		e.Result = events.JobFailed
+	}
+	s.tell(s.Heard(e, at(ms)))
+}
 
 func (s *stage) pod(ms int, p *corev1.Pod) { s.tell(s.SawPod(p, false, at(ms))) }
 
@@ -99,23 +110,23 @@ func TestAJobThatCompletes(t *testing.T) {
 	s.pod(30, aPod("pi", 1, corev1.PodRunning, true))
 	s.pod(500, aPod("pi", 1, corev1.PodSucceeded, true))
 	s.job(510, job("pi", 1, 1, started, condition(batchv1.JobSuccessCriteriaMet, "CompletionsReached")))
+	s.finish(512, "pi", "CompletionsReached", 1, 0)
+	s.finish(513, "pi", "CompletionsReached", 1, 0) // at least once is what the bus promises
 	s.pod(515, aPod("pi", 1, corev1.PodSucceeded, true))
 	s.job(520, job("pi", 1, 1, started, counts(0, 1, 0), condition(batchv1.JobSuccessCriteriaMet, "CompletionsReached"), condition(batchv1.JobComplete, "CompletionsReached")))
-	if s.Over() {
+	if s.JobsOver() {
 		t.Error("over although a Pod is held")
 	}
 	s.pod(525, aPod("pi", 1, corev1.PodSucceeded, false))
 	s.pod(900, aPod("pi", 1, corev1.PodSucceeded, false))
 	s.expect(t,
-		"0.000s  pi  applied: 1 completion",
-		"0.008s  pi  started 8 ms after it was applied",
-		"0.012s  pi  first Pod created 12 ms after the Job",
-		"0.510s  pi  decided: SuccessCriteriaMet, CompletionsReached",
-		"0.520s  pi  complete 20 ms after its last Pod had ended",
-		"0.525s  pi  every Pod counted, all finalizers gone",
+		"0.000s  pi          applied: 1 completion",
+		"0.012s  pi          first Pod created 12 ms later",
+		"0.512s  subscriber  JobFinish of pi: Succeeded, 1 succeeded, 0 failed, 0 s",
+		"0.525s  pi          complete 20 ms after its last Pod had ended, no finalizer left",
 	)
-	if !s.Over() || !s.AsExpected() || s.PodOf("pi") != "pi-1" {
-		t.Errorf("over %v, as expected %v, Pod %q", s.Over(), s.AsExpected(), s.PodOf("pi"))
+	if !s.JobsOver() || !s.JobOver("pi") || s.JobOver("other") || !s.AsExpected() || s.PodOf("pi") != "pi-1" {
+		t.Errorf("over %v, as expected %v, Pod %q", s.JobsOver(), s.AsExpected(), s.PodOf("pi"))
 	}
 }
 
@@ -130,14 +141,12 @@ func TestAJobThatFails(t *testing.T) {
 	s.job(10040, job("doomed", 1, 1, counts(0, 0, 2), condition(batchv1.JobFailureTarget, "BackoffLimitExceeded"), condition(batchv1.JobFailed, "BackoffLimitExceeded")))
 	s.tell(s.SawPod(aPod("doomed", 2, corev1.PodFailed, true), true, at(10050))) // gone is released too
 	s.expect(t,
-		"0.000s  doomed  applied: 1 completion",
-		"0.010s  doomed  first Pod created 10 ms after the Job",
-		"0.020s  doomed  Pod doomed-1 failed with exit code 3: next try in 10 s",
-		"10.020s  doomed  tried again: Pod doomed-2",
-		"10.030s  doomed  Pod doomed-2 failed with exit code 3: no try is left",
-		"10.040s  doomed  decided: FailureTarget, BackoffLimitExceeded",
-		"10.040s  doomed  failed for good (BackoffLimitExceeded) 10 ms after its last Pod had ended",
-		"10.050s  doomed  every Pod counted, all finalizers gone",
+		"0.000s  doomed      applied: 1 completion",
+		"0.010s  doomed      first Pod created 10 ms later",
+		"0.020s  doomed      Pod doomed-1 failed with exit code 3: next try in 10 s",
+		"10.020s  doomed      tried again: Pod doomed-2",
+		"10.030s  doomed      Pod doomed-2 failed with exit code 3: no try is left",
+		"10.050s  doomed      failed for good (BackoffLimitExceeded) 10 ms after its last Pod had ended, no finalizer left",
 	)
 	if s.AsExpected() {
 		t.Error("Failed is taken for the Complete that was expected")
@@ -149,5 +158,7 @@ func TestStrangersAreNotTold(t *testing.T) {
 	s.job(0, job("theirs", 1, 1))
 	s.pod(1, aPod("theirs", 1, corev1.PodFailed, true))
 	s.pod(2, &corev1.Pod{})
+	s.finish(3, "theirs", "CompletionsReached", 1, 0)
+	s.tell(s.Heard(events.TickDecided{ScheduledJob: events.Reference{Name: "theirs"}, Verdict: events.Started, Nominal: began, Count: 1}, at(4)))
 	s.expect(t)
 }

@@ -42,8 +42,11 @@ func (k *Job) result() string {
 }
 
 func (k *Job) judgement() string {
-	if k.Result == k.Wants {
-		return "yes"
+	switch {
+	case k.Result != k.Wants:
+		return fmt.Sprintf("NO: not %s", k.Wants)
+	case !k.agrees():
+		return "NO: not what JobFinish says"
 	}
-	return fmt.Sprintf("NO: %s", k.Wants)
+	return "yes"
 }

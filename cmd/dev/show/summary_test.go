@@ -12,12 +12,15 @@ import (
 
 // theShow is a story with a Job in every state.
 func theShow() *stage {
-	s := newStage("pi", "doomed", "squares", "queue", "late")
+	s := newStage("pi", "doomed", "squares", "queue", "late", "doubted")
 	s.Jobs[1].Wants = batchv1.JobFailed
 	s.job(0, job("pi", 1, 1, started))
 	s.pod(10, aPod("pi", 1, corev1.PodSucceeded, true))
 	s.job(30, job("pi", 1, 1, started, counts(0, 1, 0), condition(batchv1.JobComplete, "CompletionsReached")))
 	s.pod(35, aPod("pi", 1, corev1.PodSucceeded, false))
+	s.finish(36, "pi", "CompletionsReached", 1, 0)
+	s.job(40, job("doubted", 1, 1, started, counts(0, 1, 0), condition(batchv1.JobComplete, "CompletionsReached")))
+	s.finish(41, "doubted", "CompletionsReached", 2, 0)
 	s.job(500, job("doomed", 1, 1, started, counts(0, 0, 1)))
 	s.pod(600, aPod("doomed", 1, corev1.PodFailed, true))
 	s.job(1000, job("squares", 20, 5, started, counts(5, 6, 0)))
@@ -37,10 +40,11 @@ func TestSummary(t *testing.T) {
 	expectLines(t, s.Summary(),
 		"JOB      RESULT     PODS  SUCCEEDED  FAILED  TOOK   LAST POD TO END  EXPECTED",
 		"pi       Complete   1     1          0       30 ms  20 ms            yes",
-		"doomed   not ended  1     0          1       -      -                NO: Failed",
-		"squares  not ended  0     6          0       -      -                NO: Complete",
-		"queue    not ended  0     1          0       -      -                NO: Complete",
-		"late     not ended  0     0          0       -      -                NO: Complete",
+		"doomed   not ended  1     0          1       -      -                NO: not Failed",
+		"squares  not ended  0     6          0       -      -                NO: not Complete",
+		"queue    not ended  0     1          0       -      -                NO: not Complete",
+		"late     not ended  0     0          0       -      -                NO: not Complete",
+		"doubted  Complete   0     1          0       0 ms   -                NO: not what JobFinish says",
 	)
 }
 

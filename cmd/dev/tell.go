@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/cmd/dev/manifests"
+	"github.com/jobstream/jobstream/cmd/dev/show"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/app"
+)
+
+const (
+	// showEvery looks like motion and costs nothing.
+	showEvery = 100 * time.Millisecond
+	// applyEvery lets the story begin one Job at a time, so that it can be read, and so that each has the machine to itself
+	// while it starts.
+	applyEvery = 300 * time.Millisecond
+
+	// victim is the Job in the middle of which its reconciler is killed: when so many of its Pods have been counted.
+	victim      = "harvest"
+	victimAfter = 7
+)
+
+// tell applies what there is to be applied, and shows what happens until all is over.
+func (d *demo) tell(ctx context.Context, sights <-chan sight, heard <-chan events.Public) error {
+	schedules, err := dynamic.NewForConfig(d.system.rest)
+	if err != nil {
+		return &app.Fatal{Cannot: "make a client for ScheduledJobs", Err: err}
+	}
+	d.schedules = schedules.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.ScheduledJobResource)).Namespace(demoNamespace)
+	if err := d.applySchedule(ctx); err != nil { // the first of its kind takes the API server two seconds
+		return err
+	}
+	next := time.NewTicker(applyEvery)
+	defer next.Stop()
+	again := time.NewTicker(showEvery)
+	defer again.Stop()
+	for !d.story.JobsOver() || !d.story.Schedule.Over() {
+		select {
+		case <-next.C:
+			err = d.step(ctx)
+		case s := <-sights:
+			if d.take(s); d.toBeKilled(s) {
+				err = d.crash(ctx)
+			}
+		case e := <-heard:
+			d.say(d.story.Heard(e, time.Now()))
+		case <-again.C:
+			d.screen.Draw(d.board.Frame(time.Now(), d.screen.Style()))
+		case err = <-d.system.failed:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	d.screen.Draw(d.board.Frame(time.Now(), d.screen.Style()))
+	return nil
+}
+
+// say writes a line for each moment.
+func (d *demo) say(moments []show.Moment) {
+	for _, m := range moments {
+		d.screen.Say(d.story.Line(m))
+	}
+}
+
+// take takes in what was seen, and says what is worth it. The board has no line for a run of the schedule.
+func (d *demo) take(s sight) {
+	if s.job == nil {
+		d.say(d.story.SawPod(s.pod, s.gone, s.at))
+		d.board.SawPod(s.pod, s.gone)
+		return
+	}
+	d.say(d.story.SawJob(s.job, s.at))
+	if d.story.Knows(s.job.Name) {
+		d.board.SawJob(s.job, s.at)
+	}
+}
+
+// step does what is next, if it is time for it: it applies a Job, or suspends the schedule, or looks whether that has been heeded.
+func (d *demo) step(ctx context.Context) error {
+	switch {
+	case len(d.ahead) > 0:
+		return d.applyNext(ctx)
+	case !d.story.JobsOver():
+		return nil
+	case !d.suspended:
+		return d.suspend(ctx)
+	}
+	o, err := d.schedules.Get(ctx, schedule, metav1.GetOptions{})
+	if err != nil {
+		return &app.Fatal{Cannot: "read ScheduledJob " + schedule, Err: err}
+	}
+	s, err := scheduledJob(o)
+	if err == nil {
+		d.story.SawSchedule(s)
+	}
+	return err
+}
+
+// applyNext applies the next Job, if the one that it waits for is over, as "kubectl apply" would.
+func (d *demo) applyNext(ctx context.Context) error {
+	if after := exhibits[len(exhibits)-len(d.ahead)].after; after != "" && !d.story.JobOver(after) {
+		return nil
+	}
+	j := d.ahead[0]
+	d.ahead = d.ahead[1:]
+	created, err := d.system.client.BatchV1().Jobs(demoNamespace).Create(ctx, j, metav1.CreateOptions{})
+	if err != nil {
+		return &app.Fatal{Cannot: "apply Job " + j.Name, Err: err}
+	}
+	d.take(sight{at: time.Now(), job: created})
+	return nil
+}
+
+// applySchedule applies the ScheduledJob.
+func (d *demo) applySchedule(ctx context.Context) error {
+	s, err := manifests.ScheduledJob(schedule)
+	if err != nil {
+		return err
+	}
+	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
+	if err != nil {
+		return err
+	}
+	created, err := d.schedules.Create(ctx, &unstructured.Unstructured{Object: o}, metav1.CreateOptions{})
+	if err != nil {
+		return &app.Fatal{Cannot: "apply ScheduledJob " + s.Name, Err: err}
+	}
+	if s, err = scheduledJob(created); err != nil {
+		return err
+	}
+	d.story.Began = time.Now()
+	moments, err := d.story.Scheduled(s, time.Now())
+	d.say(moments)
+	return err
+}
+
+// scheduledJob is the object as its type.
+func scheduledJob(o *unstructured.Unstructured) (*v1alpha1.ScheduledJob, error) {
+	s := &v1alpha1.ScheduledJob{}
+	return s, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, s)
+}
+
+// suspend ends the schedule: what has been started runs to its end.
+func (d *demo) suspend(ctx context.Context) error {
+	d.suspended = true
+	d.say([]show.Moment{{At: time.Now(), Who: schedule, Text: "suspended: a run that is under way goes on to its end"}})
+	if _, err := d.schedules.Patch(ctx, schedule, types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{}); err != nil {
+		return &app.Fatal{Cannot: "suspend ScheduledJob " + schedule, Err: err}
+	}
+	return nil
+}
+
+// toBeKilled reports whether this sight shows the victim with enough Pods counted, for the first time.
+func (d *demo) toBeKilled(s sight) bool {
+	return d.story.Crash == nil && s.job != nil && s.job.Name == victim && show.Accounted(&s.job.Status) >= victimAfter
+}
+
+// crash kills the reconciler, looks how the victim stands when nobody counts any more, and starts another.
+func (d *demo) crash(ctx context.Context) error {
+	at := time.Now()
+	dead, err := d.system.killReconciler()
+	if err != nil {
+		return err
+	}
+	j, err := d.system.client.BatchV1().Jobs(demoNamespace).Get(ctx, victim, metav1.GetOptions{})
+	if err != nil {
+		return &app.Fatal{Cannot: "read Job " + victim, Err: err}
+	}
+	if err := d.system.startReconciler(app.Off); err != nil {
+		return &app.Fatal{Cannot: "start another reconciler", Err: err}
+	}
+	d.say(d.story.Crashed(j, dead, d.system.plan.Killable.process.ID(), at))
+	return nil
+}
