@@ -9,6 +9,8 @@
 //	await.go       a Job until it has ended, or has been taken up
 //	jobs.go        several Jobs, by names or a selector, until it is enough
 //	view.go        what is shown of Jobs that are followed; internal/progress draws it
+//	overview.go    "jobstream" alone: what there is, overview/ sums it up
+//	output.go      -o
 //	run.go         "run": its flags, and the order of what happens
 //	create.go      the requests that create objects, and how they are undone
 //	maker.go       what commands share that create objects: --dry-run, --output, --wait, --logs

@@ -68,6 +68,7 @@ func TestWrongCommandLines(t *testing.T) {
 		says string
 	}{
 		{"an unknown command", []string{"frobnicate"}, `there is no command "frobnicate": write `},
+		{"an unknown output of the overview", []string{"-o", "toml"}, `--output=toml is none: write one of wide, json, yaml, name, jsonpath=TEMPLATE, go-template=TEMPLATE`},
 		{"a misspelt command", []string{"rnu"}, `there is no command "rnu": do you mean "run"?`},
 		{"the proposal's workflows", []string{"create-workflow", "process-and-merge"}, `there is no command "create-workflow": one Job after another is what examples/chain does`},
 		{"no name", []string{"run", "--image=busybox", "--", "true"}, `there is no name: write it first, as in: run NAME --image=busybox`},

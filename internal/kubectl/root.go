@@ -10,22 +10,28 @@ import (
 
 // newRoot makes the command with everything below it. name is how the user calls it.
 func newRoot(t *tool, name string) *cobra.Command {
+	o := &overviewCommand{tool: t}
 	root := &cobra.Command{
 		Use:         "jobstream",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		Short:       "Run Jobs on Kubernetes with jobstream, now or by the clock",
 		Long: `Run Jobs on Kubernetes with jobstream, now or by the clock.
 
-It needs a kubeconfig, and in the cluster jobstream's trigger and reconciler.`,
+It needs a kubeconfig, and in the cluster jobstream's trigger and reconciler. Without a command it shows what there is: Jobs that
+have not ended, those that have failed in the last 24 hours, and ScheduledJobs with their next times.`,
+		Example: `  kubectl jobstream
+  kubectl jobstream -A
+  kubectl jobstream -l app=shop -o wide`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
 			}
 			return usage{unknownCommand(c, args[0])}
 		},
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE:          func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
 		SilenceErrors: true, SilenceUsage: true, SuggestionsMinimumDistance: 2,
 	}
+	o.flags(root)
 	root.SetIn(t.In)
 	root.SetOut(t.Out)
 	root.SetErr(t.ErrOut)
@@ -48,10 +54,10 @@ Examples:
 Commands:{{range .Commands}}{{if .IsAvailableCommand}}
   {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
 
-"{{.CommandPath}} COMMAND --help" says more of each.{{end}}{{if .HasParent}}
+"{{.CommandPath}} COMMAND --help" says more of each.{{end}}
 
 Flags:
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
+{{if .HasParent}}{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{else}}{{.LocalNonPersistentFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
 
 -n, --context, --kubeconfig and all other flags of "kubectl options" that are about the connection mean what they mean there.
 `

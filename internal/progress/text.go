@@ -63,6 +63,14 @@ func (s Style) paint(text string, c colour) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
+// Fit cuts a line without escape sequences to the style's width, if that has one.
+func (s Style) Fit(line string) string {
+	if s.Width <= 0 {
+		return line
+	}
+	return s.fit(line, s.Width)
+}
+
 // fit cuts a text without escape sequences to so many columns, and says that it did.
 func (s Style) fit(text string, width int) string {
 	if !s.Blocks {
