@@ -21,7 +21,7 @@ demo: controlplane ## start everything, run real Jobs, kill the reconciler in th
 	@go run ./cmd/dev demo
 
 .PHONY: dev
-dev: controlplane ## start everything and keep it up; prints how to point kubectl at it
+dev: controlplane ## start everything and keep it up; prints what to type in another terminal
 	@go run ./cmd/dev up
 
 .PHONY: build

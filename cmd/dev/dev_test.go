@@ -117,14 +117,42 @@ func TestGuide(t *testing.T) {
 	text := guide{
 		apiServer: "https://127.0.0.1:6443", kubeconfig: "/dir/kubeconfig", nats: "nats://127.0.0.1:4222",
 		trigger: addresses{"127.0.0.1:1", "127.0.0.1:2"}, reconciler: addresses{"127.0.0.1:3", "127.0.0.1:4"},
-		node: true, manifest: "/dir/squares.yaml", kubectl: "kubectl", aftermath: "Gone.",
+		node: true, manifest: "/my dir/squares.yaml", path: "/it's/bin", aftermath: "Gone.",
 	}.String()
 	for _, want := range []string{
-		"\n  export KUBECONFIG=/dir/kubeconfig\n", "\n  kubectl apply -f /dir/squares.yaml\n", "\n  kubectl get jobs -w\n",
-		"\n  kubectl logs job/squares\n", "nats://127.0.0.1:4222", "http://127.0.0.1:3/metrics", "http://127.0.0.1:2/readyz", "Gone.\n",
+		"\n  export KUBECONFIG=/dir/kubeconfig PATH='/it'\\''s/bin':\"$PATH\"\n", "\n  kubectl jobstream run greet ", "\n  kubectl apply -f '/my dir/squares.yaml'\n",
+		"\n  kubectl jobstream logs squares\n", "nats://127.0.0.1:4222", "http://127.0.0.1:3/metrics", "http://127.0.0.1:2/readyz", "Gone.\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the guide does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+// The folder may be there from the last time, with links to a program that is gone.
+func TestPlugIn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "bin")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := plugIn(dir); err != nil {
+			t.Fatal(err)
+		}
+		if to, err := os.Readlink(filepath.Join(dir, "kubectl-jobstream")); err != nil || to != self {
+			t.Errorf("the plugin is %q, %v", to, err)
+		}
+		if err := os.Remove(filepath.Join(dir, "kubectl-jobstream")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("/nowhere", filepath.Join(dir, "kubectl-jobstream")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, is := range map[string]bool{"/x/kubectl-jobstream": true, "/x/dev": false, "kubectl": false} {
+		if isPlugin(name) != is {
+			t.Errorf("%s is the plugin: %v", name, !is)
 		}
 	}
 }

@@ -2,12 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/jobstream/jobstream/cmd/dev/manifests"
-	"github.com/jobstream/jobstream/internal/controlplane"
 )
 
 // guide is what the user of a system must know.
@@ -16,7 +14,7 @@ type guide struct {
 	trigger, reconciler         addresses
 	node                        bool
 	manifest                    string // a file to apply
-	kubectl                     string // how to call it
+	path                        string // a folder with kubectl's plugin
 	aftermath                   string // what Ctrl-C does
 }
 
@@ -26,10 +24,14 @@ func guideTo(s *system) (guide, error) {
 	if err := manifests.WriteTo(dir); err != nil {
 		return guide{}, fmt.Errorf("write the example manifests: %w", err)
 	}
+	path := filepath.Join(s.dir, "bin")
+	if err := plugIn(path); err != nil {
+		return guide{}, fmt.Errorf("make a folder with kubectl's plugin: %w", err)
+	}
 	g := guide{
 		apiServer: s.rest.Host, kubeconfig: s.kubeconfig, nats: s.nats.URL(),
 		trigger: s.plan.Trigger, reconciler: s.plan.Reconciler, node: s.plan.Node,
-		manifest: filepath.Join(dir, manifests.Example+".yaml"), kubectl: findKubectl(),
+		manifest: filepath.Join(dir, manifests.Example+".yaml"), path: path,
 	}
 	g.aftermath = "Ctrl-C stops everything and leaves nothing behind."
 	if s.plan.Dir != "" {
@@ -52,37 +54,26 @@ func (g guide) String() string {
 		line("node", "runs the commands of Pods as processes of this machine; images are not looked at")
 	}
 	fmt.Fprintf(&b, `
-In another terminal:
+In another terminal, an Indexed Job with a value for each of its Pods:
 
-  export KUBECONFIG=%s
-  %[2]s apply -f %[3]s
-  %[2]s get jobs -w
-  %[2]s logs job/%[4]s
+  export KUBECONFIG=%[1]s PATH=%[2]s:"$PATH"
+  kubectl jobstream run greet --image=busybox --per-completion-env=WHO="Ada Grace Linus" --logs -- echo 'Hello, $(WHO)!'
+
+And then:
+
+  kubectl jobstream
+  kubectl jobstream run --help
+  kubectl apply -f %[3]s
+  kubectl jobstream wait %[4]s
+  kubectl jobstream logs %[4]s
 
 Jobs whose spec says "managedBy: jobstream.dev/reconciler" are ours.
 %[5]s
-`, g.kubeconfig, g.kubectl, g.manifest, manifests.Example, g.aftermath)
+`, quoted(g.kubeconfig), quoted(g.path), quoted(g.manifest), manifests.Example, g.aftermath)
 	return b.String()
 }
 
 // String is where to look.
 func (a addresses) String() string {
 	return "http://" + a.metrics + "/metrics  http://" + a.health + "/readyz"
-}
-
-// findKubectl is the user's kubectl, else the one that was built with the control plane.
-func findKubectl() string {
-	const name = "kubectl"
-	if _, err := exec.LookPath(name); err == nil {
-		return name
-	}
-	dir, err := controlplane.Assets()
-	if err != nil {
-		return name
-	}
-	path, err := exec.LookPath(filepath.Join(dir, name))
-	if err != nil {
-		return name
-	}
-	return path
 }

@@ -5,6 +5,8 @@
 //	dev up      a cluster that stays until Ctrl-C, to use with kubectl          up.go     (make dev)
 //	dev demo    real Jobs with their progress live, ends by itself              demo.go   (make demo)
 //
+// Under the name kubectl-jobstream it is the plugin of kubectl (plugin.go), which the guide of "dev up" has the user call.
+//
 // system.go starts and stops the parts. The demo kills its reconciler (reconciler.go), which is a process of its own therefore,
 // and listens to the bus (subscriber.go) and to the API server (sights.go). The packages beside it know how a demo is told
 // (show) and hold what it applies (manifests).
@@ -16,9 +18,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobstream/jobstream/internal/app"
+	"github.com/jobstream/jobstream/internal/kubectl"
 )
 
-func main() { os.Exit(app.Main(command())) }
+func main() {
+	if isPlugin(os.Args[0]) {
+		os.Exit(kubectl.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(app.Main(command()))
+}
 
 func command() *cobra.Command {
 	c := &cobra.Command{
