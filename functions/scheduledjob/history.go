@@ -8,7 +8,7 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// prune deletes finished Jobs beyond the history limits, the oldest first, once the status remembers their end: so a Job
+// prune deletes finished Jobs beyond the history limits, those first that were created first, once the status remembers their end: so a Job
 // that is deleted is never made again, and never forgotten, whatever is lost.
 //
 // It also deletes Jobs whose time was given up: a request that was under way then, and was done at last. The status lists
@@ -27,6 +27,8 @@ func prune(s State) (out []effect.Effect) {
 				done = append(done, r.Run)
 			}
 		}
+		// A Job that a user has just started is no older than the others, whatever time it is for.
+		slices.SortStableFunc(done, func(a, b events.Run) int { return a.Created.Compare(b.Created) })
 		for _, r := range done[:max(0, len(done)-int(keep))] {
 			out = append(out, effect.DeleteRun{Name: r.Name, UID: r.UID})
 		}
