@@ -1,4 +1,4 @@
-// Package cmd_test builds the trigger and the reconciler and starts them as a user would: wrongly, mostly.
+// Package cmd_test builds the trigger, the reconciler and jobstream, which is both, and starts them as a user would: wrongly, mostly.
 package cmd_test
 
 import (
@@ -24,7 +24,7 @@ import (
 // soon is how long anything may take: a machine that also compiles is slow.
 const soon = time.Minute
 
-// programs are built once for all tests.
+// programs are the two that want a NATS server. They and jobstream are built once for all tests.
 var programs = []string{"trigger", "reconciler"}
 
 var built string
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		built = dir
-		for _, p := range programs {
+		for _, p := range append([]string{"jobstream"}, programs...) {
 			// The go command remembers the result of a test until something changes that the test has read or imports, but it
 			// does not know what we build.
 			if _, err := os.ReadFile(filepath.Join(p, "main.go")); err != nil {
@@ -54,7 +54,12 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-func path(program string) string { return filepath.Join(built, "jobstream-"+program) }
+func path(program string) string {
+	if program == "jobstream" {
+		return filepath.Join(built, program)
+	}
+	return filepath.Join(built, "jobstream-"+program)
+}
 
 // start starts a program in an environment that says nothing but what is given.
 func start(t *testing.T, program string, env []string, args ...string) (*exec.Cmd, *bytes.Buffer) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func fileName(address string) string {
 			return r
 		}
 		return '_'
-	}, strings.Trim(address, "/."))
+	}, cmp.Or(strings.Trim(address, "/."), "_"))
 }
 
 // open locks the folder.

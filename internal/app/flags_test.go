@@ -64,6 +64,33 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 	}
 }
 
+// Whoever starts both in one process has all flags of both, but those that say where a NATS server is.
+func TestAllInOneHasTheFlagsOfBoth(t *testing.T) {
+	both, nats, one := pflag.NewFlagSet("both", pflag.ContinueOnError), pflag.NewFlagSet("nats", pflag.ContinueOnError), pflag.NewFlagSet("one", pflag.ContinueOnError)
+	r, a, trigger := ReconcilerDefaults(), AllInOneDefaults(), pflag.NewFlagSet("trigger", pflag.ContinueOnError)
+	r.AddFlags(both)
+	ofTrigger := TriggerDefaults()
+	ofTrigger.AddFlags(trigger)
+	both.AddFlagSet(trigger)
+	r.addNATS(nats)
+	a.AddFlags(one)
+	both.VisitAll(func(f *pflag.Flag) {
+		if has := one.Lookup(f.Name) != nil; has == (nats.Lookup(f.Name) != nil) {
+			t.Errorf("--%s: %v", f.Name, has)
+		}
+	})
+	for args, wrong := range map[string]func() bool{
+		"--relist-interval=1h":    func() bool { return a.RelistInterval != time.Hour },
+		"--concurrent-turns=7":    func() bool { return a.Keys != 7 },
+		"--cluster-name=west":     func() bool { return a.Bus.Cluster != "west" },
+		"--managed-by=x.dev/mine": func() bool { return a.ManagedBy != "x.dev/mine" },
+	} {
+		if err := one.Parse([]string{args}); err != nil || wrong() {
+			t.Errorf("%s does nothing: %v", args, err)
+		}
+	}
+}
+
 func TestEveryBadTwinIsNamed(t *testing.T) {
 	f, _ := flagSet()
 	err := takeEnv(f, env("JOBSTREAM_NATS_REPLICAS", "three", "JOBSTREAM_RELIST_INTERVAL", "soon"))

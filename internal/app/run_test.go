@@ -88,6 +88,25 @@ func TestTriggerBecomesReadyAndEnds(t *testing.T) {
 	awaitEnd(t, ended)
 }
 
+// Both in one process answer for both, at one address, and end together.
+func TestAllInOneBecomesReadyAndEnds(t *testing.T) {
+	c := AllInOneDefaults()
+	c.Options = options(t, apptest.Start(t))
+	c.MetricsAddress = apptest.FreeAddress(t)
+	stop, ended := run(t, func(ctx context.Context) error { return RunAllInOne(ctx, c) })
+	if report := awaitReady(t, c.Probes, ended); report != "[+]lists ok\n[+]cluster ok\n[+]bus ok\n[+]lanes ok\nready\n" {
+		t.Errorf("the first report that says ready:\n%s", report)
+	}
+	metrics := fetch(t, "http://"+c.MetricsAddress+"/metrics")
+	for _, want := range []string{"jobstream_relists_total 0", `jobstream_lanes{function="job"} 32`, "jobstream_bus_ready 1"} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	stop()
+	awaitEnd(t, ended)
+}
+
 // A reconciler that is ready serves lanes: between the connection and its first lane it takes no turn.
 func TestReconcilerIsReadyOnlyWithItsLanes(t *testing.T) {
 	c := ReconcilerDefaults()

@@ -35,6 +35,37 @@ func TestNewClientWithoutACluster(t *testing.T) {
 	}
 }
 
+// A kubeconfig is found and put together as kubectl does it.
+func TestKubeconfigAsKubectlHasIt(t *testing.T) {
+	const east = "apiVersion: v1\nkind: Config\ncurrent-context: east\ncontexts: [{name: east, context: {cluster: east}}]\nclusters: [{name: east, cluster: {server: 'http://east'}}]\n"
+	dir := t.TempDir()
+	for name, text := range map[string]string{"east": east, "west": strings.ReplaceAll(east, "east", "west")} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eastFile, list := filepath.Join(dir, "east"), strings.Join([]string{filepath.Join(dir, "missing"), filepath.Join(dir, "west"), filepath.Join(dir, "east")}, string(os.PathListSeparator))
+	for _, tt := range []struct {
+		name              string
+		given, env        string
+		context           string
+		wantHost, wantCon string
+	}{
+		{"the file that is given", eastFile, list, "", "http://east", "east"},
+		{"the list in the environment: the first that says which context is current", "", list, "", "http://west", "west"},
+		{"a context of another file of the list", "", list, "east", "http://east", "east"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", tt.env)
+			c := ClientConfig{Kubeconfig: KubectlConfig(tt.given), Context: tt.context}
+			_, config, err := NewClient(c)
+			if err != nil || config.Host != tt.wantHost || c.CurrentContext() != tt.wantCon {
+				t.Errorf("%v, %v, context %q", config, err, c.CurrentContext())
+			}
+		})
+	}
+}
+
 func TestNewClient(t *testing.T) {
 	client, config, err := NewClient(ClientConfig{Kubeconfig: realCluster(t).Kubeconfig()})
 	if err != nil {

@@ -115,6 +115,23 @@ func TestInspectionNamesMissingVerbs(t *testing.T) {
 	}
 }
 
+// Who does what both programs do needs the roles of both: here that of the trigger is missing.
+func TestDeniedAreTheVerbsOfAllRoles(t *testing.T) {
+	i := inspector(t, deployed(t, "reconciler-rbac.yaml"))
+	i.Roles = [][]byte{deploy.TriggerRBAC, deploy.ReconcilerRBAC}
+	var denied map[finding.Level][]string
+	eventually(t, func() string {
+		var err error
+		if denied, _, err = i.Denied(t.Context()); err != nil || slices.Contains(denied[finding.Fail], "patch pods") {
+			return "the role is not in force"
+		}
+		return ""
+	})
+	if fail, warn := denied[finding.Fail], denied[finding.Warn]; !slices.Equal(fail, []string{"watch jobs.batch", "watch pods"}) || !slices.Equal(warn, []string{"watch scheduledjobs.jobstream.dev"}) {
+		t.Errorf("%v", denied)
+	}
+}
+
 // Kubernetes' own controller has just written the status of a Job that we claim from it: two would make its Pods.
 func TestInspectionFindsTheBuiltInController(t *testing.T) {
 	w := newWorld(t)

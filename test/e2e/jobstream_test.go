@@ -244,7 +244,11 @@ func move(t *testing.T, stopAt, startAt int) {
 	n.inTheMiddle(w)
 	steps := [2]func() error{}
 	steps[stopAt] = p.Stop // as Ctrl-C does
-	steps[startAt] = func() error { return s.StartPrograms(t.Context()) }
+	steps[startAt] = func() error {
+		err := s.StartPrograms(t.Context())
+		n.Await("moved", time.Minute, "to go on", func(j *batchv1.Job) bool { return j.Status.Succeeded >= twentyPods/2 })
+		return err
+	}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			t.Fatal(err)

@@ -10,8 +10,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +22,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// API is an API server that knows its version, lists nothing, and has watches in which nothing happens.
+// API is an API server that knows its version, lets everybody do everything, lists nothing, and has watches in which nothing happens.
 type API struct {
 	*http.ServeMux // for what a test wants to add
 	// URL is where it listens, Kubeconfig a file that says so.
@@ -30,15 +32,28 @@ type API struct {
 // Start starts an API server that ends with the test.
 func Start(t testing.TB) *API {
 	t.Helper()
+	return StartVersion(t, 36)
+}
+
+func at(minor int) version.Info {
+	return version.Info{Major: "1", Minor: strconv.Itoa(minor), GitVersion: fmt.Sprintf("v1.%d.3", minor)}
+}
+
+// StartVersion starts one that says it is Kubernetes 1 of that minor version.
+func StartVersion(t testing.TB, minor int) *API {
+	t.Helper()
 	a := &API{ServeMux: http.NewServeMux()}
 	ended := make(chan struct{})
-	a.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
-		Answer(w, version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
+	a.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { Answer(w, at(minor)) })
+	a.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		Answer(w, authorizationv1.SelfSubjectAccessReview{TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
+			Status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}})
 	})
-	at := metav1.ListMeta{ResourceVersion: "1"}
+	now := metav1.ListMeta{ResourceVersion: "1"}
 	for path, list := range map[string]any{
-		"GET /apis/batch/v1/jobs": batchv1.JobList{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}, ListMeta: at},
-		"GET /api/v1/pods":        corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: at},
+		"GET /apis/batch/v1/jobs": batchv1.JobList{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}, ListMeta: now},
+		"GET /api/v1/pods":        corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: now},
 	} {
 		a.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Get("watch") == "" {

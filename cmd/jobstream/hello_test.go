@@ -1,0 +1,44 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/jobstream/jobstream/internal/app"
+)
+
+func TestHello(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*settings, *found)
+		says   []string
+		silent string // about that
+	}{
+		{"as it is by default", func(*settings, *found) {}, []string{
+			"\"managedBy: jobstream.dev/reconciler\" are ours", "cluster        context kind, Kubernetes v1.36.3 at https://127.0.0.1:6443\n", "ScheduledJobs  on\n",
+			"nats://127.0.0.1:4222; data and token in /state\n", "http://127.0.0.1:8180/metrics\n", "http://127.0.0.1:8181/readyz\n",
+			"kubectl jobstream run hello --image=busybox --logs -- echo hello\n", "Ctrl-C stops"}, "--kubeconfig"},
+		{"a cluster without the kind", func(_ *settings, f *found) { f.schedules = false }, []string{"ScheduledJobs  off", "--install-crds", "kubectl apply -k deploy/crd", "Jobs run all the same"}, "ScheduledJobs  on"},
+		{"nothing is served", func(s *settings, _ *found) { s.port, s.MetricsAddress, s.HealthAddress = 0, app.Off, "" }, []string{"listens nowhere; data in /state", "metrics        not served", "health         not served"}, "nats://"},
+		{"flags that kubectl needs, too", func(s *settings, _ *found) { s.given, s.Context = "/my/config", "west" }, []string{"run hello --kubeconfig=/my/config --context=west --image"}, "\x00"},
+		{"Jobs of another name, which the plugin does not make", func(s *settings, _ *found) { s.ManagedBy = "x.dev/mine" }, []string{`"managedBy: x.dev/mine" are ours`}, "run hello"},
+		{"inside of a cluster", func(_ *settings, f *found) { f.context = "" }, []string{"the one that this Pod is in"}, "context"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &settings{AllInOneConfig: app.AllInOneDefaults(), place: place{dir: "/state", port: usualPort}}
+			f := found{context: "kind", address: "https://127.0.0.1:6443", version: version.Info{GitVersion: "v1.36.3"}, schedules: true}
+			tt.change(s, &f)
+			text := hello(s, f)
+			for _, want := range tt.says {
+				if !strings.Contains(text, want) {
+					t.Errorf("it does not say %q:\n%s", want, text)
+				}
+			}
+			if strings.Contains(text, tt.silent) {
+				t.Errorf("it speaks of %q:\n%s", tt.silent, text)
+			}
+		})
+	}
+}
