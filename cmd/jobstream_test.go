@@ -144,6 +144,9 @@ func TestJobstreamAtHome(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", want, said)
 		}
 	}
+	if strings.Contains(said.String(), "level=WARN") {
+		t.Errorf("it warns of something:\n%s", said)
+	}
 	if strings.Contains(said.String(), strings.TrimSpace(string(token))) {
 		t.Error("it has printed the token")
 	}

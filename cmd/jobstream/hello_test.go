@@ -1,13 +1,40 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/jobstream/jobstream/internal/app"
 )
+
+// docs/operations.md tells of every flag that the two programs do not have, or have otherwise.
+func TestOperationsDocumentTellsOfOurFlags(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## One program\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	ours, theirs := command().Flags(), pflag.NewFlagSet("theirs", pflag.ContinueOnError)
+	c, logging := app.AllInOneDefaults(), app.LogDefaults()
+	c.AddFlags(theirs)
+	logging.Add(theirs)
+	r := app.ReconcilerDefaults()
+	same := pflag.NewFlagSet("reconciler", pflag.ContinueOnError)
+	r.AddFlags(same)
+	logging.Add(same)
+	ours.VisitAll(func(f *pflag.Flag) {
+		other := same.Lookup(f.Name)
+		differs := other == nil && theirs.Lookup(f.Name) == nil || other != nil && other.DefValue != f.DefValue
+		if differs && !f.Hidden && !strings.Contains(section, "`--"+f.Name+"`") {
+			t.Errorf("it does not tell of --%s", f.Name)
+		}
+	})
+}
 
 func TestHello(t *testing.T) {
 	for _, tt := range []struct {

@@ -7,6 +7,7 @@
 //	  flags, env     --nats-url is JOBSTREAM_NATS_URL; the flag beats it                flags.go, options.go
 //	  RunTrigger     API server --watch--> bus                                          trigger.go
 //	  RunReconciler  bus --turns--> API server                                          reconciler.go, member.go, announcements.go, spans.go
+//	  RunAllInOne    both, with one of everything                                       allinone.go
 //	    service      what both need: client, bus, logs, metrics, health                 service.go, log.go, metrics.go, jobmetrics.go, health.go
 //
 // RunTrigger and RunReconciler are ordinary functions that end with their context, so that the development command and

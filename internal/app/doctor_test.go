@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/events"
@@ -33,20 +30,10 @@ func call(t *testing.T, c *cobra.Command, args ...string) (code int, stdout, std
 	return code, out.String(), complaints.String()
 }
 
-// mayAll makes the API server allow whatever is asked about.
-func mayAll(api *apptest.API) {
-	api.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", func(w http.ResponseWriter, _ *http.Request) {
-		apptest.Answer(w, authorizationv1.SelfSubjectAccessReview{
-			TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
-			Status:   authorizationv1.SubjectAccessReviewStatus{Allowed: true}})
-	})
-}
-
 // While a reconciler is at work beside a doctor, nothing is wrong but that this cluster has no ScheduledJobs, and that this NATS
 // asks nobody who they are.
 func TestDoctorOfASystemAtWork(t *testing.T) {
 	api := apptest.Start(t)
-	mayAll(api)
 	c := ReconcilerDefaults()
 	c.Options = options(t, api)
 	stop, ended := run(t, func(ctx context.Context) error { return RunReconciler(ctx, c) })
@@ -107,7 +94,6 @@ func TestDoctorOfNothing(t *testing.T) {
 // A clock that is an hour ahead is found on both sides.
 func TestDoctorWithAWrongClock(t *testing.T) {
 	api := apptest.Start(t)
-	mayAll(api)
 	o := options(t, api)
 	code, out, _ := call(t, DoctorCommand(OfReconciler()), "--kubeconfig="+api.Kubeconfig, "--nats-url="+o.Bus.URL, "--clock-offset=1h")
 	if code != ExitFatal || strings.Count(out, "1h0m0")+strings.Count(out, "59m59") != 2 {

@@ -46,7 +46,6 @@ func StartVersion(t testing.TB, minor int) *API {
 	ended := make(chan struct{})
 	a.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { Answer(w, at(minor)) })
 	a.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusCreated)
 		Answer(w, authorizationv1.SelfSubjectAccessReview{TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
 			Status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}})
 	})
