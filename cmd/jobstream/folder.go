@@ -28,7 +28,7 @@ type place struct {
 	port int
 }
 
-func (p *place) addFlags(f *pflag.FlagSet) {
+func (p *place) addPlace(f *pflag.FlagSet) {
 	f.StringVar(&p.dir, "dir", "", "`folder` where NATS keeps its data; default one for each API server, $XDG_STATE_HOME/jobstream/ADDRESS, else ~/.local/state/jobstream/ADDRESS")
 	f.IntVar(&p.port, "nats-port", usualPort, "`port` on 127.0.0.1 where NATS listens, for subscribers; 0 for none")
 }

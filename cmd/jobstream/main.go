@@ -73,7 +73,7 @@ Every flag has a twin in the environment, named in brackets; the flag beats it.`
 	}
 	f := c.Flags()
 	f.BoolVar(&s.installCRDs, "install-crds", false, "install the kind ScheduledJob in the cluster, or bring it up to date, before anything else")
-	s.place.addFlags(f)
+	s.addPlace(f)
 	s.AddFlags(f)
 	f.StringVar(&s.natsURL, "nats-url", "", "")
 	_ = f.MarkHidden("nats-url") // it has just been defined
@@ -90,7 +90,7 @@ func doctor() *cobra.Command {
 	p := &place{}
 	return app.DoctorCommand(app.Surroundings{
 		AddFlags: func(o *app.Options, f *pflag.FlagSet) {
-			p.addFlags(f)
+			p.addPlace(f)
 			o.AddConnections(f)
 			f.Lookup("kubeconfig").Usage = kubeconfigUsage
 		},
