@@ -16,6 +16,7 @@
 //	permissions_test.go, permissions_smoke_test.go
 //	                  no more than deploy/ grants, and no less
 //	demo_test.go      "jobstream-dev demo" as a program
+//	cronjobs_test.go  CronJobs as users have them, converted, applied, run, and converted back
 //	kubectl_test.go   kubectl jobstream run: the proposals' command lines, and the examples of its help
 //	examples_test.go  the programs in examples/, with no more than a subscriber's credentials
 //
