@@ -27,6 +27,7 @@ dev: controlplane ## start everything and keep it up; prints what to type in ano
 .PHONY: build
 build: ## build the binaries into bin/
 	@go build -trimpath -o bin/ ./cmd/jobstream ./cmd/trigger ./cmd/reconciler ./cmd/dev ./cmd/kubectl-jobstream
+	@ln -sf kubectl-jobstream bin/kubectl_complete-jobstream # what the Tab key offers
 
 ##@ Check it
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // what the user's other kubeconfigs may ask for
@@ -13,12 +14,12 @@ import (
 	"github.com/jobstream/jobstream/internal/controlplane"
 )
 
-// pluginName is how kubectl finds "kubectl jobstream".
-const pluginName = "kubectl-jobstream"
+// pluginNames are how kubectl finds "kubectl jobstream", and what the Tab key offers for it.
+var pluginNames = []string{"kubectl-jobstream", "kubectl_complete-jobstream"}
 
 // isPlugin reports whether the user has called kubectl's plugin: this program holds it, too, so that it is at hand wherever this
 // program runs, and of the same version.
-func isPlugin(program string) bool { return filepath.Base(program) == pluginName }
+func isPlugin(program string) bool { return slices.Contains(pluginNames, filepath.Base(program)) }
 
 // plugIn fills a folder for the user's PATH: the plugin, and kubectl where the user has none and it was built with the control plane.
 func plugIn(dir string) error {
@@ -29,8 +30,10 @@ func plugIn(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := link(self, filepath.Join(dir, pluginName)); err != nil {
-		return err
+	for _, name := range pluginNames {
+		if err := link(self, filepath.Join(dir, name)); err != nil {
+			return err
+		}
 	}
 	const kubectl = "kubectl"
 	if _, err := exec.LookPath(kubectl); err == nil {

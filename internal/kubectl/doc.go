@@ -11,6 +11,7 @@
 //	view.go        what is shown of Jobs that are followed; internal/progress draws it
 //	overview.go    "jobstream" alone: what there is, overview/ sums it up
 //	output.go      -o
+//	complete.go    what the Tab key offers
 //	run.go         "run": its flags, and the order of what happens
 //	create.go      the requests that create objects, and how they are undone
 //	maker.go       what commands share that create objects: --dry-run, --output, --wait, --logs

@@ -47,6 +47,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)                      // a second signal ends the program
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says of connections, we say in our words
+	args = completes(args)
 	return execute(ctx, newTool(genericiooptions.IOStreams{In: in, Out: out, ErrOut: errOut}), called(args[0]), args[1:])
 }
 

@@ -19,7 +19,11 @@ const asPlugin = "JOBSTREAM_TEST_AS_PLUGIN"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asPlugin) != "" {
-		os.Exit(Main(append([]string{"kubectl-jobstream"}, os.Args[1:]...), os.Stdin, os.Stdout, os.Stderr))
+		name := "kubectl-jobstream"
+		if filepath.Base(os.Args[0]) == completer {
+			name = completer
+		}
+		os.Exit(Main(append([]string{name}, os.Args[1:]...), os.Stdin, os.Stdout, os.Stderr))
 	}
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // as Main does
 	code := m.Run()

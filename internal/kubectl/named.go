@@ -8,12 +8,16 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// jobKind is the kind of Jobs.
-const jobKind = "Job"
+// The kinds of Kubernetes' own that commands are about.
+const (
+	jobKind     = "Job"
+	cronJobKind = "CronJob"
+)
 
 // namesOfKinds are how users may write the kinds that commands are about.
 var namesOfKinds = map[string][]string{
 	jobKind:                   {"job", "jobs", "job.batch", "jobs.batch"},
+	cronJobKind:               cronJobNames,
 	v1alpha1.ScheduledJobKind: scheduledJobNames,
 }
 

@@ -33,10 +33,21 @@ func (o *output) addTo(c *cobra.Command) {
 	o.flags.AddFlags(c)
 	f := c.Flags()
 	f.Lookup("output").Usage = "`format`: " + strings.Join(o.formats(), ", ")
+	var words []string
+	for _, format := range o.formats() {
+		words = append(words, strings.TrimSuffix(format, template))
+	}
+	f.Lookup("output").Annotations = map[string][]string{formatsAnnotation: words}
 	for _, rare := range []string{"allow-missing-template-keys", "show-managed-fields", "template"} {
 		f.Lookup(rare).Hidden = true
 	}
 }
+
+// formatsAnnotation of a flag is what may stand behind it, for completion.
+const formatsAnnotation = "jobstream_formats"
+
+// template stands for one that the user writes.
+const template = "TEMPLATE"
 
 // formats are what may stand behind -o.
 func (o *output) formats() []string {
@@ -44,7 +55,7 @@ func (o *output) formats() []string {
 	if o.flags.NamePrintFlags != nil {
 		all = append(all, "name")
 	}
-	return append(all, "jsonpath=TEMPLATE", "go-template=TEMPLATE")
+	return append(all, "jsonpath="+template, "go-template="+template)
 }
 
 // format is what was asked for, "" where -o was not given.

@@ -40,6 +40,7 @@ have not ended, those that have failed in the last 24 hours, and ScheduledJobs w
 	root.CompletionOptions.HiddenDefaultCmd = true
 	t.config.AddFlags(root.PersistentFlags())
 	root.AddCommand(newRun(t), newWatch(t), newWait(t), newLogs(t), newConvert(t), newNext(t), newTrigger(t), newBackfill(t), newSuspend(t), newResume(t), newRerun(t))
+	addCompletion(t, root)
 	return root
 }
 

@@ -1,0 +1,188 @@
+package kubectl
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/jobstream/jobstream/internal/controlplane"
+)
+
+// offered are the words that a completion has printed, without what they mean, and without the directive behind them.
+func offered(out string) string {
+	words, _, _ := strings.Cut(out, ":")
+	var all []string
+	for line := range strings.Lines(words) {
+		word, _, _ := strings.Cut(line, "\t") // what it means follows
+		all = append(all, strings.TrimSpace(word))
+	}
+	return strings.Join(all, " ")
+}
+
+// newCompletable is a namespace with something to complete.
+func newCompletable(t *testing.T) *world {
+	w := newWorld(t)
+	w.newScheduled("nightly", nil)
+	w.newScheduled("hourly", nil)
+	w.newJob("nightly", nil)
+	w.newJob("pi", nil)
+	cron := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "backup"}, Spec: batchv1.CronJobSpec{Schedule: "@daily",
+		JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: podTemplate}}}}
+	if _, err := w.BatchV1().CronJobs(w.ns).Create(t.Context(), cron, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestComplete: _ stands for the word at the cursor where nothing is typed yet.
+func TestComplete(t *testing.T) {
+	w := newCompletable(t)
+	for _, tt := range []struct{ line, want string }{
+		{"su", "suspend"},
+		{"wait _", "nightly pi"},
+		{"wait n", "nightly"},
+		{"wait nightly _", "pi"},
+		{"watch job/", "job/nightly job/pi"},
+		{"wait jobs/p", "jobs/pi"},
+		{"wait cronjob/", ""},
+		{"logs _", "nightly pi"},
+		{"logs pi _", ""},
+		{"rerun p", "pi"},
+		{"next _", "hourly nightly"},
+		{"trigger h", "hourly"},
+		{"backfill _", "hourly nightly"},
+		{"backfill nightly _", ""},
+		{"suspend _", "hourly nightly job/nightly pi"},
+		{"suspend schedjob/", "schedjob/hourly schedjob/nightly"},
+		{"resume job/n", "job/nightly"},
+		{"resume -A _", "jobs scheduledjobs"},
+		{"suspend -l app=x jobs _", "scheduledjobs"},
+		{"convert _", "backup"},
+		{"convert cronjob/", "cronjob/backup"},
+		{"convert --to=CronJob _", "hourly nightly"},
+		{"convert --to _", "ScheduledJob CronJob"},
+		{"run _", ""},
+		{"run x --restart _", "OnFailure Never"},
+		{"run x --restart=N", "Never"},
+		{"run x --dry-run _", "none client server"},
+		{"suspend --dry-run _", "none server"},
+		{"-o _", "wide json yaml name jsonpath= go-template="},
+		{"run x --parallelism _", ""},
+		{"wait --context _", clusterContext(t)},
+		{"-n " + w.ns[:len(w.ns)-1], w.ns},
+		{"wait -n " + w.ns, w.ns},
+		{"wait -n no-such-namespace _", ""},
+	} {
+		args := strings.Fields(tt.line)
+		if args[len(args)-1] == "_" {
+			args[len(args)-1] = ""
+		}
+		if got := w.call(append([]string{"__complete"}, args...)...); got.code != 0 || offered(got.out) != tt.want || !strings.Contains(got.out, "\n:4") && !strings.HasPrefix(got.out, ":4") && !strings.Contains(got.out, ":3") {
+			t.Errorf("%s: want %q and no files, got %s", tt.line, tt.want, got)
+		}
+	}
+	if len(w.requests) > 0 {
+		t.Errorf("it has changed something: %q", w.requests)
+	}
+}
+
+// clusterContext is the one context of the kubeconfig.
+func clusterContext(t *testing.T) string {
+	config, err := clientcmd.LoadFromFile(apiServer(t).Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.CurrentContext
+}
+
+// TestCompleteFiles: where a file is meant, the shell completes it.
+func TestCompleteFiles(t *testing.T) {
+	for _, line := range []string{"convert -f x", "run x --per-completion-env F=@x", "run x -- x", "--kubeconfig x"} {
+		if got := call(t, "", append([]string{"__complete"}, strings.Fields(line)...)); got.code != 0 || got.out != ":0\n" {
+			t.Errorf("%s: got %s", line, got)
+		}
+	}
+}
+
+// TestCompleteThroughKubectl: kubectl finds the completer in PATH, and passes on what that offers; a shell gets it from there.
+func TestCompleteThroughKubectl(t *testing.T) {
+	w := newCompletable(t)
+	assets, err := controlplane.Assets()
+	if err != nil {
+		t.Skip("needs kubectl: ", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"kubectl-jobstream", completer} {
+		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{asPlugin + "=1", "HOME=" + dir, "KUBECONFIG=" + apiServer(t).Kubeconfig(), "PATH=" + dir + ":" + assets + ":" + os.Getenv("PATH")}
+	enter := func(shell, line string) string {
+		c := exec.CommandContext(t.Context(), shell, "-c", line)
+		c.Env = env
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		return string(out)
+	}
+	if got := offered(enter("sh", "kubectl __complete jobstream -n "+w.ns+" suspend ''")); got != "hourly nightly job/nightly pi" {
+		t.Errorf("kubectl passes on %q", got)
+	}
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("needs bash, too: ", err)
+	}
+	// What the Tab key does: the function of kubectl's own script, with the words of the line. It finds them by a function of
+	// the package bash-completion, which need not be here.
+	got := enter("bash", `source <(kubectl completion bash)
+		_get_comp_words_by_ref() { words=("${COMP_WORDS[@]}") cword=$COMP_CWORD cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}; }
+		__ltrim_colon_completions() { :; }
+		COMP_WORDS=(kubectl jobstream -n `+w.ns+` trigger h) COMP_CWORD=5 COMP_LINE="${COMP_WORDS[*]}" COMP_POINT=${#COMP_LINE} COMP_TYPE=9
+		compopt() { :; }
+		__start_kubectl
+		printf '%s\n' "${COMPREPLY[@]}"`)
+	if strings.TrimSpace(got) != "hourly" {
+		t.Errorf("bash offers %q", got)
+	}
+}
+
+// TestCompleteIsNeverLate: neither an API server that does not answer, nor thousands of names, keep the user from typing.
+func TestCompleteIsNeverLate(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	began := time.Now()
+	got := call(t, "", []string{"__complete", "--server=https://" + silent.Addr().String(), "--insecure-skip-tls-verify", "suspend", ""})
+	if took := time.Since(began); got.code != 0 || offered(got.out) != "" || took > completionTime+3*time.Second {
+		t.Errorf("after %v: %s", took, got)
+	}
+	if got := call(t, "", []string{"__complete", "--kubeconfig=/nowhere", "suspend", ""}); got.code != 0 || offered(got.out) != "" {
+		t.Errorf("got %s", got)
+	}
+	w := newWorld(t)
+	for i := range mostNames + 5 {
+		w.newJob(fmt.Sprintf("j-%03d", i), nil)
+	}
+	if got := strings.Fields(offered(w.call("__complete", "wait", "").out)); len(got) != mostNames {
+		t.Errorf("%d names", len(got))
+	}
+	if got := offered(w.call("__complete", "wait", "j-204").out); got != "j-204" {
+		t.Errorf("of the last name it knows %q", got)
+	}
+}
