@@ -1,6 +1,7 @@
 package kubectl
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,11 +14,17 @@ import (
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/internal/kubectl/convert"
 	"github.com/jobstream/jobstream/internal/zone"
 )
+
+// asWritten is -o for manifests as text, in which comments stay.
+const asWritten = "yaml"
 
 // convertCommand is "convert" with its flags.
 type convertCommand struct {
@@ -28,6 +35,7 @@ type convertCommand struct {
 	all              bool
 	apply, suspend   bool
 	settle           time.Duration
+	output           *output
 }
 
 // The kinds that convert knows, as users may write them before a slash.
@@ -37,7 +45,7 @@ var (
 )
 
 func newConvert(t *tool) *cobra.Command {
-	c := &convertCommand{tool: t}
+	c := &convertCommand{tool: t, output: newOutput("", asWritten)}
 	command := &cobra.Command{
 		Use:   "convert {-f FILE | cronjob/NAME... | -l SELECTOR | -A}",
 		Short: "Make ScheduledJobs of CronJobs, or the other way round, and hand over without losing a run",
@@ -71,6 +79,7 @@ interrupted does the same again.`,
 	f.BoolVar(&c.suspend, "suspend-originals", false, "suspend what is converted, and begin where it has stopped")
 	f.DurationVar(&c.settle, "settle", convert.DefaultSettle, "`time` that the built-in controller gets to finish what it had begun")
 	f.StringVar(&c.dryRun, "dry-run", "none", "`how`: none, or server (with --apply: ask the API server whether it would work, change nothing)")
+	c.output.addTo(command)
 	return command
 }
 
@@ -92,6 +101,8 @@ func (c *convertCommand) check(args []string) error {
 		return errors.New("--apply is for objects of the cluster: pipe the manifests into kubectl apply -f -")
 	case c.apply && !c.suspend && c.dryRun == "none":
 		return errors.New("--apply alone would run everything twice: add --suspend-originals, or --dry-run=server")
+	case c.apply && c.output.format() != "":
+		return fmt.Errorf("--output=%s is for what is printed, and --apply makes it in the cluster: leave one of them out", c.output.format())
 	case c.suspend && !c.apply:
 		return errors.New("--suspend-originals alone would stop everything: add --apply")
 	}
@@ -101,10 +112,52 @@ func (c *convertCommand) check(args []string) error {
 	return nil
 }
 
+// run converts. For scripts, what it would have printed becomes a list of objects.
 func (c *convertCommand) run(ctx context.Context, args []string) error {
 	if err := c.check(args); err != nil {
 		return usage{err}
 	}
+	printer, err := c.output.objects()
+	if err != nil {
+		return err
+	}
+	if printer == nil {
+		return c.convert(ctx, args)
+	}
+	out, text := c.Out, &bytes.Buffer{}
+	withText := *c.tool
+	withText.Out = text
+	c.tool = &withText
+	if err = c.convert(ctx, args); usageError(err) {
+		return err
+	}
+	objects, wrong := documents(text)
+	if wrong != nil {
+		return errors.Join(err, wrong)
+	}
+	return errors.Join(err, c.output.print(printer, objects, out))
+}
+
+// documents are the objects of manifests.
+func documents(text io.Reader) (all []runtime.Object, err error) {
+	for decode := yaml.NewYAMLOrJSONDecoder(text, 4096); ; {
+		o := &unstructured.Unstructured{}
+		switch err := decode.Decode(&o.Object); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, fmt.Errorf("these manifests cannot be read again: %w: leave out --output", err)
+		case len(o.Object) > 0: // a document may have nothing but comments
+			all = append(all, o)
+		}
+	}
+}
+
+// usageError reports whether the command line was wrong.
+func usageError(err error) bool { return errors.As(err, &usage{}) }
+
+// convert is what "convert" does, in order.
+func (c *convertCommand) convert(ctx context.Context, args []string) error {
 	o := convert.Options{Now: time.Now(), TimeZone: c.timeZone}
 	if len(c.files) > 0 {
 		return c.manifests(o)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/jobstream/jobstream/internal/kubectl/run"
@@ -19,21 +18,18 @@ type maker struct {
 	dryRun     string
 	wait, logs bool
 	timeout    time.Duration
-	print      *genericclioptions.PrintFlags
+	output     *output
 	printer    printers.ResourcePrinter // made by check
 }
 
 func newMaker(t *tool) *maker {
-	return &maker{tool: t, dryRun: "none", print: genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme)}
+	return &maker{tool: t, dryRun: "none", output: newOutput("created")}
 }
 
 func (m *maker) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&m.dryRun, "dry-run", m.dryRun, "`how`: none, client (send nothing, only print), or server (send, keep nothing)")
-	m.print.AddFlags(c)
-	for _, rare := range []string{"allow-missing-template-keys", "show-managed-fields", "template"} {
-		f.Lookup(rare).Hidden = true
-	}
+	m.output.addTo(c)
 	f.BoolVar(&m.wait, "wait", false, "wait until the Job has ended: exit code 0 complete, 1 failed, 124 --timeout")
 	f.BoolVar(&m.logs, "logs", false, "like --wait, and print what the Pods print as it comes")
 	f.DurationVar(&m.timeout, "timeout", 0, "`time` after which --wait and --logs end, such as 5m; the Job goes on (default: never)")
@@ -47,20 +43,17 @@ func (m *maker) check() error {
 		return usage{fmt.Errorf("--dry-run=%s is none: write --dry-run=client or --dry-run=server", m.dryRun)}
 	case waits && m.dryRun != "none":
 		return usage{fmt.Errorf("--dry-run=%s makes no Job to wait for: leave out --wait and --logs", m.dryRun)}
+	case m.logs && m.output.format() != "" && m.output.format() != nameOnly:
+		return usage{fmt.Errorf("--logs and --output=%s both write to standard output: leave one of them out; \"logs JOB -f\" prints what the Pods print, too", m.output.format())}
 	case m.timeout != 0 && !waits:
 		return usage{errors.New("--timeout is how long to wait: add --wait or --logs")}
 	case m.timeout < 0:
 		return usage{fmt.Errorf("--timeout=%v is in the past: write a time such as 5m", m.timeout)}
 	}
 	said := map[string]string{"none": "%s", "client": "%s (dry run)", "server": "%s (server dry run)"}[m.dryRun]
-	if err := m.print.Complete(said); err != nil {
-		return err
-	}
 	var err error
-	if m.printer, err = m.print.ToPrinter(); err != nil {
-		return usage{err}
-	}
-	return nil
+	m.printer, err = m.output.printer(said)
+	return err
 }
 
 // tell prints what the user should know of the objects.
@@ -70,8 +63,11 @@ func (m *maker) tell(objects run.Objects) {
 	}
 }
 
-// show prints objects as --output says.
+// show prints objects as --output says. In JSON several are a list; YAML has documents for that.
 func (m *maker) show(objects []run.Object) error {
+	if m.output.format() == "json" && len(objects) > 1 {
+		return m.output.print(m.printer, asObjects(objects), m.Out)
+	}
 	for _, o := range objects {
 		if err := m.printer.PrintObj(o, m.Out); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
@@ -28,10 +29,11 @@ type nextCommand struct {
 	*tool
 	schedule, timeZone string
 	count              int
+	output             *output
 }
 
 func newNext(t *tool) *cobra.Command {
-	n := &nextCommand{tool: t}
+	n := &nextCommand{tool: t, output: newOutput("").withoutNames()}
 	command := &cobra.Command{
 		Use:   "next {SCHEDULEDJOB... | --schedule=SCHEDULE}",
 		Short: "Show when ScheduledJobs are due next, or when a schedule would be",
@@ -42,7 +44,10 @@ A time is marked that a change of the clock has moved, or that the clock shows t
   kubectl jobstream next nightly
 
   # A schedule, before there is one
-  kubectl jobstream next --schedule="30 2 * * *" --time-zone=Europe/Berlin --count=3`,
+  kubectl jobstream next --schedule="30 2 * * *" --time-zone=Europe/Berlin --count=3
+
+  # For a script: the next time alone
+  kubectl jobstream next nightly --count=1 -o jsonpath='{.items[0].time}'`,
 		RunE: func(command *cobra.Command, args []string) error { return n.run(command.Context(), args) },
 	}
 	f := command.Flags()
@@ -50,6 +55,7 @@ A time is marked that a change of the clock has moved, or that the clock shows t
 	f.StringVar(&n.schedule, "schedule", "", "`schedule` in place of a ScheduledJob's, such as \"30 2 * * *\"")
 	f.StringVar(&n.timeZone, "time-zone", "", "`zone` of --schedule, such as Europe/Berlin (default: UTC)")
 	f.IntVar(&n.count, "count", 10, "how many `times`")
+	n.output.addTo(command)
 	return command
 }
 
@@ -86,18 +92,27 @@ func (n *nextCommand) run(ctx context.Context, args []string) error {
 	if err := n.check(args); err != nil {
 		return usage{err}
 	}
-	now := time.Now()
+	printer, err := n.output.objects()
+	if err != nil {
+		return err
+	}
+	found := &nextTimes{now: time.Now()}
 	if n.schedule != "" {
-		times, err := next.Times(events.ScheduledJob{Schedule: n.schedule, TimeZone: n.timeZone, Created: now}, zone.Load, now, n.count)
+		found.times, err = next.Times(events.ScheduledJob{Schedule: n.schedule, TimeZone: n.timeZone, Created: found.now}, zone.Load, found.now, n.count)
 		if err != nil {
 			return usage{errors.New(inFlags.Replace(err.Error()))}
 		}
-		table := newTable(n.Out, "TIME", "IN", "NOTE")
-		for _, at := range times {
-			table.row(at.At.Format(time.RFC3339), duration.HumanDuration(at.At.Sub(now)), at.Note)
-		}
-		return table.Flush()
+	} else if err := n.ask(ctx, args, found); err != nil {
+		return err
 	}
+	if printer != nil {
+		return printer.PrintObj(found.list(), n.Out)
+	}
+	return found.table(n.Out)
+}
+
+// ask finds the times of ScheduledJobs.
+func (n *nextCommand) ask(ctx context.Context, args []string, found *nextTimes) error {
 	names, err := kindsAndNames(args, v1alpha1.ScheduledJobKind)
 	if err != nil {
 		return usage{err}
@@ -106,7 +121,6 @@ func (n *nextCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	table := newTable(n.Out, "SCHEDULEDJOB", "TIME", "IN", "NOTE")
 	for _, one := range names {
 		s, err := c.scheduled.get(ctx, c.namespace, one.name)
 		if apierrors.IsNotFound(err) {
@@ -114,11 +128,11 @@ func (n *nextCommand) run(ctx context.Context, args []string) error {
 		} else if err != nil {
 			return c.answered("cannot read the ScheduledJob "+one.name, err)
 		}
-		if err := n.show(table, s, now); err != nil {
+		if err := n.add(found, s); err != nil {
 			return err
 		}
 	}
-	return table.Flush()
+	return nil
 }
 
 // inFlags turns the fields of a ScheduledJob's spec into our flags.
@@ -133,19 +147,18 @@ func (n *nextCommand) missing(c *client, name string) error {
 	return err
 }
 
-// show writes the times of one ScheduledJob, and what else it says about them.
-func (n *nextCommand) show(table *table, s *v1alpha1.ScheduledJob, now time.Time) error {
+// add adds the times of one ScheduledJob, and says what else there is about them.
+func (n *nextCommand) add(found *nextTimes, s *v1alpha1.ScheduledJob) error {
 	j := events.ProjectScheduledJob(s)
-	times, err := next.Times(j, zone.Load, now, n.count)
+	times, err := next.Times(j, zone.Load, found.now, n.count)
 	if err != nil {
 		return fmt.Errorf("the ScheduledJob %s is never due: %w", s.Name, err)
 	}
 	for _, at := range times {
-		note := at.Note
 		if j.Suspended {
-			note = strings.TrimSuffix("suspended; "+note, "; ")
+			at.Note = strings.TrimSuffix("suspended; "+at.Note, "; ")
 		}
-		table.row(s.Name, at.At.Format(time.RFC3339), duration.HumanDuration(at.At.Sub(now)), note)
+		found.times, found.of = append(found.times, at), append(found.of, s)
 	}
 	if len(times) == 0 {
 		fmt.Fprintf(n.ErrOut, "the ScheduledJob %s is not due any more\n", s.Name)
@@ -154,6 +167,46 @@ func (n *nextCommand) show(table *table, s *v1alpha1.ScheduledJob, now time.Time
 		fmt.Fprintf(n.ErrOut, "Jobs of the ScheduledJob %s are made %v later than that: its share of jitterSeconds\n", s.Name, delay)
 	}
 	return nil
+}
+
+// nextTimes are the times to show.
+type nextTimes struct {
+	now   time.Time
+	times []next.Time
+	of    []*v1alpha1.ScheduledJob // whose they are; empty where they are a schedule's that nobody has yet
+}
+
+// table is for people.
+func (n *nextTimes) table(out io.Writer) error {
+	columns := []string{"TIME", "IN", "NOTE"}
+	if len(n.of) > 0 || len(n.times) == 0 {
+		columns = append([]string{"SCHEDULEDJOB"}, columns...)
+	}
+	table := newTable(out, columns...)
+	for i, at := range n.times {
+		cells := []string{at.At.Format(time.RFC3339), duration.HumanDuration(at.At.Sub(n.now)), at.Note}
+		if len(n.of) > 0 {
+			cells = append([]string{n.of[i].Name}, cells...)
+		}
+		table.row(cells...)
+	}
+	return table.Flush()
+}
+
+// list is for scripts: an item for each time, with whose it is.
+func (n *nextTimes) list() *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}, Items: []unstructured.Unstructured{}}
+	for i, at := range n.times {
+		item := map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "NominalTime", "time": at.At.Format(time.RFC3339)}
+		if at.Note != "" {
+			item["note"] = at.Note
+		}
+		if len(n.of) > 0 {
+			item["scheduledJob"] = map[string]any{"namespace": n.of[i].Namespace, "name": n.of[i].Name}
+		}
+		list.Items = append(list.Items, unstructured.Unstructured{Object: item})
+	}
+	return list
 }
 
 // table is lines of columns, as kubectl prints them.

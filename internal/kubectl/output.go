@@ -14,8 +14,11 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// wide is -o of a table with more in it.
-const wide = "wide"
+const (
+	// wide is -o of a table with more in it, nameOnly of names alone.
+	wide     = "wide"
+	nameOnly = "name"
+)
 
 // output is the flag -o with what belongs to it: which format standard output has. Without -o it is for people.
 type output struct {
@@ -26,6 +29,12 @@ type output struct {
 // newOutput makes the flag. operation is what a command that changes objects says of each, such as created.
 func newOutput(operation string, also ...string) *output {
 	return &output{genericclioptions.NewPrintFlags(operation).WithTypeSetter(scheme), also}
+}
+
+// withoutNames takes out -o name, for what has no name.
+func (o *output) withoutNames() *output {
+	o.flags.NamePrintFlags = nil
+	return o
 }
 
 // addTo adds the flag to a command.
@@ -51,9 +60,14 @@ const template = "TEMPLATE"
 
 // formats are what may stand behind -o.
 func (o *output) formats() []string {
-	all := append(slices.Clone(o.also), "json", "yaml")
+	all := slices.Clone(o.also)
+	for _, format := range []string{"json", "yaml"} {
+		if !slices.Contains(all, format) {
+			all = append(all, format)
+		}
+	}
 	if o.flags.NamePrintFlags != nil {
-		all = append(all, "name")
+		all = append(all, nameOnly)
 	}
 	return append(all, "jsonpath="+template, "go-template="+template)
 }
@@ -71,8 +85,10 @@ func (o *output) objects() (printers.ResourcePrinter, error) {
 
 // printer writes objects. said is what stands around the operation, such as "%s (dry run)".
 func (o *output) printer(said string) (printers.ResourcePrinter, error) {
-	if err := o.flags.Complete(said); err != nil {
-		return nil, err
+	if o.flags.NamePrintFlags != nil {
+		if err := o.flags.Complete(said); err != nil {
+			return nil, err
+		}
 	}
 	p, err := o.flags.ToPrinter()
 	switch {
@@ -87,7 +103,7 @@ func (o *output) printer(said string) (printers.ResourcePrinter, error) {
 // print writes the objects as one, which is how kubectl shows several: a list, also where there are none. Names, and what is
 // said of each, are lines.
 func (o *output) print(p printers.ResourcePrinter, objects []runtime.Object, out io.Writer) error {
-	if o.format() == "" || o.format() == "name" {
+	if o.format() == "" || o.format() == nameOnly {
 		for _, object := range objects {
 			if err := p.PrintObj(object, out); err != nil {
 				return err
@@ -100,4 +116,13 @@ func (o *output) print(p printers.ResourcePrinter, objects []runtime.Object, out
 		list.Items = append(list.Items, runtime.RawExtension{Object: object})
 	}
 	return p.PrintObj(list, out)
+}
+
+// asObjects makes objects of what is more than that.
+func asObjects[T runtime.Object](all []T) []runtime.Object {
+	objects := make([]runtime.Object, len(all))
+	for i, o := range all {
+		objects[i] = o
+	}
+	return objects
 }

@@ -18,10 +18,11 @@ type waitCommand struct {
 	names    []string
 	selector string
 	timeout  time.Duration
+	output   *output
 }
 
 func newWait(t *tool) *cobra.Command {
-	w := &waitCommand{tool: t}
+	w := &waitCommand{tool: t, output: newOutput("")}
 	c := &cobra.Command{
 		Use:   "wait (JOB... | -l LABELS) [flags]",
 		Short: "Wait until Jobs are complete or have failed, whichever comes first",
@@ -41,6 +42,7 @@ The exit code is 0 where all are complete, 1 where one has failed or was deleted
 	f.SortFlags = false
 	f.StringVarP(&w.selector, "selector", "l", "", "`labels` of the Jobs that are there, as kubectl get has them")
 	f.DurationVar(&w.timeout, "timeout", 0, "`time` after which it ends with exit code 124, such as 5m; the Jobs go on (default: never)")
+	w.output.addTo(c)
 	return c
 }
 
@@ -56,12 +58,33 @@ func (w *waitCommand) check() error {
 	return nil
 }
 
-// run waits. Only Jobs that are there at the beginning count.
+// run waits. For scripts it prints the Jobs when the wait is over: those that have ended, as they did.
 func (w *waitCommand) run(ctx context.Context) error {
+	printer, err := w.output.objects()
+	if err != nil {
+		return err
+	}
 	c, err := w.connect()
 	if err != nil {
 		return err
 	}
+	if printer == nil {
+		return w.await(ctx, c, func(j *batchv1.Job, text string) { fmt.Fprintf(w.Out, "job.batch/%s %s\n", j.Name, text) })
+	}
+	var over []*batchv1.Job
+	err = w.await(ctx, c, func(j *batchv1.Job, _ string) {
+		j = j.DeepCopy()
+		j.APIVersion, j.Kind = batchv1.SchemeGroupVersion.String(), jobKind
+		over = append(over, j)
+	})
+	if len(w.names) == 1 && len(over) == 1 {
+		return errors.Join(err, printer.PrintObj(over[0], w.Out))
+	}
+	return errors.Join(err, w.output.print(printer, asObjects(over), w.Out))
+}
+
+// await tells each Job that has ended. Only Jobs that are there at the beginning count.
+func (w *waitCommand) await(ctx context.Context, c *client, tell func(j *batchv1.Job, text string)) error {
 	pending, bad := map[types.UID]string{}, []string{}
 	begun, total := false, 0
 	verdict := func(j *batchv1.Job, good bool, text string) {
@@ -69,7 +92,7 @@ func (w *waitCommand) run(ctx context.Context) error {
 		if !good {
 			bad = append(bad, j.Name)
 		}
-		fmt.Fprintf(w.Out, "job.batch/%s %s\n", j.Name, text)
+		tell(j, text)
 	}
 	s := someJobs{names: w.names, selector: w.selector,
 		saw: func(j *batchv1.Job) {
@@ -101,7 +124,7 @@ func (w *waitCommand) run(ctx context.Context) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, w.timeout, errLate)
 		defer cancel()
 	}
-	err = c.followJobs(ctx, &s)
+	err := c.followJobs(ctx, &s)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return exit{errors.New("interrupted: the Jobs go on"), ExitInterrupted}
