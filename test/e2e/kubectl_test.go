@@ -46,7 +46,13 @@ type terminal struct {
 // prints its name and its arguments.
 func open(t *testing.T) *terminal {
 	t.Helper()
-	p := shared(t).Space(t)
+	return openIn(t, shared(t))
+}
+
+// openIn opens a terminal in a namespace of the System.
+func openIn(t *testing.T, s *harness.System) *terminal {
+	t.Helper()
+	p := s.Space(t)
 	assets, err := controlplane.Assets()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,223 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// typedLine is a line that a user types, and what comes of it.
+type typedLine struct {
+	line string
+	// out and err are regular expressions for what it prints, of the whole of out and of a part of err. {ns} is the namespace.
+	out, err string
+	code     int
+	// interrupted lines run until Ctrl-C, which comes after some seconds.
+	interrupted bool
+}
+
+// examples are those of the help of each command but "run" and "trigger", which have tests of their own, one namespace each; and,
+// before them, what they need to be there.
+var examples = map[string][]typedLine{
+	"overview": {
+		{line: `kubectl jobstream`, out: `(?s)no Jobs.*kubectl jobstream run.*`},
+		{line: `kubectl jobstream run pi --image=busybox --wait -o name -- true`, out: "job.batch/pi\n"},
+		{line: `kubectl jobstream run nightly --image=busybox --run-at="0 0 1 1 *" -o name -- true`, out: "scheduledjob.jobstream.dev/nightly\n"},
+		{line: `kubectl label scheduledjob/nightly app=shop`, out: `.*labeled\n`},
+		{line: `kubectl jobstream`, out: `(?s)Jobs: 0 unfinished, 1 complete.*nightly +0 0 1 1 \* +UTC .*`},
+		{line: `kubectl jobstream -A`, out: `(?s).*{ns} +nightly +0 0 1 1 \* .*`},
+		{line: `kubectl jobstream -l app=shop -o wide`, out: `(?s)[^/]*nightly +0 0 1 1 \* +UTC .*`},
+	},
+	"backfill": {
+		{line: `kubectl jobstream run nightly --image=busybox --run-at="30 2 * * *" --time-zone=Europe/Berlin -o name -- true`, out: "scheduledjob.jobstream.dev/nightly\n"},
+		{line: `kubectl jobstream backfill nightly --from=2026-11-01 --to=2026-11-14 --dry-run`, out: `(?s)NOMINAL TIME.*(\n2026-11-\d\dT02:30:00\+01:00 +nightly-\w+ +unknown +create){14}\n`},
+		{line: `kubectl jobstream backfill nightly --from=2026-11-01 --parallelism=3 --keep-going`, out: `(?s).*2026-11-14T02:30:00\+01:00  job.batch/nightly-\w+ complete in .*`, err: `\d+ nominal times: \d+ complete\n$`},
+	},
+	"next": {
+		{line: `kubectl jobstream run nightly --image=busybox --run-at="30 2 * * *" --time-zone=Europe/Berlin -o name -- true`, out: "scheduledjob.jobstream.dev/nightly\n"},
+		{line: `kubectl jobstream next nightly`, out: `SCHEDULEDJOB +TIME +IN +NOTE\n(nightly +\d{4}-\d\d-\d\dT02:30:00\+0[12]:00 +\w+.*\n){10}`},
+		{line: `kubectl jobstream next --schedule="30 2 * * *" --time-zone=Europe/Berlin --count=3`, out: `TIME +IN +NOTE\n(\d{4}-\d\d-\d\dT02:30:00\+0[12]:00 +\w+.*\n){3}`},
+		{line: `kubectl jobstream next nightly --count=1 -o jsonpath='{.items[0].time}'`, out: `\d{4}-\d\d-\d\dT02:30:00\+0[12]:00\n?`},
+	},
+	"suspend": {
+		{line: `kubectl jobstream run pi --image=busybox -o name -- sleep 600`, out: "job.batch/pi\n"},
+		{line: `kubectl jobstream run nightly --image=busybox --run-at="0 0 1 1 *" -o name -- true`, out: "scheduledjob.jobstream.dev/nightly\n"},
+		{line: `kubectl label job/pi scheduledjob/nightly app=shop`, out: `(?s).*`},
+		{line: `kubectl jobstream suspend job/pi`, out: "job.batch/pi suspended\n"},
+		{line: `kubectl jobstream suspend scheduledjob/nightly`, out: "scheduledjob.jobstream.dev/nightly suspended\n"},
+		{line: `kubectl jobstream resume job/pi`, out: "job.batch/pi resumed\n"},
+		{line: `kubectl jobstream suspend -l app=shop`, out: `(?s)(.*nightly.*already.*\n)?job.batch/pi suspended\n(.*nightly.*already.*\n)?`},
+		{line: `kubectl jobstream resume -l app=shop`, out: `(?s)(scheduledjob.jobstream.dev/nightly resumed\n|job.batch/pi resumed\n){2}`, err: `(?s).*`},
+		{line: `kubectl jobstream suspend scheduledjobs -A --dry-run=server`, out: `(?s).*scheduledjob.jobstream.dev/nightly in {ns} suspended \(server dry run\)\n.*`, err: `(?s).*`},
+		{line: `kubectl patch scheduledjob nightly --type=merge -p '{"metadata":{"labels":{"jobstream.dev/suspended-by":"drain"}},"spec":{"suspend":true}}'`, out: `.*patched\n`},
+		{line: `kubectl jobstream resume scheduledjobs -A -l jobstream.dev/suspended-by=drain --force`, out: "scheduledjob.jobstream.dev/nightly in {ns} resumed\n", err: `(?s).*`},
+	},
+	"watch": {
+		{line: `kubectl jobstream run render --image=busybox --completions=10 --backoff-seconds=1 -o name -- sh -c 'sleep 2; test $JOB_COMPLETION_INDEX = 8 && mkdir '$PWD'/once8 2>/dev/null && exit 1; true'`, out: "job.batch/render\n"},
+		{line: `kubectl label job/render app=render`, out: `.*labeled\n`},
+		{line: `kubectl jobstream watch render`, err: `(?m)^render state=Complete succeeded=10/10 active=0 failed=1 `},
+		{line: `kubectl jobstream run encode --image=busybox -o name -- sleep 8`, out: "job.batch/encode\n"},
+		{line: `kubectl label job/encode app=render`, out: `.*labeled\n`},
+		{line: `kubectl jobstream watch`, err: `(?m)^encode state=Running succeeded=0/1 active=1 failed=0 `, interrupted: true},
+		{line: `kubectl jobstream watch -l app=render`, err: `(?m)^encode state=Running succeeded=0/1 active=1 failed=0 `, interrupted: true},
+		{line: `kubectl jobstream run third --image=busybox -o name -- sleep 600`, out: "job.batch/third\n"},
+		{line: `kubectl jobstream watch -A`, err: `(?m)^{ns}/third state=Running `, interrupted: true},
+	},
+	"wait": {
+		{line: `kubectl jobstream run render --image=busybox --completions=3 -o name -- sleep 1`, out: "job.batch/render\n"},
+		{line: `kubectl jobstream run encode --image=busybox --restart=Never --backoff-limit=0 -o name -- false`, out: "job.batch/encode\n"},
+		{line: `kubectl label job/render app=render`, out: `.*labeled\n`},
+		{line: `kubectl jobstream wait render`, out: `job.batch/render is complete: 3 succeeded, 0 failed, in .*\n`},
+		{line: `kubectl jobstream wait render encode --timeout=1h`, out: `(?s)(job.batch/render is complete.*\n|job.batch/encode has failed: BackoffLimitExceeded.*\n){2}`, err: `(?s).*`, code: 1},
+		{line: `kubectl jobstream wait -l app=render`, out: `job.batch/render is complete: .*\n`},
+	},
+	"logs": {
+		{line: `kubectl jobstream run render --image=busybox --completions=10 -o name -- sh -c 'test $JOB_COMPLETION_INDEX = 3 && mkdir ` + `'$PWD'/once3 2>/dev/null && echo spoilt && exit 1; echo page $JOB_COMPLETION_INDEX'`, out: "job.batch/render\n"},
+		{line: `kubectl jobstream logs render -f`, out: `(?s)(\[\d\] (page \d|spoilt)\n){11}`, err: `(?s).*`},
+		{line: `kubectl jobstream logs render`, out: `(\[\d\] page \d\n){10}`},
+		{line: `kubectl jobstream logs render --index=3,7-9`, out: `\[3\] page 3\n\[7\] page 7\n\[8\] page 8\n\[9\] page 9\n`},
+		{line: `kubectl jobstream logs render --failed`, out: `(\[3\] )?page 3\n`},
+		{line: `kubectl jobstream logs render --index=3 --previous`, out: `(\[3\] )?spoilt\n`},
+	},
+	"rerun": {
+		{line: halfDone("render", "managedBy: jobstream.dev/reconciler"), out: `.*created\n`},
+		{line: halfDone("encode", "parallelism: 4"), out: `.*created\n`},
+		{line: `kubectl jobstream wait render encode`, out: `(?s)(job.batch/(render|encode) has failed: FailedIndexes.*\n){2}`, err: `(?s).*`, code: 1},
+		{line: `touch all`},
+		{line: `kubectl jobstream rerun render`, out: `job.batch/render-rerun-\w{5} created\n`},
+		{line: `kubectl jobstream rerun render --failed-indexes --logs`, out: `(?s).*job.batch/render-rerun-\w{5} created\n.*(\[\d\] index [13]\n){2}`, err: `2 succeeded, 0 failed`},
+		{line: `kubectl jobstream rerun encode --failed-indexes --managed-by=jobstream.dev/reconciler`, out: `(?s).*job.batch/encode-rerun-\w{5} created\n.*`, err: `(?s).*`},
+		{line: `kubectl jobstream rerun render --failed-indexes --name=render-2 --dry-run=client -o yaml`, out: `(?s).*name: render-2\n.*completions: 2\n.*`, err: `(?s).*`},
+	},
+	"stop": {
+		{line: `kubectl jobstream run render --image=busybox -o name -- sleep 600`, out: "job.batch/render\n"},
+		{line: `kubectl jobstream run encode --image=busybox -o name -- sleep 600`, out: "job.batch/encode\n"},
+		{line: `kubectl label job/encode app=shop`, out: `.*labeled\n`},
+		{line: `kubectl jobstream stop -l app=shop --dry-run=server`, out: `job.batch/encode stopped \(server dry run\)\n`},
+		{line: `kubectl jobstream stop render`, out: `job.batch/render stopped\n`, err: `(?s).*`},
+		{line: `kubectl jobstream stop render encode --wait`, out: `(?s)(job.batch/render .*\n)?job.batch/encode stopped\n.*`, err: `(?s).*`},
+		{line: `kubectl get job encode -o jsonpath='{.status.conditions[*].type} {.status.conditions[0].reason}'`, out: `FailureTarget Failed ManuallyTerminated`},
+	},
+	"doctor": {
+		{line: `kubectl jobstream doctor`, out: `(?s).*`, err: `NATS and the programs are beyond a kubeconfig`},
+		{line: `kubectl jobstream doctor -A -o json`, out: `(?s)\[.*\]\n`, err: `(?s).*`},
+	},
+	"convert": {
+		{line: `kubectl create cronjob hourly --image=busybox --schedule="7 * * * *" --dry-run=client -o yaml -- true > cronjobs.yaml`},
+		{line: `kubectl jobstream convert -f cronjobs.yaml > scheduledjobs.yaml`, err: `(?s)hourly`},
+		{line: `kubectl apply -f scheduledjobs.yaml`, out: "scheduledjob.jobstream.dev/hourly created\n"},
+		// Helm is not here: this prints what it has rendered of a chart.
+		{line: `mkdir bin chart && (echo '#!/bin/sh'; echo 'cat "$3"/rendered.yaml') > bin/helm && chmod +x bin/helm && sed 's/hourly/report/' cronjobs.yaml > chart/rendered.yaml`},
+		{line: `helm template shop ./chart | kubectl jobstream convert -f - | kubectl apply -f -`, out: "scheduledjob.jobstream.dev/report created\n", err: `(?s).*`},
+		{line: `kubectl create cronjob daily --image=busybox --schedule="0 0 1 1 *" -- true && kubectl label cronjob daily app=shop`, out: `(?s).*`},
+		{line: `kubectl jobstream convert -A > /dev/null`, err: `daily`},
+		{line: `kubectl jobstream convert --selector=app=shop --apply --suspend-originals`, out: `(?s).*`, err: `(?s).*`},
+		{line: `kubectl get cronjob/daily -o jsonpath={.spec.suspend} && kubectl get scheduledjob/daily -o jsonpath={.spec.suspend}`, out: `true(false)?`},
+		{line: `kubectl jobstream convert --selector=app=shop --to=CronJob --apply --suspend-originals`, out: `(?s).*`, err: `(?s).*`},
+		{line: `kubectl get cronjob/daily -o jsonpath={.spec.suspend} && kubectl get scheduledjob/daily -o jsonpath={.spec.suspend}`, out: `falsetrue`},
+	},
+}
+
+// halfDone applies an Indexed Job, two of whose four indexes fail as long as there is no file "all".
+func halfDone(name, more string) string {
+	return `sed "s|DIR|$PWD|" <<'EOF' | kubectl apply -f -
+apiVersion: batch/v1
+kind: Job
+metadata: {name: ` + name + `}
+spec:
+  ` + more + `
+  completionMode: Indexed
+  completions: 4
+  backoffLimitPerIndex: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: main
+        image: busybox
+        command: [sh, -c, 'echo index $JOB_COMPLETION_INDEX; test -e DIR/all || test $((JOB_COMPLETION_INDEX % 2)) = 0']
+EOF`
+}
+
+// Each example of the help runs as it stands there, and prints what the table above says: none is left out.
+func TestKubectlExamplesOfEveryCommand(t *testing.T) {
+	system := own(t, harness.Config{})
+	help := exampleLines(t)
+	for _, lines := range examples {
+		for _, l := range lines {
+			delete(help, l.line)
+		}
+	}
+	for line := range help {
+		t.Errorf("the help has an example that nothing here types: %s", line)
+	}
+	for command, lines := range examples {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			u := openIn(t, system)
+			u.env = append(u.env, "PATH="+filepath.Join(u.dir, "bin")+string(os.PathListSeparator)+strings.TrimPrefix(u.env[len(u.env)-1], "PATH="))
+			for _, l := range lines {
+				if !u.types(l) {
+					return // the next one starts from what this one leaves
+				}
+			}
+		})
+	}
+}
+
+// types types a line, and reports whether what came of it is what it should be.
+func (u *terminal) types(l typedLine) bool {
+	u.Helper()
+	line := l.line
+	if l.interrupted {
+		line = "timeout --preserve-status --signal=INT 4 " + line
+	}
+	out, errOut, code := u.enter(line)
+	in := strings.NewReplacer("{ns}", regexp.QuoteMeta(u.Namespace)).Replace
+	whole := regexp.MustCompile(`^(?:` + in(l.out) + `)$`)
+	if code != l.code || !whole.MatchString(out) || !regexp.MustCompile(in(l.err)).MatchString(errOut) {
+		u.Errorf("$ %s\nexit code %d, want %d; it has printed\n%s%swant %q and %q", line, code, l.code, out, errOut, l.out, l.err)
+		return false
+	}
+	return true
+}
+
+// exampleLines are the examples of all commands that have no test of their own.
+func exampleLines(t *testing.T) map[string]bool {
+	t.Helper()
+	bin, err := plugin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(args ...string) string {
+		out, err := exec.Command(filepath.Join(bin, "kubectl-jobstream"), append(args, "--help")...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	lines := map[string]bool{}
+	root := read()
+	_, commands, _ := strings.Cut(root, "\nCommands:\n")
+	names := [][]string{nil}
+	for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+) `).FindAllStringSubmatch(commands, -1) {
+		if m[1] != "run" && m[1] != "trigger" && m[1] != "help" {
+			names = append(names, m[1:])
+		}
+	}
+	for _, name := range names {
+		_, text, _ := strings.Cut(read(name...), "\nExamples:\n")
+		text, _, _ = strings.Cut(text, "\n\n"+map[bool]string{true: "Commands:", false: "Flags:"}[name == nil])
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); strings.Contains(line, "kubectl jobstream") && !strings.HasPrefix(line, "#") {
+				lines[line] = true
+			}
+		}
+	}
+	return lines
+}
