@@ -115,6 +115,10 @@ const (
 	// index that they have in the first of the Jobs: 0 or more. JOB_COMPLETION_INDEX refers to it.
 	OriginalIndexVariable = "JOBSTREAM_ORIGINAL_INDEX"
 
+	// ReasonManuallyTerminated is the reason of the condition FailureTarget by which a user ends a Job: "kubectl jobstream stop"
+	// writes it, as Argo CD's action "terminate" does.
+	ReasonManuallyTerminated = "ManuallyTerminated"
+
 	// CreatedByAnnotation says which object made a Job, as a serialized reference (proposal scheduledjob.md, "Fields Added to
 	// Job Template").
 	CreatedByAnnotation = "kubernetes.io/created-by"

@@ -20,17 +20,20 @@ import (
 // errLate is why a context ends that had so much time.
 var errLate = errors.New("it takes too long")
 
-// jobs is the one Job of that name.
-func (c *client) jobs() source[*batchv1.Job] {
+// jobs are the Jobs where the user is.
+func (c *client) jobs() source[*batchv1.Job] { return c.jobsIn(c.namespace) }
+
+// jobsIn are the Jobs of a namespace.
+func (c *client) jobsIn(namespace string) source[*batchv1.Job] {
 	return source[*batchv1.Job]{
 		list: func(ctx context.Context, o metav1.ListOptions) ([]*batchv1.Job, string, error) {
-			l, err := c.BatchV1().Jobs(c.namespace).List(ctx, o)
+			l, err := c.BatchV1().Jobs(namespace).List(ctx, o)
 			if err != nil {
 				return nil, "", err
 			}
 			return pointers(l.Items), l.ResourceVersion, nil
 		},
-		watch: c.BatchV1().Jobs(c.namespace).Watch,
+		watch: c.BatchV1().Jobs(namespace).Watch,
 	}
 }
 

@@ -22,7 +22,8 @@
 //	trigger.go     "trigger": a Job of a ScheduledJob for now
 //	backfill.go    "backfill": Jobs for nominal times that have passed; the requests and what is printed
 //	backfill/      which times those are, and which is next; no I/O, and no clock
-//	suspend.go     "suspend" and "resume"
+//	suspend.go     "suspend" and "resume", stop.go "stop"
+//	selection.go   what they share: names, a selector, --dry-run
 //	target.go      what they are about: found by name or selector, and changed by its UID
 //	named.go       KIND/NAME, as users type it
 //	rerun.go       "rerun": a Job that has ended, or what of it has failed, as a new Job

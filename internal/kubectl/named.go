@@ -58,3 +58,11 @@ func forms(kinds []string) (all []string) {
 	}
 	return all
 }
+
+// plurals are how users may write all objects of the kinds.
+func plurals(kinds []string) (all []string) {
+	for _, kind := range kinds {
+		all = append(all, strings.ToLower(kind)+"s")
+	}
+	return all
+}

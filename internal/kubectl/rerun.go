@@ -104,7 +104,7 @@ func (r *rerunCommand) endedJob(ctx context.Context, c *client) (*batchv1.Job, e
 	case err != nil:
 		return nil, c.answered("cannot read the Job "+r.job, err)
 	case ended(j) == nil:
-		return nil, fmt.Errorf("the Job %s has not ended: wait for it with: kubectl jobstream wait %s -n %s, or end it with: kubectl delete job %s -n %s", j.Name, j.Name, c.namespace, j.Name, c.namespace)
+		return nil, fmt.Errorf("the Job %s has not ended: wait for it with: kubectl jobstream wait %s -n %s, or end it with: kubectl jobstream stop %s -n %s", j.Name, j.Name, c.namespace, j.Name, c.namespace)
 	}
 	return j, nil
 }

@@ -39,7 +39,7 @@ have not ended, those that have failed in the last 24 hours, and ScheduledJobs w
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{unknownFlag(err)} })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	t.config.AddFlags(root.PersistentFlags())
-	root.AddCommand(newRun(t), newWatch(t), newWait(t), newLogs(t), newConvert(t), newNext(t), newTrigger(t), newBackfill(t), newSuspend(t), newResume(t), newRerun(t))
+	root.AddCommand(newRun(t), newWatch(t), newWait(t), newLogs(t), newConvert(t), newNext(t), newTrigger(t), newBackfill(t), newSuspend(t), newResume(t), newStop(t), newRerun(t))
 	addCompletion(t, root)
 	return root
 }
@@ -66,7 +66,6 @@ Flags:
 // elsewhere are commands that users know from somewhere else, and what does the same here.
 var elsewhere = map[string]string{
 	"create-workflow": `one Job after another is what examples/chain does: make each manifest with "run … --dry-run=client -o yaml"`,
-	"stop":            `"suspend job/NAME" deletes its Pods and keeps its counts, and "kubectl delete job NAME" ends it for good`,
 	"create":          `"run NAME --image=IMAGE -- COMMAND" makes a Job`,
 }
 

@@ -2,13 +2,11 @@ package kubectl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/internal/kubectl/next"
@@ -17,14 +15,12 @@ import (
 
 // suspendCommand is "suspend", or "resume", with its flags.
 type suspendCommand struct {
-	*tool
-	resume           bool
-	selector, dryRun string
-	all, force       bool
+	*selection
+	resume, force bool
 }
 
 func newSuspend(t *tool) *cobra.Command {
-	s := &suspendCommand{tool: t}
+	s := &suspendCommand{selection: newSelection(t, v1alpha1.ScheduledJobKind, jobKind)}
 	command := &cobra.Command{
 		Use:   "suspend {NAME... | [jobs] [scheduledjobs] {-l SELECTOR | -A}}",
 		Short: "Stop Jobs without losing what they have done, or keep ScheduledJobs from making any",
@@ -48,7 +44,7 @@ Jobs that a ScheduledJob has made already go on. -l and -A leave Jobs alone that
 }
 
 func newResume(t *tool) *cobra.Command {
-	s := &suspendCommand{tool: t, resume: true}
+	s := &suspendCommand{selection: newSelection(t, v1alpha1.ScheduledJobKind, jobKind), resume: true}
 	command := &cobra.Command{
 		Use:   "resume {NAME... | [jobs] [scheduledjobs] {-l SELECTOR | -A}}",
 		Short: "Let suspended Jobs and ScheduledJobs go on",
@@ -68,85 +64,12 @@ labelled jobstream.dev/suspended-by, is left alone unless --force is given. -l a
 	return command
 }
 
-func (s *suspendCommand) flags(command *cobra.Command) {
-	f := command.Flags()
-	f.SortFlags = false
-	f.StringVarP(&s.selector, "selector", "l", "", "`labels` of the objects, such as app=shop")
-	f.BoolVarP(&s.all, "all-namespaces", "A", false, "all objects of the cluster, or those that -l selects")
-	f.StringVar(&s.dryRun, "dry-run", "none", "`how`: none, or server (ask the API server whether it would work, change nothing)")
-}
-
-// check refuses what makes no sense, before anything is asked, and returns what is named, or of which kinds all are meant.
-func (s *suspendCommand) check(args []string) (names []named, kinds []string, err error) {
-	both := []string{v1alpha1.ScheduledJobKind, jobKind}
-	switch {
-	case s.dryRun != "none" && s.dryRun != "server":
-		return nil, nil, fmt.Errorf("--dry-run=%s: write none or server", s.dryRun)
-	case len(args) == 0 && s.selector == "" && !s.all:
-		return nil, nil, errors.New("nothing is named: write NAME, job/NAME, scheduledjob/NAME, -l SELECTOR, or -A for all of the cluster")
-	case s.selector == "" && !s.all:
-		names, err = kindsAndNames(args, both...)
-		return names, nil, err
-	}
-	for _, arg := range args {
-		kind, known := kindCalled(arg, both)
-		if !known {
-			return nil, nil, fmt.Errorf("%s: names do not go together with -l and -A: leave one of them out, or write jobs or scheduledjobs", arg)
-		}
-		kinds = append(kinds, kind)
-	}
-	if len(kinds) == 0 {
-		kinds = both
-	}
-	return nil, kinds, nil
-}
-
 func (s *suspendCommand) run(ctx context.Context, args []string) error {
-	names, kinds, err := s.check(args)
-	if err != nil {
-		return usage{err}
-	}
-	c, err := s.connect()
+	c, found, err := s.find(ctx, args)
 	if err != nil {
 		return err
 	}
-	var found []target
-	if names != nil {
-		found, err = c.targetsNamed(ctx, names)
-	} else {
-		namespace := c.namespace
-		if s.all {
-			namespace = metav1.NamespaceAll
-		}
-		found, err = c.targetsSelected(ctx, kinds, namespace, s.selector)
-	}
-	if err != nil {
-		return err
-	}
-	if len(found) == 0 {
-		fmt.Fprintln(s.ErrOut, "warning: nothing is selected: -l and -A choose among ScheduledJobs and unfinished Jobs that are jobstream's")
-	}
-	return s.each(ctx, c, found)
-}
-
-// each goes through all of them, also where one fails.
-func (s *suspendCommand) each(ctx context.Context, c *client, found []target) error {
-	var failed []error
-	for _, o := range found {
-		if err := s.one(ctx, c, o); err != nil {
-			failed = append(failed, err)
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	if len(failed) < 2 {
-		return errors.Join(failed...)
-	}
-	for _, err := range failed {
-		fmt.Fprintln(s.ErrOut, "error:", err)
-	}
-	return fmt.Errorf("%d of %d are as they were", len(failed), len(found))
+	return s.each(ctx, found, func(o target) error { return s.one(ctx, c, o) })
 }
 
 // one suspends or resumes one object, if there is anything to do.
@@ -164,11 +87,7 @@ func (s *suspendCommand) one(ctx context.Context, c *client, o target) error {
 	case s.resume && o.suspendedBy != "" && !s.force:
 		return fmt.Errorf("%s was suspended by %q (label %s): %s", o, o.suspendedBy, v1alpha1.SuspendedByLabel, o.instead())
 	}
-	options := metav1.PatchOptions{FieldManager: fieldManager}
-	mode := ""
-	if s.dryRun == "server" {
-		options.DryRun, mode = []string{metav1.DryRunAll}, " (server dry run)"
-	}
+	options, mode := s.patchOptions()
 	switch err := c.setSuspended(ctx, o, !s.resume, options); {
 	case replaced(err):
 		return fmt.Errorf("cannot %s %s: it has been deleted, or made anew, meanwhile: look at it, and do it again", s.verb(), o)

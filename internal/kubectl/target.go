@@ -18,13 +18,14 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// target is a Job or ScheduledJob that is to be suspended or resumed.
+// target is a Job or ScheduledJob that is to be changed.
 type target struct {
 	resource, namespace, name string
 	uid                       types.UID
 	suspended, finished       bool
-	suspendedBy               string // the label's value
-	scheduled                 *v1alpha1.ScheduledJob
+	suspendedBy               string                 // the label's value
+	scheduled                 *v1alpha1.ScheduledJob // or
+	job                       *batchv1.Job
 	where                     string // " in NAMESPACE" where there may be several
 }
 
@@ -33,7 +34,7 @@ func (o target) String() string { return o.resource + "/" + o.name + o.where }
 
 func targetJob(j *batchv1.Job) target {
 	return target{resource: "job.batch", namespace: j.Namespace, name: j.Name, uid: j.UID, suspended: ptr.Deref(j.Spec.Suspend, false),
-		finished: ended(j) != nil, suspendedBy: j.Labels[v1alpha1.SuspendedByLabel]}
+		finished: ended(j) != nil, suspendedBy: j.Labels[v1alpha1.SuspendedByLabel], job: j}
 }
 
 func targetScheduledJob(s *v1alpha1.ScheduledJob) target {

@@ -1,0 +1,118 @@
+package kubectl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// selection is what the commands share that change objects: which ones, and whether they do.
+type selection struct {
+	*tool
+	kinds            []string // those that the command is about, the one of a name without a kind first
+	selector, dryRun string
+	all              bool
+}
+
+func newSelection(t *tool, kinds ...string) *selection { return &selection{tool: t, kinds: kinds} }
+
+func (s *selection) flags(command *cobra.Command) {
+	f := command.Flags()
+	f.SortFlags = false
+	f.StringVarP(&s.selector, "selector", "l", "", "`labels` of the objects, such as app=shop")
+	f.BoolVarP(&s.all, "all-namespaces", "A", false, "all objects of the cluster, or those that -l selects")
+	f.StringVar(&s.dryRun, "dry-run", "none", "`how`: none, or server (ask the API server whether it would work, change nothing)")
+}
+
+// check refuses what makes no sense, before anything is asked, and returns what is named, or of which kinds all are meant.
+func (s *selection) check(args []string) (names []named, kinds []string, err error) {
+	switch {
+	case s.dryRun != "none" && s.dryRun != "server":
+		return nil, nil, fmt.Errorf("--dry-run=%s: write none or server", s.dryRun)
+	case len(args) == 0 && s.selector == "" && !s.all:
+		return nil, nil, fmt.Errorf("nothing is named: write NAME, %s, -l SELECTOR, or -A for all of the cluster", strings.Join(forms(s.kinds), ", "))
+	case s.selector == "" && !s.all:
+		names, err = kindsAndNames(args, s.kinds...)
+		return names, nil, err
+	}
+	for _, arg := range args {
+		kind, known := kindCalled(arg, s.kinds)
+		if !known {
+			return nil, nil, fmt.Errorf("%s: names do not go together with -l and -A: leave one of them out, or write %s", arg, strings.Join(plurals(s.kinds), " or "))
+		}
+		kinds = append(kinds, kind)
+	}
+	if len(kinds) == 0 {
+		kinds = s.kinds
+	}
+	return nil, kinds, nil
+}
+
+// find asks for the objects.
+func (s *selection) find(ctx context.Context, args []string) (c *client, found []target, err error) {
+	names, kinds, err := s.check(args)
+	if err != nil {
+		return nil, nil, usage{err}
+	}
+	if c, err = s.connect(); err != nil {
+		return nil, nil, err
+	}
+	if names != nil {
+		if len(s.kinds) == 1 {
+			for i := range names {
+				names[i].kind = s.kinds[0]
+			}
+		}
+		found, err = c.targetsNamed(ctx, names)
+	} else {
+		namespace := c.namespace
+		if s.all {
+			namespace = metav1.NamespaceAll
+		}
+		found, err = c.targetsSelected(ctx, kinds, namespace, s.selector)
+	}
+	if err == nil && len(found) == 0 {
+		fmt.Fprintf(s.ErrOut, "warning: nothing is selected: -l and -A choose among %s\n", s.selectable())
+	}
+	return c, found, err
+}
+
+func (s *selection) selectable() string {
+	if len(s.kinds) == 1 {
+		return "unfinished Jobs that are jobstream's"
+	}
+	return "ScheduledJobs and unfinished Jobs that are jobstream's"
+}
+
+// each goes through all of them, also where one fails.
+func (s *selection) each(ctx context.Context, found []target, one func(target) error) error {
+	var failed []error
+	for _, o := range found {
+		if err := one(o); err != nil {
+			failed = append(failed, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if len(failed) < 2 {
+		return errors.Join(failed...)
+	}
+	for _, err := range failed {
+		fmt.Fprintln(s.ErrOut, "error:", err)
+	}
+	return fmt.Errorf("%d of %d are as they were", len(failed), len(found))
+}
+
+// patchOptions are those of a request that changes an object, or not, and what to say of it then.
+func (s *selection) patchOptions() (o metav1.PatchOptions, mode string) {
+	o = metav1.PatchOptions{FieldManager: fieldManager}
+	if s.dryRun == "server" {
+		o.DryRun, mode = []string{metav1.DryRunAll}, " (server dry run)"
+	}
+	return o, mode
+}

@@ -1,0 +1,67 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// What "stop" ends has Failed for the reason that it gives, with every Pod counted once, and no Pod runs on: a Job at work, one
+// that was suspended before it ever ran, and one of Kubernetes' own controller. A subscriber hears of the end.
+func TestKubectlStop(t *testing.T) {
+	t.Parallel()
+	u := open(t)
+	subscriber := u.Subscribe()
+	const script = `[ $JOB_COMPLETION_INDEX -lt 2 ] || exec sleep 600`
+	u.Apply(harness.Shell("works", script, harness.Size(9, 5, 0), harness.Indexed))
+	u.Apply(harness.Shell("theirs", script, harness.Size(9, 5, 0), harness.Indexed, func(s *batchv1.JobSpec) { s.ManagedBy = nil }))
+	u.Apply(harness.Shell("never", "true", harness.Size(2, 2, 0), func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) }))
+	for _, name := range []string{"works", "theirs"} {
+		u.Await(name, patience, "to have 2 successes and 5 Pods that run", func(j *batchv1.Job) bool { return j.Status.Succeeded == 2 && ptr.Deref(j.Status.Ready, 0) == 5 })
+	}
+	u.Await("never", patience, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) })
+
+	out, errOut, code := u.enter("kubectl jobstream stop works theirs never --wait --timeout=1m")
+	if code != 0 || out != "job.batch/works stopped\njob.batch/theirs stopped\njob.batch/never stopped\n" || !strings.Contains(errOut, "job.batch/works is Failed: ManuallyTerminated: Job was stopped by a user (2 succeeded, 5 failed") {
+		t.Errorf("exit code %d: %s%s", code, out, errOut)
+	}
+	for name, want := range map[string][2]int32{"works": {2, 5}, "theirs": {2, 5}, "never": {0, 0}} {
+		j := u.Job(name)
+		end := harness.Condition(j, batchv1.JobFailed)
+		if end == nil || end.Reason != "ManuallyTerminated" || end.Message != "Job was stopped by a user" || j.Status.Succeeded != want[0] || j.Status.Failed != want[1] || j.Status.Active != 0 || ptr.Deref(j.Status.Terminating, 0) != 0 {
+			t.Errorf("%s: %s", name, harness.Brief(j.Status))
+		}
+		pods := u.Pods(name)
+		for _, pod := range pods {
+			if pod.Status.Phase == corev1.PodRunning || pod.Status.Phase == corev1.PodPending {
+				t.Errorf("the Pod %s is %s", pod.Name, pod.Status.Phase)
+			}
+		}
+		if held := harness.Held(pods); len(held) > 0 {
+			t.Errorf("%s: these Pods have a finalizer: %v", name, held)
+		}
+	}
+	harness.Until(t, patience, "a subscriber to hear of the ends", func(context.Context) error {
+		heard := map[string]int{}
+		for _, r := range subscriber.Received() {
+			if e, is := r.Event.(events.JobFinished); is && e.Reason == "ManuallyTerminated" {
+				heard[e.Job.Name]++
+			}
+		}
+		if len(heard) != 2 || heard["works"] != 1 || heard["never"] != 1 { // theirs is none of ours
+			return fmt.Errorf("it has heard of %v", heard)
+		}
+		return nil
+	})
+	if _, errOut, code = u.enter("kubectl jobstream resume job/works"); code != 0 || !strings.Contains(errOut, "has finished: nothing is left to resume") {
+		t.Errorf("exit code %d: %s", code, errOut)
+	}
+}
