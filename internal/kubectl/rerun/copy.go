@@ -2,7 +2,6 @@ package rerun
 
 import (
 	"maps"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,11 +19,8 @@ var generated = []string{batchv1.ControllerUidLabel, batchv1.JobNameLabel, "cont
 var notTaken = []string{
 	v1alpha1.NextSerialAnnotation, v1alpha1.BackoffAnnotation, v1alpha1.RerunOfAnnotation, v1alpha1.SuspendedByLabel,
 	v1alpha1.ScheduledJobAnnotation, v1alpha1.NominalTimeAnnotation, v1alpha1.ScheduledJobUIDLabel, v1alpha1.CreatedByAnnotation,
-	batchv1.CronJobScheduledTimestampAnnotation, corev1.LastAppliedConfigAnnotation, "batch.kubernetes.io/job-tracking",
+	v1alpha1.InstantiateAnnotation, batchv1.CronJobScheduledTimestampAnnotation, corev1.LastAppliedConfigAnnotation, "batch.kubernetes.io/job-tracking",
 }
-
-// cronJobPrefix begins what kubectl notes on a Job that it has made of a CronJob.
-const cronJobPrefix = "cronjob.kubernetes.io/"
 
 // copied is what a user could have written to get the old Job, without its name: no status, nothing that the API server or a
 // controller has added, and not suspended.
@@ -52,7 +48,6 @@ func users(all map[string]string) map[string]string {
 	for _, key := range append(generated[:len(generated):len(generated)], notTaken...) {
 		delete(all, key)
 	}
-	maps.DeleteFunc(all, func(key, _ string) bool { return strings.HasPrefix(key, cronJobPrefix) })
 	if len(all) == 0 {
 		return nil
 	}
