@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/jobstream/jobstream/deploy"
+	"github.com/jobstream/jobstream/internal/apiserver"
 	"github.com/jobstream/jobstream/internal/app"
 	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/finding"
@@ -50,7 +51,7 @@ func check(ctx context.Context, s *settings, c kubernetes.Interface, config *res
 		return f, &app.Fatal{Cannot: "start", Err: err,
 			Remedy: `try "kubectl version" with the same kubeconfig; --kubeconfig (` + app.EnvName("kubeconfig") + ") and --context choose another"}
 	}
-	if !cluster.ManagedByIsFinal(f.version) {
+	if !apiserver.ManagedByIsFinal(f.version) {
 		return f, &app.Fatal{Cannot: "start", Err: fmt.Errorf("the API server at %s is %s, and Kubernetes 1.35 or newer is needed: only there it is sure to keep spec.managedBy of Jobs", config.Host, f.version.GitVersion),
 			Remedy: "upgrade the cluster; with 1.32 or newer and the feature gate JobManagedBy, jobstream-trigger and jobstream-reconciler will do"}
 	}
@@ -63,7 +64,7 @@ func check(ctx context.Context, s *settings, c kubernetes.Interface, config *res
 	if err := permitted(ctx, i, s.Log); err != nil {
 		return f, err
 	}
-	if f.schedules, err = cluster.ServesScheduledJobs(c); err != nil { //nolint:contextcheck // discovery takes none
+	if f.schedules, err = apiserver.ServesScheduledJobs(c); err != nil { //nolint:contextcheck // discovery takes none
 		return f, &app.Fatal{Cannot: "ask the API server what it knows", Err: err, Remedy: `try "kubectl api-resources" with the same kubeconfig`}
 	}
 	return f, nil

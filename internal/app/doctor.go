@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,7 +63,7 @@ advice where there is something to do. It makes no stream and changes nothing. T
 		if err := report(out, a.output, all); err != nil {
 			return err
 		}
-		if n := count(all, finding.Fail); n > 0 {
+		if n := finding.Count(all, finding.Fail); n > 0 {
 			return fmt.Errorf("%d of %d checks failed", n, len(all))
 		}
 		return nil
@@ -124,33 +122,10 @@ func examineZones(context.Context, Surroundings) []finding.Finding {
 	return []finding.Finding{finding.Good(check, "known by name, such as America/New_York")}
 }
 
-func count(all []finding.Finding, l finding.Level) (n int) {
-	for _, f := range all {
-		if f.Level == l {
-			n++
-		}
-	}
-	return n
-}
-
 // report prints the findings, one on a line.
 func report(out io.Writer, format string, all []finding.Finding) error {
 	if format == "json" {
 		return writeJSON(out, all)
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "STATUS\tCHECK\tFOUND")
-	for _, f := range all {
-		line := f.Found
-		if f.Level != finding.OK && f.Advice != "" {
-			line += " -> " + f.Advice
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Level, f.Check, printable(oneLine(line)))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(out, strings.Join([]string{"",
-		fmt.Sprintf("%d OK, %d WARN, %d FAIL", count(all, finding.OK), count(all, finding.Warn), count(all, finding.Fail))}, "\n"))
-	return err
+	return finding.Print(out, all)
 }

@@ -49,7 +49,7 @@ func TestDoctorOfASystemAtWork(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &all); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		if count(all, finding.Warn) == 2 {
+		if finding.Count(all, finding.Warn) == 2 {
 			break
 		}
 		if time.Now().After(deadline) {

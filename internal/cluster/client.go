@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/jobstream/jobstream/internal/apiserver"
 )
 
 const (
@@ -24,10 +24,6 @@ const (
 	defaultUserAgent = "jobstream"
 	// checkTimeout is long enough for a slow TLS handshake and short enough for a person who waits.
 	checkTimeout = 10 * time.Second
-	// managedByMinor is the minor version of Kubernetes 1 from which on spec.managedBy cannot be switched off.
-	managedByMinor = 35
-	// managedByBetaMinor is the one from which on it is at least on by default.
-	managedByBetaMinor = 32
 )
 
 // ClientConfig says how to reach the API server. The zero value is that of a Pod in the cluster.
@@ -144,25 +140,8 @@ func Check(ctx context.Context, client kubernetes.Interface, log *slog.Logger) (
 		return v, fmt.Errorf("what answers at %s is no Kubernetes API server: %w: is this the right address?",
 			request.URL().Host, err)
 	}
-	if w := versionWarning(v); w != "" {
+	if w := apiserver.VersionWarning(v); w != "" {
 		log.Warn(w, "version", v.GitVersion)
 	}
 	return v, nil
-}
-
-// ManagedByIsFinal reports whether an API server of that version hands Jobs over by spec.managedBy, whatever its feature gates are.
-func ManagedByIsFinal(v version.Info) bool { return versionWarning(v) == "" }
-
-// versionWarning says what is wrong with the server's version, or nothing.
-func versionWarning(v version.Info) string {
-	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+"))
-	switch {
-	case v.Major != "1" || err != nil:
-		return "the API server's version is unknown to us: spec.managedBy of Jobs needs Kubernetes 1.35, or 1.32 with the feature gate JobManagedBy"
-	case minor < managedByBetaMinor:
-		return "the API server is older than Kubernetes 1.32: spec.managedBy of Jobs is off unless its feature gate JobManagedBy is switched on"
-	case minor < managedByMinor:
-		return "the API server is older than Kubernetes 1.35: make sure that its feature gate JobManagedBy has not been switched off"
-	}
-	return ""
 }

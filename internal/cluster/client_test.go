@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -93,21 +92,6 @@ func TestCheckFails(t *testing.T) {
 		}
 		if _, err := Check(t.Context(), client, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
-func TestVersionWarning(t *testing.T) {
-	for _, c := range []struct{ major, minor, want string }{
-		{"1", "36", ""},
-		{"1", "35+", ""},
-		{"1", "34", "older than Kubernetes 1.35"},
-		{"1", "31", "older than Kubernetes 1.32"},
-		{"", "", "unknown"},
-		{"2", "0", "unknown"},
-	} {
-		if got := versionWarning(version.Info{Major: c.major, Minor: c.minor}); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%s.%s: %q", c.major, c.minor, got)
 		}
 	}
 }

@@ -2,27 +2,20 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/apiserver"
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
 const (
-	// dateStep is how exact an HTTP server's Date is.
-	dateStep = time.Second
-	// skewWarn is beyond what NTP allows and the Date cannot explain; from skewFail on, schedules are visibly early or late.
-	skewWarn, skewFail = 2 * time.Second, 30 * time.Second
 	// rivalAge is how old the hand of another controller on a Job may be and still mean that it is at work.
 	rivalAge = 10 * time.Minute
 	// rivalJobs is how many Jobs are looked at for it: one page.
@@ -50,64 +43,14 @@ type Inspection struct {
 // Findings looks at the API server, at what it knows of ScheduledJobs, at what we may do, and for another controller that
 // does our work. It writes nothing but reviews of our own permissions, which nobody keeps.
 func (i Inspection) Findings(ctx context.Context) []finding.Finding {
-	all, ok := i.server(ctx)
+	server := apiserver.Inspection{Client: i.Client, Config: i.Config, Now: i.Now}
+	all, ok := server.Server(ctx)
 	if !ok {
 		return all
 	}
-	all = append(all, i.definition(ctx))
+	all = append(all, server.Definition(ctx))
 	all = append(all, i.permissions(ctx)...)
 	return append(all, i.rival(ctx))
-}
-
-// server asks for the version, and reads the clock in the answer's header.
-func (i Inspection) server(ctx context.Context) (all []finding.Finding, ok bool) {
-	const check = "api server"
-	fail := func(err error) ([]finding.Finding, bool) {
-		return []finding.Finding{finding.Worry(check, finding.Fail, `try "kubectl version" with the same kubeconfig`, "cannot be asked at %s: %v", i.Config.Host, err)}, false
-	}
-	client, err := rest.HTTPClientFor(i.Config)
-	if err != nil {
-		return fail(err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	url := i.Client.Discovery().RESTClient().Get().AbsPath("/version").URL().String()
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return fail(err)
-	}
-	if warm, err := client.Do(q.Clone(ctx)); err == nil { // the handshakes are no part of the way to the clock
-		warm.Body.Close()
-	}
-	sent := i.Now()
-	answer, err := client.Do(q)
-	came := i.Now()
-	if err != nil {
-		return fail(err)
-	}
-	defer answer.Body.Close()
-	var v version.Info
-	if err := json.NewDecoder(answer.Body).Decode(&v); answer.StatusCode != http.StatusOK || err != nil {
-		return fail(fmt.Errorf("it answers %s: wrong credentials, or no API server", answer.Status))
-	}
-	if w := versionWarning(v); w != "" {
-		all = append(all, finding.Worry(check, finding.Warn, "upgrade it, or switch the feature gate JobManagedBy on", "%s at %s: %s", v.GitVersion, i.Config.Host, w))
-	} else {
-		all = append(all, finding.Good(check, "%s at %s", v.GitVersion, i.Config.Host))
-	}
-	return append(all, skew(answer.Header.Get("Date"), sent, came)), true
-}
-
-// skew reads the clock out of a Date header: its second had begun when the answer was made, and not ended.
-func skew(date string, sent, came time.Time) finding.Finding {
-	const check = "clock of the api server"
-	theirs, err := http.ParseTime(date)
-	if err != nil {
-		return finding.Good(check, "not visible: the answer has no Date")
-	}
-	doubt := came.Sub(sent)/2 + dateStep/2
-	ahead := theirs.Add(dateStep / 2).Sub(sent.Add(came.Sub(sent) / 2))
-	return finding.Skew(check, ahead, doubt, skewWarn, skewFail)
 }
 
 // builtInManager is what kube-controller-manager signs its writes with.
