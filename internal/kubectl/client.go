@@ -22,11 +22,13 @@ type tool struct {
 	// patience is how long jobstream may take to do something about a new object before we say that it does not. It usually
 	// takes a tenth of a second.
 	patience time.Duration
+	// now is the clock by which what was listed is judged.
+	now func() time.Time
 }
 
 func newTool(streams genericiooptions.IOStreams) *tool {
 	return &tool{IOStreams: streams, config: genericclioptions.NewConfigFlags(true),
-		suffix: func() string { return rand.String(5) }, patience: 5 * time.Second}
+		suffix: func() string { return rand.String(5) }, patience: 5 * time.Second, now: time.Now}
 }
 
 // client is the API server, as the kubeconfig and the flags have it.
@@ -37,6 +39,7 @@ type client struct {
 	// namespace is where the user is.
 	namespace string
 	host      string
+	config    *rest.Config // what the others were made of
 }
 
 // namespace is where the user is, and whether a flag says so.
@@ -55,7 +58,7 @@ func (t *tool) connect() (*client, error) {
 	// In JSON, an older API server refuses fields that it does not know; in protobuf it would drop them.
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	config.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
-	c := &client{host: config.Host}
+	c := &client{host: config.Host, config: config}
 	if c.Interface, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, err
 	}

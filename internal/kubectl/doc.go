@@ -28,6 +28,8 @@
 //	named.go       KIND/NAME, as users type it
 //	rerun.go       "rerun": a Job that has ended, or what of it has failed, as a new Job
 //	rerun/         which Job that is; no I/O
+//	doctor.go      "doctor": what is wrong, as far as a user can see it
+//	doctor/        what it makes of what was listed; no I/O, and no clock
 //	next/          what "next" says of a schedule; no I/O, and no clock
 //	convert.go     "convert": manifests, and what runs
 //	convert/       what it makes of them, and the steps of a cut-over

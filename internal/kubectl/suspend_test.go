@@ -56,6 +56,8 @@ func TestWrongActs(t *testing.T) {
 		{"a backfill to a day that no month has", "backfill nightly --from=2026-02-01 --to=2026-02-30", `--to="2026-02-30" is no time`},
 		{"no Job at once", "backfill nightly --from=2026-11-01 --parallelism=0", "--parallelism=0: write how many Jobs run at once, 1 or more"},
 		{"an unknown dry run of a backfill", "backfill nightly --from=2026-11-01 --dry-run=yes", "--dry-run=yes is none: write --dry-run=client or --dry-run=server"},
+		{"a doctor for one Job", "doctor pi", "pi: doctor looks at all of the namespace: leave it out; about one Job, kubectl describe job pi says all that there is"},
+		{"an unknown output of the doctor", "doctor -o yaml", "--output=yaml: write text or json"},
 		{"no schedule", "next", `there is nothing to look at: write the name of a ScheduledJob, or --schedule="30 2 * * *"`},
 		{"a schedule and a name", "next nightly --schedule=@daily", "a name and --schedule at once"},
 		{"a zone and a name", "next nightly --time-zone=Europe/Berlin", "--time-zone belongs to --schedule: leave it out"},

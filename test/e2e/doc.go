@@ -18,8 +18,8 @@
 //	demo_test.go      "jobstream-dev demo" as a program
 //	cronjobs_test.go  CronJobs as users have them, converted, applied, run, and converted back
 //	kubectl_test.go   kubectl jobstream run: the proposals' command lines, and the examples of its help
-//	kubectl_rerun_test.go, kubectl_stop_test.go
-//	                  what is left of a Job runs again, with its indexes; a Job is ended for good
+//	kubectl_rerun_test.go, kubectl_stop_test.go, kubectl_doctor_test.go
+//	                  what is left of a Job runs again, with its indexes; a Job is ended for good; what is wrong
 //	examples_test.go  the programs in examples/, with no more than a subscriber's credentials
 //
 // One control plane, NATS, trigger and reconciler serve all tests, each in a namespace of its own; those that break what

@@ -1,0 +1,109 @@
+package doctor
+
+import (
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/finding"
+)
+
+// need is one thing that a user has to be allowed. Resource may have a subresource behind a slash.
+type need struct{ verb, group, resource string }
+
+func (n need) String() string { return n.verb + " " + n.resource }
+
+// needs are those for each verb on the resource.
+func needs(group, resource string, verbs ...string) (all []need) {
+	for _, verb := range verbs {
+		all = append(all, need{verb, group, resource})
+	}
+	return all
+}
+
+func jobs(verbs ...string) []need { return needs("batch", "jobs", verbs...) }
+func schedules(verbs ...string) []need {
+	return needs(v1alpha1.Group, v1alpha1.ScheduledJobResource, verbs...)
+}
+func configMaps(verbs ...string) []need { return needs("", "configmaps", verbs...) }
+func pods(verbs ...string) []need       { return needs("", "pods", verbs...) }
+
+// commands are what a user may type, with what it takes: the table in docs/kubectl.md.
+var commands = []struct {
+	name  string
+	needs []need
+}{
+	{"run", jobs("create")},
+	{"run --per-completion-env", slices.Concat(jobs("create", "patch", "delete"), configMaps("create"))},
+	{"run --run-at", schedules("create")},
+	{"wait, watch, run --wait", jobs("list", "watch")},
+	{"logs, run --logs", slices.Concat(jobs("get", "list", "watch"), pods("list", "watch"), needs("", "pods/log", "get"))},
+	{"next", schedules("get")},
+	{"suspend, resume", slices.Concat(jobs("get", "list", "patch"), schedules("get", "list", "patch"))},
+	{"stop", slices.Concat(jobs("get", "list"), needs("batch", "jobs/status", "patch"))},
+	{"rerun", slices.Concat(jobs("get", "create", "patch", "delete"), configMaps("get", "create"))},
+}
+
+// Access judges which commands a user may type. allowed reports whether the user may do what the attributes say; its error is
+// that this cannot be known. Without ScheduledJobs in the cluster, scheduled is false, and nobody misses them.
+func Access(namespace string, scheduled bool, allowed func(authorizationv1.ResourceAttributes) (bool, error)) (all []finding.Finding) {
+	const check = "permissions"
+	const advice = "ask an administrator for a Role with that, if you want the command"
+	known := map[need]bool{}
+	var may []string
+	for _, c := range commands {
+		var missing []string
+		asked := 0
+		for _, n := range c.needs {
+			if !scheduled && n.group == v1alpha1.Group {
+				continue
+			}
+			asked++
+			yes, seen := known[n]
+			if !seen {
+				var err error
+				if yes, err = allowed(n.attributes(namespace)); err != nil {
+					return []finding.Finding{finding.Worry(check, finding.Warn, "ask with: kubectl auth can-i --list -n "+namespace, "cannot be asked for: %v", err)}
+				}
+				known[n] = yes
+			}
+			if !yes {
+				missing = append(missing, n.String())
+			}
+		}
+		switch {
+		case asked == 0:
+		case len(missing) == 0:
+			may = append(may, c.name)
+		default:
+			all = append(all, finding.Worry(check, finding.Warn, advice, "%s: in the namespace %s you may not %s", c.name, namespace, strings.Join(missing, ", ")))
+		}
+	}
+	if len(may) > 0 {
+		all = append([]finding.Finding{finding.Good(check, "in the namespace %s you may %s", namespace, strings.Join(may, "; "))}, all...)
+	}
+	return all
+}
+
+func (n need) attributes(namespace string) authorizationv1.ResourceAttributes {
+	resource, sub, _ := strings.Cut(n.resource, "/")
+	return authorizationv1.ResourceAttributes{Namespace: namespace, Verb: n.verb, Group: n.group, Resource: resource, Subresource: sub}
+}
+
+// Granted reports whether one of the rules allows it. A rule that names objects does not: it is about these only.
+func Granted(rules []authorizationv1.ResourceRule, a authorizationv1.ResourceAttributes) bool {
+	resources := []string{"*", a.Resource}
+	if a.Subresource != "" {
+		resources = []string{"*", a.Resource + "/" + a.Subresource, "*/" + a.Subresource}
+	}
+	return slices.ContainsFunc(rules, func(r authorizationv1.ResourceRule) bool {
+		return len(r.ResourceNames) == 0 && has(r.Verbs, "*", a.Verb) && has(r.APIGroups, "*", a.Group) && has(r.Resources, resources...)
+	})
+}
+
+// has reports whether one of the words is in the list.
+func has(list []string, words ...string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(words, s) })
+}

@@ -1,0 +1,131 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/finding"
+)
+
+const (
+	// mostTroubles is how many are told of. Of more, one has the cause of the others.
+	mostTroubles = 20
+	// longestFound is how many characters of a message are told; kubectl describe has the rest.
+	longestFound = 300
+	// interrupted is how old a Job is that "kubectl jobstream run" is not creating just now.
+	interrupted = time.Minute
+)
+
+// trouble is a condition that is True, and what a user does about it. NAME and NAMESPACE in the advice are the object's.
+type trouble struct {
+	condition string
+	level     finding.Level
+	advice    string
+}
+
+var jobTroubles = []trouble{
+	{v1alpha1.UnsupportedCondition, finding.Fail, "delete it, and create it without that: kubectl delete job NAME -n NAMESPACE; docs/jobs.md has what a Job may say"},
+	{v1alpha1.RefusedCondition, finding.Fail, "correct what refuses it, such as a quota, a webhook, the Pod template or its ConfigMap; the Job then goes on by itself"},
+	{v1alpha1.IgnoredCondition, finding.Warn, "correct the annotation: kubectl edit job NAME -n NAMESPACE; docs/jobs.md has the values that it may have"},
+	{v1alpha1.NotAdoptingCondition, finding.Warn, "leave out manualSelector where it is not needed, or wait until other such Jobs of the namespace have ended"},
+}
+
+var scheduleTroubles = []trouble{
+	{v1alpha1.StalledCondition, finding.Fail, "correct its spec: kubectl edit scheduledjob NAME -n NAMESPACE"},
+	{v1alpha1.BlockedCondition, finding.Fail, "correct what refuses its Job, or delete what has the Job's name; it is tried again by itself"},
+}
+
+// Troubles are the Jobs and ScheduledJobs that something is wrong with, or one finding that there are none.
+func (s Sight) Troubles() (all []finding.Finding) {
+	left := 0
+	add := func(f finding.Finding) {
+		if len(all) == mostTroubles {
+			left++
+			return
+		}
+		all = append(all, f)
+	}
+	for i := range s.ScheduledJobs {
+		s.scheduleTroubles(&s.ScheduledJobs[i], add)
+	}
+	ours := 0
+	for i := range s.Jobs {
+		if j := &s.Jobs[i]; isOurs(j) {
+			ours++
+			s.jobTroubles(j, add)
+		}
+	}
+	const check = "jobs and scheduledjobs"
+	looked := fmt.Sprintf("%d Jobs of jobstream's and %d ScheduledJobs of %s were looked at", ours, len(s.ScheduledJobs), s.Where)
+	if s.More {
+		looked += "; there are more"
+	}
+	switch {
+	case left > 0:
+		all = append(all, finding.Worry(check, finding.Warn, "see to the first ones, and ask again", "%d more troubles are not shown: %s", left, looked))
+	case len(all) == 0:
+		all = append(all, finding.Good(check, "none is in trouble: %s", looked))
+	}
+	return all
+}
+
+func (s Sight) jobTroubles(j *batchv1.Job, add func(finding.Finding)) {
+	if j.DeletionTimestamp != nil || condition(j, batchv1.JobFailed, batchv1.JobComplete) != nil {
+		return
+	}
+	for _, t := range jobTroubles {
+		if c := condition(j, batchv1.JobConditionType(t.condition)); c != nil {
+			add(found(s.job(j), t, j.Name, j.Namespace, c.Reason, c.Message))
+		}
+	}
+	if !ptr.Deref(j.Spec.Suspend, false) {
+		return
+	}
+	switch by := j.Labels[v1alpha1.SuspendedByLabel]; {
+	case by == v1alpha1.SuspendedByRun && s.Now.Sub(j.CreationTimestamp.Time) > interrupted:
+		add(finding.Worry(s.job(j), finding.Warn, fmt.Sprintf("delete it with: kubectl delete job %s -n %s, and run it again", j.Name, j.Namespace),
+			"is suspended for ever: the command that created it was interrupted"))
+	case by != "" && by != v1alpha1.SuspendedByRun:
+		add(s.suspendedBy(s.job(j), by, "job", j.Name, j.Namespace))
+	}
+}
+
+func (s Sight) scheduleTroubles(o *v1alpha1.ScheduledJob, add func(finding.Finding)) {
+	if o.DeletionTimestamp != nil {
+		return
+	}
+	for _, t := range scheduleTroubles {
+		if c := meta.FindStatusCondition(o.Status.Conditions, t.condition); c != nil && c.Status == "True" {
+			add(found(s.scheduled(o), t, o.Name, o.Namespace, c.Reason, c.Message))
+		}
+	}
+	if by := o.Labels[v1alpha1.SuspendedByLabel]; by != "" && ptr.Deref(o.Spec.Suspend, false) {
+		add(s.suspendedBy(s.scheduled(o), by, "scheduledjob", o.Name, o.Namespace))
+	}
+}
+
+// suspendedBy is about an object that its user has not suspended.
+func (s Sight) suspendedBy(check, by, kind, name, namespace string) finding.Finding {
+	resume := fmt.Sprintf("kubectl jobstream resume %s/%s -n %s --force", kind, name, namespace)
+	switch by {
+	case v1alpha1.SuspendedByDrain:
+		return finding.Worry(check, finding.Warn, "where jobstream is back: "+resume, "was suspended when jobstream was on its way out of this cluster")
+	case v1alpha1.SuspendedByConvert:
+		return finding.Worry(check, finding.Warn, fmt.Sprintf("where the CronJob is to stay: kubectl delete %s %s -n %s", kind, name, namespace), "was suspended because a CronJob has taken over")
+	}
+	return finding.Worry(check, finding.Warn, "ask them, or: "+resume, "was suspended by %q (label %s)", by, v1alpha1.SuspendedByLabel)
+}
+
+func found(check string, t trouble, name, namespace, reason, message string) finding.Finding {
+	text := []rune(fmt.Sprintf("%s: %s: %s", t.condition, reason, message))
+	if len(text) > longestFound {
+		text = append(text[:longestFound-1], '…')
+	}
+	return finding.Worry(check, t.level, strings.NewReplacer("NAMESPACE", namespace, "NAME", name).Replace(t.advice), "%s", string(text))
+}

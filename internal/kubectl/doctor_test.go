@@ -1,0 +1,156 @@
+package kubectl
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/controlplane/controlplanetest"
+	"github.com/jobstream/jobstream/internal/finding"
+)
+
+// consult calls the doctor, and returns its findings.
+func (w *world) consult(code int, args ...string) []finding.Finding {
+	w.Helper()
+	got := w.call(append([]string{"doctor", "-o", "json"}, args...)...)
+	var all []finding.Finding
+	if err := json.Unmarshal([]byte(got.out), &all); err != nil || got.code != code || !strings.Contains(got.err, "/jobstream-reconciler doctor\n") {
+		w.Fatalf("%v, want exit code %d, got %s", err, code, got)
+	}
+	return all
+}
+
+// about are the findings about something.
+func about(all []finding.Finding, check string) (found []finding.Finding) {
+	for _, f := range all {
+		if f.Check == check {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// squeezed is a table without the blanks between its columns.
+func squeezed(table string) string { return regexp.MustCompile(` {2,}`).ReplaceAllString(table, " ") }
+
+// TestDoctor: an administrator in a namespace where all is well, and where it is not. No jobstream runs here.
+func TestDoctor(t *testing.T) {
+	w := newWorld(t)
+	w.schedules() // the API server knows them from here on
+	eventually(t, func() string {
+		if got := w.call("doctor"); !strings.Contains(got.out, "is served, with every field") {
+			return got.String() // it documents a kind a little later
+		}
+		return ""
+	})
+	w.requests = nil
+	got := w.call("doctor")
+	for _, want := range []string{"STATUS CHECK FOUND\n", "\nOK api server v1.", "\nOK scheduledjobs jobstream.dev/v1alpha1 is served, with every field",
+		"\nOK jobstream not visible, as the namespace " + w.ns + " has nothing", "you may run; run --per-completion-env; run --run-at; ", "; rerun\n",
+		"none is in trouble: 0 Jobs of jobstream's and 0 ScheduledJobs of the namespace " + w.ns, "\n\n6 OK, 0 WARN, 0 FAIL\n"} {
+		if got.code != 0 || !strings.Contains(squeezed(got.out), want) {
+			t.Errorf("it does not say %q: %s", want, got)
+		}
+	}
+	if len(w.requests) != 1 { // the review of the rules: it leaves nothing
+		t.Errorf("the requests are %q", w.requests)
+	}
+
+	// A message may try to steer a terminal, and a Job that was interrupted may lie about.
+	w.newJob("pi", nil)
+	j := w.job("pi")
+	now := metav1.Now()
+	j.Status.StartTime = &now
+	j.Status.Conditions = []batchv1.JobCondition{{Type: v1alpha1.RefusedCondition, Status: "True", Reason: "Forbidden", Message: "exceeded\x1b[31m quota", LastTransitionTime: now}}
+	if _, err := w.BatchV1().Jobs(w.ns).UpdateStatus(t.Context(), j, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.newScheduled("nightly", func(s *v1alpha1.ScheduledJob) {
+		s.Labels, s.Spec.Suspend = map[string]string{v1alpha1.SuspendedByLabel: v1alpha1.SuspendedByDrain}, ptr.To(true)
+	})
+	got = w.call("doctor", "-A")
+	for _, want := range []string{"job/pi in " + w.ns, "jobstream.dev/Refused: Forbidden: exceeded?[31m quota -> correct what refuses it", "scheduledjob/nightly in " + w.ns, "-> where jobstream is back: kubectl jobstream resume scheduledjob/nightly -n " + w.ns + " --force"} {
+		if got.code != ExitFailed || !strings.Contains(squeezed(got.out), want) || strings.Contains(got.out, "\x1b") {
+			t.Errorf("it does not say %q: %s", want, got)
+		}
+	}
+	if f := about(w.consult(ExitFailed), "job/pi"); len(f) != 1 || f[0].Level != finding.Fail {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestDoctorOfALimitedUser: what is not allowed is told, with the command that needs it, and a namespace that the user may not
+// see at all is a failure.
+func TestDoctorOfALimitedUser(t *testing.T) {
+	w := newWorld(t)
+	w.schedules()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"batch", v1alpha1.Group}, Resources: []string{"jobs", "scheduledjobs"}, Verbs: []string{"get", "list", "watch"}}}}
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "viewer"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "viewer"}}}
+	if _, err := w.RbacV1().Roles(w.ns).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.RbacV1().RoleBindings(w.ns).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	as := []string{"--as=viewer", "--as-group=system:authenticated"}
+	eventually(t, func() string { // the authorizer hears of it a moment later
+		got := w.call(append([]string{"doctor"}, as...)...)
+		for _, want := range []string{"OK permissions in the namespace " + w.ns + " you may wait, watch, run --wait; next\n",
+			"WARN permissions stop: in the namespace " + w.ns + " you may not patch jobs/status -> ask an administrator for a Role with that, if you want the command\n", "0 FAIL\n"} {
+			if got.code != 0 || !strings.Contains(squeezed(got.out), want) {
+				return want + " in " + got.String()
+			}
+		}
+		return ""
+	})
+	all := w.consult(ExitFailed, "--as=nobody", "--as-group=system:authenticated")
+	if f := about(all, "jobs"); len(f) != 1 || f[0].Level != finding.Fail || !strings.Contains(f[0].Found, `cannot list resource "jobs"`) || len(about(all, "permissions")) == 0 || len(about(all, "jobstream")) > 0 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestDoctorOfOtherClusters: one that is away, and one that was told of no ScheduledJobs, where those who need none are well.
+func TestDoctorOfOtherClusters(t *testing.T) {
+	if _, err := controlplane.Assets(); err != nil {
+		t.Skip("needs a real API server: ", err)
+	}
+	away := call(t, "", []string{"doctor", "--server=https://127.0.0.1:1"}, func(p *tool) { *p.config.KubeConfig = apiServer(t).Kubeconfig() })
+	if away.code != ExitFailed || !strings.Contains(squeezed(away.out), `FAIL api server cannot be asked at https://127.0.0.1:1: `) || !strings.Contains(squeezed(away.out), `-> try "kubectl version" with the same kubeconfig`) || !strings.Contains(away.err, "error: 1 of 1 checks failed\n") {
+		t.Errorf("got %s", away)
+	}
+	fresh := controlplanetest.Start(t, controlplane.Config{})
+	got := call(t, "", []string{"doctor", "--kubeconfig=" + fresh.Kubeconfig()})
+	if got.code != 0 || !strings.Contains(squeezed(got.out), "WARN scheduledjobs this cluster has none: Jobs run all the same -> kubectl apply -k deploy/crd") || !strings.Contains(got.out, "5 OK, 1 WARN, 0 FAIL\n") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestDoctorSeesThatNothingHappens: a Job that nobody takes up for longer than the doctor's patience.
+func TestDoctorSeesThatNothingHappens(t *testing.T) {
+	w := newWorld(t)
+	w.newJob("pi", nil)
+	for _, tt := range []struct {
+		after time.Duration
+		want  finding.Level
+	}{{0, finding.OK}, {time.Hour, finding.Fail}} {
+		late := func(p *tool) { w.here(p); p.now = func() time.Time { return time.Now().Add(tt.after) } }
+		got := call(t, "", []string{"doctor", "-o", "json"}, late)
+		var all []finding.Finding
+		if err := json.Unmarshal([]byte(got.out), &all); err != nil {
+			t.Fatal(err, got)
+		}
+		if f := about(all, "jobstream"); len(f) != 1 || f[0].Level != tt.want || tt.want == finding.Fail && !strings.Contains(f[0].Found, "does nothing about job/pi, which has waited for 1h0m") {
+			t.Errorf("after %v: %+v", tt.after, f)
+		}
+	}
+}
