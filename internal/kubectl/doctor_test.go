@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
@@ -55,10 +56,17 @@ func TestDoctor(t *testing.T) {
 	w.requests = nil
 	got := w.call("doctor")
 	for _, want := range []string{"STATUS CHECK FOUND\n", "\nOK api server v1.", "\nOK scheduledjobs jobstream.dev/v1alpha1 is served, with every field",
-		"\nOK jobstream not visible, as the namespace " + w.ns + " has nothing", "you may run; run --per-completion-env; run --run-at; ", "; rerun\n",
+		"\nOK jobstream not visible, as the namespace " + w.ns + " has nothing", "you may jobstream alone; run; run --per-completion-env; run --run-at; ", "; rerun\n",
 		"none is in trouble: 0 Jobs of jobstream's and 0 ScheduledJobs of the namespace " + w.ns, "\n\n6 OK, 0 WARN, 0 FAIL\n"} {
 		if got.code != 0 || !strings.Contains(squeezed(got.out), want) {
 			t.Errorf("it does not say %q: %s", want, got)
+		}
+	}
+	_, may, _ := strings.Cut(got.out, "you may ")
+	may, _, _ = strings.Cut(may, "\n")
+	for _, c := range newRoot(newTool(genericiooptions.NewTestIOStreamsDiscard()), "kubectl jobstream").Commands() {
+		if name := c.Name(); c.IsAvailableCommand() && name != "doctor" && name != "convert" && name != "help" && !strings.Contains(may, name) {
+			t.Errorf("nobody has told the doctor what %s needs: %s", name, may)
 		}
 	}
 	if len(w.requests) != 1 { // the review of the rules: it leaves nothing
@@ -105,7 +113,7 @@ func TestDoctorOfALimitedUser(t *testing.T) {
 	as := []string{"--as=viewer", "--as-group=system:authenticated"}
 	eventually(t, func() string { // the authorizer hears of it a moment later
 		got := w.call(append([]string{"doctor"}, as...)...)
-		for _, want := range []string{"OK permissions in the namespace " + w.ns + " you may wait, watch, run --wait; next\n",
+		for _, want := range []string{"OK permissions in the namespace " + w.ns + " you may jobstream alone; wait, watch, run --wait; next\n",
 			"WARN permissions stop: in the namespace " + w.ns + " you may not patch jobs/status -> ask an administrator for a Role with that, if you want the command\n", "0 FAIL\n"} {
 			if got.code != 0 || !strings.Contains(squeezed(got.out), want) {
 				return want + " in " + got.String()

@@ -34,16 +34,21 @@ func pods(verbs ...string) []need       { return needs("", "pods", verbs...) }
 var commands = []struct {
 	name  string
 	needs []need
+	// schedulesOnly is whether the command is for ScheduledJobs alone.
+	schedulesOnly bool
 }{
-	{"run", jobs("create")},
-	{"run --per-completion-env", slices.Concat(jobs("create", "patch", "delete"), configMaps("create"))},
-	{"run --run-at", schedules("create")},
-	{"wait, watch, run --wait", jobs("list", "watch")},
-	{"logs, run --logs", slices.Concat(jobs("get", "list", "watch"), pods("list", "watch"), needs("", "pods/log", "get"))},
-	{"next", schedules("get")},
-	{"suspend, resume", slices.Concat(jobs("get", "list", "patch"), schedules("get", "list", "patch"))},
-	{"stop", slices.Concat(jobs("get", "list"), needs("batch", "jobs/status", "patch"))},
-	{"rerun", slices.Concat(jobs("get", "create", "patch", "delete"), configMaps("get", "create"))},
+	{"jobstream alone", slices.Concat(jobs("list"), schedules("list")), false},
+	{"run", jobs("create"), false},
+	{"run --per-completion-env", slices.Concat(jobs("create", "patch", "delete"), configMaps("create")), false},
+	{"run --run-at", schedules("create"), true},
+	{"wait, watch, run --wait", jobs("list", "watch"), false},
+	{"logs, run --logs", slices.Concat(jobs("get", "list", "watch"), pods("list", "watch"), needs("", "pods/log", "get")), false},
+	{"next", schedules("get"), true},
+	{"trigger", slices.Concat(schedules("get"), jobs("create")), true},
+	{"backfill", slices.Concat(schedules("get"), jobs("get", "create", "list", "watch")), true},
+	{"suspend, resume", slices.Concat(jobs("get", "list", "patch"), schedules("get", "list", "patch")), false},
+	{"stop", slices.Concat(jobs("get", "list"), needs("batch", "jobs/status", "patch")), false},
+	{"rerun", slices.Concat(jobs("get", "create", "patch", "delete"), configMaps("get", "create")), false},
 }
 
 // Access judges which commands a user may type. allowed reports whether the user may do what the attributes say; its error is
@@ -54,13 +59,14 @@ func Access(namespace string, scheduled bool, allowed func(authorizationv1.Resou
 	known := map[need]bool{}
 	var may []string
 	for _, c := range commands {
+		if c.schedulesOnly && !scheduled {
+			continue
+		}
 		var missing []string
-		asked := 0
 		for _, n := range c.needs {
 			if !scheduled && n.group == v1alpha1.Group {
 				continue
 			}
-			asked++
 			yes, seen := known[n]
 			if !seen {
 				var err error
@@ -73,11 +79,9 @@ func Access(namespace string, scheduled bool, allowed func(authorizationv1.Resou
 				missing = append(missing, n.String())
 			}
 		}
-		switch {
-		case asked == 0:
-		case len(missing) == 0:
+		if len(missing) == 0 {
 			may = append(may, c.name)
-		default:
+		} else {
 			all = append(all, finding.Worry(check, finding.Warn, advice, "%s: in the namespace %s you may not %s", c.name, namespace, strings.Join(missing, ", ")))
 		}
 	}

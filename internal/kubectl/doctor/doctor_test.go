@@ -161,13 +161,14 @@ func TestAccess(t *testing.T) {
 		may       string
 		not       []string
 	}{
-		{"an administrator", true, []authorizationv1.ResourceRule{rule("*", "*", "*")}, "run; run --per-completion-env; run --run-at; wait, watch, run --wait; logs, run --logs; next; suspend, resume; stop; rerun", nil},
-		{"a reader", true, []authorizationv1.ResourceRule{rule("", "get,list,watch", "pods,*/log"), rule("batch", "get,list,watch", "jobs"), rule(v1alpha1.Group, "get,list,watch", "*")}, "wait, watch, run --wait; logs, run --logs; next",
+		{"an administrator", true, []authorizationv1.ResourceRule{rule("*", "*", "*")}, "jobstream alone; run; run --per-completion-env; run --run-at; wait, watch, run --wait; logs, run --logs; next; trigger; backfill; suspend, resume; stop; rerun", nil},
+		{"a reader", true, []authorizationv1.ResourceRule{rule("", "get,list,watch", "pods,*/log"), rule("batch", "get,list,watch", "jobs"), rule(v1alpha1.Group, "get,list,watch", "*")}, "jobstream alone; wait, watch, run --wait; logs, run --logs; next",
 			[]string{"run: in the namespace shop you may not create jobs", "run --per-completion-env: in the namespace shop you may not create jobs, patch jobs, delete jobs, create configmaps", "run --run-at: in the namespace shop you may not create scheduledjobs",
+				"trigger: in the namespace shop you may not create jobs", "backfill: in the namespace shop you may not create jobs",
 				"suspend, resume: in the namespace shop you may not patch jobs, patch scheduledjobs", "stop: in the namespace shop you may not patch jobs/status", "rerun: in the namespace shop you may not create jobs, patch jobs, delete jobs, get configmaps, create configmaps"}},
-		{"where there are no ScheduledJobs", false, []authorizationv1.ResourceRule{rule("batch", "*", "*"), rule("", "*", "pods,pods/log,configmaps")}, "run; run --per-completion-env; wait, watch, run --wait; logs, run --logs; suspend, resume; stop; rerun", nil},
+		{"where there are no ScheduledJobs", false, []authorizationv1.ResourceRule{rule("batch", "*", "*"), rule("", "*", "pods,pods/log,configmaps")}, "jobstream alone; run; run --per-completion-env; wait, watch, run --wait; logs, run --logs; suspend, resume; stop; rerun", nil},
 		{"of one Job only", false, []authorizationv1.ResourceRule{{APIGroups: []string{"*"}, Verbs: []string{"*"}, Resources: []string{"*"}, ResourceNames: []string{"pi"}}}, "",
-			[]string{"run: ", "run --per", "wait, ", "logs, ", "suspend, ", "stop: ", "rerun: "}},
+			[]string{"jobstream alone: ", "run: ", "run --per", "wait, ", "logs, ", "suspend, ", "stop: ", "rerun: "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			asked := map[authorizationv1.ResourceAttributes]int{}
