@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
@@ -33,6 +34,9 @@ func TestRerun(t *testing.T) {
 	if got, want := w.call("rerun", "fruits"), "error: the Job fruits has not ended: wait for it with: kubectl jobstream wait fruits -n "+w.ns; got.code != ExitFailed || !strings.HasPrefix(got.err, want) {
 		t.Errorf("want %q, got %s", want, got)
 	}
+	if _, err := w.BatchV1().Jobs(w.ns).Patch(t.Context(), "fruits", types.MergePatchType, []byte(`{"metadata":{"labels":{"app":"shop"}}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	w.endWith("fruits", "1", batchv1.JobFailureTarget, batchv1.JobFailed)
 	for _, tt := range []struct {
 		args, out, says string
@@ -55,7 +59,7 @@ func TestRerun(t *testing.T) {
 		"rest":               {"FRUIT": "apple\n", "COLOR": "red\n", "JOBSTREAM_ORIGINAL_INDEX": "0\n"},
 	} {
 		j := w.job(name)
-		if j == nil || j.Annotations[v1alpha1.RerunOfAnnotation] != "fruits/"+string(old.UID) || *j.Spec.Suspend || j.Labels[v1alpha1.SuspendedByLabel] != "" || j.Labels[batchv1.ControllerUidLabel] != string(j.UID) {
+		if j == nil || j.Annotations[v1alpha1.RerunOfAnnotation] != "fruits/"+string(old.UID) || *j.Spec.Suspend || j.Labels["app"] != "shop" || j.Labels[v1alpha1.SuspendedByLabel] != "" || j.Spec.Template.Labels[batchv1.ControllerUidLabel] != string(j.UID) {
 			t.Fatalf("%s is %+v", name, j)
 		}
 		lists := w.lists()
