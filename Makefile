@@ -29,6 +29,10 @@ build: ## build the binaries into bin/
 	@go build -trimpath -o bin/ ./cmd/jobstream ./cmd/trigger ./cmd/reconciler ./cmd/dev ./cmd/kubectl-jobstream
 	@ln -sf kubectl-jobstream bin/kubectl_complete-jobstream # what the Tab key offers
 
+.PHONY: krew
+krew: ## VERSION=v0.1.0 BASE=https://…: archives of kubectl jobstream and the manifest to install it by krew, in bin/krew/
+	@go run ./deploy/krew -version='$(VERSION)' -base='$(BASE)'
+
 ##@ Check it
 
 .PHONY: test
