@@ -98,7 +98,8 @@ func TestJobstreamInAFolderOfOthers(t *testing.T) {
 	}
 }
 
-// What jobstream finds as kubectl does, where it keeps its data, whom its NATS lets in, and how it ends.
+// What jobstream finds as kubectl does, where it keeps its data, whom its NATS lets in, and how it ends. What it says is tested beside
+// it, and on a real cluster.
 func TestJobstreamAtHome(t *testing.T) {
 	home := t.TempDir()
 	api := apptest.Start(t)
@@ -110,7 +111,7 @@ func TestJobstreamAtHome(t *testing.T) {
 	}
 	health, bus := apptest.FreeAddress(t), apptest.FreeAddress(t)
 	_, port, _ := net.SplitHostPort(bus)
-	c, said := start(t, "jobstream", []string{"HOME=" + home}, "--health-bind-address="+health, "--metrics-bind-address=0", "--nats-port="+port)
+	c, said := start(t, "jobstream", []string{"HOME=" + home}, "--log-format=json", "--health-bind-address="+health, "--metrics-bind-address=0", "--nats-port="+port)
 	await(t, "http://"+health+"/readyz", "[+]lists ok\n[+]cluster ok\n[+]bus ok\n[+]lanes ok\nready")
 
 	folder := filepath.Join(home, ".local", "state", "jobstream", strings.ReplaceAll(strings.TrimPrefix(api.URL, "http://"), ":", "_"))
@@ -139,13 +140,10 @@ func TestJobstreamAtHome(t *testing.T) {
 	if code := end(t, c); code != 0 {
 		t.Errorf("exit code %d after SIGINT", code)
 	}
-	for _, want := range []string{"context test", "v1.36.3", "ScheduledJobs  off", folder} {
-		if !strings.Contains(said.String(), want) {
-			t.Errorf("it does not say %q:\n%s", want, said)
+	for line := range strings.Lines(said.String()) {
+		if strings.HasPrefix(line, "{") && !strings.Contains(line, "authentication error") {
+			t.Errorf("it warns of something else than who had no token: %s", line)
 		}
-	}
-	if strings.Contains(said.String(), "level=WARN") {
-		t.Errorf("it warns of something:\n%s", said)
 	}
 	if strings.Contains(said.String(), strings.TrimSpace(string(token))) {
 		t.Error("it has printed the token")
