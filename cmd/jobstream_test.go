@@ -54,6 +54,7 @@ func TestJobstreamBadStarts(t *testing.T) {
 		{"a port that is none", nil, []string{good, "--nats-port=70000"}, 2, []string{"--nats-port 70000", "65535"}},
 		{"a health port that is taken", nil, []string{good, "--health-bind-address=" + taken.Addr().String()}, 1, []string{"in use", "--health-bind-address"}},
 		{"a folder that cannot be made", nil, []string{good, "--dir=" + filepath.Join(file, "bus")}, 1, []string{"cannot use the folder", file, "not a directory", "--dir", "JOBSTREAM_DIR"}},
+		{"streams that the disk has no room for", nil, []string{good, "--nats-facts-bytes=1000000000000000"}, 1, []string{"--nats-facts-bytes", "--dir"}},
 		{"a bad interval", nil, []string{good, "--relist-interval=-1s"}, 2, []string{"--relist-interval -1s"}},
 		{"a doctor without NATS", nil, []string{"doctor", good, "--nats-port=0"}, 2, []string{"nothing to look at"}},
 	} {

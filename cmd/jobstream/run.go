@@ -70,6 +70,7 @@ func startNATS(s *settings) (*bus.Server, error) {
 // work runs trigger and reconciler until ctx ends, and calls ready when both are at work.
 func work(ctx context.Context, s *settings, server *bus.Server, ready func()) error {
 	s.Bus.Server, s.Bus.TokenFile = server, s.tokenFile()
+	s.NATSRemedy = "choose a folder with more room with --dir (" + app.EnvName("dir") + "), or make do with less: --nats-facts-bytes, --nats-events-bytes, --nats-state-bytes (which there are two of)"
 	s.Probes = &app.Probes{}
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return app.RunAllInOne(running, s.AllInOneConfig) })

@@ -53,6 +53,8 @@ type Options struct {
 	EventLabels []string
 	// Bus says where the bus is and whose facts it carries. Name, Log and SetAside are filled in.
 	Bus bus.Config
+	// NATSRemedy says what to do where the bus cannot be had at the start; by default it names the flags about NATS.
+	NATSRemedy string
 	// MetricsAddress and HealthAddress are what to listen on, "0" or "" for nothing.
 	MetricsAddress, HealthAddress string
 	// ClockOffset is how far the program's clock is ahead of the machine's, for tests.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -133,8 +134,8 @@ func (s *service) reachBus(ctx context.Context, name string, o Options) error {
 	c.Name, c.Log = name, s.log
 	b, err := bus.Connect(ctx, c)
 	if err != nil {
-		return &Fatal{Cannot: "start", Err: err,
-			Remedy: "--nats-url (" + EnvName("nats-url") + ") names the NATS server; --nats-user-file and --nats-password-file, or another of the flags for credentials, and --nats-ca say how to be let in"}
+		return &Fatal{Cannot: "start", Err: err, Remedy: cmp.Or(o.NATSRemedy,
+			"--nats-url ("+EnvName("nats-url")+") names the NATS server; --nats-user-file and --nats-password-file, or another of the flags for credentials, and --nats-ca say how to be let in")}
 	}
 	s.bus = b
 	s.metrics.bus(b.Ready)
