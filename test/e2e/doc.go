@@ -17,6 +17,7 @@
 //	                  no more than deploy/ grants, and no less
 //	demo_test.go      "jobstream-dev demo" as a program
 //	cronjobs_test.go  CronJobs as users have them, converted, applied, run, and converted back
+//	jobstream_test.go the first hour by README.md, with jobstream alone; and how others take over from it
 //	kubectl_test.go   kubectl jobstream run: the proposals' command lines, and the examples of its help
 //	kubectl_rerun_test.go, kubectl_stop_test.go, kubectl_doctor_test.go
 //	                  what is left of a Job runs again, with its indexes; a Job is ended for good; what is wrong
