@@ -26,10 +26,12 @@ func childName(scheduledJob string, nominal time.Time) string {
 // too, so that a container can read through the downward API which run it is. managedBy stands where the template names
 // nobody. The zone is that in which the timestamp of Kubernetes' CronJobs is written.
 func BuildJob(sj *v1alpha1.ScheduledJob, nominal time.Time, managedBy string, zone *time.Location) *batchv1.Job {
-	return build(sj, childName(sj.Name, nominal), managedBy, map[string]string{
+	j := build(sj, childName(sj.Name, nominal), managedBy, map[string]string{
 		batchv1.CronJobScheduledTimestampAnnotation: nominal.In(zone).Format(time.RFC3339),
 		v1alpha1.NominalTimeAnnotation:              nominal.UTC().Format(time.RFC3339),
 	})
+	delete(j.Annotations, v1alpha1.InstantiateAnnotation) // the template of who has copied a Job that a user had started
+	return j
 }
 
 // BuildBackfill is the Job by which a user makes up for a nominal time that has passed. It has the name of the one that the

@@ -97,6 +97,16 @@ func TestBuildJobsThatAUserStarts(t *testing.T) {
 	}
 }
 
+// What the template says of who started a Job is not true of one that the clock starts: users copy a Job's annotations into templates.
+func TestBuildJobIsTheClocksWhateverTheTemplateSays(t *testing.T) {
+	sj := nightly()
+	sj.Spec.JobTemplate.Annotations[v1alpha1.InstantiateAnnotation] = v1alpha1.InstantiateManual
+	j := scheduledjob.BuildJob(sj, time.Unix(0, 0), v1alpha1.DefaultManagedBy, time.UTC)
+	if _, run, ok := events.ProjectRun(j); !ok || run.Manual {
+		t.Errorf("it is seen as %+v", run)
+	}
+}
+
 // A template that names its controller keeps it.
 func TestBuildJobForAnotherController(t *testing.T) {
 	sj := nightly()
