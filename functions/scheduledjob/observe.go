@@ -204,8 +204,11 @@ func see(s State, j events.ScheduledJob) State {
 }
 
 func seeRun(s State, r events.Run) State {
-	if old, ok := s.Runs[r.UID]; ok && r.Nominal.IsZero() {
-		r.Nominal = old.Run.Nominal
+	if old, ok := s.Runs[r.UID]; ok {
+		r.Manual = old.Run.Manual // who has started a Job does not change
+		if r.Nominal.IsZero() {
+			r.Nominal = old.Run.Nominal
+		}
 	}
 	r = s.own(r)
 	if old, ok := s.Runs[r.UID]; ok {
