@@ -1,11 +1,57 @@
 package scheduledjob
 
 import (
+	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 )
+
+// settle has the status written as the plan wants it, once, and the bus confirm what is announced then. It returns how many Jobs are
+// complete.
+func settle(t *testing.T, s *State, heard ...events.Event) int64 {
+	t.Helper()
+	writes := decideAt[effect.WriteScheduleStatus](s, ten, heard...)
+	if len(writes) != 1 {
+		t.Fatalf("%d status writes, want one", len(writes))
+	}
+	j := s.Object
+	j.Version, j.Status = j.Version+1, writes[0].Status
+	for _, a := range decideAt[effect.Announce](s, ten, events.ScheduledJobObserved{ScheduledJob: j}) {
+		decideAt[effect.Announce](s, ten, events.Announced{ID: events.PublicID(a.Event)})
+	}
+	return j.Status.Successful
+}
+
+// byUser is a sight of a Job that a user has started for now.
+func byUser(name string, version uint64, result events.RunResult) events.RunObserved {
+	return events.RunObserved{Run: events.Run{Name: name, UID: types.UID(name), Version: version, Manual: true, Created: ten, Result: result}}
+}
+
+// The answer to a deletion comes before the trigger's word of it, and so may an older sight of the Job, from a list or told twice. It
+// is the Job that has been counted, also where ten later verdicts have pushed its own out of the status.
+func TestALateSightOfAJobThatIsGoneIsNoNewJob(t *testing.T) {
+	s := everyMinute()
+	settle(t, &s, byUser("urgent", 20, ""))
+	if n := settle(t, &s, byUser("urgent", 21, events.RunComplete)); n != 1 {
+		t.Fatalf("%d Jobs are complete", n)
+	}
+	for n := range v1alpha1.RecentVerdicts {
+		settle(t, &s, byUser(fmt.Sprint("later-", n), uint64(22+n), ""))
+	}
+	decideAt[effect.Announce](&s, ten, events.RunGone{Run: events.Run{Name: "urgent", UID: "urgent"}})
+	if writes := decideAt[effect.WriteScheduleStatus](&s, ten, byUser("urgent", 21, events.RunComplete)); len(writes) != 0 {
+		t.Errorf("%d Jobs are complete, want one", writes[0].Status.Successful)
+	}
+	decideAt[effect.Announce](&s, ten, events.RunGone{Run: events.Run{Name: "urgent", UID: "urgent", Version: 40}})
+	if _, known := s.Runs["urgent"]; known {
+		t.Error("it is never forgotten")
+	}
+}
 
 // Who has started a Job does not change: an annotation that a user adds or takes off while it runs says nothing about that.
 func TestWhoHasStartedAJobDoesNotChange(t *testing.T) {

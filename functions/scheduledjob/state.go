@@ -151,7 +151,8 @@ func (s State) counts(uid types.UID) bool {
 }
 
 // forget drops what the cluster remembers: verdicts that it has passed, Jobs that are gone and counted. Of a range that it has
-// passed in part, because somebody else has decided that part meanwhile, the rest stays; to cut it takes a timetable.
+// passed in part, because somebody else has decided that part meanwhile, the rest stays; to cut it takes a timetable. A Job stays
+// until the horizon is over its last sight, which told once more would be that of a new one.
 func (s *State) forget(t Times) {
 	decided := s.decidedUntil()
 	s.Said = slices.DeleteFunc(s.Said, func(v v1alpha1.TickVerdict) bool { return !last(v).After(decided) })
@@ -175,7 +176,7 @@ func (s *State) forget(t Times) {
 		}
 	}
 	maps.DeleteFunc(s.Runs, func(uid types.UID, r Row) bool {
-		return r.Gone && !r.New && !s.counts(uid) && !r.Run.Nominal.After(decided)
+		return r.Gone && !r.New && !s.counts(uid) && !r.Run.Nominal.After(decided) && r.Run.Version <= s.Horizon
 	})
 }
 
