@@ -60,13 +60,13 @@ var examples = map[string][]typedLine{
 	"watch": {
 		{line: `kubectl jobstream run render --image=busybox --completions=10 --backoff-seconds=1 -o name -- sh -c 'sleep 2; test $JOB_COMPLETION_INDEX = 8 && mkdir '$PWD'/once8 2>/dev/null && exit 1; true'`, out: "job.batch/render\n"},
 		{line: `kubectl label job/render app=render`, out: `.*labeled\n`},
-		{line: `kubectl jobstream watch render`, err: `(?m)^render state=Complete succeeded=10/10 active=0 failed=1 `},
+		{line: `kubectl jobstream watch render`, out: `(?s)(.*\n)?render state=Complete succeeded=10/10 active=0 failed=1 .*`},
 		{line: `kubectl jobstream run encode --image=busybox -o name -- sleep 8`, out: "job.batch/encode\n"},
 		{line: `kubectl label job/encode app=render`, out: `.*labeled\n`},
-		{line: `kubectl jobstream watch`, err: `(?m)^encode state=Running succeeded=0/1 active=1 failed=0 `, interrupted: true},
-		{line: `kubectl jobstream watch -l app=render`, err: `(?m)^encode state=Running succeeded=0/1 active=1 failed=0 `, interrupted: true},
+		{line: `kubectl jobstream watch`, out: `(?s)(.*\n)?encode state=Running succeeded=0/1 active=1 failed=0 .*`, err: `(?s).*`, interrupted: true},
+		{line: `kubectl jobstream watch -l app=render`, out: `(?s)(.*\n)?encode state=Running succeeded=0/1 active=1 failed=0 .*`, err: `(?s).*`, interrupted: true},
 		{line: `kubectl jobstream run third --image=busybox -o name -- sleep 600`, out: "job.batch/third\n"},
-		{line: `kubectl jobstream watch -A`, err: `(?m)^{ns}/third state=Running `, interrupted: true},
+		{line: `kubectl jobstream watch -A`, out: `(?s)(.*\n)?({ns}/)?third state=Running .*`, err: `(?s).*`, interrupted: true},
 	},
 	"wait": {
 		{line: `kubectl jobstream run render --image=busybox --completions=3 -o name -- sleep 1`, out: "job.batch/render\n"},

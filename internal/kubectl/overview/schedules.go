@@ -35,7 +35,7 @@ func (o *Overview) SawScheduledJob(s *v1alpha1.ScheduledJob, zones scheduledjob.
 		return
 	}
 	l := line{namespace: s.Namespace, name: s.Name, rank: rankDue}
-	schedule, zone := clean(string(s.Spec.Schedule)), clean(ptr.Deref(s.Spec.TimeZone, "UTC"))
+	schedule, zone := clean(s.Spec.Schedule), clean(ptr.Deref(s.Spec.TimeZone, "UTC"))
 	if at := s.Spec.RunAt; at != nil {
 		schedule = "once"
 	}
