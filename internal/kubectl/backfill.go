@@ -137,6 +137,9 @@ func (b *backfillCommand) list(ctx context.Context, c *client, sj *v1alpha1.Sche
 			if what = "exists, runs"; ended(old) != nil {
 				what = "exists, " + string(ended(old).Type)
 			}
+			if !metav1.IsControlledBy(old, sj) {
+				what = "impossible: the name is taken"
+			}
 		case !apierrors.IsNotFound(err):
 			return c.answered("cannot read the Job "+r.Job, err)
 		case b.dryRun == "server":
@@ -158,6 +161,7 @@ func (b *backfillCommand) list(ctx context.Context, c *client, sj *v1alpha1.Sche
 // follow makes the Jobs, each when its turn has come, until all have ended.
 func (b *backfillCommand) follow(ctx context.Context, c *client, sj *v1alpha1.ScheduledJob, w *backfill.Work) error {
 	var failed error
+	killed := false // one of its Jobs was deleted before its end
 	say := func(line string) {
 		if line != "" {
 			fmt.Fprintln(b.Out, line)
@@ -165,9 +169,22 @@ func (b *backfillCommand) follow(ctx context.Context, c *client, sj *v1alpha1.Sc
 	}
 	err := c.followJobs(ctx, &someJobs{
 		selector: ofScheduledJob(sj),
-		saw:      func(j *batchv1.Job) { say(w.Saw(j)) },
-		gone:     func(j *batchv1.Job) { say(w.Gone(j)) },
+		saw: func(j *batchv1.Job) {
+			if metav1.IsControlledBy(j, sj) || w.Follows(j.UID) { // anyone may write the label
+				say(w.Saw(j))
+			}
+		},
+		gone: func(j *batchv1.Job) {
+			killed = killed || w.Follows(j.UID) && ended(j) == nil
+			say(w.Gone(j))
+		},
 		enough: func() bool {
+			if killed {
+				if failed = c.stillThere(ctx, sj); failed != nil {
+					return true
+				}
+				killed = false
+			}
 			for r, ok := w.Next(); ok && ctx.Err() == nil; r, ok = w.Next() {
 				line, err := b.start(ctx, c, sj, w, r)
 				if err != nil {
@@ -189,7 +206,19 @@ func (b *backfillCommand) follow(ctx context.Context, c *client, sj *v1alpha1.Sc
 	return err
 }
 
-// start makes the Job of one nominal time. That there is one already is as good.
+// stillThere returns an error if the ScheduledJob is gone: the garbage collector would delete each Job that is made of it.
+func (c *client) stillThere(ctx context.Context, sj *v1alpha1.ScheduledJob) error {
+	now, err := c.scheduled.get(ctx, c.namespace, sj.Name)
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return c.answered("cannot read the ScheduledJob "+sj.Name, err)
+	case err != nil, now.UID != sj.UID, now.DeletionTimestamp != nil:
+		return errors.New("the ScheduledJob " + sj.Name + " was deleted, and its Jobs go with it")
+	}
+	return nil
+}
+
+// start makes the Job of one nominal time.
 func (b *backfillCommand) start(ctx context.Context, c *client, sj *v1alpha1.ScheduledJob, w *backfill.Work, r backfill.Run) (line string, err error) {
 	whole, cancel := toTheEnd(ctx)
 	defer cancel()
@@ -197,18 +226,36 @@ func (b *backfillCommand) start(ctx context.Context, c *client, sj *v1alpha1.Sch
 	created, err := c.createOne(whole, j, metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict})
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return w.Existed(j.Name), nil
+		return b.meet(whole, c, sj, w, r)
 	case err != nil:
 		return "", c.refused(j, err)
 	}
 	return w.Made(created.(*batchv1.Job)), nil
 }
 
+// meet looks at a Job that was made since the API server has listed them: by another backfill, or by a request whose answer was
+// lost. The watch may show it only later, and never if it is a stranger's.
+func (b *backfillCommand) meet(ctx context.Context, c *client, sj *v1alpha1.ScheduledJob, w *backfill.Work, r backfill.Run) (line string, err error) {
+	j, err := c.BatchV1().Jobs(c.namespace).Get(ctx, r.Job, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err): // gone again: it is tried again
+		return "", nil
+	case err != nil:
+		return "", c.answered("cannot read the Job "+r.Job+", which exists already", err)
+	case !metav1.IsControlledBy(j, sj):
+		return "", fmt.Errorf("the name of the Job %s is taken by a Job that the ScheduledJob %s does not control: delete that one first, with: kubectl delete job %s -n %s", r.Job, sj.Name, r.Job, c.namespace)
+	}
+	return w.Saw(j), nil
+}
+
 // waits tells the user which Jobs the next one waits for, once.
 func (b *backfillCommand) waits(w *backfill.Work) {
-	names := strings.Join(w.WaitsFor(), ", ")
+	names, why := strings.Join(w.WaitsFor(), ", "), "concurrencyPolicy lets one Job run at once"
+	if !w.Alone {
+		why = fmt.Sprintf("--parallelism=%d", b.parallelism)
+	}
 	if names != "" && names != b.waitsFor {
-		fmt.Fprintf(b.ErrOut, "waiting for %s, since concurrencyPolicy lets one Job run at once\n", names)
+		fmt.Fprintf(b.ErrOut, "waiting for %s, since %s\n", names, why)
 	}
 	b.waitsFor = names
 }

@@ -123,8 +123,14 @@ func TestWork(t *testing.T) {
 			"a b wait; wait; over", "3 nominal times: 1 complete, 1 failed, 1 waiting"},
 		{"a failure does not stop it where it shall go on", 1, func(w *Work) { w.KeepGoing = true }, []func(*Work){end("a", batchv1.JobFailed), end("b", batchv1.JobComplete), end("c", batchv1.JobComplete)},
 			"a wait; b wait; c wait; over", "3 nominal times: 2 complete, 1 failed"},
-		{"what exists is left out", 1, func(w *Work) { w.Saw(job("a", "before", batchv1.JobFailed)); w.Saw(job("b", "runs")) }, []func(*Work){end("c", batchv1.JobComplete)},
+		{"what exists is left out", 1, func(w *Work) {
+			w.Saw(job("a", "before", batchv1.JobFailed))
+			w.Saw(job("b", "before", batchv1.JobComplete))
+		}, []func(*Work){end("c", batchv1.JobComplete)},
 			"c wait; over", "3 nominal times: 1 complete, 2 existed"},
+		{"what exists and runs is one of those that run at once", 2, func(w *Work) { w.Saw(job("a", "before")); w.Saw(job("tick", "t")) },
+			[]func(*Work){saw("a", "before", batchv1.JobComplete), end("b", batchv1.JobComplete), end("c", batchv1.JobComplete)},
+			"b wait; c wait; wait; over", "3 nominal times: 2 complete, 1 existed"},
 		{"alone it waits for others", 1, func(w *Work) { w.Alone = true; w.Saw(job("b", "runs")); w.Saw(job("tick", "t")) },
 			[]func(*Work){saw("tick", "t", batchv1.JobComplete), gone("b", "runs"), end("a", batchv1.JobComplete), end("c", batchv1.JobComplete)},
 			"wait; wait; a wait; c wait; over", "3 nominal times: 2 complete, 1 existed"},

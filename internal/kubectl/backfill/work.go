@@ -16,7 +16,7 @@ import (
 //	waiting -> running -> complete | failed
 //	        -> existed, if the Job was there before
 type Work struct {
-	// Parallelism is how many of its Jobs run at once, 1 or more.
+	// Parallelism is how many Jobs of its times run at once, 1 or more, whoever has made them.
 	Parallelism int
 	// KeepGoing makes Jobs also after one has failed.
 	KeepGoing bool
@@ -111,7 +111,7 @@ func (w *Work) end(r *run, end *batchv1.JobCondition, at time.Time) string {
 
 // Next is the time whose Job is to be made now; ok is false while there is none.
 func (w *Work) Next() (next Run, ok bool) {
-	if w.stopped() || w.count(running) >= w.Parallelism || w.Alone && len(w.other) > 0 {
+	if w.stopped() || len(w.others()) > 0 || w.count(running) >= w.Parallelism {
 		return Run{}, false
 	}
 	for _, r := range w.runs {
@@ -129,11 +129,9 @@ func (w *Work) Made(j *batchv1.Job) string {
 	return fmt.Sprintf("%s  job.batch/%s created", stamp(r.Nominal), r.Job)
 }
 
-// Existed notes that the Job is there already, and was made meanwhile.
-func (w *Work) Existed(name string) string {
-	r := w.find(name)
-	r.state = existed
-	return fmt.Sprintf("%s  job.batch/%s exists", stamp(r.Nominal), r.Job)
+// Follows reports whether the backfill has made the Job of that UID.
+func (w *Work) Follows(uid types.UID) bool {
+	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.uid == uid })
 }
 
 // Over reports whether nothing is left to do, or to wait for.
@@ -143,12 +141,23 @@ func (w *Work) Over() bool {
 
 // WaitsFor names the Jobs that keep the next one from being made, in order; none while it is the backfill's own.
 func (w *Work) WaitsFor() []string {
-	if !w.Alone || w.stopped() || w.count(waiting) == 0 || w.count(running) > 0 {
+	if w.stopped() || w.count(waiting) == 0 || w.count(running) > 0 {
 		return nil
 	}
-	names := make([]string, 0, len(w.other))
+	return w.others()
+}
+
+// others are the Jobs that the backfill has not made and that keep it from making the next one: all of them, where it is alone, or
+// those of its own times, of an earlier backfill, where they use up the parallelism.
+func (w *Work) others() []string {
+	var names []string
 	for _, name := range w.other {
-		names = append(names, name)
+		if w.Alone || w.find(name) != nil {
+			names = append(names, name)
+		}
+	}
+	if !w.Alone && w.count(running)+len(names) < w.Parallelism {
+		return nil
 	}
 	slices.SortFunc(names, cmp.Compare)
 	return names
