@@ -29,7 +29,8 @@ type backfillCommand struct {
 	parallelism int
 	keepGoing   bool
 	dryRun      string
-	waitsFor    string // what the user was told last
+	waitsFor    string    // what the user was told last
+	last        time.Time // the end of the range
 }
 
 func newBackfill(t *tool) *cobra.Command {
@@ -102,6 +103,7 @@ func (b *backfillCommand) run(ctx context.Context) error {
 		return b.list(ctx, c, sj, runs)
 	}
 	w := backfill.New(runs)
+	b.last = runs[len(runs)-1].Nominal
 	w.Parallelism, w.KeepGoing = b.parallelism, b.keepGoing
 	w.Alone = sj.Spec.ConcurrencyPolicy == v1alpha1.ForbidConcurrent || sj.Spec.ConcurrencyPolicy == v1alpha1.ReplaceConcurrent
 	return b.told(ctx, w, b.follow(ctx, c, sj, w))
@@ -260,17 +262,23 @@ func (b *backfillCommand) waits(w *backfill.Work) {
 	b.waitsFor = names
 }
 
-// again is the command line that goes on from there.
+// again is the command line that goes on from there. It ends where this one ends: what the schedule has run meanwhile has its Jobs,
+// or had them until the history limit deleted them.
 func (b *backfillCommand) again(from time.Time) string {
-	line := fmt.Sprintf("kubectl jobstream backfill %s --from=%s", b.schedule, from.Format(time.RFC3339))
-	if b.given.To != "" {
-		line += fmt.Sprintf(" --to='%s'", b.given.To)
+	line := fmt.Sprintf("kubectl jobstream backfill %s --from=%s --to=%s", b.schedule, from.Format(time.RFC3339), b.last.Format(time.RFC3339))
+	add := func(flag, value string) {
+		line += fmt.Sprintf(" --%s='%s'", flag, strings.ReplaceAll(value, "'", `'\''`))
 	}
-	if ns := ptr.Deref(b.config.Namespace, ""); ns != "" {
-		line += " -n " + ns
+	for _, f := range []struct {
+		name  string
+		value *string
+	}{{"namespace", b.config.Namespace}, {"context", b.config.Context}, {"cluster", b.config.ClusterName}, {"user", b.config.AuthInfoName}, {"kubeconfig", b.config.KubeConfig}} {
+		if value := ptr.Deref(f.value, ""); value != "" {
+			add(f.name, value)
+		}
 	}
 	for _, e := range b.env {
-		line += fmt.Sprintf(" --env='%s'", strings.ReplaceAll(e, "'", `'\''`))
+		add("env", e)
 	}
 	if b.parallelism > 1 {
 		line += fmt.Sprintf(" --parallelism=%d", b.parallelism)

@@ -10,9 +10,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/functions/scheduledjob"
+	"github.com/jobstream/jobstream/internal/kubectl/backfill"
 )
 
 // hourly is a ScheduledJob that has decided everything up to now.
@@ -128,5 +130,20 @@ func TestBackfillOfAScheduledJobThatIsDeleted(t *testing.T) {
 	got := call(t, "", []string{"backfill", "hourly", "--keep-going", "--from=2026-11-01", "--to=2026-11-01T05:00"}, w.here, tool)
 	if got.code != ExitFailed || made != 1 || !strings.Contains(told, "the ScheduledJob hourly was deleted") {
 		t.Errorf("exit code %d, %d Jobs made: %s", got.code, made, told)
+	}
+}
+
+// TestBackfillGoesOn: the command that goes on is about the same times of the same cluster, whatever has passed meanwhile.
+func TestBackfillGoesOn(t *testing.T) {
+	at := time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC)
+	p := newTool(genericiooptions.NewTestIOStreamsDiscard())
+	*p.config.Context, *p.config.KubeConfig, *p.config.Namespace = "prod", "/home/me/it's", "shop"
+	b := &backfillCommand{tool: p, schedule: "hourly", env: []string{"A=it's"}, parallelism: 2, keepGoing: true, dryRun: "none"}
+	w := backfill.New([]backfill.Run{{Nominal: at}, {Nominal: at.Add(time.Hour)}})
+	b.last = at.Add(time.Hour)
+	want := `kubectl jobstream backfill hourly --from=2026-11-01T10:00:00Z --to=2026-11-01T11:00:00Z --namespace='shop' --context='prod' --kubeconfig='/home/me/it'\''s' --env='A=it'\''s' --parallelism=2 --keep-going`
+	from, _ := w.Rest()
+	if got := b.again(from); got != want {
+		t.Errorf("%s, want\n%s", got, want)
 	}
 }
