@@ -68,6 +68,14 @@ func TestOutput(t *testing.T) {
 		{"run several --image=busybox --per-completion-env=F=a,b", "Job/several ConfigMap/several-env-x7k2p", 0},
 		{"run several --image=busybox --per-completion-env=F=a,b --dry-run=client", "ConfigMap/several-env-x7k2p Job/several", 0},
 		{"run later --image=busybox --run-at=@yearly", "ScheduledJob/later", 0},
+		{"suspend nightly", "ScheduledJob/nightly", 0},
+		{"suspend nightly", "ScheduledJob/nightly", 0},
+		{"suspend nightly job/one", "ScheduledJob/nightly Job/one", 0},
+		{"resume job/one --dry-run=server", "Job/one", 0},
+		{"resume scheduledjobs -l app=printed", "ScheduledJob/nightly", 0},
+		{"resume jobs -l app=nothing", "", 0},
+		{"stop one", "Job/one", 0},
+		{"stop done one", "Job/one", 0},
 		{"trigger nightly --dry-run=client", "Job/", 0},
 		{"next nightly --count=2", "NominalTime/nightly NominalTime/nightly", 0},
 		{"wait done", "Job/done", 0},
@@ -92,6 +100,8 @@ func TestOutput(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"wait done bad -o name":                                "job.batch/bad\njob.batch/done\n",
+		"suspend nightly several -o name":                      "scheduledjob.jobstream.dev/nightly\njob.batch/several\n",
+		"suspend nightly -o jsonpath={.spec.suspend}":          "true",
 		"convert backup -o name":                               "scheduledjob.jobstream.dev/backup\n",
 		"next nightly --count=1 -o jsonpath={.items[0].time}":  columns(w.call("next", "nightly", "--count=1").out)[1][1],
 		"wait done -o jsonpath={.status.conditions[-1:].type}": "Complete",

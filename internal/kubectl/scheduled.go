@@ -52,9 +52,10 @@ func (s scheduledJobs) get(ctx context.Context, namespace, name string) (*v1alph
 }
 
 // patch merges the patch into the one of the name.
-func (s scheduledJobs) patch(ctx context.Context, namespace, name string, merge []byte, options metav1.PatchOptions) error {
-	return s.rest.Patch(types.MergePatchType).Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).Name(name).
-		VersionedParams(&options, metav1.ParameterCodec).Body(merge).Do(ctx).Error()
+func (s scheduledJobs) patch(ctx context.Context, namespace, name string, merge []byte, options metav1.PatchOptions) (*v1alpha1.ScheduledJob, error) {
+	out := &v1alpha1.ScheduledJob{}
+	return out, s.rest.Patch(types.MergePatchType).Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).Name(name).
+		VersionedParams(&options, metav1.ParameterCodec).Body(merge).Do(ctx).Into(out)
 }
 
 func (s scheduledJobs) list(ctx context.Context, namespace string, o metav1.ListOptions) (*v1alpha1.ScheduledJobList, error) {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
 )
 
 // selection is what the commands share that change objects: which ones, and whether they do.
@@ -16,9 +18,15 @@ type selection struct {
 	kinds            []string // those that the command is about, the one of a name without a kind first
 	selector, dryRun string
 	all              bool
+	output           *output
+	printer          printers.ResourcePrinter // nil where people read what was done
+	shown            []runtime.Object
+	named            int
 }
 
-func newSelection(t *tool, kinds ...string) *selection { return &selection{tool: t, kinds: kinds} }
+func newSelection(t *tool, kinds ...string) *selection {
+	return &selection{tool: t, kinds: kinds, output: newOutput("")}
+}
 
 func (s *selection) flags(command *cobra.Command) {
 	f := command.Flags()
@@ -26,6 +34,7 @@ func (s *selection) flags(command *cobra.Command) {
 	f.StringVarP(&s.selector, "selector", "l", "", "`labels` of the objects, such as app=shop")
 	f.BoolVarP(&s.all, "all-namespaces", "A", false, "all objects of the cluster, or those that -l selects")
 	f.StringVar(&s.dryRun, "dry-run", "none", "`how`: none, or server (ask the API server whether it would work, change nothing)")
+	s.output.addTo(command)
 }
 
 // check refuses what makes no sense, before anything is asked, and returns what is named, or of which kinds all are meant.
@@ -58,6 +67,10 @@ func (s *selection) find(ctx context.Context, args []string) (c *client, found [
 	if err != nil {
 		return nil, nil, usage{err}
 	}
+	s.named = len(names)
+	if s.printer, err = s.output.objects(); err != nil {
+		return nil, nil, err
+	}
 	if c, err = s.connect(); err != nil {
 		return nil, nil, err
 	}
@@ -88,8 +101,35 @@ func (s *selection) selectable() string {
 	return "ScheduledJobs and unfinished Jobs that are jobstream's"
 }
 
-// each goes through all of them, also where one fails.
+// report says what was done to an object, or keeps the object for scripts.
+func (s *selection) report(o target, format string, args ...any) {
+	if s.printer == nil {
+		fmt.Fprintf(s.Out, format+"\n", args...)
+	}
+	s.shown = append(s.shown, o.object())
+}
+
+// unchanged is for an object that is as the user wants it already: people have been told so, scripts get it as any other.
+func (s *selection) unchanged(o target) error {
+	s.shown = append(s.shown, o.object())
+	return nil
+}
+
+// each goes through all of them, also where one fails. For scripts it prints what was reported: the object if one was named, else
+// a list.
 func (s *selection) each(ctx context.Context, found []target, one func(target) error) error {
+	err := s.through(ctx, found, one)
+	switch {
+	case s.printer == nil:
+		return err
+	case s.named == 1 && len(s.shown) == 1:
+		return errors.Join(err, s.printer.PrintObj(s.shown[0], s.Out))
+	}
+	return errors.Join(err, s.output.print(s.printer, s.shown, s.Out))
+}
+
+// through is each without what comes in the end.
+func (s *selection) through(ctx context.Context, found []target, one func(target) error) error {
 	var failed []error
 	for _, o := range found {
 		if err := one(o); err != nil {

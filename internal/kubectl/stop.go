@@ -93,17 +93,17 @@ func (s *stopCommand) one(ctx context.Context, c *client, o target) (goes bool, 
 		return false, nil
 	case is(o.job, batchv1.JobSuccessCriteriaMet):
 		fmt.Fprintf(s.ErrOut, "%s has all the successes that it needs, and is about to be complete\n", o)
-		return true, nil
+		return true, s.unchanged(o)
 	case is(o.job, batchv1.JobFailureTarget):
 		fmt.Fprintf(s.ErrOut, "%s is about to be Failed already\n", o)
-		return true, nil
+		return true, s.unchanged(o)
 	}
 	patch, err := terminate(o.uid, time.Now())
 	if err != nil {
 		return false, err
 	}
 	options, mode := s.patchOptions()
-	_, err = c.BatchV1().Jobs(o.namespace).Patch(ctx, o.name, types.StrategicMergePatchType, patch, options, "status")
+	stopped, err := c.BatchV1().Jobs(o.namespace).Patch(ctx, o.name, types.StrategicMergePatchType, patch, options, "status")
 	switch {
 	case replaced(err):
 		return false, fmt.Errorf("cannot stop %s: it has been deleted, or made anew, meanwhile: look at it, and do it again", o)
@@ -115,7 +115,7 @@ func (s *stopCommand) one(ctx context.Context, c *client, o target) (goes bool, 
 	case err != nil:
 		return false, c.answered(fmt.Sprintf("cannot stop %s", o), err)
 	}
-	fmt.Fprintf(s.Out, "%s stopped%s\n", o, mode)
+	s.report(targetJob(stopped), "%s stopped%s", o, mode)
 	return true, nil
 }
 

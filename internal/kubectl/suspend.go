@@ -80,21 +80,22 @@ func (s *suspendCommand) one(ctx context.Context, c *client, o target) error {
 		return nil
 	case s.resume && !o.suspended:
 		fmt.Fprintf(s.ErrOut, "%s is not suspended\n", o)
-		return nil
+		return s.unchanged(o)
 	case !s.resume && o.suspended:
 		fmt.Fprintf(s.ErrOut, "%s is suspended already\n", o)
-		return nil
+		return s.unchanged(o)
 	case s.resume && o.suspendedBy != "" && !s.force:
 		return fmt.Errorf("%s was suspended by %q (label %s): %s", o, o.suspendedBy, v1alpha1.SuspendedByLabel, o.instead())
 	}
 	options, mode := s.patchOptions()
-	switch err := c.setSuspended(ctx, o, !s.resume, options); {
+	changed, err := c.setSuspended(ctx, o, !s.resume, options)
+	switch {
 	case replaced(err):
 		return fmt.Errorf("cannot %s %s: it has been deleted, or made anew, meanwhile: look at it, and do it again", s.verb(), o)
 	case err != nil:
 		return c.answered(fmt.Sprintf("cannot %s %s", s.verb(), o), err)
 	}
-	fmt.Fprintf(s.Out, "%s %s%s\n", o, s.done(), mode)
+	s.report(changed, "%s %s%s", o, s.done(), mode)
 	s.tell(o)
 	return nil
 }

@@ -23,6 +23,7 @@ func TestWrongActs(t *testing.T) {
 	for _, tt := range []struct{ name, args, says string }{
 		{"nothing to suspend", "suspend", "nothing is named: write NAME, scheduledjob/NAME, job/NAME, -l SELECTOR, or -A for all of the cluster"},
 		{"nothing to resume", "resume", "nothing is named: write NAME"},
+		{"a table of what was suspended", "suspend x -o wide", "--output=wide is none: write one of json, yaml, name, jsonpath=TEMPLATE, go-template=TEMPLATE"},
 		{"another kind", "suspend pod/x", "pod/x: write scheduledjob/NAME or job/NAME"},
 		{"a kind without a name", "resume job/", "job/: write scheduledjob/NAME or job/NAME"},
 		{"a name and a selector", "suspend pi -l app=shop", "pi: names do not go together with -l and -A: leave one of them out, or write scheduledjobs or jobs"},

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -40,6 +41,18 @@ func targetJob(j *batchv1.Job) target {
 func targetScheduledJob(s *v1alpha1.ScheduledJob) target {
 	return target{resource: "scheduledjob." + v1alpha1.Group, namespace: s.Namespace, name: s.Name, uid: s.UID, suspended: ptr.Deref(s.Spec.Suspend, false),
 		finished: meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.FinishedCondition), suspendedBy: s.Labels[v1alpha1.SuspendedByLabel], scheduled: s}
+}
+
+// object is the object, with its kind, for scripts.
+func (o target) object() runtime.Object {
+	if o.scheduled != nil {
+		s := o.scheduled.DeepCopy()
+		s.APIVersion, s.Kind = v1alpha1.GroupVersion.String(), v1alpha1.ScheduledJobKind
+		return s
+	}
+	j := o.job.DeepCopy()
+	j.APIVersion, j.Kind = batchv1.SchemeGroupVersion.String(), jobKind
+	return j
 }
 
 // project is what decides when the ScheduledJob is due.
@@ -132,21 +145,22 @@ func (c *client) targetsSelected(ctx context.Context, kinds []string, namespace,
 
 // setSuspended changes spec.suspend, of that very object and of no namesake that was made meanwhile: the API server refuses to
 // change a UID. Whoever resumes takes over from who has suspended it.
-func (c *client) setSuspended(ctx context.Context, o target, suspend bool, options metav1.PatchOptions) error {
+// It returns the object as it is then.
+func (c *client) setSuspended(ctx context.Context, o target, suspend bool, options metav1.PatchOptions) (target, error) {
 	metadata := map[string]any{"uid": o.uid}
 	if o.suspendedBy != "" && !suspend {
 		metadata["labels"] = map[string]any{v1alpha1.SuspendedByLabel: nil}
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata, "spec": map[string]any{"suspend": suspend}})
 	if err != nil {
-		return err
+		return o, err
 	}
 	if o.scheduled != nil {
-		err = c.scheduled.patch(ctx, o.namespace, o.name, patch, options)
+		o.scheduled, err = c.scheduled.patch(ctx, o.namespace, o.name, patch, options)
 	} else {
-		_, err = c.BatchV1().Jobs(o.namespace).Patch(ctx, o.name, types.MergePatchType, patch, options)
+		o.job, err = c.BatchV1().Jobs(o.namespace).Patch(ctx, o.name, types.MergePatchType, patch, options)
 	}
-	return err
+	return o, err
 }
 
 // replaced says that the object is gone, or another one has its name.
