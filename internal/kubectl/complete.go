@@ -65,7 +65,7 @@ func addCompletion(t *tool, root *cobra.Command) {
 		"user":            t.completeKubeconfig(func(c api.Config) []string { return slices.Collect(maps.Keys(c.AuthInfos)) }),
 		"restart":         words(string(corev1.RestartPolicyOnFailure), string(corev1.RestartPolicyNever)),
 		"dry-run":         words("none", "client", "server"),
-		"suspend dry-run": words(server...), "resume dry-run": words(server...), "convert dry-run": words(server...),
+		"suspend dry-run": words(server...), "resume dry-run": words(server...), "stop dry-run": words(server...), "convert dry-run": words(server...),
 		"convert to": words(v1alpha1.ScheduledJobKind, cronJobKind),
 	}
 	for _, c := range append(root.Commands(), root) {

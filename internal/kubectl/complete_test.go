@@ -75,6 +75,8 @@ func TestComplete(t *testing.T) {
 		{"run x --restart=N", "Never"},
 		{"run x --dry-run _", "none client server"},
 		{"suspend --dry-run _", "none server"},
+		{"stop --dry-run _", "none server"},
+		{"doctor -o _", "text json"},
 		{"-o _", "wide json yaml name jsonpath= go-template="},
 		{"run x --parallelism _", ""},
 		{"wait --context _", clusterContext(t)},

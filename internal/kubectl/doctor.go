@@ -53,6 +53,7 @@ The exit code is 0 where nothing is FAIL, else 1. "jobstream-reconciler doctor" 
 	f.SortFlags = false
 	f.BoolVarP(&d.all, "all-namespaces", "A", false, "look at Jobs and ScheduledJobs of all namespaces")
 	f.StringVarP(&d.output, "output", "o", "text", "`format`: text or json")
+	f.Lookup("output").Annotations = map[string][]string{formatsAnnotation: {"text", "json"}}
 	return command
 }
 
