@@ -171,7 +171,7 @@ func TestCompleteIsNeverLate(t *testing.T) {
 	defer silent.Close()
 	began := time.Now()
 	got := call(t, "", []string{"__complete", "--server=https://" + silent.Addr().String(), "--insecure-skip-tls-verify", "suspend", ""})
-	if took := time.Since(began); got.code != 0 || offered(got.out) != "" || took > completionTime+3*time.Second {
+	if took := time.Since(began); got.code != 0 || offered(got.out) != "" || took > 8*time.Second { // without a limit of ours, TLS gives up after 10
 		t.Errorf("after %v: %s", took, got)
 	}
 	if got := call(t, "", []string{"__complete", "--kubeconfig=/nowhere", "suspend", ""}); got.code != 0 || offered(got.out) != "" {
