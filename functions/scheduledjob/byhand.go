@@ -49,10 +49,10 @@ func remembers(st *v1alpha1.ScheduledJobStatus, r events.Run) bool {
 	return slices.ContainsFunc(st.Recent, func(v v1alpha1.TickVerdict) bool { return v.JobUID == r.UID })
 }
 
-// foundByHand reports whether a Job that an inventory shows is one that a user has started and that has no verdict yet. Of one
-// that has finished this is unknown if the status has had to forget verdicts.
-func (s State) foundByHand(r events.Run) bool {
-	return byHand(r) && (r.Result == "" || len(s.Object.Status.Recent) < v1alpha1.RecentVerdicts)
+// AwaitsVerdict reports whether a Job that a list shows is one that a user has started and that has no verdict yet. Of one that has
+// finished this is unknown if the status has had to forget verdicts, and it is false.
+func AwaitsVerdict(st *v1alpha1.ScheduledJobStatus, r events.Run) bool {
+	return byHand(r) && (r.Result == "" || len(st.Recent) < v1alpha1.RecentVerdicts) && !remembers(st, r)
 }
 
 // unlisted are the Jobs that users have started, that the status does not know yet, and whose times it has passed. A Job of

@@ -127,7 +127,7 @@ func takeInventory(s State, list events.ScheduleListed) State {
 	s.Runs = map[types.UID]Row{}
 	for _, r := range list.Runs {
 		r = s.own(r)
-		s.put(Row{Run: r, New: s.foundByHand(r)})
+		s.put(Row{Run: r, New: AwaitsVerdict(&s.Object.Status, r)})
 	}
 	for uid, r := range heard { // while the list was on its way
 		if old, listed := s.Runs[uid]; r.Run.Version > max(list.Version, old.Run.Version) {
@@ -177,7 +177,7 @@ func compare(s State, list events.ScheduleListed) State {
 		s = seeRun(s, r)
 		if _, known := s.Runs[r.UID]; !known && list.Version >= s.Horizon {
 			r = s.own(r)
-			s.put(Row{Run: r, New: s.foundByHand(r)})
+			s.put(Row{Run: r, New: AwaitsVerdict(&s.Object.Status, r)})
 		}
 	}
 	for uid, r := range s.Runs {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/scheduledjob"
 )
 
 // lookAgainInterval is how often a trigger looks whether ScheduledJobs have been installed: whoever installs them does not
@@ -195,7 +196,7 @@ func idle(j *events.ScheduledJob, runs []events.Run, now time.Time) bool {
 	}
 	kept := map[events.RunResult]int32{}
 	for _, r := range runs {
-		if r.Result == "" || r.Nominal.After(decided) { // not in status.active yet, or not counted
+		if r.Result == "" || r.Nominal.After(decided) || scheduledjob.AwaitsVerdict(s, r) { // not in status.active yet, or not counted
 			return false
 		}
 		if !r.Deleting {

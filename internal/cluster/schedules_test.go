@@ -187,6 +187,14 @@ func TestIdle(t *testing.T) {
 		{"a Job of it is not counted", func(j *events.ScheduledJob) { j.Status.Active = []corev1.ObjectReference{{Name: "x"}} }, nil, false},
 		{"a Job of it runs, and is not in its status", nil, []events.Run{run("", noon)}, false},
 		{"a Job of it had finished before it was in its status", nil, []events.Run{run("Complete", noon.Add(time.Second))}, false},
+		{"a Job that a user had started has ended unseen", nil, []events.Run{{UID: "u", Result: "Complete"}}, false},
+		{"so has one for a nominal time", nil, []events.Run{{UID: "u", Result: "Complete", Nominal: early, Manual: true}}, false},
+		{"a Job that a user had started has its verdict", func(j *events.ScheduledJob) {
+			j.Status.Recent = []v1alpha1.TickVerdict{{Time: metav1.NewTime(early), JobUID: "u"}}
+		}, []events.Run{{UID: "u", Result: "Complete"}}, true},
+		{"a Job that a user had started has perhaps lost its verdict", func(j *events.ScheduledJob) {
+			j.Status.Recent = slices.Repeat([]v1alpha1.TickVerdict{{Time: metav1.NewTime(early)}}, v1alpha1.RecentVerdicts)
+		}, []events.Run{{UID: "u", Result: "Complete"}}, true},
 		{"it keeps too many Jobs that are complete", nil, []events.Run{run("Complete", early), run("Complete", early), run("Complete", noon)}, false},
 		{"it keeps too many Jobs that have failed", nil, []events.Run{run("Failed", early), run("Failed", noon)}, false},
 		{"one too many is being deleted", nil, []events.Run{run("Failed", early), {Result: "Failed", Nominal: noon, Deleting: true}}, true},
