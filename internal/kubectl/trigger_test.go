@@ -53,7 +53,7 @@ func TestTrigger(t *testing.T) {
 	for _, e := range j.Spec.Template.Spec.Containers[0].Env {
 		env += e.Name + "=" + e.Value + " "
 	}
-	if want := "DAY=friday MORE= FILE=$(DAY).csv "; env != want {
+	if want := "MORE= DAY=friday FILE=$(DAY).csv "; env != want {
 		t.Errorf("its variables are %q, want %q", env, want)
 	}
 }

@@ -42,20 +42,29 @@ func CheckEnv(env []string) error {
 	return nil
 }
 
-// SetEnv gives all containers of a Pod the variables, which CheckEnv has seen, in place of those of the same names. They come
-// first, so that the values of others may refer to them.
+// SetEnv gives all containers of a Pod the variables, which CheckEnv has seen. One that a container has is replaced where it stands, so
+// that it may refer to those before it and those after it to it; others come first, so that all may refer to them.
 func SetEnv(p *corev1.PodSpec, env []string) {
 	for _, containers := range [][]corev1.Container{p.InitContainers, p.Containers} {
 		for i := range containers {
-			var set []corev1.EnvVar
-			for _, e := range env {
-				name, value, _ := strings.Cut(e, "=")
-				set = append(set, corev1.EnvVar{Name: name, Value: value})
-			}
-			others := slices.DeleteFunc(slices.Clone(containers[i].Env), func(v corev1.EnvVar) bool {
-				return slices.ContainsFunc(set, func(s corev1.EnvVar) bool { return s.Name == v.Name })
-			})
-			containers[i].Env = slices.Concat(set, others)
+			containers[i].Env = withEnv(containers[i].Env, env)
 		}
 	}
+}
+
+func withEnv(have []corev1.EnvVar, env []string) []corev1.EnvVar {
+	var first []corev1.EnvVar
+	have = slices.Clone(have)
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		is := func(v corev1.EnvVar) bool { return v.Name == name }
+		at := slices.IndexFunc(have, is)
+		if at < 0 {
+			first = append(first, corev1.EnvVar{Name: name, Value: value})
+			continue
+		}
+		have[at] = corev1.EnvVar{Name: name, Value: value}
+		have = append(have[:at+1], slices.DeleteFunc(have[at+1:], is)...)
+	}
+	return slices.Concat(first, have)
 }
