@@ -28,6 +28,7 @@ type backfillCommand struct {
 	env         []string
 	parallelism int
 	keepGoing   bool
+	again       bool
 	dryRun      string
 	waitsFor    string    // what the user was told last
 	last        time.Time // the end of the range
@@ -39,7 +40,7 @@ func newBackfill(t *tool) *cobra.Command {
 		Use:   "backfill SCHEDULEDJOB --from=TIME [--to=TIME] [flags]",
 		Short: "Make up for nominal times of a ScheduledJob that have passed",
 		Long: `Make up for nominal times of a ScheduledJob that have passed: one Job for each, in order, as the template is now. Its containers
-read that time, and not the present one. A time whose Job exists is left out, so the same command goes on where another one ended.
+read that time, and not the present one. Left out is a time whose Job exists, or of which the status remembers that it has run. The status remembers the latest ten verdicts.
 
 Both ends belong to the range. A day such as 2026-11-01 is in the zone of the schedule, and means all of it.`,
 		Example: `  # What would be made
@@ -65,6 +66,7 @@ Both ends belong to the range. A day such as 2026-11-01 is in the zone of the sc
 	f.StringArrayVar(&b.env, "env", nil, "`NAME=VALUE`: a variable for all containers, in place of the template's; may be repeated")
 	f.IntVar(&b.parallelism, "parallelism", 1, "`number` of Jobs that run at once")
 	f.BoolVar(&b.keepGoing, "keep-going", false, "go on also if a Job has failed")
+	f.BoolVar(&b.again, "again", false, "also make Jobs of nominal times that have run, by what the status remembers")
 	f.StringVar(&b.dryRun, "dry-run", "none", "`how`: none, client (only list the times), or server (have the API server check every Job, and keep none)")
 	f.Lookup("dry-run").NoOptDefVal = "client"
 	return c
@@ -95,14 +97,17 @@ func (b *backfillCommand) run(ctx context.Context) error {
 	if err := b.suits(sj); err != nil {
 		return err
 	}
-	runs, err := backfill.Runs(sj, zone.Load, b.given)
+	runs, err := backfill.Runs(sj, zone.Load, b.given, time.Now())
 	if err != nil {
 		return err
 	}
 	if b.dryRun != "none" {
 		return b.list(ctx, c, sj, runs)
 	}
-	w := backfill.New(runs)
+	w := backfill.New(runs, b.again)
+	if n := w.Unknown(); n > 0 {
+		fmt.Fprintf(b.ErrOut, "note: the status does not remember what became of %d of the %d nominal times; what has run before runs again unless its Job exists\n", n, len(runs))
+	}
 	b.last = runs[len(runs)-1].Nominal
 	w.Parallelism, w.KeepGoing = b.parallelism, b.keepGoing
 	w.Alone = sj.Spec.ConcurrencyPolicy == v1alpha1.ForbidConcurrent || sj.Spec.ConcurrencyPolicy == v1alpha1.ReplaceConcurrent
@@ -133,6 +138,9 @@ func (b *backfillCommand) list(ctx context.Context, c *client, sj *v1alpha1.Sche
 	table := newTable(b.Out, "NOMINAL TIME", "JOB", "VERDICT", "BACKFILL")
 	for _, r := range runs {
 		what := "create"
+		if r.Ran && !b.again {
+			what = "leave out: it has run"
+		}
 		old, err := c.BatchV1().Jobs(c.namespace).Get(ctx, r.Job, metav1.GetOptions{})
 		switch {
 		case err == nil:
@@ -144,7 +152,7 @@ func (b *backfillCommand) list(ctx context.Context, c *client, sj *v1alpha1.Sche
 			}
 		case !apierrors.IsNotFound(err):
 			return c.answered("cannot read the Job "+r.Job, err)
-		case b.dryRun == "server":
+		case b.dryRun == "server" && what == "create":
 			j := b.job(sj, r)
 			if _, err := c.createOne(ctx, j, metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}}); err != nil {
 				return c.refused(j, err)
@@ -160,111 +168,9 @@ func (b *backfillCommand) list(ctx context.Context, c *client, sj *v1alpha1.Sche
 	return table.Flush()
 }
 
-// follow makes the Jobs, each when its turn has come, until all have ended.
-func (b *backfillCommand) follow(ctx context.Context, c *client, sj *v1alpha1.ScheduledJob, w *backfill.Work) error {
-	var failed error
-	killed := false // one of its Jobs was deleted before its end
-	say := func(line string) {
-		if line != "" {
-			fmt.Fprintln(b.Out, line)
-		}
-	}
-	err := c.followJobs(ctx, &someJobs{
-		selector: ofScheduledJob(sj),
-		saw: func(j *batchv1.Job) {
-			if metav1.IsControlledBy(j, sj) || w.Follows(j.UID) { // anyone may write the label
-				say(w.Saw(j))
-			}
-		},
-		gone: func(j *batchv1.Job) {
-			killed = killed || w.Follows(j.UID) && ended(j) == nil
-			say(w.Gone(j))
-		},
-		enough: func() bool {
-			if killed {
-				if failed = c.stillThere(ctx, sj); failed != nil {
-					return true
-				}
-				killed = false
-			}
-			for r, ok := w.Next(); ok && ctx.Err() == nil; r, ok = w.Next() {
-				line, err := b.start(ctx, c, sj, w, r)
-				if err != nil {
-					failed = err
-					return true
-				}
-				say(line)
-			}
-			b.waits(w)
-			return w.Over()
-		},
-		lost: func(err error) {
-			fmt.Fprintf(b.ErrOut, "warning: %v; trying again\n", c.unreachable("cannot see the Jobs", err))
-		},
-	})
-	if failed != nil {
-		return failed
-	}
-	return err
-}
-
-// stillThere returns an error if the ScheduledJob is gone: the garbage collector would delete each Job that is made of it.
-func (c *client) stillThere(ctx context.Context, sj *v1alpha1.ScheduledJob) error {
-	now, err := c.scheduled.get(ctx, c.namespace, sj.Name)
-	switch {
-	case err != nil && !apierrors.IsNotFound(err):
-		return c.answered("cannot read the ScheduledJob "+sj.Name, err)
-	case err != nil, now.UID != sj.UID, now.DeletionTimestamp != nil:
-		return errors.New("the ScheduledJob " + sj.Name + " was deleted, and its Jobs go with it")
-	}
-	return nil
-}
-
-// start makes the Job of one nominal time.
-func (b *backfillCommand) start(ctx context.Context, c *client, sj *v1alpha1.ScheduledJob, w *backfill.Work, r backfill.Run) (line string, err error) {
-	whole, cancel := toTheEnd(ctx)
-	defer cancel()
-	j := b.job(sj, r)
-	created, err := c.createOne(whole, j, metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict})
-	switch {
-	case apierrors.IsAlreadyExists(err):
-		return b.meet(whole, c, sj, w, r)
-	case err != nil:
-		return "", c.refused(j, err)
-	}
-	return w.Made(created.(*batchv1.Job)), nil
-}
-
-// meet looks at a Job that was made since the API server has listed them: by another backfill, or by a request whose answer was
-// lost. The watch may show it only later, and never if it is a stranger's.
-func (b *backfillCommand) meet(ctx context.Context, c *client, sj *v1alpha1.ScheduledJob, w *backfill.Work, r backfill.Run) (line string, err error) {
-	j, err := c.BatchV1().Jobs(c.namespace).Get(ctx, r.Job, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err): // gone again: it is tried again
-		return "", nil
-	case err != nil:
-		return "", c.answered("cannot read the Job "+r.Job+", which exists already", err)
-	case !metav1.IsControlledBy(j, sj):
-		return "", fmt.Errorf("the name of the Job %s is taken by a Job that the ScheduledJob %s does not control: delete that one first, with: kubectl delete job %s -n %s", r.Job, sj.Name, r.Job, c.namespace)
-	}
-	return w.Saw(j), nil
-}
-
-// waits tells the user which Jobs the next one waits for, once.
-func (b *backfillCommand) waits(w *backfill.Work) {
-	names, why := strings.Join(w.WaitsFor(), ", "), "concurrencyPolicy lets one Job run at once"
-	if !w.Alone {
-		why = fmt.Sprintf("--parallelism=%d", b.parallelism)
-	}
-	if names != "" && names != b.waitsFor {
-		fmt.Fprintf(b.ErrOut, "waiting for %s, since %s\n", names, why)
-	}
-	b.waitsFor = names
-}
-
-// again is the command line that goes on from there. It ends where this one ends: what the schedule has run meanwhile has its Jobs,
+// goOn is the command line that goes on from there. It ends where this one ends: what the schedule has run meanwhile has its Jobs,
 // or had them until the history limit deleted them.
-func (b *backfillCommand) again(from time.Time) string {
+func (b *backfillCommand) goOn(from time.Time) string {
 	line := fmt.Sprintf("kubectl jobstream backfill %s --from=%s --to=%s", b.schedule, from.Format(time.RFC3339), b.last.Format(time.RFC3339))
 	add := func(flag, value string) {
 		line += fmt.Sprintf(" --%s='%s'", flag, strings.ReplaceAll(value, "'", `'\''`))
@@ -286,6 +192,9 @@ func (b *backfillCommand) again(from time.Time) string {
 	if b.keepGoing {
 		line += " --keep-going"
 	}
+	if b.again {
+		line += " --again"
+	}
 	return line
 }
 
@@ -293,7 +202,7 @@ func (b *backfillCommand) again(from time.Time) string {
 func (b *backfillCommand) told(ctx context.Context, w *backfill.Work, err error) error {
 	goOn := ""
 	if from, left := w.Rest(); left {
-		goOn = "; to go on: " + b.again(from)
+		goOn = "; to go on: " + b.goOn(from)
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):

@@ -139,11 +139,11 @@ func TestBackfillGoesOn(t *testing.T) {
 	p := newTool(genericiooptions.NewTestIOStreamsDiscard())
 	*p.config.Context, *p.config.KubeConfig, *p.config.Namespace = "prod", "/home/me/it's", "shop"
 	b := &backfillCommand{tool: p, schedule: "hourly", env: []string{"A=it's"}, parallelism: 2, keepGoing: true, dryRun: "none"}
-	w := backfill.New([]backfill.Run{{Nominal: at}, {Nominal: at.Add(time.Hour)}})
+	w := backfill.New([]backfill.Run{{Nominal: at}, {Nominal: at.Add(time.Hour)}}, false)
 	b.last = at.Add(time.Hour)
 	want := `kubectl jobstream backfill hourly --from=2026-11-01T10:00:00Z --to=2026-11-01T11:00:00Z --namespace='shop' --context='prod' --kubeconfig='/home/me/it'\''s' --env='A=it'\''s' --parallelism=2 --keep-going`
 	from, _ := w.Rest()
-	if got := b.again(from); got != want {
+	if got := b.goOn(from); got != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}
 }

@@ -20,7 +20,7 @@
 //	watch.go       "watch", wait.go "wait", joblogs.go "logs"
 //	next.go        "next": when ScheduledJobs are due
 //	trigger.go     "trigger": a Job of a ScheduledJob for now
-//	backfill.go    "backfill": Jobs for nominal times that have passed; the requests and what is printed
+//	backfill.go    "backfill": Jobs for nominal times that have passed; backfill_work.go has the requests
 //	backfill/      which times those are, and which is next; no I/O, and no clock
 //	suspend.go     "suspend" and "resume", stop.go "stop"
 //	selection.go   what they share: names, a selector, --dry-run

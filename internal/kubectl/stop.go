@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/progress"
 )
 
 // stopCommand is "stop" with its flags.
@@ -157,7 +158,7 @@ func (s *stopCommand) await(ctx context.Context, c *client, going []target) erro
 			continue
 		}
 		end := ended(last)
-		fmt.Fprintf(s.ErrOut, "%s is %s: %s: %s (%s)\n", o, end.Type, end.Reason, end.Message, tally(last))
+		fmt.Fprintf(s.ErrOut, "%s is %s: %s (%s)\n", o, end.Type, progress.Why(end.Reason, end.Message), tally(last))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/internal/kubectl/run"
+	"github.com/jobstream/jobstream/internal/progress"
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
@@ -46,7 +47,7 @@ func (m *maker) after(ctx context.Context, c *client, created run.Object) error 
 func (m *maker) tellNext(s *v1alpha1.ScheduledJob) {
 	for _, condition := range s.Status.Conditions {
 		if condition.Type == v1alpha1.StalledCondition && condition.Status == "True" {
-			fmt.Fprintf(m.ErrOut, "warning: the ScheduledJob %s makes no Jobs: %s: %s\n", s.Name, condition.Reason, condition.Message)
+			fmt.Fprintf(m.ErrOut, "warning: the ScheduledJob %s makes no Jobs: %s\n", s.Name, progress.Why(condition.Reason, condition.Message))
 			return
 		}
 	}
@@ -67,7 +68,7 @@ func (m *maker) awaitEnd(ctx context.Context, c *client, j *batchv1.Job) error {
 	}
 	end := ended(last)
 	if end.Type == batchv1.JobFailed {
-		return exit{fmt.Errorf("the Job %s has failed: %s: %s (%s)", j.Name, end.Reason, end.Message, tally(last)), ExitFailed}
+		return exit{fmt.Errorf("the Job %s has failed: %s (%s)", j.Name, progress.Why(end.Reason, end.Message), tally(last)), ExitFailed}
 	}
 	fmt.Fprintf(m.ErrOut, "the Job %s is complete: %s\n", j.Name, tally(last))
 	return nil
@@ -100,11 +101,14 @@ func gaveUp(ctx context.Context, err error, name string) error {
 	return err
 }
 
+// mostOfIndexes is how much of a list of indexes is shown, in bytes.
+const mostOfIndexes = 1024
+
 // tally is what became of a Job's Pods, in a few words.
 func tally(j *batchv1.Job) string {
 	s := fmt.Sprintf("%d succeeded, %d failed", j.Status.Succeeded, j.Status.Failed)
 	if failed := j.Status.FailedIndexes; failed != nil && *failed != "" {
-		s += ", failed indexes " + *failed
+		s += ", failed indexes " + progress.Clean(*failed, mostOfIndexes)
 	}
 	if end := ended(j); j.Status.StartTime != nil && end != nil {
 		s += fmt.Sprintf(", in %v", end.LastTransitionTime.Sub(j.Status.StartTime.Time).Round(time.Second))

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/internal/progress"
 )
 
 // waitCommand is "wait" with its flags.
@@ -104,7 +106,7 @@ func (w *waitCommand) await(ctx context.Context, c *client, tell func(j *batchv1
 				return
 			}
 			if end := ended(j); end != nil && end.Type == batchv1.JobFailed {
-				verdict(j, false, fmt.Sprintf("has failed: %s: %s (%s)", end.Reason, end.Message, tally(j)))
+				verdict(j, false, fmt.Sprintf("has failed: %s (%s)", progress.Why(end.Reason, end.Message), tally(j)))
 			} else if end != nil {
 				verdict(j, true, "is complete: "+tally(j))
 			}

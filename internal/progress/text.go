@@ -14,6 +14,11 @@ const (
 	maxMessage = 500
 )
 
+// Why is the reason and the message of a condition, safe to show.
+func Why(reason, message string) string {
+	return Clean(reason, maxName) + ": " + Clean(message, maxMessage)
+}
+
 // Clean makes a text safe to show: what is not printable, control characters and those that turn the direction of
 // writing first of all, becomes a "?"; a line break becomes a blank; and there is no more of it than so many bytes.
 func Clean(text string, most int) string {

@@ -29,6 +29,8 @@ func nightly(schedule string) *v1alpha1.ScheduledJob {
 	}
 }
 
+var now = time.Date(2026, 11, 10, 15, 0, 0, 0, time.UTC)
+
 // TestRuns: both ends belong to the range, a day is the schedule's own, and what is not decided yet is the schedule's business.
 func TestRuns(t *testing.T) {
 	for _, tt := range []struct {
@@ -50,7 +52,7 @@ func TestRuns(t *testing.T) {
 		{"no schedule", "30 25 * * *", "2026-11-01", "", "the ScheduledJob nightly has no nominal times: spec.schedule: hour \"25\""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			runs, err := Runs(nightly(tt.schedule), zone.Load, Range{tt.from, tt.to})
+			runs, err := Runs(nightly(tt.schedule), zone.Load, Range{tt.from, tt.to}, now)
 			if err != nil {
 				if !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%v, want %s", err, tt.want)
@@ -66,9 +68,15 @@ func TestRuns(t *testing.T) {
 			}
 		})
 	}
+	suspended := nightly("0 * * * *")
+	suspended.Spec.Suspend = new(true)
+	runs, err := Runs(suspended, zone.Load, Range{From: "2026-11-10T13:00"}, now)
+	if err != nil || len(runs) != 4 || stamp(runs[3].Nominal) != "2026-11-10T16:00:00+01:00" {
+		t.Errorf("of one that is suspended: %v, %v", runs, err)
+	}
 	fresh := nightly("30 2 * * *")
 	fresh.Status = v1alpha1.ScheduledJobStatus{}
-	if _, err := Runs(fresh, zone.Load, Range{From: "2026-11-01"}); err == nil || !strings.Contains(err.Error(), "has not been taken up by a reconciler yet") {
+	if _, err := Runs(fresh, zone.Load, Range{From: "2026-11-01"}, now); err == nil || !strings.Contains(err.Error(), "has not been taken up by a reconciler yet") {
 		t.Error(err)
 	}
 }
@@ -81,10 +89,23 @@ func job(name string, uid types.UID, how ...batchv1.JobConditionType) *batchv1.J
 	return j
 }
 
+// TestTimesThatHaveRun: what the status says has run is left out, unless it shall run again.
+func TestTimesThatHaveRun(t *testing.T) {
+	runs, err := Runs(nightly("30 2 * * *"), zone.Load, Range{From: "2026-11-08", To: "2026-11-10"}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for again, want := range map[bool]string{false: "3 nominal times: 0 complete, 1 had run, 2 waiting", true: "3 nominal times: 0 complete, 3 waiting"} {
+		if w := New(runs, again); w.String() != want || w.Unknown() != 1 {
+			t.Errorf("%v, %d unknown, want %s", w, w.Unknown(), want)
+		}
+	}
+}
+
 // TestWork is the life of some backfills: what happens to Jobs, and which is made next.
 func TestWork(t *testing.T) {
 	start := func(parallelism int, with func(*Work)) *Work {
-		w := New([]Run{{Job: "a"}, {Job: "b"}, {Job: "c"}})
+		w := New([]Run{{Job: "a"}, {Job: "b"}, {Job: "c"}}, false)
 		if w.Parallelism = parallelism; with != nil {
 			with(w)
 		}
@@ -164,5 +185,16 @@ func TestWork(t *testing.T) {
 				t.Errorf("%s, want %s", w, tt.summary)
 			}
 		})
+	}
+}
+
+// TestNoMessageMovesTheCursor: whoever may write the status of a Job writes no line of ours.
+func TestNoMessageMovesTheCursor(t *testing.T) {
+	w := New([]Run{{Job: "a"}}, false)
+	w.Made(job("a", "uid-a"))
+	failed := job("a", "uid-a", batchv1.JobFailed)
+	failed.Status.Conditions[0].Message = "all is well\x1b[1A\n1 nominal times: 1 complete"
+	if line := w.Saw(failed); strings.ContainsAny(line, "\x1b\n") || !strings.Contains(line, "failed in") {
+		t.Errorf("%q", line)
 	}
 }

@@ -4,6 +4,7 @@ package backfill
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -27,6 +28,8 @@ type Run struct {
 	Job string
 	// Verdict is what the status remembers of the time, such as "Missed (Deadline)"; "" where it remembers nothing.
 	Verdict string
+	// Ran reports whether that verdict is that a Job was made.
+	Ran bool
 }
 
 // layouts are how a time may be written, beside RFC 3339. The first is a whole day.
@@ -66,8 +69,8 @@ func (r Range) Check() error {
 }
 
 // Runs are the nominal times of the range, in order, up to the one that the reconciler has decided last: later ones are its own.
-// Without To it is up to there. The errors say what to type instead.
-func Runs(sj *v1alpha1.ScheduledJob, zones scheduledjob.Zones, r Range) ([]Run, error) {
+// A suspended ScheduledJob decides nothing, and all up to now are the user's. Without To it is up to there. The errors say what to type instead.
+func Runs(sj *v1alpha1.ScheduledJob, zones scheduledjob.Zones, r Range, now time.Time) ([]Run, error) {
 	j := events.ProjectScheduledJob(sj)
 	times, problem := scheduledjob.Timetable(j, zones)
 	if problem != nil {
@@ -80,7 +83,11 @@ func Runs(sj *v1alpha1.ScheduledJob, zones scheduledjob.Zones, r Range) ([]Run, 
 	if err != nil {
 		return nil, err
 	}
-	from, to, err := r.read(zone, sj.Status.DecidedUntil.Time)
+	last := sj.Status.DecidedUntil.Time
+	if ptr.Deref(sj.Spec.Suspend, false) && now.After(last) {
+		last = now.Truncate(time.Second)
+	}
+	from, to, err := r.read(zone, last)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +99,8 @@ func Runs(sj *v1alpha1.ScheduledJob, zones scheduledjob.Zones, r Range) ([]Run, 
 	}
 	var runs []Run
 	for at, ok := times.Next(from.Add(-time.Second)); ok && !at.After(to); at, ok = times.Next(at) {
-		runs = append(runs, Run{Nominal: at.In(zone), Job: scheduledjob.JobName(sj, at), Verdict: remembered(sj, at)})
+		verdict := remembered(sj, at)
+		runs = append(runs, Run{Nominal: at.In(zone), Job: scheduledjob.JobName(sj, at), Verdict: verdict, Ran: strings.HasPrefix(verdict, string(events.Started))})
 	}
 	return runs, nil
 }

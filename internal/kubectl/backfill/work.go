@@ -9,12 +9,15 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/internal/progress"
 )
 
 // Work is a backfill under way: nominal times in order, of which some have a Job.
 //
 //	waiting -> running -> complete | failed
 //	        -> existed, if the Job was there before
+//	had run, if the status says so
 type Work struct {
 	// Parallelism is how many Jobs of its times run at once, 1 or more, whoever has made them.
 	Parallelism int
@@ -42,15 +45,30 @@ const (
 	complete state = "complete"
 	failed   state = "failed"
 	existed  state = "existed"
+	ran      state = "had run"
 )
 
-// New is the backfill of these times.
-func New(runs []Run) *Work {
+// New is the backfill of these times. Those of which is known that a Job was made are left out, unless they shall run again.
+func New(runs []Run, again bool) *Work {
 	w := &Work{Parallelism: 1, other: map[types.UID]string{}}
 	for _, r := range runs {
-		w.runs = append(w.runs, &run{Run: r, state: waiting})
+		s := waiting
+		if r.Ran && !again {
+			s = ran
+		}
+		w.runs = append(w.runs, &run{Run: r, state: s})
 	}
 	return w
+}
+
+// Unknown is how many Jobs are to be made of times of which is not known whether they have run.
+func (w *Work) Unknown() (n int) {
+	for _, r := range w.runs {
+		if r.state == waiting && r.Verdict == "" {
+			n++
+		}
+	}
+	return n
 }
 
 func (w *Work) find(name string) *run {
@@ -66,7 +84,7 @@ func (w *Work) find(name string) *run {
 func (w *Work) Saw(j *batchv1.Job) string {
 	end := ended(j)
 	r := w.find(j.Name)
-	if r == nil || r.state == existed || r.uid != "" && r.uid != j.UID {
+	if r == nil || r.state == existed || r.state == ran || r.uid != "" && r.uid != j.UID {
 		delete(w.other, j.UID)
 		if end == nil {
 			w.other[j.UID] = j.Name
@@ -104,7 +122,7 @@ func (w *Work) end(r *run, end *batchv1.JobCondition, at time.Time) string {
 	took := at.Sub(r.since).Round(time.Second)
 	if r.state = complete; end.Type == batchv1.JobFailed {
 		r.state = failed
-		return fmt.Sprintf("%s  job.batch/%s failed in %v: %s: %s", stamp(r.Nominal), r.Job, took, end.Reason, end.Message)
+		return fmt.Sprintf("%s  job.batch/%s failed in %v: %s", stamp(r.Nominal), r.Job, took, progress.Why(end.Reason, end.Message))
 	}
 	return fmt.Sprintf("%s  job.batch/%s complete in %v", stamp(r.Nominal), r.Job, took)
 }
@@ -191,7 +209,7 @@ func (w *Work) Rest() (from time.Time, ok bool) {
 // String counts the nominal times by what has become of them.
 func (w *Work) String() string {
 	out := fmt.Sprintf("%d nominal times: %d complete", len(w.runs), w.count(complete))
-	for _, s := range []state{failed, running, existed, waiting} {
+	for _, s := range []state{failed, running, existed, ran, waiting} {
 		if n := w.count(s); n > 0 {
 			out += fmt.Sprintf(", %d %s", n, s)
 		}
