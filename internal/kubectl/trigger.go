@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/functions/scheduledjob"
@@ -127,14 +128,30 @@ func ofScheduledJob(sj *v1alpha1.ScheduledJob) string {
 	return labels.Set{v1alpha1.ScheduledJobUIDLabel: string(sj.UID)}.String()
 }
 
-// activeRun is the name of a Job of the ScheduledJob that has not ended, "" where there is none.
+// activeRun is the name of a Job of the ScheduledJob that has not ended, "" where there is none. One that was made without the label
+// stands in the status only.
 func (c *client) activeRun(ctx context.Context, sj *v1alpha1.ScheduledJob) (string, error) {
 	list, err := c.BatchV1().Jobs(c.namespace).List(ctx, metav1.ListOptions{LabelSelector: ofScheduledJob(sj)})
 	if err != nil {
-		return "", c.answered("cannot see whether a Job of the ScheduledJob "+sj.Name+" runs", err)
+		return "", fmt.Errorf("%w; --force does not look", c.answered("cannot see whether a Job of the ScheduledJob "+sj.Name+" runs", err))
 	}
+	seen := map[types.UID]bool{}
 	for i := range list.Items {
-		if j := &list.Items[i]; metav1.IsControlledBy(j, sj) && ended(j) == nil {
+		j := &list.Items[i]
+		if seen[j.UID] = true; metav1.IsControlledBy(j, sj) && ended(j) == nil {
+			return j.Name, nil
+		}
+	}
+	for _, ref := range sj.Status.Active {
+		if seen[ref.UID] {
+			continue
+		}
+		j, err := c.BatchV1().Jobs(c.namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return "", c.answered("cannot read the Job "+ref.Name, err)
+		case j.UID == ref.UID && ended(j) == nil:
 			return j.Name, nil
 		}
 	}

@@ -1,12 +1,14 @@
 package kubectl
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
@@ -55,5 +57,24 @@ func TestTrigger(t *testing.T) {
 	}
 	if want := "MORE= DAY=friday FILE=$(DAY).csv "; env != want {
 		t.Errorf("its variables are %q, want %q", env, want)
+	}
+}
+
+// TestTriggerBesideAJobWithoutTheLabel: what the ScheduledJob lists as active is in the way, whoever has made it.
+func TestTriggerBesideAJobWithoutTheLabel(t *testing.T) {
+	w := newWorld(t)
+	sj := w.newScheduled("nightly", func(s *v1alpha1.ScheduledJob) { s.Spec.ConcurrencyPolicy = v1alpha1.ForbidConcurrent })
+	stray := w.newJob("stray", nil)
+	status := fmt.Sprintf(`{"status":{"active":[{"kind":"Job","name":"gone","uid":"1"},{"kind":"Job","name":"stray","uid":%q}]}}`, stray.UID)
+	if err := w.schedules().rest.Patch(types.MergePatchType).Namespace(w.ns).Resource(v1alpha1.ScheduledJobResource).Name(sj.Name).SubResource("status").
+		Body([]byte(status)).Do(w.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := w.call("trigger", "nightly"), "error: not started, since the Job stray still runs"; got.code != ExitFailed || !strings.HasPrefix(got.err, want) {
+		t.Errorf("want %q, got %s", want, got)
+	}
+	w.end("stray", batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)
+	if got := w.call("trigger", "nightly"); got.code != 0 {
+		t.Errorf("got %s", got)
 	}
 }
