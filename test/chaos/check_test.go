@@ -23,7 +23,7 @@ import (
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // sound is a world with which nothing is wrong: a Job of two Pods, one of which had to be made twice, an Indexed one that
-// fails by two of its indexes, and a schedule that has decided four seconds: two were started, two were missed together.
+// fails by two of its indexes, and a schedule that has decided four seconds: two were started, two were missed together; and one Job of it that a user has started.
 func sound() world {
 	w := world{jobs: map[types.UID]batchv1.Job{}, lives: map[types.UID]life{}, wants: map[string]want{}}
 	w.addJob("plain", batchv1.JobStatus{Succeeded: 2, Failed: 1, Conditions: conditions(batchv1.JobComplete, "")}, nil, "0 - 0", "1 - 3", "2 - 0")
@@ -34,7 +34,7 @@ func sound() world {
 		intent: intent{end: batchv1.JobFailed, reason: batchv1.JobReasonFailedIndexes, completions: 2, indexes: "0,2", excuses: true}}
 	w.wants["deleted"] = want{Task: Task{Sort: Deleted}, intent: intent{completions: -1}, uid: "deleted"}
 	w.schedules = []v1alpha1.ScheduledJob{{ObjectMeta: metav1.ObjectMeta{Name: "each-second", UID: "sj", CreationTimestamp: metav1.NewTime(epoch)},
-		Status: v1alpha1.ScheduledJobStatus{DecidedUntil: ptr.To(metav1.NewTime(epoch.Add(4 * time.Second))), Successful: 2}}}
+		Status: v1alpha1.ScheduledJobStatus{DecidedUntil: ptr.To(metav1.NewTime(epoch.Add(4 * time.Second))), Successful: 3}}}
 	for _, second := range []int{1, 4} {
 		at := epoch.Add(time.Duration(second) * time.Second)
 		name := fmt.Sprintf("run-%d", second)
@@ -45,11 +45,19 @@ func sound() world {
 		w.say(name, fmt.Sprintf(`{"scheduledJob":{"uid":"sj"},"verdict":"Started","nominal":%q,"count":1,"job":{"uid":%q}}`, at.Format(time.RFC3339), name))
 	}
 	w.say("gap", `{"scheduledJob":{"uid":"sj"},"verdict":"Skipped","nominal":"2026-11-21T12:00:02Z","until":"2026-11-21T12:00:03Z","count":2}`)
+	w.addJob("urgent", batchv1.JobStatus{Succeeded: 1, Conditions: conditions(batchv1.JobComplete, "")}, func(j *batchv1.Job) {
+		j.Annotations = map[string]string{v1alpha1.InstantiateAnnotation: v1alpha1.InstantiateManual, v1alpha1.NominalTimeAnnotation: epoch.Format(time.RFC3339)}
+		j.OwnerReferences = []metav1.OwnerReference{{UID: "sj", Name: "each-second", Controller: ptr.To(true)}}
+	}, "0 - 0")
+	w.say("urgent", urgentTick)
 	for _, name := range slices.Sorted(maps.Keys(w.jobs)) {
 		w.announce(w.jobs[name])
 	}
 	return w
 }
+
+// urgentTick is the verdict on the Job that a user has started.
+const urgentTick = `{"scheduledJob":{"uid":"sj"},"verdict":"Started","reason":"Manual","nominal":"2026-11-21T12:00:02Z","count":1,"job":{"uid":"urgent"}}`
 
 // announce says of the Job that it has started and how it has finished.
 func (w *world) announce(j batchv1.Job) {
@@ -146,14 +154,17 @@ func TestCheckerFinds(t *testing.T) {
 		"a Job of a tick that was not started": {func(w *world) {
 			w.events[0].Data = json.RawMessage(strings.Replace(string(w.events[0].Data), "Started", "Missed", 1))
 		}, "is Missed (), and its Jobs are [run-1]"},
-		"a started tick without a Job":     {func(w *world) { delete(w.jobs, "run-4") }, "has started"},
-		"a status that counts too few":     {func(w *world) { w.schedules[0].Status.Successful-- }, "successful=1"},
-		"a start that nobody was told of":  {func(w *world) { w.drop(startType + "plain") }, "Job plain has 0 JobStarts"},
-		"an end that nobody was told of":   {func(w *world) { w.drop(finishType + "plain") }, "Job plain has no JobFinish"},
-		"an end that was told twice":       {func(w *world) { w.announce(w.jobs["plain"]) }, "Job plain plain has finished twice"},
-		"an end that was told too early":   {func(w *world) { w.status("indexed", func(s *batchv1.JobStatus) { s.Failed++ }) }, "Job indexed: its JobFinish says"},
-		"an event about a Job without UID": {func(w *world) { w.events = append(w.events, told{Type: startType, Data: json.RawMessage(`{}`)}) }, "names no Job"},
-		"a fault that nobody can heal":     {func(w *world) { w.trouble.add("no healing") }, "no healing"},
+		"a Job that a user has started and nobody was told of": {func(w *world) { w.drop("urgent") }, "Job urgent, which a user has started, has 0 verdicts"},
+		"a Job that a user has started, told twice":            {func(w *world) { w.say("once more", urgentTick) }, "Job urgent, which a user has started, has 2 verdicts"},
+		"a Job that a user has started, not counted":           {func(w *world) { w.schedules[0].Status.Successful = 2 }, "each-second: 3 Jobs, and the status says successful=2"},
+		"a started tick without a Job":                         {func(w *world) { delete(w.jobs, "run-4") }, "has started"},
+		"a status that counts too few":                         {func(w *world) { w.schedules[0].Status.Successful-- }, "successful=2"},
+		"a start that nobody was told of":                      {func(w *world) { w.drop(startType + "plain") }, "Job plain has 0 JobStarts"},
+		"an end that nobody was told of":                       {func(w *world) { w.drop(finishType + "plain") }, "Job plain has no JobFinish"},
+		"an end that was told twice":                           {func(w *world) { w.announce(w.jobs["plain"]) }, "Job plain plain has finished twice"},
+		"an end that was told too early":                       {func(w *world) { w.status("indexed", func(s *batchv1.JobStatus) { s.Failed++ }) }, "Job indexed: its JobFinish says"},
+		"an event about a Job without UID":                     {func(w *world) { w.events = append(w.events, told{Type: startType, Data: json.RawMessage(`{}`)}) }, "names no Job"},
+		"a fault that nobody can heal":                         {func(w *world) { w.trouble.add("no healing") }, "no healing"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := sound()

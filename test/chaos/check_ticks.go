@@ -24,9 +24,10 @@ type tick struct {
 }
 
 // checkTicks: every nominal time has one verdict; those that have started have one Job each, and every Job of a
-// ScheduledJob has a verdict.
+// ScheduledJob has a verdict, also one that a user has started.
 func (w world) checkTicks(wrong *findings) {
 	verdicts := map[types.UID]map[int64][]tick{} // by ScheduledJob and nominal time
+	manual := map[types.UID]int{}                // verdicts on Jobs that users have started
 	for _, e := range w.events {
 		if e.Type != tickType {
 			continue
@@ -36,15 +37,26 @@ func (w world) checkTicks(wrong *findings) {
 			wrong.add("verdict %s %s cannot be read: %v", e.Source, e.ID, err)
 			continue
 		}
+		if t.Reason == "Manual" && t.Job != nil {
+			manual[t.Job.UID]++
+			continue
+		}
 		if verdicts[t.ScheduledJob.UID] == nil {
 			verdicts[t.ScheduledJob.UID] = map[int64][]tick{}
 		}
 		w.spread(t, verdicts[t.ScheduledJob.UID], wrong)
 	}
-	runs := map[types.UID]map[int64][]types.UID{}
+	runs, started := map[types.UID]map[int64][]types.UID{}, map[types.UID]int{} // by the clock, and how many by users
 	for uid, j := range w.jobs {
 		owner := metav1.GetControllerOf(&j)
 		if owner == nil {
+			continue
+		}
+		if j.Annotations[v1alpha1.InstantiateAnnotation] == v1alpha1.InstantiateManual {
+			if n := manual[uid]; n > 1 || n == 0 && !w.deaf {
+				wrong.add("Job %s, which a user has started, has %d verdicts", j.Name, n)
+			}
+			started[owner.UID]++
 			continue
 		}
 		at, err := time.Parse(time.RFC3339, j.Annotations[v1alpha1.NominalTimeAnnotation])
@@ -58,7 +70,7 @@ func (w world) checkTicks(wrong *findings) {
 		runs[owner.UID][at.Unix()] = append(runs[owner.UID][at.Unix()], uid)
 	}
 	for _, s := range w.schedules {
-		w.checkSchedule(s, verdicts[s.UID], runs[s.UID], wrong)
+		w.checkSchedule(s, verdicts[s.UID], runs[s.UID], started[s.UID], wrong)
 	}
 }
 
@@ -84,7 +96,7 @@ func (w world) spread(t tick, at map[int64][]tick, wrong *findings) {
 	}
 }
 
-func (w world) checkSchedule(s v1alpha1.ScheduledJob, verdicts map[int64][]tick, runs map[int64][]types.UID, wrong *findings) {
+func (w world) checkSchedule(s v1alpha1.ScheduledJob, verdicts map[int64][]tick, runs map[int64][]types.UID, byUsers int, wrong *findings) {
 	made := 0
 	for _, at := range nominals(s) {
 		unix, when := at.Unix(), at.UTC().Format(time.RFC3339)
@@ -111,6 +123,7 @@ func (w world) checkSchedule(s v1alpha1.ScheduledJob, verdicts map[int64][]tick,
 	if total != made {
 		wrong.add("ScheduledJob %s: %d Jobs, %d of them for a nominal time that is decided", s.Name, total, made)
 	}
+	total += byUsers
 	if st := s.Status; int(st.Successful+st.Failed-st.Missed) != total {
 		wrong.add("ScheduledJob %s: %d Jobs, and the status says successful=%d failed=%d missed=%d", s.Name, total, st.Successful, st.Failed, st.Missed)
 	}

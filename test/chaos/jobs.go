@@ -94,10 +94,11 @@ func schedules(ledger string) []*v1alpha1.ScheduledJob {
 		every("each-second", "* * * * * *", "0.1", func(s *v1alpha1.ScheduledJobSpec) { s.CatchUp = v1alpha1.CatchUpAll }),
 		every("latest-only", "*/3 * * * * *", "0.5", func(s *v1alpha1.ScheduledJobSpec) { s.CatchUp = v1alpha1.CatchUpLatest }),
 		every("never-two", "*/2 * * * * *", "3", func(s *v1alpha1.ScheduledJobSpec) { s.ConcurrencyPolicy = v1alpha1.ForbidConcurrent }),
+		every(string(Triggered), "0 0 1 1 *", "1", func(s *v1alpha1.ScheduledJobSpec) { s.Suspend = ptr.To(true) }),
 	}
 }
 
-// periods are the nominal times of the schedules: the multiples of so many seconds.
+// periods are the nominal times of the schedules that are not suspended: the multiples of so many seconds.
 var periods = map[string]time.Duration{"each-second": time.Second, "latest-only": 3 * time.Second, "never-two": 2 * time.Second}
 
 // once is a ScheduledJob with one time.

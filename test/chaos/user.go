@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/functions/scheduledjob"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -134,6 +136,9 @@ func (u *user) do(ctx context.Context, t Task) error {
 		u.mu.Unlock()
 		return u.schedule(end, once(t.Name, u.ledger, t.Seconds, time.Now().Add(onceIn)))
 	}
+	if t.Sort == Triggered {
+		return u.trigger(end, t.Name)
+	}
 	j, intent := t.job(u.ledger)
 	jobs := u.jobs.BatchV1().Jobs(namespace)
 	err := u.insist(end, func(ctx context.Context) error {
@@ -189,6 +194,27 @@ func (u *user) schedule(ctx context.Context, s *v1alpha1.ScheduledJob) error {
 	return u.insist(ctx, func(ctx context.Context) error {
 		_, err := u.schedules.Create(ctx, &unstructured.Unstructured{Object: m}, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// trigger makes a Job of the ScheduledJob whose name the Job's begins with.
+func (u *user) trigger(ctx context.Context, name string) error {
+	made := time.Now()
+	return u.insist(ctx, func(ctx context.Context) error {
+		o, err := u.schedules.Get(ctx, string(Triggered), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		sj := &v1alpha1.ScheduledJob{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, sj); err != nil {
+			return err
+		}
+		j := scheduledjob.BuildManual(sj, strings.TrimPrefix(name, sj.Name+"-"), made, v1alpha1.DefaultManagedBy)
+		_, err = u.jobs.BatchV1().Jobs(namespace).Create(ctx, j, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) { // the answer was lost
 			return nil
 		}
 		return err
