@@ -118,7 +118,7 @@ func TestKubectlBackfill(t *testing.T) {
 	if _, errOut, code := u.enter(goOn[1]); code != 0 {
 		t.Errorf("exit code %d: %s", code, errOut)
 	}
-	if _, errOut, code = u.enter("kubectl jobstream backfill hourly --from=2026-10-24T22:00 --to=2026-10-25T02:30"); code != 0 || !strings.Contains(errOut, "0 complete") || !strings.Contains(errOut, "existed") {
+	if _, errOut, code = u.enter("kubectl jobstream backfill hourly --from=2026-10-24T22:00 --to=2026-10-25T02:30"); code != 0 || !strings.Contains(errOut, "0 complete") || !strings.Contains(errOut, "6 had run") {
 		t.Errorf("exit code %d: %s", code, errOut)
 	}
 	runs, err := os.ReadFile(filepath.Join(u.dir, "runs"))

@@ -94,6 +94,7 @@ func adoptsAndReleases(s *Side) {
 	s.noteOrphan("released")
 	s.noteStatus("released")
 	s.open("go")
+	s.awaitAll(corev1.PodSucceeded) // the Job does not wait for the one that it has released
 }
 
 func (s *Side) noteOrphan(when string) {
