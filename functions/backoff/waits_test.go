@@ -26,13 +26,13 @@ func TestWhatOneRefusalTellsOfOthers(t *testing.T) {
 		{effect.WriteJobStatus{Version: 1}, effect.WriteJobStatus{Version: 2}, true},
 		{effect.CreateJob{Name: "a"}, effect.CreateJob{Name: "b"}, true},
 		{effect.FindPod{Name: "a"}, effect.FindPod{Name: "b"}, true},
-		{effect.ReleasePod{Name: "a"}, effect.ReleasePod{Name: "b"}, false},
-		{effect.HoldPod{Name: "a"}, effect.HoldPod{Name: "b"}, false},
+		{effect.RemoveFinalizer{Name: "a"}, effect.RemoveFinalizer{Name: "b"}, false},
+		{effect.AddFinalizer{Name: "a"}, effect.AddFinalizer{Name: "b"}, false},
 		{effect.AdoptPod{Name: "a"}, effect.AdoptPod{Name: "b"}, false},
-		{effect.DisownPod{Name: "a"}, effect.DisownPod{Name: "b"}, false},
+		{effect.ReleasePod{Name: "a"}, effect.ReleasePod{Name: "b"}, false},
 		{effect.DeletePod{Name: "a"}, effect.DeletePod{Name: "b"}, false},
 		{effect.DeleteRun{Name: "a"}, effect.DeleteRun{Name: "b"}, false},
-		{effect.DeletePod{Name: "a"}, effect.ReleasePod{Name: "a"}, false},
+		{effect.DeletePod{Name: "a"}, effect.RemoveFinalizer{Name: "a"}, false},
 	} {
 		t.Run(c.refused.String()+" then "+c.next.String(), func(t *testing.T) {
 			var w backoff.Waits
@@ -50,7 +50,7 @@ func TestWhatOneRefusalTellsOfOthers(t *testing.T) {
 // TestTooManyObjectsAreOneKind: the memory stays small, and a webhook that refuses everything is asked ever more rarely.
 func TestTooManyObjectsAreOneKind(t *testing.T) {
 	var w backoff.Waits
-	name := func(i int) effect.Effect { return effect.ReleasePod{Name: fmt.Sprint("pi-", i)} }
+	name := func(i int) effect.Effect { return effect.RemoveFinalizer{Name: fmt.Sprint("pi-", i)} }
 	for i := range 3 * backoff.ObjectsMax {
 		refuse(&w, name(i), noon)
 	}
@@ -60,7 +60,7 @@ func TestTooManyObjectsAreOneKind(t *testing.T) {
 	if next := name(-1); !w.Blocked(next, noon) {
 		t.Error("so many were refused, and the next one is asked for at once")
 	}
-	w.Accept(effect.ReleasePod{}.Kind(), "pi-0")
+	w.Accept(effect.RemoveFinalizer{}.Kind(), "pi-0")
 	if w.Blocked(name(-1), noon) || !w.Blocked(name(1), noon) {
 		t.Error("one is accepted: others may be tried, but for those that were refused themselves")
 	}
@@ -71,11 +71,11 @@ func TestWhatWasRefusedTogetherIsTriedAgainTogether(t *testing.T) {
 	var w backoff.Waits
 	at := noon.Add(time.Millisecond)
 	for i := range 50 {
-		refuse(&w, effect.ReleasePod{Name: fmt.Sprint("pi-", i)}, at.Add(time.Duration(i)*time.Millisecond))
+		refuse(&w, effect.RemoveFinalizer{Name: fmt.Sprint("pi-", i)}, at.Add(time.Duration(i)*time.Millisecond))
 	}
 	end := w.End(at)
 	for i := range 50 {
-		if w.Blocked(effect.ReleasePod{Name: fmt.Sprint("pi-", i)}, end) {
+		if w.Blocked(effect.RemoveFinalizer{Name: fmt.Sprint("pi-", i)}, end) {
 			t.Fatalf("when the first may be tried again, at %v, pi-%d may not", end, i)
 		}
 	}
@@ -87,7 +87,7 @@ func TestWhatWasRefusedTogetherIsTriedAgainTogether(t *testing.T) {
 // TestWhatNobodyWantsIsForgotten, and a kind is not.
 func TestWhatNobodyWantsIsForgotten(t *testing.T) {
 	var w backoff.Waits
-	a, b := effect.ReleasePod{Name: "a"}, effect.ReleasePod{Name: "b"}
+	a, b := effect.RemoveFinalizer{Name: "a"}, effect.RemoveFinalizer{Name: "b"}
 	for _, e := range []effect.Effect{a, b, effect.CreatePod{}} {
 		refuse(&w, e, noon)
 	}

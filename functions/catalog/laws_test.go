@@ -116,7 +116,7 @@ func known(state []byte) bool {
 func unlessStray(a, b fn.Decision) error {
 	letsGo := func(e effect.Effect) bool {
 		switch e.(type) {
-		case effect.DeletePod, effect.ReleasePod, effect.AdoptPod, effect.DisownPod:
+		case effect.DeletePod, effect.RemoveFinalizer, effect.AdoptPod, effect.ReleasePod:
 			return true
 		}
 		return false

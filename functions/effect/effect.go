@@ -49,14 +49,14 @@ type (
 		Serial int
 	}
 
-	// ReleasePod takes our finalizer off. Precondition: the UID.
-	ReleasePod struct {
+	// RemoveFinalizer takes our finalizer off. Precondition: the UID.
+	RemoveFinalizer struct {
 		Name string
 		UID  types.UID
 	}
 
-	// HoldPod puts our finalizer back on a Pod that lost it before it was counted. Precondition: UID and Version.
-	HoldPod struct {
+	// AddFinalizer puts our finalizer back on a Pod that lost it before it was counted. Precondition: UID and Version.
+	AddFinalizer struct {
 		Name    string
 		UID     types.UID
 		Version uint64
@@ -74,9 +74,9 @@ type (
 		Hold    bool
 	}
 
-	// DisownPod takes owner reference, finalizer and label off a Pod that the Job's selector no longer matches: answered by a
+	// ReleasePod takes owner reference, finalizer and label off a Pod that the Job's selector no longer matches: answered by a
 	// PodGone, since it is none of the Job's any more. Precondition: the UID.
-	DisownPod struct {
+	ReleasePod struct {
 		Name string
 		UID  types.UID
 	}
@@ -149,13 +149,13 @@ type Report struct {
 // the Job that a ScheduledJob makes; "" for other effects.
 func Subject(e Effect) (name string) {
 	switch e := e.(type) {
-	case ReleasePod:
+	case RemoveFinalizer:
 		return e.Name
-	case HoldPod:
+	case AddFinalizer:
 		return e.Name
 	case AdoptPod:
 		return e.Name
-	case DisownPod:
+	case ReleasePod:
 		return e.Name
 	case DeletePod:
 		return e.Name
@@ -174,16 +174,16 @@ func (CreatePod) Kind() string { return "CreatePod" }
 func (FindPod) Kind() string { return "FindPod" }
 
 // Kind implements Effect.
-func (ReleasePod) Kind() string { return "ReleasePod" }
+func (RemoveFinalizer) Kind() string { return "RemoveFinalizer" }
 
 // Kind implements Effect.
-func (HoldPod) Kind() string { return "HoldPod" }
+func (AddFinalizer) Kind() string { return "AddFinalizer" }
 
 // Kind implements Effect.
 func (AdoptPod) Kind() string { return "AdoptPod" }
 
 // Kind implements Effect.
-func (DisownPod) Kind() string { return "DisownPod" }
+func (ReleasePod) Kind() string { return "ReleasePod" }
 
 // Kind implements Effect.
 func (DeletePod) Kind() string { return "DeletePod" }
@@ -222,10 +222,10 @@ func (e CreatePod) String() string {
 func (e FindPod) String() string { return "FindPod " + e.Name }
 
 // String implements Effect.
-func (e ReleasePod) String() string { return "ReleasePod " + e.Name }
+func (e RemoveFinalizer) String() string { return "RemoveFinalizer " + e.Name }
 
 // String implements Effect.
-func (e HoldPod) String() string { return fmt.Sprintf("HoldPod %s@%d", e.Name, e.Version) }
+func (e AddFinalizer) String() string { return fmt.Sprintf("AddFinalizer %s@%d", e.Name, e.Version) }
 
 // String implements Effect.
 func (e AdoptPod) String() string {
@@ -237,7 +237,7 @@ func (e AdoptPod) String() string {
 }
 
 // String implements Effect.
-func (e DisownPod) String() string { return "DisownPod " + e.Name }
+func (e ReleasePod) String() string { return "ReleasePod " + e.Name }
 
 // String implements Effect.
 func (e DeletePod) String() string {
@@ -304,15 +304,15 @@ func (e SetTimer) String() string {
 // String implements Effect.
 func (e TakeInventory) String() string { return "TakeInventory" }
 
-func (CreatePod) effect()      {}
-func (FindPod) effect()        {}
-func (ReleasePod) effect()     {}
-func (HoldPod) effect()        {}
-func (AdoptPod) effect()       {}
-func (DisownPod) effect()      {}
-func (DeletePod) effect()      {}
-func (DeleteJob) effect()      {}
-func (ReadParameters) effect() {}
-func (WriteJobStatus) effect() {}
-func (SetTimer) effect()       {}
-func (TakeInventory) effect()  {}
+func (CreatePod) effect()       {}
+func (FindPod) effect()         {}
+func (RemoveFinalizer) effect() {}
+func (AddFinalizer) effect()    {}
+func (AdoptPod) effect()        {}
+func (ReleasePod) effect()      {}
+func (DeletePod) effect()       {}
+func (DeleteJob) effect()       {}
+func (ReadParameters) effect()  {}
+func (WriteJobStatus) effect()  {}
+func (SetTimer) effect()        {}
+func (TakeInventory) effect()   {}

@@ -41,7 +41,7 @@ func judged(j events.Job, p events.Pod) map[string]string {
 //
 //	            selector matches                 does not
 //	orphan      adopt, with a serial and held    leave alone, let go
-//	owned       give a serial where it has none  disown
+//	owned       give a serial where it has none  release
 //
 // No Pod is made as long as one waits to be claimed: it may be the one that is missing.
 func claim(s State, now time.Time) (State, []effect.Effect) {
@@ -56,10 +56,10 @@ func claim(s State, now time.Time) (State, []effect.Effect) {
 		p := f.Pod
 		switch {
 		case !matches(s.Job, p) && !p.Orphan:
-			want(effect.DisownPod{Name: p.Name, UID: p.UID})
+			want(effect.ReleasePod{Name: p.Name, UID: p.UID})
 		case !matches(s.Job, p), p.Orphan && p.Deleting:
 			if p.Held {
-				want(effect.ReleasePod{Name: p.Name, UID: p.UID})
+				want(effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 			} else {
 				s.found(p.UID, events.NoSerial)
 			}
@@ -81,11 +81,11 @@ func claim(s State, now time.Time) (State, []effect.Effect) {
 		case mine(s.Job, r.Pod):
 			out = append(out, adopt(s.Job, r.Pod, serial))
 		case !r.Pod.Orphan:
-			out = append(out, effect.DisownPod{Name: r.Pod.Name, UID: r.Pod.UID})
+			out = append(out, effect.ReleasePod{Name: r.Pod.Name, UID: r.Pod.UID})
 		case matches(s.Job, r.Pod) && !r.Pod.Deleting:
 			out = append(out, adopt(s.Job, r.Pod, serial))
 		case r.Pod.Held:
-			out = append(out, effect.ReleasePod{Name: r.Pod.Name, UID: r.Pod.UID})
+			out = append(out, effect.RemoveFinalizer{Name: r.Pod.Name, UID: r.Pod.UID})
 		default:
 			s.settleSerial(serial)
 		}
@@ -139,7 +139,7 @@ func abandon(s State, finished bool) (State, []effect.Effect) {
 		case finished && mine(s.Job, p) && !p.Terminal() && (p.Held || !p.Deleting):
 			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: p.Held})
 		case p.Held:
-			out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
+			out = append(out, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 		default:
 			s.found(p.UID, events.NoSerial)
 		}

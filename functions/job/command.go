@@ -35,7 +35,7 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 		case overdue(s.Job, p, now, at):
 			deletes = append(deletes, giveUp(s.Job, p))
 		case !p.Held:
-			others = append(others, effect.HoldPod{Name: p.Name, UID: p.UID, Version: p.Version})
+			others = append(others, effect.AddFinalizer{Name: p.Name, UID: p.UID, Version: p.Version})
 		}
 	}
 	// A Job that has not started has no Pods: inventory relies on it (see events.JobListed and the cluster adapter).

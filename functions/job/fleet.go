@@ -28,7 +28,7 @@ func (s State) unsettled() int { return len(s.Pods) + len(s.Finds) + len(s.Stray
 // let go: others have to get their turn.
 func (s State) mostUnsettled() int {
 	if s.piecemeal() {
-		return s.limits.MaxPodChanges + s.Waits.Objects(effect.ReleasePod{}.Kind())
+		return s.limits.MaxPodChanges + s.Waits.Objects(effect.RemoveFinalizer{}.Kind())
 	}
 	return unsettledMax
 }

@@ -118,7 +118,7 @@ func TestAFoundPodWithoutLabelsIsNotTheJobs(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
 	w.with("bare", func(p *events.Pod) { p.Labels = map[string]string{} })
 	w.wake()
-	if count[effect.DisownPod](w) != 1 || count[effect.CreatePod](w) != 1 {
+	if count[effect.ReleasePod](w) != 1 || count[effect.CreatePod](w) != 1 {
 		t.Errorf("wanted %v", w.done)
 	}
 }

@@ -30,7 +30,7 @@ import (
 func New(l Limits) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    "job",
-		Version: 10,
+		Version: 11,
 		Wakes: []events.Type{events.TypeJobObserved, events.TypeJobGone, events.TypeJobListed, events.TypeJobPartListed, events.TypePodObserved,
 			events.TypePodGone, events.TypeTimerFired, events.TypeEffectRefused, events.TypeParametersObserved, events.TypeAnnounced},
 		Observe: func(s State, e events.Event) State { s.limits = l; return observe(s, e) },

@@ -39,7 +39,7 @@ func TestLabelsAreForgottenOnceTheyAreJudged(t *testing.T) {
 	seen.Version = 30
 	s, _ = f.Decide(s, []events.Event{events.PodObserved{Pod: seen}}, now)
 	if _, effects = f.Decide(s, nil, now); !slices.ContainsFunc(effects, func(e effect.Effect) bool {
-		return e == effect.DisownPod{Name: pod(events.NoSerial, "web").Name, UID: "-1-web"}
+		return e == effect.ReleasePod{Name: pod(events.NoSerial, "web").Name, UID: "-1-web"}
 	}) {
 		t.Errorf("wants %v", effects)
 	}

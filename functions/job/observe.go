@@ -165,7 +165,7 @@ func seePod(s State, p events.Pod) State {
 		r = Row{}
 	}
 	if r.Pod.Held && !p.Held {
-		s.accept(effect.ReleasePod{}.Kind(), p.Name)
+		s.accept(effect.RemoveFinalizer{}.Kind(), p.Name)
 	}
 	if !r.Pod.Deleting && p.Deleting {
 		s.accept(effect.DeletePod{}.Kind(), p.Name)

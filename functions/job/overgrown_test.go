@@ -76,7 +76,7 @@ func TestPodsOfAnOvergrownJobThatAreRefusedDoNotKeepTheOthers(t *testing.T) {
 				w.wake()
 				w.done, w.most = nil, 0
 				w.answer = func(e effect.Effect) ([]events.Event, bool) {
-					r, ok := e.(effect.ReleasePod)
+					r, ok := e.(effect.RemoveFinalizer)
 					if !ok || !kept[r.Name] {
 						return nil, false
 					}
@@ -94,7 +94,7 @@ func TestPodsOfAnOvergrownJobThatAreRefusedDoNotKeepTheOthers(t *testing.T) {
 						t.Errorf("%s is held", p.Name)
 					}
 				}
-				asked, tried := count[effect.TakeInventory](w), count[effect.ReleasePod](w)
+				asked, tried := count[effect.TakeInventory](w), count[effect.RemoveFinalizer](w)
 				if asked > 2+many/atOnce {
 					t.Errorf("it took %d inventories", asked)
 				}
@@ -102,7 +102,7 @@ func TestPodsOfAnOvergrownJobThatAreRefusedDoNotKeepTheOthers(t *testing.T) {
 				if n := count[effect.TakeInventory](w) - asked; n > 0 {
 					t.Errorf("%d further inventories in an hour", n)
 				}
-				if n := count[effect.ReleasePod](w) - tried; n > 62*refused {
+				if n := count[effect.RemoveFinalizer](w) - tried; n > 62*refused {
 					t.Errorf("%d were tried %d times in an hour", refused, n)
 				}
 			})
@@ -125,7 +125,7 @@ func TestTouchesOfAnOvergrownJobThatGoesCostNothing(t *testing.T) {
 	w.done = nil
 	released := 0
 	w.answer = func(e effect.Effect) ([]events.Event, bool) {
-		if _, ok := e.(effect.ReleasePod); ok {
+		if _, ok := e.(effect.RemoveFinalizer); ok {
 			if released++; released%5 == 0 {
 				w.api.UpdateJob(w.uid, func(j *events.Job) { j.Generation++ })
 			}

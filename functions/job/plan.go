@@ -139,14 +139,14 @@ func letGo(s State) (State, []effect.Effect) {
 	var out []effect.Effect
 	for _, serial := range s.serials() {
 		if r := s.Pods[serial]; r.held() {
-			out = append(out, effect.ReleasePod{Name: r.Pod.Name, UID: r.Pod.UID})
+			out = append(out, effect.RemoveFinalizer{Name: r.Pod.Name, UID: r.Pod.UID})
 		} else {
 			s.settleSerial(serial)
 		}
 	}
 	for _, p := range sortedStrays(s) {
 		if p.Held {
-			out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
+			out = append(out, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 		} else {
 			delete(s.Strays, p.UID)
 		}
@@ -164,7 +164,7 @@ func sweep(s State) (State, []effect.Effect) {
 		case r.held() && r.live() && mine(s.Job, r.Pod):
 			out = append(out, effect.DeletePod{Name: r.Pod.Name, UID: r.Pod.UID, Version: r.Pod.Version, Release: true})
 		case r.held():
-			out = append(out, effect.ReleasePod{Name: r.Pod.Name, UID: r.Pod.UID})
+			out = append(out, effect.RemoveFinalizer{Name: r.Pod.Name, UID: r.Pod.UID})
 		case r.live() && !r.Pod.Deleting && mine(s.Job, r.Pod):
 			out = append(out, effect.DeletePod{Name: r.Pod.Name, UID: r.Pod.UID})
 		default:

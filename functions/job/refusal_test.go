@@ -120,7 +120,7 @@ func TestAPodThatCannotBeReleasedIsCountedLater(t *testing.T) {
 	for i, name := range []string{"a", "b", "c"} {
 		w.with(name, func(p *events.Pod) { p.Serial, p.Phase, p.Finished = i, events.Succeeded, w.now })
 	}
-	w.refusing("InternalError", func(e effect.Effect) bool { r, ok := e.(effect.ReleasePod); return ok && r.Name == "b" })
+	w.refusing("InternalError", func(e effect.Effect) bool { r, ok := e.(effect.RemoveFinalizer); return ok && r.Name == "b" })
 	w.wake()
 	w.wait(5 * time.Second)
 	s := w.job().Status

@@ -205,7 +205,7 @@ func release(s State, c count, v outcome) (out []effect.Effect) {
 		case excused[p.UID] && !p.Terminal(): // it may have succeeded by now
 			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})
 		case listed || over || worthless || excused[p.UID]:
-			out = append(out, effect.ReleasePod{Name: p.Name, UID: p.UID})
+			out = append(out, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 		}
 	}
 	return out

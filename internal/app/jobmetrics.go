@@ -170,9 +170,9 @@ func creationReason(j *batchv1.Job) string {
 	return "new"
 }
 
-// PodReleased implements cluster.Meter. The other event, "add", would be the first sight of a held Pod that has ended: to
+// FinalizerRemoved implements cluster.Meter. The other event, "add", would be the first sight of a held Pod that has ended: to
 // know a first sight takes a memory of every Pod, which a reconciler that may be replaced at any time does not have.
-func (m *jobMetrics) PodReleased() { add(m.held, 1, "delete") }
+func (m *jobMetrics) FinalizerRemoved() { add(m.held, 1, "delete") }
 
 // VerdictUntold implements cluster.Meter.
 func (m *jobMetrics) VerdictUntold(v events.TickDecided) {

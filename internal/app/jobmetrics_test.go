@@ -153,9 +153,9 @@ func TestPodCreation(t *testing.T) {
 	}
 }
 
-func TestPodReleased(t *testing.T) {
+func TestFinalizerRemoved(t *testing.T) {
 	m := counting()
-	m.jobs.PodReleased()
+	m.jobs.FinalizerRemoved()
 	if got := counters(t, m); !slices.Equal(got, []string{`terminated_pods_tracking_finalizer_total{event="delete"} 1`}) {
 		t.Errorf("got %q", got)
 	}
@@ -231,7 +231,7 @@ func TestNamesOfKubernetes(t *testing.T) {
 	after.Status = batchv1.JobStatus{CompletedIndexes: "0", FailedIndexes: ptr.To("1"), Conditions: ended(batchv1.JobFailed, "FailedIndexes")}
 	m.jobs.StatusWritten(perIndex, after, map[batchv1.PodFailurePolicyAction]int{"FailIndex": 1})
 	m.jobs.PodCreation(after, nil)
-	m.jobs.PodReleased()
+	m.jobs.FinalizerRemoved()
 	m.turned(engine.Turned{Function: "job"})
 	families, err := m.registry.Gather()
 	if err != nil {

@@ -161,14 +161,14 @@ func (a *Actor) do(ctx context.Context, key events.Key, e effect.Effect) ([]even
 		return a.createPod(ctx, key, e)
 	case effect.FindPod:
 		return a.findPod(ctx, key, e)
-	case effect.ReleasePod:
-		return a.releasePod(ctx, key, e)
-	case effect.HoldPod:
-		return a.holdPod(ctx, key, e)
+	case effect.RemoveFinalizer:
+		return a.removeFinalizer(ctx, key, e)
+	case effect.AddFinalizer:
+		return a.addFinalizer(ctx, key, e)
 	case effect.AdoptPod:
 		return a.adoptPod(ctx, key, e)
-	case effect.DisownPod:
-		return a.disownPod(ctx, key, e)
+	case effect.ReleasePod:
+		return a.releasePod(ctx, key, e)
 	case effect.DeletePod:
 		return a.deletePod(ctx, key, e)
 	case effect.DeleteJob:

@@ -98,9 +98,9 @@ func adoption(j *batchv1.Job, p *corev1.Pod, e effect.AdoptPod) podPatch {
 	return patch
 }
 
-// disownPod takes off what makes the Pod ours. Its serial stays: it tells whoever adopts the Pod that a Job of ours may have
+// releasePod takes off what makes the Pod ours. Its serial stays: it tells whoever adopts the Pod that a Job of ours may have
 // counted it. Whatever has happened to the Pod meanwhile, it is not ours afterwards, unless the API server insists.
-func (a *Actor) disownPod(ctx context.Context, key events.Key, e effect.DisownPod) ([]events.Event, error) {
+func (a *Actor) releasePod(ctx context.Context, key events.Key, e effect.ReleasePod) ([]events.Event, error) {
 	p, facts, err := a.changeable(ctx, key, e.Name, e.UID, false)
 	switch {
 	case err != nil:
@@ -121,7 +121,7 @@ func (a *Actor) disownPod(ctx context.Context, key events.Key, e effect.DisownPo
 	})
 	switch {
 	case err == nil:
-		a.meter.PodReleased()
+		a.meter.FinalizerRemoved()
 		a.owned.pods.Remove(e.UID)
 		return missedPod(e.Name, e.UID), nil
 	case !preconditionFailed(err):

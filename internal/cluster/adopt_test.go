@@ -245,12 +245,12 @@ func TestAdoptPodReadsTheJobLive(t *testing.T) {
 	})
 }
 
-func TestDisownPod(t *testing.T) {
+func TestReleasePod(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.createJob("pi")
-	disown := func(t *testing.T, name string, uid events.Pod) {
+	release := func(t *testing.T, name string, uid events.Pod) {
 		t.Helper()
-		gone := only[events.PodGone](t, w.act(key, effect.DisownPod{Name: name, UID: uid.UID})).Pod
+		gone := only[events.PodGone](t, w.act(key, effect.ReleasePod{Name: name, UID: uid.UID})).Pod
 		if gone.UID != uid.UID || gone.Name != name {
 			t.Errorf("%+v", gone)
 		}
@@ -262,7 +262,7 @@ func TestDisownPod(t *testing.T) {
 			p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: someoneElse})
 		})
 		for range 2 { // again changes nothing
-			disown(t, p.Name, p)
+			release(t, p.Name, p)
 			live := w.livePod(p.Name)
 			if len(live.OwnerReferences) != 1 || live.OwnerReferences[0].UID != someoneElse || len(live.Finalizers) != 1 || live.Labels[v1alpha1.ManagedLabel] != "" {
 				t.Errorf("is %+v", live.ObjectMeta)
@@ -275,15 +275,15 @@ func TestDisownPod(t *testing.T) {
 	t.Run("one that has lost its owner already is let go all the same", func(t *testing.T) {
 		p := w.createPod(j, key, 1)
 		w.editPod(p.Name, func(p *corev1.Pod) { p.OwnerReferences = nil })
-		disown(t, p.Name, p)
+		release(t, p.Name, p)
 		if live := w.livePod(p.Name); events.Held(live) || live.Labels[v1alpha1.ManagedLabel] != "" {
 			t.Errorf("is %+v", live.ObjectMeta)
 		}
 	})
 	t.Run("one that is gone, or another one", func(t *testing.T) {
-		disown(t, "nobody", events.Pod{UID: someoneElse})
+		release(t, "nobody", events.Pod{UID: someoneElse})
 		p := w.createPod(j, key, 2)
-		disown(t, p.Name, events.Pod{UID: someoneElse})
+		release(t, p.Name, events.Pod{UID: someoneElse})
 		if live := w.livePod(p.Name); !events.Held(live) || len(live.OwnerReferences) != 1 {
 			t.Errorf("is %+v", live.ObjectMeta)
 		}

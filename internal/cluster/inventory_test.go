@@ -52,12 +52,12 @@ func TestTakeInventory(t *testing.T) {
 	j = w.startJob(j)
 	running := w.createPod(j, key, 0)
 	loose := w.createPod(j, key, 1) // released, and not finished
-	w.act(key, effect.ReleasePod{Name: loose.Name, UID: loose.UID})
+	w.act(key, effect.RemoveFinalizer{Name: loose.Name, UID: loose.UID})
 	held := w.createPod(j, key, 2) // finished, and not counted
 	w.endPod(held.Name, corev1.PodFailed)
 	settled := w.createPod(j, key, 3)
 	w.endPod(settled.Name, corev1.PodSucceeded)
-	w.act(key, effect.ReleasePod{Name: settled.Name, UID: settled.UID})
+	w.act(key, effect.RemoveFinalizer{Name: settled.Name, UID: settled.UID})
 	other, otherKey := w.createJob("other")
 	w.createPod(w.startJob(other), otherKey, 0)
 

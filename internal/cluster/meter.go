@@ -15,8 +15,8 @@ type Meter interface {
 	// PodCreation follows each POST of a Pod for the Job; err is the API server's answer or nil. A name that is taken is an
 	// error here too, since no Pod was made.
 	PodCreation(j *batchv1.Job, err error)
-	// PodReleased follows each removal of our finalizer from a Pod. A removal that is repeated calls again.
-	PodReleased()
+	// FinalizerRemoved follows each removal of our finalizer from a Pod. A removal that is repeated calls again.
+	FinalizerRemoved()
 	// VerdictUntold follows each verdict that a status of a ScheduledJob has forgotten, and that was never announced.
 	VerdictUntold(events.TickDecided)
 }
@@ -26,5 +26,5 @@ type noMeter struct{}
 
 func (noMeter) StatusWritten(_, _ *batchv1.Job, _ map[batchv1.PodFailurePolicyAction]int) {}
 func (noMeter) PodCreation(*batchv1.Job, error)                                           {}
-func (noMeter) PodReleased()                                                              {}
+func (noMeter) FinalizerRemoved()                                                         {}
 func (noMeter) VerdictUntold(events.TickDecided)                                          {}

@@ -31,7 +31,7 @@ func (m *tally) StatusWritten(before, after *batchv1.Job, handled map[batchv1.Po
 func (m *tally) PodCreation(j *batchv1.Job, err error) {
 	m.hear("creation for %s: %s", j.Name, apierrors.ReasonForError(err))
 }
-func (m *tally) PodReleased() { m.hear("release") }
+func (m *tally) FinalizerRemoved() { m.hear("release") }
 
 func (m *tally) VerdictUntold(v events.TickDecided) { m.hear("untold %v", v) }
 
@@ -71,11 +71,11 @@ func TestMeter(t *testing.T) {
 	t.Run("of each Pod that was let go", func(t *testing.T) {
 		p, q, r := w.createPod(j, key, 1), w.createPod(j, key, 2), w.createPod(j, key, 3)
 		m.heard = nil
-		w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID})
+		w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 		w.act(key, effect.DeletePod{Name: q.Name, UID: q.UID, Version: q.Version, Release: true})
-		w.act(key, effect.DisownPod{Name: r.Name, UID: r.UID})
+		w.act(key, effect.ReleasePod{Name: r.Name, UID: r.UID})
 		heard(t, "release", "release", "release")
-		w.act(key, effect.ReleasePod{Name: "nobody", UID: p.UID})
+		w.act(key, effect.RemoveFinalizer{Name: "nobody", UID: p.UID})
 		w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID})
 		heard(t)
 	})

@@ -41,10 +41,10 @@ func TestEffectsOnWhatIsNotOursDoNothing(t *testing.T) {
 	} {
 		version := events.Version(c.pod.ResourceVersion)
 		for _, e := range []effect.Effect{
-			effect.ReleasePod{Name: c.pod.Name, UID: c.pod.UID},
-			effect.HoldPod{Name: c.pod.Name, UID: c.pod.UID, Version: version},
+			effect.RemoveFinalizer{Name: c.pod.Name, UID: c.pod.UID},
+			effect.AddFinalizer{Name: c.pod.Name, UID: c.pod.UID, Version: version},
 			effect.AdoptPod{Job: "ours", Name: c.pod.Name, UID: c.pod.UID, Version: version, Serial: 3, Hold: true},
-			effect.DisownPod{Name: c.pod.Name, UID: c.pod.UID},
+			effect.ReleasePod{Name: c.pod.Name, UID: c.pod.UID},
 			effect.DeletePod{Name: c.pod.Name, UID: c.pod.UID},
 			effect.DeletePod{Name: c.pod.Name, UID: c.pod.UID, Version: version},
 			effect.DeletePod{Name: c.pod.Name, UID: c.pod.UID, Version: version, Release: true},
@@ -54,7 +54,7 @@ func TestEffectsOnWhatIsNotOursDoNothing(t *testing.T) {
 					switch f := f.(type) {
 					case events.PodGone, events.JobGone, events.JobObserved:
 					case events.PodObserved: // of an orphan that was to be held: it is not the Job's
-						if f.Pod.Orphan && e.Kind() == (effect.HoldPod{}).Kind() {
+						if f.Pod.Orphan && e.Kind() == (effect.AddFinalizer{}).Kind() {
 							continue
 						}
 						t.Errorf("answers %#v", f)
@@ -114,7 +114,7 @@ func TestLookingWhoseAPodIsCostsNothingInTheUsualCase(t *testing.T) {
 		return n
 	}
 	before := reads()
-	w.act(key, effect.ReleasePod{Name: pods[0].Name, UID: pods[0].UID})
+	w.act(key, effect.RemoveFinalizer{Name: pods[0].Name, UID: pods[0].UID})
 	w.act(key, effect.DeletePod{Name: pods[0].Name, UID: pods[0].UID})
 	w.act(key, effect.DeletePod{Name: pods[1].Name, UID: pods[1].UID, Version: pods[1].Version, Release: true})
 	if n := reads() - before; n != 0 {
@@ -126,7 +126,7 @@ func TestLookingWhoseAPodIsCostsNothingInTheUsualCase(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.actor, before = fresh, reads()
-	again := only[events.PodObserved](t, w.act(key, effect.ReleasePod{Name: pods[2].Name, UID: pods[2].UID})).Pod
+	again := only[events.PodObserved](t, w.act(key, effect.RemoveFinalizer{Name: pods[2].Name, UID: pods[2].UID})).Pod
 	if n := reads() - before; again.Held || n != 2 {
 		t.Errorf("a fresh Actor: held %v after %d reads", again.Held, n)
 	}
@@ -150,7 +150,7 @@ func TestOrphansOfOursAreLetGo(t *testing.T) {
 			if _, err := w.CoreV1().Pods(w.ns).Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if saw := only[events.PodObserved](t, w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID})).Pod; saw.Held {
+			if saw := only[events.PodObserved](t, w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})).Pod; saw.Held {
 				t.Errorf("%+v", saw)
 			}
 		})
@@ -164,7 +164,7 @@ func TestOrphansOfOursAreLetGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.actor = fresh
-		if saw := only[events.PodObserved](t, w.act(goneKey, effect.ReleasePod{Name: p.Name, UID: p.UID})).Pod; saw.Held {
+		if saw := only[events.PodObserved](t, w.act(goneKey, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})).Pod; saw.Held {
 			t.Errorf("%+v", saw)
 		}
 	})
@@ -180,8 +180,8 @@ func TestForgedNameOfAnOwnerMakesNobodyGone(t *testing.T) {
 		p.Finalizers = []string{batchv1.JobTrackingFinalizer}
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "no-such", UID: builtIn.UID, Controller: new(true)}}
 	})
-	w.act(key, effect.ReleasePod{Name: forged.Name, UID: forged.UID})
-	only[events.PodGone](t, w.act(key, effect.ReleasePod{Name: real.Name, UID: real.UID}))
+	w.act(key, effect.RemoveFinalizer{Name: forged.Name, UID: forged.UID})
+	only[events.PodGone](t, w.act(key, effect.RemoveFinalizer{Name: real.Name, UID: real.UID}))
 	if live := w.livePod(real.Name); live.ResourceVersion != real.ResourceVersion {
 		t.Errorf("it has become %+v", live.ObjectMeta)
 	}
@@ -201,8 +201,8 @@ func TestPodOfAJobThatHasJustGoneIsNotTakenForGone(t *testing.T) {
 	for _, e := range []effect.Effect{
 		effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true},
 		effect.DeletePod{Name: p.Name, UID: p.UID},
-		effect.HoldPod{Name: p.Name, UID: p.UID, Version: p.Version},
-		effect.DisownPod{Name: p.Name, UID: p.UID},
+		effect.AddFinalizer{Name: p.Name, UID: p.UID, Version: p.Version},
+		effect.ReleasePod{Name: p.Name, UID: p.UID},
 	} {
 		if gone := only[events.JobGone](t, w.act(key, e)); gone.Name != "gone" {
 			t.Errorf("%s: %+v", e, gone)
@@ -220,15 +220,15 @@ func TestPodThatWasOursAndIsNobodysStays(t *testing.T) {
 	if _, err := w.CoreV1().Pods(w.ns).Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID}) // looks, because it is not the owner's any more
+	w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID}) // looks, because it is not the owner's any more
 	only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID}))
 	if live := w.livePod(p.Name); live == nil || live.DeletionTimestamp != nil {
 		t.Errorf("it has become %+v", live)
 	}
 }
 
-// A Pod with so many labels that not all are looked at seems not to match. It is not disowned: the next one would seem so, too.
-func TestPodWithTooManyLabelsIsNotDisowned(t *testing.T) {
+// A Pod with so many labels that not all are looked at seems not to match. It is not released: the next one would seem so, too.
+func TestPodWithTooManyLabelsIsNotReleased(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.createJob("pi", picky("pi"), func(j *batchv1.Job) {
 		j.Spec.Selector.MatchLabels = map[string]string{"zzz": "last"}
@@ -241,7 +241,7 @@ func TestPodWithTooManyLabelsIsNotDisowned(t *testing.T) {
 		t.Errorf("it is started: %q", seen.Unsupported)
 	}
 	p := w.createPod(w.startJob(j), key, 0) // by an older version
-	refused := only[events.EffectRefused](t, w.act(key, effect.DisownPod{Name: p.Name, UID: p.UID}))
+	refused := only[events.EffectRefused](t, w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID}))
 	if refused.Reason != "TooManyLabels" || metav1.GetControllerOf(w.livePod(p.Name)) == nil {
 		t.Errorf("%+v", refused)
 	}

@@ -83,8 +83,8 @@ func TestPermissions(t *testing.T) {
 		t.Errorf("%+v", live.ObjectMeta)
 	}
 	p := w.createPod(j, key, 0)
-	p = only[events.PodObserved](t, w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID})).Pod
-	p = only[events.PodObserved](t, w.act(key, effect.HoldPod{Name: p.Name, UID: p.UID, Version: p.Version})).Pod
+	p = only[events.PodObserved](t, w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})).Pod
+	p = only[events.PodObserved](t, w.act(key, effect.AddFinalizer{Name: p.Name, UID: p.UID, Version: p.Version})).Pod
 	if list := only[events.JobListed](t, w.act(key, effect.TakeInventory{ID: "x", Job: "pi"})); len(list.Pods) != 1 {
 		t.Errorf("%+v", list)
 	}
@@ -95,7 +95,7 @@ func TestPermissions(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	only[events.PodObserved](t, w.act(pickyKey, adoptEffect(picky, orphan, 0)))
-	only[events.PodGone](t, w.act(pickyKey, effect.DisownPod{Name: "orphan", UID: orphan.UID}))
+	only[events.PodGone](t, w.act(pickyKey, effect.ReleasePod{Name: "orphan", UID: orphan.UID}))
 	w.configMap("good", fruit)
 	only[events.ParametersObserved](t, w.act(key, effect.ReadParameters{ConfigMap: "good"}))
 	done, doneKey := w.createJob("done")

@@ -15,16 +15,16 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// releasePod takes our finalizer off. The API server retries the patch on its newest version of the Pod, so nothing but
+// removeFinalizer takes our finalizer off. The API server retries the patch on its newest version of the Pod, so nothing but
 // another Pod of the same name, or another owner, can be in the way.
-func (a *Actor) releasePod(ctx context.Context, key events.Key, e effect.ReleasePod) ([]events.Event, error) {
+func (a *Actor) removeFinalizer(ctx context.Context, key events.Key, e effect.RemoveFinalizer) ([]events.Event, error) {
 	if a.knownOurs(key) {
 		patch := a.withoutFinalizer(e.UID, 0)
 		patch.Owners = ownerIs(key)
 		p, err := a.patchPod(ctx, key, e.Name, patch)
 		switch {
 		case err == nil:
-			return a.released(p), nil
+			return a.finalizerRemoved(p), nil
 		case apierrors.IsNotFound(err) && !byAdmission(err):
 			return missedPod(e.Name, e.UID), nil
 		case !preconditionFailed(err):
@@ -41,22 +41,22 @@ func (a *Actor) releasePod(ctx context.Context, key events.Key, e effect.Release
 	p, err = a.patchPod(ctx, key, e.Name, a.withoutFinalizer(e.UID, events.Version(p.ResourceVersion)))
 	switch {
 	case err == nil:
-		return a.released(p), nil
+		return a.finalizerRemoved(p), nil
 	case preconditionFailed(err):
 		return a.lookAtPod(ctx, key, e, e.Name, e.UID, err)
 	}
 	return a.refused(e, events.NoSerial, err)
 }
 
-// released is what follows from the answer to a patch that took our finalizer off.
-func (a *Actor) released(p *corev1.Pod) []events.Event {
-	a.meter.PodReleased()
+// finalizerRemoved is what follows from the answer to a patch that took our finalizer off.
+func (a *Actor) finalizerRemoved(p *corev1.Pod) []events.Event {
+	a.meter.FinalizerRemoved()
 	a.owned.saw(p)
 	return sawPod(p)
 }
 
-// holdPod puts our finalizer on. The API server refuses that as invalid on a Pod that is being deleted.
-func (a *Actor) holdPod(ctx context.Context, key events.Key, e effect.HoldPod) ([]events.Event, error) {
+// addFinalizer puts our finalizer on. The API server refuses that as invalid on a Pod that is being deleted.
+func (a *Actor) addFinalizer(ctx context.Context, key events.Key, e effect.AddFinalizer) ([]events.Event, error) {
 	if !a.knownOurs(key) {
 		if p, facts, err := a.changeable(ctx, key, e.Name, e.UID, false); err != nil {
 			return a.refused(e, events.NoSerial, err)
@@ -97,7 +97,7 @@ func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePo
 		case err != nil:
 			return a.refused(e, events.NoSerial, err)
 		}
-		if facts := a.released(p); vanished(p) {
+		if facts := a.finalizerRemoved(p); vanished(p) {
 			return facts, nil
 		}
 		version = events.Version(p.ResourceVersion)
@@ -144,9 +144,9 @@ func (a *Actor) lookAtPod(ctx context.Context, key events.Key, e effect.Effect, 
 		return a.refused(e, events.NoSerial, err)
 	case p == nil || p.UID != uid || controlledByAnother(p, key):
 		return missedPod(name, uid), nil
-	case apierrors.IsInvalid(cause) && metav1.GetControllerOf(p) == nil && e.Kind() == effect.HoldPod{}.Kind():
+	case apierrors.IsInvalid(cause) && metav1.GetControllerOf(p) == nil && e.Kind() == effect.AddFinalizer{}.Kind():
 		return sawPod(p), nil // nobody owns it any more
-	case apierrors.IsInvalid(cause) && (e.Kind() != effect.HoldPod{}.Kind() || p.DeletionTimestamp == nil):
+	case apierrors.IsInvalid(cause) && (e.Kind() != effect.AddFinalizer{}.Kind() || p.DeletionTimestamp == nil):
 		return a.refused(e, events.ProjectPod(p).Serial, cause)
 	}
 	return sawPod(p), nil

@@ -14,20 +14,20 @@ import (
 
 const someoneElse types.UID = "00000000-0000-0000-0000-000000000000"
 
-func TestReleasePod(t *testing.T) {
+func TestRemoveFinalizer(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.createJob("pi")
 	p := w.createPod(j, key, 0)
 	w.endPod(p.Name, corev1.PodSucceeded)
 
 	t.Run("of another UID", func(t *testing.T) {
-		gone := only[events.PodGone](t, w.act(key, effect.ReleasePod{Name: p.Name, UID: someoneElse}))
+		gone := only[events.PodGone](t, w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: someoneElse}))
 		if gone.Pod.UID != someoneElse || gone.Pod.Name != p.Name || gone.Pod.Version != 0 || !events.Held(w.livePod(p.Name)) {
 			t.Errorf("%+v", gone)
 		}
 	})
 	t.Run("takes the finalizer and the field ownership", func(t *testing.T) {
-		seen := only[events.PodObserved](t, w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID})).Pod
+		seen := only[events.PodObserved](t, w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})).Pod
 		live := w.livePod(p.Name)
 		if seen.Held || seen.Phase != events.Succeeded || seen.Serial != 0 || events.Held(live) || len(live.ManagedFields) != 0 {
 			t.Errorf("saw %+v, is %+v", seen, live.ObjectMeta)
@@ -38,7 +38,7 @@ func TestReleasePod(t *testing.T) {
 	})
 	t.Run("again", func(t *testing.T) {
 		before := w.livePod(p.Name).ResourceVersion
-		if seen := only[events.PodObserved](t, w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID})).Pod; seen.Held {
+		if seen := only[events.PodObserved](t, w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})).Pod; seen.Held {
 			t.Errorf("%+v", seen)
 		}
 		if after := w.livePod(p.Name).ResourceVersion; after != before {
@@ -48,11 +48,11 @@ func TestReleasePod(t *testing.T) {
 	t.Run("of a Pod that only waited for it", func(t *testing.T) {
 		q := w.createPod(j, key, 1)
 		w.deletePodNow(q.Name)
-		gone := only[events.PodGone](t, w.act(key, effect.ReleasePod{Name: q.Name, UID: q.UID})).Pod
+		gone := only[events.PodGone](t, w.act(key, effect.RemoveFinalizer{Name: q.Name, UID: q.UID})).Pod
 		if gone.UID != q.UID || gone.Serial != 1 || w.livePod(q.Name) != nil {
 			t.Errorf("%+v", gone)
 		}
-		missed := only[events.PodGone](t, w.act(key, effect.ReleasePod{Name: q.Name, UID: q.UID})).Pod
+		missed := only[events.PodGone](t, w.act(key, effect.RemoveFinalizer{Name: q.Name, UID: q.UID})).Pod
 		if missed.UID != q.UID || missed.Name != q.Name || missed.Version != 0 || missed.Serial != events.NoSerial {
 			t.Errorf("%+v", missed)
 		}
@@ -61,7 +61,7 @@ func TestReleasePod(t *testing.T) {
 		w := newWorld(t, func(c *ActorConfig) { c.KeepManagedFields = true })
 		j, key := w.createJob("pi")
 		p := w.createPod(j, key, 0)
-		w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID})
+		w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 		if live := w.livePod(p.Name); events.Held(live) || len(live.ManagedFields) == 0 {
 			t.Errorf("%+v", live.ObjectMeta)
 		}
@@ -75,22 +75,22 @@ func (w *world) deletePodNow(name string) {
 	}
 }
 
-func TestHoldPod(t *testing.T) {
+func TestAddFinalizer(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.createJob("pi")
 	p := w.createPod(j, key, 0)
-	p = only[events.PodObserved](t, w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID})).Pod
+	p = only[events.PodObserved](t, w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})).Pod
 
 	t.Run("at another version", func(t *testing.T) {
 		now := w.touchPod(p.Name)
-		seen := only[events.PodObserved](t, w.act(key, effect.HoldPod{Name: p.Name, UID: p.UID, Version: p.Version})).Pod
+		seen := only[events.PodObserved](t, w.act(key, effect.AddFinalizer{Name: p.Name, UID: p.UID, Version: p.Version})).Pod
 		if seen.Held || seen.Version != events.Version(now.ResourceVersion) || events.Held(w.livePod(p.Name)) {
 			t.Errorf("%+v", seen)
 		}
 		p = seen
 	})
 	t.Run("of another UID", func(t *testing.T) {
-		only[events.PodGone](t, w.act(key, effect.HoldPod{Name: p.Name, UID: someoneElse, Version: p.Version}))
+		only[events.PodGone](t, w.act(key, effect.AddFinalizer{Name: p.Name, UID: someoneElse, Version: p.Version}))
 	})
 	t.Run("adds the finalizer to those that are there", func(t *testing.T) {
 		live := w.livePod(p.Name)
@@ -99,7 +99,7 @@ func TestHoldPod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen := only[events.PodObserved](t, w.act(key, effect.HoldPod{Name: p.Name, UID: p.UID, Version: events.Version(live.ResourceVersion)})).Pod
+		seen := only[events.PodObserved](t, w.act(key, effect.AddFinalizer{Name: p.Name, UID: p.UID, Version: events.Version(live.ResourceVersion)})).Pod
 		if live = w.livePod(p.Name); !seen.Held || len(live.Finalizers) != 2 {
 			t.Errorf("saw %+v, has %v", seen, live.Finalizers)
 		}
@@ -107,18 +107,18 @@ func TestHoldPod(t *testing.T) {
 	t.Run("that is being deleted", func(t *testing.T) {
 		q := w.createPod(j, key, 1)
 		w.bindPod(q.Name)
-		w.act(key, effect.ReleasePod{Name: q.Name, UID: q.UID})
+		w.act(key, effect.RemoveFinalizer{Name: q.Name, UID: q.UID})
 		if err := w.CoreV1().Pods(w.ns).Delete(t.Context(), q.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		v := events.Version(w.livePod(q.Name).ResourceVersion)
-		seen := only[events.PodObserved](t, w.act(key, effect.HoldPod{Name: q.Name, UID: q.UID, Version: v})).Pod
+		seen := only[events.PodObserved](t, w.act(key, effect.AddFinalizer{Name: q.Name, UID: q.UID, Version: v})).Pod
 		if seen.Held || !seen.Deleting {
 			t.Errorf("%+v", seen)
 		}
 	})
 	t.Run("that is gone", func(t *testing.T) {
-		only[events.PodGone](t, w.act(key, effect.HoldPod{Name: "nobody", UID: p.UID, Version: 1}))
+		only[events.PodGone](t, w.act(key, effect.AddFinalizer{Name: "nobody", UID: p.UID, Version: 1}))
 	})
 }
 

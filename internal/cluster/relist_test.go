@@ -23,7 +23,7 @@ func TestWatcherLists(t *testing.T) {
 	running := w.createPod(busy, busyKey, 0)
 	counted := w.createPod(busy, busyKey, 1)
 	w.endPod(counted.Name, corev1.PodSucceeded)
-	w.act(busyKey, effect.ReleasePod{Name: counted.Name, UID: counted.UID})
+	w.act(busyKey, effect.RemoveFinalizer{Name: counted.Name, UID: counted.UID})
 
 	done, doneKey := w.finishedJob("done", false)
 	left, leftKey := w.finishedJob("left", true)
@@ -31,11 +31,11 @@ func TestWatcherLists(t *testing.T) {
 	gone, goneKey := w.createJob("gone")
 	orphan := w.createPod(w.startJob(gone), goneKey, 0)
 	loose := w.createPod(gone, goneKey, 1)
-	w.act(goneKey, effect.ReleasePod{Name: loose.Name, UID: loose.UID})
+	w.act(goneKey, effect.RemoveFinalizer{Name: loose.Name, UID: loose.UID})
 	w.deleteJob("gone")
 	vanished, vanishedKey := w.createJob("vanished") // whose only Pod nobody has to release
 	free := w.createPod(w.startJob(vanished), vanishedKey, 0)
-	w.act(vanishedKey, effect.ReleasePod{Name: free.Name, UID: free.UID})
+	w.act(vanishedKey, effect.RemoveFinalizer{Name: free.Name, UID: free.UID})
 	w.deleteJob("vanished")
 
 	foreign, foreignKey := w.createJob("foreign", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })

@@ -57,7 +57,7 @@ func TestRemainsOfJobs(t *testing.T) {
 	w.startJob(running)
 	w.createPod(running, key, 0)
 	p := w.createPod(running, key, 1)
-	w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID})
+	w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 	w.createJob("paused", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
 	w.createJob("theirs", func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") })
 	w.createJob("nobodys", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })

@@ -39,7 +39,7 @@ func (w *world) settledPods(j *batchv1.Job, key events.Key) (failed, succeeded e
 	for serial, phase := range []corev1.PodPhase{corev1.PodFailed, corev1.PodSucceeded} {
 		p := w.createPod(j, key, serial)
 		w.endPod(p.Name, phase)
-		w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID})
+		w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 	}
 	return w.createdPod(j, 0), w.createdPod(j, 1)
 }
@@ -160,7 +160,7 @@ func TestRosterOfAPodThatIsAdoptedMeanwhile(t *testing.T) {
 			w.act(key, adoptEffect(j, adopted, 0))
 			p := only[events.PodObserved](t, w.act(key, adoptEffect(j, ended, 1))).Pod
 			w.endPod("ended", corev1.PodSucceeded)
-			w.act(key, effect.ReleasePod{Name: "ended", UID: p.UID})
+			w.act(key, effect.RemoveFinalizer{Name: "ended", UID: p.UID})
 		}
 		return nil, nil
 	})

@@ -73,7 +73,7 @@ func (w *Watcher) missed(ctx context.Context, p *corev1.Pod, jobs []types.UID) e
 // left tells these Jobs what has become of a Pod that a watch no longer shows:
 //
 //	it does not exist                  it is gone
-//	it concerns the Job no more        the same: we took our label off (DisownPod), or somebody gave it away
+//	it concerns the Job no more        the same: we took our label off (ReleasePod), or somebody gave it away
 //	another watch shows it             that watch tells
 //	only its labels have changed       the Job sees how it is now, once; there is no watch that would show it again
 func (w *Watcher) left(ctx context.Context, p *corev1.Pod, jobs []types.UID) error {

@@ -18,9 +18,9 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// disownFrom is the number of Pods from which on it pays to take field ownership off a Job: that costs about as much as
+// resetFrom is the number of Pods from which on it pays to take field ownership off a Job: that costs about as much as
 // it saves in three writes with one UID each, or in one with 50.
-const disownFrom = 10
+const resetFrom = 10
 
 // writeJobStatus puts the status onto the Job as it was at the effect's version, and onto no other: a Job that has moved
 // on, or was handed to somebody else, is answered with, never overwritten.
@@ -65,8 +65,8 @@ func (a *Actor) statusRefused(key events.Key, e effect.Effect, name string, caus
 
 // putStatus writes. Its first write to a large Job takes the field ownership off before.
 func (a *Actor) putStatus(ctx context.Context, j *batchv1.Job, e effect.WriteJobStatus) (*batchv1.Job, error) {
-	if a.disowns(j) {
-		light, err := a.disown(ctx, j)
+	if a.worthReset(j) {
+		light, err := a.resetManagedFields(ctx, j)
 		if err != nil {
 			return nil, err
 		}
@@ -119,22 +119,22 @@ func annotate(j *batchv1.Job, name string, set bool, value string) {
 	j.Annotations[name] = value
 }
 
-// disowns says whether the Job is worth disown: its status will be written often, and there is field ownership that
+// worthReset reports whether the Job is worth a reset of its managedFields: its status will be written often, and there is field ownership that
 // nobody would miss. An Apply entry carries the meaning of its owner's next server-side apply, which removes what the
 // owner no longer lists.
-func (a *Actor) disowns(j *batchv1.Job) bool {
+func (a *Actor) worthReset(j *batchv1.Job) bool {
 	pods := max(deref(j.Spec.Parallelism), deref(j.Spec.Completions))
-	return !a.keepFields && pods >= disownFrom && len(j.ManagedFields) > 0 && !a.jobs.owned(identityOf(j)) &&
+	return !a.keepFields && pods >= resetFrom && len(j.ManagedFields) > 0 && !a.jobs.owned(identityOf(j)) &&
 		!slices.ContainsFunc(j.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
 			return m.Operation == metav1.ManagedFieldsOperationApply
 		})
 }
 
-// disown resets the field ownership of the Job, which the API server then stops to track: it makes every later status
+// resetManagedFields resets the field ownership of the Job, which the API server then stops to track: it makes every later status
 // write 40 to 80 % cheaper. A PUT of the status cannot do it, since a subresource's managedFields are ignored; a PUT of
 // the Job could wipe fields that a newer API server has and we do not know. So this is a patch of that one field, with
 // the same preconditions. A server that refuses it is not asked again: the effect goes on without.
-func (a *Actor) disown(ctx context.Context, j *batchv1.Job) (*batchv1.Job, error) {
+func (a *Actor) resetManagedFields(ctx context.Context, j *batchv1.Job) (*batchv1.Job, error) {
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":%q,"managedFields":[{}]}}`, j.UID, j.ResourceVersion)
 	written := &batchv1.Job{}
 	err := a.call(ctx, j.Namespace, a.batch.Patch(types.MergePatchType).Namespace(j.Namespace).Resource("jobs").Name(j.Name).Body([]byte(patch)), written)

@@ -227,7 +227,7 @@ func TestWatcherTakesOver(t *testing.T) {
 			t.Errorf("saw %+v", p)
 		}
 		w.deletePodNow("later") // a later fact of the same watch
-		w.act(key, effect.ReleasePod{Name: "later", UID: later.UID})
+		w.act(key, effect.RemoveFinalizer{Name: "later", UID: later.UID})
 		x.misses(t, key, later)
 		if gone := of[events.PodGone](x.sink, key); len(gone) != 1 {
 			t.Errorf("gone are %+v", gone)

@@ -25,11 +25,11 @@ func TestWatcherWatches(t *testing.T) {
 	j = w.startJob(j)
 	p := w.createPod(j, key, 0)
 	w.endPod(p.Name, corev1.PodSucceeded)
-	released := only[events.PodObserved](t, w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID})).Pod
+	released := only[events.PodObserved](t, w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})).Pod
 	w.deletePodNow(p.Name)
 	waits := w.createPod(j, key, 1) // deleted first, then let go
 	w.deletePodNow(waits.Name)
-	let := only[events.PodGone](t, w.act(key, effect.ReleasePod{Name: waits.Name, UID: waits.UID})).Pod
+	let := only[events.PodGone](t, w.act(key, effect.RemoveFinalizer{Name: waits.Name, UID: waits.UID})).Pod
 	w.deleteJob("pi")
 	w.createForeignPod()
 
@@ -99,13 +99,13 @@ func TestWatcherAndLostLabels(t *testing.T) {
 			t.Errorf("saw %+v", p)
 		}
 	})
-	t.Run("one that we have disowned is gone", func(t *testing.T) {
+	t.Run("one that we have released is gone", func(t *testing.T) {
 		p := pod(1)
 		p = w.editPod(p.Name, func(p *corev1.Pod) { p.Labels[batchv1.ControllerUidLabel] = "another" })
 		if p := x.sees(t, key, p); p.Labels == nil {
 			t.Errorf("saw %+v", p)
 		}
-		w.act(key, effect.DisownPod{Name: p.Name, UID: p.UID})
+		w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID})
 		x.misses(t, key, p)
 	})
 	t.Run("one that gets our label back is shown again", func(t *testing.T) {

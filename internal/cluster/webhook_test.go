@@ -26,9 +26,9 @@ func TestAWebhookRefuses(t *testing.T) {
 	w.refuseUpdates("no-updates.example.com")
 
 	for name, e := range map[string]effect.Effect{
-		"ReleasePod":                   effect.ReleasePod{Name: p.Name, UID: p.UID},
+		"RemoveFinalizer":              effect.RemoveFinalizer{Name: p.Name, UID: p.UID},
 		"DeletePod with a release":     effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true},
-		"DisownPod":                    effect.DisownPod{Name: p.Name, UID: p.UID},
+		"ReleasePod":                   effect.ReleasePod{Name: p.Name, UID: p.UID},
 		"AdoptPod, which has a serial": effect.AdoptPod{Job: "pi", Name: orphan.Name, UID: orphan.UID, Version: events.Version(orphan.ResourceVersion), Serial: 5, Hold: true},
 	} {
 		t.Run(name, func(t *testing.T) {

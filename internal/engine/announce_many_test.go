@@ -38,7 +38,7 @@ func TestHundredsOfAnnouncementsThatHang(t *testing.T) {
 		if strings.HasPrefix(line, "announce ") {
 			tried++
 		}
-		if strings.HasPrefix(line, "act ReleasePod") {
+		if strings.HasPrefix(line, "act RemoveFinalizer") {
 			released++
 		}
 	}

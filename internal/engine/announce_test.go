@@ -56,7 +56,7 @@ func herald() fn.Registered {
 				out = append(out, effect.Announce{Event: tickOf(name)})
 			}
 			for _, name := range s.Held {
-				out = append(out, effect.ReleasePod{Name: name})
+				out = append(out, effect.RemoveFinalizer{Name: name})
 			}
 			return s, out
 		}})
@@ -72,7 +72,7 @@ func TestAnnouncedComesBackInTheSameTurn(t *testing.T) {
 		defer b.mu.Unlock()
 		got := slices.Clone(b.lines)
 		slices.Sort(got[1:3]) // both at once
-		if want := []string{"commit", "act ReleasePod a", "announce a", "commit", "ack a"}; !slices.Equal(got, want) {
+		if want := []string{"commit", "act RemoveFinalizer a", "announce a", "commit", "ack a"}; !slices.Equal(got, want) {
 			t.Errorf("got  %q\nwant %q", b.lines, want)
 		}
 	})
@@ -103,7 +103,7 @@ func TestAnnouncementIsRepeatedUntilItIsConfirmed(t *testing.T) {
 	}
 	b.Deliver(fact{b, ""}) // a turn after the last one: nothing is owed any more
 	b.await(t, "ack ")
-	if b.count("announce a") != 4 || b.count("act ReleasePod a") != 1 {
+	if b.count("announce a") != 4 || b.count("act RemoveFinalizer a") != 1 {
 		t.Errorf("got %q", b.lines)
 	}
 }
@@ -132,7 +132,7 @@ func TestNothingWaitsForAnAnnouncement(t *testing.T) {
 	b.announce = func(string) error { return engine.Retry{After: time.Hour, Err: errors.New("nobody confirms")} }
 	for _, name := range []string{"a", "b", "c"} {
 		b.Deliver(fact{b, name})
-		b.await(t, "act ReleasePod "+name)
+		b.await(t, "act RemoveFinalizer "+name)
 		b.await(t, "ack "+name)
 	}
 	if b.count("announce a") != 1 || b.count("announce b")+b.count("announce c") != 0 || b.count("timer again") != 0 {
@@ -180,7 +180,7 @@ func TestAnnouncementIsRepeatedAfterAnotherTurn(t *testing.T) {
 			case <-time.After(time.Millisecond):
 			}
 		}
-		if b.count("act ReleasePod a") != 2 {
+		if b.count("act RemoveFinalizer a") != 2 {
 			t.Errorf("got %q", b.lines)
 		}
 	})

@@ -188,7 +188,7 @@ func counter() fn.Registered {
 		Plan: func(s state, _ time.Time) (state, []effect.Effect) {
 			var out []effect.Effect
 			for _, name := range s.Open {
-				out = append(out, effect.ReleasePod{Name: name})
+				out = append(out, effect.RemoveFinalizer{Name: name})
 			}
 			return s, out
 		}})
@@ -196,5 +196,5 @@ func counter() fn.Registered {
 
 // gone answers an effect with the fact that settles it.
 func gone(e effect.Effect) engine.Answer {
-	return engine.Answer{Facts: []events.Event{events.PodGone{Pod: events.Pod{Name: e.(effect.ReleasePod).Name}}}}
+	return engine.Answer{Facts: []events.Event{events.PodGone{Pod: events.Pod{Name: e.(effect.RemoveFinalizer).Name}}}}
 }

@@ -42,7 +42,7 @@ func TestWhatIsDoneInVainRests(t *testing.T) {
 			t.Errorf("%d effects, error %v, journal %q", got.Effects, got.Err, b.lines)
 		}
 		<-time.After(time.Minute)
-		if n := b.count("act ReleasePod a"); n != 6 { // at once and after 1, 3, 7, 15 and 31 s
+		if n := b.count("act RemoveFinalizer a"); n != 6 { // at once and after 1, 3, 7, 15 and 31 s
 			t.Errorf("done %d times in a minute", n)
 		}
 	})
@@ -53,7 +53,7 @@ func TestProgressKeepsTheRestShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, stuck := start(t, counter()), inVain()
 		b.act = func(e effect.Effect) engine.Answer {
-			if e.(effect.ReleasePod).Name == "stuck" {
+			if e.(effect.RemoveFinalizer).Name == "stuck" {
 				return stuck(e)
 			}
 			return gone(e)
@@ -63,7 +63,7 @@ func TestProgressKeepsTheRestShort(t *testing.T) {
 			b.Deliver(fact{b, "a"})
 			<-time.After(time.Second)
 		}
-		if n := b.count("act ReleasePod a"); n < 25 {
+		if n := b.count("act RemoveFinalizer a"); n < 25 {
 			t.Errorf("done %d times in a minute", n)
 		}
 	})
@@ -122,7 +122,7 @@ func TestFailuresAreNoReasonToForget(t *testing.T) {
 		}
 		b.Deliver(fact{b, "a"})
 		<-time.After(50 * time.Minute) // a turn each minute: seven in vain at most
-		if n := b.count("act ReleasePod a"); n < 48 || b.count("forget") > 0 {
+		if n := b.count("act RemoveFinalizer a"); n < 48 || b.count("forget") > 0 {
 			t.Errorf("%d tries, forgotten %d times", n, b.count("forget"))
 		}
 		<-time.After(time.Hour)
@@ -146,7 +146,7 @@ func TestTheBusIsToldWhatIsNewThoughTheClusterRests(t *testing.T) {
 			return s
 		},
 		Plan: func(s state, _ time.Time) (state, []effect.Effect) {
-			out := []effect.Effect{effect.ReleasePod{Name: "a"}}
+			out := []effect.Effect{effect.RemoveFinalizer{Name: "a"}}
 			if s.Tried {
 				out = append(out, effect.SetTimer{Name: "wake", At: time.Unix(1<<32, 0)})
 			}
@@ -160,14 +160,14 @@ func TestTheBusIsToldWhatIsNewThoughTheClusterRests(t *testing.T) {
 		b.act = gone
 		b.Deliver(fact{b, "a"})
 		synctest.Wait()
-		if b.count("act ReleasePod a") != 1 || b.count("announce a") != 1 || b.count("timer wake") != 1 || b.count("ack a") != 1 {
+		if b.count("act RemoveFinalizer a") != 1 || b.count("announce a") != 1 || b.count("timer wake") != 1 || b.count("ack a") != 1 {
 			t.Errorf("journal %q", b.lines)
 		}
 		<-time.After(time.Minute)
 		if n := b.count("announce a"); n != 1 {
 			t.Errorf("announced %d times, journal %q", n, b.lines)
 		}
-		if n := b.count("act ReleasePod a"); n != 6 {
+		if n := b.count("act RemoveFinalizer a"); n != 6 {
 			t.Errorf("done %d times in a minute", n)
 		}
 	})

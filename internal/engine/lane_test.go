@@ -25,7 +25,7 @@ func TestWhatNoTurnHasFoldedIsGivenBack(t *testing.T) {
 		b := start(t, counter())
 		release := b.blocked()
 		b.Deliver(fact{b, "a"})
-		b.await(t, "act ReleasePod a")
+		b.await(t, "act RemoveFinalizer a")
 		b.Deliver(fact{b, "b"})
 		b.Deliver(fact{b, "c"})
 		b.Release(key.Lane(), time.Second)
@@ -35,7 +35,7 @@ func TestWhatNoTurnHasFoldedIsGivenBack(t *testing.T) {
 		release()
 		b.await(t, "ack a")
 		synctest.Wait()
-		if b.count("act ReleasePod b") > 0 {
+		if b.count("act RemoveFinalizer b") > 0 {
 			t.Errorf("a turn was taken in a lane that had been put down: %q", b.lines)
 		}
 	})
@@ -46,7 +46,7 @@ func TestALaneIsPutDownAsSoonAsItsTurnsAreDone(t *testing.T) {
 		b := start(t, counter())
 		release := b.blocked()
 		b.Deliver(fact{b, "a"})
-		b.await(t, "act ReleasePod a")
+		b.await(t, "act RemoveFinalizer a")
 		time.AfterFunc(time.Second, release)
 		began := time.Now()
 		b.Release((key.Lane()+1)%32, time.Minute) // somebody else's
@@ -77,13 +77,13 @@ func TestALaneThatWasPutDownIsQuietUntilItIsTakenAgain(t *testing.T) {
 		b.Release(key.Lane(), 0)
 		b.Wake(key)
 		<-time.After(time.Minute)
-		if n := b.count("act ReleasePod a"); n != 1 {
+		if n := b.count("act RemoveFinalizer a"); n != 1 {
 			t.Errorf("%d tries, although somebody else has the lane", n)
 		}
 		b.Take(key.Lane())
 		b.Wake(key)
 		<-time.After(time.Minute)
-		if n := b.count("act ReleasePod a"); n < 3 {
+		if n := b.count("act RemoveFinalizer a"); n < 3 {
 			t.Errorf("%d tries after the lane was taken again", n)
 		}
 	})
@@ -94,7 +94,7 @@ func TestATurnThatLosesItsLaneAndItsStateEnds(t *testing.T) {
 		b := start(t, counter())
 		release := b.blocked()
 		b.Deliver(fact{b, "a"})
-		b.await(t, "act ReleasePod a")
+		b.await(t, "act RemoveFinalizer a")
 		b.mu.Lock()
 		b.conflicts = 1 // the new owner has committed
 		b.mu.Unlock()
@@ -113,14 +113,14 @@ func TestFactsAreRememberedBesideATurnThatTakesTooLong(t *testing.T) {
 		b := start(t, counter())
 		release := b.blocked()
 		b.Deliver(fact{b, "a"})
-		b.await(t, "act ReleasePod a")
+		b.await(t, "act RemoveFinalizer a")
 		b.Deliver(fact{b, "b"})
 		b.await(t, "ack b")
-		if b.count("act ReleasePod b") > 0 || b.count("timer again") != 1 || b.count("ack a") > 0 {
+		if b.count("act RemoveFinalizer b") > 0 || b.count("timer again") != 1 || b.count("ack a") > 0 {
 			t.Errorf("b was not only remembered: %q", b.lines)
 		}
 		release()
-		b.await(t, "act ReleasePod b")
+		b.await(t, "act RemoveFinalizer b")
 		b.await(t, "ack a")
 	})
 }
@@ -136,7 +136,7 @@ func TestAMemoryThatARollbackHasLeftIsForgotten(t *testing.T) {
 	b.await(t, "forget")
 	b.Deliver(fact{b, "a"})
 	b.await(t, "ack a")
-	if b.count("act ReleasePod a") != 1 {
+	if b.count("act RemoveFinalizer a") != 1 {
 		t.Errorf("got %q", b.lines)
 	}
 }

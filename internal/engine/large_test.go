@@ -38,7 +38,7 @@ func hoarder(stubborn bool) fn.Registered {
 			if s.Why == "" {
 				return s, nil
 			}
-			return s, []effect.Effect{effect.ReleasePod{Name: s.Why}}
+			return s, []effect.Effect{effect.RemoveFinalizer{Name: s.Why}}
 		}})
 }
 
@@ -52,7 +52,7 @@ func TestAStateThatIsTooLargeHoldsUpNothing(t *testing.T) {
 				huge := strings.Repeat("x", 200)
 				b.Deliver(fact{b, huge})
 				b.await(t, "ack "+huge)
-				want := []string{"too large", "commit", "act ReleasePod SaveState StateTooLarge: BYTES bytes, at most 150 fit", "ack " + huge}
+				want := []string{"too large", "commit", "act RemoveFinalizer SaveState StateTooLarge: BYTES bytes, at most 150 fit", "ack " + huge}
 				if stubborn {
 					want = slices.Insert(want, 0, "too large")
 				}

@@ -20,7 +20,7 @@ func TestCommitThenActThenAcknowledge(t *testing.T) {
 		b.act = gone
 		b.Deliver(fact{b, "a"})
 		b.await(t, "ack a")
-		want := []string{"commit", "act ReleasePod a", "commit", "ack a"}
+		want := []string{"commit", "act RemoveFinalizer a", "commit", "ack a"}
 		if !slices.Equal(b.lines, want) {
 			t.Errorf("got  %q\nwant %q", b.lines, want)
 		}
@@ -43,7 +43,7 @@ func TestATurnTellsWhatItWasAbout(t *testing.T) {
 		if !slices.Equal(got.Heard, []events.Event{events.TimerFired{Name: "a"}}) {
 			t.Errorf("it heard %v", got.Heard)
 		}
-		if !slices.Equal(got.Tried, []effect.Effect{effect.ReleasePod{Name: "a"}}) || got.Effects != 2 || got.Rounds != 3 {
+		if !slices.Equal(got.Tried, []effect.Effect{effect.RemoveFinalizer{Name: "a"}}) || got.Effects != 2 || got.Rounds != 3 {
 			t.Errorf("it tried %v, %d effects in %d rounds", got.Tried, got.Effects, got.Rounds)
 		}
 		if got.Function != "count" || got.Key != key || got.Err != nil {
@@ -57,7 +57,7 @@ func TestAConflictIsDecidedAnewOnTheNewestState(t *testing.T) {
 	b.act, b.conflicts = gone, 2
 	b.Deliver(fact{b, "a"})
 	b.await(t, "ack a")
-	if b.count("conflict") != 2 || b.count("act ReleasePod a") != 1 {
+	if b.count("conflict") != 2 || b.count("act RemoveFinalizer a") != 1 {
 		t.Errorf("got %q", b.lines)
 	}
 }
@@ -76,7 +76,7 @@ func TestWhatCouldNotBeDoneIsTriedAgain(t *testing.T) {
 	b.await(t, "timer again") // on the bus, so that it is repeated even if we die now,
 	b.await(t, "ack a")       // and so that the fact need not wait in our hands
 	deadline := time.After(10 * time.Second)
-	for b.count("act ReleasePod a") < 2 {
+	for b.count("act RemoveFinalizer a") < 2 {
 		select {
 		case <-deadline:
 			t.Fatalf("not tried again: %q", b.lines)
@@ -133,7 +133,7 @@ func TestALateEffectIsNotDone(t *testing.T) {
 	}
 	a := turn.Act(t.Context(), engine.ActorFunc(b.perform), turn.Effects()[0], decided.Add(engine.Lateness+1))
 	turn.Answer(a)
-	if !a.Late || b.count("act ReleasePod a") > 0 || !turn.Again() {
+	if !a.Late || b.count("act RemoveFinalizer a") > 0 || !turn.Again() {
 		t.Errorf("answer %+v, again %v, journal %q", a, turn.Again(), b.lines)
 	}
 }
@@ -175,12 +175,12 @@ func TestFactsAreRememberedAndNothingIsDoneWhileEffectsRest(t *testing.T) {
 	}
 	b.Deliver(fact{b, "a"})
 	b.await(t, "ack a")
-	tries := b.count("act ReleasePod a")
+	tries := b.count("act RemoveFinalizer a")
 	for _, name := range []string{"b", "c", "d"} {
 		b.Deliver(fact{b, name})
 		b.await(t, "ack "+name)
 	}
-	if tries != 1 || b.count("act ReleasePod a") != 1 || b.count("act ReleasePod b") != 0 {
+	if tries != 1 || b.count("act RemoveFinalizer a") != 1 || b.count("act RemoveFinalizer b") != 0 {
 		t.Errorf("got %q", b.lines)
 	}
 }
@@ -189,7 +189,7 @@ func TestAnswersAreRememberedEvenIfOneEffectFails(t *testing.T) {
 	b := start(t, counter())
 	failed := false
 	b.act = func(e effect.Effect) engine.Answer {
-		if e.(effect.ReleasePod).Name == "b" && !failed {
+		if e.(effect.RemoveFinalizer).Name == "b" && !failed {
 			failed = true
 			return engine.Answer{Err: engine.Retry{After: 10 * time.Millisecond, Err: errors.New("timeout")}}
 		}
@@ -203,14 +203,14 @@ func TestAnswersAreRememberedEvenIfOneEffectFails(t *testing.T) {
 	}
 	b.Wake(key) // the state wants two Pods released
 	deadline := time.After(10 * time.Second)
-	for b.count("act ReleasePod b") < 2 {
+	for b.count("act RemoveFinalizer b") < 2 {
 		select {
 		case <-deadline:
 			t.Fatalf("b is not tried again: %q", b.lines)
 		case <-time.After(time.Millisecond):
 		}
 	}
-	if b.count("act ReleasePod a") != 1 {
+	if b.count("act RemoveFinalizer a") != 1 {
 		t.Errorf("a was done again although its answer had come: %q", b.lines)
 	}
 }

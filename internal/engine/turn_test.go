@@ -36,7 +36,7 @@ func TestAForgottenMemoryIsToldEverythingAgain(t *testing.T) {
 	if err := errors.Join(turn.Load(ctx), round()); err != nil {
 		t.Fatal(err)
 	}
-	want := []effect.Effect{effect.ReleasePod{Name: "a"}, effect.ReleasePod{Name: "b"}}
+	want := []effect.Effect{effect.RemoveFinalizer{Name: "a"}, effect.RemoveFinalizer{Name: "b"}}
 	if got := turn.Effects(); !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}

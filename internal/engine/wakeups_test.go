@@ -179,7 +179,7 @@ func TestWhoWaitsForASlotDoesNotKeepALaneThatIsPutDown(t *testing.T) {
 		})
 		release := b.blocked()
 		b.Deliver(fact{b, "a"})
-		b.await(t, "act ReleasePod a")
+		b.await(t, "act RemoveFinalizer a")
 		waits := others(1)[0]
 		b.Deliver(factOf{fact{b, "b"}, waits})
 		synctest.Wait()
@@ -207,7 +207,7 @@ func TestAskingForMoreTimeIsCheap(t *testing.T) {
 		b := start(t, counter(), func(c *engine.Config) { c.Keys = 1 })
 		release := b.blocked()
 		b.Deliver(fact{b, "a"})
-		b.await(t, "act ReleasePod a")
+		b.await(t, "act RemoveFinalizer a")
 		for _, k := range others(keys) {
 			b.Deliver(factOf{fact{b, "b"}, k})
 		}
@@ -238,7 +238,7 @@ func TestWhoTakesALaneAgainDoesNotTrustItsTimers(t *testing.T) {
 			Plan: func(s string, _ time.Time) (string, []effect.Effect) {
 				effects := []effect.Effect{effect.SetTimer{Name: "wake", At: at}}
 				if s == "slow" {
-					effects = append(effects, effect.ReleasePod{Name: s})
+					effects = append(effects, effect.RemoveFinalizer{Name: s})
 				}
 				return s, effects
 			}})
@@ -247,7 +247,7 @@ func TestWhoTakesALaneAgainDoesNotTrustItsTimers(t *testing.T) {
 		b.Deliver(fact{b, "first"})
 		b.await(t, "ack first")
 		b.Deliver(fact{b, "slow"})
-		b.await(t, "act ReleasePod slow")
+		b.await(t, "act RemoveFinalizer slow")
 		b.Release(key.Lane(), 0)
 		b.Take(key.Lane())
 		release()

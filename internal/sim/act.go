@@ -29,9 +29,9 @@ func (a *API) Act(_ context.Context, key events.Key, e effect.Effect) ([]events.
 		return a.createPod(key, e), nil
 	case effect.FindPod:
 		return a.findPod(key, e), nil
-	case effect.ReleasePod:
+	case effect.RemoveFinalizer:
 		return a.changePod(e.Name, e.UID, 0, func(p *pod) bool { return a.release(p, e) }), nil
-	case effect.HoldPod:
+	case effect.AddFinalizer:
 		return a.changePod(e.Name, e.UID, e.Version, func(p *pod) bool {
 			if p.Held || p.Deleting { // the API server takes no finalizer on what is being deleted
 				return false
@@ -43,8 +43,8 @@ func (a *API) Act(_ context.Context, key events.Key, e effect.Effect) ([]events.
 		return a.changePod(e.Name, e.UID, e.Version, func(p *pod) bool { return a.deletePod(p, e) }), nil
 	case effect.AdoptPod:
 		return a.adoptPod(key, e), nil
-	case effect.DisownPod:
-		return a.disownPod(key, e), nil
+	case effect.ReleasePod:
+		return a.releasePod(key, e), nil
 	case effect.Announce: // by the bus, which is here for those who have none
 		if a.Announced != nil {
 			a.Announced(e.Event)
@@ -59,7 +59,7 @@ func (a *API) release(p *pod, by effect.Effect) (changed bool) {
 		return false
 	}
 	if a.Check != nil {
-		a.Check.PodReleased(p.Pod, p.owner, by)
+		a.Check.FinalizerRemoved(p.Pod, p.owner, by)
 	}
 	p.Held = false
 	return true
@@ -242,12 +242,12 @@ func (a *API) adoptPod(key events.Key, e effect.AdoptPod) []events.Event {
 	})
 }
 
-// disownPod lets a Pod go its own way: none of our labels, nobody who holds it.
-func (a *API) disownPod(key events.Key, e effect.DisownPod) []events.Event {
+// releasePod lets a Pod go its own way: none of our labels, nobody who holds it.
+func (a *API) releasePod(key events.Key, e effect.ReleasePod) []events.Event {
 	p := a.pods[e.Name]
 	if p != nil && p.UID == e.UID && !p.Orphan && p.owner == key.UID {
 		if a.Check != nil {
-			a.Check.PodDisowned(p.Pod, p.owner)
+			a.Check.PodReleased(p.Pod, p.owner)
 		}
 		p.Orphan, p.managed, p.Held = true, false, false
 		a.UpdatePod(e.Name, func(*events.Pod) {})

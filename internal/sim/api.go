@@ -52,10 +52,10 @@ type Checker interface {
 	StatusWritten(old, next events.Job)
 	PodCreated(j events.Job, p events.Pod, e effect.CreatePod)
 	PodRepeated(p events.Pod)
-	PodReleased(p events.Pod, owner types.UID, by effect.Effect)
+	FinalizerRemoved(p events.Pod, owner types.UID, by effect.Effect)
 	PodDeleted(p events.Pod, owner types.UID, e effect.DeletePod)
 	PodAdopted(j events.Job, p events.Pod, e effect.AdoptPod)
-	PodDisowned(p events.Pod, owner types.UID)
+	PodReleased(p events.Pod, owner types.UID)
 	JobDeleted(j events.Job)
 }
 

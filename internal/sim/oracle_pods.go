@@ -107,8 +107,8 @@ func (t *truth) inherits(j events.Job, p events.Pod) {
 	}
 }
 
-// PodReleased implements Checker: a finalizer may go only once the Pod's end is safe in the status, or counts for nothing.
-func (t *truth) PodReleased(p events.Pod, owner types.UID, by effect.Effect) {
+// FinalizerRemoved implements Checker: a finalizer may go only once the Pod's end is safe in the status, or counts for nothing.
+func (t *truth) FinalizerRemoved(p events.Pod, owner types.UID, by effect.Effect) {
 	j := t.w.api.jobs[owner]
 	if j == nil || j.Deleting || p.Orphan {
 		return
@@ -233,10 +233,10 @@ func (t *truth) countsAgain(r *record) {
 	}
 }
 
-// PodDisowned implements Checker: only a Pod that the selector does not match is let go.
-func (t *truth) PodDisowned(p events.Pod, owner types.UID) {
+// PodReleased implements Checker: only a Pod that the selector does not match is let go.
+func (t *truth) PodReleased(p events.Pod, owner types.UID) {
 	if p.Labels == nil && t.guests == 0 {
-		t.fail("%s is disowned though its Job's selector matches it", p.Name)
+		t.fail("%s is released though its Job's selector matches it", p.Name)
 	}
 	if t.w.api.jobs[owner] != nil {
 		t.w.row("release-of-pods")

@@ -140,7 +140,7 @@ func (w *tenant) noteAct(uid types.UID, e effect.Effect) {
 		if w.api.pods[e.Name] != nil {
 			w.row("stale-caches")
 		}
-	case effect.ReleasePod:
+	case effect.RemoveFinalizer:
 		p := w.api.pods[e.Name]
 		if p == nil || p.UID != e.UID || !p.Held {
 			return

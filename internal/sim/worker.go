@@ -171,7 +171,7 @@ func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Ans
 		t.late(e)
 	}
 	broken, before := w.odds(w.rates.Fail), w.rand.IntN(2) == 0
-	if _, ok := e.(effect.ReleasePod); ok && broken {
+	if _, ok := e.(effect.RemoveFinalizer); ok && broken {
 		w.row("partial-release")
 	}
 	if broken {

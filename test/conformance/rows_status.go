@@ -90,7 +90,7 @@ var rowsOfStatus = []row{
 	{
 		"metrics", "Jobs, Pods, indexes and failures are counted by metrics of the same names, labels and values.",
 		"IT, in most cases; UT TestRecordFinishedPodWithTrackingFinalizer, TestRecordJobPodFailurePolicyActions",
-		all(e2e("TestMetricsTellOfJobsAsTheBuiltInControllersDo"), app("TestStatusWritten", "TestPodCreation", "TestPodReleased", "TestSyncs", "TestNamesOfKubernetes"),
+		all(e2e("TestMetricsTellOfJobsAsTheBuiltInControllersDo"), app("TestStatusWritten", "TestPodCreation", "TestFinalizerRemoved", "TestSyncs", "TestNamesOfKubernetes"),
 			job("TestEachHandledFailureIsReportedOnce")),
 	},
 }

@@ -29,7 +29,7 @@ func smoke(t *testing.T, s *harness.System) {
 		"Indexed, with parameters of a ConfigMap":            withParameters,
 		"fails, and its oldest Pods go":                      failing,
 		"ten Pods, and nobody's field ownership":             tenPods,
-		"adopts a Pod and disowns it":                        adopting,
+		"adopts a Pod and releases it":                       adopting,
 		"is suspended twice":                                 suspended,
 		"its time to live is over":                           expiring,
 		"Replace":                                            replacing,

@@ -85,7 +85,7 @@ var ofFeatures = []mutant{
 		old: "Hold: !counted && !p.Deleting}",
 		new: "Hold: counted && p.Deleting}"},
 	{name: "stray-labels-stay-owned", file: "functions/job/adopt.go",
-		old: "		case !r.Pod.Orphan:\n\t\t\tout = append(out, effect.DisownPod{Name: r.Pod.Name, UID: r.Pod.UID})",
+		old: "		case !r.Pod.Orphan:\n\t\t\tout = append(out, effect.ReleasePod{Name: r.Pod.Name, UID: r.Pod.UID})",
 		new: "		case !r.Pod.Orphan:"},
 	{name: "found-pods-run-on-without-a-serial", file: "functions/job/adopt.go",
 		old: "			want(adopt(s.Job, p, f.Serial))",

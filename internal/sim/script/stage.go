@@ -108,7 +108,7 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		s.api.DeleteJob(s.uid)
 	case "quota":
 		s.quota = d.CmdArgs[0].Key == "on"
-	case "refuse": // "refuse ReleasePod NAME on": a webhook refuses that, until "off"
+	case "refuse": // "refuse RemoveFinalizer NAME on": a webhook refuses that, until "off"
 		s.refused[d.CmdArgs[0].Key+" "+d.CmdArgs[1].Key] = d.CmdArgs[2].Key == "on"
 	case "advance":
 		by, err := time.ParseDuration(d.CmdArgs[0].Key)

@@ -62,7 +62,7 @@ func (s *Stage) hear(_ events.Key, e events.Event) {
 	s.note(e)
 }
 
-// note keeps our list of Pods. One that is disowned is none of the Job's any more.
+// note keeps our list of Pods. One that is released is none of the Job's any more.
 func (s *Stage) note(e events.Event) {
 	switch e := e.(type) {
 	case events.PodObserved:
