@@ -81,13 +81,13 @@ type (
 		UID  types.UID
 	}
 
-	// DeletePod deletes the Pod. With Release, it first takes the finalizer off, so that the deletion counts for nothing,
+	// DeletePod deletes the Pod. With RemoveFinalizer, it first takes the finalizer off, so that the deletion counts for nothing,
 	// and does nothing at all unless the Pod is still at Version: a Pod that succeeded meanwhile keeps its success.
 	DeletePod struct {
-		Name    string
-		UID     types.UID
-		Version uint64 // 0 for any
-		Release bool
+		Name            string
+		UID             types.UID
+		Version         uint64 // 0 for any
+		RemoveFinalizer bool
 		// Report is made instead of the usual one after the Pod has been told to end; zero for the usual one.
 		Report Report
 	}
@@ -245,8 +245,8 @@ func (e DeletePod) String() string {
 	if e.Version != 0 {
 		out += fmt.Sprintf("@%d", e.Version)
 	}
-	if e.Release {
-		out += ", released first"
+	if e.RemoveFinalizer {
+		out += ", finalizer removed first"
 	}
 	if e.Report != (Report{}) {
 		out += ": " + e.Report.Message

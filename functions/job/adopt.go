@@ -137,7 +137,7 @@ func abandon(s State, finished bool) (State, []effect.Effect) {
 		p := f.Pod
 		switch {
 		case finished && mine(s.Job, p) && !p.Terminal() && (p.Held || !p.Deleting):
-			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: p.Held})
+			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: p.Held})
 		case p.Held:
 			out = append(out, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 		default:

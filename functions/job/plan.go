@@ -162,7 +162,7 @@ func sweep(s State) (State, []effect.Effect) {
 		r := s.Pods[serial]
 		switch {
 		case r.held() && r.live() && mine(s.Job, r.Pod):
-			out = append(out, effect.DeletePod{Name: r.Pod.Name, UID: r.Pod.UID, Version: r.Pod.Version, Release: true})
+			out = append(out, effect.DeletePod{Name: r.Pod.Name, UID: r.Pod.UID, Version: r.Pod.Version, RemoveFinalizer: true})
 		case r.held():
 			out = append(out, effect.RemoveFinalizer{Name: r.Pod.Name, UID: r.Pod.UID})
 		case r.live() && !r.Pod.Deleting && mine(s.Job, r.Pod):
@@ -208,7 +208,7 @@ func settle(s State) State {
 // ago no longer holds, and nothing happens.
 func banish(s State) (out []effect.Effect) {
 	for _, p := range sortedStrays(s) {
-		out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: p.Held})
+		out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: p.Held})
 	}
 	return out
 }

@@ -203,7 +203,7 @@ func release(s State, c count, v outcome) (out []effect.Effect) {
 		switch {
 		case !r.held() || !mine(s.Job, p):
 		case excused[p.UID] && !p.Terminal(): // it may have succeeded by now
-			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})
+			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true})
 		case listed || over || worthless || excused[p.UID]:
 			out = append(out, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 		}

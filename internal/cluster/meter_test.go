@@ -72,7 +72,7 @@ func TestMeter(t *testing.T) {
 		p, q, r := w.createPod(j, key, 1), w.createPod(j, key, 2), w.createPod(j, key, 3)
 		m.heard = nil
 		w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
-		w.act(key, effect.DeletePod{Name: q.Name, UID: q.UID, Version: q.Version, Release: true})
+		w.act(key, effect.DeletePod{Name: q.Name, UID: q.UID, Version: q.Version, RemoveFinalizer: true})
 		w.act(key, effect.ReleasePod{Name: r.Name, UID: r.UID})
 		heard(t, "release", "release", "release")
 		w.act(key, effect.RemoveFinalizer{Name: "nobody", UID: p.UID})

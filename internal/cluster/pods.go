@@ -78,7 +78,7 @@ func (a *Actor) addFinalizer(ctx context.Context, key events.Key, e effect.AddFi
 // deletePod deletes, if asked to only after the finalizer has gone, and only a Pod that is as the effect knew it.
 func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePod) ([]events.Event, error) {
 	version := e.Version
-	if !a.knownOurs(key) || !a.owned.pod(e.UID, ofKey(key)) || e.Release && version == 0 {
+	if !a.knownOurs(key) || !a.owned.pod(e.UID, ofKey(key)) || e.RemoveFinalizer && version == 0 {
 		p, facts, err := a.changeable(ctx, key, e.Name, e.UID, false)
 		switch {
 		case err != nil:
@@ -89,7 +89,7 @@ func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePo
 			version = events.Version(p.ResourceVersion)
 		}
 	}
-	if e.Release {
+	if e.RemoveFinalizer {
 		p, err := a.patchPod(ctx, key, e.Name, a.withoutFinalizer(e.UID, version))
 		switch {
 		case preconditionFailed(err):

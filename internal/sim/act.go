@@ -66,7 +66,7 @@ func (a *API) release(p *pod, by effect.Effect) (changed bool) {
 }
 
 func (a *API) deletePod(p *pod, e effect.DeletePod) (changed bool) {
-	if e.Release {
+	if e.RemoveFinalizer {
 		if changed = a.release(p, e); a.torn {
 			return changed
 		}

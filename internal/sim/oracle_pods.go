@@ -114,7 +114,7 @@ func (t *truth) FinalizerRemoved(p events.Pod, owner types.UID, by effect.Effect
 		return
 	}
 	r := t.of(p.UID)
-	if d, ok := by.(effect.DeletePod); ok && d.Release {
+	if d, ok := by.(effect.DeletePod); ok && d.RemoveFinalizer {
 		if p.Phase == events.Succeeded && t.zombies == 0 && !j.Finished() {
 			t.fail("%s has succeeded and is thrown away", p.Name)
 		}

@@ -152,7 +152,7 @@ func (w *tenant) noteAct(uid types.UID, e effect.Effect) {
 			w.row("policy-Ignore")
 		}
 	case effect.DeletePod:
-		if p := w.api.pods[e.Name]; p != nil && e.Release && j != nil && p.Version == e.Version {
+		if p := w.api.pods[e.Name]; p != nil && e.RemoveFinalizer && j != nil && p.Version == e.Version {
 			w.noteSurplus(j, p)
 		}
 	}
