@@ -25,10 +25,10 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 		case r.intended():
 			creates = append(creates, create(s.Job, p))
 		case !r.live() || !mine(s.Job, p):
-		case r.Doomed && p.Held:
+		case r.Surplus && p.Held:
 			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true})
 		case p.Deleting:
-		case r.Doomed: // as it was seen: another worker may just have put the finalizer back, and then it would count
+		case r.Surplus: // as it was seen: another worker may just have put the finalizer back, and then it would count
 			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version})
 		case failing:
 			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID})

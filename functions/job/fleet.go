@@ -45,7 +45,7 @@ func (s *State) full() bool {
 // lookAgain forgets what was enough to fill the memory, so that those are found that were passed over. What the API server has
 // refused rests as before.
 func (s State) lookAgain() State {
-	return State{Name: s.Name, Outbox: s.Outbox, Stirred: true, Waits: s.Waits, Overgrown: s.Overgrown, limits: s.limits}
+	return State{Name: s.Name, Outbox: s.Outbox, NeedsSync: true, Waits: s.Waits, Overgrown: s.Overgrown, limits: s.limits}
 }
 
 // lossGap is how many serials are skipped after a loss of memory: more than can have been given out since the last status
@@ -84,7 +84,7 @@ func empty(s State, leaving bool) State {
 	s = withdraw(s, len(s.Pods))
 	for serial, r := range s.Pods {
 		if r.live() && mine(s.Job, r.Pod) && (leaving || !r.Pod.Deleting) {
-			r.Doomed = true
+			r.Surplus = true
 			s.Pods[serial] = r
 		}
 	}
@@ -103,29 +103,29 @@ func wanted(j events.Job, c count) int {
 	return max(0, min(parallelism, int(*j.Completions)-c.done))
 }
 
-// size intends or dooms, never both at once; what is too many goes first, and of that what is only intended.
+// size intends Pods or marks surplus ones, never both at once; what is too many goes first, and of that what is only intended.
 func size(s State, c count, now time.Time) State {
 	want := wanted(s.Job, c)
-	var doomed []int
+	var surplus []int
 	if s.Job.Indexed {
-		doomed = duplicates(s, c)
+		surplus = duplicates(s, c)
 	}
-	surplus := int(c.active+c.intended) - len(doomed) - want
-	if surplus > 0 {
-		n := min(surplus, int(c.intended))
+	tooMany := int(c.active+c.intended) - len(surplus) - want
+	if tooMany > 0 {
+		n := min(tooMany, int(c.intended))
 		s = withdraw(s, n)
-		more := expendables(s, doomed)
-		doomed = append(doomed, more[:min(surplus-n, len(more))]...)
+		more := expendables(s, surplus)
+		surplus = append(surplus, more[:min(tooMany-n, len(more))]...)
 	}
-	for _, serial := range doomed {
+	for _, serial := range surplus {
 		r := s.Pods[serial]
-		r.Doomed = true
+		r.Surplus = true
 		s.Pods[serial] = r
 	}
-	if surplus > 0 || len(doomed) > 0 {
+	if tooMany > 0 || len(surplus) > 0 {
 		return s
 	}
-	missing := -surplus
+	missing := -tooMany
 	if !s.enough() {
 		return s
 	}
@@ -199,7 +199,7 @@ func expendables(s State, chosen []int) []int {
 	var out []int
 	taken := intervals.Of(chosen...)
 	for _, serial := range s.serials() {
-		if r := s.Pods[serial]; r.live() && !r.Doomed && !r.Pod.Deleting && !taken.Has(serial) {
+		if r := s.Pods[serial]; r.live() && !r.Surplus && !r.Pod.Deleting && !taken.Has(serial) {
 			out = append(out, serial)
 		}
 	}

@@ -83,9 +83,9 @@ func (b scoreboard) over(j events.Job, p events.Pod) bool {
 func freeIndexes(s State, c count, n, room int, now time.Time) []int {
 	var busy []int
 	for _, r := range s.Pods {
-		// As long as a Pod that is doomed is held, it may turn out to have ended already, and then its end counts.
+		// As long as a surplus Pod is held, it may turn out to have ended already, and then its end counts.
 		leaving := r.Pod.Deleting
-		if r.Doomed {
+		if r.Surplus {
 			leaving = !r.Pod.Held
 		}
 		if r.Pod.Index >= 0 && (r.intended() || r.live() && (!leaving || s.Job.ReplaceFailedOnly)) {
@@ -117,7 +117,7 @@ func duplicates(s State, c count) (serials []int) {
 	best := map[int]int{}
 	for _, serial := range s.serials() {
 		r := s.Pods[serial]
-		if !r.live() || r.Doomed || r.Pod.Deleting {
+		if !r.live() || r.Surplus || r.Pod.Deleting {
 			continue
 		}
 		if c.indexes.over(s.Job, r.Pod) {

@@ -14,7 +14,7 @@
 //
 //	intended --seen--> running --ended--> listed in status --released--> counted, settled
 //	    |                 |                                                  ^
-//	    '--refused--------+--doomed: released, deleted, counts for nothing---'
+//	    '--refused--------+--surplus: released, deleted, counts for nothing--'
 package job
 
 import (

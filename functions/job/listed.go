@@ -17,7 +17,7 @@ func takeInventory(s State, list events.JobListed) State {
 	}
 	if s.Asked == "" || list.ID != s.Asked {
 		j := list.Job // only a finished Job may need nothing
-		s.Stirred = s.Stirred || j == nil || !j.Finished() || s.expires(*j) || tooManyFailed(list) ||
+		s.NeedsSync = s.NeedsSync || j == nil || !j.Finished() || s.expires(*j) || tooManyFailed(list) ||
 			slices.ContainsFunc(list.Pods, func(p events.Pod) bool { return p.Held || !p.Terminal() })
 		return s
 	}

@@ -33,7 +33,7 @@ func observe(s State, e events.Event) State {
 		}
 	}
 	if !s.Known {
-		return stir(s, e)
+		return observeUnsynced(s, e)
 	}
 	switch e := e.(type) {
 	case events.JobObserved:
@@ -58,13 +58,13 @@ func observe(s State, e events.Event) State {
 	return s
 }
 
-// stir notes whether an event may need us, as long as we know nothing. What is settled stays settled: the end of a Job, the
+// observeUnsynced notes whether an event needs the inventory, as long as we know nothing. What is settled stays settled: the end of a Job, the
 // deletion of anything, a Pod that nobody holds.
-func stir(s State, e events.Event) State {
+func observeUnsynced(s State, e events.Event) State {
 	switch e := e.(type) {
 	case events.JobObserved:
 		s.Outbox.note(e.Job)
-		s.Stirred = s.Stirred || !e.Job.Foreign && (!e.Job.Finished() || s.expires(e.Job))
+		s.NeedsSync = s.NeedsSync || !e.Job.Foreign && (!e.Job.Finished() || s.expires(e.Job))
 		if s.Overgrown.Count > 0 && e.Job.Version > s.Job.Version {
 			if e.Job.Deleting && !s.Job.Deleting {
 				s.goes()
@@ -77,14 +77,14 @@ func stir(s State, e events.Event) State {
 			s.Gone = true
 		}
 	case events.PodObserved:
-		s.Stirred = s.Stirred || e.Pod.Held || !e.Pod.Terminal()
+		s.NeedsSync = s.NeedsSync || e.Pod.Held || !e.Pod.Terminal()
 	case events.JobPartListed: // it is large: there is something to do
-		s.Stirred = true
+		s.NeedsSync = true
 		if e.Job != nil {
 			s.Outbox.note(*e.Job)
 		}
 	case events.TimerFired:
-		s.Stirred = true
+		s.NeedsSync = true
 	case events.EffectRefused:
 		if e.Effect == (effect.TakeInventory{}).Kind() || s.Overgrown.Count > 0 && e.Effect == (effect.WriteJobStatus{}).Kind() {
 			s.Waits.Refuse(e)

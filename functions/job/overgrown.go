@@ -46,7 +46,7 @@ func (s State) shrink(e events.EffectRefused) State {
 	}
 	o.Count++
 	o.Last, o.Until, o.Message = e.At, e.At.Add(regrow.Delay(o.Count)), e.Message
-	return State{Name: s.Name, Job: s.Job, Gone: s.Gone, Outbox: s.Outbox, Stirred: true, Overgrown: o, limits: s.limits}
+	return State{Name: s.Name, Job: s.Job, Gone: s.Gone, Outbox: s.Outbox, NeedsSync: true, Overgrown: o, limits: s.limits}
 }
 
 // lieLow waits for the time of the next inventory. Nothing is counted meanwhile: all that a status write changes is the condition.

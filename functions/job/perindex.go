@@ -30,7 +30,7 @@ func (b *scoreboard) failures(s State, listed map[types.UID]bool) {
 	for _, r := range s.Pods {
 		p := r.Pod
 		switch {
-		case r.live() && !r.Doomed && !p.Deleting:
+		case r.live() && !r.Surplus && !p.Deleting:
 			active[p.Index] = true
 		case r.held() && !r.spared() && mine(s.Job, p) && counts(s.Job, p) && indexFails(s.Job, p) && !b.completed.Has(p.Index):
 			failed = append(failed, p.Index)

@@ -74,7 +74,7 @@ func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	c := tally(s)           // KEP step 1: what has ended, what runs
 	v := verdict(s, c, now) // is it over?
 	s, v = arrange(s, v, c, now)
-	c = tally(s)                                 // what was just intended or doomed stands in the status at once
+	c = tally(s)                                 // what was just intended or marked surplus stands in the status at once
 	out = append(out, release(s, c, v)...)       // KEP step 3: only what the observed status lists
 	out = append(out, command(s, c, now, at)...) // the fleet
 	out = append(out, prune(s)...)
@@ -118,10 +118,10 @@ func forgive(s State, wanted []effect.Effect) State {
 
 // ask takes inventory under an ID of its own: the answer to an older memory's question proves nothing.
 //
-// It asks only when something has stirred that may need us: the late deletion of a Job or a Pod that was settled long ago
+// It asks only after an event that may need us: the late deletion of a Job or a Pod that was settled long ago
 // would otherwise cost a list of the whole cluster.
 func ask(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
-	if !s.Stirred {
+	if !s.NeedsSync {
 		return s, nil
 	}
 	if now.Before(s.Overgrown.Until) {
@@ -181,7 +181,7 @@ func rests(s State) bool {
 		return false
 	}
 	if !s.Known {
-		return !s.Stirred
+		return !s.NeedsSync
 	}
 	clean := len(s.Pods)+len(s.Strays)+len(s.Finds) == 0
 	finished := s.Job.Finished() && !s.Crowded && expiry(s).IsZero() && len(prune(s)) == 0

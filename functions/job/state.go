@@ -22,8 +22,8 @@ type State struct {
 	Name string
 	// Asked is the ID of the inventory that this memory waits for, or began with. It tells this memory from a lost one.
 	Asked string
-	// Stirred says that something was heard which needs the inventory.
-	Stirred bool
+	// NeedsSync reports whether an event was observed that needs the inventory.
+	NeedsSync bool
 	// Known says that the inventory has been taken.
 	Known bool
 	// Unread is the ID of the inventory that is taken because something was told that we could not read, "" where nothing was.
@@ -89,9 +89,9 @@ type Row struct {
 	_ struct{} `cbor:",toarray"`
 	// Pod is the newest sight. Without a UID the Pod is intended: its CreatePod is repeated until it is seen or refused.
 	Pod events.Pod
-	// Doomed says that the Pod is one too many: it is released and deleted and counts for nothing, unless it succeeds
-	// before that happens.
-	Doomed bool
+	// Surplus reports whether the Pod is one too many: its finalizer is removed, it is deleted, and it counts for nothing, unless
+	// it succeeds before that happens.
+	Surplus bool
 	// Gone says that the Pod no longer exists.
 	Gone bool
 	// Withdrawn says that an intended Pod is no longer wanted. Whether it has been made already has to be found out
@@ -120,7 +120,7 @@ func (r Row) live() bool { return r.Pod.UID != "" && !r.Gone && !r.Pod.Terminal(
 func (r Row) held() bool { return r.Pod.Held && !r.Gone }
 
 // spared says that the Pod goes without counting, as long as it has not ended first.
-func (r Row) spared() bool { return r.Doomed && !r.Pod.Terminal() }
+func (r Row) spared() bool { return r.Surplus && !r.Pod.Terminal() }
 
 // serials lists the unsettled Pods in the order of their making, so that every plan is the same for the same state.
 func (s State) serials() []int { return slices.Sorted(maps.Keys(s.Pods)) }

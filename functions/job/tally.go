@@ -94,7 +94,7 @@ func (c *count) add(j events.Job, r Row, failing bool) {
 		}
 	case p.Phase == events.Failed:
 		c.fail(j, p, fresh)
-	case r.Doomed:
+	case r.Surplus:
 		c.terminating++
 	case p.Deleting:
 		c.terminating++

@@ -37,7 +37,7 @@ func observe(s State, e events.Event) State {
 		return compare(s, list)
 	}
 	if !s.Known {
-		return stir(s, e)
+		return observeUnsynced(s, e)
 	}
 	switch e := e.(type) {
 	case events.ScheduledJobObserved:
@@ -75,26 +75,26 @@ func nameIn(e events.Event) string {
 	return ""
 }
 
-// stir notes whether an event may need us, as long as we do not know the Jobs. A ScheduledJob that has just been made has
+// observeUnsynced notes whether an event needs the inventory, as long as we do not know the Jobs. A ScheduledJob that has just been made has
 // none, and none is made before its first time comes: thousands may be made without a list of the cluster.
-func stir(s State, e events.Event) State {
+func observeUnsynced(s State, e events.Event) State {
 	switch e := e.(type) {
 	case events.ScheduledJobObserved:
 		s = see(s, e.ScheduledJob)
-		s.Stirred = s.Stirred || !e.ScheduledJob.Deleting && !over(e.ScheduledJob) && !untouched(e.ScheduledJob)
+		s.NeedsSync = s.NeedsSync || !e.ScheduledJob.Deleting && !over(e.ScheduledJob) && !untouched(e.ScheduledJob)
 	case events.ScheduledJobGone:
 		s.Object = events.ScheduledJob{}
 	case events.RunObserved:
-		s.Stirred = true
+		s.NeedsSync = true
 		if old, ok := s.Runs[e.Run.UID]; !ok || !old.Gone && old.Run.Version < e.Run.Version {
 			s.put(Row{Run: e.Run})
 		}
 	case events.RunGone:
-		s.Stirred = true
+		s.NeedsSync = true
 		s.Horizon = max(s.Horizon, e.Run.Version)
 		s.put(Row{Run: e.Run, Gone: true})
 	case events.ScheduleDue, events.TimerFired, events.RunMissing:
-		s.Stirred = true
+		s.NeedsSync = true
 	case events.EffectRefused:
 		s.Waits.Refuse(e)
 	}
@@ -114,7 +114,7 @@ func untouched(j events.ScheduledJob) bool {
 // was lost, proves nothing and is ignored.
 func takeInventory(s State, list events.ScheduleListed) State {
 	if s.Asked == "" || list.ID != s.Asked {
-		s.Stirred = true
+		s.NeedsSync = true
 		return s
 	}
 	s.Known, s.Horizon = true, max(s.Horizon, list.Version)
@@ -254,7 +254,7 @@ func missRun(s State, r events.Run) State {
 // had been refused, ever longer as long as it brings as many.
 func shrink(s State, no events.EffectRefused) State {
 	no.Effect = effect.TakeInventory{}.Kind()
-	less := State{Name: s.Name, Stirred: true, Waits: s.Waits}
+	less := State{Name: s.Name, NeedsSync: true, Waits: s.Waits}
 	less.Waits.Refuse(no)
 	return less
 }

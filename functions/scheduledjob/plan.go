@@ -79,7 +79,7 @@ func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effe
 
 // ask takes inventory under an ID of its own: the answer to an older memory's question proves nothing.
 func ask(s State, now time.Time) (State, []effect.Effect) {
-	if !s.Stirred {
+	if !s.NeedsSync {
 		return s, nil
 	}
 	if s.Asked == "" {
@@ -113,7 +113,7 @@ func announce(s State) (out []effect.Effect) {
 // an inventory then.
 func rests(s State) bool {
 	if !s.Known {
-		return !s.Stirred && (s.Object.UID == "" || s.Object.Deleting || over(s.Object))
+		return !s.NeedsSync && (s.Object.UID == "" || s.Object.Deleting || over(s.Object))
 	}
 	return s.Gone || s.Object.Deleting || s.Unread == "" && over(s.Object) && len(s.Said)+len(s.Due)+len(s.Object.Status.Active)+len(announce(s)) == 0 && !s.waiting() && s.Object.TTLSecondsAfterFinished == nil
 }

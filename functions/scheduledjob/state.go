@@ -22,8 +22,8 @@ type State struct {
 	Name string
 	// Asked is the ID of the inventory that this memory waits for, or began with. It tells this memory from a lost one.
 	Asked string
-	// Stirred says that something was heard which needs the inventory.
-	Stirred bool
+	// NeedsSync reports whether an event was observed that needs the inventory.
+	NeedsSync bool
 	// Known says that the inventory has been taken.
 	Known bool
 	// Unread is the ID of the inventory that is taken because something was told that we could not read, "" where nothing was.

@@ -47,7 +47,7 @@ func TestEffectsOnWhatIsNotOursDoNothing(t *testing.T) {
 			effect.ReleasePod{Name: c.pod.Name, UID: c.pod.UID},
 			effect.DeletePod{Name: c.pod.Name, UID: c.pod.UID},
 			effect.DeletePod{Name: c.pod.Name, UID: c.pod.UID, Version: version},
-			effect.DeletePod{Name: c.pod.Name, UID: c.pod.UID, Version: version, Release: true},
+			effect.DeletePod{Name: c.pod.Name, UID: c.pod.UID, Version: version, RemoveFinalizer: true},
 		} {
 			t.Run(c.name+": "+e.Kind(), func(t *testing.T) {
 				for _, f := range w.act(c.key, e) {
@@ -116,7 +116,7 @@ func TestLookingWhoseAPodIsCostsNothingInTheUsualCase(t *testing.T) {
 	before := reads()
 	w.act(key, effect.RemoveFinalizer{Name: pods[0].Name, UID: pods[0].UID})
 	w.act(key, effect.DeletePod{Name: pods[0].Name, UID: pods[0].UID})
-	w.act(key, effect.DeletePod{Name: pods[1].Name, UID: pods[1].UID, Version: pods[1].Version, Release: true})
+	w.act(key, effect.DeletePod{Name: pods[1].Name, UID: pods[1].UID, Version: pods[1].Version, RemoveFinalizer: true})
 	if n := reads() - before; n != 0 {
 		t.Errorf("%d reads", n)
 	}
@@ -199,7 +199,7 @@ func TestPodOfAJobThatHasJustGoneIsNotTakenForGone(t *testing.T) {
 	}
 	w.actor = fresh
 	for _, e := range []effect.Effect{
-		effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true},
+		effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true},
 		effect.DeletePod{Name: p.Name, UID: p.UID},
 		effect.AddFinalizer{Name: p.Name, UID: p.UID, Version: p.Version},
 		effect.ReleasePod{Name: p.Name, UID: p.UID},

@@ -88,7 +88,7 @@ func TestPermissions(t *testing.T) {
 	if list := only[events.JobListed](t, w.act(key, effect.TakeInventory{ID: "x", Job: "pi"})); len(list.Pods) != 1 {
 		t.Errorf("%+v", list)
 	}
-	only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true}))
+	only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true}))
 	picky, pickyKey := w.createJob("picky", picky("pi"))
 	orphan := w.foreignPod("orphan", map[string]string{"app": "pi"})
 	if list := only[events.JobListed](t, w.act(pickyKey, effect.TakeInventory{ID: "x", Job: "picky"})); len(list.Pods) != 1 {

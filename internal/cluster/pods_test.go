@@ -128,18 +128,18 @@ func TestDeletePod(t *testing.T) {
 
 	t.Run("released, which removes a Pod that no node runs", func(t *testing.T) {
 		p := w.createPod(j, key, 0)
-		gone := only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})).Pod
+		gone := only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true})).Pod
 		if gone.UID != p.UID || gone.Serial != 0 || w.livePod(p.Name) != nil {
 			t.Errorf("%+v", gone)
 		}
-		only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true}))
+		only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true}))
 		only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID}))
 	})
 	t.Run("released, on a node", func(t *testing.T) {
 		p := w.createPod(j, key, 1)
 		w.bindPod(p.Name)
 		v := events.Version(w.livePod(p.Name).ResourceVersion)
-		seen := only[events.PodObserved](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: v, Release: true})).Pod
+		seen := only[events.PodObserved](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: v, RemoveFinalizer: true})).Pod
 		live := w.livePod(p.Name)
 		if seen.Held || !seen.Deleting || live.DeletionTimestamp == nil || *live.DeletionGracePeriodSeconds != 30 || seen.Version != events.Version(live.ResourceVersion) {
 			t.Errorf("saw %+v, is %+v", seen, live.ObjectMeta)
@@ -148,7 +148,7 @@ func TestDeletePod(t *testing.T) {
 	t.Run("released, but it has moved on", func(t *testing.T) {
 		p := w.createPod(j, key, 2)
 		now := w.endPod(p.Name, corev1.PodSucceeded)
-		seen := only[events.PodObserved](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})).Pod
+		seen := only[events.PodObserved](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true})).Pod
 		live := w.livePod(p.Name)
 		if !seen.Held || seen.Phase != events.Succeeded || live.DeletionTimestamp != nil || live.ResourceVersion != now.ResourceVersion {
 			t.Errorf("saw %+v, is %+v", seen, live.ObjectMeta)
@@ -178,7 +178,7 @@ func TestDeletePod(t *testing.T) {
 	t.Run("of another UID", func(t *testing.T) {
 		p := w.createPod(j, key, 5)
 		for _, release := range []bool{false, true} {
-			only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: someoneElse, Version: p.Version, Release: release}))
+			only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: someoneElse, Version: p.Version, RemoveFinalizer: release}))
 		}
 		if live := w.livePod(p.Name); live.DeletionTimestamp != nil || !events.Held(live) {
 			t.Errorf("%+v", live.ObjectMeta)

@@ -19,7 +19,7 @@ func TestEventsForPeople(t *testing.T) {
 	j, key := w.createJob("pi")
 	p := w.createPod(j, key, 0)
 	w.createPod(j, key, 0) // met, not made
-	w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Release: true})
+	w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true})
 	q := w.createPod(j, key, 1)
 	late := effect.Report{Warning: true, Reason: "PendingDeadlineExceeded", Message: "it does not start"}
 	w.act(key, effect.DeletePod{Name: q.Name, UID: q.UID, Version: q.Version + 1, Report: late}) // stale

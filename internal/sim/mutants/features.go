@@ -4,8 +4,8 @@ package main
 var ofFeatures = []mutant{
 	// suspend and the deadline
 	{name: "suspended-pods-count-as-failed", file: "functions/job/command.go",
-		old: "case r.Doomed && p.Held:",
-		new: "case r.Doomed && p.Held && !s.Job.Suspended:"},
+		old: "case r.Surplus && p.Held:",
+		new: "case r.Surplus && p.Held && !s.Job.Suspended:"},
 	{name: "start-time-kept-over-suspension", file: "functions/job/finish.go",
 		old: "\"Job suspended\", now)\n\t\tst.StartTime = nil",
 		new: "\"Job suspended\", now)"},
@@ -50,7 +50,7 @@ var ofFeatures = []mutant{
 	{name: "index-limit-one-too-many", file: "functions/job/perindex.go",
 		old: "p.IndexFailures >= *j.BackoffLimitPerIndex",
 		new: "p.IndexFailures > *j.BackoffLimitPerIndex"},
-	{name: "doomed-index-given-away", file: "functions/job/indexed.go",
+	{name: "surplus-index-given-away", file: "functions/job/indexed.go",
 		old: "			leaving = !r.Pod.Held",
 		new: "			leaving = true"},
 	{name: "delay-after-failures-ignored", file: "functions/job/failure.go",
