@@ -59,7 +59,7 @@ func (d *delivery) refuse(reason error) {
 	ctx := context.Background()
 	err := d.setAside(ctx, reason)
 	if err == nil {
-		err = d.bus.unsettle(ctx, d.msg.Subject())
+		err = d.bus.forgetKey(ctx, d.msg.Subject())
 	}
 	if err != nil {
 		d.bus.gripes.warn("a message cannot be set aside; it will come again", "subject", d.msg.Subject(), "err", err)
@@ -69,9 +69,9 @@ func (d *delivery) refuse(reason error) {
 	d.Ack()
 }
 
-// unsettle makes the key that the subject names forget its state and take its next turn soon. A subject that names none
+// forgetKey makes the key that the subject names forget its state and take its next turn soon. A subject that names none
 // is nobody's news.
-func (b *Bus) unsettle(ctx context.Context, subject string) error {
+func (b *Bus) forgetKey(ctx context.Context, subject string) error {
 	tokens, ok := keyTokens(subject)
 	if !ok {
 		return nil

@@ -130,8 +130,8 @@ func (s State) finds() []Find {
 	})
 }
 
-// abandon lets go of Pods that wait for a serial of a Job that is over; if it has finished, its own may not run on.
-func abandon(s State, finished bool) (State, []effect.Effect) {
+// releaseFinds lets go of Pods that wait for a serial of a Job that is over; if it has finished, its own may not run on.
+func releaseFinds(s State, finished bool) (State, []effect.Effect) {
 	var out []effect.Effect
 	for _, f := range s.finds() {
 		p := f.Pod

@@ -44,7 +44,7 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 		creates = nil
 	}
 	creates = creates[:min(len(creates), slowStart(s, c))]
-	deletes = append(deletes, banish(s)...)
+	deletes = append(deletes, deleteStrays(s)...)
 	return append(append(creates, others...), deletes...)
 }
 

@@ -22,7 +22,7 @@ func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time)
 	say := func(t batchv1.JobConditionType, reason, message string) {
 		setCondition(st, t, corev1.ConditionTrue, reason, message, now)
 	}
-	obstacles(st, s, now)
+	setBlockedConditions(st, s, now)
 	if v.kind == "" {
 		pause(st, s.Job, c, now)
 		return
@@ -61,8 +61,8 @@ func pause(st *batchv1.JobStatus, j events.Job, c count, now time.Time) {
 	}
 }
 
-// obstacles tells what keeps the Job from going on: what the API server refuses, what this version does not do.
-func obstacles(st *batchv1.JobStatus, s State, now time.Time) {
+// setBlockedConditions tells what keeps the Job from going on: what the API server refuses, what this version does not do.
+func setBlockedConditions(st *batchv1.JobStatus, s State, now time.Time) {
 	if len(s.Job.Unsupported) > 0 {
 		setCondition(st, v1alpha1.UnsupportedCondition, corev1.ConditionTrue, "NotImplemented",
 			"this version of jobstream starts no Pods for a Job with "+strings.Join(s.Job.Unsupported, ", "), now)

@@ -9,8 +9,8 @@ import (
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-// scoreboard is how far the indexes of an Indexed Job are.
-type scoreboard struct {
+// indexStatus is how far the indexes of an Indexed Job are.
+type indexStatus struct {
 	// recorded is the observed status.completedIndexes, completed is that and the newly succeeded ones.
 	recorded, completed intervals.Set
 	// lost is the observed status.failedIndexes, failed is that and the newly failed ones. No index is in completed and in
@@ -24,10 +24,10 @@ type scoreboard struct {
 	last    map[int]events.Pod
 }
 
-// score reads the scoreboard and adds the Pods that have newly ended. Upstream does it in the same order: successes, failed
+// readIndexStatus reads the indexes of the status and adds the Pods that have newly ended. Upstream does it in the same order: successes, failed
 // indexes, and who waits for a successor.
-func score(s State, listed map[types.UID]bool) scoreboard {
-	b := scoreboard{recorded: indexes(s.Job, s.Job.Status.CompletedIndexes), winner: map[int]types.UID{}}
+func readIndexStatus(s State, listed map[types.UID]bool) indexStatus {
+	b := indexStatus{recorded: indexes(s.Job, s.Job.Status.CompletedIndexes), winner: map[int]types.UID{}}
 	if f := s.Job.Status.FailedIndexes; f != nil {
 		b.lost = indexes(s.Job, *f)
 	}
@@ -73,7 +73,7 @@ func counts(j events.Job, p events.Pod) bool {
 }
 
 // over says that no Pod of the index can help any more: it has succeeded or failed, or the Job no longer has it.
-func (b scoreboard) over(j events.Job, p events.Pod) bool {
+func (b indexStatus) over(j events.Job, p events.Pod) bool {
 	return !counts(j, p) || b.completed.Has(p.Index) || b.failed.Has(p.Index)
 }
 

@@ -47,7 +47,7 @@ func observe(s State, e events.Event) State {
 	case events.PodGone:
 		return missPod(s, e.Pod)
 	case events.EffectRefused:
-		return suffer(s, e)
+		return recordRejection(s, e)
 	case events.ParametersObserved:
 		return seeParameters(s, e)
 	case events.TimerFired: // only wakes
@@ -259,9 +259,9 @@ func seeParameters(s State, e events.ParametersObserved) State {
 	return s
 }
 
-// suffer remembers a refusal. A name that is taken by a stranger is given up, and with it the serial; anything else is
+// recordRejection remembers a refusal. A name that is taken by a stranger is given up, and with it the serial; anything else is
 // tried again later, under the same name, because another worker may have been allowed to do it.
-func suffer(s State, e events.EffectRefused) State {
+func recordRejection(s State, e events.EffectRefused) State {
 	r, ok := s.Pods[e.Serial]
 	if e.Effect == (effect.CreatePod{}).Kind() && e.Reason == "AlreadyExists" {
 		if ok && r.intended() {

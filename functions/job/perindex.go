@@ -18,7 +18,7 @@ import (
 //	                                 '--the index has failed for good, or the Job is over--------^
 
 // failures adds the indexes that have newly failed, and finds the carriers.
-func (b *scoreboard) failures(s State, listed map[types.UID]bool) {
+func (b *indexStatus) failures(s State, listed map[types.UID]bool) {
 	b.failed, b.carrier, b.last = b.lost, map[types.UID]bool{}, map[int]events.Pod{}
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
 		if _, over := s.Job.Condition(kind); over {

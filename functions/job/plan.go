@@ -24,12 +24,12 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 		s.forgetKept()
 		return s, nil
 	case s.Gone || s.Job.Deleting:
-		s, out = letGo(s)
+		s, out = removeFinalizers(s)
 		if s.Crowded && s.unsettled() < s.mostUnsettled() && s.allRest(out, now) {
 			s, out = ask(s.lookAgain(), now, &at)
 		}
 	case s.Job.Finished():
-		s, out = sweep(s)
+		s, out = cleanUp(s)
 		out = append(out, expire(s, now, &at)...)
 	default:
 		s, out = track(s, now, &at)
@@ -38,7 +38,7 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 		out = append(out, effect.TakeInventory{ID: s.Unread, Job: s.Name})
 	}
 	if s.Known { // else nobody knows yet what is wanted
-		s = forgive(s, out)
+		s = clearBackoff(s, out)
 	}
 	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e, now) })
 	out = atOnce(out, s.limits.MaxPodChanges)
@@ -81,7 +81,7 @@ func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	if !s.Job.Suspended && !s.enough() {
 		out = append(out, effect.ReadParameters{ConfigMap: s.Job.Wishes.Parameters})
 	}
-	s = forgive(s, out)
+	s = clearBackoff(s, out)
 	if v.kind == "" {
 		at.By(deadline(s.Job))
 		if !s.Job.Suspended && int(c.active) < wanted(s.Job, c) {
@@ -101,8 +101,8 @@ func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	return s, out
 }
 
-// forgive drops refusals of what nobody wants any more.
-func forgive(s State, wanted []effect.Effect) State {
+// clearBackoff drops refusals of effects that the plan no longer wants.
+func clearBackoff(s State, wanted []effect.Effect) State {
 	s.Waits.Forget(wanted)
 	for _, kind := range s.Waits.Kinds() {
 		wants := func(e effect.Effect) bool { return e.Kind() == kind }
@@ -133,9 +133,9 @@ func ask(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	return s, []effect.Effect{effect.TakeInventory{ID: s.Asked, Job: s.Name}}
 }
 
-// letGo takes the finalizers off the Pods of a Job that is gone or being deleted, and counts nothing (KEP-2307, "Deleted
+// removeFinalizers takes the finalizers off the Pods of a Job that is gone or being deleted, and counts nothing (KEP-2307, "Deleted
 // Jobs"). Whether the Pods live on is up to how the Job was deleted.
-func letGo(s State) (State, []effect.Effect) {
+func removeFinalizers(s State) (State, []effect.Effect) {
 	var out []effect.Effect
 	for _, serial := range s.serials() {
 		if r := s.Pods[serial]; r.held() {
@@ -151,12 +151,12 @@ func letGo(s State) (State, []effect.Effect) {
 			delete(s.Strays, p.UID)
 		}
 	}
-	s, left := abandon(s, false)
+	s, left := releaseFinds(s, false)
 	return s, append(out, left...)
 }
 
-// sweep cleans up behind a Job that is Complete or Failed: nothing of it may stay held, and nothing may run on.
-func sweep(s State) (State, []effect.Effect) {
+// cleanUp cleans up behind a Job that is Complete or Failed: nothing of it may stay held, and nothing may run on.
+func cleanUp(s State) (State, []effect.Effect) {
 	var out []effect.Effect
 	for _, serial := range s.serials() {
 		r := s.Pods[serial]
@@ -171,8 +171,8 @@ func sweep(s State) (State, []effect.Effect) {
 			s.settleSerial(serial)
 		}
 	}
-	s, left := abandon(s, true)
-	return s, slices.Concat(out, banish(s), left, prune(s))
+	s, left := releaseFinds(s, true)
+	return s, slices.Concat(out, deleteStrays(s), left, prune(s))
 }
 
 // rests says that nothing is left to do for the Job.
@@ -204,9 +204,9 @@ func settle(s State) State {
 	return s
 }
 
-// banish releases and deletes strays. The precondition is the sight itself: a late sight of a Pod that was counted long
+// deleteStrays removes the finalizers of strays, and deletes them. The precondition is the sight itself: a late sight of a Pod that was counted long
 // ago no longer holds, and nothing happens.
-func banish(s State) (out []effect.Effect) {
+func deleteStrays(s State) (out []effect.Effect) {
 	for _, p := range sortedStrays(s) {
 		out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: p.Held})
 	}

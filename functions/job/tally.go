@@ -20,8 +20,8 @@ type count struct {
 	doom string
 	// done and lost are how many Pods have succeeded and failed: counted, listed and newly ended.
 	done, lost int
-	// indexes is the scoreboard of an Indexed Job.
-	indexes scoreboard
+	// indexes is the indexStatus of an Indexed Job.
+	indexes indexStatus
 	// active Pods run, ready ones are among them; terminating ones are on their way out; intended ones are to come.
 	active, ready, terminating, intended int32
 	// unsure is how many Pods are withdrawn and may exist nevertheless.
@@ -51,7 +51,7 @@ func tally(s State) count {
 		c.lost += len(u.Failed)
 	}
 	if s.Job.Indexed {
-		c.indexes = score(s, c.listed)
+		c.indexes = readIndexStatus(s, c.listed)
 	}
 	for _, serial := range s.serials() {
 		c.add(s.Job, s.Pods[serial], failing)

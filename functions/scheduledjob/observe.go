@@ -53,7 +53,7 @@ func observe(s State, e events.Event) State {
 			s.Due[i].Absent = d.Absent || d.Search != "" && d.Search == e.ID && childName(s.Object.Name, d.Nominal) == e.Name
 		}
 	case events.EffectRefused:
-		return suffer(s, e)
+		return recordRejection(s, e)
 	case events.TimerFired: // only wakes
 		if e.Name == events.Unread {
 			s.Unread = events.Unread + "-" + strconv.FormatInt(e.At.UnixNano(), 36) // the same ring asks for the same
@@ -259,8 +259,8 @@ func shrink(s State, no events.EffectRefused) State {
 	return less
 }
 
-// suffer remembers a refusal: what was refused rests, and the time whose Job was not made knows why.
-func suffer(s State, e events.EffectRefused) State {
+// recordRejection remembers a refusal: what was refused rests, and the time whose Job was not made knows why.
+func recordRejection(s State, e events.EffectRefused) State {
 	s.Waits.Refuse(e)
 	for i, d := range s.Due {
 		if e.Effect == (effect.CreateJob{}).Kind() && e.Name == childName(s.Object.Name, d.Nominal) && e.At.After(d.RefusedAt) {

@@ -120,7 +120,7 @@ func (a *Alarm) Saw(j events.ScheduledJob) {
 		b.text, b.times, b.rung = t, times, 0
 	}
 	b.decided = decided(j)
-	b.wind(a.now().Unix())
+	b.setNext(a.now().Unix())
 	a.place(b)
 	if b.place == 0 {
 		select {
@@ -189,7 +189,7 @@ func (a *Alarm) look() (rings []ring, wait time.Duration) {
 		}
 		rings = append(rings, ring{bell: b, nominal: latest.Unix(), before: b.rung})
 		b.rung = latest.Unix()
-		b.wind(now.Unix())
+		b.setNext(now.Unix())
 		a.place(b)
 	}
 	if len(a.queue) == 0 {
@@ -224,7 +224,7 @@ func (a *Alarm) takeBack(rings []ring) {
 	for _, r := range rings {
 		if b := r.bell; a.bells[b.uid] == b && b.rung == r.nominal {
 			b.rung = r.before
-			b.wind(now)
+			b.setNext(now)
 			a.place(b)
 		}
 	}
@@ -233,7 +233,7 @@ func (a *Alarm) takeBack(rings []ring) {
 // windAll winds every bell for a clock that shows now.
 func (a *Alarm) windAll(now int64) {
 	for _, b := range a.bells {
-		b.wind(now)
+		b.setNext(now)
 		a.place(b)
 	}
 }

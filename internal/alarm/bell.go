@@ -32,9 +32,9 @@ type bell struct {
 	place int
 }
 
-// wind finds out what to ring for next. What it has rung for it does not ring for again, unless that lies in the future: then
+// setNext finds out what to ring for next. What it has rung for it does not ring for again, unless that lies in the future: then
 // it was a clock that was ahead.
-func (b *bell) wind(now int64) {
+func (b *bell) setNext(now int64) {
 	b.next = never
 	if b.times == nil {
 		return

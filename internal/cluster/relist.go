@@ -61,7 +61,7 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 	}
 	works()
 	w.ready.Store(true)
-	w.wind(lists)
+	w.resetAlarm(lists)
 	g, ctx := errgroup.WithContext(ctx)
 	w.watchStrangers(ctx, g, lists.claimants)
 	g.Go(func() error {

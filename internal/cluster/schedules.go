@@ -43,9 +43,9 @@ func (noAlarm) Reset()                  {}
 func (noAlarm) Saw(events.ScheduledJob) {}
 func (noAlarm) Gone(types.UID)          {}
 
-// wind winds the alarm up with a list. From there on the watch tells it everything. Where there is no list for now, it rings for
+// resetAlarm tells the alarm all that a list shows. From there on the watch tells it everything. Where there is no list for now, it rings for
 // those that it knows.
-func (w *Watcher) wind(lists rosters) {
+func (w *Watcher) resetAlarm(lists rosters) {
 	if lists.unlisted != nil && !unserved(lists.unlisted) {
 		return
 	}
@@ -86,7 +86,7 @@ func (w *Watcher) followScheduledJobs(ctx context.Context, version uint64, unlis
 			r = rosters{unlisted: err}
 		}
 		version, unlisted = r.schedulesVersion, r.unlisted
-		w.wind(r)
+		w.resetAlarm(r)
 		if _, err := w.tellSchedules(ctx, r); err != nil {
 			return err
 		}

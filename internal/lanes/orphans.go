@@ -14,7 +14,7 @@ import (
 func (t *Table) orphans(function string, own Beat, servants []string, mine, held Set) Set {
 	if !slices.Contains(servants, t.self) {
 		delete(t.missed, function)
-		delete(t.fostered, function)
+		delete(t.adopted, function)
 		return 0
 	}
 	since := t.missed[function]
@@ -24,7 +24,7 @@ func (t *Table) orphans(function string, own Beat, servants []string, mine, held
 	}
 	nobodys := All &^ (mine | held | own.Holds[function])
 	maps.DeleteFunc(since, func(lane, _ int) bool { return !nobodys.Has(lane) })
-	candidates := t.fostered[function] &^ (mine | held)
+	candidates := t.adopted[function] &^ (mine | held)
 	nobodys.Each(func(lane int) {
 		if at, known := since[lane]; !known {
 			since[lane] = t.echoes
@@ -38,7 +38,7 @@ func (t *Table) orphans(function string, own Beat, servants []string, mine, held
 			ours |= One(lane)
 		}
 	})
-	t.fostered[function] = ours
+	t.adopted[function] = ours
 	return ours
 }
 

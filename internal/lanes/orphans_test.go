@@ -106,13 +106,13 @@ func TestWhoeverHearsWhom(t *testing.T) {
 	}
 }
 
-// TestWhatIsOnItsWayIsNotTakenIn: in peace no lane is fostered, whoever comes and goes.
+// TestWhatIsOnItsWayIsNotTakenIn: in peace no lane is adopted, whoever comes and goes.
 func TestWhatIsOnItsWayIsNotTakenIn(t *testing.T) {
 	h := newHall(1, 4)
 	h.beat(3 * Silence)
 	for _, table := range h.tables {
-		if table.fostered["job"] != 0 {
-			t.Errorf("%s has taken in %v", table.self, table.fostered["job"])
+		if table.adopted["job"] != 0 {
+			t.Errorf("%s has taken in %v", table.self, table.adopted["job"])
 		}
 	}
 }

@@ -47,8 +47,8 @@ type Table struct {
 	wanted map[string]map[int]int // function and lane: the echo at which it became ours while somebody else held it
 	last   map[string]share       // function: what came of the distribution before
 
-	missed   map[string]map[int]int // function and lane: the echo since which nobody has held it, as far as is heard
-	fostered map[string]Set         // function: lanes that are served although they are not ours, see orphans
+	missed  map[string]map[int]int // function and lane: the echo since which nobody has held it, as far as is heard
+	adopted map[string]Set         // function: lanes that are served although they are not ours, see orphans
 }
 
 // hearing is the last that was heard of somebody.
@@ -66,7 +66,7 @@ type share struct {
 // NewTable is the table of a member that has heard nothing yet.
 func NewTable(self string) *Table {
 	return &Table{self: self, heard: map[string]hearing{}, wanted: map[string]map[int]int{}, last: map[string]share{},
-		missed: map[string]map[int]int{}, fostered: map[string]Set{}}
+		missed: map[string]map[int]int{}, adopted: map[string]Set{}}
 }
 
 // Hear takes in a beat.

@@ -144,6 +144,6 @@ var ofFeatures = []mutant{
 		old: "room := max(0, s.limits.MaxUncounted-",
 		new: "room := max(0, 1<<30-"},
 	{name: "conditions-of-others-dropped", file: "functions/job/finish.go",
-		old: "	obstacles(st, s, now)\n",
+		old: "	setBlockedConditions(st, s, now)\n",
 		new: "	st.Conditions = slices.DeleteFunc(st.Conditions, func(c batchv1.JobCondition) bool { return strings.HasPrefix(string(c.Type), \"example.com\") })\n\tobstacles(st, s, now)\n"},
 }
