@@ -102,7 +102,7 @@ func guardedBus(t *testing.T, change ...string) (b *Bus, operator *client, as fu
 	as = guarded(t, change...)
 	b = connect(t, nil, func(c *Config) { c.URL = as("operator") })
 	announce(t, b, tick("shop", "nightly", 1))
-	publish(t, b, sight(keyOf(uid(1)), 1))
+	publish(t, b, observation(keyOf(uid(1)), 1))
 	operator = dialAs(t, as("operator"))
 	for _, name := range []string{ownConsumer, otherConsumer} {
 		if _, err := operator.js.CreateConsumer(t.Context(), eventsStream, jetstream.ConsumerConfig{Durable: name,

@@ -119,13 +119,13 @@ func TestUnansweredWritesAreNotRepeatedBlindly(t *testing.T) {
 			t.Error("announced without an answer")
 		}
 	})
-	if err := b.Publish(t.Context(), sight(key, 1)); err != nil {
+	if err := b.Publish(t.Context(), observation(key, 1)); err != nil {
 		t.Fatal(err)
 	}
 	all.Wait()
 	until(t, "the fact is sent again", func() bool { return len(copies("facts")) > 1 })
 	for _, h := range copies("facts") {
-		if got := h.Get(jetstream.MsgIDHeader); got != sight(key, 1).ID() {
+		if got := h.Get(jetstream.MsgIDHeader); got != observation(key, 1).ID() {
 			t.Errorf("a copy of the fact has the id %q", got)
 		}
 	}
@@ -192,7 +192,7 @@ func TestBusAwayForAMinute(t *testing.T) {
 	var asked atomic.Int64
 	var all sync.WaitGroup
 	for _, ask := range []func(n uint64) error{
-		func(n uint64) error { return b.Publish(ctx, sight(key, n)) },
+		func(n uint64) error { return b.Publish(ctx, observation(key, n)) },
 		func(uint64) error { return b.Flush(ctx) },
 		func(uint64) error { _, err := st.Save(ctx, key, []byte("x"), 0, false); return err },
 		func(uint64) error { _, _, err := st.Load(ctx, key); return err },
@@ -224,7 +224,7 @@ func TestBusAwayForAMinute(t *testing.T) {
 	until(t, "the bus is ready", func() bool { return b.Ready() == nil })
 	const last = 1 << 40
 	until(t, "facts flow", func() bool {
-		_ = b.Publish(t.Context(), sight(key, last)) // dropped until a loss has been signalled
+		_ = b.Publish(t.Context(), observation(key, last)) // dropped until a loss has been signalled
 		for _, v := range e.versions(key) {
 			if v == last {
 				return true

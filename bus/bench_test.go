@@ -43,7 +43,7 @@ func BenchmarkTurn(b *testing.B) {
 	until(b, "all lanes are consumed", func() bool { return consumers(b, reconciler) == 2*events.Lanes })
 	b.ResetTimer()
 	for n := range b.N {
-		if err := trigger.Publish(b.Context(), sight(keyOf(uid(n%benchKeys)), uint64(n+1))); err != nil {
+		if err := trigger.Publish(b.Context(), observation(keyOf(uid(n%benchKeys)), uint64(n+1))); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -57,7 +57,7 @@ func BenchmarkPublish(b *testing.B) {
 	bus := connect(b, serve(b))
 	b.ResetTimer()
 	for n := range b.N {
-		if err := bus.Publish(b.Context(), sight(keyOf(uid(n%benchKeys)), uint64(n+1))); err != nil {
+		if err := bus.Publish(b.Context(), observation(keyOf(uid(n%benchKeys)), uint64(n+1))); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -73,7 +73,7 @@ func BenchmarkDeliver(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			bus := connect(b, serve(b))
 			for n := range b.N {
-				if err := bus.Publish(b.Context(), sight(keyOf(uid(n%keys)), uint64(n+1))); err != nil {
+				if err := bus.Publish(b.Context(), observation(keyOf(uid(n%keys)), uint64(n+1))); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -103,7 +103,7 @@ func BenchmarkLatency(b *testing.B) {
 	until(b, "all lanes are consumed", func() bool { return consumers(b, bus) == 2*events.Lanes })
 	b.ResetTimer()
 	for n := range b.N {
-		if err := bus.Publish(b.Context(), sight(keyOf(uid(n%benchKeys)), uint64(n+1))); err != nil {
+		if err := bus.Publish(b.Context(), observation(keyOf(uid(n%benchKeys)), uint64(n+1))); err != nil {
 			b.Fatal(err)
 		}
 		<-heard

@@ -109,7 +109,7 @@ func TestFullTimersForgetTheirOldest(t *testing.T) {
 			return e.count(func(d engine.Delivery) bool { return isRing(d) && d.Key() == keyOf(uid(n)) }) == 1
 		})
 	}
-	publish(t, b, sight(keyOf(uid(1)), 7))
+	publish(t, b, observation(keyOf(uid(1)), 7))
 	until(t, "facts go on", func() bool { return len(e.versions(keyOf(uid(1)))) == 1 })
 }
 

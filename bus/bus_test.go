@@ -88,12 +88,12 @@ func keyOf(uid string) events.Key {
 	return events.Key{Function: "job", Namespace: "default", UID: types.UID(uid)}
 }
 
-// sight is a fact about a Pod of the key at a version.
-func sight(key events.Key, version uint64) events.Fact {
+// observation is a fact about a Pod of the key at a version.
+func observation(key events.Key, version uint64) events.Fact {
 	return events.Fact{Cluster: "test", Key: key, Event: events.PodObserved{Pod: events.Pod{Name: "p", UID: "pod", Version: version}}}
 }
 
-// versionOf is that of a sight, 0 for other events.
+// versionOf is that of an observation, 0 for other events.
 func versionOf(e events.Event) uint64 {
 	if p, ok := e.(events.PodObserved); ok {
 		return p.Pod.Version

@@ -151,5 +151,5 @@ func recovers(t *testing.T, b *Bus, version uint64) {
 		}
 		<-time.After(5 * time.Millisecond)
 	}
-	publish(t, b, sight(keyOf(uid(1)), version))
+	publish(t, b, observation(keyOf(uid(1)), version))
 }

@@ -134,7 +134,7 @@ func TestInProcess(t *testing.T) {
 	}
 	b := connect(t, s, func(c *Config) { c.URL, c.Server = "", s })
 	e := listen(t, b, allLanes(), nil)
-	publish(t, b, sight(keyOf(uid(1)), 1))
+	publish(t, b, observation(keyOf(uid(1)), 1))
 	until(t, "the fact is heard", func() bool { return e.count(nil) == 1 })
 	if err := b.Ready(); err != nil {
 		t.Error(err)
@@ -144,7 +144,7 @@ func TestInProcess(t *testing.T) {
 	if err := b.Ready(); err == nil {
 		t.Error("ready after Close")
 	}
-	if err := b.Publish(t.Context(), sight(keyOf(uid(1)), 2)); err == nil {
+	if err := b.Publish(t.Context(), observation(keyOf(uid(1)), 2)); err == nil {
 		t.Error("published after Close")
 	}
 	if err := b.Flush(t.Context()); err == nil {
@@ -164,7 +164,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := connect(t, nil, func(c *Config) { c.URL, c.CAFile = u, ca })
-	publish(t, b, sight(keyOf(uid(1)), 1))
+	publish(t, b, observation(keyOf(uid(1)), 1))
 }
 
 // A user with the permissions that doc.go names, and no others, can do everything.
@@ -186,7 +186,7 @@ func TestPermissions(t *testing.T) {
 		}
 		d.Ack()
 	})
-	publish(t, b, sight(key, 1), sight(key, 2))
+	publish(t, b, observation(key, 1), observation(key, 2))
 	if err := b.Timers().Set(t.Context(), key, "x", time.Now()); err != nil {
 		t.Error(err)
 	}

@@ -26,7 +26,7 @@ func TestFactsOfTwoTriggersAreOne(t *testing.T) {
 	for _, bus := range []*Bus{a, b} {
 		both.Go(func() {
 			for n := range facts {
-				if err := bus.Publish(t.Context(), sight(keyOf(uid(n%7)), uint64(n+1))); err != nil {
+				if err := bus.Publish(t.Context(), observation(keyOf(uid(n%7)), uint64(n+1))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -48,7 +48,7 @@ func TestEveryLaneKeepsItsOrder(t *testing.T) {
 	const keys, each = 64, 50
 	for v := range each {
 		for k := range keys {
-			if err := b.Publish(t.Context(), sight(keyOf(uid(k)), uint64(v+1))); err != nil {
+			if err := b.Publish(t.Context(), observation(keyOf(uid(k)), uint64(v+1))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -89,7 +89,7 @@ func TestLaneIsTheServers(t *testing.T) {
 			return
 		}
 		sent[key], uids[string(key.UID)] = true, true
-		if err := b.Publish(t.Context(), sight(key, 1)); err != nil {
+		if err := b.Publish(t.Context(), observation(key, 1)); err != nil {
 			r.Fatal(err)
 		}
 	})
@@ -118,7 +118,7 @@ func TestNakComesAgain(t *testing.T) {
 		}
 		d.Ack()
 	})
-	publish(t, b, sight(key, 1))
+	publish(t, b, observation(key, 1))
 	until(t, "the fact comes again", func() bool { return e.count(nil) == 2 })
 	if took := time.Since(time.Unix(0, first.Load())); took < 300*time.Millisecond {
 		t.Errorf("came again after %v", took)
@@ -139,7 +139,7 @@ func TestSilenceIsRedeliveredAndProgressIsNot(t *testing.T) {
 			}
 		}
 	})
-	publish(t, b, sight(silent, 1), sight(working, 1))
+	publish(t, b, observation(silent, 1), observation(working, 1))
 	work := <-hand
 	until(t, "the silent one comes again, three times", func() bool {
 		work.InProgress()
@@ -157,7 +157,7 @@ func TestStopGivesBackWhatWasFetched(t *testing.T) {
 	a, b := connect(t, s, func(c *Config) { c.AckWait = time.Minute }), connect(t, s, func(c *Config) { c.AckWait = time.Minute })
 	key := keyOf(uid(1))
 	for v := range 50 {
-		publish(t, a, sight(key, uint64(v+1)))
+		publish(t, a, observation(key, uint64(v+1)))
 	}
 	stuck := make(chan struct{})
 	first := listen(t, a, []int{key.Lane()}, func(d engine.Delivery) { <-stuck; d.Nak(0) })
@@ -204,14 +204,14 @@ func TestPoisonIsSetAsideAndTheRestFlows(t *testing.T) {
 		}
 		d.Ack()
 	})
-	subject := sight(key, 1).Subject()
+	subject := observation(key, 1).Subject()
 	raw := func(data string) {
 		t.Helper()
 		if _, err := b.js.PublishMsg(t.Context(), &nats.Msg{Subject: subject, Data: []byte(data)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	stray := sight(keyOf(uid(2)), 1) // about another key than its subject says
+	stray := observation(keyOf(uid(2)), 1) // about another key than its subject says
 	strayData, err := events.Encode(stray)
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestPoisonIsSetAsideAndTheRestFlows(t *testing.T) {
 	raw(string(strayData))
 	raw("")
 	raw(strings.Repeat("x", int(b.nc.MaxPayload())-200)) // no room for headers: has to be cut
-	publish(t, b, sight(key, 13), sight(key, 14))
+	publish(t, b, observation(key, 13), observation(key, 14))
 	until(t, "the good fact is heard", func() bool { return slices.Contains(e.versions(key), 14) })
 	var aside []Quarantined
 	until(t, "six are set aside", func() bool {
@@ -261,7 +261,7 @@ func TestTwoClustersDoNotMix(t *testing.T) {
 	for n, name := range clusters {
 		b := connect(t, s, in(name))
 		e := listen(t, b, allLanes(), nil)
-		f := sight(key, uint64(n+1))
+		f := observation(key, uint64(n+1))
 		f.Cluster = name
 		publish(t, b, f)
 		store, err := b.Store("job")

@@ -1,7 +1,7 @@
 // Package bus is JetStream and nothing else: the durable road that facts travel, the memory that functions keep, and
 // the clocks that wake them. It knows subjects, streams and consumers; it knows nothing of Jobs.
 //
-//	Publish   facts.<cluster>.<function>.<namespace>.<uid>.<kind>           what happened, as one message per sight
+//	Publish   facts.<cluster>.<function>.<namespace>.<uid>.<kind>           what happened, as one message per observation
 //	             |  the server's transform inserts the lane: FNV-1a of the UID modulo 32
 //	             v
 //	stream    facts.<cluster>.<lane>.<function>.<namespace>.<uid>.<kind>  --> consumer <function>-<lane>       --.

@@ -97,7 +97,7 @@ func (f *failover) publish(ctx context.Context) {
 		}
 		var sent []uint64
 		for range batch {
-			if f.trigger.Publish(f.t.Context(), sight(keyOf(uid(int(version%failoverKeys))), version)) == nil {
+			if f.trigger.Publish(f.t.Context(), observation(keyOf(uid(int(version%failoverKeys))), version)) == nil {
 				sent = append(sent, version)
 			}
 			version++

@@ -62,7 +62,7 @@ func TestFullVolume(t *testing.T) {
 		"facts": {
 			stream: "jobstream_test_facts",
 			write: func(ctx context.Context, b *Bus, n int) error {
-				f := sight(keyOf(uid(n)), 2)
+				f := observation(keyOf(uid(n)), 2)
 				f.Event = events.PodObserved{Pod: events.Pod{Name: large, UID: "pod", Version: 2}}
 				if err := b.Publish(ctx, f); err != nil {
 					return err

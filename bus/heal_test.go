@@ -77,7 +77,7 @@ func TestServerReplacedByAnEmptyOne(t *testing.T) {
 			case <-time.After(time.Millisecond):
 			}
 			v := version.Add(1)
-			_ = trigger.Publish(t.Context(), sight(keyOf(uid(int(v%50))), v)) // Losses says what became of it
+			_ = trigger.Publish(t.Context(), observation(keyOf(uid(int(v%50))), v)) // Losses says what became of it
 		}
 	}()
 	until(t, "facts are heard", func() bool { return e.count(nil) > 200 })
@@ -130,14 +130,14 @@ func TestLateAcknowledgementHitsNothing(t *testing.T) {
 	b := connect(t, serve(t), func(c *Config) { c.AckWait = 500 * time.Millisecond })
 	key := keyOf(uid(1))
 	e := listen(t, b, []int{key.Lane()}, func(engine.Delivery) {})
-	publish(t, b, sight(key, 1))
+	publish(t, b, observation(key, 1))
 	until(t, "the fact is heard", func() bool { return e.count(nil) > 0 })
 	late := e.all()[0]
 	if err := b.js.DeleteStream(t.Context(), b.names.facts()); err != nil {
 		t.Fatal(err)
 	}
 	signalled(t, b)
-	publish(t, b, sight(key, 2))
+	publish(t, b, observation(key, 2))
 	until(t, "the new fact is heard", func() bool { return slices.Contains(e.versions(key), 2) })
 	late.Ack()
 	until(t, "the new fact is still owed", func() bool {
@@ -162,7 +162,7 @@ func TestStreamsDeletedByHand(t *testing.T) {
 		if _, err := st.Save(t.Context(), key, []byte("x"), 0, false); err != nil {
 			t.Fatalf("%s: %v", stream, err)
 		}
-		publish(t, a, sight(key, uint64(n+1)))
+		publish(t, a, observation(key, uint64(n+1)))
 		until(t, "a fact is heard", func() bool { return slices.Contains(e.versions(key), uint64(n+1)) })
 		before := e.count(isRing)
 		if err := b.Timers().Set(t.Context(), key, "x", time.Now()); err != nil {
@@ -192,7 +192,7 @@ func TestStreamsDeletedByHand(t *testing.T) {
 		t.Logf("%s stood again after %v", stream, time.Since(began))
 		until(t, "the bus is ready", func() bool { return a.Ready() == nil && b.Ready() == nil })
 	}
-	publish(t, a, sight(key, 99))
+	publish(t, a, observation(key, 99))
 	until(t, "facts flow", func() bool { return slices.Contains(e.versions(key), 99) })
 }
 
@@ -203,13 +203,13 @@ func TestConsumersDeletedByHand(t *testing.T) {
 	b := connect(t, serve(t))
 	key := keyOf(uid(1))
 	e := listen(t, b, allLanes(), nil)
-	publish(t, b, sight(key, 1))
+	publish(t, b, observation(key, 1))
 	until(t, "a fact is heard", func() bool { return slices.Contains(e.versions(key), 1) })
 	for v := uint64(2); v < 5; v++ {
 		if err := b.js.DeleteConsumer(t.Context(), b.names.facts(), factsConsumer("job", key.Lane())); err != nil {
 			t.Fatal(err)
 		}
-		publish(t, b, sight(key, v))
+		publish(t, b, observation(key, v))
 		until(t, "the next fact is heard", func() bool { return slices.Contains(e.versions(key), v) })
 	}
 	if err := b.js.DeleteConsumer(t.Context(), b.names.timers(), firedConsumer("job", key.Lane())); err != nil {

@@ -109,7 +109,7 @@ func TestVisitorTouchesNothing(t *testing.T) {
 	}
 	e := listen(t, b, allLanes(), nil)
 	defer beatAs(t, b, lanes.Beat{Member: "us", Versions: map[string]int{"job": 1}, Holds: map[string]lanes.Set{"job": lanes.All}, Serves: true})()
-	publish(t, b, sight(keyOf(uid(1)), 1))
+	publish(t, b, observation(keyOf(uid(1)), 1))
 	until(t, "the fact is heard", func() bool { return e.count(nil) == 1 })
 	until(t, "all lanes are consumed", func() bool { return consumers(t, b) == 64 })
 	portrait := func() map[string]jetstream.StreamState {
@@ -151,7 +151,7 @@ func TestFindingsNameWhatIsWrong(t *testing.T) {
 	b := connect(t, s)
 	store(t, b)
 	key := keyOf(uid(1))
-	publish(t, b, sight(key, 1))
+	publish(t, b, observation(key, 1))
 	e := listen(t, b, []int{key.Lane()}, func(engine.Delivery) {}) // takes it and never answers
 	until(t, "the fact is taken", func() bool { return e.count(nil) > 0 })
 	e.end(t)

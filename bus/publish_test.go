@@ -21,13 +21,13 @@ func TestPublishWaitsForRoomAndHonoursItsContext(t *testing.T) {
 	s.Shutdown()
 	until(t, "the bus is lost", func() bool { return b.Ready() != nil })
 	for n := range outstanding {
-		if err := b.Publish(t.Context(), sight(keyOf(uid(1)), uint64(n))); err != nil {
+		if err := b.Publish(t.Context(), observation(keyOf(uid(1)), uint64(n))); err != nil {
 			t.Fatalf("fact %d: %v", n, err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := b.Publish(ctx, sight(keyOf(uid(1)), outstanding)); !errors.Is(err, context.DeadlineExceeded) {
+	if err := b.Publish(ctx, observation(keyOf(uid(1)), outstanding)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("one too many: %v", err)
 	}
 	if err := b.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -45,13 +45,13 @@ func TestPatienceEnds(t *testing.T) {
 	b.pub.patience = 200 * time.Millisecond
 	s.Shutdown()
 	key := keyOf(uid(1))
-	if err := b.Publish(t.Context(), sight(key, 1)); err != nil {
+	if err := b.Publish(t.Context(), observation(key, 1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), sight(key, 1).ID()) {
+	if err := b.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), observation(key, 1).ID()) {
 		t.Errorf("flush: %v", err)
 	}
-	if err := b.Publish(t.Context(), sight(key, 2)); err == nil || !strings.Contains(err.Error(), "dropped") {
+	if err := b.Publish(t.Context(), observation(key, 2)); err == nil || !strings.Contains(err.Error(), "dropped") {
 		t.Errorf("published on a lost bus: %v", err)
 	}
 	if losses(b) != 0 {
@@ -59,7 +59,7 @@ func TestPatienceEnds(t *testing.T) {
 	}
 	serveIn(t, dir, port)
 	signalled(t, b)
-	publish(t, b, sight(key, 3))
+	publish(t, b, observation(key, 3))
 	e := listen(t, b, allLanes(), nil)
 	until(t, "the third is heard", func() bool { return len(e.versions(key)) > 0 })
 	if got := e.versions(key); got[0] != 3 {
@@ -89,7 +89,7 @@ func TestEvictedFactsAreALoss(t *testing.T) {
 	b := connect(t, serve(t), func(c *Config) { c.MaxFactsBytes = 64 << 10 })
 	key := keyOf(uid(1))
 	e := listen(t, b, allLanes(), nil)
-	publish(t, b, sight(key, 1))
+	publish(t, b, observation(key, 1))
 	until(t, "the first is heard", func() bool { return e.count(nil) == 1 })
 	ctx := t.Context()
 	if b.top.evicted(ctx, false) {
@@ -97,7 +97,7 @@ func TestEvictedFactsAreALoss(t *testing.T) {
 	}
 	e.end(t)
 	for v := range 1000 {
-		if err := b.Publish(ctx, sight(key, uint64(v+2))); err != nil {
+		if err := b.Publish(ctx, observation(key, uint64(v+2))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -87,7 +87,7 @@ func TestThreeReplicas(t *testing.T) {
 	published := make(chan error, 1)
 	go func() {
 		for n := range facts {
-			if err := trigger.Publish(t.Context(), sight(keyOf(uid(n%100)), uint64(n+1))); err != nil {
+			if err := trigger.Publish(t.Context(), observation(keyOf(uid(n%100)), uint64(n+1))); err != nil {
 				published <- err
 				return
 			}

@@ -43,7 +43,7 @@ func TestRequeue(t *testing.T) {
 		}
 		d.Ack()
 	})
-	publish(t, b, sight(key, 13))
+	publish(t, b, observation(key, 13))
 	if err := b.Timers().Set(t.Context(), key, "x.y", time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestRequeue(t *testing.T) {
 	}
 
 	mended.Store(true)
-	publish(t, b, sight(key, 13)) // still a duplicate of the one that was set aside
+	publish(t, b, observation(key, 13)) // still a duplicate of the one that was set aside
 	for _, q := range aside {
 		if err := v.Requeue(t.Context(), q.ID); err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func TestRequeue(t *testing.T) {
 			t.Errorf("put back twice: %v", err)
 		}
 	}
-	publish(t, b, sight(key, 14))
+	publish(t, b, observation(key, 14))
 	until(t, "the road is open", func() bool { return slices.Equal(e.versions(key), []uint64{13, 13, 14}) })
 }
 
@@ -98,7 +98,7 @@ func TestRequeueIsHarmlessTwice(t *testing.T) {
 		}
 		d.Ack()
 	})
-	publish(t, b, sight(key, 13))
+	publish(t, b, observation(key, 13))
 	first := quarantine(t, v, 1)[0]
 	again := func(id uint64) { // as Requeue does, up to the crash
 		t.Helper()
@@ -141,7 +141,7 @@ func TestRequeueIsHarmlessTwice(t *testing.T) {
 	}
 	all.Wait()
 	quarantine(t, v, 0)
-	publish(t, b, sight(key, 14))
+	publish(t, b, observation(key, 14))
 	until(t, "what follows is heard", func() bool { return slices.Contains(e.versions(key), 14) })
 	if got := e.versions(key); !slices.Equal(got, []uint64{13, 13, 13, 14}) { // new, put back and broken on again, put back
 		t.Errorf("heard %v", got)
@@ -192,7 +192,7 @@ func TestQuarantinedMessageNamesItsCommand(t *testing.T) {
 	in := func(c *Config) { c.Cluster = "prod eu" }
 	b := connect(t, s, in)
 	listen(t, b, allLanes(), func(d engine.Delivery) { d.Quarantine(errors.New("it panicked")) })
-	f := sight(keyOf(uid(1)), 1)
+	f := observation(keyOf(uid(1)), 1)
 	f.Cluster = "prod eu"
 	publish(t, b, f)
 	v := visit(t, s.URL(), in)
@@ -241,7 +241,7 @@ func TestUnreadableMessageUnsettlesItsKey(t *testing.T) {
 		}
 	}
 	e := listen(t, b, allLanes(), nil)
-	if _, err := b.js.Publish(t.Context(), sight(key, 1).Subject(), []byte("no JSON")); err != nil {
+	if _, err := b.js.Publish(t.Context(), observation(key, 1).Subject(), []byte("no JSON")); err != nil {
 		t.Fatal(err)
 	}
 	ofKey := func(d engine.Delivery) bool { return isRing(d) && d.Key() == key }

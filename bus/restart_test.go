@@ -22,10 +22,10 @@ func TestRestartKeepsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish(t, b, sight(key, 1))
+	publish(t, b, observation(key, 1))
 	s.Shutdown()
 	sent := make(chan error, 1)
-	go func() { sent <- b.Publish(t.Context(), sight(key, 2)) }() // while nobody is there
+	go func() { sent <- b.Publish(t.Context(), observation(key, 2)) }() // while nobody is there
 	if err := <-sent; err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestConfirmedAndGone(t *testing.T) {
 	port := portOf(t, s)
 	b := connect(t, s)
 	key := keyOf(uid(1))
-	publish(t, b, sight(key, 1))
+	publish(t, b, observation(key, 1))
 	s.Shutdown()
 	backup := t.TempDir()
 	if err := os.CopyFS(backup, os.DirFS(dir)); err != nil {
@@ -60,11 +60,11 @@ func TestConfirmedAndGone(t *testing.T) {
 	}
 	s = serveIn(t, dir, port)
 	until(t, "the bus is found again", func() bool { return b.Ready() == nil })
-	publish(t, b, sight(key, 2), sight(key, 3))
+	publish(t, b, observation(key, 2), observation(key, 3))
 	s.Shutdown()
 	serveIn(t, backup, port) // the disk as it was before the last two facts
 	signalled(t, b)
-	publish(t, b, sight(key, 4))
+	publish(t, b, observation(key, 4))
 	if losses(b) != 0 {
 		t.Error("one loss was announced twice")
 	}
@@ -93,7 +93,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 	send := func(n int) {
 		for range n {
 			sent++
-			if err := trigger.Publish(t.Context(), sight(keyOf(uid(int(sent%30))), sent)); err != nil {
+			if err := trigger.Publish(t.Context(), observation(keyOf(uid(int(sent%30))), sent)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -25,7 +25,7 @@ func TestRolesMayDoTheirWork(t *testing.T) {
 				by[role] = connect(t, nil, patient, with(as(string(role)), role, j))
 			}
 			trigger, reconciler, key := by[Trigger], by[Reconciler], keyOf(uid(1))
-			publish(t, trigger, sight(key, 1), sight(key, 2))
+			publish(t, trigger, observation(key, 1), observation(key, 2))
 			e := listen(t, reconciler, allLanes(), func(d engine.Delivery) {
 				if versionOf(d.Event()) == 1 {
 					d.Quarantine(errors.New("a test"))

@@ -24,7 +24,7 @@ func TestWhatCannotBeSentCostsNoConnection(t *testing.T) {
 	for _, length := range []int{events.MaxUID + 1, 1000, 4000, 4010, 5000, 100_000} {
 		key := keyOf(strings.Repeat("u", length))
 		for road, send := range map[string]func() error{
-			"publish": func() error { return b.Publish(t.Context(), sight(key, 1)) },
+			"publish": func() error { return b.Publish(t.Context(), observation(key, 1)) },
 			"save":    func() error { _, err := store.Save(t.Context(), key, []byte("state"), 0, false); return err },
 			"load":    func() error { _, _, err := store.Load(t.Context(), key); return err },
 			"forget":  func() error { return store.Forget(t.Context(), key) },
@@ -43,7 +43,7 @@ func TestWhatCannotBeSentCostsNoConnection(t *testing.T) {
 	if err := b.Timers().Set(t.Context(), keyOf(uid(1)), strings.Repeat("t", 5000), time.Now()); err == nil {
 		t.Error("a timer whose name fits into no subject was set")
 	}
-	publish(t, b, sight(keyOf(uid(1)), 1))
+	publish(t, b, observation(keyOf(uid(1)), 1))
 	if err := b.Flush(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -67,7 +67,7 @@ func TestFactsOfImpossibleKeysAreSetAside(t *testing.T) {
 	t.Cleanup(stranger.Close)
 	lengths := []int{events.MaxUID + 1, 1000, 3900, 3950, 3980, 4000, 4005, 4010}
 	for _, length := range lengths {
-		f := sight(keyOf(strings.Repeat("u", length)), 1)
+		f := observation(keyOf(strings.Repeat("u", length)), 1)
 		data, err := events.Encode(f)
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestFactsOfImpossibleKeysAreSetAside(t *testing.T) {
 	if err := errors.Join(stranger.Publish("facts.test."+other.Tokens()+".JobObserved", data), stranger.FlushTimeout(soon)); err != nil {
 		t.Fatal(err)
 	}
-	publish(t, b, sight(keyOf(uid(1)), 2))
+	publish(t, b, observation(keyOf(uid(1)), 2))
 	got := make(chan events.Fact, 100)
 	listen(t, b, allLanes(), func(d engine.Delivery) { got <- events.Fact{Key: d.Key(), Event: d.Event()}; d.Ack() })
 	for done := false; !done; {

@@ -90,7 +90,7 @@ func TestDifferentSettingsAreToldAndNotFoughtOver(t *testing.T) {
 	if n := factsBytes(t, new); n != 2<<20 {
 		t.Errorf("the stream may hold %d bytes: somebody has written back what the last one wanted", n)
 	}
-	publish(t, old, sight(keyOf(uid(1)), 1)) // it works all the same
+	publish(t, old, observation(keyOf(uid(1)), 1)) // it works all the same
 	expect(t, findings(t, visit(t, s.URL(), func(c *Config) { c.MaxFactsBytes, c.MaxEventsAge = 1<<20, time.Hour })), "stream jobstream_test_facts",
 		finding.Warn, "max_bytes is 2097152, not 1048576", "--nats-facts-bytes")
 

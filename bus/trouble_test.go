@@ -43,7 +43,7 @@ func TestRefusedSubject(t *testing.T) {
 		words         []string
 	}{
 		"facts": {publish: "facts.test.>", words: []string{"publish to facts.test.job.default.", "allow our user to publish to facts.test.>"},
-			do: func(t *testing.T, b *Bus) { _ = b.Publish(t.Context(), sight(keyOf(uid(1)), 2)) }},
+			do: func(t *testing.T, b *Bus) { _ = b.Publish(t.Context(), observation(keyOf(uid(1)), 2)) }},
 		"states": {publish: "$KV.>", words: []string{"publish to $KV.jobstream_test_state_job.", "allow our user to publish to $KV.jobstream_test_state_job.>"},
 			do: func(t *testing.T, b *Bus) { _, _ = store(t, b).Save(t.Context(), keyOf(uid(1)), []byte("x"), 0, false) }},
 		"events": {publish: "jobstream.events.>", words: []string{"publish to jobstream.events.test.shop.", "allow our user to publish to jobstream.events.test.>"},
@@ -105,7 +105,7 @@ func TestFullDisk(t *testing.T) {
 			somebody := fill(t, s, little)
 			c.full(t, s)
 			until(t, "the bus is found again", func() bool { return b.nc.IsConnected() })
-			if err := b.Publish(t.Context(), sight(keyOf(uid(1)), 2)); err != nil {
+			if err := b.Publish(t.Context(), observation(keyOf(uid(1)), 2)); err != nil {
 				t.Fatal(err)
 			}
 			unready(t, b, j, append(c.words, "no room", "jobstream_test_facts")...)

@@ -72,11 +72,11 @@ func TestFactsOfAnotherVersionArePassedBy(t *testing.T) {
 			e := listen(t, b, []int{key.Lane()}, nil)
 			const facts = 200 // more than a lane delivers at once: none waits for somebody who can read it
 			for v := range uint64(facts) {
-				if _, err := b.js.PublishMsg(t.Context(), test.message(t, sight(key, v+1))); err != nil {
+				if _, err := b.js.PublishMsg(t.Context(), test.message(t, observation(key, v+1))); err != nil {
 					t.Fatal(err)
 				}
 			}
-			publish(t, b, sight(key, facts+1))
+			publish(t, b, observation(key, facts+1))
 			until(t, "a fact behind them is heard", func() bool { return len(e.versions(key)) == 1 })
 			until(t, "the key is rung for", func() bool { return e.count(isRing) > 0 })
 			data, _, err := st.Load(t.Context(), key)

@@ -188,7 +188,7 @@ func cannot(t *testing.T, b *Bus, n int) {
 func works(t *testing.T, b *Bus, n uint64) {
 	t.Helper()
 	key := keyOf("uid-" + string(rune('a'+n)))
-	publish(t, b, sight(key, n))
+	publish(t, b, observation(key, n))
 	store, err := b.Store("job")
 	if err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ type Fact struct {
 }
 
 // ID is the fact's identity: two triggers that see the same thing give it the same one. It is the CloudEvent's id and
-// the Nats-Msg-Id; the function stands in it because one sight may wake several functions, and the namespace because a UID
+// the Nats-Msg-Id; the function stands in it because one observation may wake several functions, and the namespace because a UID
 // of another one may be written into any object.
 func (f Fact) ID() string {
 	id := f.Key.Function + "/" + f.Key.Namespace + "/" + string(f.Key.UID) + "/" + string(f.Event.Type())
@@ -108,13 +108,15 @@ func (f Fact) Subject() string {
 	return "facts." + Token(f.Cluster) + "." + f.Key.Tokens() + "." + string(f.Event.Type())
 }
 
-func sight(uid string, version uint64) string { return uid + "/" + strconv.FormatUint(version, 10) }
+func observation(uid string, version uint64) string {
+	return uid + "/" + strconv.FormatUint(version, 10)
+}
 
-func (e JobObserved) id() string { return sight(string(e.Job.UID), e.Job.Version) }
+func (e JobObserved) id() string { return observation(string(e.Job.UID), e.Job.Version) }
 func (e JobGone) id() string     { return strconv.FormatUint(e.Version, 10) }
 func (e JobListed) id() string   { return e.ID }
-func (e PodObserved) id() string { return sight(string(e.Pod.UID), e.Pod.Version) }
-func (e PodGone) id() string     { return sight(string(e.Pod.UID), e.Pod.Version) }
+func (e PodObserved) id() string { return observation(string(e.Pod.UID), e.Pod.Version) }
+func (e PodGone) id() string     { return observation(string(e.Pod.UID), e.Pod.Version) }
 func (e TimerFired) id() string  { return e.Name }
 
 func (e ParametersObserved) id() string { return e.Name + "/" + strconv.FormatInt(e.At.UnixNano(), 10) }

@@ -32,7 +32,7 @@ type Event interface {
 	id() string
 }
 
-// JobObserved is a sight of a Job at one resourceVersion.
+// JobObserved is an observation of a Job at one resourceVersion.
 type JobObserved struct {
 	Job Job `json:"job"`
 }
@@ -67,12 +67,12 @@ type JobListed struct {
 	AdoptsNone bool `json:"adoptsNone,omitempty"`
 }
 
-// PodObserved is a sight of a Pod at one resourceVersion.
+// PodObserved is an observation of a Pod at one resourceVersion.
 type PodObserved struct {
 	Pod Pod `json:"pod"`
 }
 
-// PodGone says that a Pod no longer exists. Its Pod is the last sight; Version is that of the deletion, and only
+// PodGone says that a Pod no longer exists. Its Pod is the last observation; Version is that of the deletion, and only
 // Name and UID are meaningful where a GET found nothing.
 type PodGone struct {
 	Pod Pod `json:"pod"`
@@ -154,7 +154,7 @@ type Pod struct {
 
 	Name string    `json:"name"`
 	UID  types.UID `json:"uid,omitempty"`
-	// Version is the resourceVersion of this sight; comparable among all Pods (KEP-5504), not with other types.
+	// Version is the resourceVersion of this observation; comparable among all Pods (KEP-5504), not with other types.
 	Version uint64 `json:"version,omitzero"`
 	// Owner is the name of the Job that controls the Pod, or that it was made for.
 	Owner string `json:"owner,omitempty"`

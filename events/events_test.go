@@ -208,14 +208,14 @@ func TestKeysSurviveASubject(t *testing.T) {
 	})
 }
 
-// TestIDsTellSightsApart: the same sight by two triggers is one message; a newer one, another Pod, a deletion are others.
-func TestIDsTellSightsApart(t *testing.T) {
+// TestIDsTellObservationsApart: the same observation by two triggers is one message; a newer one, another Pod, a deletion are others.
+func TestIDsTellObservationsApart(t *testing.T) {
 	id := func(e events.Event) string { return events.Fact{Cluster: "c", Key: key(), Event: e}.ID() }
 	p := events.Pod{UID: "u", Version: 7}
 	again, newer, other := p, p, p
 	newer.Version, other.UID = 8, "v"
 	if id(events.PodObserved{Pod: again}) != id(events.PodObserved{Pod: p}) {
-		t.Error("the same sight has two ids")
+		t.Error("the same observation has two ids")
 	}
 	seen := map[string]bool{}
 	for _, e := range []events.Event{events.PodObserved{Pod: p}, events.PodObserved{Pod: newer}, events.PodObserved{Pod: other}, events.PodGone{Pod: p},

@@ -13,7 +13,7 @@ type Job struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid"`
-	// Version is the resourceVersion of this sight; comparable with versions of Jobs only.
+	// Version is the resourceVersion of this observation; comparable with versions of Jobs only.
 	Version uint64 `json:"version"`
 	// Generation grows with every change of the spec: Pods are built from a template that is at least as new.
 	Generation int64 `json:"generation,omitzero"`

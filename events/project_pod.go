@@ -189,7 +189,7 @@ func podEnd(p *corev1.Pod) *PodEnd {
 }
 
 // deciding is the container that made the Pod end as it did: the first that failed, else the last app container to end. What
-// a sidecar does decides nothing. A container that the kubelet has lost sight of has ended without a time.
+// a sidecar does decides nothing. A container that the kubelet has lost has ended without a time.
 func deciding(p *corev1.Pod) *ContainerEnd {
 	var failed, ended *corev1.ContainerStatus
 	sidecar := sidecars(p)

@@ -95,7 +95,7 @@ const (
 	JobFailed JobResult = "Failed"
 )
 
-// Started is the JobStarted that this sight of the Job shows; ok is false where it has not started, or is suspended.
+// Started is the JobStarted that this observation of the Job shows; ok is false where it has not started, or is suspended.
 func (j Job) Started() (e JobStarted, ok bool) {
 	if j.Status.StartTime == nil {
 		return e, false
@@ -108,7 +108,7 @@ func (j Job) Started() (e JobStarted, ok bool) {
 		CompletionMode: mode, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Wishes.ParentSpan}, true
 }
 
-// Ended is the JobFinished that this sight of the Job shows; ok is false where it has not finished.
+// Ended is the JobFinished that this observation of the Job shows; ok is false where it has not finished.
 func (j Job) Ended() (e JobFinished, ok bool) {
 	st := j.Status
 	e = JobFinished{Job: j.reference(), Created: j.Created.UTC(), Succeeded: st.Succeeded, Failed: st.Failed, Completions: j.Completions,

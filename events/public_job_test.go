@@ -88,8 +88,8 @@ func TestJobIDs(t *testing.T) {
 	}
 }
 
-// TestWhatASightShows: the start and the end of a Job are read off its status and nothing else.
-func TestWhatASightShows(t *testing.T) {
+// TestWhatAnObservationShows: the start and the end of a Job are read off its status and nothing else.
+func TestWhatAnObservationShows(t *testing.T) {
 	condition := func(c batchv1.JobConditionType, second int) batchv1.JobCondition {
 		return batchv1.JobCondition{Type: c, Status: "True", Reason: "R", Message: "m", LastTransitionTime: metav1.NewTime(at(second))}
 	}

@@ -16,7 +16,7 @@ type ScheduledJob struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid"`
-	// Version is the resourceVersion of this sight; comparable with versions of ScheduledJobs only.
+	// Version is the resourceVersion of this observation; comparable with versions of ScheduledJobs only.
 	Version    uint64    `json:"version"`
 	Generation int64     `json:"generation"`
 	Deleting   bool      `json:"deleting,omitempty"`
@@ -56,7 +56,7 @@ func (j ScheduledJob) Expires() time.Time {
 	return done.LastTransitionTime.Add(time.Duration(*j.TTLSecondsAfterFinished) * time.Second)
 }
 
-// ScheduledJobObserved is a sight of a ScheduledJob at one resourceVersion.
+// ScheduledJobObserved is an observation of a ScheduledJob at one resourceVersion.
 type ScheduledJobObserved struct {
 	ScheduledJob ScheduledJob `json:"scheduledJob"`
 }
@@ -95,7 +95,7 @@ type Run struct {
 
 	Name string    `json:"name"`
 	UID  types.UID `json:"uid"`
-	// Version is the resourceVersion of this sight; comparable with versions of Jobs only.
+	// Version is the resourceVersion of this observation; comparable with versions of Jobs only.
 	Version uint64 `json:"version"`
 	// Nominal is the time that the Job was made for; zero for one that is for no nominal time.
 	Nominal time.Time `json:"nominal,omitzero"`
@@ -118,12 +118,12 @@ const (
 	RunFailed   RunResult = "Failed"
 )
 
-// RunObserved is a sight of a Job for the ScheduledJob that owns it. The Job itself has a JobObserved of its own.
+// RunObserved is an observation of a Job for the ScheduledJob that owns it. The Job itself has a JobObserved of its own.
 type RunObserved struct {
 	Run Run `json:"run"`
 }
 
-// RunGone says that a Job of the ScheduledJob no longer exists. Its Run is the last sight; Version is that of the deletion,
+// RunGone says that a Job of the ScheduledJob no longer exists. Its Run is the last observation; Version is that of the deletion,
 // and only Name and UID are meaningful where a GET found nothing.
 type RunGone struct {
 	Run Run `json:"run"`
@@ -178,12 +178,12 @@ func (RunMissing) Type() Type { return TypeRunMissing }
 func (Announced) Type() Type { return TypeAnnounced }
 
 func (e ScheduledJobObserved) id() string {
-	return sight(string(e.ScheduledJob.UID), e.ScheduledJob.Version)
+	return observation(string(e.ScheduledJob.UID), e.ScheduledJob.Version)
 }
 func (e ScheduledJobGone) id() string { return strconv.FormatUint(e.Version, 10) }
 func (e ScheduleListed) id() string   { return e.ID }
 func (e ScheduleDue) id() string      { return NominalHash(e.Nominal) }
-func (e RunObserved) id() string      { return sight(string(e.Run.UID), e.Run.Version) }
-func (e RunGone) id() string          { return sight(string(e.Run.UID), e.Run.Version) }
+func (e RunObserved) id() string      { return observation(string(e.Run.UID), e.Run.Version) }
+func (e RunGone) id() string          { return observation(string(e.Run.UID), e.Run.Version) }
 func (e RunMissing) id() string       { return e.Name + "/" + e.ID }
 func (e Announced) id() string        { return e.ID }

@@ -23,7 +23,7 @@
 //  1. Plan decides from the state alone. An event only wakes it; a lost one can delay a decision but not change it.
 //  2. What Plan wants is repeated until a fact shows that it is so. There is no "already asked" in any state.
 //  3. Every effect names what must still be true for it: a name that one Pod only can have, a UID, a resourceVersion.
-//  4. A sight that is older than the one remembered is ignored. Versions are compared within one resource type only.
+//  4. An observation that is older than the one remembered is ignored. Versions are compared within one resource type only.
 //  5. An empty state knows nothing and takes inventory before it decides anything. State is memory, never truth.
 //
 // Two versions meet in every upgrade. Whoever changes a State, or what a function hears, raises the function's Version, so that

@@ -114,7 +114,7 @@ func (d *demo) perform(ctx context.Context) error {
 	if err := d.load(ctx); err != nil {
 		return err
 	}
-	sights, err := watchAll(ctx, d.system.client, demoNamespace)
+	observations, err := watchAll(ctx, d.system.client, demoNamespace)
 	if err != nil {
 		return &app.Fatal{Cannot: "watch the demo", Err: err}
 	}
@@ -123,7 +123,7 @@ func (d *demo) perform(ctx context.Context) error {
 		return &app.Fatal{Cannot: "subscribe to public events", Err: err}
 	}
 	defer unsubscribe()
-	err = d.tell(ctx, sights, heard)
+	err = d.tell(ctx, observations, heard)
 	d.screen.Keep()
 	if errors.Is(err, context.Canceled) {
 		return err

@@ -8,7 +8,7 @@
 // Under the name kubectl-jobstream it is the plugin of kubectl (plugin.go), which the guide of "dev up" has the user call.
 //
 // system.go starts and stops the parts. The demo kills its reconciler (reconciler.go), which is a process of its own therefore,
-// and listens to the bus (subscriber.go) and to the API server (sights.go). The packages beside it know how a demo is told
+// and listens to the bus (subscriber.go) and to the API server (observations.go). The packages beside it know how a demo is told
 // (show) and hold what it applies (manifests).
 package main
 

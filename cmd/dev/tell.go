@@ -30,7 +30,7 @@ const (
 )
 
 // tell applies what there is to be applied, and shows what happens until all is over.
-func (d *demo) tell(ctx context.Context, sights <-chan sight, heard <-chan events.Public) error {
+func (d *demo) tell(ctx context.Context, observations <-chan observation, heard <-chan events.Public) error {
 	schedules, err := dynamic.NewForConfig(d.system.rest)
 	if err != nil {
 		return &app.Fatal{Cannot: "make a client for ScheduledJobs", Err: err}
@@ -47,7 +47,7 @@ func (d *demo) tell(ctx context.Context, sights <-chan sight, heard <-chan event
 		select {
 		case <-next.C:
 			err = d.step(ctx)
-		case s := <-sights:
+		case s := <-observations:
 			if d.take(s); d.toBeKilled(s) {
 				err = d.crash(ctx)
 			}
@@ -75,7 +75,7 @@ func (d *demo) say(moments []show.Moment) {
 }
 
 // take takes in what was seen, and says what is worth it. The board has no line for a run of the schedule.
-func (d *demo) take(s sight) {
+func (d *demo) take(s observation) {
 	if s.job == nil {
 		d.say(d.story.SawPod(s.pod, s.gone, s.at))
 		d.board.SawPod(s.pod, s.gone)
@@ -119,7 +119,7 @@ func (d *demo) applyNext(ctx context.Context) error {
 	if err != nil {
 		return &app.Fatal{Cannot: "apply Job " + j.Name, Err: err}
 	}
-	d.take(sight{at: time.Now(), job: created})
+	d.take(observation{at: time.Now(), job: created})
 	return nil
 }
 
@@ -162,8 +162,8 @@ func (d *demo) suspend(ctx context.Context) error {
 	return nil
 }
 
-// toBeKilled reports whether this sight shows the victim with enough Pods counted, for the first time.
-func (d *demo) toBeKilled(s sight) bool {
+// toBeKilled reports whether this observation shows the victim with enough Pods counted, for the first time.
+func (d *demo) toBeKilled(s observation) bool {
 	return d.story.Crash == nil && s.job != nil && s.job.Name == victim && show.Accounted(&s.job.Status) >= victimAfter
 }
 

@@ -73,7 +73,7 @@ var laws = map[string]law{
 		}
 		return unlessStray(got, decide(f, state, slices.Concat(batch, batch), now))
 	},
-	"the order of sights does not matter": func(f fn.Registered, state []byte, batch []events.Event, now time.Time, got fn.Decision) error {
+	"the order of observations does not matter": func(f fn.Registered, state []byte, batch []events.Event, now time.Time, got fn.Decision) error {
 		for _, e := range batch {
 			switch e.(type) {
 			case events.PodObserved, events.JobObserved, events.ScheduledJobObserved, events.RunObserved:
@@ -110,7 +110,7 @@ func known(state []byte) bool {
 	return len(state) > 0 && cbor.Unmarshal(state, &parts) == nil && cbor.Unmarshal(parts[len(parts)-1], &fields) == nil && fields.Known
 }
 
-// unlessStray compares two decisions, but for those that let Pods go or take them in: a sight that is late may look like a
+// unlessStray compares two decisions, but for those that let Pods go or take them in: an observation that is late may look like a
 // stray, or like a Pod that somebody else has made, in one order of facts and not in another, and the precondition of the
 // effect makes that harmless.
 func unlessStray(a, b fn.Decision) error {

@@ -26,7 +26,7 @@ type Effect interface {
 
 type (
 	// CreatePod makes the Pod with that serial from the Job's template. A name that is taken by that very Pod answers
-	// with a sight of it; a name that is taken by a stranger is refused with reason AlreadyExists.
+	// with an observation of it; a name that is taken by a stranger is refused with reason AlreadyExists.
 	CreatePod struct {
 		Job    string // the Job's name
 		Name   string // derived from the Job's UID and the serial
@@ -42,7 +42,7 @@ type (
 		Parameters string
 	}
 
-	// FindPod asks whether a Pod that was to be made, and is no longer wanted, has been made: answered by a sight of it, or
+	// FindPod asks whether a Pod that was to be made, and is no longer wanted, has been made: answered by an observation of it, or
 	// by a PodGone with its serial and no UID.
 	FindPod struct {
 		Name   string

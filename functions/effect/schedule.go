@@ -12,7 +12,7 @@ import (
 
 type (
 	// CreateJob makes the Job of one nominal time from the ScheduledJob's template. A name that is taken by that very Job
-	// answers with a sight of it; a name that is taken by a stranger is refused with reason AlreadyExists.
+	// answers with an observation of it; a name that is taken by a stranger is refused with reason AlreadyExists.
 	CreateJob struct {
 		ScheduledJob string // its name
 		Name         string // derived from that and the nominal time
@@ -46,7 +46,7 @@ type (
 	}
 
 	// DeleteRun deletes a Job of the ScheduledJob. Preconditions: the UID, and Version where it is given; a Job that is at
-	// another one answers with a sight: it may have finished meanwhile, and then nobody wants to lose its result.
+	// another one answers with an observation: it may have finished meanwhile, and then nobody wants to lose its result.
 	DeleteRun struct {
 		Name    string
 		UID     types.UID

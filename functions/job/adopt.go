@@ -93,7 +93,7 @@ func claim(s State, now time.Time) (State, []effect.Effect) {
 	return s, out
 }
 
-// serialFor is the serial that a Pod gets which waits for one: the one under which we have made it, because there are sights
+// serialFor is the serial that a Pod gets which waits for one: the one under which we have made it, because there are observations
 // of it with that one, which may come late; else the next. A row that is only intended under its name waits for this very
 // Pod: nobody can make another as long as it is there.
 func (s State) serialFor(p events.Pod) int {

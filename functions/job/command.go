@@ -11,7 +11,7 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// command turns the fleet's State into effects. Each is repeated until a sight shows that it is done.
+// command turns the fleet's State into effects. Each is repeated until an observation shows that it is done.
 func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 	var creates, others, deletes []effect.Effect
 	// Pods are deleted for a failure only once it is recorded: the evidence for it may go with them.

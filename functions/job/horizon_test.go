@@ -115,7 +115,7 @@ func TestAPartProvesNothingBeyondItsRange(t *testing.T) {
 			}
 			s = f.Observe(s, events.PodObserved{Pod: pod(3, "d", 15)})
 			if _, sees := s.Pods[3]; sees != c.sees {
-				t.Errorf("a late sight of d is heard: %v, want %v", sees, c.sees)
+				t.Errorf("a late observation of d is heard: %v, want %v", sees, c.sees)
 			}
 		})
 	}

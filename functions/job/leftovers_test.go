@@ -51,7 +51,7 @@ func TestAPodThatSomebodyElseHoldsIsDeletedOnce(t *testing.T) {
 	}
 }
 
-// TestAKeptPodThatGoesIsNotCountedAsOneThatStays: somebody deletes the one failed Pod that may stay, and a sight of before comes
+// TestAKeptPodThatGoesIsNotCountedAsOneThatStays: somebody deletes the one failed Pod that may stay, and an observation of before comes
 // late. It does not take the place of the next one.
 func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
@@ -78,7 +78,7 @@ func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
 func TestAKeptPodThatIsGoneDoesNotComeBack(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		for name, late := range map[string]func(*world, events.Pod) events.Event{
-			"a sight": func(_ *world, p events.Pod) events.Event { return events.PodObserved{Pod: p} },
+			"an observation": func(_ *world, p events.Pod) events.Event { return events.PodObserved{Pod: p} },
 			"a roster": func(w *world, p events.Pod) events.Event {
 				list := w.api.List("relist", w.uid)
 				list.Version, list.Pods = p.Version, []events.Pod{p, list.Pods[slices.IndexFunc(list.Pods, func(p events.Pod) bool { return p.Name == "b" })]}
@@ -186,7 +186,7 @@ func TestManyFailedPodsGoAFewAtATime(t *testing.T) {
 	}
 }
 
-// TestAPodThatCameAndWentUnseenIsNotKept: its serial is still intended when it has gone, and the sight of its failure comes late.
+// TestAPodThatCameAndWentUnseenIsNotKept: its serial is still intended when it has gone, and the observation of its failure comes late.
 // The one that fails next stays.
 func TestAPodThatCameAndWentUnseenIsNotKept(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) {
@@ -216,7 +216,7 @@ func TestAPodThatCameAndWentUnseenIsNotKept(t *testing.T) {
 }
 
 // TestALimitThatComesWithWhatHasGone: a failed Pod goes, and its Job's limit is set or taken off at the same time. In which order
-// that is heard, and how often, changes nothing; and a sight of before does not bring the Pod back where there is a limit by then.
+// that is heard, and how often, changes nothing; and an observation of before does not bring the Pod back where there is a limit by then.
 func TestALimitThatComesWithWhatHasGone(t *testing.T) {
 	for name, c := range map[string]struct {
 		was, is *int
@@ -254,9 +254,9 @@ func TestALimitThatComesWithWhatHasGone(t *testing.T) {
 	}
 }
 
-// TestASightThatAListHasPassedChangesNothing: a Pod of ours that nobody had seen goes, and what was seen of it comes together with a list
+// TestAnObservationThatAListHasPassedChangesNothing: a Pod of ours that nobody had seen goes, and what was seen of it comes together with a list
 // that no longer has it. Told twice, it is the list that comes last, and the memory is the same.
-func TestASightThatAListHasPassedChangesNothing(t *testing.T) {
+func TestAnObservationThatAListHasPassedChangesNothing(t *testing.T) {
 	for name, limit := range map[string]*int{"failed Pods are limited": new(1), "they are not": nil} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = limit })

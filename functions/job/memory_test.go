@@ -19,7 +19,7 @@ import (
 
 // The memory of a Job is one message on the bus: at most 8 MB, which 20,000 Pods fit into. Transcripts: *survives_loss*.
 
-// TestLabelsAreForgottenOnceTheyAreJudged: the selector never changes, and every sight brings the labels anew. Those that do
+// TestLabelsAreForgottenOnceTheyAreJudged: the selector never changes, and every observation brings the labels anew. Those that do
 // not match are remembered as such, since the Pod has to be given up.
 func TestLabelsAreForgottenOnceTheyAreJudged(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -80,7 +80,7 @@ func TestWhatAStateWeighs(t *testing.T) {
 	}
 }
 
-// TestAFinishedJobIsRememberedForItsTimeToLive, whether a sight or a roster that nobody asked for tells of it; and only where
+// TestAFinishedJobIsRememberedForItsTimeToLive, whether an observation or a roster that nobody asked for tells of it; and only where
 // we are to delete it, since an inventory costs a list of the whole cluster.
 func TestAFinishedJobIsRememberedForItsTimeToLive(t *testing.T) {
 	finished := func(ttl *int32) events.Job {

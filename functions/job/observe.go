@@ -130,7 +130,7 @@ func seeJob(s State, j events.Job) State {
 	return s
 }
 
-// seePod remembers the newest sight of a Pod that is not settled yet.
+// seePod remembers the newest observation of a Pod that is not settled yet.
 func seePod(s State, p events.Pod) State {
 	p.Labels = judged(s.Job, p)
 	if f, ok := s.Finds[p.UID]; ok && p.Version < f.Pod.Version {
@@ -157,7 +157,7 @@ func seePod(s State, p events.Pod) State {
 	case p.Version <= r.Pod.Version, r.Gone && r.Pod.UID == p.UID:
 		return s
 	case r.Gone && r.Pod.Name != p.Name:
-		return seeStray(s, p) // the serial is over, and the sight perhaps of before this Pod had one of its own
+		return seeStray(s, p) // the serial is over, and the observation perhaps of before this Pod had one of its own
 	case r.intended():
 		s.allowMore()
 	case r.Pod.UID != p.UID: // somebody made a Pod of the same name after ours had gone
@@ -236,7 +236,7 @@ func missPod(s State, p events.Pod) State {
 	s.found(p.UID, events.NoSerial)
 	if serial, known := s.serialOf(p); known && s.Pods[serial].Pod.UID == p.UID {
 		r := s.Pods[serial]
-		if r.Gone = true; s.limits.AnnouncePods && p.End != nil { // of one that was told to end, only this sight knows how it did
+		if r.Gone = true; s.limits.AnnouncePods && p.End != nil { // of one that was told to end, only this observation knows how it did
 			r.Pod.Finished, r.Pod.End = p.Finished, p.End
 		}
 		s.Pods[serial] = r

@@ -9,14 +9,14 @@ import (
 )
 
 // Outbox is what everybody has to be told of the Job, and what they have been told: each of its starts, and its end. What is
-// announced is true of the cluster, because only a sight of the Job brings it here; it stays due until the bus has confirmed
+// announced is true of the cluster, because only an observation of the Job brings it here; it stays due until the bus has confirmed
 // it, also when the Job has gone meanwhile.
 //
-//	sight --note--> noticed --judge--> due --announced--> done
+//	observation --note--> noticed --judge--> due --announced--> done
 //	                    '--- before this memory began, and too long ago: done
 type Outbox struct {
 	_ struct{} `cbor:",toarray"`
-	// Began is the version of the Job that this memory began with: what shows in later sights only is news.
+	// Began is the version of the Job that this memory began with: what shows in later observations only is news.
 	Began uint64
 	// Notices are in the order in which they are announced.
 	Notices []Notice
@@ -30,7 +30,7 @@ type Notice struct {
 	_ struct{} `cbor:",toarray"`
 	// ID is that of the event.
 	ID string
-	// Version is that of the oldest sight that shows it: the one that it is announced by.
+	// Version is that of the oldest observation that shows it: the one that it is announced by.
 	Version uint64
 	// Due says that it is announced until the bus has confirmed it.
 	Due bool
@@ -40,10 +40,10 @@ type Notice struct {
 }
 
 // noticesKept bounds the memory of a Job that is suspended and resumed without end. What is dropped was announced, and only
-// a sight that is delivered again much later can bring it back: then it is announced a second time.
+// an observation that is delivered again much later can bring it back: then it is announced a second time.
 const noticesKept = 100
 
-// note remembers what a sight of the Job shows, in whatever order sights come.
+// note remembers what an observation of the Job shows, in whatever order observations come.
 func (o *Outbox) note(j events.Job) {
 	if j.Foreign {
 		return

@@ -74,8 +74,8 @@ func (s *State) accountFor() {
 	}
 }
 
-// withEnd is a sight of a Pod that was seen as old before, with what there is to tell of its end: nothing where nobody wants to
-// know, and where the sight comes from a roster, which leaves it out, what was known before.
+// withEnd is an observation of a Pod that was seen as old before, with what there is to tell of its end: nothing where nobody wants to
+// know, and where the observation comes from a roster, which leaves it out, what was known before.
 func (s *State) withEnd(p, old events.Pod) events.Pod {
 	switch {
 	case !s.limits.AnnouncePods:

@@ -25,7 +25,7 @@ func telling() Limits {
 }
 
 // endedPods is the memory of a Job that has started and been told so, and whose first n Pods have just ended, are listed and
-// not let go of yet. With it come the sights of their release.
+// not let go of yet. With it come the observations of their release.
 func endedPods(t *testing.T, f fn.Function[State], n int) (State, []events.Event) {
 	t.Helper()
 	j := events.Job{Namespace: "default", Name: "pi", UID: "job-1", Version: 1, Parallelism: int32(n), Completions: new(int32(2 * n)), BackoffLimit: 6}

@@ -13,13 +13,13 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// What is announced, when, and how often: transcripts announced_*. Here is what no transcript can tell: sights that come late
+// What is announced, when, and how often: transcripts announced_*. Here is what no transcript can tell: observations that come late
 // or out of order, and memories that begin in the middle.
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// sightOf is the Job as it was at that version: started and finished so many minutes before noon, 0 for not.
-func sightOf(version uint64, started, finished int) events.Job {
+// observationOf is the Job as it was at that version: started and finished so many minutes before noon, 0 for not.
+func observationOf(version uint64, started, finished int) events.Job {
 	j := events.Job{Namespace: "default", Name: "pi", UID: "job-1", Version: version, Parallelism: int32(version), Completions: new(int32(1))}
 	if started > 0 {
 		j.Status.StartTime = &metav1.Time{Time: noon.Add(-time.Duration(started) * time.Minute)}
@@ -31,11 +31,11 @@ func sightOf(version uint64, started, finished int) events.Job {
 	return j
 }
 
-// tell folds sights into the memory and confirms what is announced, one after the other. It returns what was.
-func tell(s State, sights ...events.Job) (State, []string) {
+// tell folds observations into the memory and confirms what is announced, one after the other. It returns what was.
+func tell(s State, observations ...events.Job) (State, []string) {
 	f := New(DefaultLimits())
 	var facts []events.Event
-	for _, j := range sights {
+	for _, j := range observations {
 		facts = append(facts, events.JobObserved{Job: j})
 	}
 	var said []string
@@ -56,7 +56,7 @@ func tell(s State, sights ...events.Job) (State, []string) {
 	return s, said
 }
 
-// known is a memory that began with a sight.
+// known is a memory that began with an observation.
 func known(t *testing.T, j events.Job) State {
 	t.Helper()
 	f := New(DefaultLimits())
@@ -68,25 +68,25 @@ func known(t *testing.T, j events.Job) State {
 // the Job run announces its end, however late it is seen: all were away.
 func TestWhatIsNews(t *testing.T) {
 	for name, tt := range map[string]struct {
-		memory State
-		sights []events.Job
-		want   []string
+		memory       State
+		observations []events.Job
+		want         []string
 	}{
-		"no memory, an end within the hour":               {State{}, []events.Job{sightOf(9, 59, 58)}, []string{"JobStart 2026-01-01T11:01:00Z", "JobFinish Succeeded 2026-01-01T11:02:00Z"}},
-		"no memory, a start before it":                    {State{}, []events.Job{sightOf(9, 61, 58)}, []string{"JobFinish Succeeded 2026-01-01T11:02:00Z"}},
-		"no memory, all of it before":                     {State{}, []events.Job{sightOf(9, 63, 61)}, nil},
-		"a memory that began after the start":             {known(t, sightOf(5, 300, 0)), []events.Job{sightOf(9, 300, 200)}, []string{"JobFinish Succeeded 2026-01-01T08:40:00Z"}},
-		"a memory that began before the start":            {known(t, sightOf(1, 0, 0)), []events.Job{sightOf(5, 300, 0)}, []string{"JobStart 2026-01-01T07:00:00Z"}},
-		"a clock that is hours behind":                    {known(t, sightOf(5, 0, 0)), []events.Job{sightOf(6, 500, 0), sightOf(7, 500, 400)}, []string{"JobStart 2026-01-01T03:40:00Z", "JobFinish Succeeded 2026-01-01T05:20:00Z"}},
-		"an old sight of before the memory began":         {known(t, sightOf(8, 30, 0)), []events.Job{sightOf(2, 120, 0)}, []string{"JobStart 2026-01-01T11:30:00Z"}},
-		"an old sight of after it: a start since resumed": {known(t, sightOf(1, 0, 0)), []events.Job{sightOf(8, 30, 0), sightOf(2, 120, 0)}, []string{"JobStart 2026-01-01T10:00:00Z", "JobStart 2026-01-01T11:30:00Z"}},
+		"no memory, an end within the hour":                     {State{}, []events.Job{observationOf(9, 59, 58)}, []string{"JobStart 2026-01-01T11:01:00Z", "JobFinish Succeeded 2026-01-01T11:02:00Z"}},
+		"no memory, a start before it":                          {State{}, []events.Job{observationOf(9, 61, 58)}, []string{"JobFinish Succeeded 2026-01-01T11:02:00Z"}},
+		"no memory, all of it before":                           {State{}, []events.Job{observationOf(9, 63, 61)}, nil},
+		"a memory that began after the start":                   {known(t, observationOf(5, 300, 0)), []events.Job{observationOf(9, 300, 200)}, []string{"JobFinish Succeeded 2026-01-01T08:40:00Z"}},
+		"a memory that began before the start":                  {known(t, observationOf(1, 0, 0)), []events.Job{observationOf(5, 300, 0)}, []string{"JobStart 2026-01-01T07:00:00Z"}},
+		"a clock that is hours behind":                          {known(t, observationOf(5, 0, 0)), []events.Job{observationOf(6, 500, 0), observationOf(7, 500, 400)}, []string{"JobStart 2026-01-01T03:40:00Z", "JobFinish Succeeded 2026-01-01T05:20:00Z"}},
+		"an old observation of before the memory began":         {known(t, observationOf(8, 30, 0)), []events.Job{observationOf(2, 120, 0)}, []string{"JobStart 2026-01-01T11:30:00Z"}},
+		"an old observation of after it: a start since resumed": {known(t, observationOf(1, 0, 0)), []events.Job{observationOf(8, 30, 0), observationOf(2, 120, 0)}, []string{"JobStart 2026-01-01T10:00:00Z", "JobStart 2026-01-01T11:30:00Z"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, said := tell(tt.memory, tt.sights...)
+			s, said := tell(tt.memory, tt.observations...)
 			if !slices.Equal(said, tt.want) {
 				t.Errorf("said %q, want %q", said, tt.want)
 			}
-			if _, again := tell(s, tt.sights...); again != nil {
+			if _, again := tell(s, tt.observations...); again != nil {
 				t.Errorf("heard again, it says again %q", again)
 			}
 		})
@@ -95,17 +95,17 @@ func TestWhatIsNews(t *testing.T) {
 
 // TestForeignJobsAreNotAnnounced: who runs them may tell of them.
 func TestForeignJobsAreNotAnnounced(t *testing.T) {
-	j := sightOf(9, 5, 4)
+	j := observationOf(9, 5, 4)
 	j.Foreign = true
 	if _, said := tell(State{}, j); said != nil {
 		t.Errorf("said %q", said)
 	}
 }
 
-// TestTheOldestSightTells: the event says the same whichever of several sights comes first.
-func TestTheOldestSightTells(t *testing.T) {
-	for _, sights := range [][]events.Job{{sightOf(3, 9, 0), sightOf(4, 9, 0)}, {sightOf(4, 9, 0), sightOf(3, 9, 0)}} {
-		_, effects := New(DefaultLimits()).Decide(State{}, []events.Event{events.JobObserved{Job: sights[0]}, events.JobObserved{Job: sights[1]}}, noon)
+// TestTheOldestObservationTells: the event says the same whichever of several observations comes first.
+func TestTheOldestObservationTells(t *testing.T) {
+	for _, observations := range [][]events.Job{{observationOf(3, 9, 0), observationOf(4, 9, 0)}, {observationOf(4, 9, 0), observationOf(3, 9, 0)}} {
+		_, effects := New(DefaultLimits()).Decide(State{}, []events.Event{events.JobObserved{Job: observations[0]}, events.JobObserved{Job: observations[1]}}, noon)
 		for _, e := range effects {
 			if a, ok := e.(effect.Announce); ok && a.Event.(events.JobStarted).Parallelism != 3 {
 				t.Errorf("it says %+v", a.Event)
@@ -116,9 +116,9 @@ func TestTheOldestSightTells(t *testing.T) {
 
 // TestAConfirmationThatOvertakes: the memory was lost while the bus confirmed. It knows the event when it sees the Job.
 func TestAConfirmationThatOvertakes(t *testing.T) {
-	start, _ := sightOf(3, 9, 0).Started()
+	start, _ := observationOf(3, 9, 0).Started()
 	s, _ := New(DefaultLimits()).Decide(State{}, []events.Event{events.Announced{ID: events.PublicID(start)}}, noon)
-	if _, said := tell(s, sightOf(3, 9, 0)); said != nil {
+	if _, said := tell(s, observationOf(3, 9, 0)); said != nil {
 		t.Errorf("said %q", said)
 	}
 }
@@ -126,33 +126,33 @@ func TestAConfirmationThatOvertakes(t *testing.T) {
 // TestAMemoryThatAnnouncesDoesNotRest until all is confirmed, and is worth keeping then: it knows that it has announced.
 func TestAMemoryThatAnnouncesDoesNotRest(t *testing.T) {
 	f := New(DefaultLimits())
-	s, _ := f.Decide(State{}, []events.Event{events.JobObserved{Job: sightOf(9, 5, 4)}}, noon)
+	s, _ := f.Decide(State{}, []events.Event{events.JobObserved{Job: observationOf(9, 5, 4)}}, noon)
 	if f.Rests(s) {
 		t.Error("rests with two announcements due")
 	}
 	if s, _ = tell(s); !f.Rests(s) {
 		t.Error("does not rest when all is confirmed")
 	}
-	if s, effects := f.Decide(State{}, []events.Event{events.JobObserved{Job: sightOf(9, 99, 98)}}, noon); !f.Rests(s) || len(effects) > 0 {
+	if s, effects := f.Decide(State{}, []events.Event{events.JobObserved{Job: observationOf(9, 99, 98)}}, noon); !f.Rests(s) || len(effects) > 0 {
 		t.Errorf("an old end costs %v", effects)
 	}
 }
 
 // TestStartsWithoutEnd: a queue that suspends and resumes a Job for days does not make the memory grow.
 func TestStartsWithoutEnd(t *testing.T) {
-	s := known(t, sightOf(1, 0, 0))
+	s := known(t, observationOf(1, 0, 0))
 	for i := range 3 * noticesKept {
 		var said []string
-		if s, said = tell(s, sightOf(uint64(i+2), 9000-i, 0)); len(said) != 1 {
+		if s, said = tell(s, observationOf(uint64(i+2), 9000-i, 0)); len(said) != 1 {
 			t.Fatalf("start %d: said %q", i, said)
 		}
 	}
 	if len(s.Outbox.Notices) > noticesKept {
 		t.Errorf("%d notices are kept", len(s.Outbox.Notices))
 	}
-	s = known(t, sightOf(1, 0, 0)) // nobody confirms: none may be dropped
+	s = known(t, observationOf(1, 0, 0)) // nobody confirms: none may be dropped
 	for i := range 2 * noticesKept {
-		s.Outbox.note(sightOf(uint64(i+2), 9000-i, 0))
+		s.Outbox.note(observationOf(uint64(i+2), 9000-i, 0))
 	}
 	s.Outbox.confirmed("unknown")
 	if n := len(s.Outbox.Notices); n < 2*noticesKept {

@@ -38,7 +38,7 @@ func (s *State) goes() { s.Overgrown.Until = time.Time{} }
 // regrow is how long inventory rests: each costs a list of the whole cluster.
 var regrow = backoff.Policy{Base: time.Minute, Max: 10 * time.Minute}
 
-// shrink forgets everything but the last sight of the Job, to which the condition is added, and what is to be announced.
+// shrink forgets everything but the last observation of the Job, to which the condition is added, and what is to be announced.
 func (s State) shrink(e events.EffectRefused) State {
 	o := s.Overgrown
 	if e.At.Equal(o.Last) {

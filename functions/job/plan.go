@@ -204,7 +204,7 @@ func settle(s State) State {
 	return s
 }
 
-// deleteStrays removes the finalizers of strays, and deletes them. The precondition is the sight itself: a late sight of a Pod that was counted long
+// deleteStrays removes the finalizers of strays, and deletes them. The precondition is the observation itself: a late observation of a Pod that was counted long
 // ago no longer holds, and nothing happens.
 func deleteStrays(s State) (out []effect.Effect) {
 	for _, p := range sortedStrays(s) {

@@ -92,7 +92,7 @@ func TestACopyDoesNotTakeThePlaceOfAPodThatIsBeingMade(t *testing.T) {
 }
 
 // TestANameThatIsUsedAgainMeansThatTheFirstPodIsGone: it was removed by force, another worker had not heard of it and made it
-// again, and the news come in this order: the second Pod, a late sight of the first, its end. The second one counts.
+// again, and the news come in this order: the second Pod, a late observation of the first, its end. The second one counts.
 func TestANameThatIsUsedAgainMeansThatTheFirstPodIsGone(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
 	name := job.PodName("pi", w.uid, 0, events.NoIndex)

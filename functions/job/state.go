@@ -18,7 +18,7 @@ import (
 //
 // Observe and Plan own the State they are given and change its maps in place.
 type State struct {
-	// Name is the Job's, from any sight of it or of its Pods: it makes the inventory cheap.
+	// Name is the Job's, from any observation of it or of its Pods: it makes the inventory cheap.
 	Name string
 	// Asked is the ID of the inventory that this memory waits for, or began with. It tells this memory from a lost one.
 	Asked string
@@ -33,7 +33,7 @@ type State struct {
 	Gone bool
 	// Horizon is the newest list of Pods that we have folded: a Pod that we do not know, at or below it, is history.
 	Horizon Horizon
-	// Job is the newest sight of it.
+	// Job is the newest observation of it.
 	Job events.Job
 	// Pods are the unsettled ones, by serial.
 	Pods map[int]Row
@@ -47,7 +47,7 @@ type State struct {
 	// no longer matter, and are remembered until a roster does not list them. Whether there is a limit only Plan asks: it may be
 	// heard of before or after the Pods.
 	Kept map[types.UID]events.Pod `cbor:",omitempty"`
-	// Forgotten is the newest sight of a Pod that goes, has gone or is not the Job's any more, and is not among Kept: a roster of
+	// Forgotten is the newest observation of a Pod that goes, has gone or is not the Job's any more, and is not among Kept: a roster of
 	// before would bring it back.
 	Forgotten uint64 `cbor:",omitempty"`
 	// Crowded says that Pods were passed over because there were too many, of them or of Jobs that adopt: inventory is taken again
@@ -87,7 +87,7 @@ type State struct {
 // Row is one unsettled Pod.
 type Row struct {
 	_ struct{} `cbor:",toarray"`
-	// Pod is the newest sight. Without a UID the Pod is intended: its CreatePod is repeated until it is seen or refused.
+	// Pod is the newest observation. Without a UID the Pod is intended: its CreatePod is repeated until it is seen or refused.
 	Pod events.Pod
 	// Surplus reports whether the Pod is one too many: its finalizer is removed, it is deleted, and it counts for nothing, unless
 	// it succeeds before that happens.
@@ -136,11 +136,11 @@ func (s *State) settleSerial(serial int) {
 	s.Settled = s.Settled.With(serial)
 }
 
-// buriedMax bounds how many Pods that go or have gone are remembered, more than go while a sight of before is on its way.
+// buriedMax bounds how many Pods that go or have gone are remembered, more than go while an observation of before is on its way.
 const buriedMax = 1000
 
 // keep remembers a failed Pod that has been counted; and one that goes or has gone, until a roster no longer lists it, so that a
-// sight of before does not make it one that stays. A newer sight of one that does not go says that it was taken for gone while
+// observation of before does not make it one that stays. A newer observation of one that does not go says that it was taken for gone while
 // somebody had taken its labels.
 func (s *State) keep(p events.Pod) {
 	old := s.Kept[p.UID]
@@ -168,7 +168,7 @@ func (s *State) keep(p events.Pod) {
 	s.Kept[p.UID] = events.Pod{Name: p.Name, UID: p.UID, Version: p.Version, Deleting: p.Deleting, Finished: p.Finished}
 }
 
-// new says that the sight is newer than the lists, which keep what was seen before from being seen again.
+// new says that the observation is newer than the lists, which keep what was seen before from being seen again.
 func (s State) new(p events.Pod) bool { return p.Version > s.Horizon.of(p.UID) }
 
 // forget notes that a Pod which goes, has gone or is not the Job's any more is not remembered.
@@ -188,7 +188,7 @@ func (s *State) keepSettled(p events.Pod) {
 	}
 }
 
-// bury notes that a Pod has gone which is kept, or may be by a sight of before.
+// bury notes that a Pod has gone which is kept, or may be by an observation of before.
 func (s *State) bury(p events.Pod) {
 	switch old := s.Kept[p.UID]; {
 	case p.Version == 0 && !old.Deleting: // a GET that found nothing knows no version
@@ -230,7 +230,7 @@ func (s *State) forgetKept() {
 }
 
 // found drops a Pod from those that wait for a serial: it is known by that one, or needs none any more. The one that it was
-// going to have is over, because it may have been stamped with it for a moment, and a late sight of that would make it a new Pod.
+// going to have is over, because it may have been stamped with it for a moment, and a late observation of that would make it a new Pod.
 func (s *State) found(uid types.UID, serial int) {
 	f, ok := s.Finds[uid]
 	delete(s.Finds, uid)
@@ -241,7 +241,7 @@ func (s *State) found(uid types.UID, serial int) {
 
 // serialOf is the serial under which a Pod is known: it may have lost its own, and an orphan's may be that of another Job.
 // Of two Pods with one serial the second has to get another. A Pod that we do not know is known by its serial only if its name
-// shows the same: else a late sight of one that was counted under another would make it a new Pod.
+// shows the same: else a late observation of one that was counted under another would make it a new Pod.
 func (s *State) serialOf(p events.Pod) (serial int, known bool) {
 	r, ok := s.Pods[p.Serial]
 	settled := !ok && s.Settled.Has(p.Serial)

@@ -98,7 +98,7 @@ func makeRun(j *batchv1.Job, nominal time.Time) {
 	j.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: nominal.Format(time.RFC3339)}
 }
 
-// announced is what a memory announces about a sight, encoded. With handover, another replica takes the memory over before
+// announced is what a memory announces about an observation, encoded. With handover, another replica takes the memory over before
 // anything is confirmed.
 func announced(t *testing.T, state []byte, j events.Job, handover bool) (out [][]byte) {
 	t.Helper()

@@ -27,14 +27,14 @@ func settle(t *testing.T, s *State, heard ...events.Event) int64 {
 	return j.Status.Successful
 }
 
-// byUser is a sight of a Job that a user has started for now.
+// byUser is an observation of a Job that a user has started for now.
 func byUser(name string, version uint64, result events.RunResult) events.RunObserved {
 	return events.RunObserved{Run: events.Run{Name: name, UID: types.UID(name), Version: version, Manual: true, Created: ten, Result: result}}
 }
 
-// The answer to a deletion comes before the trigger's word of it, and so may an older sight of the Job, from a list or told twice. It
+// The answer to a deletion comes before the trigger's word of it, and so may an older observation of the Job, from a list or told twice. It
 // is the Job that has been counted, also where ten later verdicts have pushed its own out of the status.
-func TestALateSightOfAJobThatIsGoneIsNoNewJob(t *testing.T) {
+func TestALateObservationOfAJobThatIsGoneIsNoNewJob(t *testing.T) {
 	s := everyMinute()
 	settle(t, &s, byUser("urgent", 20, ""))
 	if n := settle(t, &s, byUser("urgent", 21, events.RunComplete)); n != 1 {

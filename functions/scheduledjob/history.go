@@ -13,7 +13,7 @@ import (
 //
 // It also deletes Jobs whose time was given up: a request that was under way then, and was done at last. The status lists
 // every Job that runs, by the write that passes its time; one that it does not list, and that no user has started, is not wanted. The precondition is the
-// sight, since a Job that has finished looks different.
+// observation, since a Job that has finished looks different.
 func prune(s State) (out []effect.Effect) {
 	for _, r := range s.rows() {
 		if n := r.Run.Nominal; r.active() && !r.Run.Deleting && !n.IsZero() && !n.After(s.decidedUntil()) && !r.Run.Manual && !s.counts(r.Run.UID) {

@@ -190,7 +190,7 @@ func compare(s State, list events.ScheduleListed) State {
 	return s
 }
 
-// see remembers a newer sight of the ScheduledJob.
+// see remembers a newer observation of the ScheduledJob.
 func see(s State, j events.ScheduledJob) State {
 	if j.Version <= s.Object.Version {
 		return s
@@ -240,7 +240,7 @@ func missRun(s State, r events.Run) State {
 	s.Horizon = max(s.Horizon, r.Version)
 	if row, ok := s.Runs[r.UID]; ok {
 		if r.Version > row.Run.Version && r.Result != "" {
-			row.Run.Result, row.Run.Finished = r.Result, r.Finished // its last sight
+			row.Run.Result, row.Run.Finished = r.Result, r.Finished // its last observation
 		}
 		row.Gone = true
 		s.Runs[r.UID] = row

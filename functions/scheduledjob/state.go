@@ -18,7 +18,7 @@ import (
 //
 // Observe and Plan own the State they are given and change its maps in place.
 type State struct {
-	// Name is the ScheduledJob's, from any sight of it: it makes the inventory cheap.
+	// Name is the ScheduledJob's, from any observation of it: it makes the inventory cheap.
 	Name string
 	// Asked is the ID of the inventory that this memory waits for, or began with. It tells this memory from a lost one.
 	Asked string
@@ -34,7 +34,7 @@ type State struct {
 	// Horizon is the newest list of Jobs that we have folded, or deletion of a Job: a Job that we do not know, at or below it,
 	// is history.
 	Horizon uint64
-	// Object is the newest sight of the ScheduledJob.
+	// Object is the newest observation of the ScheduledJob.
 	Object events.ScheduledJob
 	// Runs are its Jobs.
 	Runs map[types.UID]Row
@@ -152,7 +152,7 @@ func (s State) counts(uid types.UID) bool {
 
 // forget drops what the cluster remembers: verdicts that it has passed, Jobs that are gone and counted. Of a range that it has
 // passed in part, because somebody else has decided that part meanwhile, the rest stays; to cut it takes a timetable. A Job stays
-// until the horizon is over its last sight, which told once more would be that of a new one.
+// until the horizon is over its last observation, which told once more would be that of a new one.
 func (s *State) forget(t Times) {
 	decided := s.decidedUntil()
 	s.Said = slices.DeleteFunc(s.Said, func(v v1alpha1.TickVerdict) bool { return !last(v).After(decided) })

@@ -99,7 +99,7 @@ func (a *Alarm) Gone(uid types.UID) {
 	a.remove(uid)
 }
 
-// Saw keeps up with the ScheduledJob, whose sights must come in order.
+// Saw keeps up with the ScheduledJob, whose observations must come in order.
 func (a *Alarm) Saw(j events.ScheduledJob) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -61,7 +61,7 @@ func BenchmarkMemory(b *testing.B) {
 				for _, j := range crowd(c.zones...) { // garbage but for what the alarm keeps
 					a.Saw(j)
 				}
-				b.ReportMetric(float64(time.Since(began).Microseconds())/many, "µs/first-sight")
+				b.ReportMetric(float64(time.Since(began).Microseconds())/many, "µs/first-observation")
 				b.ReportMetric(float64(heapInUse()-before)/many, "B/schedule")
 				runtime.KeepAlive(a)
 			}

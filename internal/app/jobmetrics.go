@@ -170,8 +170,8 @@ func creationReason(j *batchv1.Job) string {
 	return "new"
 }
 
-// FinalizerRemoved implements cluster.Meter. The other event, "add", would be the first sight of a held Pod that has ended: to
-// know a first sight takes a memory of every Pod, which a reconciler that may be replaced at any time does not have.
+// FinalizerRemoved implements cluster.Meter. The other event, "add", would be the first observation of a held Pod that has ended: to
+// know a first observation takes a memory of every Pod, which a reconciler that may be replaced at any time does not have.
 func (m *jobMetrics) FinalizerRemoved() { add(m.held, 1, "delete") }
 
 // VerdictUntold implements cluster.Meter.

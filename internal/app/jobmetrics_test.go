@@ -162,7 +162,7 @@ func TestFinalizerRemoved(t *testing.T) {
 }
 
 func TestSyncs(t *testing.T) {
-	sight := func(indexed bool) events.Event { return events.JobObserved{Job: events.Job{Indexed: indexed}} }
+	observation := func(indexed bool) events.Event { return events.JobObserved{Job: events.Job{Indexed: indexed}} }
 	pod := func(index int) events.Event { return events.PodObserved{Pod: events.Pod{Index: index}} }
 	ring := events.TimerFired{Name: "plan"}
 	create := func(index int) effect.Effect { return effect.CreatePod{Index: index} }
@@ -173,8 +173,8 @@ func TestSyncs(t *testing.T) {
 		err   error
 		want  string
 	}{
-		{"a Job", []events.Event{sight(false)}, nil, nil, `action="tracking",completion_mode="NonIndexed",result="success"`},
-		{"an Indexed Job that makes Pods", []events.Event{sight(true)}, []effect.Effect{effect.WriteJobStatus{}, create(0)}, nil,
+		{"a Job", []events.Event{observation(false)}, nil, nil, `action="tracking",completion_mode="NonIndexed",result="success"`},
+		{"an Indexed Job that makes Pods", []events.Event{observation(true)}, []effect.Effect{effect.WriteJobStatus{}, create(0)}, nil,
 			`action="pods_created",completion_mode="Indexed",result="success"`},
 		{"a Pod", []events.Event{ring, pod(events.NoIndex)}, nil, nil, `action="tracking",completion_mode="NonIndexed",result="success"`},
 		{"a Pod with an index", []events.Event{pod(3)}, nil, nil, `action="tracking",completion_mode="Indexed",result="success"`},
@@ -182,10 +182,10 @@ func TestSyncs(t *testing.T) {
 		{"the end of a backoff", []events.Event{ring}, []effect.Effect{create(events.NoIndex)}, nil, `action="pods_created",completion_mode="NonIndexed",result="success"`},
 		{"a timer, and nothing came of it", []events.Event{ring}, nil, nil, `action="tracking",completion_mode="unknown",result="success"`},
 		{"a roster without the Job", []events.Event{events.JobListed{}}, nil, nil, `action="tracking",completion_mode="unknown",result="success"`},
-		{"deletions count before creations", []events.Event{sight(false)}, []effect.Effect{create(events.NoIndex), effect.DeletePod{}}, nil,
+		{"deletions count before creations", []events.Event{observation(false)}, []effect.Effect{create(events.NoIndex), effect.DeletePod{}}, nil,
 			`action="pods_deleted",completion_mode="NonIndexed",result="success"`},
-		{"a failure", []events.Event{sight(false)}, nil, engine.Retry{Err: errors.New("busy")}, `action="tracking",completion_mode="NonIndexed",result="error"`},
-		{"the end of the program", []events.Event{sight(false)}, nil, engine.Retry{Err: context.Canceled}, ""},
+		{"a failure", []events.Event{observation(false)}, nil, engine.Retry{Err: errors.New("busy")}, `action="tracking",completion_mode="NonIndexed",result="error"`},
+		{"the end of the program", []events.Event{observation(false)}, nil, engine.Retry{Err: context.Canceled}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := counting()

@@ -20,7 +20,7 @@ func TestCreatePod(t *testing.T) {
 	j, key := w.createJob("pi")
 	first := w.createPod(j, key, 0)
 	if !first.Held || first.Serial != 0 || first.Owner != "pi" || first.Phase != events.Pending || first.Version == 0 {
-		t.Errorf("the sight is %+v", first)
+		t.Errorf("the observation is %+v", first)
 	}
 	live := w.livePod(first.Name)
 	if live.Labels[v1alpha1.ManagedLabel] != "true" || events.OwnerUID(live) != j.UID || live.UID != first.UID {

@@ -1,7 +1,7 @@
 // Package cluster is client-go and nothing else: it watches Jobs, Pods and ScheduledJobs, and does to them what effects ask
 // for.
 //
-//	Watcher   LIST, then watch      Kubernetes API  ---->  facts      relist.go, watch.go; of Pods: sights.go, strangers.go;
+//	Watcher   LIST, then watch      Kubernetes API  ---->  facts      relist.go, watch.go; of Pods: observations.go, strangers.go;
 //	                                                                  of ScheduledJobs: schedules.go
 //	Actor     one effect at a time  effects  ---->  Kubernetes API    actor.go; of Pods: create.go, pods.go, adopt.go;
 //	                                facts    <----  its answers       of Jobs: status.go, expire.go; parameters.go, inventory.go;
@@ -11,7 +11,7 @@
 // installs their definition. A cluster without it is one where only Jobs are wanted.
 //
 // Who is who: identity.go. It decides nothing. What an effect needs to know stands in the effect, what the API server answers becomes a fact, and
-// a precondition that failed is no error: the answer then holds a newer sight. Errors have one kind, engine.Retry;
+// a precondition that failed is no error: the answer then holds a newer observation. Errors have one kind, engine.Retry;
 // refusal.go tells it from a refusal, which is a fact too.
 //
 // No object is kept beyond the moment, except the Jobs and ScheduledJobs from which something is being created

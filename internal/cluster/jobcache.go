@@ -142,7 +142,7 @@ func (e *cachedObject[T]) get() (T, time.Time) {
 	return e.object, e.seen
 }
 
-// put keeps the newer of two sights, since answers may overtake each other.
+// put keeps the newer of two observations, since answers may overtake each other.
 func (e *cachedObject[T]) put(o T, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

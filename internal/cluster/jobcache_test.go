@@ -33,11 +33,11 @@ func TestJobCache(t *testing.T) {
 	}
 	c.saw(cached("a", 4))
 	if c.at(identity{uid: "a"}, 4) != nil || c.at(identity{uid: "a"}, 5) == nil {
-		t.Error("an older sight replaced a newer one")
+		t.Error("an older observation replaced a newer one")
 	}
 	c.saw(cached("a", 6))
 	if c.at(identity{uid: "a"}, 5) != nil || c.at(identity{uid: "a"}, 6) == nil {
-		t.Error("a newer sight did not replace an older one")
+		t.Error("a newer observation did not replace an older one")
 	}
 	now = now.Add(maxJobAge)
 	if j, err := load("a", cached("a", 7), nil); err != nil || j.ResourceVersion != "7" || fetched != 2 {

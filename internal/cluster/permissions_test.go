@@ -131,14 +131,14 @@ func TestPermissions(t *testing.T) {
 	w.makeRun(hourly, noon)
 	eventually(t, func() string {
 		if len(of[events.ScheduledJobObserved](x.sink, hourlyKey)) == 0 || len(of[events.RunObserved](x.sink, hourlyKey)) == 0 {
-			return "a sight of the ScheduledJob and its Job; log:\n" + x.log.String()
+			return "an observation of the ScheduledJob and its Job; log:\n" + x.log.String()
 		}
 		return ""
 	})
 	_, lateKey := w.createJob("late")
 	eventually(t, func() string {
 		if len(of[events.JobObserved](x.sink, lateKey)) == 0 {
-			return "a sight of the Job"
+			return "an observation of the Job"
 		}
 		return ""
 	})

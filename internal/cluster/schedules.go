@@ -28,9 +28,9 @@ const schedulesTimeout = 10 * time.Second
 
 // Alarm hears of every ScheduledJob, one call at a time, and must return at once.
 type Alarm interface {
-	// Reset forgets all: a complete list follows, as sights.
+	// Reset forgets all: a complete list follows, as observations.
 	Reset()
-	// Saw is a sight of a ScheduledJob.
+	// Saw is an observation of a ScheduledJob.
 	Saw(j events.ScheduledJob)
 	// Gone says that it no longer exists.
 	Gone(uid types.UID)

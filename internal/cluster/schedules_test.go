@@ -90,17 +90,17 @@ func TestWatcherWatchesScheduledJobs(t *testing.T) {
 		results = append(results, e.Run.Name+" "+string(e.Run.Result))
 	}
 	if want := []string{j.Name + " ", j.Name + " Complete"}; !slices.Equal(results, want) {
-		t.Errorf("sights of the Job %q, want %q", results, want)
+		t.Errorf("observations of the Job %q, want %q", results, want)
 	}
 	if gone := of[events.RunGone](x.sink, key)[0].Run; gone.UID != j.UID || gone.Result != events.RunComplete || !gone.Nominal.Equal(noon) || gone.Version <= events.Version(j.ResourceVersion) {
 		t.Errorf("%+v", gone)
 	}
 	if n := len(of[events.JobObserved](x.sink, jobKey)); n != 4 {
-		t.Errorf("%d sights of the Job for itself", n)
+		t.Errorf("%d observations of the Job for itself", n)
 	}
-	sights := of[events.ScheduledJobObserved](x.sink, key)
-	if len(sights) < 2 || sights[0].ScheduledJob.Status.DecidedUntil != nil || sights[1].ScheduledJob.Status.DecidedUntil == nil {
-		t.Errorf("sights of the ScheduledJob %+v", sights)
+	observations := of[events.ScheduledJobObserved](x.sink, key)
+	if len(observations) < 2 || observations[0].ScheduledJob.Status.DecidedUntil != nil || observations[1].ScheduledJob.Status.DecidedUntil == nil {
+		t.Errorf("observations of the ScheduledJob %+v", observations)
 	}
 	if gone := of[events.ScheduledJobGone](x.sink, key)[0]; gone.Name != "nightly" || gone.Version <= events.Version(sj.ResourceVersion) {
 		t.Errorf("%+v", gone)
@@ -116,7 +116,7 @@ func TestWatcherWatchesScheduledJobs(t *testing.T) {
 		j := w.makeRun(sj, noon)
 		eventually(t, func() string {
 			if len(of[events.RunObserved](x.sink, key)) == 0 {
-				return "a sight of the Job"
+				return "an observation of the Job"
 			}
 			return ""
 		})

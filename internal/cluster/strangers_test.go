@@ -12,7 +12,7 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// sees waits until the key has been told of a Pod, and returns the newest sight of it.
+// sees waits until the key has been told of a Pod, and returns the newest observation of it.
 func (x *watching) sees(t *testing.T, key events.Key, p *corev1.Pod) (newest events.Pod) {
 	t.Helper()
 	eventually(t, func() string {
@@ -22,7 +22,7 @@ func (x *watching) sees(t *testing.T, key events.Key, p *corev1.Pod) (newest eve
 				return ""
 			}
 		}
-		return "a sight of the Pod " + p.Name + "; log:\n" + x.log.String()
+		return "an observation of the Pod " + p.Name + "; log:\n" + x.log.String()
 	})
 	return newest
 }

@@ -40,7 +40,7 @@ func TestWatcherWatches(t *testing.T) {
 		return ""
 	})
 	if jobs := of[events.JobObserved](x.sink, key); len(jobs) != 2 || jobs[0].Job.Status.StartTime != nil || jobs[1].Job.Status.StartTime == nil {
-		t.Errorf("sights of the Job: %+v", jobs)
+		t.Errorf("observations of the Job: %+v", jobs)
 	}
 	gone := of[events.JobGone](x.sink, key)[0]
 	if gone.Name != "pi" || gone.Version <= events.Version(j.ResourceVersion) {

@@ -93,20 +93,20 @@ func (d *doctorCommand) examine(ctx context.Context, c *client) []finding.Findin
 		return all
 	}
 	all = append(all, server.Definition(ctx))
-	sight, scheduled, problems := d.look(ctx, c)
+	observation, scheduled, problems := d.look(ctx, c)
 	all = append(all, problems...)
 	if len(problems) == 0 {
-		all = append(all, sight.Running())
+		all = append(all, observation.Running())
 	}
 	all = append(all, permissions(ctx, c, scheduled)...)
 	if len(problems) == 0 {
-		all = append(all, sight.Troubles()...)
+		all = append(all, observation.Troubles()...)
 	}
 	return all
 }
 
 // look lists what there is. It reports in scheduled whether the cluster knows ScheduledJobs.
-func (d *doctorCommand) look(ctx context.Context, c *client) (s doctor.Sight, scheduled bool, problems []finding.Finding) {
+func (d *doctorCommand) look(ctx context.Context, c *client) (s doctor.Observation, scheduled bool, problems []finding.Finding) {
 	namespace := c.namespace
 	if s.Where = "the namespace " + namespace; d.all {
 		namespace, s.Where, s.AllNamespaces = metav1.NamespaceAll, "all namespaces", true

@@ -79,7 +79,7 @@ func (v *view) refresh() {
 	}
 }
 
-// Close shows the last sight, leaves it where it can be read, and gives the terminal back.
+// Close shows the last observation, leaves it where it can be read, and gives the terminal back.
 func (v *view) Close() {
 	close(v.stop)
 	v.ended.Wait()

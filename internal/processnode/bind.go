@@ -56,8 +56,8 @@ func (b *binder) wants(p *v1.Pod) bool {
 	return true
 }
 
-// sight notes a Pod without a node.
-func (b *binder) sight(p *v1.Pod) {
+// observation notes a Pod without a node.
+func (b *binder) observation(p *v1.Pod) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.wants(p) {
@@ -84,7 +84,7 @@ func (b *binder) replace(list []*v1.Pod) {
 	b.pending, b.queue = map[types.UID]*v1.Pod{}, nil
 	b.mu.Unlock()
 	for _, p := range list {
-		b.sight(p)
+		b.observation(p)
 	}
 }
 

@@ -68,16 +68,16 @@ func (w *world) burst(count int) {
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
 	succeeded := make(chan string, count)
-	sight := func(p *v1.Pod) {
+	observation := func(p *v1.Pod) {
 		if p.Namespace == w.namespace && p.Status.Phase == v1.PodSucceeded {
 			succeeded <- p.Name
 		}
 	}
 	// A reflector: the API server ends the watches of those who are slow for a moment, on a machine as busy as this one.
 	go watch(klog.NewContext(ctx, klog.Logger{}), w.client, slog.Default(), boundTo(w.config.Name), sink{
-		sight: sight, gone: func(*v1.Pod) {}, replace: func(list []*v1.Pod) {
+		observation: observation, gone: func(*v1.Pod) {}, replace: func(list []*v1.Pod) {
 			for _, p := range list {
-				sight(p)
+				observation(p)
 			}
 		},
 	})

@@ -130,7 +130,7 @@ func (p *pod) receive(now time.Time) {
 	}
 }
 
-// take keeps the newer of two sights of the object.
+// take keeps the newer of two observations of the object.
 func (p *pod) take(object *v1.Pod) {
 	if version(object) >= version(p.object) {
 		p.object = object

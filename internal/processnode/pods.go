@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// departedLimit is how many UIDs of Pods that are gone are remembered, so that a late sight of one, from an API server
+// departedLimit is how many UIDs of Pods that are gone are remembered, so that a late observation of one, from an API server
 // that lags behind, does not run it again.
 const departedLimit = 16_384
 
@@ -38,8 +38,8 @@ type entry struct {
 	finished bool // reported to the end; only its removal is left
 }
 
-// sight notes the newest state of a Pod, and runs it if it is new.
-func (s *pods) sight(object *v1.Pod) { s.see(object, false) }
+// observation notes the newest state of a Pod, and runs it if it is new.
+func (s *pods) observation(object *v1.Pod) { s.see(object, false) }
 
 func (s *pods) see(object *v1.Pod, orphan bool) {
 	if object.Spec.NodeName != s.node {

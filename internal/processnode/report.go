@@ -150,7 +150,7 @@ func asksForRemoval(object *v1.Pod) bool {
 	return object.DeletionTimestamp != nil && object.DeletionGracePeriodSeconds != nil && *object.DeletionGracePeriodSeconds > 0
 }
 
-// newest is the newest sight of the object that the inbox holds, or the given one.
+// newest is the newest observation of the object that the inbox holds, or the given one.
 func (p *pod) newest(object *v1.Pod) *v1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,13 +17,13 @@ import (
 // sink receives a watch of Pods. It implements cache.ReflectorStore: client-go's reflector so does the listing, watching
 // and resuming, without a second copy of every Pod.
 type sink struct {
-	sight   func(*v1.Pod)
-	gone    func(*v1.Pod)
-	replace func([]*v1.Pod)
+	observation func(*v1.Pod)
+	gone        func(*v1.Pod)
+	replace     func([]*v1.Pod)
 }
 
-func (s sink) Add(o any) error    { s.sight(o.(*v1.Pod)); return nil }
-func (s sink) Update(o any) error { s.sight(o.(*v1.Pod)); return nil }
+func (s sink) Add(o any) error    { s.observation(o.(*v1.Pod)); return nil }
+func (s sink) Update(o any) error { s.observation(o.(*v1.Pod)); return nil }
 func (s sink) Delete(o any) error { s.gone(o.(*v1.Pod)); return nil }
 func (s sink) Resync() error      { return nil }
 
@@ -70,10 +70,12 @@ func unbound() fields.Selector {
 }
 
 func (s *pods) sink() sink {
-	return sink{sight: s.sight, gone: func(o *v1.Pod) { s.gone(o.UID) }, replace: s.replace}
+	return sink{observation: s.observation, gone: func(o *v1.Pod) { s.gone(o.UID) }, replace: s.replace}
 }
 
-func (b *binder) sink() sink { return sink{sight: b.sight, gone: b.gone, replace: b.replace} }
+func (b *binder) sink() sink {
+	return sink{observation: b.observation, gone: b.gone, replace: b.replace}
+}
 
 // name of a Pod.
 func nameOf(o *v1.Pod) types.NamespacedName {

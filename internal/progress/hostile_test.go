@@ -155,7 +155,7 @@ func TestPodsThatEnd(t *testing.T) {
 	}
 	for i, want := range []string{"   0 +++.......", "   0 #++.......", "   0 #.+......."} {
 		if got := row(); got != want {
-			t.Errorf("after %d sights %q, want %q", i, got, want)
+			t.Errorf("after %d observations %q, want %q", i, got, want)
 		}
 		b.SawJob(indexedJob(10, "0"), at(0))
 	}

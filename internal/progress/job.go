@@ -58,11 +58,11 @@ type job struct {
 type indexedPod struct {
 	index  int
 	failed bool
-	// leaves is how many more sights of the Job it is shown for, 0 for as long as there is the Pod.
+	// leaves is how many more observations of the Job it is shown for, 0 for as long as there is the Pod.
 	leaves int
 }
 
-// untilCounted is for how many sights of a Job a Pod that has ended is still shown as running: the Job's status needs one,
+// untilCounted is for how many observations of a Job a Pod that has ended is still shown as running: the Job's status needs one,
 // rarely two, until it has its index, which would look as if it waited again.
 const untilCounted = 2
 

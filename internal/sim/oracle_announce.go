@@ -56,7 +56,7 @@ func (t *truth) forgetMoments() {
 	}
 }
 
-// unread notes that a sight of the Job could not be read: until the inventory, only the Job itself says what it showed.
+// unread notes that an observation of the Job could not be read: until the inventory, only the Job itself says what it showed.
 func (t *truth) unread(e events.Event) {
 	seen, ok := e.(events.JobObserved)
 	for _, m := range t.told {

@@ -74,7 +74,7 @@ var Rows = []Row{
 	{ID: "deleted-orphan", Title: "Job deleted, Pods left behind"},
 	{ID: "finished-jobs", Title: "finished Job: Pods that still have the finalizer lose it"},
 	{ID: "recreated", Title: "delete and recreate under the same name"},
-	{ID: "stale-caches", Title: "stale sights: no Pod twice, no second end"},
+	{ID: "stale-caches", Title: "stale observations: no Pod twice, no second end"},
 	{ID: "status-conflict", Title: "status conflict: decided anew, never overwritten"},
 	{ID: "slow-start", Title: "creates that are refused: a few feel their way"},
 	{ID: "api-backoff", Title: "API errors: tried again later"},

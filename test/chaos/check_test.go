@@ -221,7 +221,7 @@ func (w *world) drop(id string) {
 }
 
 // A Pod counts by what it was while it was held, and nobody can be sure of what nobody has seen.
-func TestSightsOfAPod(t *testing.T) {
+func TestObservationsOfAPod(t *testing.T) {
 	at := func(phase corev1.PodPhase, held bool) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "p"}, Status: corev1.PodStatus{Phase: phase}}
 		if held {
@@ -239,7 +239,7 @@ func TestSightsOfAPod(t *testing.T) {
 		"both while nobody looked": {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodFailed, false)}, "", true},
 		"never seen before":        {[]*corev1.Pod{at(corev1.PodFailed, false)}, "", true},
 	} {
-		s := newSights()
+		s := newObservations()
 		for _, p := range c.seen {
 			s.see(p)
 		}
@@ -247,7 +247,7 @@ func TestSightsOfAPod(t *testing.T) {
 			t.Errorf("%s: %+v", what, l)
 		}
 	}
-	s := newSights()
+	s := newObservations()
 	s.see(at(corev1.PodRunning, true))
 	s.replace(nil)
 	if l := s.all()["p"]; !l.gone || !l.unsure {

@@ -18,7 +18,7 @@
 //	jobs.go      each kind of Job, and how it must end
 //	user.go      creates, suspends, resumes and deletes
 //	ledger.go    the file into which each Pod writes a line
-//	sights.go    every state of every Pod, from a watch of the API server
+//	observations.go    every state of every Pod, from a watch of the API server
 //	recorder.go  every public event, from a durable subscription
 //	check*.go    the checker
 //	report.go    the table at the end

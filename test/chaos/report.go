@@ -151,7 +151,7 @@ func (r *run) dump(w world, wrong findings) (err error) {
 		lives = append(lives, fmt.Sprintf("%s %+v", uid, l))
 	}
 	for name, what := range map[string]any{
-		"jobs.json": w.jobs, "pods.json": w.pods, "scheduledjobs.json": w.schedules, "sights.json": lives, "wants.json": w.wants,
+		"jobs.json": w.jobs, "pods.json": w.pods, "scheduledjobs.json": w.schedules, "observations.json": lives, "wants.json": w.wants,
 		"faults.json": DrawFaults(r.Seed, r.Length), "tasks.json": DrawTasks(r.Seed, r.Length),
 	} {
 		text, e := json.MarshalIndent(what, "", " ")

@@ -41,13 +41,13 @@ const (
 // run is what a run consists of.
 type run struct {
 	Config
-	log      *slog.Logger
-	system   *harness.System
-	keeper   *keeper
-	recorder *recorder
-	sights   *sights
-	user     *user
-	storm    *storm
+	log          *slog.Logger
+	system       *harness.System
+	keeper       *keeper
+	recorder     *recorder
+	observations *observations
+	user         *user
+	storm        *storm
 }
 
 // Run starts everything, breaks it for so long, heals it, waits until it has come to rest, and checks. Its error is about
@@ -93,7 +93,7 @@ func (r *run) prepare(ctx context.Context, events io.Writer) (err error) {
 	if err := os.WriteFile(ledger, nil, 0o600); err != nil {
 		return err
 	}
-	r.sights = newSights()
+	r.observations = newObservations()
 	r.keeper = newKeeper(r.system)
 	if r.recorder, err = record(r.system.NATSURL(), events); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (r *run) live(ctx context.Context) (*Result, error) {
 	var watchers sync.WaitGroup
 	defer watchers.Wait()
 	defer end()
-	watchers.Go(func() { r.sights.watch(watching, r.system.Client, namespace) })
+	watchers.Go(func() { r.observations.watch(watching, r.system.Client, namespace) })
 	watchers.Go(func() { r.recorder.run(watching) })
 	watchers.Go(func() { r.keeper.run(watching) })
 
@@ -187,7 +187,7 @@ func (r *run) look(ctx context.Context) (world, error) {
 		return w, err
 	}
 	var wrongs []error
-	w.lives = r.sights.all()
+	w.lives = r.observations.all()
 	w.wants, w.onces, wrongs = r.user.asked()
 	events, garbage := r.recorder.all()
 	w.events, w.deaf = events, r.recorder.isDeaf()

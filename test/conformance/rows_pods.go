@@ -54,7 +54,7 @@ var rowsOfPods = []row{
 		"IT TestDelayedJobUpdateEvent; UT TestSyncJobExpectations, TestFinalizersRemovedExpectations, TestUIDTrackingExpectations",
 		all(e2e("TestThousandCompletionsAreCountedExactly/NonIndexed", "TestThousandCompletionsAreCountedExactly/Indexed", "TestFrozenProgramsThatWakeUpLateMiscountNothing",
 			"TestTwoOfEachAndOneOfEachKilled"), laws,
-			scripts("pod_made_twice", "late_sight_of_a_pod_with_another_serial"), job("TestTwoPodsWithOneSerialBothCount", "TestACopyDoesNotTakeThePlaceOfAPodThatIsBeingMade", "TestANameThatIsUsedAgainMeansThatTheFirstPodIsGone", "TestAnEditedSerialChangesNothing", "TestTheSerialOfAnOrphanIsNotOurs"), worlds),
+			scripts("pod_made_twice", "late_observation_of_a_pod_with_another_serial"), job("TestTwoPodsWithOneSerialBothCount", "TestACopyDoesNotTakeThePlaceOfAPodThatIsBeingMade", "TestANameThatIsUsedAgainMeansThatTheFirstPodIsGone", "TestAnEditedSerialChangesNothing", "TestTheSerialOfAnOrphanIsNotOurs"), worlds),
 	},
 }
 

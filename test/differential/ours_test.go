@@ -43,7 +43,7 @@ func take(t *rapid.T, j *batchv1.Job, pods []*corev1.Pod, now time.Time) (job.St
 	return function.Decide(state, []events.Event{roster}, now)
 }
 
-// creations are the Pods that come, in their order, when each creation is answered with a sight of the Pod: ours come one
+// creations are the Pods that come, in their order, when each creation is answered with an observation of the Pod: ours come one
 // first, then two, then four.
 func creations(t *rapid.T, j *batchv1.Job, pods []*corev1.Pod, now time.Time) (out []effect.CreatePod) {
 	t.Helper()
@@ -53,13 +53,13 @@ func creations(t *rapid.T, j *batchv1.Job, pods []*corev1.Pod, now time.Time) (o
 		if len(created) == 0 {
 			return out
 		}
-		var sights []events.Event
+		var observations []events.Event
 		for _, e := range created {
 			out = append(out, e)
-			sights = append(sights, events.PodObserved{Pod: events.Pod{Name: e.Name, UID: types.UID("made-" + e.Name), Version: uint64(4000 + len(out)),
+			observations = append(observations, events.PodObserved{Pod: events.Pod{Name: e.Name, UID: types.UID("made-" + e.Name), Version: uint64(4000 + len(out)),
 				Owner: e.Job, Serial: e.Serial, Index: e.Index, Phase: events.Pending, Held: true, Created: now}})
 		}
-		state, effects = function.Decide(state, sights, now)
+		state, effects = function.Decide(state, observations, now)
 	}
 }
 

@@ -47,7 +47,7 @@ func (c *Schedule) sawRun(j *batchv1.Job) {
 	}
 }
 
-// SawSchedule takes in a sight of the ScheduledJob.
+// SawSchedule takes in an observation of the ScheduledJob.
 func (s *Story) SawSchedule(o *v1alpha1.ScheduledJob) {
 	c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.SuspendedCondition)
 	s.Schedule.settled = c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == o.Generation && len(o.Status.Active) == 0

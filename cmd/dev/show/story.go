@@ -67,7 +67,7 @@ func (s *Story) Expect(name string, wants batchv1.JobConditionType) {
 	s.Jobs = append(s.Jobs, &Job{Name: name, Wants: wants, pods: map[types.UID]*pod{}})
 }
 
-// SawJob takes in a sight of a Job and returns what is worth telling about it.
+// SawJob takes in an observation of a Job and returns what is worth telling about it.
 func (s *Story) SawJob(j *batchv1.Job, at time.Time) []Moment {
 	s.Schedule.sawRun(j)
 	k := s.job(j.Name)
@@ -97,7 +97,7 @@ func (s *Story) SawJob(j *batchv1.Job, at time.Time) []Moment {
 	return append(m, k.released(at)...)
 }
 
-// SawPod takes in a sight of a Pod, or that it is gone, and returns what is worth telling about it.
+// SawPod takes in an observation of a Pod, or that it is gone, and returns what is worth telling about it.
 func (s *Story) SawPod(p *corev1.Pod, gone bool, at time.Time) []Moment {
 	k := s.owner(p)
 	if k == nil {

@@ -1,7 +1,7 @@
 // Package doctor judges what a user sees of jobstream in a cluster: whether it seems to run, what the user may do, and which Jobs
 // and ScheduledJobs are in trouble. It does no I/O and has no clock; what it judges has been listed when it is called.
 //
-//	doctor.go    Sight, which is what was listed, and whether jobstream seems to run
+//	doctor.go    Observation, which is what was listed, and whether jobstream seems to run
 //	trouble.go   Jobs and ScheduledJobs in trouble
 //	access.go    what each command needs to be allowed, and what a user's rules allow
 package doctor
@@ -26,8 +26,8 @@ import (
 // usually takes a tenth of a second, and some seconds after a crash.
 const Patience = 30 * time.Second
 
-// Sight is what was listed.
-type Sight struct {
+// Observation is what was listed.
+type Observation struct {
 	Jobs          []batchv1.Job
 	ScheduledJobs []v1alpha1.ScheduledJob
 	// Where is that, for people: "the namespace shop".
@@ -42,7 +42,7 @@ type Sight struct {
 
 // Running judges whether jobstream takes care of what was listed. No API says so, and a user need not be allowed to see its
 // Pods: what it has not done is the evidence, and what it has done last.
-func (s Sight) Running() finding.Finding {
+func (s Observation) Running() finding.Finding {
 	const check = "jobstream"
 	const advice = "look for its trigger and reconciler with: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream; if they are at work, their flag --namespaces may leave this one out"
 	waiting, oldest, longest := 0, "", time.Duration(0)
@@ -136,14 +136,14 @@ func condition(j *batchv1.Job, types ...batchv1.JobConditionType) *batchv1.JobCo
 	return nil
 }
 
-func (s Sight) job(j *batchv1.Job) string { return s.named("job", j.Name, j.Namespace) }
+func (s Observation) job(j *batchv1.Job) string { return s.named("job", j.Name, j.Namespace) }
 
-func (s Sight) scheduled(o *v1alpha1.ScheduledJob) string {
+func (s Observation) scheduled(o *v1alpha1.ScheduledJob) string {
 	return s.named("scheduledjob", o.Name, o.Namespace)
 }
 
 // named is how kubectl calls the object.
-func (s Sight) named(kind, name, namespace string) string {
+func (s Observation) named(kind, name, namespace string) string {
 	if s.AllNamespaces {
 		return fmt.Sprintf("%s/%s in %s", kind, name, namespace)
 	}

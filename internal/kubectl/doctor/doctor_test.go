@@ -49,41 +49,41 @@ func schedule(name string, change ...func(*v1alpha1.ScheduledJob)) v1alpha1.Sche
 
 func overdue(s *v1alpha1.ScheduledJob) { s.Status.NextScheduleTime = ago(time.Minute) }
 
-func sight(jobs []batchv1.Job, schedules ...v1alpha1.ScheduledJob) Sight {
-	return Sight{Jobs: jobs, ScheduledJobs: schedules, Where: "the namespace shop", Now: noon}
+func observation(jobs []batchv1.Job, schedules ...v1alpha1.ScheduledJob) Observation {
+	return Observation{Jobs: jobs, ScheduledJobs: schedules, Where: "the namespace shop", Now: noon}
 }
 
 // TestRunning: what has not been done says that jobstream is away, and nothing else does.
 func TestRunning(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		sight Sight
-		level finding.Level
-		says  string
+		name        string
+		observation Observation
+		level       finding.Level
+		says        string
 	}{
-		{"nothing to do", sight(nil), finding.OK, "not visible, as the namespace shop has nothing for it to do; this shows it: kubectl jobstream run hello"},
-		{"a Job that runs", sight([]batchv1.Job{job("pi", started)}), finding.OK, "nothing waits for it; its latest trace in the namespace shop is on job/pi, 50m0s ago"},
-		{"a Job that has ended", sight([]batchv1.Job{job("pi", started, says("Complete", "", ""))}), finding.OK, "job/pi, 10m0s ago"},
-		{"a Job that nothing happens to", sight([]batchv1.Job{job("pi"), job("e", func(j *batchv1.Job) { j.CreationTimestamp = *ago(2 * time.Hour) })}), finding.Fail, "does nothing about job/e, which has waited for 2h0m0s, and one other"},
-		{"a Job of this moment", sight([]batchv1.Job{job("pi", func(j *batchv1.Job) { j.CreationTimestamp = *ago(20 * time.Second) })}), finding.OK, "nothing waits for it in the namespace shop"},
-		{"a Job that is being deleted", sight([]batchv1.Job{job("pi", func(j *batchv1.Job) { j.DeletionTimestamp = ago(0) })}), finding.OK, "nothing waits"},
-		{"a suspended Job", sight([]batchv1.Job{job("pi", says("Suspended", "", ""))}), finding.OK, "nothing waits"},
-		{"a Job that was stopped, and runs on", sight([]batchv1.Job{job("pi", started, says("FailureTarget", "", ""), func(j *batchv1.Job) { j.Status.Active = 2 })}), finding.Fail, "does nothing about job/pi, which has waited for 10m0s"},
-		{"a Job that was stopped, and whose Pods take their time", sight([]batchv1.Job{job("pi", started, says("FailureTarget", "", ""))}), finding.OK, "nothing waits"},
-		{"a Job of somebody else", sight([]batchv1.Job{job("pi", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })}), finding.OK, "not visible"},
-		{"a ScheduledJob that is not due", sight(nil, schedule("nightly")), finding.OK, "nothing waits for it in the namespace shop"},
-		{"one that was never looked at", sight(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) { s.Status = v1alpha1.ScheduledJobStatus{} })), finding.Fail, "does nothing about scheduledjob/nightly, which has waited for 1h0m0s"},
-		{"one that is overdue", sight(nil, schedule("nightly", overdue)), finding.Fail, "does nothing about scheduledjob/nightly, which has waited for 1m0s"},
-		{"overdue, and suspended", sight(nil, schedule("nightly", overdue, func(s *v1alpha1.ScheduledJob) { s.Spec.Suspend = ptr.To(true) })), finding.OK, "nothing waits"},
-		{"overdue, and Blocked", sight(nil, schedule("nightly", overdue, blocked)), finding.OK, "nothing waits"},
-		{"overdue, and later by its share of the jitter", sight(nil, schedule("nightly", overdue, func(s *v1alpha1.ScheduledJob) { s.Spec.JitterSeconds = ptr.To[int32](360_000) })), finding.OK, "nothing waits"},
-		{"overdue, and waiting for the Pods of the one before", sight(nil, schedule("nightly", overdue, func(s *v1alpha1.ScheduledJob) {
+		{"nothing to do", observation(nil), finding.OK, "not visible, as the namespace shop has nothing for it to do; this shows it: kubectl jobstream run hello"},
+		{"a Job that runs", observation([]batchv1.Job{job("pi", started)}), finding.OK, "nothing waits for it; its latest trace in the namespace shop is on job/pi, 50m0s ago"},
+		{"a Job that has ended", observation([]batchv1.Job{job("pi", started, says("Complete", "", ""))}), finding.OK, "job/pi, 10m0s ago"},
+		{"a Job that nothing happens to", observation([]batchv1.Job{job("pi"), job("e", func(j *batchv1.Job) { j.CreationTimestamp = *ago(2 * time.Hour) })}), finding.Fail, "does nothing about job/e, which has waited for 2h0m0s, and one other"},
+		{"a Job of this moment", observation([]batchv1.Job{job("pi", func(j *batchv1.Job) { j.CreationTimestamp = *ago(20 * time.Second) })}), finding.OK, "nothing waits for it in the namespace shop"},
+		{"a Job that is being deleted", observation([]batchv1.Job{job("pi", func(j *batchv1.Job) { j.DeletionTimestamp = ago(0) })}), finding.OK, "nothing waits"},
+		{"a suspended Job", observation([]batchv1.Job{job("pi", says("Suspended", "", ""))}), finding.OK, "nothing waits"},
+		{"a Job that was stopped, and runs on", observation([]batchv1.Job{job("pi", started, says("FailureTarget", "", ""), func(j *batchv1.Job) { j.Status.Active = 2 })}), finding.Fail, "does nothing about job/pi, which has waited for 10m0s"},
+		{"a Job that was stopped, and whose Pods take their time", observation([]batchv1.Job{job("pi", started, says("FailureTarget", "", ""))}), finding.OK, "nothing waits"},
+		{"a Job of somebody else", observation([]batchv1.Job{job("pi", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })}), finding.OK, "not visible"},
+		{"a ScheduledJob that is not due", observation(nil, schedule("nightly")), finding.OK, "nothing waits for it in the namespace shop"},
+		{"one that was never looked at", observation(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) { s.Status = v1alpha1.ScheduledJobStatus{} })), finding.Fail, "does nothing about scheduledjob/nightly, which has waited for 1h0m0s"},
+		{"one that is overdue", observation(nil, schedule("nightly", overdue)), finding.Fail, "does nothing about scheduledjob/nightly, which has waited for 1m0s"},
+		{"overdue, and suspended", observation(nil, schedule("nightly", overdue, func(s *v1alpha1.ScheduledJob) { s.Spec.Suspend = ptr.To(true) })), finding.OK, "nothing waits"},
+		{"overdue, and Blocked", observation(nil, schedule("nightly", overdue, blocked)), finding.OK, "nothing waits"},
+		{"overdue, and later by its share of the jitter", observation(nil, schedule("nightly", overdue, func(s *v1alpha1.ScheduledJob) { s.Spec.JitterSeconds = ptr.To[int32](360_000) })), finding.OK, "nothing waits"},
+		{"overdue, and waiting for the Pods of the one before", observation(nil, schedule("nightly", overdue, func(s *v1alpha1.ScheduledJob) {
 			s.Spec.ConcurrencyPolicy, s.Status.Active = v1alpha1.ReplaceConcurrent, make([]corev1.ObjectReference, 1)
 		})), finding.OK, "nothing waits"},
-		{"one that has made a Job", sight(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) { s.Status.LastScheduleTime = ago(12 * time.Hour) })), finding.OK, "its latest trace in the namespace shop is on scheduledjob/nightly, 12h0m0s ago"},
+		{"one that has made a Job", observation(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) { s.Status.LastScheduleTime = ago(12 * time.Hour) })), finding.OK, "its latest trace in the namespace shop is on scheduledjob/nightly, 12h0m0s ago"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if f := tt.sight.Running(); f.Level != tt.level || !strings.Contains(f.Found, tt.says) || (f.Advice == "") != (tt.level == finding.OK) {
+			if f := tt.observation.Running(); f.Level != tt.level || !strings.Contains(f.Found, tt.says) || (f.Advice == "") != (tt.level == finding.OK) {
 				t.Errorf("want %v and %q, got %+v", tt.level, tt.says, f)
 			}
 		})
@@ -103,31 +103,31 @@ func TestTroubles(t *testing.T) {
 	}
 	refused := says(v1alpha1.RefusedCondition, "Forbidden", "exceeded quota")
 	for _, tt := range []struct {
-		name  string
-		sight Sight
-		want  string // level check: found -> advice, as far as it goes
+		name        string
+		observation Observation
+		want        string // level check: found -> advice, as far as it goes
 	}{
-		{"none", sight([]batchv1.Job{job("pi", started)}, schedule("nightly")), "OK jobs and scheduledjobs: none is in trouble: 1 Jobs of jobstream's and 1 ScheduledJobs of the namespace shop were looked at ->"},
-		{"refused", sight([]batchv1.Job{job("pi", refused)}), "FAIL job/pi: jobstream.dev/Refused: Forbidden: exceeded quota -> correct what refuses it"},
-		{"refused until it ended", sight([]batchv1.Job{job("pi", refused, says("Failed", "", ""))}), "OK jobs and"},
-		{"unsupported", sight([]batchv1.Job{job("pi", says(v1alpha1.UnsupportedCondition, "X", "y"))}), "FAIL job/pi: jobstream.dev/Unsupported: X: y -> delete it, and create it without that: kubectl delete job pi -n shop; docs/jobs.md"},
-		{"an annotation", sight([]batchv1.Job{job("pi", says(v1alpha1.IgnoredCondition, "BadAnnotation", "y"))}), "WARN job/pi: jobstream.dev/AnnotationIgnored: BadAnnotation: y -> correct the annotation: kubectl edit job pi -n shop"},
-		{"not adopting", sight([]batchv1.Job{job("pi", says(v1alpha1.NotAdoptingCondition, "X", "y"))}), "WARN job/pi: jobstream.dev/NotAdopting: X: y -> leave out manualSelector"},
-		{"run was killed", sight([]batchv1.Job{job("pi", suspended("run"))}), "WARN job/pi: is suspended for ever: the command that created it was interrupted -> delete it with: kubectl delete job pi -n shop, and run it again"},
-		{"run is at work", sight([]batchv1.Job{job("pi", suspended("run"), func(j *batchv1.Job) { j.CreationTimestamp = *ago(2 * time.Second) })}), "OK jobs and"},
-		{"drained", sight([]batchv1.Job{job("pi", suspended("drain"))}), "WARN job/pi: was suspended when jobstream was on its way out of this cluster -> where jobstream is back: kubectl jobstream resume job/pi -n shop --force"},
-		{"somebody else", sight([]batchv1.Job{job("pi", suspended("kueue"))}), `WARN job/pi: was suspended by "kueue" (label jobstream.dev/suspended-by) -> ask them, or: kubectl jobstream resume job/pi`},
-		{"converted back", sight(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) {
+		{"none", observation([]batchv1.Job{job("pi", started)}, schedule("nightly")), "OK jobs and scheduledjobs: none is in trouble: 1 Jobs of jobstream's and 1 ScheduledJobs of the namespace shop were looked at ->"},
+		{"refused", observation([]batchv1.Job{job("pi", refused)}), "FAIL job/pi: jobstream.dev/Refused: Forbidden: exceeded quota -> correct what refuses it"},
+		{"refused until it ended", observation([]batchv1.Job{job("pi", refused, says("Failed", "", ""))}), "OK jobs and"},
+		{"unsupported", observation([]batchv1.Job{job("pi", says(v1alpha1.UnsupportedCondition, "X", "y"))}), "FAIL job/pi: jobstream.dev/Unsupported: X: y -> delete it, and create it without that: kubectl delete job pi -n shop; docs/jobs.md"},
+		{"an annotation", observation([]batchv1.Job{job("pi", says(v1alpha1.IgnoredCondition, "BadAnnotation", "y"))}), "WARN job/pi: jobstream.dev/AnnotationIgnored: BadAnnotation: y -> correct the annotation: kubectl edit job pi -n shop"},
+		{"not adopting", observation([]batchv1.Job{job("pi", says(v1alpha1.NotAdoptingCondition, "X", "y"))}), "WARN job/pi: jobstream.dev/NotAdopting: X: y -> leave out manualSelector"},
+		{"run was killed", observation([]batchv1.Job{job("pi", suspended("run"))}), "WARN job/pi: is suspended for ever: the command that created it was interrupted -> delete it with: kubectl delete job pi -n shop, and run it again"},
+		{"run is at work", observation([]batchv1.Job{job("pi", suspended("run"), func(j *batchv1.Job) { j.CreationTimestamp = *ago(2 * time.Second) })}), "OK jobs and"},
+		{"drained", observation([]batchv1.Job{job("pi", suspended("drain"))}), "WARN job/pi: was suspended when jobstream was on its way out of this cluster -> where jobstream is back: kubectl jobstream resume job/pi -n shop --force"},
+		{"somebody else", observation([]batchv1.Job{job("pi", suspended("kueue"))}), `WARN job/pi: was suspended by "kueue" (label jobstream.dev/suspended-by) -> ask them, or: kubectl jobstream resume job/pi`},
+		{"converted back", observation(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) {
 			s.Spec.Suspend, s.Labels = ptr.To(true), map[string]string{v1alpha1.SuspendedByLabel: v1alpha1.SuspendedByConvert}
 		})), "WARN scheduledjob/nightly: was suspended because a CronJob has taken over -> where the CronJob is to stay: kubectl delete scheduledjob nightly -n shop"},
-		{"stalled", sight(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) {
+		{"stalled", observation(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) {
 			s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.StalledCondition, Status: metav1.ConditionTrue, Reason: "InvalidSchedule", Message: "no such hour"}}
 		})), "FAIL scheduledjob/nightly: Stalled: InvalidSchedule: no such hour -> correct its spec: kubectl edit scheduledjob nightly -n shop"},
-		{"blocked", sight(nil, schedule("nightly", blocked)), "FAIL scheduledjob/nightly: Blocked: NameTaken: somebody else's Job has the name -> correct what refuses its Job"},
-		{"a long message", sight([]batchv1.Job{job("pi", says(v1alpha1.RefusedCondition, "X", strings.Repeat("é", 1000)))}), "FAIL job/pi: jobstream.dev/Refused: X: " + strings.Repeat("é", 300-len("jobstream.dev/Refused: X: ")-1) + "… -> "},
+		{"blocked", observation(nil, schedule("nightly", blocked)), "FAIL scheduledjob/nightly: Blocked: NameTaken: somebody else's Job has the name -> correct what refuses its Job"},
+		{"a long message", observation([]batchv1.Job{job("pi", says(v1alpha1.RefusedCondition, "X", strings.Repeat("é", 1000)))}), "FAIL job/pi: jobstream.dev/Refused: X: " + strings.Repeat("é", 300-len("jobstream.dev/Refused: X: ")-1) + "… -> "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			all := tt.sight.Troubles()
+			all := tt.observation.Troubles()
 			if len(all) != 1 {
 				t.Fatalf("want one finding, got %+v", all)
 			}
@@ -140,7 +140,7 @@ func TestTroubles(t *testing.T) {
 	for i := range 30 {
 		many = append(many, job(fmt.Sprint("j-", i), refused))
 	}
-	s := sight(many)
+	s := observation(many)
 	s.More, s.AllNamespaces, s.Where = true, true, "all namespaces"
 	all := s.Troubles()
 	if len(all) != 21 || all[0].Check != "job/j-0 in shop" || all[20].Found != "10 more troubles are not shown: 30 Jobs of jobstream's and 0 ScheduledJobs of all namespaces were looked at; there are more" {

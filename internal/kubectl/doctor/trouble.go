@@ -42,7 +42,7 @@ var scheduleTroubles = []trouble{
 }
 
 // Troubles are the Jobs and ScheduledJobs that something is wrong with, or one finding that there are none.
-func (s Sight) Troubles() (all []finding.Finding) {
+func (s Observation) Troubles() (all []finding.Finding) {
 	left := 0
 	add := func(f finding.Finding) {
 		if len(all) == mostTroubles {
@@ -75,7 +75,7 @@ func (s Sight) Troubles() (all []finding.Finding) {
 	return all
 }
 
-func (s Sight) jobTroubles(j *batchv1.Job, add func(finding.Finding)) {
+func (s Observation) jobTroubles(j *batchv1.Job, add func(finding.Finding)) {
 	if j.DeletionTimestamp != nil || condition(j, batchv1.JobFailed, batchv1.JobComplete) != nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (s Sight) jobTroubles(j *batchv1.Job, add func(finding.Finding)) {
 	}
 }
 
-func (s Sight) scheduleTroubles(o *v1alpha1.ScheduledJob, add func(finding.Finding)) {
+func (s Observation) scheduleTroubles(o *v1alpha1.ScheduledJob, add func(finding.Finding)) {
 	if o.DeletionTimestamp != nil {
 		return
 	}
@@ -111,7 +111,7 @@ func (s Sight) scheduleTroubles(o *v1alpha1.ScheduledJob, add func(finding.Findi
 }
 
 // suspendedBy is about an object that its user has not suspended.
-func (s Sight) suspendedBy(check, by, kind, name, namespace string) finding.Finding {
+func (s Observation) suspendedBy(check, by, kind, name, namespace string) finding.Finding {
 	resume := fmt.Sprintf("kubectl jobstream resume %s/%s -n %s --force", kind, name, namespace)
 	switch by {
 	case v1alpha1.SuspendedByDrain:

@@ -69,7 +69,7 @@ func (a *API) uid(prefix string) types.UID {
 func (a *API) Create(j events.ScheduledJob) {
 	j.UID, j.Version, j.Generation, j.Created = a.uid("uid"), a.next(), 1, a.Now
 	a.Object = &j
-	a.Facts = append(a.Facts, events.ScheduledJobObserved{ScheduledJob: a.sight()})
+	a.Facts = append(a.Facts, events.ScheduledJobObserved{ScheduledJob: a.observation()})
 }
 
 // Edit changes the spec.
@@ -81,11 +81,11 @@ func (a *API) Edit(change func(*events.ScheduledJob)) {
 
 func (a *API) touch() {
 	a.Object.Version = a.next()
-	a.Facts = append(a.Facts, events.ScheduledJobObserved{ScheduledJob: a.sight()})
+	a.Facts = append(a.Facts, events.ScheduledJobObserved{ScheduledJob: a.observation()})
 }
 
-// sight is the ScheduledJob as it is now; later changes do not show in it.
-func (a *API) sight() events.ScheduledJob {
+// observation is the ScheduledJob as it is now; later changes do not show in it.
+func (a *API) observation() events.ScheduledJob {
 	j := *a.Object
 	j.Status = *j.Status.DeepCopy()
 	return j
@@ -181,8 +181,8 @@ func (a *API) List(id string) events.ScheduleListed {
 	if a.Object == nil {
 		return out
 	}
-	sight := a.sight()
-	out.Name, out.ScheduledJob = a.Object.Name, &sight
+	observation := a.observation()
+	out.Name, out.ScheduledJob = a.Object.Name, &observation
 	for _, j := range a.Jobs {
 		if j.Owner == a.Object.UID {
 			out.Runs = append(out.Runs, j.Run)
@@ -287,5 +287,5 @@ func (a *API) writeStatus(e effect.WriteScheduleStatus) []events.Event {
 		a.Reports = append(a.Reports, e.Reports...)
 		a.touch()
 	}
-	return []events.Event{events.ScheduledJobObserved{ScheduledJob: a.sight()}}
+	return []events.Event{events.ScheduledJobObserved{ScheduledJob: a.observation()}}
 }

@@ -143,8 +143,8 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		return s.result()
 	case "redelivery": // what the dead worker had in hand comes again; it has been committed, so all it does is wake
 		s.inbox = append(s.inbox, events.TimerFired{Name: "wake"})
-	case "late": // "late NAME [PHASE]": the first sight that there ever was of a Pod, or of one in that phase, is delivered again
-		s.inbox = append(s.inbox, s.firstSight(t, d))
+	case "late": // "late NAME [PHASE]": the first observation that there ever was of a Pod, or of one in that phase, is delivered again
+		s.inbox = append(s.inbox, s.firstObservation(t, d))
 	case "watch": // "watch off": what happens is not seen until "watch on" relists
 		if s.blind = d.CmdArgs[0].Key == "off"; !s.blind {
 			s.inbox = append(s.inbox, s.api.List("relist", s.uid))
@@ -164,7 +164,7 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 	return s.result()
 }
 
-// hear makes the newest sight of the Pod a fact.
+// hear makes the newest observation of the Pod a fact.
 func (s *Stage) hear(pod string) {
 	for _, p := range s.api.List("", s.uid).Pods {
 		if p.Name == pod {
@@ -173,7 +173,7 @@ func (s *Stage) hear(pod string) {
 	}
 }
 
-func (s *Stage) firstSight(t *testing.T, d *datadriven.TestData) events.Event {
+func (s *Stage) firstObservation(t *testing.T, d *datadriven.TestData) events.Event {
 	t.Helper()
 	for _, e := range s.facts {
 		p, ok := e.(events.PodObserved)

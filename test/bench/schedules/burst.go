@@ -32,7 +32,7 @@ type kind struct {
 	name string
 	make func(namespace, schedule string) maker
 	// decided watches which of them have been taken notice of; nil where that does not show.
-	decided func(ctx context.Context, namespace string) (*sights, error)
+	decided func(ctx context.Context, namespace string) (*observations, error)
 	wait    time.Duration
 }
 
@@ -120,7 +120,7 @@ func (b *bench) try(ctx context.Context, c *cluster, k kind, namespace string, d
 func (b *bench) ready(ctx context.Context, c *cluster, k kind, namespace string, due time.Time) error {
 	ctx, cancel := context.WithDeadlineCause(ctx, due.Add(-quiet), errTooLate)
 	defer cancel()
-	var decided *sights
+	var decided *observations
 	var err error
 	if k.decided != nil {
 		decided, err = k.decided(ctx, namespace)

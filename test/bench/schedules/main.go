@@ -10,7 +10,7 @@
 //	burst.go    many schedules that are due in the same second, ours and then the built-in controller's
 //	idle.go     very many schedules that are not due, and what our programs need meanwhile
 //	cluster.go  the objects, and how they are made
-//	sight.go    watches: when each Job came, and which ScheduledJobs have been taken notice of
+//	observation.go    watches: when each Job came, and which ScheduledJobs have been taken notice of
 //	../report   what /proc says about the machine and our programs
 //	table.go    what is printed
 //

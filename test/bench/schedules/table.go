@@ -13,7 +13,7 @@ func printBursts(results []result) {
 	if len(results) == 0 {
 		return
 	}
-	fmt.Printf("\n%d schedules due in the same second. Lateness: from that second to the sight of the Job in a watch.\n\n", results[0].count)
+	fmt.Printf("\n%d schedules due in the same second. Lateness: from that second to the observation of the Job in a watch.\n\n", results[0].count)
 	rows := [][]string{{"", "due", "Jobs made", "twice", "p50", "p99", "the last", "Jobs/s"}}
 	for _, r := range results {
 		rows = append(rows, []string{r.name, r.due.Format(time.TimeOnly), fmt.Sprintf("%d of %d", len(r.late), r.count), strconv.Itoa(r.double),

@@ -39,21 +39,21 @@ type life struct {
 	stripped bool
 }
 
-// sights is what a watch of all Pods of the namespace has shown.
-type sights struct {
+// observations is what a watch of all Pods of the namespace has shown.
+type observations struct {
 	mu   sync.Mutex
 	pods map[types.UID]life
 }
 
-func newSights() *sights { return &sights{pods: map[types.UID]life{}} }
+func newObservations() *observations { return &observations{pods: map[types.UID]life{}} }
 
-func (s *sights) see(p *corev1.Pod) {
+func (s *observations) see(p *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seeOne(p)
 }
 
-func (s *sights) seeOne(p *corev1.Pod) {
+func (s *observations) seeOne(p *corev1.Pod) {
 	l, known := s.pods[p.UID]
 	was := l
 	l.name, l.job = p.Name, types.UID(p.Labels[batchv1.ControllerUidLabel])
@@ -74,7 +74,7 @@ func (s *sights) seeOne(p *corev1.Pod) {
 	s.pods[p.UID] = l
 }
 
-func (s *sights) end(p *corev1.Pod) {
+func (s *observations) end(p *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.pods[p.UID]
@@ -83,7 +83,7 @@ func (s *sights) end(p *corev1.Pod) {
 }
 
 // replace takes a complete list: what is missing has gone while nobody looked.
-func (s *sights) replace(list []any) {
+func (s *observations) replace(list []any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	there := map[types.UID]bool{}
@@ -102,14 +102,14 @@ func (s *sights) replace(list []any) {
 }
 
 // all is what has been seen so far.
-func (s *sights) all() map[types.UID]life {
+func (s *observations) all() map[types.UID]life {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.pods)
 }
 
 // watch looks until ctx ends.
-func (s *sights) watch(ctx context.Context, client kubernetes.Interface, namespace string) {
+func (s *observations) watch(ctx context.Context, client kubernetes.Interface, namespace string) {
 	lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", namespace, fields.Everything())
 	r := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), &corev1.Pod{}, sink{s}, cache.ReflectorOptions{
 		Name: "chaos", Logger: &klog.Logger{}, // silent: that the API server is away is no news here
@@ -122,8 +122,8 @@ func (s *sights) watch(ctx context.Context, client kubernetes.Interface, namespa
 	}
 }
 
-// sink is sights as client-go's reflector wants it.
-type sink struct{ *sights }
+// sink is observations as client-go's reflector wants it.
+type sink struct{ *observations }
 
 func (s sink) Add(o any) error                    { s.see(o.(*corev1.Pod)); return nil }
 func (s sink) Update(o any) error                 { s.see(o.(*corev1.Pod)); return nil }

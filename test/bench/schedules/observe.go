@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// sights are objects as a watch shows them, each with the time at which it was as we wanted it for the first time. It is
+// observations are objects as a watch shows them, each with the time at which it was as we wanted it for the first time. It is
 // what a reflector keeps in place of the objects: that lists again by itself where a watch breaks.
-type sights struct {
+type observations struct {
 	wanted func(object any) bool
 
 	mu     sync.Mutex
@@ -27,7 +27,7 @@ type sights struct {
 }
 
 // Add implements cache.ReflectorStore.
-func (s *sights) Add(object any) error {
+func (s *observations) Add(object any) error {
 	now := time.Now()
 	meta, ok := object.(metav1.Object)
 	if !ok || !s.wanted(object) {
@@ -46,13 +46,13 @@ func (s *sights) Add(object any) error {
 }
 
 // Update implements cache.ReflectorStore.
-func (s *sights) Update(object any) error { return s.Add(object) }
+func (s *observations) Update(object any) error { return s.Add(object) }
 
 // Delete implements cache.ReflectorStore: what was seen was seen.
-func (s *sights) Delete(any) error { return nil }
+func (s *observations) Delete(any) error { return nil }
 
 // Replace implements cache.ReflectorStore.
-func (s *sights) Replace(objects []any, _ string) error {
+func (s *observations) Replace(objects []any, _ string) error {
 	for _, o := range objects {
 		_ = s.Add(o)
 	}
@@ -61,17 +61,17 @@ func (s *sights) Replace(objects []any, _ string) error {
 }
 
 // Resync implements cache.ReflectorStore.
-func (s *sights) Resync() error { return nil }
+func (s *observations) Resync() error { return nil }
 
 // count is how many there are.
-func (s *sights) count() int {
+func (s *observations) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.first)
 }
 
-// since are the times from then to each sight, in no order.
-func (s *sights) since(then time.Time) (all []time.Duration) {
+// since are the times from then to each observation, in no order.
+func (s *observations) since(then time.Time) (all []time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, at := range s.first {
@@ -81,7 +81,7 @@ func (s *sights) since(then time.Time) (all []time.Duration) {
 }
 
 // tooMany is how many objects there are beyond one for each owner.
-func (s *sights) tooMany() (n int) {
+func (s *observations) tooMany() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, has := range s.owners {
@@ -91,7 +91,7 @@ func (s *sights) tooMany() (n int) {
 }
 
 // watchJobs sees Jobs as they come, their metadata only.
-func (c *cluster) watchJobs(ctx context.Context, namespace string) (*sights, error) {
+func (c *cluster) watchJobs(ctx context.Context, namespace string) (*observations, error) {
 	jobs := c.metadata.Resource(batchv1.SchemeGroupVersion.WithResource("jobs")).Namespace(namespace)
 	return see(ctx, &metav1.PartialObjectMetadata{}, func(any) bool { return true }, &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return jobs.List(ctx, o) },
@@ -102,7 +102,7 @@ func (c *cluster) watchJobs(ctx context.Context, namespace string) (*sights, err
 }
 
 // watchDecided sees ScheduledJobs when the reconciler has taken notice of them: their status says up to when all is decided.
-func (c *cluster) watchDecided(ctx context.Context, namespace string) (*sights, error) {
+func (c *cluster) watchDecided(ctx context.Context, namespace string) (*observations, error) {
 	schedules := c.dynamic.Resource(scheduledJobs).Namespace(namespace)
 	decided := func(object any) bool {
 		u, ok := object.(*unstructured.Unstructured)
@@ -123,8 +123,8 @@ func (c *cluster) watchDecided(ctx context.Context, namespace string) (*sights, 
 }
 
 // see watches until ctx ends. It returns when the watch stands.
-func see(ctx context.Context, kind any, wanted func(any) bool, from cache.ListerWatcher) (*sights, error) {
-	s := &sights{wanted: wanted, first: map[types.UID]time.Time{}, owners: map[types.UID]int{}, synced: make(chan struct{})}
+func see(ctx context.Context, kind any, wanted func(any) bool, from cache.ListerWatcher) (*observations, error) {
+	s := &observations{wanted: wanted, first: map[types.UID]time.Time{}, owners: map[types.UID]int{}, synced: make(chan struct{})}
 	go cache.NewReflectorWithOptions(from, kind, s, cache.ReflectorOptions{}).RunWithContext(ctx)
 	select {
 	case <-s.synced:

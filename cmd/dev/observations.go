@@ -13,8 +13,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// sight is a Job or a Pod as a watch has shown it.
-type sight struct {
+// observation is a Job or a Pod as a watch has shown it.
+type observation struct {
 	at   time.Time
 	job  *batchv1.Job
 	pod  *corev1.Pod
@@ -22,14 +22,14 @@ type sight struct {
 }
 
 // watchAll watches the Jobs and Pods of a namespace from now on, until ctx ends. A watch that breaks is taken up again.
-func watchAll(ctx context.Context, client kubernetes.Interface, namespace string) (<-chan sight, error) {
+func watchAll(ctx context.Context, client kubernetes.Interface, namespace string) (<-chan observation, error) {
 	// Both watches begin at one version: versions of different resources come from one counter in a cluster that keeps
 	// them in one etcd, as ours does.
 	now, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return nil, err
 	}
-	sights := make(chan sight, 100)
+	observations := make(chan observation, 100)
 	for _, open := range []cache.WatchFuncWithContext{
 		func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return client.BatchV1().Jobs(namespace).Watch(ctx, o)
@@ -42,16 +42,16 @@ func watchAll(ctx context.Context, client kubernetes.Interface, namespace string
 		if err != nil {
 			return nil, err
 		}
-		go forward(ctx, w, sights)
+		go forward(ctx, w, observations)
 	}
-	return sights, nil
+	return observations, nil
 }
 
 // forward passes on what the watch shows.
-func forward(ctx context.Context, w watch.Interface, sights chan<- sight) {
+func forward(ctx context.Context, w watch.Interface, observations chan<- observation) {
 	defer w.Stop()
 	for e := range w.ResultChan() {
-		s := sight{at: time.Now(), gone: e.Type == watch.Deleted}
+		s := observation{at: time.Now(), gone: e.Type == watch.Deleted}
 		switch o := e.Object.(type) {
 		case *batchv1.Job:
 			s.job = o
@@ -61,7 +61,7 @@ func forward(ctx context.Context, w watch.Interface, sights chan<- sight) {
 			continue
 		}
 		select {
-		case sights <- s:
+		case observations <- s:
 		case <-ctx.Done():
 			return
 		}
