@@ -119,8 +119,8 @@ func TestEvictedFactsAreALoss(t *testing.T) {
 	signalled(t, b)
 }
 
-// TestARosterThatIsTooLargeArrivesInParts: a Job that keeps 30,000 failed Pods has a roster that no message holds.
-func TestARosterThatIsTooLargeArrivesInParts(t *testing.T) {
+// TestASnapshotThatIsTooLargeArrivesInParts: a Job that keeps 30,000 failed Pods has a snapshot that no message holds.
+func TestASnapshotThatIsTooLargeArrivesInParts(t *testing.T) {
 	t.Parallel()
 	const all = 30_000
 	b, key := connect(t, serve(t)), keyOf(uid(1))
@@ -133,10 +133,10 @@ func TestARosterThatIsTooLargeArrivesInParts(t *testing.T) {
 	fact := func(e events.Event) events.Fact { return events.Fact{Cluster: "test", Key: key, Event: e} }
 	var permanent interface{ Permanent() bool }
 	if err := b.Publish(t.Context(), fact(list)); !errors.As(err, &permanent) || !permanent.Permanent() {
-		t.Errorf("the whole roster: %v", err)
+		t.Errorf("the whole snapshot: %v", err)
 	}
 	e := listen(t, b, allLanes(), nil)
-	parts := list.Split(events.RosterShare)
+	parts := list.Split(events.SnapshotPart)
 	for _, p := range parts {
 		publish(t, b, fact(p), fact(p)) // as two triggers do, that list the same
 	}

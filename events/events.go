@@ -44,7 +44,7 @@ type JobGone struct {
 	Version uint64 `json:"version,omitzero"`
 }
 
-// JobListed is a roster: the Job as a complete LIST of Jobs showed it, and its Pods as a LIST of Pods that began
+// JobListed is a snapshot: the Job as a complete LIST of Jobs showed it, and its Pods as a LIST of Pods that began
 // afterwards showed them. It answers a TakeInventory by its ID, or comes unasked after a relist of the trigger.
 //
 //	LIST Jobs (JobsVersion) ---- then ----> LIST Pods (Version)
@@ -61,7 +61,7 @@ type JobListed struct {
 	// Version is the resourceVersion of the list of Pods; compare it with versions of Pods only.
 	Version uint64 `json:"version"`
 	// Pods are all Pods of the Job that are held or not finished; of a Job with a limit of failed Pods those that have failed,
-	// too. Orphans that the Job may adopt are among them. None has an End, which would make a large roster half as large again.
+	// too. Orphans that the Job may adopt are among them. None has an End, which would make a large snapshot half as large again.
 	Pods []Pod `json:"pods,omitempty"`
 	// AdoptsNone says that the Job has a selector of its user's own, and comes too late among those of its namespace to adopt Pods.
 	AdoptsNone bool `json:"adoptsNone,omitempty"`

@@ -68,7 +68,7 @@ type ScheduledJobGone struct {
 	Version uint64 `json:"version,omitzero"`
 }
 
-// ScheduleListed is a roster: the ScheduledJob as a complete LIST showed it, and the Jobs that it owns as a LIST of Jobs
+// ScheduleListed is a snapshot: the ScheduledJob as a complete LIST showed it, and the Jobs that it owns as a LIST of Jobs
 // that began afterwards showed them. It answers a TakeInventory by its ID, or comes unasked after a relist of the trigger.
 type ScheduleListed struct {
 	ID   string `json:"id"`

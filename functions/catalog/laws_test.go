@@ -78,7 +78,7 @@ var laws = map[string]law{
 			switch e.(type) {
 			case events.PodObserved, events.JobObserved, events.ScheduledJobObserved, events.RunObserved:
 			default:
-				return nil // a roster, a deletion or a refusal is a statement about what is known by then
+				return nil // a snapshot, a deletion or a refusal is a statement about what is known by then
 			}
 		}
 		turned := slices.Clone(batch)

@@ -29,9 +29,9 @@ type fnOfJobs interface {
 	Decide(s job.State, batch []events.Event, now time.Time) (job.State, []effect.Effect)
 }
 
-// TestALimitTakesHoldOnALargeRoster: somebody limits the failed Pods of a Job that has 20,000 of them, which only a list tells of, and
-// whose roster is too large for one message. Its parts come in any order, twice, and mixed with those of another list.
-func TestALimitTakesHoldOnALargeRoster(t *testing.T) {
+// TestALimitTakesHoldOnALargeSnapshot: somebody limits the failed Pods of a Job that has 20,000 of them, which only a list tells of, and
+// whose snapshot is too large for one message. Its parts come in any order, twice, and mixed with those of another list.
+func TestALimitTakesHoldOnALargeSnapshot(t *testing.T) {
 	const all, stay = 20_000, 100
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	j := events.Job{Name: "pi", UID: "job", Version: 1, Parallelism: 1, Completions: new(int32(1)), BackoffLimit: 1 << 30,
@@ -47,9 +47,9 @@ func TestALimitTakesHoldOnALargeRoster(t *testing.T) {
 	list := events.JobListed{ID: "relist-1", Job: &j, JobsVersion: 3, Version: 10 + all, Pods: pods}
 	later := list
 	later.ID, later.Version, later.Pods = "relist-2", list.Version+1, pods[1:] // the oldest has gone meanwhile
-	heard := slices.Concat(list.Split(events.RosterShare), later.Split(events.Share{Pods: 1700}), list.Split(events.RosterShare))
+	heard := slices.Concat(list.Split(events.SnapshotPart), later.Split(events.Share{Pods: 1700}), list.Split(events.SnapshotPart))
 	if _, split := heard[0].(events.JobPartListed); !split {
-		t.Fatal("the roster fits into one message")
+		t.Fatal("the snapshot fits into one message")
 	}
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(heard), func(i, k int) { heard[i], heard[k] = heard[k], heard[i] })
 	s, effects := f.Decide(s, heard, now)

@@ -27,7 +27,7 @@ func prune(s State) (out []effect.Effect) {
 	return out[:min(len(out), s.limits.MaxPodChanges)]
 }
 
-// tooManyFailed says that a roster lists more failed Pods than its Job lets stay.
+// tooManyFailed says that a snapshot lists more failed Pods than its Job lets stay.
 func tooManyFailed(list events.JobListed) bool {
 	failed := 0
 	for _, p := range list.Pods {

@@ -79,7 +79,7 @@ func TestAKeptPodThatIsGoneDoesNotComeBack(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		for name, late := range map[string]func(*world, events.Pod) events.Event{
 			"an observation": func(_ *world, p events.Pod) events.Event { return events.PodObserved{Pod: p} },
-			"a roster": func(w *world, p events.Pod) events.Event {
+			"a snapshot": func(w *world, p events.Pod) events.Event {
 				list := w.api.List("relist", w.uid)
 				list.Version, list.Pods = p.Version, []events.Pod{p, list.Pods[slices.IndexFunc(list.Pods, func(p events.Pod) bool { return p.Name == "b" })]}
 				return list
@@ -129,7 +129,7 @@ func TestAKeptPodThatWasTakenForGoneCountsAgain(t *testing.T) {
 	}
 }
 
-// TestPodsThatAreGoneDoNotFillTheMemory: thousands of failed Pods go before a roster comes.
+// TestPodsThatAreGoneDoNotFillTheMemory: thousands of failed Pods go before a snapshot comes.
 func TestPodsThatAreGoneDoNotFillTheMemory(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(0) })
 	w.wake()

@@ -9,7 +9,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// takeInventory turns an empty State into a knowing one. A roster that somebody else asked for, perhaps before our memory
+// takeInventory turns an empty State into a knowing one. A snapshot that somebody else asked for, perhaps before our memory
 // was lost, proves nothing and is ignored.
 func takeInventory(s State, list events.JobListed) State {
 	if list.Job != nil {
@@ -42,7 +42,7 @@ func takeInventory(s State, list events.JobListed) State {
 	return s
 }
 
-// compare holds what we remember against a roster, or a part of one: what we saw at or before it, and it does not list though it
+// compare holds what we remember against a snapshot, or a part of one: what we saw at or before it, and it does not list though it
 // would have to, is gone.
 func compare(s State, list events.JobPartListed) State {
 	if list.ID == s.Unread {

@@ -80,7 +80,7 @@ func TestWhatAStateWeighs(t *testing.T) {
 	}
 }
 
-// TestAFinishedJobIsRememberedForItsTimeToLive, whether an observation or a roster that nobody asked for tells of it; and only where
+// TestAFinishedJobIsRememberedForItsTimeToLive, whether an observation or a snapshot that nobody asked for tells of it; and only where
 // we are to delete it, since an inventory costs a list of the whole cluster.
 func TestAFinishedJobIsRememberedForItsTimeToLive(t *testing.T) {
 	finished := func(ttl *int32) events.Job {

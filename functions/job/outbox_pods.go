@@ -75,7 +75,7 @@ func (s *State) accountFor() {
 }
 
 // withEnd is an observation of a Pod that was seen as old before, with what there is to tell of its end: nothing where nobody wants to
-// know, and where the observation comes from a roster, which leaves it out, what was known before.
+// know, and where the observation comes from a snapshot, which leaves it out, what was known before.
 func (s *State) withEnd(p, old events.Pod) events.Pod {
 	switch {
 	case !s.limits.AnnouncePods:

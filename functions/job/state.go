@@ -27,7 +27,7 @@ type State struct {
 	// Known says that the inventory has been taken.
 	Known bool
 	// Unread is the ID of the inventory that is taken because something was told that we could not read, "" where nothing was.
-	// What is remembered stays: the roster is compared with it.
+	// What is remembered stays: the snapshot is compared with it.
 	Unread string `cbor:",omitempty"`
 	// Gone says that the Job no longer exists. That is final, since keys are UIDs.
 	Gone bool
@@ -44,10 +44,10 @@ type State struct {
 	// counts.
 	Finds map[types.UID]Find
 	// Kept are the failed Pods that have been counted, where their number is limited. Those that are Deleting may be gone: they
-	// no longer matter, and are remembered until a roster does not list them. Whether there is a limit only Plan asks: it may be
+	// no longer matter, and are remembered until a snapshot does not list them. Whether there is a limit only Plan asks: it may be
 	// heard of before or after the Pods.
 	Kept map[types.UID]events.Pod `cbor:",omitempty"`
-	// Forgotten is the newest observation of a Pod that goes, has gone or is not the Job's any more, and is not among Kept: a roster of
+	// Forgotten is the newest observation of a Pod that goes, has gone or is not the Job's any more, and is not among Kept: a snapshot of
 	// before would bring it back.
 	Forgotten uint64 `cbor:",omitempty"`
 	// Crowded says that Pods were passed over because there were too many, of them or of Jobs that adopt: inventory is taken again
@@ -67,7 +67,7 @@ type State struct {
 	// Waits are the effects that the API server refuses just now, or once did.
 	Waits backoff.Waits
 
-	// AdoptsNone says that the newest roster found the Job to be one too many of those with selectors of their own.
+	// AdoptsNone says that the newest snapshot found the Job to be one too many of those with selectors of their own.
 	AdoptsNone bool `cbor:",omitempty"`
 
 	// Overgrown says that this memory had become too large to be saved, and what follows from that.
@@ -139,7 +139,7 @@ func (s *State) settleSerial(serial int) {
 // buriedMax bounds how many Pods that go or have gone are remembered, more than go while an observation of before is on its way.
 const buriedMax = 1000
 
-// keep remembers a failed Pod that has been counted; and one that goes or has gone, until a roster no longer lists it, so that a
+// keep remembers a failed Pod that has been counted; and one that goes or has gone, until a snapshot no longer lists it, so that a
 // observation of before does not make it one that stays. A newer observation of one that does not go says that it was taken for gone while
 // somebody had taken its labels.
 func (s *State) keep(p events.Pod) {
@@ -178,7 +178,7 @@ func (s *State) forget(p events.Pod) {
 	}
 }
 
-// keepSettled remembers a failed Pod that a roster lists and that was history before: it was counted when the Job did not limit
+// keepSettled remembers a failed Pod that a snapshot lists and that was history before: it was counted when the Job did not limit
 // yet how many may stay.
 func (s *State) keepSettled(p events.Pod) {
 	_, stray := s.Strays[p.UID]
@@ -193,7 +193,7 @@ func (s *State) bury(p events.Pod) {
 	switch old := s.Kept[p.UID]; {
 	case p.Version == 0 && !old.Deleting: // a GET that found nothing knows no version
 		delete(s.Kept, p.UID)
-	case p.Version > old.Version && s.new(p): // else a roster has not listed it
+	case p.Version > old.Version && s.new(p): // else a snapshot has not listed it
 		p.Deleting = true
 		s.keep(p)
 		s.forgetBuried()

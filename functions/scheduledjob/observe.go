@@ -110,7 +110,7 @@ func untouched(j events.ScheduledJob) bool {
 	return st.DecidedUntil.UTC().Equal(Beginning(j)) && len(st.Active)+len(st.Recent) == 0 && st.ObservedGeneration == j.Generation
 }
 
-// takeInventory turns an empty State into a knowing one. A roster that somebody else asked for, perhaps before our memory
+// takeInventory turns an empty State into a knowing one. A snapshot that somebody else asked for, perhaps before our memory
 // was lost, proves nothing and is ignored.
 func takeInventory(s State, list events.ScheduleListed) State {
 	if s.Asked == "" || list.ID != s.Asked {
@@ -160,7 +160,7 @@ func (s State) own(r events.Run) events.Run {
 	return r
 }
 
-// compare holds what we remember against a roster: what we saw at or before it, and it does not list, is gone. What it lists and we
+// compare holds what we remember against a snapshot: what we saw at or before it, and it does not list, is gone. What it lists and we
 // do not know exists, unless we have heard of a later deletion.
 func compare(s State, list events.ScheduleListed) State {
 	if list.ID == s.Unread {

@@ -27,7 +27,7 @@ type State struct {
 	// Known says that the inventory has been taken.
 	Known bool
 	// Unread is the ID of the inventory that is taken because something was told that we could not read, "" where nothing was.
-	// What is remembered stays: the roster is compared with it.
+	// What is remembered stays: the snapshot is compared with it.
 	Unread string `cbor:",omitempty"`
 	// Gone says that the ScheduledJob no longer exists. That is final, since keys are UIDs.
 	Gone bool

@@ -279,9 +279,9 @@ func TestForeignJobs(t *testing.T) {
 	if seen := only[events.JobObserved](w, w.act(key, createEffect(j, 0))); !seen.Job.Foreign {
 		t.Errorf("got %+v, want it called foreign", seen.Job)
 	}
-	roster := only[events.JobListed](w, w.act(key, effect.TakeInventory{ID: "ask", Job: j.Name}))
-	if roster.Job == nil || !roster.Job.Foreign {
-		t.Errorf("got %+v, want a foreign Job", roster)
+	snapshot := only[events.JobListed](w, w.act(key, effect.TakeInventory{ID: "ask", Job: j.Name}))
+	if snapshot.Job == nil || !snapshot.Job.Foreign {
+		t.Errorf("got %+v, want a foreign Job", snapshot)
 	}
 	if pods, err := w.CoreV1().Pods(w.ns).List(t.Context(), metav1.ListOptions{}); err != nil || len(pods.Items) > 0 {
 		t.Errorf("got %d Pods, %v; want none", len(pods.Items), err)

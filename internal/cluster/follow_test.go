@@ -36,7 +36,7 @@ func TestWatcherListsAgainAfterAGap(t *testing.T) {
 	x := startWatcher(t, &memorySink{}, client, seen)
 	eventually(t, func() string {
 		if len(of[events.JobListed](x.sink, key)) < 2 {
-			return "a second roster; log:\n" + x.log.String()
+			return "a second snapshot; log:\n" + x.log.String()
 		}
 		return ""
 	})
@@ -70,8 +70,8 @@ func TestWatcherTakesABrokenWatchUp(t *testing.T) {
 		}
 		return ""
 	})
-	if rosters := of[events.JobListed](x.sink, key); len(rosters) != 0 {
-		t.Errorf("it was listed again: %+v", rosters)
+	if snapshots := of[events.JobListed](x.sink, key); len(snapshots) != 0 {
+		t.Errorf("it was listed again: %+v", snapshots)
 	}
 	if n := strings.Count(x.log.String(), "cannot watch Pods"); n != 1 {
 		t.Errorf("%d warnings:\n%s", n, x.log.String())
@@ -104,9 +104,9 @@ func TestWatcherAndABrokenSink(t *testing.T) {
 		})
 		x.sink.set(func() { x.sink.broken = nil })
 		eventually(t, func() string {
-			rosters := of[events.JobListed](x.sink, key)
-			if last := rosters[len(rosters)-1]; len(rosters) < 2 || last.Job.Status.StartTime == nil {
-				return "a new roster; log:\n" + x.log.String()
+			snapshots := of[events.JobListed](x.sink, key)
+			if last := snapshots[len(snapshots)-1]; len(snapshots) < 2 || last.Job.Status.StartTime == nil {
+				return "a new snapshot; log:\n" + x.log.String()
 			}
 			return ""
 		})
@@ -119,7 +119,7 @@ func TestWatcherAndABrokenSink(t *testing.T) {
 		x.sink.set(func() { x.sink.flush = errors.New("facts were lost") })
 		eventually(t, func() string {
 			if len(of[events.JobListed](x.sink, key)) == before {
-				return "a new roster"
+				return "a new snapshot"
 			}
 			return ""
 		})
@@ -146,7 +146,7 @@ func TestWatcherAndABrokenSink(t *testing.T) {
 			return ""
 		})
 		if after := len(of[events.JobListed](x.sink, key)); after != before || !strings.Contains(x.log.String(), "can never be published") {
-			t.Errorf("%d rosters after %d, log:\n%s", after, before, x.log.String())
+			t.Errorf("%d snapshots after %d, log:\n%s", after, before, x.log.String())
 		}
 	})
 }

@@ -38,7 +38,7 @@ func TestForgedOwnerOfAnotherNamespaceConcernsNobodyThere(t *testing.T) {
 		x := startWatcher(t, &memorySink{}, client, seen)
 		eventually(t, func() string {
 			if len(of[events.JobListed](x.sink, key)) == 0 || len(of[events.JobListed](x.sink, forgedKey)) == 0 {
-				return "both rosters"
+				return "both snapshots"
 			}
 			return ""
 		})

@@ -16,8 +16,8 @@ import (
 // inventoryTimeout bounds two complete lists of the largest cluster.
 const inventoryTimeout = 5 * time.Minute
 
-// takeInventory answers with a roster of the Job. One that has never started has no Pods, because none is created
-// before the start stands in its status: it costs one GET, and its roster claims nothing about Pods. Neither does that of
+// takeInventory answers with a snapshot of the Job. One that has never started has no Pods, because none is created
+// before the start stands in its status: it costs one GET, and its snapshot claims nothing about Pods. Neither does that of
 // a Job that is not ours.
 func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.TakeInventory) ([]events.Event, error) {
 	if e.Job != "" {
@@ -38,14 +38,14 @@ func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.Take
 	if err != nil {
 		return a.refused(e, events.NoSerial, err)
 	}
-	roster := r.roster(e.ID, ofKey(key))
-	if roster.Name == "" {
-		roster.Name = e.Job
+	snapshot := r.snapshot(e.ID, ofKey(key))
+	if snapshot.Name == "" {
+		snapshot.Name = e.Job
 	}
-	return []events.Event{roster}, nil
+	return []events.Event{snapshot}, nil
 }
 
-// takeScheduleInventory answers with a roster of the ScheduledJob. Where the kind itself is gone, so is the ScheduledJob.
+// takeScheduleInventory answers with a snapshot of the ScheduledJob. Where the kind itself is gone, so is the ScheduledJob.
 func (a *Actor) takeScheduleInventory(ctx context.Context, key events.Key, e effect.TakeInventory) ([]events.Event, error) {
 	r, err := a.scheduleInventory.ask(ctx, key)
 	if err == nil && r.unlisted != nil && !unserved(r.unlisted) {
@@ -54,11 +54,11 @@ func (a *Actor) takeScheduleInventory(ctx context.Context, key events.Key, e eff
 	if err != nil {
 		return a.refused(e, events.NoSerial, err)
 	}
-	roster := r.scheduleRoster(e.ID, ofKey(key))
-	if roster.Name == "" {
-		roster.Name = e.Job
+	snapshot := r.scheduleSnapshot(e.ID, ofKey(key))
+	if snapshot.Name == "" {
+		snapshot.Name = e.Job
 	}
-	return []events.Event{roster}, nil
+	return []events.Event{snapshot}, nil
 }
 
 // takeOverTime is how long after our start a Job may still have been begun by Kubernetes' own controller: clocks differ.
@@ -134,7 +134,7 @@ type round struct {
 
 	done chan struct{} // closed when what follows is there
 	err  error
-	rosters
+	snapshots
 }
 
 // wantsOfJobs are Jobs and their Pods.
@@ -217,7 +217,7 @@ func (i *inventory) run() {
 			return
 		}
 		i.mu.Unlock()
-		r.rosters, r.err = i.within(r).rosters(r.ctx, i.wants(func(of identity) bool { _, asked := r.asked[of]; return asked }))
+		r.snapshots, r.err = i.within(r).snapshots(r.ctx, i.wants(func(of identity) bool { _, asked := r.asked[of]; return asked }))
 		if r.err != nil {
 			r.err = fmt.Errorf("take inventory: %w", r.err)
 		}

@@ -61,7 +61,7 @@ func TestTakeInventory(t *testing.T) {
 	other, otherKey := w.createJob("other")
 	w.createPod(w.startJob(other), otherKey, 0)
 
-	roster := func(t *testing.T, got events.JobListed) {
+	snapshot := func(t *testing.T, got events.JobListed) {
 		t.Helper()
 		names := map[string]events.Pod{}
 		for _, p := range got.Pods {
@@ -76,19 +76,19 @@ func TestTakeInventory(t *testing.T) {
 	}
 	t.Run("holds the Pods that are held or unfinished", func(t *testing.T) {
 		got := only[events.JobListed](t, w.act(key, effect.TakeInventory{ID: "i2", Job: "pi"}))
-		roster(t, got)
+		snapshot(t, got)
 		if got.ID != "i2" || got.Job == nil || got.Job.Status.StartTime == nil {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("needs no name", func(t *testing.T) {
-		roster(t, only[events.JobListed](t, w.act(key, effect.TakeInventory{ID: "i3"})))
+		snapshot(t, only[events.JobListed](t, w.act(key, effect.TakeInventory{ID: "i3"})))
 	})
 	t.Run("of a Job that is gone, or another one, still shows its Pods", func(t *testing.T) {
 		w.deleteJob("pi")
 		w.createJob("pi")
 		got := only[events.JobListed](t, w.act(key, effect.TakeInventory{ID: "i4", Job: "pi"}))
-		roster(t, got)
+		snapshot(t, got)
 		if got.Job != nil {
 			t.Errorf("%+v", got.Job)
 		}

@@ -159,7 +159,7 @@ func TestWatcherWhoseWatchOfScheduledJobsEnds(t *testing.T) {
 	heals.Store(true)
 	eventually(t, func() string {
 		if x.Failing() != 0 || len(of[events.ScheduleListed](x.sink, nightly)) == before {
-			return "a new roster; log:\n" + x.log.String()
+			return "a new snapshot; log:\n" + x.log.String()
 		}
 		return ""
 	})
@@ -215,7 +215,7 @@ func TestWatcherWhileOneNamespaceFails(t *testing.T) {
 	x := startWatcher(t, &memorySink{}, client, seen)
 	x.hears(t, beside)
 	if got := of[events.JobListed](x.sink, closed); len(got) != 0 {
-		t.Errorf("a roster that cannot know all Pods: %+v", got)
+		t.Errorf("a snapshot that cannot know all Pods: %+v", got)
 	}
 	_, key := peaceful.createJob("pi", picky("pi"))
 	p := peaceful.foreignPod("orphan", map[string]string{"app": "pi"})
@@ -227,8 +227,8 @@ func TestWatcherWhileOneNamespaceFails(t *testing.T) {
 	seen.inject(nil)
 	x.sees(t, closed, orphan)
 	eventually(t, func() string {
-		if len(of[events.JobListed](x.sink, closed)) == 0 || x.sessions() < 2 { // which is logged when all rosters are out
-			return "its roster; log:\n" + x.log.String()
+		if len(of[events.JobListed](x.sink, closed)) == 0 || x.sessions() < 2 { // which is logged when all snapshots are out
+			return "its snapshot; log:\n" + x.log.String()
 		}
 		return ""
 	})

@@ -44,10 +44,10 @@ type wants struct {
 	podsOf func(identity) bool
 }
 
-// rosters are lists, each begun after the one before was complete, sorted by what they belong to:
+// snapshots are lists, each begun after the one before was complete, sorted by what they belong to:
 //
 //	LIST ScheduledJobs ----> LIST Jobs ----> LIST Pods
-type rosters struct {
+type snapshots struct {
 	schedulesVersion uint64
 	// unlisted is why there are no ScheduledJobs: the server does not know the kind, does not let us see them, or fails.
 	unlisted  error
@@ -68,8 +68,8 @@ type rosters struct {
 	early map[types.UID]struct{}
 }
 
-// roster is what the lists say about one Job.
-func (r *rosters) roster(id string, of identity) events.JobListed {
+// snapshot is what the lists say about one Job.
+func (r *snapshots) snapshot(id string, of identity) events.JobListed {
 	out := events.JobListed{ID: id, Job: r.jobs[of], JobsVersion: r.jobsVersion, Version: r.podsVersion, Pods: r.pods[of],
 		AdoptsNone: r.claimants.tooMany(of)}
 	switch {
@@ -81,8 +81,8 @@ func (r *rosters) roster(id string, of identity) events.JobListed {
 	return out
 }
 
-// scheduleRoster is what the lists say about one ScheduledJob.
-func (r *rosters) scheduleRoster(id string, of identity) events.ScheduleListed {
+// scheduleSnapshot is what the lists say about one ScheduledJob.
+func (r *snapshots) scheduleSnapshot(id string, of identity) events.ScheduleListed {
 	out := events.ScheduleListed{ID: id, ScheduledJob: r.schedules[of], SchedulesVersion: r.schedulesVersion, Version: r.jobsVersion, Runs: r.runs[of]}
 	if out.ScheduledJob != nil {
 		out.Name = out.ScheduledJob.Name
@@ -91,7 +91,7 @@ func (r *rosters) scheduleRoster(id string, of identity) events.ScheduleListed {
 }
 
 // hidden is why nothing can be said of a Job's Pods: it may adopt some that could not be listed.
-func (r *rosters) hidden(of identity) error {
+func (r *snapshots) hidden(of identity) error {
 	is := func(one claimant) bool { return one.uid == of.uid }
 	if err := r.unseen[of.namespace]; err != nil && slices.ContainsFunc(r.claimants.may(of.namespace), is) {
 		return err
@@ -99,18 +99,18 @@ func (r *rosters) hidden(of identity) error {
 	return nil
 }
 
-// rosters lists what is wanted; of Pods those that somebody still has to do something about. It begins again where the server forgets the version it is reading.
-func (l lister) rosters(ctx context.Context, w wants) (r rosters, err error) {
+// snapshots lists what is wanted; of Pods those that somebody still has to do something about. It begins again where the server forgets the version it is reading.
+func (l lister) snapshots(ctx context.Context, w wants) (r snapshots, err error) {
 	for range listTries {
-		if r, err = l.rostersOnce(ctx, w); err == nil || !expired(err) {
+		if r, err = l.snapshotsOnce(ctx, w); err == nil || !expired(err) {
 			break
 		}
 	}
 	return r, err
 }
 
-func (l lister) rostersOnce(ctx context.Context, w wants) (rosters, error) {
-	r := rosters{schedules: map[identity]*events.ScheduledJob{}, runs: map[identity][]events.Run{},
+func (l lister) snapshotsOnce(ctx context.Context, w wants) (snapshots, error) {
+	r := snapshots{schedules: map[identity]*events.ScheduledJob{}, runs: map[identity][]events.Run{},
 		jobs: map[identity]*events.Job{}, pods: map[identity][]events.Pod{}, claimants: claimants{}, unseen: map[string]error{}, early: map[types.UID]struct{}{}}
 	if err := l.listSchedules(ctx, &r, w.schedule); err != nil {
 		return r, fmt.Errorf("list ScheduledJobs: %w", err)
@@ -150,7 +150,7 @@ func (l lister) rostersOnce(ctx context.Context, w wants) (rosters, error) {
 
 // listSchedules lists ScheduledJobs. A cluster where they are not installed, or not for us, or where their list fails, has Jobs
 // all the same.
-func (l lister) listSchedules(ctx context.Context, r *rosters, wanted func(identity) bool) (err error) {
+func (l lister) listSchedules(ctx context.Context, r *snapshots, wanted func(identity) bool) (err error) {
 	if wanted == nil || l.schedules == nil {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (l lister) listSchedules(ctx context.Context, r *rosters, wanted func(ident
 // listPods lists the Pods that carry our mark last: one that is adopted meanwhile gets the mark, and is on one list at
 // least. Where it is on two, the later one counts. A namespace whose unmarked Pods cannot be listed is hidden from those who may
 // adopt them, and from nobody else.
-func (l lister) listPods(ctx context.Context, r *rosters, wanted func(identity) bool) error {
+func (l lister) listPods(ctx context.Context, r *snapshots, wanted func(identity) bool) error {
 	list := func(namespace, selector string, last bool, whose func(*corev1.Pod) []types.UID) (uint64, error) {
 		version, err := pages(ctx, l.client.CoreV1().Pods(namespace).List, selector, func(page *corev1.PodList) error {
 			for i := range page.Items {
@@ -213,8 +213,8 @@ func (l lister) listPods(ctx context.Context, r *rosters, wanted func(identity) 
 	return err
 }
 
-// add puts the Pod into the rosters of these Jobs of its namespace, from the last list or an earlier one.
-func (r *rosters) add(p *corev1.Pod, jobs []types.UID, last bool) {
+// add puts the Pod into the snapshots of these Jobs of its namespace, from the last list or an earlier one.
+func (r *snapshots) add(p *corev1.Pod, jobs []types.UID, last bool) {
 	if _, twice := r.early[p.UID]; twice && last {
 		for of, pods := range r.pods {
 			r.pods[of] = slices.DeleteFunc(pods, func(old events.Pod) bool { return old.UID == p.UID })
@@ -224,7 +224,7 @@ func (r *rosters) add(p *corev1.Pod, jobs []types.UID, last bool) {
 		return
 	}
 	s := events.ProjectPod(p)
-	s.End = nil // a roster may have 20,000 Pods, and the release of each answers with all of it
+	s.End = nil // a snapshot may have 20,000 Pods, and the release of each answers with all of it
 	for _, uid := range jobs {
 		of := identity{p.Namespace, uid}
 		if !matters(s, r.jobs[of]) {

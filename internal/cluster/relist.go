@@ -43,7 +43,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 // session is one set of lists and the watches from there on. It ends with the first thing that breaks the continuity of
 // what was published. Lists that are made for safety only run beside the watches.
 //
-//	LIST ScheduledJobs, Jobs, Pods --> rosters --> watch each from its list on
+//	LIST ScheduledJobs, Jobs, Pods --> snapshots --> watch each from its list on
 //	                                     watch unmarked Pods where a Job may adopt them (strangers.go)
 //	                                     list again now and then, or when asked to
 func (w *Watcher) session(ctx context.Context, works func()) error {
@@ -149,10 +149,10 @@ func (w *Watcher) flush(ctx context.Context) error {
 	return nil
 }
 
-// relist publishes one roster for every Job of ours, and every ScheduledJob, that still needs one, and returns the lists when
+// relist publishes one snapshot for every Job of ours, and every ScheduledJob, that still needs one, and returns the lists when
 // all of them are safe. The first time, and where the bus may have lost memories, it tells of all finished Jobs that may have to
 // be announced again; else of those that have finished since the list before.
-func (w *Watcher) relist(ctx context.Context) (rosters, error) {
+func (w *Watcher) relist(ctx context.Context) (snapshots, error) {
 	began, now := time.Now(), w.config.Now()
 	since := now.Add(-events.ReannounceWindow)
 	if w.listed.After(since) && !w.lost {
@@ -174,12 +174,12 @@ func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 	}
 	l := w.lister()
 	l.schedulesTimeout = w.config.schedulesTimeout
-	r, err := l.rosters(ctx, wanted)
+	r, err := l.snapshots(ctx, wanted)
 	if err != nil {
 		return r, err
 	}
 	w.strangers.leftOut(r.unseen)
-	id := w.rosterID(&w.lastID, r.jobsVersion, r.podsVersion)
+	id := w.snapshotID(&w.lastID, r.jobsVersion, r.podsVersion)
 	n, err := w.tellJobs(ctx, r, id, now, since)
 	if err != nil {
 		return r, err
@@ -192,9 +192,9 @@ func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 		return r, err
 	}
 	w.listed, w.lost = now.Add(-finishedLate), false
-	w.log.Info("listed everything", "jobs", len(r.jobs), "rosters", n, "scheduledJobs", len(r.schedules), "scheduleRosters", schedules,
+	w.log.Info("listed everything", "jobs", len(r.jobs), "snapshots", n, "scheduledJobs", len(r.schedules), "scheduleSnapshots", schedules,
 		"version", id, "took", time.Since(began).Round(time.Millisecond))
-	return rosters{schedulesVersion: r.schedulesVersion, unlisted: r.unlisted, schedules: r.schedules, jobsVersion: r.jobsVersion,
+	return snapshots{schedulesVersion: r.schedulesVersion, unlisted: r.unlisted, schedules: r.schedules, jobsVersion: r.jobsVersion,
 		marked: r.marked, builtIn: r.builtIn, claimants: r.claimants}, nil // the rest may be large
 }
 
@@ -202,13 +202,13 @@ func (w *Watcher) relist(ctx context.Context) (rosters, error) {
 // lists and who finishes it.
 const finishedLate = time.Minute
 
-// tellJobs publishes the rosters of Jobs, and returns how many. A finished Job that nobody has to do anything about costs none,
+// tellJobs publishes the snapshots of Jobs, and returns how many. A finished Job that nobody has to do anything about costs none,
 // unless it has finished since the given time: whoever finished it may have died before it was announced. One that may adopt Pods
 // which could not be listed gets none now.
-func (w *Watcher) tellJobs(ctx context.Context, r rosters, id string, now, since time.Time) (n int, err error) {
+func (w *Watcher) tellJobs(ctx context.Context, r snapshots, id string, now, since time.Time) (n int, err error) {
 	tell := func(of identity) error {
 		n++
-		for _, part := range r.roster(id, of).Split(events.RosterShare) {
+		for _, part := range r.snapshot(id, of).Split(events.SnapshotPart) {
 			if err := w.tell(ctx, of.key(jobFunction), part); err != nil {
 				return err
 			}
@@ -235,9 +235,9 @@ func (w *Watcher) tellJobs(ctx context.Context, r rosters, id string, now, since
 	return n, nil
 }
 
-// rosterID is the same for two triggers that list the same versions, so that their rosters become one message, and new
+// snapshotID is the same for two triggers that list the same versions, so that their snapshots become one message, and new
 // for every list of one trigger: what is listed again although nothing has changed is to wake those who have forgotten.
-func (w *Watcher) rosterID(last *string, versions ...uint64) string {
+func (w *Watcher) snapshotID(last *string, versions ...uint64) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lists++

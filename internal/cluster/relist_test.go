@@ -58,12 +58,12 @@ func TestWatcherLists(t *testing.T) {
 		{"left", leftKey, left, []string{createEffect(left, 0).Name}},
 		{"gone", goneKey, nil, []string{orphan.Name, loose.Name}},
 	} {
-		rosters := of[events.JobListed](x.sink, c.key)
-		if len(rosters) != 1 {
-			t.Errorf("%s: rosters %+v", c.name, rosters)
+		snapshots := of[events.JobListed](x.sink, c.key)
+		if len(snapshots) != 1 {
+			t.Errorf("%s: snapshots %+v", c.name, snapshots)
 			continue
 		}
-		r := rosters[0]
+		r := snapshots[0]
 		names := map[string]bool{}
 		for _, p := range r.Pods {
 			names[p.Name] = true
@@ -73,7 +73,7 @@ func TestWatcherLists(t *testing.T) {
 			ok = ok && names[p]
 		}
 		if ok = ok && (r.Job == nil) == (c.job == nil); !ok || c.job != nil && r.Job.UID != c.job.UID {
-			t.Errorf("%s: roster %+v", c.name, r)
+			t.Errorf("%s: snapshot %+v", c.name, r)
 		}
 	}
 	for name, key := range map[string]events.Key{"vanished": vanishedKey, "foreign": foreignKey} {
@@ -86,11 +86,11 @@ func TestWatcherLists(t *testing.T) {
 		first := of[events.JobListed](x.sink, busyKey)[0]
 		x.Relist()
 		eventually(t, func() string {
-			rosters := of[events.JobListed](x.sink, busyKey)
-			if len(rosters) < 2 {
-				return "another roster"
+			snapshots := of[events.JobListed](x.sink, busyKey)
+			if len(snapshots) < 2 {
+				return "another snapshot"
 			}
-			if rosters[1].ID == first.ID {
+			if snapshots[1].ID == first.ID {
 				t.Fatalf("the ID %q came twice", first.ID)
 			}
 			return ""
@@ -98,7 +98,7 @@ func TestWatcherLists(t *testing.T) {
 	})
 }
 
-// A finished Job that nobody has to do anything about costs a roster where it may have to be announced: when the Watcher begins
+// A finished Job that nobody has to do anything about costs a snapshot where it may have to be announced: when the Watcher begins
 // or the bus may have lost memories, for an hour; else at the first lists after its end.
 func TestFinishedJobsThatMayHaveToBeAnnounced(t *testing.T) {
 	w := newWorld(t)
@@ -131,7 +131,7 @@ func TestFinishedJobsThatMayHaveToBeAnnounced(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := len(of[events.JobListed](sink, key)) - before; got != tt.want {
-			t.Errorf("%s: %d rosters, want %d", tt.name, got, tt.want)
+			t.Errorf("%s: %d snapshots, want %d", tt.name, got, tt.want)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (noAlarm) Gone(types.UID)          {}
 
 // resetAlarm tells the alarm all that a list shows. From there on the watch tells it everything. Where there is no list for now, it rings for
 // those that it knows.
-func (w *Watcher) resetAlarm(lists rosters) {
+func (w *Watcher) resetAlarm(lists snapshots) {
 	if lists.unlisted != nil && !unserved(lists.unlisted) {
 		return
 	}
@@ -78,12 +78,12 @@ func (w *Watcher) followScheduledJobs(ctx context.Context, version uint64, unlis
 			w.sayUnlisted(err)
 			continue
 		}
-		r, err := w.lister().rosters(ctx, wantsOfSchedules(everySchedule))
+		r, err := w.lister().snapshots(ctx, wantsOfSchedules(everySchedule))
 		switch {
 		case ended(ctx):
 			return ctx.Err()
 		case err != nil:
-			r = rosters{unlisted: err}
+			r = snapshots{unlisted: err}
 		}
 		version, unlisted = r.schedulesVersion, r.unlisted
 		w.resetAlarm(r)
@@ -155,21 +155,21 @@ func (w *Watcher) onRun(ctx context.Context, t watch.EventType, j *batchv1.Job) 
 	return nil
 }
 
-// tellSchedules publishes the rosters of ScheduledJobs, and returns how many. Those that have nothing to do get none: there
+// tellSchedules publishes the snapshots of ScheduledJobs, and returns how many. Those that have nothing to do get none: there
 // may be very many, and the alarm wakes them when their time comes.
-func (w *Watcher) tellSchedules(ctx context.Context, r rosters) (n int, err error) {
+func (w *Watcher) tellSchedules(ctx context.Context, r snapshots) (n int, err error) {
 	if w.config.ScheduledJobs == nil {
 		return 0, nil
 	}
 	w.sayUnlisted(r.unlisted)
 	now := w.config.Now()
-	id := w.rosterID(&w.lastScheduleID, r.schedulesVersion, r.jobsVersion)
+	id := w.snapshotID(&w.lastScheduleID, r.schedulesVersion, r.jobsVersion)
 	for of, j := range r.schedules {
 		if idle(j, r.runs[of], now) {
 			continue
 		}
 		n++
-		if err := w.tell(ctx, of.key(scheduledJobFunction), r.scheduleRoster(id, of)); err != nil {
+		if err := w.tell(ctx, of.key(scheduledJobFunction), r.scheduleSnapshot(id, of)); err != nil {
 			return n, err
 		}
 	}

@@ -126,7 +126,7 @@ func TestWatcherWatchesScheduledJobs(t *testing.T) {
 	})
 }
 
-// TestWatcherListsScheduledJobs: who has something to do gets a roster, and nobody else.
+// TestWatcherListsScheduledJobs: who has something to do gets a snapshot, and nobody else.
 func TestWatcherListsScheduledJobs(t *testing.T) {
 	w := newWorld(t)
 	fresh, freshKey := w.createSchedule("fresh")
@@ -148,7 +148,7 @@ func TestWatcherListsScheduledJobs(t *testing.T) {
 		eventually(t, func() string {
 			again := of[events.ScheduleListed](x.sink, freshKey)
 			if len(again) < 2 {
-				return "another roster"
+				return "another snapshot"
 			}
 			if again[1].ID == r[0].ID {
 				t.Errorf("the ID %q came twice", r[0].ID)

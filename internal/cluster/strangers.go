@@ -65,7 +65,7 @@ func (s *strangers) leftOut(namespaces map[string]error) {
 }
 
 // made says that the unmarked Pods of the namespace have been listed, and answers whether those who may adopt them still miss
-// their rosters.
+// their snapshots.
 func (s *strangers) made(namespace string) (missed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

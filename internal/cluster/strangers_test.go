@@ -176,7 +176,7 @@ func (w *world) finish(j *batchv1.Job) *batchv1.Job {
 	return j
 }
 
-// TestWatcherListsOrphans: a roster shows a Job all orphans that it may adopt, finished ones too.
+// TestWatcherListsOrphans: a snapshot shows a Job all orphans that it may adopt, finished ones too.
 func TestWatcherListsOrphans(t *testing.T) {
 	w := newWorld(t)
 	_, key := w.createJob("pi", picky("pi"))

@@ -87,7 +87,7 @@ type Watcher struct {
 	lost   bool
 
 	mu sync.Mutex // for what follows: ScheduledJobs are listed also by themselves
-	// lists counts the rosters' IDs of this process, and lastID and lastScheduleID are the last; unlisted is why ScheduledJobs
+	// lists counts the snapshots' IDs of this process, and lastID and lastScheduleID are the last; unlisted is why ScheduledJobs
 	// could not be listed.
 	lists                  int
 	lastID, lastScheduleID string

@@ -234,7 +234,7 @@ func (a *API) job(uid types.UID) events.Job {
 	return j
 }
 
-// List is a roster of the Job: the Job first, then its Pods.
+// List is a snapshot of the Job: the Job first, then its Pods.
 func (a *API) List(id string, uid types.UID) events.JobListed {
 	out := events.JobListed{ID: id, JobsVersion: a.version, Version: a.version}
 	keepsFailed := false

@@ -108,7 +108,7 @@ func (w *tenant) observe(key events.Key, e events.Event) {
 	}
 }
 
-// relist publishes one roster for every Job of the namespace that may need one.
+// relist publishes one snapshot for every Job of the namespace that may need one.
 func (w *tenant) relist() {
 	seen := map[types.UID]bool{}
 	for uid, j := range w.api.jobs { // one that has finished may have to be deleted yet, or failed Pods of it, or announced

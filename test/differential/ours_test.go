@@ -34,13 +34,13 @@ func take(t *rapid.T, j *batchv1.Job, pods []*corev1.Pod, now time.Time) (job.St
 		t.Fatalf("an empty memory does %v", effects)
 	}
 	projected := events.ProjectJob(j, claim)
-	roster := events.JobListed{ID: asks[0].ID, Name: j.Name, Job: &projected, JobsVersion: 3000, Version: 3000}
+	snapshot := events.JobListed{ID: asks[0].ID, Name: j.Name, Job: &projected, JobsVersion: 3000, Version: 3000}
 	for _, p := range pods {
 		if listed := events.ProjectPod(p); listed.Held || !listed.Terminal() {
-			roster.Pods = append(roster.Pods, listed)
+			snapshot.Pods = append(snapshot.Pods, listed)
 		}
 	}
-	return function.Decide(state, []events.Event{roster}, now)
+	return function.Decide(state, []events.Event{snapshot}, now)
 }
 
 // creations are the Pods that come, in their order, when each creation is answered with an observation of the Pod: ours come one

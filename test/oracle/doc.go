@@ -6,5 +6,5 @@
 //	draw/       random Jobs, statuses, Pods  stage/       our Job function on the simulator's API server, Pods placed by hand
 //
 // Its tests ask about every status write of the simulator's worlds (worlds_test.go), of the scripts (scripts_test.go) and of
-// random rosters (fuzz_test.go), and show for each rule of the API server that the oracle knows it (rules_test.go).
+// random snapshots (fuzz_test.go), and show for each rule of the API server that the oracle knows it (rules_test.go).
 package oracle

@@ -61,7 +61,7 @@ var ofTracking = []mutant{
 	{name: "decide-without-inventory", file: "functions/job/observe.go",
 		old: "	if !s.Known {\n\t\treturn observeUnsynced(s, e)\n\t}",
 		new: "	if j, ok := e.(events.JobObserved); ok && !s.Known {\n\t\ts.Known, s.Job, s.Pods, s.Strays, s.Finds = true, j.Job, map[int]Row{}, map[types.UID]events.Pod{}, map[types.UID]Find{}\n\t}\n\tif !s.Known {\n\t\treturn observeUnsynced(s, e)\n\t}"},
-	{name: "roster-finds-nothing-gone", file: "functions/job/listed.go",
+	{name: "snapshot-finds-nothing-gone", file: "functions/job/listed.go",
 		old: "			r.Gone = true\n\t\t\ts.Pods[serial] = r\n\t\t}\n\t}\n\tmaps.DeleteFunc(s.Strays",
 		new: "			_, _ = r, serial\n\t\t}\n\t}\n\tmaps.DeleteFunc(s.Strays"},
 	{name: "serials-reused-after-loss", file: "functions/job/fleet.go",

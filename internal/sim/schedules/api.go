@@ -175,7 +175,7 @@ func (a *API) Times() schedule.Schedule {
 	return s
 }
 
-// List is a roster.
+// List is a snapshot.
 func (a *API) List(id string) events.ScheduleListed {
 	out := events.ScheduleListed{ID: id, SchedulesVersion: a.version, Version: a.version}
 	if a.Object == nil {

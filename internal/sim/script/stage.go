@@ -247,7 +247,7 @@ func (s *Stage) act(e effect.Effect) []events.Event {
 	return facts
 }
 
-// relist reads "relist [of=2 parts=(1,0)]": a roster, or these parts of one that has so many Pods in each, in that order.
+// relist reads "relist [of=2 parts=(1,0)]": a snapshot, or these parts of one that has so many Pods in each, in that order.
 func (s *Stage) relist(t *testing.T, d *datadriven.TestData) (heard []events.Event) {
 	t.Helper()
 	share, wanted := events.Share{}, []string{"0"}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// JobPartListed is a part of a roster that would be too large for one message: it lists the Pods whose UIDs are in a range, and proves
+// JobPartListed is a part of a snapshot that would be too large for one message: it lists the Pods whose UIDs are in a range, and proves
 // only there that others have gone. Each part stands for itself: they may be repeated, reordered, lost, and mixed with those of
 // another list. It never answers a TakeInventory, whose answer is not sent by anybody.
 //
@@ -26,23 +26,23 @@ func (JobPartListed) Type() Type { return TypeJobPartListed }
 
 func (e JobPartListed) id() string { return e.ID + "/" + string(e.From) }
 
-// Share bounds what one message carries of a roster. Its zero value is no bound.
+// Share bounds what one message carries of a snapshot. Its zero value is no bound.
 type Share struct {
 	// Pods is the most Pods, Bytes about how many they may take once they are encoded. One Pod is always carried, however large.
 	Pods, Bytes int
 }
 
-// RosterShare is far below the largest message, 8 MB: the Job goes with each part.
-var RosterShare = Share{Pods: 2000, Bytes: 2 << 20}
+// SnapshotPart is far below the largest message, 8 MB: the Job goes with each part.
+var SnapshotPart = Share{Pods: 2000, Bytes: 2 << 20}
 
-// certainly is how many Pods fit into RosterShare whatever is in them: they are not looked at.
+// certainly is how many Pods fit into SnapshotPart whatever is in them: they are not looked at.
 const certainly = 16
 
-// Split returns the roster as it is, a JobListed, where it does not exceed the share; else its parts, JobPartListed. The order of UIDs
+// Split returns the snapshot as it is, a JobListed, where it does not exceed the share; else its parts, JobPartListed. The order of UIDs
 // is that of their bytes.
 func (e JobListed) Split(share Share) []Event {
 	most, bytes := share.Pods, share.Bytes
-	if share == RosterShare && len(e.Pods) <= certainly {
+	if share == SnapshotPart && len(e.Pods) <= certainly {
 		return []Event{e}
 	}
 	pods := slices.SortedFunc(slices.Values(e.Pods), func(a, b Pod) int { return strings.Compare(string(a.UID), string(b.UID)) })

@@ -12,9 +12,9 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// What a roster tells of failed Pods that were counted before: those of a limit that came later, or of a memory that was lost.
+// What a snapshot tells of failed Pods that were counted before: those of a limit that came later, or of a memory that was lost.
 
-// TestALimitThatIsSetLaterReachesPodsThatFailedBefore, with the next roster; one that is older than what we know brings nothing
+// TestALimitThatIsSetLaterReachesPodsThatFailedBefore, with the next snapshot; one that is older than what we know brings nothing
 // back.
 func TestALimitThatIsSetLaterReachesPodsThatFailedBefore(t *testing.T) {
 	limit := func(n *int) func(*events.Job) { return func(j *events.Job) { j.Wishes.FailedPodsLimit = n } }
@@ -23,9 +23,9 @@ func TestALimitThatIsSetLaterReachesPodsThatFailedBefore(t *testing.T) {
 		news func(*world, events.JobListed) // since the Job is limited and was listed
 		want int
 	}{
-		{"the roster comes", func(w *world, list events.JobListed) { w.hear(list) }, 1},
-		{"the roster comes twice", func(w *world, list events.JobListed) { w.hear(list); w.hear(list) }, 1},
-		{"both have gone, and a newer roster has said so", func(w *world, list events.JobListed) {
+		{"the snapshot comes", func(w *world, list events.JobListed) { w.hear(list) }, 1},
+		{"the snapshot comes twice", func(w *world, list events.JobListed) { w.hear(list); w.hear(list) }, 1},
+		{"both have gone, and a newer snapshot has said so", func(w *world, list events.JobListed) {
 			newer := list
 			newer.Pods, newer.Version = list.Pods[2:], list.Version+1000
 			w.hear(newer, list)
@@ -66,9 +66,9 @@ func TestALimitThatIsSetLaterReachesPodsThatFailedBefore(t *testing.T) {
 	}
 }
 
-// TestARosterDoesNotBringBackWhatWasForgotten: a Pod goes, or its user takes it out of the Job, which is heard before the roster
+// TestASnapshotDoesNotBringBackWhatWasForgotten: a Pod goes, or its user takes it out of the Job, which is heard before the snapshot
 // that still lists it. It is neither deleted, nor does another go for it.
-func TestARosterDoesNotBringBackWhatWasForgotten(t *testing.T) {
+func TestASnapshotDoesNotBringBackWhatWasForgotten(t *testing.T) {
 	gone := func(p events.Pod) events.Event { return events.PodGone{Pod: p} }
 	seen := func(change func(*events.Pod)) func(events.Pod) events.Event {
 		return func(p events.Pod) events.Event { change(&p); return events.PodObserved{Pod: p} }
@@ -100,14 +100,14 @@ func TestARosterDoesNotBringBackWhatWasForgotten(t *testing.T) {
 			w.hear(w.api.List("before", w.uid))
 			w.api.UpdateJob(w.uid, func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
 			w.inbox = nil // the watch of Jobs is behind
-			roster := w.api.List("relist", w.uid)
-			a := roster.Pods[0]
+			snapshot := w.api.List("relist", w.uid)
+			a := snapshot.Pods[0]
 			if a.Name != "a" {
-				t.Fatalf("listed %v", roster.Pods)
+				t.Fatalf("listed %v", snapshot.Pods)
 			}
-			a.Version = roster.Version + 1
+			a.Version = snapshot.Version + 1
 			w.hear(c.news(a))
-			w.hear(roster)
+			w.hear(snapshot)
 			if n := count[effect.DeletePod](w); n > 0 {
 				t.Errorf("wanted %v", w.done)
 			}
@@ -115,23 +115,23 @@ func TestARosterDoesNotBringBackWhatWasForgotten(t *testing.T) {
 	}
 }
 
-// TestARosterOfBeforeTheLimitKeepsWhatIsKept: its Job was read before somebody limited how many stay, and so it lists no failed
+// TestASnapshotOfBeforeTheLimitKeepsWhatIsKept: its Job was read before somebody limited how many stay, and so it lists no failed
 // Pod that was counted.
-func TestARosterOfBeforeTheLimitKeepsWhatIsKept(t *testing.T) {
+func TestASnapshotOfBeforeTheLimitKeepsWhatIsKept(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
 	w.with("b", func(p *events.Pod) { p.Serial = 1 })
 	w.wake()
-	roster := w.api.List("relist", w.uid)
+	snapshot := w.api.List("relist", w.uid)
 	w.api.UpdateJob(w.uid, func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
 	w.settle()
 	a := w.with("a", func(p *events.Pod) {
 		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
 	})
 	w.hear(events.PodObserved{Pod: a})
-	roster.Version = a.Version
-	w.hear(roster)
-	roster.Job, roster.JobsVersion = nil, 0 // nor does one of before the Job, which lists those that are held
-	w.hear(roster)
+	snapshot.Version = a.Version
+	w.hear(snapshot)
+	snapshot.Job, snapshot.JobsVersion = nil, 0 // nor does one of before the Job, which lists those that are held
+	w.hear(snapshot)
 	w.ends("b", events.Failed)
 	w.wait(5 * time.Second)
 	if n := count[effect.DeletePod](w); n != 1 {
@@ -139,7 +139,7 @@ func TestARosterOfBeforeTheLimitKeepsWhatIsKept(t *testing.T) {
 	}
 }
 
-// TestAFinishedJobIsCleanedUpAfterItsMemoryIsLost: the roster that lists too many failed Pods is the only one to say so.
+// TestAFinishedJobIsCleanedUpAfterItsMemoryIsLost: the snapshot that lists too many failed Pods is the only one to say so.
 func TestAFinishedJobIsCleanedUpAfterItsMemoryIsLost(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -24,7 +24,7 @@ func names(r events.JobListed) (out []string) {
 	return out
 }
 
-func (w *world) roster(key events.Key, name string) events.JobListed {
+func (w *world) snapshot(key events.Key, name string) events.JobListed {
 	w.Helper()
 	return only[events.JobListed](w, w.act(key, effect.TakeInventory{ID: "i", Job: name}))
 }
@@ -49,17 +49,17 @@ func (w *world) createdPod(j *batchv1.Job, serial int) events.Pod {
 	return events.ProjectPod(w.livePod(createEffect(j, serial).Name))
 }
 
-// TestRosterOfFailedPods: where the Job limits how many are kept, they are needed after they have been counted.
-func TestRosterOfFailedPods(t *testing.T) {
+// TestSnapshotOfFailedPods: where the Job limits how many are kept, they are needed after they have been counted.
+func TestSnapshotOfFailedPods(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.createJob("limited", limited("0"))
 	failed, _ := w.settledPods(w.startJob(j), key)
-	if got := names(w.roster(key, "limited")); !slices.Equal(got, []string{failed.Name}) {
+	if got := names(w.snapshot(key, "limited")); !slices.Equal(got, []string{failed.Name}) {
 		t.Errorf("Pods %v", got)
 	}
 	free, freeKey := w.createJob("free")
 	w.settledPods(w.startJob(free), freeKey)
-	if got := names(w.roster(freeKey, "free")); len(got) != 0 {
+	if got := names(w.snapshot(freeKey, "free")); len(got) != 0 {
 		t.Errorf("Pods %v", got)
 	}
 }
@@ -109,8 +109,8 @@ func TestFinishedJobsThatNeedATurn(t *testing.T) {
 	}
 }
 
-// TestRosterOfOrphans: those that the Job may adopt, whatever their phase, and of unmarked Pods nothing else.
-func TestRosterOfOrphans(t *testing.T) {
+// TestSnapshotOfOrphans: those that the Job may adopt, whatever their phase, and of unmarked Pods nothing else.
+func TestSnapshotOfOrphans(t *testing.T) {
 	w := newWorld(t)
 	pi := map[string]string{"app": "pi"}
 	w.foreignPod("early", pi) // before there is a Job
@@ -123,7 +123,7 @@ func TestRosterOfOrphans(t *testing.T) {
 	w.foreignPod("taken", pi, ownedBy(other))
 
 	t.Run("of a Job that has never started, too", func(t *testing.T) {
-		r := w.roster(key, "pi")
+		r := w.snapshot(key, "pi")
 		if got := names(r); !slices.Equal(got, []string{"early", "ended", "owned"}) {
 			t.Errorf("Pods %v", got)
 		}
@@ -135,7 +135,7 @@ func TestRosterOfOrphans(t *testing.T) {
 	})
 	t.Run("none for a Job that is over", func(t *testing.T) {
 		w.finish(w.startJob(w.liveJob("pi")))
-		if got := names(w.roster(key, "pi")); len(got) != 0 {
+		if got := names(w.snapshot(key, "pi")); len(got) != 0 {
 			t.Errorf("Pods %v", got)
 		}
 	})
@@ -143,14 +143,14 @@ func TestRosterOfOrphans(t *testing.T) {
 		j, key := w.createJob("generated")
 		p := w.createPod(w.startJob(j), key, 0)
 		w.editPod(p.Name, func(p *corev1.Pod) { p.OwnerReferences = nil })
-		if r := w.roster(key, "generated"); len(r.Pods) != 1 || !r.Pods[0].Orphan || r.Pods[0].Labels != nil {
+		if r := w.snapshot(key, "generated"); len(r.Pods) != 1 || !r.Pods[0].Orphan || r.Pods[0].Labels != nil {
 			t.Errorf("%+v", r.Pods)
 		}
 	})
 }
 
-// TestRosterOfAPodThatIsAdoptedMeanwhile: whatever happens between two lists, it is on the roster once, and as it is.
-func TestRosterOfAPodThatIsAdoptedMeanwhile(t *testing.T) {
+// TestSnapshotOfAPodThatIsAdoptedMeanwhile: whatever happens between two lists, it is on the snapshot once, and as it is.
+func TestSnapshotOfAPodThatIsAdoptedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.createJob("pi", picky("pi"))
 	adopted, ended := w.foreignPod("adopted", map[string]string{"app": "pi"}), w.foreignPod("ended", map[string]string{"app": "pi"})
@@ -164,12 +164,12 @@ func TestRosterOfAPodThatIsAdoptedMeanwhile(t *testing.T) {
 		}
 		return nil, nil
 	})
-	r := w.roster(key, "pi")
+	r := w.snapshot(key, "pi")
 	if len(r.Pods) != 1 || r.Pods[0].Name != "adopted" || r.Pods[0].Orphan || r.Pods[0].Serial != 0 {
 		t.Errorf("Pods %+v", r.Pods)
 	}
 	if r.Version >= r.Pods[0].Version {
-		t.Errorf("the roster of version %d claims to know more than its oldest list, the Pod is of %d", r.Version, r.Pods[0].Version)
+		t.Errorf("the snapshot of version %d claims to know more than its oldest list, the Pod is of %d", r.Version, r.Pods[0].Version)
 	}
 }
 
@@ -186,17 +186,17 @@ func TestInventoryOfATakeOver(t *testing.T) {
 		w := newWorld(t, unmanaged(time.Now()))
 		j, key := w.createJob("theirs", nobodys)
 		w.foreignPod("made", j.Spec.Template.Labels, ownedBy(j))
-		if r := w.roster(key, "theirs"); !slices.Equal(names(r), []string{"made"}) || r.Pods[0].Serial != events.NoSerial {
+		if r := w.snapshot(key, "theirs"); !slices.Equal(names(r), []string{"made"}) || r.Pods[0].Serial != events.NoSerial {
 			t.Errorf("Pods %+v", r.Pods)
 		}
 	})
 	t.Run("a younger one, or one that names us, costs one GET", func(t *testing.T) {
 		w := newWorld(t, unmanaged(time.Now()))
 		_, key := w.createJob("ours")
-		w.roster(key, "ours")
+		w.snapshot(key, "ours")
 		w.actor.made = time.Now().Add(-time.Hour)
 		_, key = w.createJob("younger", nobodys)
-		w.roster(key, "younger")
+		w.snapshot(key, "younger")
 		if w.lists("jobs") != 0 {
 			t.Errorf("it was listed: %s", strings.Join(w.requests.seen, ", "))
 		}

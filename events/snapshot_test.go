@@ -13,8 +13,8 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// rosterOf is a roster of so many Pods, each with a name of so many bytes.
-func rosterOf(pods, bytes int) events.JobListed {
+// snapshotOf is a snapshot of so many Pods, each with a name of so many bytes.
+func snapshotOf(pods, bytes int) events.JobListed {
 	list := events.JobListed{ID: "relist/7/9", Name: "pi", Job: &events.Job{Namespace: "default", Name: "pi", UID: "u"}, JobsVersion: 7, Version: 9, AdoptsNone: true}
 	for i := range pods {
 		list.Pods = append(list.Pods, events.Pod{Name: strings.Repeat("n", bytes), UID: types.UID(fmt.Sprintf("%06d", (i*7919)%1_000_003)), Version: 5, Serial: i})
@@ -22,14 +22,14 @@ func rosterOf(pods, bytes int) events.JobListed {
 	return list
 }
 
-func TestARosterThatFitsStaysWhole(t *testing.T) {
+func TestASnapshotThatFitsStaysWhole(t *testing.T) {
 	for name, list := range map[string]events.JobListed{
-		"no Pods":                    rosterOf(0, 1),
-		"one Pod that is very large": rosterOf(1, 3<<20),
-		"as many as one message has": rosterOf(2000, 63),
+		"no Pods":                    snapshotOf(0, 1),
+		"one Pod that is very large": snapshotOf(1, 3<<20),
+		"as many as one message has": snapshotOf(2000, 63),
 	} {
 		t.Run(name, func(t *testing.T) {
-			parts := list.Split(events.RosterShare)
+			parts := list.Split(events.SnapshotPart)
 			if got, whole := parts[0].(events.JobListed); len(parts) != 1 || !whole || !slices.EqualFunc(got.Pods, list.Pods, func(a, b events.Pod) bool { return a.UID == b.UID }) {
 				t.Errorf("%d parts, the first is a %s", len(parts), parts[0].Type())
 			}
@@ -37,14 +37,14 @@ func TestARosterThatFitsStaysWhole(t *testing.T) {
 	}
 }
 
-// TestALargeRosterIsSplit by the number of its Pods, and by their size, so that each part is far below what one message holds.
-func TestALargeRosterIsSplit(t *testing.T) {
+// TestALargeSnapshotIsSplit by the number of its Pods, and by their size, so that each part is far below what one message holds.
+func TestALargeSnapshotIsSplit(t *testing.T) {
 	for name, c := range map[string]struct{ pods, bytes, parts int }{
 		"many Pods":           {20_001, 63, 11},
 		"Pods that are large": {100, 100 << 10, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			parts := rosterOf(c.pods, c.bytes).Split(events.RosterShare)
+			parts := snapshotOf(c.pods, c.bytes).Split(events.SnapshotPart)
 			if len(parts) != c.parts {
 				t.Errorf("%d parts, want %d", len(parts), c.parts)
 			}
