@@ -168,7 +168,7 @@ func (l *lines) counts() (sum int, of map[string]int) {
 	return sum, of
 }
 
-// For a minute there is no server, and everybody goes on asking: facts, states, timers, events, 64 lanes. The log stays
+// For a minute there is no server, and everybody goes on asking: facts, states, timers, events, 64 partitions. The log stays
 // readable, and when the server is back, so is the bus.
 func TestBusAwayForAMinute(t *testing.T) {
 	t.Parallel()
@@ -183,8 +183,8 @@ func TestBusAwayForAMinute(t *testing.T) {
 	b := connect(t, s, func(c *Config) { c.Log = slog.New(log) })
 	st := store(t, b)
 	key := keyOf(uid(1))
-	e := listen(t, b, allLanes(), nil)
-	until(t, "all lanes are consumed", func() bool { return consumers(t, b) == 64 })
+	e := listen(t, b, allPartitions(), nil)
+	until(t, "all partitions are consumed", func() bool { return consumers(t, b) == 64 })
 	before, _ := log.counts()
 
 	ctx, stop := context.WithTimeout(t.Context(), away)

@@ -24,7 +24,7 @@ func BenchmarkTurn(b *testing.B) {
 	state := make([]byte, 1<<10)
 	var turns, conflicts atomic.Int64
 	done := make(chan struct{})
-	listen(b, reconciler, allLanes(), func(d engine.Delivery) {
+	listen(b, reconciler, allPartitions(), func(d engine.Delivery) {
 		ctx := context.Background()
 		_, rev, err := st.Load(ctx, d.Key())
 		if err == nil {
@@ -40,7 +40,7 @@ func BenchmarkTurn(b *testing.B) {
 			close(done)
 		}
 	})
-	until(b, "all lanes are consumed", func() bool { return consumers(b, reconciler) == 2*events.Lanes })
+	until(b, "all partitions are consumed", func() bool { return consumers(b, reconciler) == 2*events.Partitions })
 	b.ResetTimer()
 	for n := range b.N {
 		if err := trigger.Publish(b.Context(), observation(keyOf(uid(n%benchKeys)), uint64(n+1))); err != nil {
@@ -67,9 +67,9 @@ func BenchmarkPublish(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "facts/s")
 }
 
-// BenchmarkDeliver is one reconciler that acknowledges as fast as it can, all facts of one lane or of all.
+// BenchmarkDeliver is one reconciler that acknowledges as fast as it can, all facts of one partition or of all.
 func BenchmarkDeliver(b *testing.B) {
-	for name, keys := range map[string]int{"one key": 1, "all lanes": benchKeys} {
+	for name, keys := range map[string]int{"one key": 1, "all partitions": benchKeys} {
 		b.Run(name, func(b *testing.B) {
 			bus := connect(b, serve(b))
 			for n := range b.N {
@@ -83,7 +83,7 @@ func BenchmarkDeliver(b *testing.B) {
 			var heard atomic.Int64
 			done := make(chan struct{})
 			b.ResetTimer()
-			listen(b, bus, allLanes(), func(d engine.Delivery) {
+			listen(b, bus, allPartitions(), func(d engine.Delivery) {
 				d.Ack()
 				if heard.Add(1) == int64(b.N) {
 					close(done)
@@ -99,8 +99,8 @@ func BenchmarkDeliver(b *testing.B) {
 func BenchmarkLatency(b *testing.B) {
 	bus := connect(b, serve(b))
 	heard := make(chan struct{}, 1)
-	listen(b, bus, allLanes(), func(d engine.Delivery) { d.Ack(); heard <- struct{}{} })
-	until(b, "all lanes are consumed", func() bool { return consumers(b, bus) == 2*events.Lanes })
+	listen(b, bus, allPartitions(), func(d engine.Delivery) { d.Ack(); heard <- struct{}{} })
+	until(b, "all partitions are consumed", func() bool { return consumers(b, bus) == 2*events.Partitions })
 	b.ResetTimer()
 	for n := range b.N {
 		if err := bus.Publish(b.Context(), observation(keyOf(uid(n%benchKeys)), uint64(n+1))); err != nil {
@@ -116,11 +116,11 @@ func BenchmarkStart(b *testing.B) {
 		bus := connect(b, serve(b))
 		for _, what := range []string{"new-ms", "found-ms"} {
 			began := time.Now()
-			e := listen(b, bus, allLanes(), nil)
-			until(b, "all lanes are pulled", func() bool { return pulls(b, bus) == 2*events.Lanes })
+			e := listen(b, bus, allPartitions(), nil)
+			until(b, "all partitions are pulled", func() bool { return pulls(b, bus) == 2*events.Partitions })
 			b.ReportMetric(float64(time.Since(began).Microseconds())/1000, what)
 			e.end(b)
-			until(b, "no lane is pulled", func() bool { return pulls(b, bus) == 0 })
+			until(b, "no partition is pulled", func() bool { return pulls(b, bus) == 0 })
 		}
 	}
 }

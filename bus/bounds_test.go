@@ -87,7 +87,7 @@ func TestFullTimersForgetTheirOldest(t *testing.T) {
 	t.Parallel()
 	const room, keys = 64 << 10, 400
 	b := connect(t, serve(t), func(c *Config) { c.MaxTimersBytes = room })
-	e := listen(t, b, allLanes(), nil)
+	e := listen(t, b, allPartitions(), nil)
 	later := time.Now().Add(time.Hour)
 	for n := range keys {
 		if err := b.Timers().Set(t.Context(), keyOf(uid(n)), "wake", later); err != nil {

@@ -122,7 +122,7 @@ type ear struct {
 	ended  chan error
 }
 
-func listen(t testing.TB, b *Bus, lanes []int, answer func(engine.Delivery)) *ear {
+func listen(t testing.TB, b *Bus, partitions []int, answer func(engine.Delivery)) *ear {
 	t.Helper()
 	if answer == nil {
 		answer = func(d engine.Delivery) { d.Ack() }
@@ -130,7 +130,7 @@ func listen(t testing.TB, b *Bus, lanes []int, answer func(engine.Delivery)) *ea
 	ctx, stop := context.WithCancel(context.Background())
 	e := &ear{answer: answer, stop: stop, ended: make(chan error, 1)}
 	go func() {
-		e.ended <- b.Consume(ctx, "job", lanes, func(d engine.Delivery) {
+		e.ended <- b.Consume(ctx, "job", partitions, func(d engine.Delivery) {
 			e.mu.Lock()
 			e.heard = append(e.heard, d)
 			e.mu.Unlock()
@@ -198,11 +198,11 @@ func messages(t testing.TB, b *Bus, stream string) uint64 {
 
 func uid(n int) string { return fmt.Sprintf("0b5e7a10-0000-4000-8000-%012d", n) }
 
-// allLanes are the numbers of all lanes.
-func allLanes() []int {
-	lanes := make([]int, events.Lanes)
-	for n := range lanes {
-		lanes[n] = n
+// allPartitions are the numbers of all partitions.
+func allPartitions() []int {
+	partitions := make([]int, events.Partitions)
+	for n := range partitions {
+		partitions[n] = n
 	}
-	return lanes
+	return partitions
 }

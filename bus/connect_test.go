@@ -18,7 +18,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/jobstream/jobstream/internal/engine"
-	"github.com/jobstream/jobstream/internal/lanes"
+	"github.com/jobstream/jobstream/internal/partition"
 )
 
 // refused connects and returns the error, which must hold all the words.
@@ -133,7 +133,7 @@ func TestInProcess(t *testing.T) {
 		t.Errorf("listens on %s", s.URL())
 	}
 	b := connect(t, s, func(c *Config) { c.URL, c.Server = "", s })
-	e := listen(t, b, allLanes(), nil)
+	e := listen(t, b, allPartitions(), nil)
 	publish(t, b, observation(keyOf(uid(1)), 1))
 	until(t, "the fact is heard", func() bool { return e.count(nil) == 1 })
 	if err := b.Ready(); err != nil {
@@ -179,7 +179,7 @@ func TestPermissions(t *testing.T) {
 	u := bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20, Users: []*server.User{{Username: "me", Password: "right", Permissions: may}}})
 	b := connect(t, nil, patient, func(c *Config) { c.URL = strings.Replace(u, "nats://", "nats://me:right@", 1) })
 	key := keyOf(uid(1))
-	e := listen(t, b, allLanes(), func(d engine.Delivery) {
+	e := listen(t, b, allPartitions(), func(d engine.Delivery) {
 		if versionOf(d.Event()) == 1 {
 			d.Quarantine(errors.New("a test"))
 			return
@@ -199,7 +199,7 @@ func TestPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	if err := b.Beacon().Send(lanes.Beat{Member: "me"}); err != nil {
+	if err := b.Beacon().Send(partition.Beat{Member: "me"}); err != nil {
 		t.Error(err)
 	}
 	st := store(t, b)

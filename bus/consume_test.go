@@ -41,10 +41,10 @@ func TestFactsOfTwoTriggersAreOne(t *testing.T) {
 	}
 }
 
-func TestEveryLaneKeepsItsOrder(t *testing.T) {
+func TestEveryPartitionKeepsItsOrder(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t), func(c *Config) { c.AckWait = soon }) // what is delivered again on a busy machine is out of order
-	e := listen(t, b, allLanes(), nil)
+	e := listen(t, b, allPartitions(), nil)
 	const keys, each = 64, 50
 	for v := range each {
 		for k := range keys {
@@ -61,19 +61,19 @@ func TestEveryLaneKeepsItsOrder(t *testing.T) {
 	}
 }
 
-// The lane that the server computes is Key.Lane's, whatever the UID looks like: timers are laid by the latter.
-func TestLaneIsTheServers(t *testing.T) {
+// The partition that the server computes is Key.Partition's, whatever the UID looks like: timers are laid by the latter.
+func TestPartitionIsTheServers(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t), patient)
 	seen := map[string]bool{}
 	var mu sync.Mutex
-	e := listen(t, b, allLanes(), func(d engine.Delivery) {
-		lane := strings.Split(d.(*delivery).msg.Subject(), ".")[2]
-		if want := fmt.Sprint(d.Key().Lane()); lane != want {
-			t.Errorf("%s came in lane %s, Key.Lane says %s", d.Key(), lane, want)
+	e := listen(t, b, allPartitions(), func(d engine.Delivery) {
+		partition := strings.Split(d.(*delivery).msg.Subject(), ".")[2]
+		if want := fmt.Sprint(d.Key().Partition()); partition != want {
+			t.Errorf("%s came in partition %s, Key.Partition says %s", d.Key(), partition, want)
 		}
 		mu.Lock()
-		seen[lane] = true
+		seen[partition] = true
 		mu.Unlock()
 		d.Ack()
 	})
@@ -101,8 +101,8 @@ func TestLaneIsTheServers(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(seen) < min(events.Lanes*3/4, len(sent)/2) {
-		t.Errorf("only %d lanes were used", len(seen))
+	if len(seen) < min(events.Partitions*3/4, len(sent)/2) {
+		t.Errorf("only %d partitions were used", len(seen))
 	}
 }
 
@@ -111,7 +111,7 @@ func TestNakComesAgain(t *testing.T) {
 	b := connect(t, serve(t))
 	key := keyOf(uid(1))
 	var first atomic.Int64
-	e := listen(t, b, []int{key.Lane()}, func(d engine.Delivery) {
+	e := listen(t, b, []int{key.Partition()}, func(d engine.Delivery) {
 		if first.CompareAndSwap(0, time.Now().UnixNano()) {
 			d.Nak(300 * time.Millisecond)
 			return
@@ -130,7 +130,7 @@ func TestSilenceIsRedeliveredAndProgressIsNot(t *testing.T) {
 	b := connect(t, serve(t), func(c *Config) { c.AckWait = 4 * time.Second })
 	silent, working := keyOf(uid(1)), keyOf(uid(2))
 	hand := make(chan engine.Delivery, 1)
-	e := listen(t, b, allLanes(), func(d engine.Delivery) {
+	e := listen(t, b, allPartitions(), func(d engine.Delivery) {
 		if d.Key() == working {
 			d.InProgress()
 			select {
@@ -160,9 +160,9 @@ func TestStopGivesBackWhatWasFetched(t *testing.T) {
 		publish(t, a, observation(key, uint64(v+1)))
 	}
 	stuck := make(chan struct{})
-	first := listen(t, a, []int{key.Lane()}, func(d engine.Delivery) { <-stuck; d.Nak(0) })
+	first := listen(t, a, []int{key.Partition()}, func(d engine.Delivery) { <-stuck; d.Nak(0) })
 	until(t, "one delivery is in hand", func() bool { return first.count(nil) == 1 })
-	second := listen(t, b, []int{key.Lane()}, nil)
+	second := listen(t, b, []int{key.Partition()}, nil)
 	first.stop()
 	close(stuck)
 	first.end(t)
@@ -177,11 +177,11 @@ func TestStopGivesBackWhatWasFetched(t *testing.T) {
 	}
 }
 
-func TestConsumeRefusesLanesThatDoNotExist(t *testing.T) {
+func TestConsumeRefusesPartitionsThatDoNotExist(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))
 	if err := b.Consume(t.Context(), "job", []int{32}, nil); err == nil {
-		t.Error("lane 32 was accepted")
+		t.Error("partition 32 was accepted")
 	}
 }
 
@@ -196,7 +196,7 @@ func TestPoisonIsSetAsideAndTheRestFlows(t *testing.T) {
 		}
 	})
 	key := keyOf(uid(1))
-	e := listen(t, b, allLanes(), func(d engine.Delivery) {
+	e := listen(t, b, allPartitions(), func(d engine.Delivery) {
 		if versionOf(d.Event()) == 13 {
 			d.Quarantine(errors.New("it panicked:\nindex out of range"))
 			d.Quarantine(errors.New("and again")) // an answer that is repeated counts once
@@ -243,7 +243,7 @@ func TestPoisonIsSetAsideAndTheRestFlows(t *testing.T) {
 		t.Errorf("reason %q", got)
 	}
 	until(t, "nothing is left to deliver", func() bool {
-		c, err := b.js.Consumer(t.Context(), b.names.facts(), factsConsumer("job", key.Lane()))
+		c, err := b.js.Consumer(t.Context(), b.names.facts(), factsConsumer("job", key.Partition()))
 		return err == nil && c.CachedInfo().NumAckPending == 0 && c.CachedInfo().NumPending == 0
 	})
 	if n, strange := counted.Load(), others.Load(); n != 6 || strange > 0 {
@@ -260,7 +260,7 @@ func TestTwoClustersDoNotMix(t *testing.T) {
 	key := keyOf(uid(1))
 	for n, name := range clusters {
 		b := connect(t, s, in(name))
-		e := listen(t, b, allLanes(), nil)
+		e := listen(t, b, allPartitions(), nil)
 		f := observation(key, uint64(n+1))
 		f.Cluster = name
 		publish(t, b, f)

@@ -2,14 +2,14 @@
 // the clocks that wake them. It knows subjects, streams and consumers; it knows nothing of Jobs.
 //
 //	Publish   facts.<cluster>.<function>.<namespace>.<uid>.<kind>           what happened, as one message per observation
-//	             |  the server's transform inserts the lane: FNV-1a of the UID modulo 32
+//	             |  the server's transform inserts the partition: FNV-1a of the UID modulo 32
 //	             v
-//	stream    facts.<cluster>.<lane>.<function>.<namespace>.<uid>.<kind>  --> consumer <function>-<lane>       --.
+//	stream    facts.<cluster>.<partition>.<function>.<namespace>.<uid>.<kind>  --> consumer <function>-<partition>       --.
 //	                                                                                                             |
 //	Set       timers.<cluster>.<function>.<namespace>.<uid>.<name>          one schedule per subject             |
 //	             |  the server rings                                                                             v
 //	             v                                                                                          Consume
-//	stream    fired.<cluster>.<lane>.<function>.<namespace>.<uid>.<name>  --> consumer <function>-fired-<lane> --|
+//	stream    fired.<cluster>.<partition>.<function>.<namespace>.<uid>.<name>  --> consumer <function>-fired-<partition> --|
 //	                                                                                                             |
 //	Save      $KV.jobstream_<cluster>_state_<function>.<namespace>.<uid>    one value per key, compare-and-set   |
 //	                                                                                                             v

@@ -16,7 +16,7 @@ const evictedEvery = time.Minute
 //	stream                        [first ......... last]
 //	consumer   delivered ...gap...
 //
-// A lane that has been idle for that long looks the same for the moment that its next fact takes; the price is one list.
+// A partition that has been idle for that long looks the same for the moment that its next fact takes; the price is one list.
 func (t *topology) evicted(ctx context.Context, was bool) (behind bool) {
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()

@@ -56,7 +56,7 @@ func TestFailover(t *testing.T) {
 	for _, b := range f.reconcilers {
 		st := store(t, b)
 		consumers.Go(func() {
-			_ = b.Consume(ctx, "job", allLanes(), func(d engine.Delivery) { f.apply(ctx, st, d) })
+			_ = b.Consume(ctx, "job", allPartitions(), func(d engine.Delivery) { f.apply(ctx, st, d) })
 		})
 	}
 	writing, enough := context.WithCancel(ctx)

@@ -70,7 +70,7 @@ func TestFullVolume(t *testing.T) {
 				return b.Flush(ctx)
 			},
 			check: func(t *testing.T, b *Bus, confirmed []int) {
-				e := listen(t, b, allLanes(), nil)
+				e := listen(t, b, allPartitions(), nil)
 				for _, n := range confirmed {
 					until(t, "a fact that was confirmed is heard", func() bool { return len(e.versions(keyOf(uid(n)))) > 0 })
 				}
@@ -96,7 +96,7 @@ func TestFullVolume(t *testing.T) {
 				return b.Timers().Set(ctx, keyOf(uid(n)), "x", time.Now().Add(time.Second))
 			},
 			check: func(t *testing.T, b *Bus, confirmed []int) {
-				e := listen(t, b, allLanes(), nil)
+				e := listen(t, b, allPartitions(), nil)
 				for _, n := range confirmed {
 					until(t, "a timer that was set rings", func() bool {
 						return e.count(func(d engine.Delivery) bool { return d.Key() == keyOf(uid(n)) && versionOf(d.Event()) == 0 }) > 0

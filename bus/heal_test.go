@@ -65,7 +65,7 @@ func TestServerReplacedByAnEmptyOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := listen(t, reconciler, allLanes(), nil)
+	e := listen(t, reconciler, allPartitions(), nil)
 	var version atomic.Uint64
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() { // a trigger that never pauses
@@ -129,7 +129,7 @@ func TestLateAcknowledgementHitsNothing(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t), func(c *Config) { c.AckWait = 500 * time.Millisecond })
 	key := keyOf(uid(1))
-	e := listen(t, b, []int{key.Lane()}, func(engine.Delivery) {})
+	e := listen(t, b, []int{key.Partition()}, func(engine.Delivery) {})
 	publish(t, b, observation(key, 1))
 	until(t, "the fact is heard", func() bool { return e.count(nil) > 0 })
 	late := e.all()[0]
@@ -157,7 +157,7 @@ func TestStreamsDeletedByHand(t *testing.T) {
 	a, b := connect(t, s), connect(t, s)
 	st := store(t, b)
 	key := keyOf(uid(1))
-	e := listen(t, b, allLanes(), nil)
+	e := listen(t, b, allPartitions(), nil)
 	for n, stream := range []string{a.names.facts(), a.names.timers(), a.names.state("job"), a.names.quarantine(), a.names.events()} {
 		if _, err := st.Save(t.Context(), key, []byte("x"), 0, false); err != nil {
 			t.Fatalf("%s: %v", stream, err)
@@ -202,17 +202,17 @@ func TestConsumersDeletedByHand(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))
 	key := keyOf(uid(1))
-	e := listen(t, b, allLanes(), nil)
+	e := listen(t, b, allPartitions(), nil)
 	publish(t, b, observation(key, 1))
 	until(t, "a fact is heard", func() bool { return slices.Contains(e.versions(key), 1) })
 	for v := uint64(2); v < 5; v++ {
-		if err := b.js.DeleteConsumer(t.Context(), b.names.facts(), factsConsumer("job", key.Lane())); err != nil {
+		if err := b.js.DeleteConsumer(t.Context(), b.names.facts(), factsConsumer("job", key.Partition())); err != nil {
 			t.Fatal(err)
 		}
 		publish(t, b, observation(key, v))
 		until(t, "the next fact is heard", func() bool { return slices.Contains(e.versions(key), v) })
 	}
-	if err := b.js.DeleteConsumer(t.Context(), b.names.timers(), firedConsumer("job", key.Lane())); err != nil {
+	if err := b.js.DeleteConsumer(t.Context(), b.names.timers(), firedConsumer("job", key.Partition())); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Timers().Set(t.Context(), key, "x", time.Now()); err != nil {

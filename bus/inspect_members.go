@@ -10,17 +10,17 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/finding"
-	"github.com/jobstream/jobstream/internal/lanes"
+	"github.com/jobstream/jobstream/internal/partition"
 )
 
 // listensFor is how long reconcilers may take to say that they are there: each does twice a second, and one that does not hear
 // itself every two seconds.
-const listensFor = 5 * lanes.Every
+const listensFor = 5 * partition.Every
 
 // inspectMembers listens to reconcilers for a while.
 func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.Finding {
-	heard := make(chan lanes.Beat, 1024)
-	stop, err := b.Beacon().Listen(func(beat lanes.Beat) {
+	heard := make(chan partition.Beat, 1024)
+	stop, err := b.Beacon().Listen(func(beat partition.Beat) {
 		select {
 		case heard <- beat:
 		default: // many more than anybody runs
@@ -30,7 +30,7 @@ func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.
 		return []finding.Finding{finding.Worry("reconcilers", finding.Fail, "try again", "they cannot be heard: %v", err)}
 	}
 	defer stop()
-	live := map[string]lanes.Beat{}
+	live := map[string]partition.Beat{}
 	for over := time.After(listensFor); ; {
 		select {
 		case beat := <-heard:
@@ -42,12 +42,12 @@ func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.
 		case <-over:
 		case <-ctx.Done():
 		}
-		return membersFound(slices.SortedFunc(maps.Values(live), func(a, b lanes.Beat) int { return strings.Compare(a.Member, b.Member) }), functions)
+		return membersFound(slices.SortedFunc(maps.Values(live), func(a, b partition.Beat) int { return strings.Compare(a.Member, b.Member) }), functions)
 	}
 }
 
 // membersFound judges what was heard.
-func membersFound(live []lanes.Beat, functions []string) (all []finding.Finding) {
+func membersFound(live []partition.Beat, functions []string) (all []finding.Finding) {
 	const check = "reconcilers"
 	if len(live) == 0 {
 		return []finding.Finding{finding.Worry(check, finding.Warn, "start one; if some are running, look at /readyz of theirs, and whether all use this NATS and this --cluster-name", "none is heard")}
@@ -69,19 +69,19 @@ func membersFound(live []lanes.Beat, functions []string) (all []finding.Finding)
 	return all
 }
 
-// sharesFound says who serves the lanes of the function, and whether somebody does serve each.
-func sharesFound(function string, live []lanes.Beat) finding.Finding {
-	check := "lanes of " + function
-	var served lanes.Set
+// sharesFound says who serves the partitions of the function, and whether somebody does serve each.
+func sharesFound(function string, live []partition.Beat) finding.Finding {
+	check := "partitions of " + function
+	var served partition.Set
 	var shares []string
 	for _, m := range live {
 		held := m.Holds[function]
 		served |= held
 		shares = append(shares, fmt.Sprintf("%s (version %d) %d", m.Member, m.Versions[function], held.Len()))
 	}
-	if served != lanes.All {
-		return finding.Worry(check, finding.Warn, "wait a few seconds, since lanes may be on their way from one to another; then look at the reconcilers' logs",
-			"%d of %d are served: %s", served.Len(), events.Lanes, strings.Join(shares, ", "))
+	if served != partition.All {
+		return finding.Worry(check, finding.Warn, "wait a few seconds, since partitions may be on their way from one to another; then look at the reconcilers' logs",
+			"%d of %d are served: %s", served.Len(), events.Partitions, strings.Join(shares, ", "))
 	}
 	return finding.Good(check, "all are served: %s", strings.Join(shares, ", "))
 }

@@ -182,22 +182,22 @@ func (b *Bus) inspectConsumers(ctx context.Context, s jetstream.Stream, function
 	}
 	var all []finding.Finding
 	for _, f := range functions {
-		var lanes []*jetstream.ConsumerInfo
-		for n := range events.Lanes {
+		var partitions []*jetstream.ConsumerInfo
+		for n := range events.Partitions {
 			if c := have[name(f, n)]; c != nil {
-				lanes = append(lanes, c)
+				partitions = append(partitions, c)
 			}
 		}
-		all = append(all, b.inspectLanes(ctx, s, what+" for "+f, lanes))
+		all = append(all, b.inspectPartitions(ctx, s, what+" for "+f, partitions))
 	}
 	return all
 }
 
-func (b *Bus) inspectLanes(ctx context.Context, s jetstream.Stream, check string, lanes []*jetstream.ConsumerInfo) finding.Finding {
+func (b *Bus) inspectPartitions(ctx context.Context, s jetstream.Stream, check string, partitions []*jetstream.ConsumerInfo) finding.Finding {
 	var waiting uint64
 	var worked, deaf int
 	var oldest time.Duration
-	for _, c := range lanes {
+	for _, c := range partitions {
 		waiting += c.NumPending
 		worked += c.NumAckPending
 		if c.NumWaiting == 0 {
@@ -211,11 +211,11 @@ func (b *Bus) inspectLanes(ctx context.Context, s jetstream.Stream, check string
 	}
 	text := fmt.Sprintf("%d waiting, %d being worked on, the oldest for %v", waiting, worked, oldest.Round(100*time.Millisecond))
 	switch {
-	case len(lanes) < events.Lanes:
+	case len(partitions) < events.Partitions:
 		return finding.Worry(check, finding.Warn, "start a reconciler; if some have been running, look at their logs",
-			"%d of %d lanes have never been served; %s", events.Lanes-len(lanes), events.Lanes, text)
+			"%d of %d partitions have never been served; %s", events.Partitions-len(partitions), events.Partitions, text)
 	case deaf > 0:
-		return finding.Worry(check, finding.Warn, "start a reconciler, or look at /readyz of those that run", "nobody listens to %d of %d lanes; %s", deaf, len(lanes), text)
+		return finding.Worry(check, finding.Warn, "start a reconciler, or look at /readyz of those that run", "nobody listens to %d of %d partitions; %s", deaf, len(partitions), text)
 	case oldest > oldAge:
 		return finding.Worry(check, finding.Warn, "look at the reconcilers' logs; more reconcilers, or more --concurrent-requests", "%s", text)
 	}

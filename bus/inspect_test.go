@@ -15,7 +15,7 @@ import (
 
 	"github.com/jobstream/jobstream/internal/engine"
 	"github.com/jobstream/jobstream/internal/finding"
-	"github.com/jobstream/jobstream/internal/lanes"
+	"github.com/jobstream/jobstream/internal/partition"
 )
 
 // visit looks at the bus of the cluster "test".
@@ -107,11 +107,11 @@ func TestVisitorTouchesNothing(t *testing.T) {
 	if _, err := st.Save(t.Context(), keyOf(uid(1)), []byte("x"), 0, false); err != nil {
 		t.Fatal(err)
 	}
-	e := listen(t, b, allLanes(), nil)
-	defer beatAs(t, b, lanes.Beat{Member: "us", Versions: map[string]int{"job": 1}, Holds: map[string]lanes.Set{"job": lanes.All}, Serves: true})()
+	e := listen(t, b, allPartitions(), nil)
+	defer beatAs(t, b, partition.Beat{Member: "us", Versions: map[string]int{"job": 1}, Holds: map[string]partition.Set{"job": partition.All}, Serves: true})()
 	publish(t, b, observation(keyOf(uid(1)), 1))
 	until(t, "the fact is heard", func() bool { return e.count(nil) == 1 })
-	until(t, "all lanes are consumed", func() bool { return consumers(t, b) == 64 })
+	until(t, "all partitions are consumed", func() bool { return consumers(t, b) == 64 })
 	portrait := func() map[string]jetstream.StreamState {
 		all := map[string]jetstream.StreamState{}
 		for _, name := range streamsOf(t, b.js) {
@@ -152,7 +152,7 @@ func TestFindingsNameWhatIsWrong(t *testing.T) {
 	store(t, b)
 	key := keyOf(uid(1))
 	publish(t, b, observation(key, 1))
-	e := listen(t, b, []int{key.Lane()}, func(engine.Delivery) {}) // takes it and never answers
+	e := listen(t, b, []int{key.Partition()}, func(engine.Delivery) {}) // takes it and never answers
 	until(t, "the fact is taken", func() bool { return e.count(nil) > 0 })
 	e.end(t)
 	if _, err := b.js.Publish(t.Context(), b.names.aside("job.default.x"), []byte("poison")); err != nil {
@@ -166,7 +166,7 @@ func TestFindingsNameWhatIsWrong(t *testing.T) {
 	all := findings(t, visit(t, s.URL()))
 	expect(t, all, "stream jobstream_test_facts", finding.Warn, "max_age")
 	expect(t, all, "quarantine", finding.Warn, "1 messages", "jobstream-reconciler quarantine")
-	expect(t, all, "facts for job", finding.Warn, "31 of 32 lanes have never been served")
+	expect(t, all, "facts for job", finding.Warn, "31 of 32 partitions have never been served")
 	if err := b.js.DeleteStream(t.Context(), b.names.facts()); err != nil {
 		t.Fatal(err)
 	}
@@ -177,19 +177,19 @@ func TestFindingsNameWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Lanes that nobody listens to are told from those that somebody does.
+// Partitions that nobody listens to are told from those that somebody does.
 func TestFindingsSeeWhoListens(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	b := connect(t, s)
-	e := listen(t, b, allLanes(), nil)
-	until(t, "all lanes are consumed", func() bool { return consumers(t, b) == 64 })
+	e := listen(t, b, allPartitions(), nil)
+	until(t, "all partitions are consumed", func() bool { return consumers(t, b) == 64 })
 	v := visit(t, s.URL())
 	until(t, "all listen", func() bool { return findings(t, v)["facts for job"].Level == finding.OK })
 	e.end(t)
 	b.Close()
 	until(t, "nobody listens", func() bool {
-		return strings.Contains(findings(t, v)["facts for job"].Found, "nobody listens to 32 of 32 lanes")
+		return strings.Contains(findings(t, v)["facts for job"].Found, "nobody listens to 32 of 32 partitions")
 	})
 }
 

@@ -6,20 +6,20 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/jobstream/jobstream/internal/lanes"
+	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// Beacon carries the heartbeats of reconcilers: lanes.Beacon on plain NATS messages. They need no stream: one that is lost
+// Beacon carries the heartbeats of reconcilers: partition.Beacon on plain NATS messages. They need no stream: one that is lost
 // is followed by the next, and a JetStream that is choosing a leader for seconds must not make everybody seem dead.
 type Beacon struct{ bus *Bus }
 
-var _ lanes.Beacon = (*Beacon)(nil)
+var _ partition.Beacon = (*Beacon)(nil)
 
 // Beacon returns the one of this cluster.
 func (b *Bus) Beacon() *Beacon { return &Beacon{bus: b} }
 
-// Send implements lanes.Beacon. It does not wait; its error says that we are not connected.
-func (b *Beacon) Send(beat lanes.Beat) error {
+// Send implements partition.Beacon. It does not wait; its error says that we are not connected.
+func (b *Beacon) Send(beat partition.Beat) error {
 	data, err := json.Marshal(beat)
 	if err != nil {
 		return fmt.Errorf("send heartbeat: %w", err)
@@ -30,13 +30,13 @@ func (b *Beacon) Send(beat lanes.Beat) error {
 	return nil
 }
 
-// Listen implements lanes.Beacon. What nobody can read is dropped: it comes from a future version or a stranger.
-func (b *Beacon) Listen(hear func(lanes.Beat)) (stop func(), err error) {
+// Listen implements partition.Beacon. What nobody can read is dropped: it comes from a future version or a stranger.
+func (b *Beacon) Listen(hear func(partition.Beat)) (stop func(), err error) {
 	s, err := b.bus.nc.Subscribe(b.bus.names.members(), func(m *nats.Msg) {
 		if len(m.Data) == 0 {
 			return // a Visitor has tried whether it may
 		}
-		var beat lanes.Beat
+		var beat partition.Beat
 		if err := json.Unmarshal(m.Data, &beat); err != nil || beat.Member == "" {
 			b.bus.gripes.warn("a heartbeat that nobody can read", "err", err)
 			return

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobstream/jobstream/internal/lanes"
+	"github.com/jobstream/jobstream/internal/partition"
 )
 
 // heartbeats collects what a bus hears, as "member/number".
@@ -16,7 +16,7 @@ type heartbeats struct {
 	heard []string
 }
 
-func (b *heartbeats) hear(beat lanes.Beat) {
+func (b *heartbeats) hear(beat partition.Beat) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.heard = append(b.heard, beat.Member)
@@ -47,7 +47,7 @@ func TestMembersHearEachOtherAndThemselves(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, b := range map[string]*Bus{"one": one, "two": two, "stranger": stranger} {
-		if err := b.Beacon().Send(lanes.Beat{Member: name, Number: 1}); err != nil {
+		if err := b.Beacon().Send(partition.Beat{Member: name, Number: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,18 +57,18 @@ func TestMembersHearEachOtherAndThemselves(t *testing.T) {
 	}
 	s.Shutdown()
 	until(t, "the connection is lost", func() bool { return one.Ready() != nil })
-	if err := one.Beacon().Send(lanes.Beat{Member: "one"}); err == nil {
+	if err := one.Beacon().Send(partition.Beat{Member: "one"}); err == nil {
 		t.Error("a beat without a connection is no error, and would arrive late")
 	}
 }
 
 // beatAs keeps saying the same until the returned function is called.
-func beatAs(t *testing.T, b *Bus, beat lanes.Beat) (stop func()) {
+func beatAs(t *testing.T, b *Bus, beat partition.Beat) (stop func()) {
 	t.Helper()
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(lanes.Every / 5)
+		tick := time.NewTicker(partition.Every / 5)
 		defer tick.Stop()
 		for {
 			select {
@@ -84,21 +84,21 @@ func beatAs(t *testing.T, b *Bus, beat lanes.Beat) (stop func()) {
 
 func TestMembersFound(t *testing.T) {
 	t.Parallel()
-	member := func(name string, holds lanes.Set) lanes.Beat {
-		return lanes.Beat{Member: name, Versions: map[string]int{"job": 4}, Holds: map[string]lanes.Set{"job": holds}, Serves: true}
+	member := func(name string, holds partition.Set) partition.Beat {
+		return partition.Beat{Member: name, Versions: map[string]int{"job": 4}, Holds: map[string]partition.Set{"job": holds}, Serves: true}
 	}
 	unfit := member("b", 0)
 	unfit.Unfit = true
 	for _, c := range []struct {
 		name string
-		live []lanes.Beat
+		live []partition.Beat
 		want []string
 	}{
 		{"nobody", nil, []string{"reconcilers WARN none is heard"}},
-		{"one", []lanes.Beat{member("a", lanes.All)}, []string{"reconcilers OK 1 live: a", "lanes of job OK all are served: a (version 4) 32"}},
-		{"one that has not all", []lanes.Beat{member("a", lanes.One(3))}, []string{"reconcilers OK 1 live: a", "lanes of job WARN 1 of 32 are served: a (version 4) 1"}},
-		{"two, one of them cut off", []lanes.Beat{member("a", lanes.All), unfit}, []string{"reconcilers OK 2 live: a, b",
-			"reconcilers FAIL cannot reach the API server: b", "lanes of job OK all are served: a (version 4) 32, b (version 4) 0"}},
+		{"one", []partition.Beat{member("a", partition.All)}, []string{"reconcilers OK 1 live: a", "partitions of job OK all are served: a (version 4) 32"}},
+		{"one that has not all", []partition.Beat{member("a", partition.One(3))}, []string{"reconcilers OK 1 live: a", "partitions of job WARN 1 of 32 are served: a (version 4) 1"}},
+		{"two, one of them cut off", []partition.Beat{member("a", partition.All), unfit}, []string{"reconcilers OK 2 live: a, b",
+			"reconcilers FAIL cannot reach the API server: b", "partitions of job OK all are served: a (version 4) 32, b (version 4) 0"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string

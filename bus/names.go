@@ -81,26 +81,26 @@ func (n names) state(function string) string { return "KV_" + n.bucket(function)
 
 // Consumers.
 
-func factsConsumer(function string, lane int) string {
-	return fmt.Sprintf("%s-%02d", plain(function), lane)
+func factsConsumer(function string, partition int) string {
+	return fmt.Sprintf("%s-%02d", plain(function), partition)
 }
 
-func firedConsumer(function string, lane int) string {
-	return fmt.Sprintf("%s-fired-%02d", plain(function), lane)
+func firedConsumer(function string, partition int) string {
+	return fmt.Sprintf("%s-fired-%02d", plain(function), partition)
 }
 
 // Subjects. A published fact has six tokens and a stored one seven, and the stream listens to exactly six: so nobody can
-// publish a fact into a lane of their own choice, and a stored subject never passes the transform again.
+// publish a fact into a partition of their own choice, and a stored subject never passes the transform again.
 
 func (n names) published() string { return "facts." + n.token + ".*.*.*.*" }
 
 // stored is the transform's destination: wildcard 3 of published is the UID.
 func (n names) stored() string {
-	return fmt.Sprintf("facts.%s.{{partition(%d,3)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.{{wildcard(4)}}", n.token, events.Lanes)
+	return fmt.Sprintf("facts.%s.{{partition(%d,3)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.{{wildcard(4)}}", n.token, events.Partitions)
 }
 
-func (n names) factsLane(function string, lane int) string {
-	return "facts." + n.token + "." + strconv.Itoa(lane) + "." + events.Token(function) + ".>"
+func (n names) factsPartition(function string, partition int) string {
+	return "facts." + n.token + "." + strconv.Itoa(partition) + "." + events.Token(function) + ".>"
 }
 
 func (n names) schedules() string { return "timers." + n.token + ".*.*.*.*" }
@@ -111,15 +111,15 @@ func (n names) schedule(k events.Key, name string) string {
 }
 
 func (n names) ring(k events.Key, name string) string {
-	return "fired." + n.token + "." + strconv.Itoa(k.Lane()) + "." + k.Tokens() + "." + events.Token(name)
+	return "fired." + n.token + "." + strconv.Itoa(k.Partition()) + "." + k.Tokens() + "." + events.Token(name)
 }
 
-func (n names) firedLane(function string, lane int) string {
-	return "fired." + n.token + "." + strconv.Itoa(lane) + "." + events.Token(function) + ".>"
+func (n names) firedPartition(function string, partition int) string {
+	return "fired." + n.token + "." + strconv.Itoa(partition) + "." + events.Token(function) + ".>"
 }
 
-// unlaned is where a fact that is stored under the subject was published; ok is false for any other subject.
-func (n names) unlaned(stored string) (published string, ok bool) {
+// unpartitioned is where a fact that is stored under the subject was published; ok is false for any other subject.
+func (n names) unpartitioned(stored string) (published string, ok bool) {
 	t := strings.Split(stored, ".")
 	if len(t) != 7 || t[0] != "facts" || t[1] != n.token {
 		return "", false

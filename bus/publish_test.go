@@ -60,7 +60,7 @@ func TestPatienceEnds(t *testing.T) {
 	serveIn(t, dir, port)
 	signalled(t, b)
 	publish(t, b, observation(key, 3))
-	e := listen(t, b, allLanes(), nil)
+	e := listen(t, b, allPartitions(), nil)
 	until(t, "the third is heard", func() bool { return len(e.versions(key)) > 0 })
 	if got := e.versions(key); got[0] != 3 {
 		t.Errorf("heard %v", got)
@@ -75,7 +75,7 @@ func TestFactsThatCanNeverBeSent(t *testing.T) {
 		t.Errorf("9 MiB: %v", err)
 	}
 	huge.Event = events.EffectRefused{Effect: "CreatePod", Message: strings.Repeat("x", 7<<20)}
-	e := listen(t, b, allLanes(), nil)
+	e := listen(t, b, allPartitions(), nil)
 	publish(t, b, huge)
 	until(t, "7 MiB are heard", func() bool { return e.count(nil) == 1 })
 	if losses(b) != 0 {
@@ -88,7 +88,7 @@ func TestEvictedFactsAreALoss(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t), func(c *Config) { c.MaxFactsBytes = 64 << 10 })
 	key := keyOf(uid(1))
-	e := listen(t, b, allLanes(), nil)
+	e := listen(t, b, allPartitions(), nil)
 	publish(t, b, observation(key, 1))
 	until(t, "the first is heard", func() bool { return e.count(nil) == 1 })
 	ctx := t.Context()
@@ -111,7 +111,7 @@ func TestEvictedFactsAreALoss(t *testing.T) {
 	if behind = b.top.evicted(ctx, behind); !behind || losses(b) != 0 {
 		t.Error("the loss was announced while nobody listens")
 	}
-	back := listen(t, b, allLanes(), nil)
+	back := listen(t, b, allPartitions(), nil)
 	until(t, "the newest is heard", func() bool {
 		return back.count(func(d engine.Delivery) bool { return versionOf(d.Event()) == 1001 }) == 1
 	})
@@ -135,7 +135,7 @@ func TestASnapshotThatIsTooLargeArrivesInParts(t *testing.T) {
 	if err := b.Publish(t.Context(), fact(list)); !errors.As(err, &permanent) || !permanent.Permanent() {
 		t.Errorf("the whole snapshot: %v", err)
 	}
-	e := listen(t, b, allLanes(), nil)
+	e := listen(t, b, allPartitions(), nil)
 	parts := list.Split(events.SnapshotPart)
 	for _, p := range parts {
 		publish(t, b, fact(p), fact(p)) // as two triggers do, that list the same

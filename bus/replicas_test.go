@@ -79,8 +79,8 @@ func TestThreeReplicas(t *testing.T) {
 	t.Logf("conflicts by the server's code: %v", conflicts)
 
 	began = time.Now()
-	e := listen(t, reconciler, allLanes(), nil)
-	until(t, "all lanes are consumed", func() bool { return consumers(t, reconciler) == 64 })
+	e := listen(t, reconciler, allPartitions(), nil)
+	until(t, "all partitions are consumed", func() bool { return consumers(t, reconciler) == 64 })
 	t.Logf("64 consumers made in %v", time.Since(began))
 
 	const facts = 3000

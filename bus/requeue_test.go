@@ -36,7 +36,7 @@ func TestRequeue(t *testing.T) {
 	v := visit(t, s.URL())
 	key := keyOf(uid(1))
 	var mended atomic.Bool
-	e := listen(t, b, allLanes(), func(d engine.Delivery) {
+	e := listen(t, b, allPartitions(), func(d engine.Delivery) {
 		if !mended.Load() && (versionOf(d.Event()) == 13 || isRing(d)) {
 			d.Quarantine(errors.New("it panicked"))
 			return
@@ -91,7 +91,7 @@ func TestRequeueIsHarmlessTwice(t *testing.T) {
 	v := visit(t, s.URL())
 	key := keyOf(uid(1))
 	var mended atomic.Bool
-	e := listen(t, b, allLanes(), func(d engine.Delivery) {
+	e := listen(t, b, allPartitions(), func(d engine.Delivery) {
 		if !mended.Load() {
 			d.Quarantine(errors.New("it panicked"))
 			return
@@ -191,7 +191,7 @@ func TestQuarantinedMessageNamesItsCommand(t *testing.T) {
 	s := serve(t)
 	in := func(c *Config) { c.Cluster = "prod eu" }
 	b := connect(t, s, in)
-	listen(t, b, allLanes(), func(d engine.Delivery) { d.Quarantine(errors.New("it panicked")) })
+	listen(t, b, allPartitions(), func(d engine.Delivery) { d.Quarantine(errors.New("it panicked")) })
 	f := observation(keyOf(uid(1)), 1)
 	f.Cluster = "prod eu"
 	publish(t, b, f)
@@ -240,7 +240,7 @@ func TestUnreadableMessageUnsettlesItsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := listen(t, b, allLanes(), nil)
+	e := listen(t, b, allPartitions(), nil)
 	if _, err := b.js.Publish(t.Context(), observation(key, 1).Subject(), []byte("no JSON")); err != nil {
 		t.Fatal(err)
 	}

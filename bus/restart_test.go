@@ -33,7 +33,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 	if err := b.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	e := listen(t, b, allLanes(), nil)
+	e := listen(t, b, allPartitions(), nil)
 	until(t, "both facts are heard", func() bool { return slices.Equal(e.versions(key), []uint64{1, 2}) })
 	until(t, "the bus is ready", func() bool { return b.Ready() == nil })
 	if data, have, err := st.Load(t.Context(), key); err != nil || string(data) != "x" || have != rev {
@@ -78,7 +78,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 	port := portOf(t, s)
 	trigger, reconciler := connect(t, s), connect(t, s)
 	st := store(t, reconciler)
-	e := listen(t, reconciler, allLanes(), func(d engine.Delivery) {
+	e := listen(t, reconciler, allPartitions(), func(d engine.Delivery) {
 		_, rev, err := st.Load(t.Context(), d.Key())
 		if err == nil {
 			_, err = st.Save(t.Context(), d.Key(), []byte("x"), rev, false)

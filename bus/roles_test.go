@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/internal/engine"
-	"github.com/jobstream/jobstream/internal/lanes"
+	"github.com/jobstream/jobstream/internal/partition"
 )
 
 // with is a change of a Config: the user of deploy/nats/accounts.conf that the role has.
@@ -26,7 +26,7 @@ func TestRolesMayDoTheirWork(t *testing.T) {
 			}
 			trigger, reconciler, key := by[Trigger], by[Reconciler], keyOf(uid(1))
 			publish(t, trigger, observation(key, 1), observation(key, 2))
-			e := listen(t, reconciler, allLanes(), func(d engine.Delivery) {
+			e := listen(t, reconciler, allPartitions(), func(d engine.Delivery) {
 				if versionOf(d.Event()) == 1 {
 					d.Quarantine(errors.New("a test"))
 					return
@@ -44,7 +44,7 @@ func TestRolesMayDoTheirWork(t *testing.T) {
 			_, _, loaded := st.Load(t.Context(), key)
 			for what, err := range map[string]error{
 				"set a timer": reconciler.Timers().Set(t.Context(), key, "x", time.Now()), "announce": reconciler.Announce(t.Context(), tick("shop", "nightly", 0)),
-				"send a heartbeat": reconciler.Beacon().Send(lanes.Beat{Member: "me"}), "save": saved, "load": loaded, "forget": st.Forget(t.Context(), key),
+				"send a heartbeat": reconciler.Beacon().Send(partition.Beat{Member: "me"}), "save": saved, "load": loaded, "forget": st.Forget(t.Context(), key),
 				"look at all streams": reconciler.top.mend(t.Context()), "glance at them": trigger.top.mend(t.Context()),
 			} {
 				if err != nil {

@@ -86,7 +86,7 @@ func TestFactsOfImpossibleKeysAreSetAside(t *testing.T) {
 	}
 	publish(t, b, observation(keyOf(uid(1)), 2))
 	got := make(chan events.Fact, 100)
-	listen(t, b, allLanes(), func(d engine.Delivery) { got <- events.Fact{Key: d.Key(), Event: d.Event()}; d.Ack() })
+	listen(t, b, allPartitions(), func(d engine.Delivery) { got <- events.Fact{Key: d.Key(), Event: d.Event()}; d.Ack() })
 	for done := false; !done; {
 		select {
 		case f := <-got:

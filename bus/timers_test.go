@@ -42,7 +42,7 @@ func TestATimerThatIsSetWhileItRingsRingsAgain(t *testing.T) {
 	}
 	var mu sync.Mutex
 	heard := map[string]bool{}
-	listen(t, b, allLanes(), func(d engine.Delivery) {
+	listen(t, b, allPartitions(), func(d engine.Delivery) {
 		ring := d.Event().(events.TimerFired)
 		if !ring.At.Equal(then) {
 			if err := b.Timers().Set(ctx, key, ring.Name, then); err != nil {
@@ -73,14 +73,14 @@ func TestTimersRing(t *testing.T) {
 		name string
 		at   time.Time
 	}, 100)
-	e := listen(t, b, allLanes(), func(d engine.Delivery) {
+	e := listen(t, b, allPartitions(), func(d engine.Delivery) {
 		rang <- struct {
 			name string
 			at   time.Time
 		}{d.Event().(events.TimerFired).Name, time.Now()}
 		d.Ack()
 	})
-	until(t, "all lanes are heard", func() bool { return consumers(t, b) == 2*events.Lanes })
+	until(t, "all partitions are heard", func() bool { return consumers(t, b) == 2*events.Partitions })
 	ctx, key, now := t.Context(), keyOf(uid(1)), time.Now()
 	first := now.Add(5 * time.Second) // when all of them have been set
 	want := map[string]time.Time{
@@ -146,7 +146,7 @@ func TestTimersOutliveTheServer(t *testing.T) {
 	<-time.After(300 * time.Millisecond) // the timer's time passes while nobody is there
 	s = serveIn(t, dir, -1)
 	b = connect(t, s)
-	e := listen(t, b, allLanes(), nil)
+	e := listen(t, b, allPartitions(), nil)
 	until(t, "both ring", func() bool { return rings(e, "missed") == 1 && rings(e, "coming") == 1 })
 	if n := messages(t, b, b.names.timers()); n > 3 {
 		t.Errorf("%d messages in the stream of timers", n)
@@ -161,29 +161,29 @@ func TestHeardRingsAreSwept(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))
 	heard, unheard := keyOf(uid(1)), keyOf(uid(2))
-	if heard.Lane() == unheard.Lane() {
-		t.Fatal("choose UIDs of two lanes")
+	if heard.Partition() == unheard.Partition() {
+		t.Fatal("choose UIDs of two partitions")
 	}
 	for _, k := range []events.Key{heard, unheard} {
 		if err := b.Timers().Set(t.Context(), k, "x", time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	e := listen(t, b, []int{heard.Lane()}, nil)
+	e := listen(t, b, []int{heard.Partition()}, nil)
 	until(t, "it rings", func() bool { return rings(e, "x") == 1 })
 	until(t, "both have rung", func() bool { return messages(t, b, b.names.timers()) == 2 && onlyRings(t, b) })
-	// Sweeping waits for nobody but the clock; do at once what it does then.
-	l := &lane{bus: b, stream: b.names.timers(), config: b.consumer(firedConsumer("job", heard.Lane()), b.names.firedLane("job", heard.Lane()), 1)}
+	// Purging waits for nobody but the clock; do at once what it does then.
+	l := &subscription{bus: b, stream: b.names.timers(), config: b.consumer(firedConsumer("job", heard.Partition()), b.names.firedPartition("job", heard.Partition()), 1)}
 	c, err := b.js.Consumer(t.Context(), l.stream, l.config.Durable)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var floor uint64
 	until(t, "it is swept", func() bool {
-		l.sweep(t.Context(), c, &floor)
+		l.purgeAcked(t.Context(), c, &floor)
 		return messages(t, b, b.names.timers()) == 1
 	})
-	late := listen(t, b, []int{unheard.Lane()}, nil)
+	late := listen(t, b, []int{unheard.Partition()}, nil)
 	until(t, "the other one is heard", func() bool { return rings(late, "x") == 1 })
 }
 

@@ -69,8 +69,8 @@ func TestFactsOfAnotherVersionArePassedBy(t *testing.T) {
 			if _, err := st.Save(t.Context(), key, []byte("memory"), 0, false); err != nil {
 				t.Fatal(err)
 			}
-			e := listen(t, b, []int{key.Lane()}, nil)
-			const facts = 200 // more than a lane delivers at once: none waits for somebody who can read it
+			e := listen(t, b, []int{key.Partition()}, nil)
+			const facts = 200 // more than a partition delivers at once: none waits for somebody who can read it
 			for v := range uint64(facts) {
 				if _, err := b.js.PublishMsg(t.Context(), test.message(t, observation(key, v+1))); err != nil {
 					t.Fatal(err)
@@ -93,22 +93,22 @@ func TestFactsOfAnotherVersionArePassedBy(t *testing.T) {
 	}
 }
 
-// A key that is told of without end is rung for all the same, and each lane has its own moment.
+// A key that is told of without end is rung for all the same, and each partition has its own moment.
 func TestWhenUnreadFactsAreRungFor(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	moments := map[time.Time]bool{}
-	for lane := range events.Lanes {
-		rings := ringsUnread(lane, began)
+	for partition := range events.Partitions {
+		rings := ringsUnread(partition, began)
 		if in := rings.Sub(began); in <= 0 || in > unreadEvery {
-			t.Errorf("lane %d rings in %v", lane, in)
+			t.Errorf("partition %d rings in %v", partition, in)
 		}
-		if just := rings.Add(-time.Nanosecond); !ringsUnread(lane, just).Equal(rings) {
-			t.Errorf("lane %d: another fact moves the ring from %v to %v", lane, rings, ringsUnread(lane, just))
+		if just := rings.Add(-time.Nanosecond); !ringsUnread(partition, just).Equal(rings) {
+			t.Errorf("partition %d: another fact moves the ring from %v to %v", partition, rings, ringsUnread(partition, just))
 		}
 		moments[rings] = true
 	}
-	if len(moments) != events.Lanes {
-		t.Errorf("%d lanes ring at %d moments", events.Lanes, len(moments))
+	if len(moments) != events.Partitions {
+		t.Errorf("%d partitions ring at %d moments", events.Partitions, len(moments))
 	}
 }

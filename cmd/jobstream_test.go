@@ -113,7 +113,7 @@ func TestJobstreamAtHome(t *testing.T) {
 	health, bus := apptest.FreeAddress(t), apptest.FreeAddress(t)
 	_, port, _ := net.SplitHostPort(bus)
 	c, said := start(t, "jobstream", []string{"HOME=" + home}, "--log-format=json", "--health-bind-address="+health, "--metrics-bind-address=0", "--nats-port="+port)
-	await(t, "http://"+health+"/readyz", "[+]lists ok\n[+]cluster ok\n[+]bus ok\n[+]lanes ok\nready")
+	await(t, "http://"+health+"/readyz", "[+]lists ok\n[+]cluster ok\n[+]bus ok\n[+]partitions ok\nready")
 
 	folder := filepath.Join(home, ".local", "state", "jobstream", strings.ReplaceAll(strings.TrimPrefix(api.URL, "http://"), ":", "_"))
 	info, err := os.Stat(filepath.Join(folder, "token"))

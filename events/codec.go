@@ -103,7 +103,7 @@ func (f Fact) ID() string {
 	return id
 }
 
-// Subject is where the fact is published. The server inserts the lane as it stores it.
+// Subject is where the fact is published. The server inserts the partition as it stores it.
 func (f Fact) Subject() string {
 	return "facts." + Token(f.Cluster) + "." + f.Key.Tokens() + "." + string(f.Event.Type())
 }

@@ -3,7 +3,7 @@
 //
 //	Key    whose memory a fact concerns          job default/5ef034e0-…
 //	Event  what happened, a past participle      PodObserved{…}
-//	Fact   the two together, on a subject        facts.<cluster>.<lane>.job.default.5ef034e0-….PodObserved
+//	Fact   the two together, on a subject        facts.<cluster>.<partition>.job.default.5ef034e0-….PodObserved
 //
 // Facts carry projections (project_*.go), never objects: no Pod template, environment or secret can reach the bus
 // because there is no field for it. Each observation carries the (uid, resourceVersion) it was taken at, so that an older one

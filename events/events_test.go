@@ -192,7 +192,7 @@ func TestTokensAreInjective(t *testing.T) {
 	})
 }
 
-// TestKeysSurviveASubject: a key comes back from its tokens, and its lane is one of the lanes.
+// TestKeysSurviveASubject: a key comes back from its tokens, and its partition is one of the partitions.
 func TestKeysSurviveASubject(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := events.Key{Function: rapid.StringMatching(`[a-z]+`).Draw(t, "function"),
@@ -202,8 +202,8 @@ func TestKeysSurviveASubject(t *testing.T) {
 		if err != nil || back != k {
 			t.Fatalf("%v comes back as %v, %v", k, back, err)
 		}
-		if k.Lane() < 0 || k.Lane() >= events.Lanes {
-			t.Fatalf("lane %d", k.Lane())
+		if k.Partition() < 0 || k.Partition() >= events.Partitions {
+			t.Fatalf("partition %d", k.Partition())
 		}
 	})
 }

@@ -22,17 +22,17 @@ type Key struct {
 // String renders the key as "job default/5ef034e0-…", for logs.
 func (k Key) String() string { return k.Function + " " + k.Namespace + "/" + string(k.UID) }
 
-// Lanes is the number of lanes that facts are laid in, for ever: to change it, delete the streams, which is safe.
+// Partitions is the number of partitions that facts are laid in, for ever: to change it, delete the streams, which is safe.
 // 32 consumers spread evenly over as many reconcilers as one cluster needs and stay far below the 1,000 consumers
 // that a stream allows.
-const Lanes = 32
+const Partitions = 32
 
-// Lane is the lane of the key: FNV-1a of the UID modulo Lanes, which is what the server's partition transform computes
-// (nats-server, subject_transform.go), so that timers, which we lay ourselves, ring in the lane of their facts.
-func (k Key) Lane() int {
+// Partition is the partition of the key: FNV-1a of the UID modulo Partitions, which is what the server's partition transform computes
+// (nats-server, subject_transform.go), so that timers, which we lay ourselves, ring in the partition of their facts.
+func (k Key) Partition() int {
 	h := fnv.New32a()
 	h.Write([]byte(escape(string(k.UID))))
-	return int(h.Sum32() % Lanes)
+	return int(h.Sum32() % Partitions)
 }
 
 // Tokens is the key as the middle of a subject: "<function>.<namespace>.<uid>", each escaped.

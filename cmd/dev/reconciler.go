@@ -19,7 +19,7 @@ import (
 	"github.com/jobstream/jobstream/internal/child"
 )
 
-// reconcilerPatience is for a reconciler that is asked to end, and puts down its lanes.
+// reconcilerPatience is for a reconciler that is asked to end, and puts down its partitions.
 const reconcilerPatience = 10 * time.Second
 
 // killable is a reconciler that is a process of its own: this program, by its hidden command "reconciler".

@@ -40,7 +40,7 @@ func TestDoctorOfASystemAtWork(t *testing.T) {
 	awaitReady(t, c.Probes, ended)
 	args := []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + c.Bus.URL}
 	var all []finding.Finding
-	for deadline := time.Now().Add(soon); ; { // its lanes are consumed a moment after it is ready
+	for deadline := time.Now().Add(soon); ; { // its partitions are consumed a moment after it is ready
 		code, out, complaint := call(t, DoctorCommand(OfReconciler()), append(args, "-o", "json")...)
 		if code != ExitFine || complaint != "" {
 			t.Fatalf("exit code %d: %s\n%s", code, complaint, out)
@@ -142,7 +142,7 @@ func TestQuarantineAndRequeue(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	go func() {
-		_ = b.Consume(ctx, "job", []int{key.Lane()}, func(d engine.Delivery) {
+		_ = b.Consume(ctx, "job", []int{key.Partition()}, func(d engine.Delivery) {
 			if !mended.Load() {
 				d.Quarantine(errors.New("it panicked"))
 				return

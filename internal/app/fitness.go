@@ -8,7 +8,7 @@ import (
 
 const (
 	// askFitness is how often the API server is asked whether it is there, and unfitAfter how many answers in a row have to
-	// be missing: a member that gives its lanes away for one lost packet would do harm.
+	// be missing: a member that gives its partitions away for one lost packet would do harm.
 	askFitness = 2 * time.Second
 	unfitAfter = 2
 )

@@ -12,10 +12,10 @@ import (
 
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/internal/engine"
-	"github.com/jobstream/jobstream/internal/lanes"
+	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// handover is how long somebody else waits for the turns of a lane that is theirs by now: most take milliseconds, and
+// handover is how long somebody else waits for the turns of a partition that is theirs by now: most take milliseconds, and
 // what the others still do meets the compare-and-set.
 const handover = 100 * time.Millisecond
 
@@ -28,15 +28,15 @@ type MemberConfig struct {
 	Namespaces []string
 	// Fit says whether this process can do its work.
 	Fit func() bool
-	// Changed hears how many lanes of the function this process serves, and how many members are live.
-	Changed func(function string, lanes, members int)
+	// Changed hears how many partitions of the function this process serves, and how many members are live.
+	Changed func(function string, partitions, members int)
 	Log     *slog.Logger
 }
 
-// Member serves this process's share of all lanes: one engine for each function, and a keeper that tells them which lanes.
+// Member serves this process's share of all partitions: one engine for each function, and a keeper that tells them which partitions.
 type Member struct {
 	cfg     MemberConfig
-	keeper  *lanes.Keeper
+	keeper  *partition.Keeper
 	runners map[string]*engine.Runner
 	stop    context.CancelFunc
 }
@@ -48,7 +48,7 @@ func NewMember(c MemberConfig) *Member {
 	for _, f := range c.Functions {
 		versions[f.Function.Name] = f.Function.Version
 	}
-	m.keeper = lanes.NewKeeper(lanes.Config{Member: memberName(), Versions: versions, Beacon: c.Bus.Beacon(), Serve: m.serve,
+	m.keeper = partition.NewKeeper(partition.Config{Member: memberName(), Versions: versions, Beacon: c.Bus.Beacon(), Serve: m.serve,
 		Fit: c.Fit, Changed: c.Changed, Log: c.Log})
 	ctx, stop := context.WithCancel(context.Background())
 	m.stop = stop
@@ -62,7 +62,7 @@ func NewMember(c MemberConfig) *Member {
 // Ready is nil once we take part; its error says what is in the way.
 func (m *Member) Ready() error { return m.keeper.Ready() }
 
-// Run serves lanes until ctx ends. Then all are given away at once, and turns that run may go on for a while. Its error
+// Run serves partitions until ctx ends. Then all are given away at once, and turns that run may go on for a while. Its error
 // says that the other members cannot be heard.
 func (m *Member) Run(ctx context.Context) error {
 	err := m.keeper.Run(ctx)
@@ -82,15 +82,15 @@ func (m *Member) Run(ctx context.Context) error {
 	return err
 }
 
-// serve takes the facts of one lane until ctx ends, and puts it down.
-func (m *Member) serve(ctx context.Context, function string, lane int) {
+// serve takes the facts of one partition until ctx ends, and puts it down.
+func (m *Member) serve(ctx context.Context, function string, partition int) {
 	r := m.runners[function]
-	r.Take(lane)
-	if err := m.cfg.Bus.Consume(ctx, function, []int{lane}, m.within(r.Deliver)); err != nil {
-		m.cfg.Log.Error("lane is not served", "function", function, "lane", lane, "error", err)
+	r.Take(partition)
+	if err := m.cfg.Bus.Consume(ctx, function, []int{partition}, m.within(r.Deliver)); err != nil {
+		m.cfg.Log.Error("partition is not served", "function", function, "partition", partition, "error", err)
 		<-ctx.Done()
 	}
-	r.Release(lane, handover)
+	r.Release(partition, handover)
 }
 
 // within lets nothing pass that is about another namespace: what was left behind when there were more of them, or what somebody

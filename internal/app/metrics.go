@@ -30,7 +30,7 @@ type metrics struct {
 	published   *prometheus.CounterVec
 	announced   *prometheus.CounterVec
 	relists     prometheus.Counter
-	lanes       *prometheus.GaugeVec
+	partitions  *prometheus.GaugeVec
 	members     *prometheus.GaugeVec
 	spans       *prometheus.CounterVec
 	jobs        *jobMetrics
@@ -81,7 +81,7 @@ func (m *metrics) forReconciler() {
 	m.effectTime = m.histogram("jobstream_effect_duration_seconds", "Time that an effect took, the wait for a free request included.", seconds, "effect")
 	m.quarantined = m.counter("jobstream_quarantined_total", "Messages that could not be read, or that the function broke on, and that were set aside.", "function")
 	m.unreadFacts = m.counter("jobstream_unread_facts_total", "Facts of a type that this version does not know: upgrade the reconcilers, too. Inventory was taken instead.", "function")
-	m.lanes = m.gauge("jobstream_lanes", "Lanes that this reconciler serves; over all reconcilers of a cluster they add up to 32.", "function")
+	m.partitions = m.gauge("jobstream_partitions", "Partitions that this reconciler serves; over all reconcilers of a cluster they add up to 32.", "function")
 	m.members = m.gauge("jobstream_members", "Live reconcilers of the cluster, as this one hears them.")
 	m.announced = m.announcements()
 	m.spans = m.counter("jobstream_spans_total", "Spans by result: exported, failed (the collector did not take them), dropped (too many were waiting).", "result")
@@ -146,9 +146,9 @@ func (m *metrics) setAside(function string) { m.quarantined.WithLabelValues(func
 // unread hears of every fact whose type this version does not know.
 func (m *metrics) unread(function string) { m.unreadFacts.WithLabelValues(function).Inc() }
 
-// serves hears how many lanes of the function we serve, and how many members share them.
-func (m *metrics) serves(function string, lanes, members int) {
-	m.lanes.WithLabelValues(function).Set(float64(lanes))
+// serves hears how many partitions of the function we serve, and how many members share them.
+func (m *metrics) serves(function string, partitions, members int) {
+	m.partitions.WithLabelValues(function).Set(float64(partitions))
 	m.members.WithLabelValues().Set(float64(members))
 }
 

@@ -123,7 +123,7 @@ func (c *ReconcilerConfig) prepare(m *metrics) (Spans, error) {
 
 // reconcileAll takes turns for every function until ctx ends.
 func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans Spans) error {
-	s.probes.await(probeLanes)
+	s.probes.await(probePartitions)
 	recorder := cluster.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
 	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, ScheduledJobs: s.schedules, Namespaces: c.Namespaces, Zones: zone.Load, Claim: c.claim(),
@@ -147,14 +147,14 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans Sp
 		configs = append(configs, engine.Config{Function: f, Store: store, Actor: s.metrics.counted(actor), Timers: c.timers(s.bus.Timers()),
 			Announcer: announcer, Log: s.log, Keys: c.Keys, Now: c.now, Turned: s.metrics.turned, Dropped: s.metrics.drops})
 	}
-	return s.serveLanes(ctx, configs, c.Namespaces)
+	return s.servePartitions(ctx, configs, c.Namespaces)
 }
 
-// serveLanes takes turns for our share of the lanes until ctx ends.
-func (s *service) serveLanes(ctx context.Context, configs []engine.Config, namespaces []string) error {
+// servePartitions takes turns for our share of the partitions until ctx ends.
+func (s *service) servePartitions(ctx context.Context, configs []engine.Config, namespaces []string) error {
 	fitness := newFitness(reachable(s))
 	m := NewMember(MemberConfig{Bus: s.bus, Functions: configs, Namespaces: namespaces, Fit: fitness.fit, Changed: s.metrics.serves, Log: s.log})
-	s.probes.Set(probeLanes, func(context.Context) error { return m.Ready() })
+	s.probes.Set(probePartitions, func(context.Context) error { return m.Ready() })
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return m.Run(running) }) //nolint:contextcheck // turns in hand outlive it
 	g.Go(func() error { fitness.watch(running); return nil })

@@ -94,11 +94,11 @@ func TestAllInOneBecomesReadyAndEnds(t *testing.T) {
 	c.Options = options(t, apptest.Start(t))
 	c.MetricsAddress = apptest.FreeAddress(t)
 	stop, ended := run(t, func(ctx context.Context) error { return RunAllInOne(ctx, c) })
-	if report := awaitReady(t, c.Probes, ended); report != "[+]lists ok\n[+]cluster ok\n[+]bus ok\n[+]lanes ok\nready\n" {
+	if report := awaitReady(t, c.Probes, ended); report != "[+]lists ok\n[+]cluster ok\n[+]bus ok\n[+]partitions ok\nready\n" {
 		t.Errorf("the first report that says ready:\n%s", report)
 	}
 	metrics := fetch(t, "http://"+c.MetricsAddress+"/metrics")
-	for _, want := range []string{"jobstream_relists_total 0", `jobstream_lanes{function="job"} 32`, "jobstream_bus_ready 1"} {
+	for _, want := range []string{"jobstream_relists_total 0", `jobstream_partitions{function="job"} 32`, "jobstream_bus_ready 1"} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s", want)
 		}
@@ -107,12 +107,12 @@ func TestAllInOneBecomesReadyAndEnds(t *testing.T) {
 	awaitEnd(t, ended)
 }
 
-// A reconciler that is ready serves lanes: between the connection and its first lane it takes no turn.
-func TestReconcilerIsReadyOnlyWithItsLanes(t *testing.T) {
+// A reconciler that is ready serves partitions: between the connection and its first partition it takes no turn.
+func TestReconcilerIsReadyOnlyWithItsPartitions(t *testing.T) {
 	c := ReconcilerDefaults()
 	c.Options = options(t, apptest.Start(t))
 	stop, ended := run(t, func(ctx context.Context) error { return RunReconciler(ctx, c) })
-	if report := awaitReady(t, c.Probes, ended); !strings.Contains(report, "[+]lanes ok") {
+	if report := awaitReady(t, c.Probes, ended); !strings.Contains(report, "[+]partitions ok") {
 		t.Errorf("the first report that says ready:\n%s", report)
 	}
 	stop()
@@ -178,8 +178,8 @@ func TestReconcilerFinishesTheTurnInHand(t *testing.T) {
 	}
 }
 
-// Two reconcilers share all lanes, and when one is asked to stop, the other has them all.
-func TestReconcilersShareTheLanes(t *testing.T) {
+// Two reconcilers share all partitions, and when one is asked to stop, the other has them all.
+func TestReconcilersShareThePartitions(t *testing.T) {
 	api := apptest.Start(t)
 	one := ReconcilerDefaults()
 	one.Options = options(t, api)
@@ -193,17 +193,17 @@ func TestReconcilersShareTheLanes(t *testing.T) {
 		awaitReady(t, c.Probes, ended)
 		stops, ends = append(stops, stop), append(ends, ended)
 	}
-	serves := func(address string, lanes, members string) {
+	serves := func(address string, partitions, members string) {
 		t.Helper()
 		late := time.After(soon)
 		for {
 			page := fetch(t, "http://"+address+"/metrics")
-			if strings.Contains(page, `jobstream_lanes{function="job"} `+lanes+"\n") && strings.Contains(page, "jobstream_members "+members+"\n") {
+			if strings.Contains(page, `jobstream_partitions{function="job"} `+partitions+"\n") && strings.Contains(page, "jobstream_members "+members+"\n") {
 				return
 			}
 			select {
 			case <-late:
-				t.Fatalf("want %s lanes of %s members:\n%s", lanes, members, page)
+				t.Fatalf("want %s partitions of %s members:\n%s", partitions, members, page)
 			case <-time.After(5 * time.Millisecond):
 			}
 		}

@@ -13,10 +13,10 @@ import (
 
 // The names of the checks behind /readyz.
 const (
-	probeBus     = "bus"
-	probeCluster = "cluster" // of a reconciler: the API server answers
-	probeLists   = "lists"   // of a trigger: the cluster has been listed once
-	probeLanes   = "lanes"
+	probeBus        = "bus"
+	probeCluster    = "cluster" // of a reconciler: the API server answers
+	probeLists      = "lists"   // of a trigger: the cluster has been listed once
+	probePartitions = "partitions"
 )
 
 // service is what a trigger and a reconciler have in common.

@@ -35,7 +35,7 @@ const (
 	companyWithin = 10 * time.Second
 	// defaultTimeout of one request: an answer that takes longer is found out by asking again.
 	defaultTimeout = 15 * time.Second
-	// defaultCachedJobs is about what 64 lanes of busy Jobs need; a Job weighs 5 to 20 kB.
+	// defaultCachedJobs is about what 64 partitions of busy Jobs need; a Job weighs 5 to 20 kB.
 	defaultCachedJobs = 2048
 )
 

@@ -96,7 +96,7 @@ func (r *Runner) forgetTimer(key events.Key) {
 func (r *Runner) alarmIn(key events.Key, in time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.left[key.Lane()] {
+	if r.left[key.Partition()] {
 		return
 	}
 	k, rings := r.desk(key), time.Now().Add(in)

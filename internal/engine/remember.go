@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// crowded is how many facts of one lane may lie before keys: half of what the bus delivers before it waits for us.
+	// crowded is how many facts of one partition may lie before keys: half of what the bus delivers before it waits for us.
 	crowded = 64
 	// roomy is down to how many they are remembered: what costs the bus three requests for each key shall last for a while.
 	roomy = crowded / 2
-	// crowdedMax is how long keys of a crowded lane may wait for their turns. Those that are only next are no crowd.
+	// crowdedMax is how long keys of a crowded partition may wait for their turns. Those that are only next are no crowd.
 	crowdedMax = 100 * time.Millisecond
 )
 
 // rememberWaiting folds what has arrived for keys whose turn has been going on for longer than a turn may: an API
-// server or a webhook keeps it waiting. Their facts would otherwise fill the lane until nothing came through for any key.
+// server or a webhook keeps it waiting. Their facts would otherwise fill the partition until nothing came through for any key.
 func (r *Runner) rememberWaiting() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -29,13 +29,13 @@ func (r *Runner) rememberWaiting() {
 	}
 }
 
-// lay puts facts before the key. In a lane that is crowded by then, room is made soon.
+// lay puts facts before the key. In a partition that is crowded by then, room is made soon.
 func (r *Runner) lay(key events.Key, k *desk, facts ...Delivery) {
-	lane := key.Lane()
+	partition := key.Partition()
 	k.waiting = append(k.waiting, facts...)
-	if r.laid[lane] += len(facts); r.laid[lane] >= crowded && !r.clearing[lane] {
-		r.clearing[lane] = true
-		time.AfterFunc(crowdedMax, func() { r.makeRoom(lane) })
+	if r.laid[partition] += len(facts); r.laid[partition] >= crowded && !r.clearing[partition] {
+		r.clearing[partition] = true
+		time.AfterFunc(crowdedMax, func() { r.makeRoom(partition) })
 	}
 }
 
@@ -43,36 +43,36 @@ func (r *Runner) lay(key events.Key, k *desk, facts ...Delivery) {
 func (r *Runner) pick(key events.Key, k *desk) []Delivery {
 	facts := k.waiting
 	k.waiting = nil
-	r.laid[key.Lane()] -= len(facts)
+	r.laid[key.Partition()] -= len(facts)
 	return facts
 }
 
-// makeRoom folds what has arrived for keys of a crowded lane whose turns do not come, because their namespace has too much to
-// do; those first that have the most. They would fill the lane as well. Where none is crowded, what waits costs nothing.
-func (r *Runner) makeRoom(lane int) {
+// makeRoom folds what has arrived for keys of a crowded partition whose turns do not come, because their namespace has too much to
+// do; those first that have the most. They would fill the partition as well. Where none is crowded, what waits costs nothing.
+func (r *Runner) makeRoom(partition int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.clearing[lane] = false
-	if r.laid[lane] < crowded {
+	r.clearing[partition] = false
+	if r.laid[partition] < crowded {
 		return
 	}
 	var waits []events.Key
-	for key, k := range r.keys[lane] {
+	for key, k := range r.keys[partition] {
 		if since(k.asked, crowdedMax) {
 			waits = append(waits, key)
 		}
 	}
 	slices.SortFunc(waits, func(a, b events.Key) int {
-		return cmp.Compare(len(r.keys[lane][b].waiting), len(r.keys[lane][a].waiting))
+		return cmp.Compare(len(r.keys[partition][b].waiting), len(r.keys[partition][a].waiting))
 	})
 	for _, key := range waits {
-		if r.laid[lane] > roomy {
-			r.setAside(key, r.keys[lane][key])
+		if r.laid[partition] > roomy {
+			r.setAside(key, r.keys[partition][key])
 		}
 	}
-	if r.laid[lane] >= crowded && r.ctx.Err() == nil {
-		r.clearing[lane] = true
-		time.AfterFunc(crowdedMax, func() { r.makeRoom(lane) })
+	if r.laid[partition] >= crowded && r.ctx.Err() == nil {
+		r.clearing[partition] = true
+		time.AfterFunc(crowdedMax, func() { r.makeRoom(partition) })
 	}
 }
 
@@ -106,7 +106,7 @@ func (r *Runner) remember(key events.Key, k *desk) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	left := r.left[key.Lane()]
+	left := r.left[key.Partition()]
 	k.remembering = nil
 	switch {
 	case err == nil:

@@ -20,10 +20,10 @@ const (
 	effectsAtOnce = 32
 
 	// turnMax is how long a turn may go on with its own answers. What has arrived meanwhile is then acknowledged, and the
-	// key takes its next turn: a Job with thousands of Pods to make does not keep the facts of its lane.
+	// key takes its next turn: a Job with thousands of Pods to make does not keep the facts of its partition.
 	turnMax = time.Second
 
-	// newerRest is how long a key rests whose state belongs to a newer version: by then its lane is with whoever reads it.
+	// newerRest is how long a key rests whose state belongs to a newer version: by then its partition is with whoever reads it.
 	newerRest = time.Second
 
 	// again is the name of the engine's own timer of a key: to repeat effects that could not be done.

@@ -58,11 +58,11 @@ type Runner struct {
 	cfg   Config
 	slots *fair.Slots // turns, shared by namespaces
 	mu    sync.Mutex
-	keys  [events.Lanes]map[events.Key]*desk // by lane, since one that is put down must not wait for a look at all others
-	left  [events.Lanes]bool                 // lanes that somebody else serves
-	laid  [events.Lanes]int                  // facts that no turn has folded
-	// clearing says that room will be made in the lane.
-	clearing [events.Lanes]bool
+	keys  [events.Partitions]map[events.Key]*desk // by partition, since one that is put down must not wait for a look at all others
+	left  [events.Partitions]bool                 // partitions that somebody else serves
+	laid  [events.Partitions]int                  // facts that no turn has folded
+	// clearing says that room will be made in the partition.
+	clearing [events.Partitions]bool
 	idle     *sync.Cond // a turn has ended
 	done     sync.WaitGroup
 	ctx      context.Context
@@ -100,8 +100,8 @@ func NewRunner(ctx context.Context, cfg Config) *Runner {
 		cfg.Newest = func(string) bool { return false }
 	}
 	r := &Runner{cfg: cfg, slots: fair.NewSlots(cfg.Keys, turnShare), ctx: ctx}
-	for lane := range r.keys {
-		r.keys[lane] = map[events.Key]*desk{}
+	for partition := range r.keys {
+		r.keys[partition] = map[events.Key]*desk{}
 	}
 	r.idle = sync.NewCond(&r.mu)
 	r.done.Go(r.keepAlive)
@@ -124,7 +124,7 @@ func (r *Runner) Deliver(d Delivery) {
 func (r *Runner) Wake(key events.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.left[key.Lane()] {
+	if r.left[key.Partition()] {
 		return // whoever serves it has what wakes it
 	}
 	k := r.desk(key)
@@ -133,7 +133,7 @@ func (r *Runner) Wake(key events.Key) {
 }
 
 func (r *Runner) desk(key events.Key) *desk {
-	keys := r.keys[key.Lane()]
+	keys := r.keys[key.Partition()]
 	k := keys[key]
 	if k == nil {
 		k = &desk{}
@@ -171,7 +171,7 @@ func (r *Runner) serve(key events.Key, k *desk) {
 		}
 		r.mu.Lock()
 		k.asked = time.Time{}
-		if r.left[key.Lane()] && len(k.waiting) == 0 { // the lane was put down while we waited
+		if r.left[key.Partition()] && len(k.waiting) == 0 { // the partition was put down while we waited
 			r.slots.Release(key.Namespace)
 			r.end(key, k)
 			r.mu.Unlock()
@@ -207,11 +207,11 @@ func (r *Runner) end(key events.Key, k *desk) {
 
 // clear removes the desk of a key that has nothing to wait for.
 func (r *Runner) clear(key events.Key, k *desk) {
-	if r.left[key.Lane()] {
+	if r.left[key.Partition()] {
 		k.silence()
 	}
 	if !k.busy && k.alarm == nil && len(k.waiting) == 0 && len(k.remembering) == 0 {
-		delete(r.keys[key.Lane()], key)
+		delete(r.keys[key.Partition()], key)
 	}
 }
 

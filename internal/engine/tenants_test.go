@@ -95,9 +95,9 @@ func TestATenantThatHangsKeepsNoTurnFromOthers(t *testing.T) {
 	})
 }
 
-// A lane has room again soon, however many facts come for keys that cannot have a turn: the bus delivers 128 and then waits. What
+// A partition has room again soon, however many facts come for keys that cannot have a turn: the bus delivers 128 and then waits. What
 // is remembered goes, and if we went, too, a timer would wake whoever serves the key then.
-func TestACrowdedLaneHasRoomSoon(t *testing.T) {
+func TestACrowdedPartitionHasRoomSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, m := startTenants(t)
 		for i := range 100 {
@@ -111,7 +111,7 @@ func TestACrowdedLaneHasRoomSoon(t *testing.T) {
 		}
 		b.await(t, "ack crowd-127")
 		if took := time.Since(began); took > 300*time.Millisecond {
-			t.Errorf("the lane was full for %v", took)
+			t.Errorf("the partition was full for %v", took)
 		}
 		if !m.remembers(waits, "crowd-127") || !b.before("timer again", "ack crowd-0") {
 			t.Errorf("facts are acknowledged and nobody would look at them again: %q", b.lines)
@@ -119,7 +119,7 @@ func TestACrowdedLaneHasRoomSoon(t *testing.T) {
 	})
 }
 
-// To remember costs the bus more than to wait does: three requests for each key. It is done where a lane is crowded, and there
+// To remember costs the bus more than to wait does: three requests for each key. It is done where a partition is crowded, and there
 // for those that have the most.
 func TestWhoWaitsWithLittleIsNotRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestWhoWaitsWithLittleIsNotRemembered(t *testing.T) {
 		<-time.After(10 * time.Second)
 		synctest.Wait()
 		if n := b.Busy(0); len(m.all) != n+1 || !m.remembers(much, "much") {
-			t.Errorf("%d states, want those of %d running turns and the one that crowds its lane", len(m.all), n)
+			t.Errorf("%d states, want those of %d running turns and the one that crowds its partition", len(m.all), n)
 		}
 	})
 }

@@ -45,7 +45,7 @@ func (b *bench) set(timer string) (times int, last time.Time) {
 	return times, b.timer
 }
 
-// What stands on the bus is what counts: an alarm of ours ends with the process, and with the lane.
+// What stands on the bus is what counts: an alarm of ours ends with the process, and with the partition.
 func TestATimerThatCouldNotBeSetIsNotTakenForSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, waker(time.Now().Add(time.Hour)))
@@ -160,17 +160,17 @@ type factOf struct {
 
 func (f factOf) Key() events.Key { return f.key }
 
-// others makes keys that do not lie in the lane of key.
+// others makes keys that do not lie in the partition of key.
 func others(n int) (keys []events.Key) {
 	for i := 0; len(keys) < n; i++ {
-		if k := (events.Key{Function: "count", Namespace: "default", UID: types.UID(fmt.Sprint("other-", i))}); k.Lane() != key.Lane() {
+		if k := (events.Key{Function: "count", Namespace: "default", UID: types.UID(fmt.Sprint("other-", i))}); k.Partition() != key.Partition() {
 			keys = append(keys, k)
 		}
 	}
 	return keys
 }
 
-func TestWhoWaitsForASlotDoesNotKeepALaneThatIsPutDown(t *testing.T) {
+func TestWhoWaitsForASlotDoesNotKeepAPartitionThatIsPutDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turned []events.Key
 		b := start(t, counter(), func(c *engine.Config) {
@@ -184,7 +184,7 @@ func TestWhoWaitsForASlotDoesNotKeepALaneThatIsPutDown(t *testing.T) {
 		b.Deliver(factOf{fact{b, "b"}, waits})
 		synctest.Wait()
 		began := time.Now()
-		b.Release(waits.Lane(), time.Minute)
+		b.Release(waits.Partition(), time.Minute)
 		if took := time.Since(began); took > 0 || b.count("nak b") != 1 {
 			t.Errorf("put down after %v: %q", took, b.lines)
 		}
@@ -195,7 +195,7 @@ func TestWhoWaitsForASlotDoesNotKeepALaneThatIsPutDown(t *testing.T) {
 		b.await(t, "ack a")
 		synctest.Wait()
 		if !slices.Equal(turned, []events.Key{key}) {
-			t.Errorf("turns were taken by %v, although somebody else has the lane of %v", turned, waits)
+			t.Errorf("turns were taken by %v, although somebody else has the partition of %v", turned, waits)
 		}
 	})
 }
@@ -203,7 +203,7 @@ func TestWhoWaitsForASlotDoesNotKeepALaneThatIsPutDown(t *testing.T) {
 // To ask for more time costs what lies in hand, and not that times the number of keys: it is done under the engine's lock.
 func TestAskingForMoreTimeIsCheap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const keys = 1000 // no lane is crowded
+		const keys = 1000 // no partition is crowded
 		b := start(t, counter(), func(c *engine.Config) { c.Keys = 1 })
 		release := b.blocked()
 		b.Deliver(fact{b, "a"})
@@ -224,8 +224,8 @@ func TestAskingForMoreTimeIsCheap(t *testing.T) {
 	})
 }
 
-// A turn may outlast its lane: when that is ours again, somebody else may have set the key's timer meanwhile.
-func TestWhoTakesALaneAgainDoesNotTrustItsTimers(t *testing.T) {
+// A turn may outlast its partition: when that is ours again, somebody else may have set the key's timer meanwhile.
+func TestWhoTakesAPartitionAgainDoesNotTrustItsTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Now().Add(time.Hour)
 		f := fn.Register(fn.Function[string]{Name: "count", Version: 1,
@@ -248,8 +248,8 @@ func TestWhoTakesALaneAgainDoesNotTrustItsTimers(t *testing.T) {
 		b.await(t, "ack first")
 		b.Deliver(fact{b, "slow"})
 		b.await(t, "act RemoveFinalizer slow")
-		b.Release(key.Lane(), 0)
-		b.Take(key.Lane())
+		b.Release(key.Partition(), 0)
+		b.Take(key.Partition())
 		release()
 		b.await(t, "ack slow")
 		if n := b.count("timer wake"); n != 2 {

@@ -15,14 +15,14 @@ import (
 
 // message is one fact on the bus until it is acknowledged.
 type message struct {
-	key   events.Key
-	lane  int
-	event events.Event
+	key       events.Key
+	partition int
+	event     events.Event
 	// until is when the bus gives it to another, zero where nobody has it.
 	until time.Time
 }
 
-// bus is JetStream as far as it matters: facts in lanes that are delivered at least once, in any order; timers; state with
+// bus is JetStream as far as it matters: facts in partitions that are delivered at least once, in any order; timers; state with
 // compare-and-set.
 type bus struct {
 	facts    []*message
@@ -50,7 +50,7 @@ type state struct {
 func newBus() *bus { return &bus{timers: map[string]timer{}, states: map[events.Key]state{}} }
 
 func (b *bus) publish(key events.Key, e events.Event) {
-	b.facts = append(b.facts, &message{key: key, lane: key.Lane(), event: e})
+	b.facts = append(b.facts, &message{key: key, partition: key.Partition(), event: e})
 }
 
 // remove acknowledges a message, which may have been lost in the meantime.

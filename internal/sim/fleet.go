@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/internal/lanes"
+	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// fleet is all reconcilers that run. Either they share the lanes by what they hear of each other; or, in a crowd, everybody
-// serves all lanes for ever, which is as bad as any distribution of lanes can get.
+// fleet is all reconcilers that run. Either they share the partitions by what they hear of each other; or, in a crowd, everybody
+// serves all partitions for ever, which is as bad as any distribution of partitions can get.
 type fleet struct {
 	*World
 	members []*reconciler
 	all     []*worker
 	born    int
 	skewed  bool          // the clocks differ
-	broken  error         // the first law of the lanes that was broken
+	broken  error         // the first law of the partitions that was broken
 	fastest time.Duration // how far the fastest clock that there has been is ahead of the cluster's
 }
 
@@ -103,7 +103,7 @@ func (f *fleet) pass() {
 }
 
 // send carries a beat to everybody, the sender too. Beats of one sender arrive in their order, if they do.
-func (f *fleet) send(from *member, b lanes.Beat) {
+func (f *fleet) send(from *member, b partition.Beat) {
 	from.said = b
 	for _, r := range f.members {
 		to := r.member
@@ -135,7 +135,7 @@ func (f *fleet) hush() {
 	}
 }
 
-// waits tells of everything for which the processes wait: the lanes, too, until they are in order.
+// waits tells of everything for which the processes wait: the partitions, too, until they are in order.
 func (f *fleet) waits(sooner func(time.Time)) {
 	distributing := f.distributed() != nil && (!f.calm || f.now.Sub(f.calmAt) < time.Minute)
 	for _, r := range f.members {
@@ -222,7 +222,7 @@ func (f *fleet) fail(format string, args ...any) {
 // forgets: an old reconciler forgets what it cannot read only where it hears of nobody who can. healthy is how often
 // both have to have beaten in peace to know of each other.
 func (f *fleet) forgets(r *reconciler, key events.Key) {
-	const healthy = 2 * lanes.Silence
+	const healthy = 2 * partition.Silence
 	for _, other := range f.members {
 		if other.fns[key.Function].Version > r.fns[key.Function].Version && other.member.joined && min(r.member.healthy, other.member.healthy) >= healthy {
 			f.fail("%s forgets %s, and %s can read it", r.name, key, other.name)
@@ -230,7 +230,7 @@ func (f *fleet) forgets(r *reconciler, key events.Key) {
 	}
 }
 
-// distributed says whether every lane of every function is served by exactly one reconciler, of the newest version that
+// distributed says whether every partition of every function is served by exactly one reconciler, of the newest version that
 // runs, and whether the shares are fair.
 func (f *fleet) distributed() error {
 	if f.members[0].member == nil {
@@ -241,7 +241,7 @@ func (f *fleet) distributed() error {
 		for _, r := range f.members {
 			newest = max(newest, r.fns[name].Version)
 		}
-		var served lanes.Set
+		var served partition.Set
 		shares := map[string]int{}
 		for _, r := range f.members {
 			h := r.member.holds[name]
@@ -249,22 +249,22 @@ func (f *fleet) distributed() error {
 			case r.member.leaving:
 				return fmt.Errorf("%s has not left yet", r.name)
 			case h.stopping != 0:
-				return fmt.Errorf("%s has not put down the lanes %v of %s", r.name, h.stopping, name)
+				return fmt.Errorf("%s has not put down the partitions %v of %s", r.name, h.stopping, name)
 			case served&h.serving != 0:
-				return fmt.Errorf("the lanes %v of %s are served twice", served&h.serving, name)
+				return fmt.Errorf("the partitions %v of %s are served twice", served&h.serving, name)
 			case r.fns[name].Version < newest && h.serving != 0:
-				return fmt.Errorf("%s serves the lanes %v of %s, and there is a newer version", r.name, h.serving, name)
+				return fmt.Errorf("%s serves the partitions %v of %s, and there is a newer version", r.name, h.serving, name)
 			case r.fns[name].Version == newest:
 				shares[r.name] = h.serving.Len()
 			}
 			served |= h.serving
 		}
-		if served != lanes.All {
-			return fmt.Errorf("nobody serves the lanes %v of %s", lanes.All&^served, name)
+		if served != partition.All {
+			return fmt.Errorf("nobody serves the partitions %v of %s", partition.All&^served, name)
 		}
 		for r, n := range shares {
-			if fair := events.Lanes / len(shares); n != fair && (n != fair+1 || events.Lanes%len(shares) == 0) {
-				return fmt.Errorf("%s serves %d lanes of %s, %d reconcilers share them", r, n, name, len(shares))
+			if fair := events.Partitions / len(shares); n != fair && (n != fair+1 || events.Partitions%len(shares) == 0) {
+				return fmt.Errorf("%s serves %d partitions of %s, %d reconcilers share them", r, n, name, len(shares))
 			}
 		}
 	}

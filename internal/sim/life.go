@@ -170,13 +170,13 @@ func (w *World) Settled() error {
 	return w.each((*tenant).settled)
 }
 
-// served: when nothing moves, the lanes are distributed and no fact is left undelivered.
+// served: when nothing moves, the partitions are distributed and no fact is left undelivered.
 func (w *World) served() error {
 	if err := w.fleet.distributed(); err != nil {
 		return err
 	}
 	for _, m := range w.bus.facts {
-		return fmt.Errorf("nobody takes %v of %s, in lane %d", m.event, m.key, m.lane)
+		return fmt.Errorf("nobody takes %v of %s, in partition %d", m.event, m.key, m.partition)
 	}
 	return nil
 }

@@ -6,20 +6,20 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/internal/lanes"
+	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// member is a reconciler's part in the distribution of lanes. It drives the real Table the way lanes.Keeper does, without
+// member is a reconciler's part in the distribution of partitions. It drives the real Table the way partition.Keeper does, without
 // its goroutines and its clock.
 type member struct {
 	of      *reconciler
-	table   *lanes.Table
+	table   *partition.Table
 	holds   map[string]*holding // by function
 	letters []letter            // beats that are on their way to it
 	tick    time.Time           // when it beats next
 	number  int                 // of the last regular beat
 	sent    time.Time           // when that was sent
-	said    lanes.Beat          // what was sent last
+	said    partition.Beat      // what was sent last
 	healthy int                 // how often it has beaten since it was last in trouble
 	joined  bool
 	leaving bool
@@ -29,13 +29,13 @@ type member struct {
 
 // holding is what a member has of one function.
 type holding struct {
-	serving  lanes.Set // from which it takes facts, or has some in hand
-	stopping lanes.Set // those of them from which it takes no more
+	serving  partition.Set // from which it takes facts, or has some in hand
+	stopping partition.Set // those of them from which it takes no more
 }
 
 // letter is a beat that arrives in a while.
 type letter struct {
-	lanes.Beat
+	partition.Beat
 	at time.Time
 }
 
@@ -47,7 +47,7 @@ const (
 )
 
 func newMember(of *reconciler) *member {
-	m := &member{of: of, table: lanes.NewTable(of.name), holds: map[string]*holding{}, tick: of.world.now}
+	m := &member{of: of, table: partition.NewTable(of.name), holds: map[string]*holding{}, tick: of.world.now}
 	for f := range of.fns {
 		m.holds[f] = &holding{}
 	}
@@ -56,21 +56,21 @@ func newMember(of *reconciler) *member {
 
 func (m *member) serves(key events.Key) bool {
 	h := m.holds[key.Function]
-	return h != nil && (h.serving &^ h.stopping).Has(key.Lane())
+	return h != nil && (h.serving &^ h.stopping).Has(key.Partition())
 }
 
-// live is what the process does about lanes whenever it runs: it hears what has arrived, and beats when it is time.
+// live is what the process does about partitions whenever it runs: it hears what has arrived, and beats when it is time.
 func (m *member) live(f *fleet) {
 	beats := func() {
 		if !m.tick.After(f.now) {
 			m.healthy++
-			if m.deaf.After(f.now) || m.mute.After(f.now) || f.now.Sub(m.tick) > lanes.Every { // the whole world has slept
+			if m.deaf.After(f.now) || m.mute.After(f.now) || f.now.Sub(m.tick) > partition.Every { // the whole world has slept
 				m.healthy = 0
 			}
-			m.tick = f.now.Add(lanes.Every + time.Duration(f.rand.IntN(20))*time.Millisecond)
+			m.tick = f.now.Add(partition.Every + time.Duration(f.rand.IntN(20))*time.Millisecond)
 			m.regular(f)
 			if begun := m.settle(f); begun != 0 {
-				f.fail("%s begins with the lanes %v and has heard nothing new", m.of.name, begun)
+				f.fail("%s begins with the partitions %v and has heard nothing new", m.of.name, begun)
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func (m *member) live(f *fleet) {
 	}
 }
 
-func (m *member) hear(f *fleet, b lanes.Beat) {
+func (m *member) hear(f *fleet, b partition.Beat) {
 	m.table.Hear(b)
 	switch {
 	case b.Member == m.of.name:
@@ -111,8 +111,8 @@ func (m *member) hear(f *fleet, b lanes.Beat) {
 }
 
 // own is what the member says of itself now.
-func (m *member) own() lanes.Beat {
-	b := lanes.Beat{Member: m.of.name, Number: m.table.Echoes(), Versions: map[string]int{}, Holds: map[string]lanes.Set{},
+func (m *member) own() partition.Beat {
+	b := partition.Beat{Member: m.of.name, Number: m.table.Echoes(), Versions: map[string]int{}, Holds: map[string]partition.Set{},
 		Serves: m.joined && !m.leaving}
 	for name, h := range m.holds {
 		b.Versions[name] = m.of.fns[name].Version
@@ -135,8 +135,8 @@ func (m *member) regular(f *fleet) {
 	f.send(m, b)
 }
 
-// settle begins with the lanes that have become ours, ends those that are not ours any more, and says so at once.
-func (m *member) settle(f *fleet) (begun lanes.Set) {
+// settle begins with the partitions that have become ours, ends those that are not ours any more, and says so at once.
+func (m *member) settle(f *fleet) (begun partition.Set) {
 	own := m.own()
 	for _, name := range slices.Sorted(maps.Keys(m.holds)) {
 		h := m.holds[name]
@@ -150,7 +150,7 @@ func (m *member) settle(f *fleet) (begun lanes.Set) {
 			f.trace("%s serves %s %v", m.of.name, name, h.serving&^h.stopping)
 		}
 		for _, k := range m.of.hands { // some are told to stop, some come to their end
-			k.ends = k.ends || k.stage != idle && k.turn.Key.Function == name && stop.Has(k.turn.Key.Lane()) && f.rand.IntN(2) == 0
+			k.ends = k.ends || k.stage != idle && k.turn.Key.Function == name && stop.Has(k.turn.Key.Partition()) && f.rand.IntN(2) == 0
 		}
 	}
 	if own = m.own(); own.Serves != m.said.Serves || !maps.Equal(own.Holds, m.said.Holds) {
@@ -159,13 +159,13 @@ func (m *member) settle(f *fleet) (begun lanes.Set) {
 	return begun
 }
 
-// putDown lets go of the lanes that it is to stop serving, once nothing of them is in hand.
+// putDown lets go of the partitions that it is to stop serving, once nothing of them is in hand.
 func (m *member) putDown() (changed bool) {
 	for name, h := range m.holds {
 		over := h.stopping
 		for _, k := range m.of.hands {
 			if k.stage != idle && k.turn.Key.Function == name {
-				over &^= lanes.One(k.turn.Key.Lane())
+				over &^= partition.One(k.turn.Key.Partition())
 			}
 		}
 		h.serving, h.stopping = h.serving&^over, h.stopping&^over

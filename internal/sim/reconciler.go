@@ -23,7 +23,7 @@ type reconciler struct {
 	asleep time.Time
 	hands  []*worker
 	alarms []*alarm
-	member *member // nil where everybody serves all lanes
+	member *member // nil where everybody serves all partitions
 }
 
 // alarm is what the process has set for a key: the timer on the bus once, and its own clock beside it, which rings when
@@ -36,7 +36,7 @@ type alarm struct {
 
 func (r *reconciler) clock() time.Time { return r.world.now.Add(r.skew) }
 
-// takes says that the process may take a fact of the key in hand: the lane is its own, and it has not the key already.
+// takes says that the process may take a fact of the key in hand: the partition is its own, and it has not the key already.
 func (r *reconciler) takes(key events.Key) bool {
 	return !r.works(key) && (r.member == nil || r.member.serves(key))
 }

@@ -17,7 +17,7 @@ import (
 type worker struct {
 	of      *reconciler
 	id      int
-	ends    bool // it puts down what it has in hand, since the lane is somebody else's
+	ends    bool // it puts down what it has in hand, since the partition is somebody else's
 	asleep  time.Time
 	held    []*message
 	turn    *engine.Turn
@@ -93,7 +93,7 @@ func (w *World) work(k *worker) bool {
 	return true
 }
 
-// fetch takes facts of one key that wait in the lanes of the reconciler: some of them, in any order. Or its own alarm rings.
+// fetch takes facts of one key that wait in the partitions of the reconciler: some of them, in any order. Or its own alarm rings.
 func (w *World) fetch(k *worker) bool {
 	var free []*message
 	for _, m := range w.bus.facts {

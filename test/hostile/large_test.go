@@ -146,7 +146,7 @@ func TestASnapshotLargerThanAMessage(t *testing.T) {
 }
 
 // A tenant who may also write the status of Pods (one that runs kubelets of its own, say) gives a Job more to remember than any message
-// may have: 440 failed Pods, each with 64 conditions of the longest names. The Job says so and stands still. Those that share its lane
+// may have: 440 failed Pods, each with 64 conditions of the longest names. The Job says so and stands still. Those that share its partition
 // with it get on, though its Pods change all the time; and so does the Job, once the Pods are gone.
 func TestAStateTooLargeToSave(t *testing.T) {
 	t.Parallel() // it waits for a minute
@@ -168,13 +168,13 @@ func TestAStateTooLargeToSave(t *testing.T) {
 	})
 	t.Log(harness.Brief(told.Status))
 
-	neighbour := p.inLaneOf(j)
+	neighbour := p.inPartitionOf(j)
 	many(pods, func(n int) { m.patch(fmt.Sprintf("bloated-%d", n), `{"metadata":{"annotations":{"changed":"true"}}}`) })
 	if _, err := p.Client.BatchV1().Jobs(p.Namespace).Patch(t.Context(), neighbour.Name, types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if end := p.AwaitEnd(neighbour.Name, batchv1.JobComplete, patience); end.Status.Succeeded != 1 || end.Status.Failed != 0 {
-		t.Errorf("the Job of the same lane is %s", harness.Brief(end.Status))
+		t.Errorf("the Job of the same partition is %s", harness.Brief(end.Status))
 	}
 	p.round(t)
 	unharmed(t, s)
@@ -214,19 +214,19 @@ func (m *tenant) mayWritePodStatus() {
 	})
 }
 
-// inLaneOf makes suspended Jobs until one of them is in the lane of the other.
-func (p *peace) inLaneOf(other *batchv1.Job) *batchv1.Job {
+// inPartitionOf makes suspended Jobs until one of them is in the partition of the other.
+func (p *peace) inPartitionOf(other *batchv1.Job) *batchv1.Job {
 	p.Helper()
-	lane := func(j *batchv1.Job) int {
-		return events.Key{Function: "job", Namespace: j.Namespace, UID: j.UID}.Lane()
+	partition := func(j *batchv1.Job) int {
+		return events.Key{Function: "job", Namespace: j.Namespace, UID: j.UID}.Partition()
 	}
-	for n := range 32 * events.Lanes {
-		j := p.Apply(harness.Shell(fmt.Sprintf("lane-%d", n), "true", harness.Size(1, 1, 0), func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) }))
-		if lane(j) == lane(other) {
+	for n := range 32 * events.Partitions {
+		j := p.Apply(harness.Shell(fmt.Sprintf("partition-%d", n), "true", harness.Size(1, 1, 0), func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) }))
+		if partition(j) == partition(other) {
 			return j
 		}
 		p.Delete(j.Name)
 	}
-	p.Fatal("no Job has come into that lane")
+	p.Fatal("no Job has come into that partition")
 	return nil
 }

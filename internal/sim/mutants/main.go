@@ -41,7 +41,7 @@ func run(ctx context.Context, seeds int, only string) error {
 	}
 	defer os.RemoveAll(dir)
 	killed, planted := 0, 0
-	for _, m := range slices.Concat(ofTracking, ofFeatures, ofAnnouncements, ofLanes, ofSchedules) {
+	for _, m := range slices.Concat(ofTracking, ofFeatures, ofAnnouncements, ofPartitions, ofSchedules) {
 		if only != "" && m.name != only {
 			continue
 		}

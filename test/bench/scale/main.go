@@ -6,9 +6,9 @@
 // Two questions, two parts:
 //
 //	share.go    2,000 facts a second while reconcilers join, leave and are killed: who gets how much, who waits how long,
-//	            is anything applied twice or not at all. The function under test only counts, so the lanes are all that
-//	            is measured; the bus, the engine and the keeper of lanes are the real ones.
-//	worker.go   the processes that serve the lanes there: this command again
+//	            is anything applied twice or not at all. The function under test only counts, so the partitions are all that
+//	            is measured; the bus, the engine and the keeper of partitions are the real ones.
+//	worker.go   the processes that serve the partitions there: this command again
 //	hold.go     real reconcilers, a far away API server and few requests at a time: are four as good as four?
 //	traffic.go  what they ask of it there
 //
@@ -45,7 +45,7 @@ func main() {
 	flag.IntVar(&o.pods, "pods", 10, "Pods of each")
 	flag.DurationVar(&o.latency, "latency", 20*time.Millisecond, "what is added to every request of a reconciler")
 	flag.IntVar(&o.requests, "requests", 1, "how many requests of a reconciler may be under way")
-	worker := flag.String("worker", "", "internal: serve lanes over the bus at this URL")
+	worker := flag.String("worker", "", "internal: serve partitions over the bus at this URL")
 	flag.Parse()
 	if *worker != "" {
 		work(*worker)

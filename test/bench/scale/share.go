@@ -43,7 +43,7 @@ type farm struct {
 	readers  sync.WaitGroup
 }
 
-// share measures how lanes are shared while workers come and go.
+// share measures how partitions are shared while workers come and go.
 func (o options) share(ctx context.Context, dir string) (err error) {
 	server, err := bus.StartEmbedded(bus.EmbeddedConfig{StoreDir: filepath.Join(dir, "nats"), Port: -1})
 	if err != nil {

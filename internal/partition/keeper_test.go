@@ -1,4 +1,4 @@
-package lanes
+package partition
 
 import (
 	"context"
@@ -49,14 +49,14 @@ func (a antenna) Listen(hear func(Beat)) (func(), error) {
 
 func (a *air) set(f func(*air)) { a.mu.Lock(); defer a.mu.Unlock(); f(a) }
 
-// field is where keepers serve lanes and every overlap is counted.
+// field is where keepers serve partitions and every overlap is counted.
 type field struct {
 	air
 	t        *testing.T
 	keepers  map[string]*Keeper
 	servers  map[int]map[string]bool
 	overlaps int
-	slow     time.Duration // how long it takes to put a lane down
+	slow     time.Duration // how long it takes to put a partition down
 }
 
 func newField(t *testing.T) *field {
@@ -66,19 +66,19 @@ func newField(t *testing.T) *field {
 // join starts a member; leave asks it to go and waits until it has.
 func (f *field) join(name string, version int) (leave func()) {
 	k := NewKeeper(Config{Member: name, Versions: map[string]int{"job": version}, Beacon: antenna{&f.air, name}, Log: slog.New(slog.DiscardHandler),
-		Serve: func(ctx context.Context, _ string, lane int) {
+		Serve: func(ctx context.Context, _ string, partition int) {
 			f.set(func(*air) {
-				if f.servers[lane] == nil {
-					f.servers[lane] = map[string]bool{}
+				if f.servers[partition] == nil {
+					f.servers[partition] = map[string]bool{}
 				}
-				f.servers[lane][name] = true
-				if len(f.servers[lane]) > 1 {
+				f.servers[partition][name] = true
+				if len(f.servers[partition]) > 1 {
 					f.overlaps++
 				}
 			})
 			<-ctx.Done()
 			<-time.After(f.slow)
-			f.set(func(*air) { delete(f.servers[lane], name) })
+			f.set(func(*air) { delete(f.servers[partition], name) })
 		}})
 	f.keepers[name] = k
 	ctx, cancel := context.WithCancel(context.Background())
@@ -93,7 +93,7 @@ func (f *field) join(name string, version int) (leave func()) {
 	return func() { cancel(); <-done }
 }
 
-// shares checks after the given time how many lanes each member serves, as "a:16 b:16".
+// shares checks after the given time how many partitions each member serves, as "a:16 b:16".
 func (f *field) shares(after time.Duration, want string) {
 	f.t.Helper()
 	<-time.After(after)
@@ -113,7 +113,7 @@ func (f *field) shares(after time.Duration, want string) {
 		}
 	}
 	if got = got[min(1, len(got)):]; got != want {
-		f.t.Errorf("lanes are served as %q, want %q", got, want)
+		f.t.Errorf("partitions are served as %q, want %q", got, want)
 	}
 }
 
@@ -131,12 +131,12 @@ func TestMembersComeAndGo(t *testing.T) {
 		leaveA()
 		f.shares(0, "c:32")
 		if f.overlaps > 0 {
-			t.Errorf("%d times a lane was served by two, although all were heard", f.overlaps)
+			t.Errorf("%d times a partition was served by two, although all were heard", f.overlaps)
 		}
 	})
 }
 
-func TestALaneIsHandedOverOncePutDown(t *testing.T) {
+func TestAPartitionIsHandedOverOncePutDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newField(t)
 		f.slow = 200 * time.Millisecond
@@ -145,7 +145,7 @@ func TestALaneIsHandedOverOncePutDown(t *testing.T) {
 		f.join("b", 1)
 		f.shares(2*Every+300*time.Millisecond, "a:16 b:16")
 		if f.overlaps > 0 {
-			t.Errorf("%d times a lane was taken before it was put down", f.overlaps)
+			t.Errorf("%d times a partition was taken before it was put down", f.overlaps)
 		}
 	})
 }
@@ -172,12 +172,12 @@ func TestTheDeadAreReplaced(t *testing.T) {
 		f.set(func(x *air) { x.mute["b"] = true })
 		f.shares((Silence+2)*Every, "a:32 b:16")
 		if f.overlaps != 16 {
-			t.Errorf("%d lanes were taken over", f.overlaps)
+			t.Errorf("%d partitions were taken over", f.overlaps)
 		}
 	})
 }
 
-func TestABusThatPausesMovesNoLane(t *testing.T) {
+func TestABusThatPausesMovesNoPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newField(t)
 		f.join("a", 1)
@@ -189,7 +189,7 @@ func TestABusThatPausesMovesNoLane(t *testing.T) {
 		f.set(func(x *air) { x.stopped = false })
 		f.shares(time.Minute, "a:16 b:16")
 		if f.overlaps > 0 {
-			t.Errorf("%d lanes were served by two", f.overlaps)
+			t.Errorf("%d partitions were served by two", f.overlaps)
 		}
 	})
 }

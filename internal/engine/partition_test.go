@@ -28,20 +28,20 @@ func TestWhatNoTurnHasFoldedIsGivenBack(t *testing.T) {
 		b.await(t, "act RemoveFinalizer a")
 		b.Deliver(fact{b, "b"})
 		b.Deliver(fact{b, "c"})
-		b.Release(key.Lane(), time.Second)
+		b.Release(key.Partition(), time.Second)
 		if b.count("nak b") != 1 || b.count("nak c") != 1 || b.count("ack a") > 0 {
-			t.Errorf("the lane was put down with %q", b.lines)
+			t.Errorf("the partition was put down with %q", b.lines)
 		}
 		release()
 		b.await(t, "ack a")
 		synctest.Wait()
 		if b.count("act RemoveFinalizer b") > 0 {
-			t.Errorf("a turn was taken in a lane that had been put down: %q", b.lines)
+			t.Errorf("a turn was taken in a partition that had been put down: %q", b.lines)
 		}
 	})
 }
 
-func TestALaneIsPutDownAsSoonAsItsTurnsAreDone(t *testing.T) {
+func TestAPartitionIsPutDownAsSoonAsItsTurnsAreDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, counter())
 		release := b.blocked()
@@ -49,14 +49,14 @@ func TestALaneIsPutDownAsSoonAsItsTurnsAreDone(t *testing.T) {
 		b.await(t, "act RemoveFinalizer a")
 		time.AfterFunc(time.Second, release)
 		began := time.Now()
-		b.Release((key.Lane()+1)%32, time.Minute) // somebody else's
+		b.Release((key.Partition()+1)%32, time.Minute) // somebody else's
 		if took := time.Since(began); took > 0 {
-			t.Errorf("another lane was waited for: %v", took)
+			t.Errorf("another partition was waited for: %v", took)
 		}
 		if keys := b.Busy(time.Millisecond); keys != 1 {
 			t.Errorf("%d keys are busy", keys)
 		}
-		b.Release(key.Lane(), time.Minute)
+		b.Release(key.Partition(), time.Minute)
 		if took := time.Since(began); took < time.Second || took > 2*time.Second || b.count("ack a") != 1 {
 			t.Errorf("put down after %v: %q", took, b.lines)
 		}
@@ -66,7 +66,7 @@ func TestALaneIsPutDownAsSoonAsItsTurnsAreDone(t *testing.T) {
 	})
 }
 
-func TestALaneThatWasPutDownIsQuietUntilItIsTakenAgain(t *testing.T) {
+func TestAPartitionThatWasPutDownIsQuietUntilItIsTakenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, counter())
 		b.act = func(effect.Effect) engine.Answer {
@@ -74,22 +74,22 @@ func TestALaneThatWasPutDownIsQuietUntilItIsTakenAgain(t *testing.T) {
 		}
 		b.Deliver(fact{b, "a"})
 		b.await(t, "ack a")
-		b.Release(key.Lane(), 0)
+		b.Release(key.Partition(), 0)
 		b.Wake(key)
 		<-time.After(time.Minute)
 		if n := b.count("act RemoveFinalizer a"); n != 1 {
-			t.Errorf("%d tries, although somebody else has the lane", n)
+			t.Errorf("%d tries, although somebody else has the partition", n)
 		}
-		b.Take(key.Lane())
+		b.Take(key.Partition())
 		b.Wake(key)
 		<-time.After(time.Minute)
 		if n := b.count("act RemoveFinalizer a"); n < 3 {
-			t.Errorf("%d tries after the lane was taken again", n)
+			t.Errorf("%d tries after the partition was taken again", n)
 		}
 	})
 }
 
-func TestATurnThatLosesItsLaneAndItsStateEnds(t *testing.T) {
+func TestATurnThatLosesItsPartitionAndItsStateEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, counter())
 		release := b.blocked()
@@ -98,7 +98,7 @@ func TestATurnThatLosesItsLaneAndItsStateEnds(t *testing.T) {
 		b.mu.Lock()
 		b.conflicts = 1 // the new owner has committed
 		b.mu.Unlock()
-		b.Release(key.Lane(), 0)
+		b.Release(key.Partition(), 0)
 		release()
 		b.await(t, "nak a")
 		synctest.Wait()

@@ -1,4 +1,4 @@
-package lanes
+package partition
 
 import (
 	"fmt"
@@ -19,15 +19,15 @@ func TestSetReadsAsRanges(t *testing.T) {
 	}
 }
 
-// members are 1 to 40 distinct names: more than there are lanes, too.
+// members are 1 to 40 distinct names: more than there are partitions, too.
 var members = rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,8}-[A-Z2-7]{8}`), 1, 40, rapid.ID[string])
 
-func TestEveryLaneHasOneMember(t *testing.T) {
+func TestEveryPartitionHasOneMember(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seen := Set(0)
 		for member, share := range assign("job", members.Draw(t, "members")) {
 			if seen&share != 0 {
-				t.Fatalf("%s has lanes %v that somebody else has too", member, seen&share)
+				t.Fatalf("%s has partitions %v that somebody else has too", member, seen&share)
 			}
 			seen |= share
 		}
@@ -42,8 +42,8 @@ func TestSharesDifferByOneAtMost(t *testing.T) {
 		names := members.Draw(t, "members")
 		shares := assign("job", names)
 		for _, m := range names {
-			if n, fair := shares[m].Len(), events.Lanes/len(names); n != fair && (n != fair+1 || events.Lanes%len(names) == 0) {
-				t.Fatalf("%s has %d lanes of %d, %d share", m, n, events.Lanes, len(names))
+			if n, fair := shares[m].Len(), events.Partitions/len(names); n != fair && (n != fair+1 || events.Partitions%len(names) == 0) {
+				t.Fatalf("%s has %d partitions of %d, %d share", m, n, events.Partitions, len(names))
 			}
 		}
 	})
@@ -58,7 +58,7 @@ func TestTheOrderOfMembersDoesNotMatter(t *testing.T) {
 	})
 }
 
-// A member that leaves gives its own lanes away; the seats that this frees let some others move too, but never more of
+// A member that leaves gives its own partitions away; the seats that this frees let some others move too, but never more of
 // them than that: without rendezvous, nearly all would.
 func TestWhoLeavesMovesLittle(t *testing.T) {
 	moved, freed := 0, 0
@@ -76,20 +76,20 @@ func TestWhoLeavesMovesLittle(t *testing.T) {
 		}
 	}
 	if moved > freed {
-		t.Errorf("%d lanes became free and %d others moved", freed, moved)
+		t.Errorf("%d partitions became free and %d others moved", freed, moved)
 	}
-	t.Logf("of 100 lanes that moved, %d had to", 100*freed/(freed+moved))
+	t.Logf("of 100 partitions that moved, %d had to", 100*freed/(freed+moved))
 }
 
 func TestFunctionsAreDistributedOnTheirOwn(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	if maps.Equal(assign("job", names), assign("scheduledjob", names)) {
-		t.Error("the member with one lane more has it for every function")
+		t.Error("the member with one partition more has it for every function")
 	}
 	if len(assign("job", nil)) != 0 {
-		t.Error("nobody has lanes")
+		t.Error("nobody has partitions")
 	}
 	if got := slices.Sorted(maps.Keys(assign("job", names))); !slices.Equal(got, names) {
-		t.Errorf("lanes went to %v", got)
+		t.Errorf("partitions went to %v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package lanes
+package partition
 
 import (
 	"context"
@@ -41,17 +41,17 @@ type Config struct {
 	// functions.
 	Versions map[string]int
 	Beacon   Beacon
-	// Serve takes deliveries of the lane until its context ends, puts down what it has in hand, and returns. It runs on a
-	// goroutine of its own, never twice at once for one lane.
-	Serve func(ctx context.Context, function string, lane int)
+	// Serve takes deliveries of the partition until its context ends, puts down what it has in hand, and returns. It runs on a
+	// goroutine of its own, never twice at once for one partition.
+	Serve func(ctx context.Context, function string, partition int)
 	// Fit says whether this process can do its work; it must answer at once. nil means always.
 	Fit func() bool
-	// Changed, if not nil, hears how many lanes of the function this process serves, and how many members are live.
-	Changed func(function string, lanes, members int)
+	// Changed, if not nil, hears how many partitions of the function this process serves, and how many members are live.
+	Changed func(function string, partitions, members int)
 	Log     *slog.Logger
 }
 
-// Keeper serves the lanes that are ours as long as they are.
+// Keeper serves the partitions that are ours as long as they are.
 type Keeper struct {
 	cfg     Config
 	table   *Table
@@ -70,12 +70,12 @@ type Keeper struct {
 	shown   map[string][2]int
 }
 
-// service is one lane in our hands.
+// service is one partition in our hands.
 type service struct {
-	function string
-	lane     int
-	stop     context.CancelFunc
-	stopping bool
+	function  string
+	partition int
+	stop      context.CancelFunc
+	stopping  bool
 }
 
 // NewKeeper returns a keeper that does nothing yet.
@@ -99,11 +99,11 @@ func NewKeeper(cfg Config) *Keeper {
 func (k *Keeper) Ready() error {
 	switch {
 	case k.deaf.Load():
-		return fmt.Errorf("no lanes are taken or given away: our own heartbeats have not come back to us for %v: may our NATS user still publish and subscribe to members.<cluster>?", deafAfter)
+		return fmt.Errorf("no partitions are taken or given away: our own heartbeats have not come back to us for %v: may our NATS user still publish and subscribe to members.<cluster>?", deafAfter)
 	case k.joined.Load():
 		return nil
 	}
-	return errors.New("no lanes are served yet: our own heartbeats have not come back to us: may our NATS user publish and subscribe to members.<cluster>?")
+	return errors.New("no partitions are served yet: our own heartbeats have not come back to us: may our NATS user publish and subscribe to members.<cluster>?")
 }
 
 // Newest says that no live member reads newer states of the function than we do.
@@ -112,7 +112,7 @@ func (k *Keeper) Newest(function string) bool {
 	return known != nil && (*known)[function]
 }
 
-// Run serves until ctx ends, and returns when all lanes have been put down. Its error says that it could not listen.
+// Run serves until ctx ends, and returns when all partitions have been put down. Its error says that it could not listen.
 func (k *Keeper) Run(ctx context.Context) error {
 	done := make(chan struct{})
 	defer close(done)
@@ -136,7 +136,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		case b := <-k.beats:
 			k.hear(b)
 		case s := <-k.over:
-			delete(k.serving[s.function], s.lane)
+			delete(k.serving[s.function], s.partition)
 			k.gather()
 		case <-tick.C:
 			k.regular()
@@ -154,7 +154,7 @@ func (k *Keeper) gather() {
 	for {
 		select {
 		case s := <-k.over:
-			delete(k.serving[s.function], s.lane)
+			delete(k.serving[s.function], s.partition)
 		default:
 			return
 		}
@@ -179,8 +179,8 @@ func (k *Keeper) hear(b Beat) {
 func (k *Keeper) own() Beat {
 	b := Beat{Member: k.cfg.Member, Number: k.table.Echoes(), Versions: k.cfg.Versions, Holds: map[string]Set{}, Unfit: !k.cfg.Fit(),
 		Serves: k.joined.Load() && !k.leaving}
-	for f, lanes := range k.serving {
-		for n := range lanes {
+	for f, partitions := range k.serving {
+		for n := range partitions {
 			b.Holds[f] |= One(n)
 		}
 	}
@@ -209,22 +209,22 @@ func (k *Keeper) send(b Beat) {
 	}
 }
 
-// settle begins with the lanes that have become ours, ends those that are not ours any more, and says at once what others
+// settle begins with the partitions that have become ours, ends those that are not ours any more, and says at once what others
 // may be waiting for.
 func (k *Keeper) settle(ctx context.Context) {
 	own := k.own()
 	newest := make(map[string]bool, len(k.serving))
 	for _, f := range slices.Sorted(maps.Keys(k.serving)) {
 		mine, free := k.table.Share(f, own)
-		for lane, s := range k.serving[f] {
-			if !mine.Has(lane) && !s.stopping {
+		for partition, s := range k.serving[f] {
+			if !mine.Has(partition) && !s.stopping {
 				s.stopping = true
 				s.stop()
 			}
 		}
-		free.Each(func(lane int) {
-			if k.serving[f][lane] == nil {
-				k.begin(ctx, f, lane)
+		free.Each(func(partition int) {
+			if k.serving[f][partition] == nil {
+				k.begin(ctx, f, partition)
 			}
 		})
 		newest[f] = k.table.Newest(f, k.cfg.Versions[f])
@@ -236,27 +236,27 @@ func (k *Keeper) settle(ctx context.Context) {
 	}
 }
 
-func (k *Keeper) begin(ctx context.Context, function string, lane int) {
+func (k *Keeper) begin(ctx context.Context, function string, partition int) {
 	ctx, stop := context.WithCancel(ctx)
-	s := &service{function: function, lane: lane, stop: stop}
-	k.serving[function][lane] = s
+	s := &service{function: function, partition: partition, stop: stop}
+	k.serving[function][partition] = s
 	go func() {
 		defer stop()
-		k.cfg.Serve(ctx, function, lane)
+		k.cfg.Serve(ctx, function, partition)
 		k.over <- s
 	}()
 }
 
 func (k *Keeper) busy() bool {
-	for _, lanes := range k.serving {
-		if len(lanes) > 0 {
+	for _, partitions := range k.serving {
+		if len(partitions) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// show says how many lanes we serve where that has changed.
+// show says how many partitions we serve where that has changed.
 func (k *Keeper) show(function string) {
 	now := [2]int{len(k.serving[function]), len(k.table.Live())}
 	if now == k.shown[function] {
@@ -264,5 +264,5 @@ func (k *Keeper) show(function string) {
 	}
 	k.shown[function] = now
 	k.cfg.Changed(function, now[0], now[1])
-	k.cfg.Log.Debug("lanes", "function", function, "serving", now[0], "members", now[1])
+	k.cfg.Log.Debug("partitions", "function", function, "serving", now[0], "members", now[1])
 }

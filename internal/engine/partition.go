@@ -7,34 +7,34 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// errLeft ends a turn that lost its compare-and-set after its lane had been left: whoever won it serves the key now.
-var errLeft = errors.New("somebody else serves this lane")
+// errLeft ends a turn that lost its compare-and-set after its partition had been left: whoever won it serves the key now.
+var errLeft = errors.New("somebody else serves this partition")
 
-// Take makes the lane (0 to 31) ours again after a Release. At first every lane is. Keys whose turn has gone on all the
+// Take makes the partition (0 to 31) ours again after a Release. At first every partition is. Keys whose turn has gone on all the
 // while do not know any more what somebody else has set their timers to.
-func (r *Runner) Take(lane int) {
+func (r *Runner) Take(partition int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.left[lane] = false
-	for _, k := range r.keys[lane] {
+	r.left[partition] = false
+	for _, k := range r.keys[partition] {
 		k.timer = time.Time{}
 	}
 }
 
-// Release puts the lane down for somebody else to serve; call it after the last Deliver. What no turn has folded goes
+// Release puts the partition down for somebody else to serve; call it after the last Deliver. What no turn has folded goes
 // back to the bus at once. Turns that run are waited for, but not longer than the given time: what they do later meets
 // the compare-and-set. Alarms fall silent: those on the bus ring for everybody.
-func (r *Runner) Release(lane int, atMost time.Duration) {
+func (r *Runner) Release(partition int, atMost time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.left[lane] = true
-	for key, k := range r.keys[lane] {
+	r.left[partition] = true
+	for key, k := range r.keys[partition] {
 		putBack(r.pick(key, k), 0)
 		k.wake = false
 		r.clear(key, k)
 	}
 	r.await(atMost, func() bool {
-		for _, k := range r.keys[lane] {
+		for _, k := range r.keys[partition] {
 			if k.turning() {
 				return false
 			}
@@ -74,11 +74,11 @@ func (r *Runner) await(atMost time.Duration, condition func() bool) {
 	}
 }
 
-// leaves says that the key lies in a lane that we have left.
+// leaves says that the key lies in a partition that we have left.
 func (r *Runner) leaves(key events.Key) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.left[key.Lane()]
+	return r.left[key.Partition()]
 }
 
 // turning says that a turn is running. A key that waits for its turn has nothing to put down: Release takes its facts away.

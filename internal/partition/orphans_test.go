@@ -1,4 +1,4 @@
-package lanes
+package partition
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func (h *hall) beat(times int) {
 	}
 }
 
-// served is which lanes somebody serves, and how many are served more than once.
+// served is which partitions somebody serves, and how many are served more than once.
 func (h *hall) served() (all Set, twice int) {
 	for _, s := range h.holds {
 		twice += (all & s).Len()
@@ -51,10 +51,10 @@ func (h *hall) served() (all Set, twice int) {
 	return all, twice
 }
 
-// TestALaneThatEverybodyGivesToSomebodyElse: of three NATS servers the route between two is cut. Whoever is on the third
+// TestAPartitionThatEverybodyGivesToSomebodyElse: of three NATS servers the route between two is cut. Whoever is on the third
 // hears all and is heard by all, the others hear only that one and themselves. Each distributes over whom it hears, and
-// there are lanes of which each believes that they are somebody else's.
-func TestALaneThatEverybodyGivesToSomebodyElse(t *testing.T) {
+// there are partitions of which each believes that they are somebody else's.
+func TestAPartitionThatEverybodyGivesToSomebodyElse(t *testing.T) {
 	orphans := 0
 	for world := range 50 {
 		h := newHall(world, 3)
@@ -72,16 +72,16 @@ func TestALaneThatEverybodyGivesToSomebodyElse(t *testing.T) {
 		delete(h.deaf, [2]int{0, 2})
 		h.beat(Patience + 2)
 		if all, twice := h.served(); all != All || twice > 0 {
-			t.Errorf("world %d: when all hear each other again, nobody serves %v, and %d lanes are served twice", world, All&^all, twice)
+			t.Errorf("world %d: when all hear each other again, nobody serves %v, and %d partitions are served twice", world, All&^all, twice)
 		}
 		for i, s := range h.holds {
 			if s.Len() < 10 || s.Len() > 11 {
-				t.Errorf("world %d: member %d has %d lanes", world, i, s.Len())
+				t.Errorf("world %d: member %d has %d partitions", world, i, s.Len())
 			}
 		}
 	}
 	if orphans == 0 {
-		t.Error("no lane was given to somebody else by all: this test tests nothing")
+		t.Error("no partition was given to somebody else by all: this test tests nothing")
 	}
 }
 
@@ -106,7 +106,7 @@ func TestWhoeverHearsWhom(t *testing.T) {
 	}
 }
 
-// TestWhatIsOnItsWayIsNotTakenIn: in peace no lane is adopted, whoever comes and goes.
+// TestWhatIsOnItsWayIsNotTakenIn: in peace no partition is adopted, whoever comes and goes.
 func TestWhatIsOnItsWayIsNotTakenIn(t *testing.T) {
 	h := newHall(1, 4)
 	h.beat(3 * Silence)

@@ -1,4 +1,4 @@
-package lanes
+package partition
 
 import (
 	"fmt"
@@ -41,12 +41,12 @@ func (s *story) live(want string) {
 	}
 }
 
-// share checks how many lanes are a's, and how many of those it may begin with.
+// share checks how many partitions are a's, and how many of those it may begin with.
 func (s *story) share(own Beat, mine, free int) {
 	s.t.Helper()
 	m, f := s.Share("job", own)
 	if m.Len() != mine || f.Len() != free || f&^m != 0 {
-		s.t.Errorf("%d lanes are mine (%v), %d are free (%v), want %d and %d", m.Len(), m, f.Len(), f, mine, free)
+		s.t.Errorf("%d partitions are mine (%v), %d are free (%v), want %d and %d", m.Len(), m, f.Len(), f, mine, free)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestWhoHasJustComeServesNothing(t *testing.T) {
 	s.share(own, 0, 0)
 }
 
-func TestALaneIsTakenWhenItHasBeenPutDown(t *testing.T) {
+func TestAPartitionIsTakenWhenItHasBeenPutDown(t *testing.T) {
 	s := tell(t)
 	s.hear(1, beat("a", 0), beat("b", All))
 	s.share(beat("a", 0), 16, 0)
@@ -74,7 +74,7 @@ func TestALaneIsTakenWhenItHasBeenPutDown(t *testing.T) {
 	s.share(beat("a", 0), 16, 15)
 }
 
-func TestALaneThatIsNotPutDownIsTakenAfterAWhile(t *testing.T) {
+func TestAPartitionThatIsNotPutDownIsTakenAfterAWhile(t *testing.T) {
 	s := tell(t)
 	s.hear(1, beat("a", 0), beat("b", All))
 	s.share(beat("a", 0), 16, 0)
@@ -113,7 +113,7 @@ func TestAFarewellIsHeardAtOnce(t *testing.T) {
 	s.share(beat("a", 0), 32, 32)
 }
 
-func TestLanesGoToTheNewestVersion(t *testing.T) {
+func TestPartitionsGoToTheNewestVersion(t *testing.T) {
 	s := tell(t)
 	newer := beat("b", 0)
 	newer.Versions = map[string]int{"job": 2}
@@ -156,11 +156,11 @@ func TestFunctionsThatSomebodyDoesNotKnow(t *testing.T) {
 	s.share(beat("a", 0), 32, 32)
 }
 
-func first(s Set) (lane int) {
-	for !s.Has(lane) {
-		lane++
+func first(s Set) (partition int) {
+	for !s.Has(partition) {
+		partition++
 	}
-	return lane
+	return partition
 }
 
 func ExampleSet() {

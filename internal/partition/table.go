@@ -1,4 +1,4 @@
-package lanes
+package partition
 
 import (
 	"maps"
@@ -10,7 +10,7 @@ const (
 	// every half second that is two and a half seconds: longer than a busy machine stops a process, shorter than the three
 	// seconds after which the server gives away what the dead one had in hand.
 	Silence = 5
-	// Patience is for how many of its own beats a member waits for another to put down a lane that is its own by now.
+	// Patience is for how many of its own beats a member waits for another to put down a partition that is its own by now.
 	// What is still in hand after that meets the compare-and-set.
 	Patience = 2
 )
@@ -21,7 +21,7 @@ type Beat struct {
 	Member string `json:"member"`
 	// Versions has, of each function that the member knows, the version of the state that it can read and write.
 	Versions map[string]int `json:"versions"`
-	// Holds has the lanes of each function from which the member has facts in hand or may get some.
+	// Holds has the partitions of each function from which the member has facts in hand or may get some.
 	Holds map[string]Set `json:"holds,omitempty"`
 	// Serves says that the member takes part in the distribution: it does not yet when it has just come, and not any
 	// more when it is about to leave.
@@ -44,11 +44,11 @@ type Table struct {
 	self   string
 	echoes int // the last regular beat of its own that it has heard
 	heard  map[string]hearing
-	wanted map[string]map[int]int // function and lane: the echo at which it became ours while somebody else held it
+	wanted map[string]map[int]int // function and partition: the echo at which it became ours while somebody else held it
 	last   map[string]share       // function: what came of the distribution before
 
-	missed  map[string]map[int]int // function and lane: the echo since which nobody has held it, as far as is heard
-	adopted map[string]Set         // function: lanes that are served although they are not ours, see orphans
+	missed  map[string]map[int]int // function and partition: the echo since which nobody has held it, as far as is heard
+	adopted map[string]Set         // function: partitions that are served although they are not ours, see orphans
 }
 
 // hearing is the last that was heard of somebody.
@@ -84,7 +84,7 @@ func (t *Table) Hear(b Beat) {
 	maps.DeleteFunc(t.heard, func(_ string, h hearing) bool { return t.echoes-h.at >= Silence })
 }
 
-// Echoes is how many of its own regular beats the member has heard: the time, as far as lanes are concerned.
+// Echoes is how many of its own regular beats the member has heard: the time, as far as partitions are concerned.
 func (t *Table) Echoes() int { return t.echoes }
 
 // Live has the last beat of everybody who is not silent, by name. The member itself is among them once it has heard itself.
@@ -106,7 +106,7 @@ func (t *Table) Newest(function string, version int) bool {
 	return true
 }
 
-// Share returns the lanes of the function that the member is to serve, which says own of itself now, and those of them
+// Share returns the partitions of the function that the member is to serve, which says own of itself now, and those of them
 // that it may begin with: the ones that nobody else holds, or that were waited for long enough.
 func (t *Table) Share(function string, own Beat) (mine, free Set) {
 	servants, held := t.servants(function, own), t.heldByOthers(function)
@@ -117,21 +117,21 @@ func (t *Table) Share(function string, own Beat) (mine, free Set) {
 		since = map[int]int{}
 		t.wanted[function] = since
 	}
-	maps.DeleteFunc(since, func(lane, _ int) bool { return !mine.Has(lane) })
-	(mine &^ own.Holds[function]).Each(func(lane int) {
-		at, waits := since[lane]
+	maps.DeleteFunc(since, func(partition, _ int) bool { return !mine.Has(partition) })
+	(mine &^ own.Holds[function]).Each(func(partition int) {
+		at, waits := since[partition]
 		if !waits {
 			at = t.echoes
-			since[lane] = at
+			since[partition] = at
 		}
-		if !held.Has(lane) || t.echoes-at >= Patience {
-			free |= One(lane)
+		if !held.Has(partition) || t.echoes-at >= Patience {
+			free |= One(partition)
 		}
 	})
 	return mine, free | mine&own.Holds[function]
 }
 
-// assigned are our lanes in the distribution over the members. It is computed anew only when they have changed: beats come
+// assigned are our partitions in the distribution over the members. It is computed anew only when they have changed: beats come
 // all the time, and the members of hardly any of them differ.
 func (t *Table) assigned(function string, members []string) Set {
 	slices.Sort(members)
@@ -143,7 +143,7 @@ func (t *Table) assigned(function string, members []string) Set {
 	return mine
 }
 
-// servants are who the lanes of the function are distributed over: of those that serve, the ones of the newest version,
+// servants are who the partitions of the function are distributed over: of those that serve, the ones of the newest version,
 // since others could not read what these write; and of those the fit ones, if there are any.
 func (t *Table) servants(function string, own Beat) []string {
 	newest, fit := 0, false
