@@ -194,12 +194,12 @@ func TestPermissions(t *testing.T) {
 		t.Error(err)
 	}
 	var members heartbeats
-	stop, err := b.Beacon().Listen(members.hear)
+	stop, err := b.Members().Listen(members.hear)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
-	if err := b.Beacon().Send(partition.Beat{Member: "me"}); err != nil {
+	if err := b.Members().Send(partition.Heartbeat{Member: "me"}); err != nil {
 		t.Error(err)
 	}
 	st := store(t, b)

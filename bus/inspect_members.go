@@ -15,14 +15,14 @@ import (
 
 // listensFor is how long reconcilers may take to say that they are there: each does twice a second, and one that does not hear
 // itself every two seconds.
-const listensFor = 5 * partition.Every
+const listensFor = 5 * partition.HeartbeatInterval
 
 // inspectMembers listens to reconcilers for a while.
 func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.Finding {
-	heard := make(chan partition.Beat, 1024)
-	stop, err := b.Beacon().Listen(func(beat partition.Beat) {
+	heard := make(chan partition.Heartbeat, 1024)
+	stop, err := b.Members().Listen(func(heartbeat partition.Heartbeat) {
 		select {
-		case heard <- beat:
+		case heard <- heartbeat:
 		default: // many more than anybody runs
 		}
 	})
@@ -30,24 +30,24 @@ func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.
 		return []finding.Finding{finding.Worry("reconcilers", finding.Fail, "try again", "they cannot be heard: %v", err)}
 	}
 	defer stop()
-	live := map[string]partition.Beat{}
+	live := map[string]partition.Heartbeat{}
 	for over := time.After(listensFor); ; {
 		select {
-		case beat := <-heard:
-			live[beat.Member] = beat
-			if beat.Gone {
-				delete(live, beat.Member)
+		case heartbeat := <-heard:
+			live[heartbeat.Member] = heartbeat
+			if heartbeat.Gone {
+				delete(live, heartbeat.Member)
 			}
 			continue
 		case <-over:
 		case <-ctx.Done():
 		}
-		return membersFound(slices.SortedFunc(maps.Values(live), func(a, b partition.Beat) int { return strings.Compare(a.Member, b.Member) }), functions)
+		return membersFound(slices.SortedFunc(maps.Values(live), func(a, b partition.Heartbeat) int { return strings.Compare(a.Member, b.Member) }), functions)
 	}
 }
 
 // membersFound judges what was heard.
-func membersFound(live []partition.Beat, functions []string) (all []finding.Finding) {
+func membersFound(live []partition.Heartbeat, functions []string) (all []finding.Finding) {
 	const check = "reconcilers"
 	if len(live) == 0 {
 		return []finding.Finding{finding.Worry(check, finding.Warn, "start one; if some are running, look at /readyz of theirs, and whether all use this NATS and this --cluster-name", "none is heard")}
@@ -70,7 +70,7 @@ func membersFound(live []partition.Beat, functions []string) (all []finding.Find
 }
 
 // sharesFound says who serves the partitions of the function, and whether somebody does serve each.
-func sharesFound(function string, live []partition.Beat) finding.Finding {
+func sharesFound(function string, live []partition.Heartbeat) finding.Finding {
 	check := "partitions of " + function
 	var served partition.Set
 	var shares []string

@@ -108,7 +108,7 @@ func TestVisitorTouchesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := listen(t, b, allPartitions(), nil)
-	defer beatAs(t, b, partition.Beat{Member: "us", Versions: map[string]int{"job": 1}, Holds: map[string]partition.Set{"job": partition.All}, Serves: true})()
+	defer beatAs(t, b, partition.Heartbeat{Member: "us", Versions: map[string]int{"job": 1}, Holds: map[string]partition.Set{"job": partition.All}, Serves: true})()
 	publish(t, b, observation(keyOf(uid(1)), 1))
 	until(t, "the fact is heard", func() bool { return e.count(nil) == 1 })
 	until(t, "all partitions are consumed", func() bool { return consumers(t, b) == 64 })

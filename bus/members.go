@@ -9,18 +9,18 @@ import (
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// Beacon carries the heartbeats of reconcilers: partition.Beacon on plain NATS messages. They need no stream: one that is lost
+// Members carries the heartbeats of reconcilers: partition.Transport on plain NATS messages. They need no stream: one that is lost
 // is followed by the next, and a JetStream that is choosing a leader for seconds must not make everybody seem dead.
-type Beacon struct{ bus *Bus }
+type Members struct{ bus *Bus }
 
-var _ partition.Beacon = (*Beacon)(nil)
+var _ partition.Transport = (*Members)(nil)
 
-// Beacon returns the one of this cluster.
-func (b *Bus) Beacon() *Beacon { return &Beacon{bus: b} }
+// Members returns the one of this cluster.
+func (b *Bus) Members() *Members { return &Members{bus: b} }
 
-// Send implements partition.Beacon. It does not wait; its error says that we are not connected.
-func (b *Beacon) Send(beat partition.Beat) error {
-	data, err := json.Marshal(beat)
+// Send implements partition.Transport. It does not wait; its error says that we are not connected.
+func (b *Members) Send(heartbeat partition.Heartbeat) error {
+	data, err := json.Marshal(heartbeat)
 	if err != nil {
 		return fmt.Errorf("send heartbeat: %w", err)
 	}
@@ -30,18 +30,18 @@ func (b *Beacon) Send(beat partition.Beat) error {
 	return nil
 }
 
-// Listen implements partition.Beacon. What nobody can read is dropped: it comes from a future version or a stranger.
-func (b *Beacon) Listen(hear func(partition.Beat)) (stop func(), err error) {
+// Listen implements partition.Transport. What nobody can read is dropped: it comes from a future version or a stranger.
+func (b *Members) Listen(hear func(partition.Heartbeat)) (stop func(), err error) {
 	s, err := b.bus.nc.Subscribe(b.bus.names.members(), func(m *nats.Msg) {
 		if len(m.Data) == 0 {
 			return // a Visitor has tried whether it may
 		}
-		var beat partition.Beat
-		if err := json.Unmarshal(m.Data, &beat); err != nil || beat.Member == "" {
+		var heartbeat partition.Heartbeat
+		if err := json.Unmarshal(m.Data, &heartbeat); err != nil || heartbeat.Member == "" {
 			b.bus.gripes.warn("a heartbeat that nobody can read", "err", err)
 			return
 		}
-		hear(beat)
+		hear(heartbeat)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listen for heartbeats: %w", err)

@@ -16,10 +16,10 @@ type heartbeats struct {
 	heard []string
 }
 
-func (b *heartbeats) hear(beat partition.Beat) {
+func (b *heartbeats) hear(heartbeat partition.Heartbeat) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.heard = append(b.heard, beat.Member)
+	b.heard = append(b.heard, heartbeat.Member)
 }
 
 func (b *heartbeats) names() []string {
@@ -34,7 +34,7 @@ func TestMembersHearEachOtherAndThemselves(t *testing.T) {
 	one, two, stranger := connect(t, s), connect(t, s), connect(t, s, func(c *Config) { c.Cluster = "other" })
 	var ones, twos, strangers heartbeats
 	for b, hears := range map[*Bus]*heartbeats{one: &ones, two: &twos, stranger: &strangers} {
-		stop, err := b.Beacon().Listen(hears.hear)
+		stop, err := b.Members().Listen(hears.hear)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,39 +43,39 @@ func TestMembersHearEachOtherAndThemselves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := one.nc.Publish(one.names.members(), []byte("not a beat")); err != nil {
+	if err := one.nc.Publish(one.names.members(), []byte("not a heartbeat")); err != nil {
 		t.Fatal(err)
 	}
 	for name, b := range map[string]*Bus{"one": one, "two": two, "stranger": stranger} {
-		if err := b.Beacon().Send(partition.Beat{Member: name, Number: 1}); err != nil {
+		if err := b.Members().Send(partition.Heartbeat{Member: name, Tick: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	until(t, "everybody has been heard", func() bool { return len(ones.names()) == 2 && len(twos.names()) == 2 && len(strangers.names()) == 1 })
 	if got := strangers.names(); got[0] != "stranger" {
-		t.Errorf("another cluster's beat was heard: %v", got)
+		t.Errorf("another cluster's heartbeat was heard: %v", got)
 	}
 	s.Shutdown()
 	until(t, "the connection is lost", func() bool { return one.Ready() != nil })
-	if err := one.Beacon().Send(partition.Beat{Member: "one"}); err == nil {
-		t.Error("a beat without a connection is no error, and would arrive late")
+	if err := one.Members().Send(partition.Heartbeat{Member: "one"}); err == nil {
+		t.Error("a heartbeat without a connection is no error, and would arrive late")
 	}
 }
 
 // beatAs keeps saying the same until the returned function is called.
-func beatAs(t *testing.T, b *Bus, beat partition.Beat) (stop func()) {
+func beatAs(t *testing.T, b *Bus, heartbeat partition.Heartbeat) (stop func()) {
 	t.Helper()
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(partition.Every / 5)
+		tick := time.NewTicker(partition.HeartbeatInterval / 5)
 		defer tick.Stop()
 		for {
 			select {
 			case <-over:
 				return
 			case <-tick.C:
-				_ = b.Beacon().Send(beat) // the next one may get through
+				_ = b.Members().Send(heartbeat) // the next one may get through
 			}
 		}
 	}()
@@ -84,20 +84,20 @@ func beatAs(t *testing.T, b *Bus, beat partition.Beat) (stop func()) {
 
 func TestMembersFound(t *testing.T) {
 	t.Parallel()
-	member := func(name string, holds partition.Set) partition.Beat {
-		return partition.Beat{Member: name, Versions: map[string]int{"job": 4}, Holds: map[string]partition.Set{"job": holds}, Serves: true}
+	member := func(name string, holds partition.Set) partition.Heartbeat {
+		return partition.Heartbeat{Member: name, Versions: map[string]int{"job": 4}, Holds: map[string]partition.Set{"job": holds}, Serves: true}
 	}
 	unfit := member("b", 0)
 	unfit.Unfit = true
 	for _, c := range []struct {
 		name string
-		live []partition.Beat
+		live []partition.Heartbeat
 		want []string
 	}{
 		{"nobody", nil, []string{"reconcilers WARN none is heard"}},
-		{"one", []partition.Beat{member("a", partition.All)}, []string{"reconcilers OK 1 live: a", "partitions of job OK all are served: a (version 4) 32"}},
-		{"one that has not all", []partition.Beat{member("a", partition.One(3))}, []string{"reconcilers OK 1 live: a", "partitions of job WARN 1 of 32 are served: a (version 4) 1"}},
-		{"two, one of them cut off", []partition.Beat{member("a", partition.All), unfit}, []string{"reconcilers OK 2 live: a, b",
+		{"one", []partition.Heartbeat{member("a", partition.All)}, []string{"reconcilers OK 1 live: a", "partitions of job OK all are served: a (version 4) 32"}},
+		{"one that has not all", []partition.Heartbeat{member("a", partition.One(3))}, []string{"reconcilers OK 1 live: a", "partitions of job WARN 1 of 32 are served: a (version 4) 1"}},
+		{"two, one of them cut off", []partition.Heartbeat{member("a", partition.All), unfit}, []string{"reconcilers OK 2 live: a, b",
 			"reconcilers FAIL cannot reach the API server: b", "partitions of job OK all are served: a (version 4) 32, b (version 4) 0"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

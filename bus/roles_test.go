@@ -34,7 +34,7 @@ func TestRolesMayDoTheirWork(t *testing.T) {
 				d.Ack()
 			})
 			var members heartbeats
-			stop, err := reconciler.Beacon().Listen(members.hear)
+			stop, err := reconciler.Members().Listen(members.hear)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,7 +44,7 @@ func TestRolesMayDoTheirWork(t *testing.T) {
 			_, _, loaded := st.Load(t.Context(), key)
 			for what, err := range map[string]error{
 				"set a timer": reconciler.Timers().Set(t.Context(), key, "x", time.Now()), "announce": reconciler.Announce(t.Context(), tick("shop", "nightly", 0)),
-				"send a heartbeat": reconciler.Beacon().Send(partition.Beat{Member: "me"}), "save": saved, "load": loaded, "forget": st.Forget(t.Context(), key),
+				"send a heartbeat": reconciler.Members().Send(partition.Heartbeat{Member: "me"}), "save": saved, "load": loaded, "forget": st.Forget(t.Context(), key),
 				"look at all streams": reconciler.top.mend(t.Context()), "glance at them": trigger.top.mend(t.Context()),
 			} {
 				if err != nil {

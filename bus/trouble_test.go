@@ -51,7 +51,7 @@ func TestRefusedSubject(t *testing.T) {
 		"questions": {publish: "$JS.API.STREAM.INFO.>", words: []string{"publish to $JS.API.STREAM.INFO.jobstream_test_facts", "allow our user"},
 			do: func(*testing.T, *Bus) {}},
 		"heartbeats": {publish: "members.test", words: []string{"publish to members.test", "allow our user to publish to members.test"},
-			do: func(_ *testing.T, b *Bus) { _ = b.Beacon().Send(partition.Beat{Member: "me"}) }},
+			do: func(_ *testing.T, b *Bus) { _ = b.Members().Send(partition.Heartbeat{Member: "me"}) }},
 		"answers": {hear: "_INBOX_jobstream_test.>", words: []string{"subscribe to _INBOX_jobstream_test.", "allow our user to subscribe to _INBOX_jobstream_test.>"},
 			do: func(*testing.T, *Bus) {}},
 	} {

@@ -48,7 +48,7 @@ func NewMember(c MemberConfig) *Member {
 	for _, f := range c.Functions {
 		versions[f.Function.Name] = f.Function.Version
 	}
-	m.keeper = partition.NewKeeper(partition.Config{Member: memberName(), Versions: versions, Beacon: c.Bus.Beacon(), Serve: m.serve,
+	m.keeper = partition.NewKeeper(partition.Config{Member: memberName(), Versions: versions, Transport: c.Bus.Members(), Serve: m.serve,
 		Fit: c.Fit, Changed: c.Changed, Log: c.Log})
 	ctx, stop := context.WithCancel(context.Background())
 	m.stop = stop

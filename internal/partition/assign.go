@@ -10,9 +10,9 @@ import (
 )
 
 // assign distributes all partitions of a function over the members by rendezvous hashing: every pair of a member and a partition
-// has a score, and the highest scores win. Plain rendezvous would leave one of three members with half of 32 partitions now and
-// then, so each has as many seats as its fair share, rounded up for as many members as there are partitions left over. A member
-// that comes or goes moves little more than its own share. The order of the members does not matter.
+// has a score, and the highest scores win. Plain rendezvous hashing now and then gives one of three members half of the 32
+// partitions, so a member takes no more than its fair share, rounded up for as many members as there are partitions left over. A
+// member that joins or leaves moves little more than its own share. The order of the members does not matter.
 func assign(function string, members []string) map[string]Set {
 	shares := make(map[string]Set, len(members))
 	if len(members) == 0 {
@@ -35,14 +35,14 @@ func assign(function string, members []string) map[string]Set {
 	return shares
 }
 
-// pair is what a member scores for a partition.
+// pair is the score of a member for a partition.
 type pair struct {
 	member    string
 	partition int
 	score     uint64
 }
 
-// pairs returns all of them, the best first.
+// pairs returns all pairs, the highest score first.
 func pairs(function string, members []string) []pair {
 	all := make([]pair, 0, len(members)*events.Partitions)
 	for _, m := range members {
@@ -54,7 +54,7 @@ func pairs(function string, members []string) []pair {
 	return all
 }
 
-// better sorts the best first.
+// better compares pairs so that the highest score sorts first.
 func better(a, b pair) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.member, b.member), cmp.Compare(a.partition, b.partition))
 }

@@ -12,65 +12,63 @@ import (
 )
 
 const (
-	// Every is the time between two beats of a member while nothing changes.
-	Every = 500 * time.Millisecond
-	// lost is how long a member waits for its own beat to come back before it sends another: one at a time, so that a
-	// server which was stopped for a while does not return forty of ours before it returns one of somebody else's.
-	lost = 2 * time.Second
-	// deafAfter is how long our own beats may stay away before we say that we are deaf: a server that chooses a leader, or
-	// is started again, takes seconds.
-	deafAfter = 15 * time.Second
-	// joining is how many of its own beats a member hears before it serves: by the second, whoever is there has answered
-	// the first.
-	joining = 2
+	// HeartbeatInterval is the time between two regular heartbeats.
+	HeartbeatInterval = 500 * time.Millisecond
+	// resendAfter is how long a member waits for its own regular heartbeat to come back before it sends another. One at a time:
+	// else a server that was stopped for a while returns forty of ours before it returns one of another member.
+	resendAfter = 2 * time.Second
+	// isolatedAfter is how long our own heartbeats may stay away before Ready returns an error. A server that elects a leader or
+	// restarts takes seconds.
+	isolatedAfter = 15 * time.Second
+	// joinTicks is the number of ticks before a member serves: by the second, every other member has answered the first.
+	joinTicks = 2
 )
 
-// Beacon carries beats between the members of one cluster. It may lose some.
-type Beacon interface {
-	// Send tells everybody, the sender too.
-	Send(Beat) error
-	// Listen calls hear for every beat, one after the other, until stop is called.
-	Listen(hear func(Beat)) (stop func(), err error)
+// Transport carries heartbeats between the reconcilers of one cluster. It may lose some.
+type Transport interface {
+	// Send sends the heartbeat to all members, the sender included.
+	Send(Heartbeat) error
+	// Listen calls receive for every heartbeat, one after the other, until stop is called.
+	Listen(receive func(Heartbeat)) (stop func(), err error)
 }
 
 // Config is what a Keeper needs; all fields but Fit and Changed are required.
 type Config struct {
 	// Member is the name of this process among all that serve the cluster: unique, and never used again.
 	Member string
-	// Versions has the version of each function's state that this process reads and writes, 1 or more. It serves these
-	// functions.
-	Versions map[string]int
-	Beacon   Beacon
-	// Serve takes deliveries of the partition until its context ends, puts down what it has in hand, and returns. It runs on a
-	// goroutine of its own, never twice at once for one partition.
+	// Versions is, by function, the version of the state that this process reads and writes, 1 or more. It serves these functions.
+	Versions  map[string]int
+	Transport Transport
+	// Serve consumes the partition until its context ends, gives back what it has in hand, and returns. It runs on a goroutine of
+	// its own, never twice at once for one partition.
 	Serve func(ctx context.Context, function string, partition int)
-	// Fit says whether this process can do its work; it must answer at once. nil means always.
+	// Fit reports whether this process can do its work; it must not block. nil means always.
 	Fit func() bool
-	// Changed, if not nil, hears how many partitions of the function this process serves, and how many members are live.
+	// Changed, if not nil, is called with the number of partitions of the function that this process serves, and of live members.
 	Changed func(function string, partitions, members int)
 	Log     *slog.Logger
 }
 
-// Keeper serves the partitions that are ours as long as they are.
+// Keeper serves the partitions that are assigned to this process, as long as they are.
 type Keeper struct {
-	cfg     Config
-	table   *Table
-	serving map[string]map[int]*service
-	beats   chan Beat
-	over    chan *service
-	number  int       // of the last regular beat
-	sent    time.Time // when it was sent
-	echoed  time.Time // when one has last come back
-	deaf    atomic.Bool
-	leaving bool
-	serial  uint64
-	said    Beat // what was sent last
-	joined  atomic.Bool
-	newest  atomic.Pointer[map[string]bool]
-	shown   map[string][2]int
+	cfg        Config
+	table      *Table
+	serving    map[string]map[int]*service
+	heartbeats chan Heartbeat
+	over       chan *service
+	tick       int       // of the last regular heartbeat
+	sent       time.Time // when it was sent
+	received   time.Time // when one of our own last came back
+	isolated   atomic.Bool
+	leaving    bool
+	serial     uint64
+	last       Heartbeat // what was sent last
+	joined     atomic.Bool
+	newest     atomic.Pointer[map[string]bool]
+	shown      map[string][2]int
 }
 
-// service is one partition in our hands.
+// service is one partition that this process serves.
 type service struct {
 	function  string
 	partition int
@@ -78,7 +76,7 @@ type service struct {
 	stopping  bool
 }
 
-// NewKeeper returns a keeper that does nothing yet.
+// NewKeeper returns a Keeper; Run makes it work.
 func NewKeeper(cfg Config) *Keeper {
 	if cfg.Fit == nil {
 		cfg.Fit = func() bool { return true }
@@ -86,7 +84,7 @@ func NewKeeper(cfg Config) *Keeper {
 	if cfg.Changed == nil {
 		cfg.Changed = func(string, int, int) {}
 	}
-	k := &Keeper{cfg: cfg, table: NewTable(cfg.Member), serving: map[string]map[int]*service{}, beats: make(chan Beat, 256),
+	k := &Keeper{cfg: cfg, table: NewTable(cfg.Member), serving: map[string]map[int]*service{}, heartbeats: make(chan Heartbeat, 256),
 		over: make(chan *service), shown: map[string][2]int{}}
 	for f := range cfg.Versions {
 		k.serving[f] = map[int]*service{}
@@ -94,63 +92,63 @@ func NewKeeper(cfg Config) *Keeper {
 	return k
 }
 
-// Ready is nil once we take part in the distribution, and while we hear ourselves; its error says what is in the way. For
-// readiness probes.
+// Ready returns nil while this process takes part in the assignment and receives its own heartbeats; else its error names the
+// cause and the remedy. It is for readiness probes.
 func (k *Keeper) Ready() error {
 	switch {
-	case k.deaf.Load():
-		return fmt.Errorf("no partitions are taken or given away: our own heartbeats have not come back to us for %v: may our NATS user still publish and subscribe to members.<cluster>?", deafAfter)
+	case k.isolated.Load():
+		return fmt.Errorf("no partitions are taken or given away: our own heartbeats have not come back to us for %v: may our NATS user still publish and subscribe to members.<cluster>?", isolatedAfter)
 	case k.joined.Load():
 		return nil
 	}
 	return errors.New("no partitions are served yet: our own heartbeats have not come back to us: may our NATS user publish and subscribe to members.<cluster>?")
 }
 
-// Newest says that no live member reads newer states of the function than we do.
+// Newest reports whether no live member reads newer states of the function than this process does.
 func (k *Keeper) Newest(function string) bool {
 	known := k.newest.Load()
 	return known != nil && (*known)[function]
 }
 
-// Run serves until ctx ends, and returns when all partitions have been put down. Its error says that it could not listen.
+// Run serves until ctx ends, and returns when all partitions have been released. It returns an error if it cannot listen.
 func (k *Keeper) Run(ctx context.Context) error {
 	done := make(chan struct{})
 	defer close(done)
-	stop, err := k.cfg.Beacon.Listen(func(b Beat) {
+	stop, err := k.cfg.Transport.Listen(func(b Heartbeat) {
 		select {
-		case k.beats <- b:
+		case k.heartbeats <- b:
 		case <-done:
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("hear other reconcilers: %w", err)
+		return fmt.Errorf("receive heartbeats of other reconcilers: %w", err)
 	}
 	defer stop()
-	tick := time.NewTicker(Every)
+	tick := time.NewTicker(HeartbeatInterval)
 	defer tick.Stop()
 	k.regular()
 	for !k.leaving || k.busy() {
 		select {
 		case <-ctx.Done():
 			ctx, k.leaving = context.WithoutCancel(ctx), true
-		case b := <-k.beats:
-			k.hear(b)
+		case b := <-k.heartbeats:
+			k.receive(b)
 		case s := <-k.over:
 			delete(k.serving[s.function], s.partition)
-			k.gather()
+			k.collectStopped()
 		case <-tick.C:
 			k.regular()
 		}
-		k.settle(ctx)
+		k.rebalance(ctx)
 	}
-	farewell := k.own()
-	farewell.Gone = true
-	k.send(farewell)
+	last := k.own()
+	last.Gone = true
+	k.send(last)
 	return nil
 }
 
-// gather takes in all that has ended at the same time, so that it is told in one beat.
-func (k *Keeper) gather() {
+// collectStopped notes all partitions that were released at the same time, so that one heartbeat says so.
+func (k *Keeper) collectStopped() {
 	for {
 		select {
 		case s := <-k.over:
@@ -161,23 +159,23 @@ func (k *Keeper) gather() {
 	}
 }
 
-func (k *Keeper) hear(b Beat) {
-	k.table.Hear(b)
+func (k *Keeper) receive(b Heartbeat) {
+	k.table.Receive(b)
 	switch {
 	case b.Member == k.cfg.Member:
-		k.echoed = time.Now()
-		k.deaf.Store(false)
-		if k.table.Echoes() >= joining {
+		k.received = time.Now()
+		k.isolated.Store(false)
+		if k.table.Ticks() >= joinTicks {
 			k.joined.Store(true)
 		}
-	case b.Asks:
+	case b.Probe:
 		k.send(k.own())
 	}
 }
 
-// own is what we say of ourselves now.
-func (k *Keeper) own() Beat {
-	b := Beat{Member: k.cfg.Member, Number: k.table.Echoes(), Versions: k.cfg.Versions, Holds: map[string]Set{}, Unfit: !k.cfg.Fit(),
+// own returns our heartbeat as of now.
+func (k *Keeper) own() Heartbeat {
+	b := Heartbeat{Member: k.cfg.Member, Tick: k.table.Ticks(), Versions: k.cfg.Versions, Holds: map[string]Set{}, Unfit: !k.cfg.Fit(),
 		Serves: k.joined.Load() && !k.leaving}
 	for f, partitions := range k.serving {
 		for n := range partitions {
@@ -187,31 +185,31 @@ func (k *Keeper) own() Beat {
 	return b
 }
 
-// regular sends the next regular beat, unless the last one has not come back and may yet.
+// regular sends the next regular heartbeat, unless the last one has not come back and may yet.
 func (k *Keeper) regular() {
-	k.deaf.Store(k.joined.Load() && time.Since(k.echoed) > deafAfter)
+	k.isolated.Store(k.joined.Load() && time.Since(k.received) > isolatedAfter)
 	b := k.own()
-	if b.Number < k.number && time.Since(k.sent) < lost {
+	if b.Tick < k.tick && time.Since(k.sent) < resendAfter {
 		return
 	}
-	b.Number++
-	b.Asks = !k.joined.Load()
-	k.number, k.sent = b.Number, time.Now()
+	b.Tick++
+	b.Probe = !k.joined.Load()
+	k.tick, k.sent = b.Tick, time.Now()
 	k.send(b)
 }
 
-func (k *Keeper) send(b Beat) {
+func (k *Keeper) send(b Heartbeat) {
 	k.serial++
 	b.Serial = k.serial
-	k.said = b
-	if err := k.cfg.Beacon.Send(b); err != nil {
-		k.cfg.Log.Debug("heartbeat not sent", "error", err) // the bus says itself that it is away
+	k.last = b
+	if err := k.cfg.Transport.Send(b); err != nil {
+		k.cfg.Log.Debug("heartbeat not sent", "error", err) // the bus logs that it is away
 	}
 }
 
-// settle begins with the partitions that have become ours, ends those that are not ours any more, and says at once what others
-// may be waiting for.
-func (k *Keeper) settle(ctx context.Context) {
+// rebalance serves the partitions that are newly assigned to us, stops those that no longer are, and sends a heartbeat at once
+// where another member may be waiting for it.
+func (k *Keeper) rebalance(ctx context.Context) {
 	own := k.own()
 	newest := make(map[string]bool, len(k.serving))
 	for _, f := range slices.Sorted(maps.Keys(k.serving)) {
@@ -231,7 +229,7 @@ func (k *Keeper) settle(ctx context.Context) {
 		k.show(f)
 	}
 	k.newest.Store(&newest)
-	if own = k.own(); own.Serves != k.said.Serves || own.Unfit != k.said.Unfit || !maps.Equal(own.Holds, k.said.Holds) {
+	if own = k.own(); own.Serves != k.last.Serves || own.Unfit != k.last.Unfit || !maps.Equal(own.Holds, k.last.Holds) {
 		k.send(own)
 	}
 }
@@ -256,7 +254,7 @@ func (k *Keeper) busy() bool {
 	return false
 }
 
-// show says how many partitions we serve where that has changed.
+// show reports how many partitions this process serves, where that has changed.
 func (k *Keeper) show(function string) {
 	now := [2]int{len(k.serving[function]), len(k.table.Live())}
 	if now == k.shown[function] {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// air carries beats between keepers in one process as NATS does, each sender's in order, and may be cut for some.
+// air carries heartbeats between keepers in one process as NATS does, each sender's in order, and may be cut for some.
 type air struct {
 	mu      sync.Mutex
-	hearers map[string]chan Beat
+	hearers map[string]chan Heartbeat
 	mute    map[string]bool // is not heard, not even by itself
 	stopped bool            // nobody hears anything
 }
@@ -23,7 +23,7 @@ type antenna struct {
 	member string
 }
 
-func (a antenna) Send(b Beat) error {
+func (a antenna) Send(b Heartbeat) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, hear := range a.hearers {
@@ -34,10 +34,10 @@ func (a antenna) Send(b Beat) error {
 	return nil
 }
 
-func (a antenna) Listen(hear func(Beat)) (func(), error) {
+func (a antenna) Listen(hear func(Heartbeat)) (func(), error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	queue := make(chan Beat, 10_000)
+	queue := make(chan Heartbeat, 10_000)
 	a.hearers[a.member] = queue
 	go func() {
 		for b := range queue {
@@ -60,12 +60,12 @@ type field struct {
 }
 
 func newField(t *testing.T) *field {
-	return &field{air: air{hearers: map[string]chan Beat{}, mute: map[string]bool{}}, t: t, keepers: map[string]*Keeper{}, servers: map[int]map[string]bool{}}
+	return &field{air: air{hearers: map[string]chan Heartbeat{}, mute: map[string]bool{}}, t: t, keepers: map[string]*Keeper{}, servers: map[int]map[string]bool{}}
 }
 
 // join starts a member; leave asks it to go and waits until it has.
 func (f *field) join(name string, version int) (leave func()) {
-	k := NewKeeper(Config{Member: name, Versions: map[string]int{"job": version}, Beacon: antenna{&f.air, name}, Log: slog.New(slog.DiscardHandler),
+	k := NewKeeper(Config{Member: name, Versions: map[string]int{"job": version}, Transport: antenna{&f.air, name}, Log: slog.New(slog.DiscardHandler),
 		Serve: func(ctx context.Context, _ string, partition int) {
 			f.set(func(*air) {
 				if f.servers[partition] == nil {
@@ -121,11 +121,11 @@ func TestMembersComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newField(t)
 		leaveA := f.join("a", 1)
-		f.shares(2*Every, "a:32")
+		f.shares(2*HeartbeatInterval, "a:32")
 		leaveB := f.join("b", 1)
-		f.shares(2*Every, "a:16 b:16")
+		f.shares(2*HeartbeatInterval, "a:16 b:16")
 		f.join("c", 1)
-		f.shares(2*Every, "a:10 b:11 c:11")
+		f.shares(2*HeartbeatInterval, "a:10 b:11 c:11")
 		leaveB()
 		f.shares(0, "a:16 c:16")
 		leaveA()
@@ -141,9 +141,9 @@ func TestAPartitionIsHandedOverOncePutDown(t *testing.T) {
 		f := newField(t)
 		f.slow = 200 * time.Millisecond
 		f.join("a", 1)
-		f.shares(2*Every, "a:32")
+		f.shares(2*HeartbeatInterval, "a:32")
 		f.join("b", 1)
-		f.shares(2*Every+300*time.Millisecond, "a:16 b:16")
+		f.shares(2*HeartbeatInterval+300*time.Millisecond, "a:16 b:16")
 		if f.overlaps > 0 {
 			t.Errorf("%d times a partition was taken before it was put down", f.overlaps)
 		}
@@ -155,9 +155,9 @@ func TestWhoHangsIsNotWaitedForWithoutEnd(t *testing.T) {
 		f := newField(t)
 		f.slow = time.Minute
 		f.join("a", 1)
-		f.shares(2*Every, "a:32")
+		f.shares(2*HeartbeatInterval, "a:32")
 		f.join("b", 1)
-		f.shares((joining+Patience+2)*Every, "a:32 b:16")
+		f.shares((joinTicks+HandoverTicks+2)*HeartbeatInterval, "a:32 b:16")
 		f.shares(2*time.Minute, "a:16 b:16")
 	})
 }
@@ -166,11 +166,11 @@ func TestTheDeadAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newField(t)
 		f.join("a", 1)
-		f.shares(2*Every, "a:32")
+		f.shares(2*HeartbeatInterval, "a:32")
 		f.join("b", 1)
-		f.shares(2*Every, "a:16 b:16")
+		f.shares(2*HeartbeatInterval, "a:16 b:16")
 		f.set(func(x *air) { x.mute["b"] = true })
-		f.shares((Silence+2)*Every, "a:32 b:16")
+		f.shares((DeadAfter+2)*HeartbeatInterval, "a:32 b:16")
 		if f.overlaps != 16 {
 			t.Errorf("%d partitions were taken over", f.overlaps)
 		}
@@ -181,9 +181,9 @@ func TestABusThatPausesMovesNoPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newField(t)
 		f.join("a", 1)
-		f.shares(2*Every, "a:32")
+		f.shares(2*HeartbeatInterval, "a:32")
 		f.join("b", 1)
-		f.shares(2*Every, "a:16 b:16")
+		f.shares(2*HeartbeatInterval, "a:16 b:16")
 		f.set(func(x *air) { x.stopped = true })
 		f.shares(time.Minute, "a:16 b:16")
 		f.set(func(x *air) { x.stopped = false })
@@ -198,12 +198,12 @@ func TestARollingUpgradeAndItsRollback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newField(t)
 		leaveA := f.join("a", 1)
-		f.shares(2*Every, "a:32")
+		f.shares(2*HeartbeatInterval, "a:32")
 		leaveB := f.join("b", 2)
-		f.shares(2*Every, "b:32")
+		f.shares(2*HeartbeatInterval, "b:32")
 		leaveA()
 		f.join("c", 1)
-		f.shares(2*Every, "b:32")
+		f.shares(2*HeartbeatInterval, "b:32")
 		leaveB()
 		f.shares(0, "c:32")
 	})
@@ -214,22 +214,22 @@ func TestWhoHasBecomeDeafIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newField(t)
 		f.join("a", 1)
-		f.shares(2*Every, "a:32")
+		f.shares(2*HeartbeatInterval, "a:32")
 		k := f.keepers["a"]
 		if err := k.Ready(); err != nil {
 			t.Fatal(err)
 		}
 		f.set(func(x *air) { x.mute["a"] = true })
-		f.shares(deafAfter/2, "a:32")
+		f.shares(isolatedAfter/2, "a:32")
 		if err := k.Ready(); err != nil {
 			t.Errorf("a server that is started again makes nobody deaf: %v", err)
 		}
-		f.shares(deafAfter, "a:32")
+		f.shares(isolatedAfter, "a:32")
 		if k.Ready() == nil {
 			t.Error("deaf, and ready all the same")
 		}
 		f.set(func(x *air) { x.mute["a"] = false })
-		f.shares(2*lost, "a:32")
+		f.shares(2*resendAfter, "a:32")
 		if err := k.Ready(); err != nil {
 			t.Errorf("it hears again: %v", err)
 		}

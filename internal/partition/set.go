@@ -17,7 +17,7 @@ const All = Set(1<<events.Partitions - 1)
 // One has one partition, 0 to 31.
 func One(partition int) Set { return 1 << partition }
 
-// Has says whether the partition is in the set.
+// Has reports whether the partition is in the set.
 func (s Set) Has(partition int) bool { return s&One(partition) != 0 }
 
 // Len is how many partitions there are in the set.

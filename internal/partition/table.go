@@ -6,133 +6,132 @@ import (
 )
 
 const (
-	// Silence is how often a member hears itself without hearing another before it takes the other for dead. With a beat
-	// every half second that is two and a half seconds: longer than a busy machine stops a process, shorter than the three
-	// seconds after which the server gives away what the dead one had in hand.
-	Silence = 5
-	// Patience is for how many of its own beats a member waits for another to put down a partition that is its own by now.
-	// What is still in hand after that meets the compare-and-set.
-	Patience = 2
+	// DeadAfter is the number of ticks without a heartbeat after which a member takes another for dead. With a heartbeat every
+	// half second that is two and a half seconds: longer than a busy machine stops a process, shorter than the three seconds
+	// after which the server delivers again what the dead member has not acknowledged.
+	DeadAfter = 5
+	// HandoverTicks is the number of ticks that a member waits for another to release a partition that is assigned to itself by
+	// now. Turns of the other that still run after that meet the compare-and-set.
+	HandoverTicks = 2
 )
 
-// Beat is what a member says of itself.
-type Beat struct {
-	// Member is unique to a process, not to a machine: who starts again is somebody else.
+// Heartbeat describes the member that sends it.
+type Heartbeat struct {
+	// Member is the name of the process. It is unique, and a process that starts again has another one.
 	Member string `json:"member"`
-	// Versions has, of each function that the member knows, the version of the state that it can read and write.
+	// Versions is, by function, the version of the state that the member reads and writes.
 	Versions map[string]int `json:"versions"`
-	// Holds has the partitions of each function from which the member has facts in hand or may get some.
+	// Holds is, by function, the partitions of which the member has facts in hand or may receive some.
 	Holds map[string]Set `json:"holds,omitempty"`
-	// Serves says that the member takes part in the distribution: it does not yet when it has just come, and not any
-	// more when it is about to leave.
+	// Serves reports whether the member takes part in the assignment: not yet just after its start, no longer while it drains.
 	Serves bool `json:"serves"`
-	// Unfit says that the member cannot reach the API server: it serves only where nobody else of its version can.
+	// Unfit reports whether the member cannot reach the API server: it serves only where no other member of its version can.
 	Unfit bool `json:"unfit,omitempty"`
-	// Serial counts everything that the member has said: what is older than what was heard is dropped.
+	// Serial counts all heartbeats of the member: receivers drop one that is older than the newest they have.
 	Serial uint64 `json:"serial"`
-	// Number counts its regular beats. One that is sent in between, because something has changed, has that of the last
-	// one that came back.
-	Number int `json:"number"`
-	// Asks wants everybody to beat at once.
-	Asks bool `json:"asks,omitempty"`
-	// Gone is the member's farewell: it holds nothing any more.
+	// Tick counts the regular heartbeats. One that is sent in between, because something has changed, repeats the last that came
+	// back.
+	Tick int `json:"tick"`
+	// Probe asks every member to send a heartbeat at once.
+	Probe bool `json:"probe,omitempty"`
+	// Gone marks the member's last heartbeat: it holds no partition.
 	Gone bool `json:"gone,omitempty"`
 }
 
-// Table is what one member knows of all: a pure fold of the beats that it has heard, its own among them.
+// Table is what one member knows of all: a pure fold of the heartbeats that it has received, its own among them.
 type Table struct {
-	self   string
-	echoes int // the last regular beat of its own that it has heard
-	heard  map[string]hearing
-	wanted map[string]map[int]int // function and partition: the echo at which it became ours while somebody else held it
-	last   map[string]share       // function: what came of the distribution before
+	self         string
+	ticks        int // the last regular heartbeat of its own that it has heard
+	peers        map[string]peer
+	waitingSince map[string]map[int]int // by function and partition: the tick at which it was assigned to us while another member held it
+	last         map[string]share       // by function: the last assignment
 
-	missed  map[string]map[int]int // function and partition: the echo since which nobody has held it, as far as is heard
-	adopted map[string]Set         // function: partitions that are served although they are not ours, see orphans
+	unservedSince map[string]map[int]int // by function and partition: the tick since which no member that we receive has held it
+	takenOver     map[string]Set         // by function: partitions that we serve though they are assigned to another member, see unserved
 }
 
-// hearing is the last that was heard of somebody.
-type hearing struct {
-	beat Beat
-	at   int // in echoes
+// peer is the last heartbeat of a member, and when we received it.
+type peer struct {
+	heartbeat Heartbeat
+	at        int // tick
 }
 
-// share is what a member has of a distribution over some members.
+// share is our part of the assignment over these members.
 type share struct {
 	members []string
 	mine    Set
 }
 
-// NewTable is the table of a member that has heard nothing yet.
+// NewTable returns the table of a member that has received no heartbeat yet.
 func NewTable(self string) *Table {
-	return &Table{self: self, heard: map[string]hearing{}, wanted: map[string]map[int]int{}, last: map[string]share{},
-		missed: map[string]map[int]int{}, adopted: map[string]Set{}}
+	return &Table{self: self, peers: map[string]peer{}, waitingSince: map[string]map[int]int{}, last: map[string]share{},
+		unservedSince: map[string]map[int]int{}, takenOver: map[string]Set{}}
 }
 
-// Hear takes in a beat.
-func (t *Table) Hear(b Beat) {
-	if h, known := t.heard[b.Member]; known && b.Serial < h.beat.Serial {
+// Receive folds a heartbeat.
+func (t *Table) Receive(b Heartbeat) {
+	if h, known := t.peers[b.Member]; known && b.Serial < h.heartbeat.Serial {
 		return
 	}
 	if b.Member == t.self {
-		t.echoes = max(t.echoes, b.Number)
+		t.ticks = max(t.ticks, b.Tick)
 	}
-	t.heard[b.Member] = hearing{b, t.echoes}
+	t.peers[b.Member] = peer{b, t.ticks}
 	if b.Gone {
-		delete(t.heard, b.Member)
+		delete(t.peers, b.Member)
 	}
-	maps.DeleteFunc(t.heard, func(_ string, h hearing) bool { return t.echoes-h.at >= Silence })
+	maps.DeleteFunc(t.peers, func(_ string, h peer) bool { return t.ticks-h.at >= DeadAfter })
 }
 
-// Echoes is how many of its own regular beats the member has heard: the time, as far as partitions are concerned.
-func (t *Table) Echoes() int { return t.echoes }
+// Ticks returns how many of the member's own regular heartbeats have come back: the only clock of this package.
+func (t *Table) Ticks() int { return t.ticks }
 
-// Live has the last beat of everybody who is not silent, by name. The member itself is among them once it has heard itself.
-func (t *Table) Live() []Beat {
-	live := make([]Beat, 0, len(t.heard))
-	for _, name := range slices.Sorted(maps.Keys(t.heard)) {
-		live = append(live, t.heard[name].beat)
+// Live returns the last heartbeat of each live member, by name. The member itself is among them once it has received its own.
+func (t *Table) Live() []Heartbeat {
+	live := make([]Heartbeat, 0, len(t.peers))
+	for _, name := range slices.Sorted(maps.Keys(t.peers)) {
+		live = append(live, t.peers[name].heartbeat)
 	}
 	return live
 }
 
-// Newest says that nobody who is live reads newer states of the function than the given version.
+// Newest reports whether no live member reads newer states of the function than of the given version.
 func (t *Table) Newest(function string, version int) bool {
-	for _, h := range t.heard {
-		if h.beat.Versions[function] > version {
+	for _, h := range t.peers {
+		if h.heartbeat.Versions[function] > version {
 			return false
 		}
 	}
 	return true
 }
 
-// Share returns the partitions of the function that the member is to serve, which says own of itself now, and those of them
-// that it may begin with: the ones that nobody else holds, or that were waited for long enough.
-func (t *Table) Share(function string, own Beat) (mine, free Set) {
-	servants, held := t.servants(function, own), t.heldByOthers(function)
-	mine = t.assigned(function, servants)
-	mine |= t.orphans(function, own, servants, mine, held)
-	since := t.wanted[function]
+// Share returns the partitions of the function that are assigned to the member, whose heartbeat is own, and those of them that it
+// may serve now: no other member holds them, or HandoverTicks have passed.
+func (t *Table) Share(function string, own Heartbeat) (mine, free Set) {
+	eligible, held := t.eligible(function, own), t.heldByOthers(function)
+	mine = t.assigned(function, eligible)
+	mine |= t.unserved(function, own, eligible, mine, held)
+	since := t.waitingSince[function]
 	if since == nil {
 		since = map[int]int{}
-		t.wanted[function] = since
+		t.waitingSince[function] = since
 	}
 	maps.DeleteFunc(since, func(partition, _ int) bool { return !mine.Has(partition) })
 	(mine &^ own.Holds[function]).Each(func(partition int) {
 		at, waits := since[partition]
 		if !waits {
-			at = t.echoes
+			at = t.ticks
 			since[partition] = at
 		}
-		if !held.Has(partition) || t.echoes-at >= Patience {
+		if !held.Has(partition) || t.ticks-at >= HandoverTicks {
 			free |= One(partition)
 		}
 	})
 	return mine, free | mine&own.Holds[function]
 }
 
-// assigned are our partitions in the distribution over the members. It is computed anew only when they have changed: beats come
-// all the time, and the members of hardly any of them differ.
+// assigned returns our partitions in the assignment over the members. It computes them only when the members have changed, because
+// heartbeats come all the time.
 func (t *Table) assigned(function string, members []string) Set {
 	slices.Sort(members)
 	if last, ok := t.last[function]; ok && slices.Equal(last.members, members) {
@@ -143,22 +142,22 @@ func (t *Table) assigned(function string, members []string) Set {
 	return mine
 }
 
-// servants are who the partitions of the function are distributed over: of those that serve, the ones of the newest version,
-// since others could not read what these write; and of those the fit ones, if there are any.
-func (t *Table) servants(function string, own Beat) []string {
+// eligible returns the members over which the partitions of the function are assigned: of those that serve, the ones of the newest
+// version, since others could not read the states that these write; and of those the fit ones, if there are any.
+func (t *Table) eligible(function string, own Heartbeat) []string {
 	newest, fit := 0, false
-	own.Serves = own.Serves && t.heard[t.self].beat.Serves // by then the others know: of two that come at once, neither takes all
-	candidates := []Beat{own}
-	for name, h := range t.heard {
+	own.Serves = own.Serves && t.peers[t.self].heartbeat.Serves // the others know of us by then: of two members that start at once, neither takes all
+	candidates := []Heartbeat{own}
+	for name, h := range t.peers {
 		if name != t.self {
-			candidates = append(candidates, h.beat)
+			candidates = append(candidates, h.heartbeat)
 		}
 	}
-	candidates = slices.DeleteFunc(candidates, func(b Beat) bool { return !b.Serves || b.Versions[function] == 0 })
+	candidates = slices.DeleteFunc(candidates, func(b Heartbeat) bool { return !b.Serves || b.Versions[function] == 0 })
 	for _, b := range candidates {
 		newest = max(newest, b.Versions[function])
 	}
-	candidates = slices.DeleteFunc(candidates, func(b Beat) bool { return b.Versions[function] < newest })
+	candidates = slices.DeleteFunc(candidates, func(b Heartbeat) bool { return b.Versions[function] < newest })
 	for _, b := range candidates {
 		fit = fit || !b.Unfit
 	}
@@ -172,9 +171,9 @@ func (t *Table) servants(function string, own Beat) []string {
 }
 
 func (t *Table) heldByOthers(function string) (held Set) {
-	for name, h := range t.heard {
+	for name, h := range t.peers {
 		if name != t.self {
-			held |= h.beat.Holds[function]
+			held |= h.heartbeat.Holds[function]
 		}
 	}
 	return held

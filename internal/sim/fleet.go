@@ -93,7 +93,7 @@ func (f *fleet) setClock(r *reconciler) {
 // ahead is the latest time that any clock shows: what has been decided may have been decided by it.
 func (f *fleet) ahead() time.Time { return f.now.Add(f.fastest) }
 
-// pass lets the members hear and beat.
+// pass lets the members receive and send.
 func (f *fleet) pass() {
 	for _, r := range slices.Clone(f.members) {
 		if r.member != nil && !r.asleep.After(f.now) {
@@ -102,8 +102,8 @@ func (f *fleet) pass() {
 	}
 }
 
-// send carries a beat to everybody, the sender too. Beats of one sender arrive in their order, if they do.
-func (f *fleet) send(from *member, b partition.Beat) {
+// send carries a heartbeat to everybody, the sender too. Heartbeats of one sender arrive in their order, if they do.
+func (f *fleet) send(from *member, b partition.Heartbeat) {
 	from.said = b
 	for _, r := range f.members {
 		to := r.member
@@ -126,7 +126,7 @@ func (f *fleet) send(from *member, b partition.Beat) {
 	}
 }
 
-// hush loses all beats that are on their way: the bus has gone with them.
+// hush loses all heartbeats that are on their way: the bus has gone with them.
 func (f *fleet) hush() {
 	for _, r := range f.members {
 		if r.member != nil {
@@ -222,7 +222,7 @@ func (f *fleet) fail(format string, args ...any) {
 // forgets: an old reconciler forgets what it cannot read only where it hears of nobody who can. healthy is how often
 // both have to have beaten in peace to know of each other.
 func (f *fleet) forgets(r *reconciler, key events.Key) {
-	const healthy = 2 * partition.Silence
+	const healthy = 2 * partition.DeadAfter
 	for _, other := range f.members {
 		if other.fns[key.Function].Version > r.fns[key.Function].Version && other.member.joined && min(r.member.healthy, other.member.healthy) >= healthy {
 			f.fail("%s forgets %s, and %s can read it", r.name, key, other.name)

@@ -15,11 +15,11 @@ type member struct {
 	of      *reconciler
 	table   *partition.Table
 	holds   map[string]*holding // by function
-	letters []letter            // beats that are on their way to it
-	tick    time.Time           // when it beats next
-	number  int                 // of the last regular beat
+	letters []letter            // heartbeats that are on their way to it
+	tick    time.Time           // when it sends the next heartbeat
+	number  int                 // of the last regular heartbeat
 	sent    time.Time           // when that was sent
-	said    partition.Beat      // what was sent last
+	said    partition.Heartbeat // what was sent last
 	healthy int                 // how often it has beaten since it was last in trouble
 	joined  bool
 	leaving bool
@@ -33,17 +33,17 @@ type holding struct {
 	stopping partition.Set // those of them from which it takes no more
 }
 
-// letter is a beat that arrives in a while.
+// letter is a heartbeat that arrives in a while.
 type letter struct {
-	partition.Beat
+	partition.Heartbeat
 	at time.Time
 }
 
 const (
-	// lost is how long a member waits for its own beat to come back before it sends another.
-	lost = 2 * time.Second
-	// joining is how many of its own beats a member hears before it serves.
-	joining = 2
+	// lost is how long a member waits for its own heartbeat to come back before it sends another.
+	resendAfter = 2 * time.Second
+	// joinTicks is how many of its own heartbeats a member hears before it serves.
+	joinTicks = 2
 )
 
 func newMember(of *reconciler) *member {
@@ -59,15 +59,15 @@ func (m *member) serves(key events.Key) bool {
 	return h != nil && (h.serving &^ h.stopping).Has(key.Partition())
 }
 
-// live is what the process does about partitions whenever it runs: it hears what has arrived, and beats when it is time.
+// live is what the process does about partitions whenever it runs: it receives what has arrived, and sends a heartbeat when it is time.
 func (m *member) live(f *fleet) {
-	beats := func() {
+	heartbeats := func() {
 		if !m.tick.After(f.now) {
 			m.healthy++
-			if m.deaf.After(f.now) || m.mute.After(f.now) || f.now.Sub(m.tick) > partition.Every { // the whole world has slept
+			if m.deaf.After(f.now) || m.mute.After(f.now) || f.now.Sub(m.tick) > partition.HeartbeatInterval { // the whole world has slept
 				m.healthy = 0
 			}
-			m.tick = f.now.Add(partition.Every + time.Duration(f.rand.IntN(20))*time.Millisecond)
+			m.tick = f.now.Add(partition.HeartbeatInterval + time.Duration(f.rand.IntN(20))*time.Millisecond)
 			m.regular(f)
 			if begun := m.settle(f); begun != 0 {
 				f.fail("%s begins with the partitions %v and has heard nothing new", m.of.name, begun)
@@ -76,7 +76,7 @@ func (m *member) live(f *fleet) {
 	}
 	first := f.rand.IntN(2) == 0 // who was stopped finds both, a tick and letters
 	if first {
-		beats()
+		heartbeats()
 	}
 	due := 0
 	for due < len(m.letters) && !m.letters[due].at.After(f.now) {
@@ -85,11 +85,11 @@ func (m *member) live(f *fleet) {
 	arrived := m.letters[:due]
 	m.letters = m.letters[due:]
 	for _, l := range arrived {
-		m.hear(f, l.Beat)
+		m.hear(f, l.Heartbeat)
 		m.settle(f)
 	}
 	if !first {
-		beats()
+		heartbeats()
 	}
 	if m.putDown() {
 		m.settle(f)
@@ -100,19 +100,19 @@ func (m *member) live(f *fleet) {
 	}
 }
 
-func (m *member) hear(f *fleet, b partition.Beat) {
-	m.table.Hear(b)
+func (m *member) hear(f *fleet, b partition.Heartbeat) {
+	m.table.Receive(b)
 	switch {
 	case b.Member == m.of.name:
-		m.joined = m.joined || m.table.Echoes() >= joining
-	case b.Asks:
+		m.joined = m.joined || m.table.Ticks() >= joinTicks
+	case b.Probe:
 		f.send(m, m.own())
 	}
 }
 
 // own is what the member says of itself now.
-func (m *member) own() partition.Beat {
-	b := partition.Beat{Member: m.of.name, Number: m.table.Echoes(), Versions: map[string]int{}, Holds: map[string]partition.Set{},
+func (m *member) own() partition.Heartbeat {
+	b := partition.Heartbeat{Member: m.of.name, Tick: m.table.Ticks(), Versions: map[string]int{}, Holds: map[string]partition.Set{},
 		Serves: m.joined && !m.leaving}
 	for name, h := range m.holds {
 		b.Versions[name] = m.of.fns[name].Version
@@ -123,15 +123,15 @@ func (m *member) own() partition.Beat {
 	return b
 }
 
-// regular sends the next regular beat, unless the last one has not come back and may yet.
+// regular sends the next regular heartbeat, unless the last one has not come back and may yet.
 func (m *member) regular(f *fleet) {
 	b := m.own()
-	if b.Number < m.number && f.now.Sub(m.sent) < lost {
+	if b.Tick < m.number && f.now.Sub(m.sent) < resendAfter {
 		return
 	}
-	b.Number++
-	b.Asks = !m.joined // an answer does not: several who have just come would ask each other without end
-	m.number, m.sent = b.Number, f.now
+	b.Tick++
+	b.Probe = !m.joined // an answer does not: several who have just come would ask each other without end
+	m.number, m.sent = b.Tick, f.now
 	f.send(m, b)
 }
 

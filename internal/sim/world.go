@@ -23,7 +23,7 @@ type Rates struct {
 	Member   int // a reconciler comes, leaves, dies, is stopped, does not hear the others, or has its clock set
 	Meddle   int // a user does something
 	Lose     int // the state bucket is lost
-	Wipe     int // the whole bus is lost: facts, timers, state, beats
+	Wipe     int // the whole bus is lost: facts, timers, state, heartbeats
 	Gap      int // the trigger sees nothing for a while, then relists
 	Fail     int // an API call fails, before or after it has done the work
 	Relist   int // the trigger relists without need, as it does every ten minutes

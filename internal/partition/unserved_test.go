@@ -8,14 +8,14 @@ import (
 // hall has members, some of whom do not hear each other.
 type hall struct {
 	names  []string
-	deaf   map[[2]int]bool // pairs that do not hear each other
+	cut    map[[2]int]bool // pairs that do not hear each other
 	tables []*Table
 	holds  []Set
-	number int
+	tick   int
 }
 
 func newHall(world, members int) *hall {
-	h := &hall{deaf: map[[2]int]bool{}, holds: make([]Set, members)}
+	h := &hall{cut: map[[2]int]bool{}, holds: make([]Set, members)}
 	for i := range members {
 		h.names = append(h.names, fmt.Sprintf("world-%d-member-%d", world, i))
 		h.tables = append(h.tables, NewTable(h.names[i]))
@@ -23,21 +23,21 @@ func newHall(world, members int) *hall {
 	return h
 }
 
-// beat lets everybody beat some times, and serve what is free to begin with.
-func (h *hall) beat(times int) {
+// heartbeat makes every member send a heartbeat so often, and serve what is free to begin with.
+func (h *hall) heartbeat(times int) {
 	for range times {
-		h.number++
+		h.tick++
 		for i, name := range h.names {
-			b := beat(name, h.holds[i])
-			b.Number, b.Serial = h.number, uint64(h.number)
+			b := heartbeat(name, h.holds[i])
+			b.Tick, b.Serial = h.tick, uint64(h.tick)
 			for j, table := range h.tables {
-				if !h.deaf[[2]int{min(i, j), max(i, j)}] {
-					table.Hear(b)
+				if !h.cut[[2]int{min(i, j), max(i, j)}] {
+					table.Receive(b)
 				}
 			}
 		}
 		for i, table := range h.tables {
-			_, h.holds[i] = table.Share("job", beat(h.names[i], h.holds[i]))
+			_, h.holds[i] = table.Share("job", heartbeat(h.names[i], h.holds[i]))
 		}
 	}
 }
@@ -55,22 +55,22 @@ func (h *hall) served() (all Set, twice int) {
 // hears all and is heard by all, the others hear only that one and themselves. Each distributes over whom it hears, and
 // there are partitions of which each believes that they are somebody else's.
 func TestAPartitionThatEverybodyGivesToSomebodyElse(t *testing.T) {
-	orphans := 0
+	unserved := 0
 	for world := range 50 {
 		h := newHall(world, 3)
-		h.deaf[[2]int{0, 2}] = true
-		h.beat(3)
+		h.cut[[2]int{0, 2}] = true
+		h.heartbeat(3)
 		all, _ := h.served()
-		orphans += (All &^ all).Len()
-		h.beat(Silence + 1)
+		unserved += (All &^ all).Len()
+		h.heartbeat(DeadAfter + 1)
 		for range 20 {
-			h.beat(1)
+			h.heartbeat(1)
 			if all, _ := h.served(); all != All {
 				t.Fatalf("world %d: nobody serves %v", world, All&^all)
 			}
 		}
-		delete(h.deaf, [2]int{0, 2})
-		h.beat(Patience + 2)
+		delete(h.cut, [2]int{0, 2})
+		h.heartbeat(HandoverTicks + 2)
 		if all, twice := h.served(); all != All || twice > 0 {
 			t.Errorf("world %d: when all hear each other again, nobody serves %v, and %d partitions are served twice", world, All&^all, twice)
 		}
@@ -80,7 +80,7 @@ func TestAPartitionThatEverybodyGivesToSomebodyElse(t *testing.T) {
 			}
 		}
 	}
-	if orphans == 0 {
+	if unserved == 0 {
 		t.Error("no partition was given to somebody else by all: this test tests nothing")
 	}
 }
@@ -92,27 +92,27 @@ func TestWhoeverHearsWhom(t *testing.T) {
 			h := newHall(world, members)
 			for i := range members {
 				for j := i + 1; j < members; j++ {
-					h.deaf[[2]int{i, j}] = score("pair", h.names[i]+h.names[j], world)%2 == 0
+					h.cut[[2]int{i, j}] = score("pair", h.names[i]+h.names[j], world)%2 == 0
 				}
 			}
-			h.beat(Silence + 4)
+			h.heartbeat(DeadAfter + 4)
 			for range 10 {
-				h.beat(1)
+				h.heartbeat(1)
 				if all, _ := h.served(); all != All {
-					t.Fatalf("%d members, world %d: nobody serves %v; deaf %v", members, world, All&^all, h.deaf)
+					t.Fatalf("%d members, world %d: nobody serves %v; deaf %v", members, world, All&^all, h.cut)
 				}
 			}
 		}
 	}
 }
 
-// TestWhatIsOnItsWayIsNotTakenIn: in peace no partition is adopted, whoever comes and goes.
+// TestWhatIsOnItsWayIsNotTakenIn: in peace no partition is taken over, whoever comes and goes.
 func TestWhatIsOnItsWayIsNotTakenIn(t *testing.T) {
 	h := newHall(1, 4)
-	h.beat(3 * Silence)
+	h.heartbeat(3 * DeadAfter)
 	for _, table := range h.tables {
-		if table.adopted["job"] != 0 {
-			t.Errorf("%s has taken in %v", table.self, table.adopted["job"])
+		if table.takenOver["job"] != 0 {
+			t.Errorf("%s has taken in %v", table.self, table.takenOver["job"])
 		}
 	}
 }
@@ -121,10 +121,10 @@ func TestWhatIsOnItsWayIsNotTakenIn(t *testing.T) {
 func TestWhoDoesNotServeTakesNothingIn(t *testing.T) {
 	for _, others := range []bool{true, false} {
 		s := tell(t)
-		own, b := beat("a", 0), beat("b", 0)
+		own, b := heartbeat("a", 0), heartbeat("b", 0)
 		own.Serves, b.Serves = false, others
-		for range 3 * Silence {
-			s.hear(1, own, b)
+		for range 3 * DeadAfter {
+			s.receive(1, own, b)
 			s.share(own, 0, 0)
 		}
 	}
