@@ -177,7 +177,7 @@ func TestSubscriberMayNothingElse(t *testing.T) {
 		newEvent, // an event
 		"facts.test.job.default." + uid(1) + ".PodGone", // a fact, as published and as stored
 		"facts.test.0.job.default." + uid(1) + ".PodGone",
-		b.names.value(key), b.names.schedule(key, "t"), b.names.ring(key, "t"), b.names.aside(key.Tokens()), b.names.members(),
+		b.names.value(key), b.names.schedule(key, "t"), b.names.firedTimer(key, "t"), b.names.aside(key.Tokens()), b.names.members(),
 		"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.ACCOUNT.PURGE.JOBSTREAM",
 		"$JS.API.CONSUMER.INFO." + eventsStream + "." + ownConsumer, // not by the name that the import has
 		apiPrefix + ".CONSUMER.MSG.NEXT." + eventsStream + "." + otherConsumer, apiPrefix + ".CONSUMER.INFO." + facts + ".job-00",

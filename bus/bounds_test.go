@@ -82,7 +82,7 @@ func TestAFullMemoryForgetsItsOldest(t *testing.T) {
 	}
 }
 
-// A stream of timers that is full takes new timers all the same, and they ring. Those that were set longest ago are lost.
+// A stream of timers that is full takes new timers all the same, and they fire. Those that were set longest ago are lost.
 func TestFullTimersForgetTheirOldest(t *testing.T) {
 	t.Parallel()
 	const room, keys = 64 << 10, 400
@@ -105,8 +105,8 @@ func TestFullTimersForgetTheirOldest(t *testing.T) {
 		if err := b.Timers().Set(t.Context(), keyOf(uid(n)), "wake", time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		until(t, fmt.Sprintf("timer %d rings", n), func() bool {
-			return e.count(func(d engine.Delivery) bool { return isRing(d) && d.Key() == keyOf(uid(n)) }) == 1
+		until(t, fmt.Sprintf("timer %d fires", n), func() bool {
+			return e.count(func(d engine.Delivery) bool { return isFired(d) && d.Key() == keyOf(uid(n)) }) == 1
 		})
 	}
 	publish(t, b, observation(keyOf(uid(1)), 7))

@@ -20,7 +20,7 @@ const (
 	// what a turn can fold. At 1,500 facts a second of one Job it allows turns of 85 ms. All 32 partitions together, with
 	// their timers, hold at most 5,120 messages, which is also how many want an InProgress while an engine is stuck.
 	factsWindow = 128
-	// firedWindow is the same for rings: there are few, and they fold to nothing.
+	// firedWindow is the same for fired timers: there are few, and they fold to nothing.
 	firedWindow = 32
 	// pullExpiry and pullHeartbeat make an idle partition cost one small message every five seconds, and let a partition whose
 	// consumer vanished without a word notice within ten.

@@ -7,7 +7,7 @@
 //	stream    facts.<cluster>.<partition>.<function>.<namespace>.<uid>.<kind>  --> consumer <function>-<partition>       --.
 //	                                                                                                             |
 //	Set       timers.<cluster>.<function>.<namespace>.<uid>.<name>          one schedule per subject             |
-//	             |  the server rings                                                                             v
+//	             |  the server's clock                                                                           v
 //	             v                                                                                          Consume
 //	stream    fired.<cluster>.<partition>.<function>.<namespace>.<uid>.<name>  --> consumer <function>-fired-<partition> --|
 //	                                                                                                             |

@@ -98,7 +98,7 @@ func TestFullVolume(t *testing.T) {
 			check: func(t *testing.T, b *Bus, confirmed []int) {
 				e := listen(t, b, allPartitions(), nil)
 				for _, n := range confirmed {
-					until(t, "a timer that was set rings", func() bool {
+					until(t, "a timer that was set fires", func() bool {
 						return e.count(func(d engine.Delivery) bool { return d.Key() == keyOf(uid(n)) && versionOf(d.Event()) == 0 }) > 0
 					})
 				}

@@ -119,7 +119,7 @@ func TestServerReplacedByAnEmptyOne(t *testing.T) {
 	if err := reconciler.Timers().Set(t.Context(), key, "x", time.Now()); err != nil {
 		t.Error(err)
 	}
-	until(t, "a timer rings", func() bool {
+	until(t, "a timer fires", func() bool {
 		return e.count(func(d engine.Delivery) bool { return d.Event().Type() == events.TypeTimerFired }) > 0
 	})
 }
@@ -164,11 +164,11 @@ func TestStreamsDeletedByHand(t *testing.T) {
 		}
 		publish(t, a, observation(key, uint64(n+1)))
 		until(t, "a fact is heard", func() bool { return slices.Contains(e.versions(key), uint64(n+1)) })
-		before := e.count(isRing)
+		before := e.count(isFired)
 		if err := b.Timers().Set(t.Context(), key, "x", time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "a timer rings", func() bool { return e.count(isRing) > before })
+		until(t, "a timer fires", func() bool { return e.count(isFired) > before })
 		if err := st.Forget(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestStreamsDeletedByHand(t *testing.T) {
 	until(t, "facts flow", func() bool { return slices.Contains(e.versions(key), 99) })
 }
 
-func isRing(d engine.Delivery) bool { return d.Event().Type() == events.TypeTimerFired }
+func isFired(d engine.Delivery) bool { return d.Event().Type() == events.TypeTimerFired }
 
 func TestConsumersDeletedByHand(t *testing.T) {
 	t.Parallel()
@@ -218,7 +218,7 @@ func TestConsumersDeletedByHand(t *testing.T) {
 	if err := b.Timers().Set(t.Context(), key, "x", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a timer rings", func() bool { return e.count(isRing) > 0 })
+	until(t, "a timer fires", func() bool { return e.count(isFired) > 0 })
 	if losses(b) != 0 {
 		t.Error("a deleted consumer is no loss: the facts are still there")
 	}

@@ -91,7 +91,7 @@ func (b *Bus) inspectExcess() []finding.Finding {
 		b.tryAPI("CONSUMER.DELETE." + b.names.events() + ".jobstream_doctor_never"),
 	}
 	if b.cfg.Role == Reconciler {
-		probes = append(probes, b.probesOfTrigger()[0], b.tryStore(b.names.family("fired"), b.names.ring(doctor, "doctor")))
+		probes = append(probes, b.probesOfTrigger()[0], b.tryStore(b.names.family("fired"), b.names.firedTimer(doctor, "doctor")))
 	}
 	_, denied, _, err := b.tryAll(b.nc.NewInbox(), probes)
 	if err != nil {

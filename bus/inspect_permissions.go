@@ -48,7 +48,7 @@ func (b *Bus) inspectPermissions(functions []string) []finding.Finding {
 		subjects, level, advice := denied[of], finding.Fail, "allow our user to publish to "+of
 		switch {
 		case of == b.names.family("fired"):
-			level, advice = finding.Warn, advice+", where requeue shall put back rings, too"
+			level, advice = finding.Warn, advice+", where requeue shall put back fired timers, too"
 		case strings.HasPrefix(of, "$JS."):
 			advice = "allow our user to publish to those subjects below " + strings.TrimSuffix(of, ">") + " that deploy/nats/accounts.conf names"
 		}
@@ -115,7 +115,7 @@ func (b *Bus) probes(functions []string) (all []probe) {
 		all = append(all, b.probesOfReconciler(functions)...)
 	}
 	if b.cfg.Role == Everything {
-		all = append(all, b.tryStore(b.names.family("fired"), b.names.ring(doctor, "doctor")), // requeue
+		all = append(all, b.tryStore(b.names.family("fired"), b.names.firedTimer(doctor, "doctor")), // requeue
 			b.tryAPI("STREAM.MSG.DELETE."+b.names.quarantine()))
 	}
 	return all

@@ -178,7 +178,7 @@ func (b *Bus) inspectConsumers(ctx context.Context, s jetstream.Stream, function
 	}
 	name, what := factsConsumer, "facts"
 	if s.CachedInfo().Config.Name == b.names.timers() {
-		name, what = firedConsumer, "rings"
+		name, what = firedConsumer, "fired timers"
 	}
 	var all []finding.Finding
 	for _, f := range functions {

@@ -127,7 +127,7 @@ func TestVisitorTouchesNothing(t *testing.T) {
 	var all map[string]finding.Finding
 	until(t, "every consumer has somebody who listens", func() bool { // a pull is on its way when its consumer is there
 		all = findings(t, visit(t, s.URL()))
-		return all["facts for job"].Level == finding.OK && all["rings for job"].Level == finding.OK
+		return all["facts for job"].Level == finding.OK && all["fired timers for job"].Level == finding.OK
 	})
 	for check, f := range all {
 		if f.Level != finding.OK && check != "nats credentials" { // this server asks nobody

@@ -110,7 +110,7 @@ func (n names) schedule(k events.Key, name string) string {
 	return "timers." + n.token + "." + k.Tokens() + "." + events.Token(name)
 }
 
-func (n names) ring(k events.Key, name string) string {
+func (n names) firedTimer(k events.Key, name string) string {
 	return "fired." + n.token + "." + strconv.Itoa(k.Partition()) + "." + k.Tokens() + "." + events.Token(name)
 }
 
@@ -127,8 +127,8 @@ func (n names) unpartitioned(stored string) (published string, ok bool) {
 	return strings.Join(append(t[:2:2], t[3:]...), "."), true
 }
 
-// rings says that the subject is one of our rings, which are stored as they are published.
-func (n names) rings(subject string) bool {
+// isFired reports whether the subject is that of one of our fired timers, which are stored as they are published.
+func (n names) isFired(subject string) bool {
 	t := strings.Split(subject, ".")
 	return len(t) == 7 && t[0] == "fired" && t[1] == n.token
 }
@@ -161,7 +161,7 @@ func (n names) value(k events.Key) string {
 	return "$KV." + n.bucket(k.Function) + "." + events.Token(k.Namespace) + "." + events.Token(string(k.UID))
 }
 
-// keyTokens cuts "<function>.<namespace>.<uid>" out of the subject of a stored fact or of a ring, which both have seven
+// keyTokens cuts "<function>.<namespace>.<uid>" out of the subject of a stored fact or of a fired timer, which both have seven
 // tokens; ok is false for any other subject.
 func keyTokens(subject string) (tokens string, ok bool) {
 	t := strings.Split(subject, ".")

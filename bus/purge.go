@@ -7,11 +7,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// purgeInterval is how long heard rings may lie about. They are few and small; each purge is two requests for a partition that
+// purgeInterval is how long acknowledged timers may lie about. They are few and small; each purge is two requests for a partition that
 // has heard any.
 const purgeInterval = 15 * time.Second
 
-// startPurging removes the rings of the partition that have been acknowledged, so that the stream of timers, in which nothing
+// startPurging removes the fired timers of the partition that have been acknowledged, so that the stream of timers, in which nothing
 // expires, holds what is to come and not what has been. What lies below the consumer's floor has been acknowledged,
 // whoever did it; so a purge that was missed by one process is made up for by the next. It returns what stops it.
 func (s *subscription) startPurging(ctx context.Context, c jetstream.Consumer) (stop func()) {

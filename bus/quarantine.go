@@ -16,7 +16,7 @@ import (
 const (
 	// asideRetry is when a message that could not be set aside is delivered again to try once more.
 	asideRetry = 5 * time.Second
-	// unreadable is the name of the timer that wakes a key which a message did not reach; it rings after unreadableAfter, so
+	// unreadable is the name of the timer that wakes a key which a message did not reach; it fires after unreadableAfter, so
 	// that many such messages cost one inventory.
 	unreadable      = "unreadable"
 	unreadableAfter = time.Second

@@ -121,7 +121,7 @@ func TestThreeReplicas(t *testing.T) {
 	until(t, "a timer is set", func() bool {
 		return reconciler.Timers().Set(t.Context(), keyOf(uid(1)), "x", time.Now().Add(time.Second)) == nil
 	})
-	until(t, "a timer rings", func() bool { return e.count(isRing) > 0 })
+	until(t, "a timer fires", func() bool { return e.count(isFired) > 0 })
 }
 
 // ofThree connects to three servers. It gives no fact up: two that are left may divide their votes, and wait for as long again.

@@ -67,8 +67,8 @@ func (v *Visitor) Find(ctx context.Context, which string) (uint64, error) {
 }
 
 // Requeue publishes the message again where it came from, and when the server has confirmed that, removes it from the
-// quarantine. A fact goes where the trigger publishes it, so that it gets its partition; a ring, whose timer has gone off, is
-// rung again: both reach the function as if they were new, and both are harmless if they are not.
+// quarantine. A fact goes where the trigger publishes it, so that it gets its partition; a fired timer, which
+// no schedule stands for any more, is published again: both reach the function as if they were new, and both are harmless if they are not.
 //
 // The message's new id is its number in the quarantine. So the window of duplicates, which knows the old id, lets it pass
 // once, however often and by however many this is repeated after a crash in between. Should the function break on it
@@ -131,11 +131,11 @@ func (b *Bus) original(q Quarantined) (m *nats.Msg, stream string, err error) {
 			len(q.Payload), q.Truncated, b.names.quarantine(), q.ID)
 	}
 	subject, stream := q.Subject, b.names.timers()
-	if !b.names.rings(subject) {
+	if !b.names.isFired(subject) {
 		stream = b.names.facts()
 		published, ok := b.names.unpartitioned(q.Subject)
 		if !ok {
-			return nil, "", fmt.Errorf("refused: its subject %q is neither that of a fact nor that of a ring of cluster %s", q.Subject, b.cfg.Cluster)
+			return nil, "", fmt.Errorf("refused: its subject %q is neither that of a fact nor that of a fired timer of cluster %s", q.Subject, b.cfg.Cluster)
 		}
 		subject = published
 	}

@@ -27,7 +27,7 @@ func quarantine(t *testing.T, v *Visitor, want int) (aside []Quarantined) {
 	return aside
 }
 
-// A function breaks on a fact and on a ring; when it has been mended, both are put back, are heard once more, and are gone
+// A function breaks on a fact and on a fired timer; when it has been mended, both are put back, are heard once more, and are gone
 // from the quarantine. The window of duplicates still knows the fact, and lets it pass.
 func TestRequeue(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestRequeue(t *testing.T) {
 	key := keyOf(uid(1))
 	var mended atomic.Bool
 	e := listen(t, b, allPartitions(), func(d engine.Delivery) {
-		if !mended.Load() && (versionOf(d.Event()) == 13 || isRing(d)) {
+		if !mended.Load() && (versionOf(d.Event()) == 13 || isFired(d)) {
 			d.Quarantine(errors.New("it panicked"))
 			return
 		}
@@ -65,11 +65,11 @@ func TestRequeue(t *testing.T) {
 		}
 	}
 	until(t, "both are heard again", func() bool {
-		return slices.Equal(e.versions(key), []uint64{13, 13}) && e.count(isRing) == 2
+		return slices.Equal(e.versions(key), []uint64{13, 13}) && e.count(isFired) == 2
 	})
 	for _, d := range e.all() {
-		if ring, ok := d.Event().(events.TimerFired); ok && (ring.Name != "x.y" || d.Key() != key) {
-			t.Errorf("a ring came back as %+v of %s", ring, d.Key())
+		if fired, ok := d.Event().(events.TimerFired); ok && (fired.Name != "x.y" || d.Key() != key) {
+			t.Errorf("a fired timer came back as %+v of %s", fired, d.Key())
 		}
 	}
 	quarantine(t, v, 0)
@@ -227,7 +227,7 @@ func TestQuarantinedMessageNamesItsCommand(t *testing.T) {
 	}
 }
 
-// A message that nobody can read may have been news for its key: the key's memory is forgotten, others' is not, and a ring
+// A message that nobody can read may have been news for its key: the key's memory is forgotten, others' is not, and a fired timer
 // makes it take its next turn.
 func TestUnreadableMessageUnsettlesItsKey(t *testing.T) {
 	t.Parallel()
@@ -244,7 +244,7 @@ func TestUnreadableMessageUnsettlesItsKey(t *testing.T) {
 	if _, err := b.js.Publish(t.Context(), observation(key, 1).Subject(), []byte("no JSON")); err != nil {
 		t.Fatal(err)
 	}
-	ofKey := func(d engine.Delivery) bool { return isRing(d) && d.Key() == key }
+	ofKey := func(d engine.Delivery) bool { return isFired(d) && d.Key() == key }
 	until(t, "the key is woken", func() bool { return e.count(ofKey) == 1 })
 	if data, rev, err := st.Load(t.Context(), key); err != nil || data != nil || rev != 0 {
 		t.Errorf("the key remembers %q at %d, %v", data, rev, err)

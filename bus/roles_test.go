@@ -99,7 +99,7 @@ func TestRolesMayNothingElse(t *testing.T) {
 	facts, timers, quarantine, state := b.names.facts(), b.names.timers(), b.names.quarantine(), b.names.state("job")
 	fact := "facts.test.job.default." + uid(1) + ".PodGone"
 	nobody := []string{
-		b.names.ring(key, "t"), "jobstream.other", "x", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.ACCOUNT.PURGE.JOBSTREAM",
+		b.names.firedTimer(key, "t"), "jobstream.other", "x", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.ACCOUNT.PURGE.JOBSTREAM",
 		"$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.JOBSTREAM.INFO", "$JS.SNAPSHOT.ACK." + state + ".x", "$JS.API.STREAM.CREATE.other", "$JS.API.STREAM.INFO.other",
 		"$JS.ACK." + eventsStream + "." + otherConsumer + ".1.1.1.1.0",
 		"$JS.ACK." + eventsStream + "." + otherConsumer + "." + facts + ".1.1.1.0", // which is none of ours, although it ends like one with a domain

@@ -13,8 +13,8 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// Timers are alarm clocks kept by the server, as schedules of JetStream: engine.Timers. They ring while we are down, and
-// a restarted server rings at once what it has missed.
+// Timers are alarm clocks kept by the server, as schedules of JetStream: engine.Timers. They fire while we are down, and
+// a restarted server fires at once what it has missed.
 type Timers struct{ bus *Bus }
 
 var _ engine.Timers = (*Timers)(nil)
@@ -22,12 +22,12 @@ var _ engine.Timers = (*Timers)(nil)
 // Timers returns the clocks of this cluster.
 func (b *Bus) Timers() *Timers { return &Timers{bus: b} }
 
-// Set implements engine.Timers. The timer rings at the given time and not earlier, by the server's clock; a busy server
-// rings up to a quarter of a second late, and so does one whose time has come already. The message has no id: within the
+// Set implements engine.Timers. The timer fires at the given time and not earlier, by the server's clock; a busy server
+// fires up to a quarter of a second late, and so does one whose time has come already. The message has no id: within the
 // window of duplicates, a timer could not be set back to a time that it had before.
 //
-// A timer that is set while it rings may never ring for its new time: the server removes the schedule by its subject when it
-// stores the ring. So whoever hears a ring has to set again what is still to come.
+// A timer that is set while it fires may never fire for its new time: the server removes the schedule by its subject when it
+// stores the message. So the reconciler that receives a fired timer sets again what is still to come.
 func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.Time) error {
 	if err := key.Valid(); err != nil {
 		return fmt.Errorf("set timer %q of %.200q: %w", name, key, err)
@@ -43,7 +43,7 @@ func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.T
 	if err != nil {
 		return fmt.Errorf("set timer %s of %s: %w", name, key, err)
 	}
-	// jetstream.WithScheduleAt would cut the time down to the second and so ring up to one too early; the server reads
+	// jetstream.WithScheduleAt would cut the time down to the second and so fire up to one too early; the server reads
 	// fractions. To the millisecond is enough, rounded up.
 	at = at.Add(time.Millisecond - 1).Truncate(time.Millisecond).UTC()
 	m := &nats.Msg{
@@ -51,7 +51,7 @@ func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.T
 		Data:    data,
 		Header: nats.Header{
 			headerSchedule:       {"@at " + at.Format(time.RFC3339Nano)},
-			headerScheduleTarget: {t.bus.names.ring(key, name)},
+			headerScheduleTarget: {t.bus.names.firedTimer(key, name)},
 			"Content-Type":       {events.ContentType},
 		},
 	}

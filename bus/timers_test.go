@@ -13,20 +13,20 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// rings collects when each timer rang.
-func rings(e *ear, name string) int {
+// fires returns how often the timer fired.
+func fires(e *ear, name string) int {
 	return e.count(func(d engine.Delivery) bool {
-		ring, ok := d.Event().(events.TimerFired)
-		return ok && ring.Name == name
+		fired, ok := d.Event().(events.TimerFired)
+		return ok && fired.Name == name
 	})
 }
 
-// A server that stores the ring of a timer removes whatever is set under its subject, also what was set a moment ago. Who sets
-// on each ring what is still to come loses nothing.
+// A server that stores the message of a timer that fired removes whatever is set under its subject, also what was set a moment ago. A
+// client that sets on each fired timer what is still to come loses nothing.
 func TestATimerThatIsSetWhileItRingsRingsAgain(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))
-	const timers = 1000 // all at once: so that the server takes its time between reading them and storing their rings
+	const timers = 1000 // all at once: so that the server takes its time between reading them and storing their messages
 	ctx, key := t.Context(), keyOf(uid(1))
 	before := time.Now().Add(3 * time.Second).Truncate(time.Millisecond)
 	then := before.Add(3 * time.Second)
@@ -43,15 +43,15 @@ func TestATimerThatIsSetWhileItRingsRingsAgain(t *testing.T) {
 	var mu sync.Mutex
 	heard := map[string]bool{}
 	listen(t, b, allPartitions(), func(d engine.Delivery) {
-		ring := d.Event().(events.TimerFired)
-		if !ring.At.Equal(then) {
-			if err := b.Timers().Set(ctx, key, ring.Name, then); err != nil {
+		fired := d.Event().(events.TimerFired)
+		if !fired.At.Equal(then) {
+			if err := b.Timers().Set(ctx, key, fired.Name, then); err != nil {
 				d.Nak(0)
 				return
 			}
 		} else {
 			mu.Lock()
-			heard[ring.Name] = true
+			heard[fired.Name] = true
 			mu.Unlock()
 		}
 		d.Ack()
@@ -59,22 +59,22 @@ func TestATimerThatIsSetWhileItRingsRingsAgain(t *testing.T) {
 	set(before)
 	<-time.After(time.Until(before))
 	set(then)
-	until(t, "every timer to ring for its new time", func() bool {
+	until(t, "every timer to fire for its new time", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(heard) == timers
 	})
 }
 
-func TestTimersRing(t *testing.T) {
+func TestTimersFire(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))
-	rang := make(chan struct {
+	fired := make(chan struct {
 		name string
 		at   time.Time
 	}, 100)
 	e := listen(t, b, allPartitions(), func(d engine.Delivery) {
-		rang <- struct {
+		fired <- struct {
 			name string
 			at   time.Time
 		}{d.Event().(events.TimerFired).Name, time.Now()}
@@ -110,19 +110,19 @@ func TestTimersRing(t *testing.T) {
 	}
 	for range want {
 		select {
-		case r := <-rang:
+		case r := <-fired:
 			late := r.at.Sub(want[r.name])
-			t.Logf("%s rang %v after its time", r.name, late)
+			t.Logf("%s fired %v after its time", r.name, late)
 			if late < 0 || late > 10*time.Second {
-				t.Errorf("%s rang %v after its time", r.name, late)
+				t.Errorf("%s fired %v after its time", r.name, late)
 			}
 		case <-time.After(soon):
-			t.Fatal("a timer did not ring")
+			t.Fatal("a timer did not fire")
 		}
 	}
 	for name := range want {
-		if n := rings(e, name); n != 1 {
-			t.Errorf("%s rang %d times", name, n)
+		if n := fires(e, name); n != 1 {
+			t.Errorf("%s fired %d times", name, n)
 		}
 	}
 }
@@ -147,17 +147,17 @@ func TestTimersOutliveTheServer(t *testing.T) {
 	s = serveIn(t, dir, -1)
 	b = connect(t, s)
 	e := listen(t, b, allPartitions(), nil)
-	until(t, "both ring", func() bool { return rings(e, "missed") == 1 && rings(e, "coming") == 1 })
+	until(t, "both fire", func() bool { return fires(e, "missed") == 1 && fires(e, "coming") == 1 })
 	if n := messages(t, b, b.names.timers()); n > 3 {
 		t.Errorf("%d messages in the stream of timers", n)
 	}
-	if rings(e, "far") != 0 {
-		t.Error("a timer rang an hour early")
+	if fires(e, "far") != 0 {
+		t.Error("a timer fired an hour early")
 	}
 }
 
-// Rings that were heard do not pile up; rings that were not stay.
-func TestHeardRingsAreSwept(t *testing.T) {
+// Fired timers that were acknowledged do not pile up; those that were not stay.
+func TestAcknowledgedTimersArePurged(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))
 	heard, unheard := keyOf(uid(1)), keyOf(uid(2))
@@ -170,8 +170,8 @@ func TestHeardRingsAreSwept(t *testing.T) {
 		}
 	}
 	e := listen(t, b, []int{heard.Partition()}, nil)
-	until(t, "it rings", func() bool { return rings(e, "x") == 1 })
-	until(t, "both have rung", func() bool { return messages(t, b, b.names.timers()) == 2 && onlyRings(t, b) })
+	until(t, "it fires", func() bool { return fires(e, "x") == 1 })
+	until(t, "both have fired", func() bool { return messages(t, b, b.names.timers()) == 2 && onlyFired(t, b) })
 	// Purging waits for nobody but the clock; do at once what it does then.
 	l := &subscription{bus: b, stream: b.names.timers(), config: b.consumer(firedConsumer("job", heard.Partition()), b.names.firedPartition("job", heard.Partition()), 1)}
 	c, err := b.js.Consumer(t.Context(), l.stream, l.config.Durable)
@@ -184,10 +184,10 @@ func TestHeardRingsAreSwept(t *testing.T) {
 		return messages(t, b, b.names.timers()) == 1
 	})
 	late := listen(t, b, []int{unheard.Partition()}, nil)
-	until(t, "the other one is heard", func() bool { return rings(late, "x") == 1 })
+	until(t, "the other one is heard", func() bool { return fires(late, "x") == 1 })
 }
 
-func onlyRings(t *testing.T, b *Bus) bool {
+func onlyFired(t *testing.T, b *Bus) bool {
 	s, err := b.js.Stream(t.Context(), b.names.timers())
 	if err != nil {
 		t.Fatal(err)

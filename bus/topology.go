@@ -57,8 +57,8 @@ func (b *Bus) factsStream() jetstream.StreamConfig {
 	}
 }
 
-// timersStream holds the schedules and what they ring, which the server wants in one stream. Nothing in it expires: a
-// timer for next year must survive, and so must a ring that nobody has heard yet (acknowledged ones: see purgeAcked). When it is full, the
+// timersStream holds the schedules and the messages of those that fired, which the server wants in one stream. Nothing in it expires: a
+// timer for next year must survive, and so must a fired timer that nobody has heard yet (acknowledged ones: see purgeAcked). When it is full, the
 // timers that were set longest ago go: to refuse new ones would stop all Jobs instead of delaying some until the next relist.
 func (b *Bus) timersStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{

@@ -26,9 +26,9 @@ func ofTomorrow(t testing.TB, f events.Fact, typ string) *nats.Msg {
 	return &nats.Msg{Subject: f.Subject(), Data: bytes.Replace(data, ours, []byte("dev.jobstream.fact."+typ), 1)}
 }
 
-func isUnreadRing(d engine.Delivery) bool {
-	rang, ok := d.Event().(events.TimerFired)
-	return ok && rang.Name == events.Unread
+func isUnreadTimer(d engine.Delivery) bool {
+	fired, ok := d.Event().(events.TimerFired)
+	return ok && fired.Name == events.Unread
 }
 
 // A fact that only a newer program can read costs an inventory, and neither a memory nor a place in the quarantine. What is no
@@ -78,13 +78,13 @@ func TestFactsOfAnotherVersionArePassedBy(t *testing.T) {
 			}
 			publish(t, b, observation(key, facts+1))
 			until(t, "a fact behind them is heard", func() bool { return len(e.versions(key)) == 1 })
-			until(t, "the key is rung for", func() bool { return e.count(isRing) > 0 })
+			until(t, "the key is woken", func() bool { return e.count(isFired) > 0 })
 			data, _, err := st.Load(t.Context(), key)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if passed := string(data) == "memory" && unread.Load() == facts && aside.Load() == 0 && e.count(isUnreadRing) > 0; passed != test.passed {
-				t.Errorf("memory %q, %d unread, %d set aside, %d rings for what was not read", data, unread.Load(), aside.Load(), e.count(isUnreadRing))
+			if passed := string(data) == "memory" && unread.Load() == facts && aside.Load() == 0 && e.count(isUnreadTimer) > 0; passed != test.passed {
+				t.Errorf("memory %q, %d unread, %d set aside, %d timers for what was not read", data, unread.Load(), aside.Load(), e.count(isUnreadTimer))
 			}
 			if kept := messages(t, b, b.names.quarantine()); kept > 0 == test.passed {
 				t.Errorf("%d messages were set aside", kept)
@@ -93,22 +93,22 @@ func TestFactsOfAnotherVersionArePassedBy(t *testing.T) {
 	}
 }
 
-// A key that is told of without end is rung for all the same, and each partition has its own moment.
+// A key that is told of without end is woken all the same, and each partition has its own moment.
 func TestWhenUnreadFactsAreRungFor(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	moments := map[time.Time]bool{}
 	for partition := range events.Partitions {
-		rings := ringsUnread(partition, began)
-		if in := rings.Sub(began); in <= 0 || in > unreadEvery {
-			t.Errorf("partition %d rings in %v", partition, in)
+		fires := nextUnread(partition, began)
+		if in := fires.Sub(began); in <= 0 || in > unreadEvery {
+			t.Errorf("partition %d fires in %v", partition, in)
 		}
-		if just := rings.Add(-time.Nanosecond); !ringsUnread(partition, just).Equal(rings) {
-			t.Errorf("partition %d: another fact moves the ring from %v to %v", partition, rings, ringsUnread(partition, just))
+		if just := fires.Add(-time.Nanosecond); !nextUnread(partition, just).Equal(fires) {
+			t.Errorf("partition %d: another fact moves the timer from %v to %v", partition, fires, nextUnread(partition, just))
 		}
-		moments[rings] = true
+		moments[fires] = true
 	}
 	if len(moments) != events.Partitions {
-		t.Errorf("%d partitions ring at %d moments", events.Partitions, len(moments))
+		t.Errorf("%d partitions wake their keys at %d moments", events.Partitions, len(moments))
 	}
 }

@@ -88,15 +88,15 @@ type ParametersObserved struct {
 	At time.Time `json:"at"`
 }
 
-// Unread is the name of the ring that follows a fact which the reconciler could not read, since it was a newer program's.
+// Unread is the name of the timer that follows a fact which the reconciler could not read, since it was a newer program's.
 // Functions answer it by another inventory, beside what they remember.
 const Unread = "unread"
 
-// TimerFired is the ring of a timer that was set by an effect. It only wakes: Plan looks at the clock itself. See Unread for
+// TimerFired: a timer that an effect has set has fired. It only wakes: Plan looks at the clock itself. See Unread for
 // the one exception.
 type TimerFired struct {
 	Name string `json:"name"`
-	// At is the time that it was set for: one that was set anew may ring once more for the time before.
+	// At is the time that it was set for: one that was set anew may fire once more for the time before.
 	At time.Time `json:"at,omitzero"`
 }
 

@@ -28,7 +28,7 @@ func (k Key) String() string { return k.Function + " " + k.Namespace + "/" + str
 const Partitions = 32
 
 // Partition is the partition of the key: FNV-1a of the UID modulo Partitions, which is what the server's partition transform computes
-// (nats-server, subject_transform.go), so that timers, which we lay ourselves, ring in the partition of their facts.
+// (nats-server, subject_transform.go), so that timers, which we lay ourselves, fire in the partition of their facts.
 func (k Key) Partition() int {
 	h := fnv.New32a()
 	h.Write([]byte(escape(string(k.UID))))

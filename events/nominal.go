@@ -2,7 +2,7 @@ package events
 
 import "time"
 
-// NominalHash is the hash of a nominal time by which the Job of that time is named, and its bell and its verdict are known
+// NominalHash is the hash of a nominal time by which the Job of that time is named, and by which its due notice and its verdict are known
 // (proposal scheduledjob.md, "Name of Jobs"). It is injective, so that no two times share a name: the first controller
 // hashed to 32 bits with Adler's sum, and swallowed runs. Ten characters at most, of the alphabet of Kubernetes' own
 // random suffixes: no vowels, so no words.

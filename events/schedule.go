@@ -83,8 +83,8 @@ type ScheduleListed struct {
 	Runs []Run `json:"runs,omitempty"`
 }
 
-// ScheduleDue is a bell: a nominal time has come. It only wakes: which times have come, and what becomes of each, is
-// decided from the state and the clock, whatever rang.
+// ScheduleDue is a due notice: a nominal time has come. It only wakes: which times have come, and what becomes of each, is
+// decided from the state and the clock, whatever woke the function.
 type ScheduleDue struct {
 	Nominal time.Time `json:"nominal"`
 }

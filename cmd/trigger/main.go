@@ -30,7 +30,7 @@ func command() *cobra.Command {
 		Use:   "jobstream-trigger",
 		Short: "Turn what happens in a Kubernetes cluster into facts on NATS JetStream",
 		Long: `jobstream-trigger watches Jobs whose spec.managedBy names us, their Pods, and ScheduledJobs, and publishes what it
-sees on NATS JetStream; and it rings when the time of a ScheduledJob has come. It changes nothing in the cluster. Run as
+sees on NATS JetStream; and it publishes a due notice when the nominal time of a ScheduledJob has come. It changes nothing in the cluster. Run as
 many as you like: what two see is stored once.`,
 		Example: `  # In a cluster, as a Deployment with a service account
   jobstream-trigger --nats-url nats://nats.jobstream:4222 --health-bind-address :8081

@@ -93,7 +93,7 @@ func observeUnsynced(s State, e events.Event) State {
 	return s
 }
 
-// unreadID is the ID of the inventory that a ring asks for: the same ring asks for the same.
+// unreadID is the ID of the inventory that follows the timer Unread: the same timer asks for the same inventory.
 func unreadID(at time.Time) string { return events.Unread + "-" + strconv.FormatInt(at.UnixNano(), 36) }
 
 func nameIn(e events.Event) string {

@@ -138,7 +138,7 @@ func (w *world) hear(facts ...events.Event) {
 	w.settle()
 }
 
-// wait lets time pass; the timer rings when it is due.
+// wait lets time pass; the timer fires when it is due.
 func (w *world) wait(by time.Duration) {
 	w.t.Helper()
 	for end := w.now.Add(by); ; {

@@ -17,8 +17,8 @@ func observe(s State, e events.Event) State {
 	}
 	switch e := e.(type) { // known or not
 	case events.ScheduleDue:
-		if e.Nominal.After(s.Bell) {
-			s.Bell = e.Nominal.UTC()
+		if e.Nominal.After(s.Noticed) {
+			s.Noticed = e.Nominal.UTC()
 		}
 	case events.Announced:
 		if s.Told == nil {
@@ -56,7 +56,7 @@ func observe(s State, e events.Event) State {
 		return recordRejection(s, e)
 	case events.TimerFired: // only wakes
 		if e.Name == events.Unread {
-			s.Unread = events.Unread + "-" + strconv.FormatInt(e.At.UnixNano(), 36) // the same ring asks for the same
+			s.Unread = events.Unread + "-" + strconv.FormatInt(e.At.UnixNano(), 36) // the same timer asks for the same inventory
 		}
 	case events.ScheduleDue, events.Announced: // only wake
 	}

@@ -68,8 +68,8 @@ func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effe
 		at.By(later(now, s.Deaf.Since.Add(hearing)))
 	}
 	s.Deaf = s.Deaf.trying(now)
-	// It has been rung for by a clock that is ahead of ours, or its start is delayed.
-	if next, ok := upcoming(s, t); ok && (!next.After(s.Bell) || !next.After(now)) {
+	// It was notified by a clock that is ahead of ours, or its start is delayed.
+	if next, ok := upcoming(s, t); ok && (!next.After(s.Noticed) || !next.After(now)) {
 		if start := next.Add(Delay(s.Object)); start.After(now) {
 			at.By(start)
 		}

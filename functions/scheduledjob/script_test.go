@@ -34,7 +34,7 @@ func TestScripts(t *testing.T) {
 type stage struct {
 	api   *schedules.API
 	state scheduledjob.State
-	rung  time.Time
+	fired time.Time
 	away  bool // nobody listens: facts wait
 	out   strings.Builder
 }
@@ -66,9 +66,9 @@ func (s *stage) play(t *testing.T, d *datadriven.TestData) string {
 			OnScheduleChange: v1alpha1.ChangeCatchesUp, SuccessfulJobs: 3, FailedJobs: 1}
 		edit(t, d, &j)
 		s.api.Create(j)
-		s.state, s.rung = scheduledjob.State{}, s.api.Now
-		if after := j.StartAfter; !after.IsZero() && after.Before(s.rung) {
-			s.rung = after
+		s.state, s.fired = scheduledjob.State{}, s.api.Now
+		if after := j.StartAfter; !after.IsZero() && after.Before(s.fired) {
+			s.fired = after
 		}
 	case "edit":
 		s.api.Edit(func(j *events.ScheduledJob) { edit(t, d, j) })
@@ -76,7 +76,7 @@ func (s *stage) play(t *testing.T, d *datadriven.TestData) string {
 		s.api.Delete()
 	case "clock": // "clock 11:00:00": the time passes until then, all at once
 		s.api.Now = clock(t, d.CmdArgs[0].String())
-	case "bell": // "bell 11:00:00": a trigger whose clock is ahead rings
+	case "due": // "due 11:00:00": a due notice of a trigger whose clock is ahead
 		s.api.Facts = append(s.api.Facts, events.ScheduleDue{Nominal: clock(t, d.CmdArgs[0].String())})
 	case "finish", "fail": // "finish 1": the oldest Job that runs; "finish NAME" another
 		result := map[string]events.RunResult{"finish": events.RunComplete, "fail": events.RunFailed}[d.Cmd]
@@ -143,7 +143,7 @@ func (s *stage) turns() {
 	if s.away {
 		return
 	}
-	s.ring()
+	s.fire()
 	f := scheduledjob.New(zone.Load)
 	for range 100 {
 		batch := s.api.Facts
@@ -178,8 +178,8 @@ func (s *stage) counted() string {
 	return out
 }
 
-// ring is the trigger's alarm: one bell for the latest time that has come.
-func (s *stage) ring() {
+// fire is the trigger's alarm: one due notice for the latest time that has come.
+func (s *stage) fire() {
 	if !s.api.Timer.IsZero() && !s.api.Timer.After(s.api.Now) {
 		s.api.Timer = time.Time{}
 		s.api.Facts = append(s.api.Facts, events.TimerFired{Name: "wake"})
@@ -189,8 +189,8 @@ func (s *stage) ring() {
 		return
 	}
 	if !j.RunAt.IsZero() {
-		if !j.RunAt.Equal(s.rung) && !j.RunAt.After(s.api.Now) {
-			s.bell(j.RunAt)
+		if !j.RunAt.Equal(s.fired) && !j.RunAt.After(s.api.Now) {
+			s.notify(j.RunAt)
 		}
 		return
 	}
@@ -202,13 +202,13 @@ func (s *stage) ring() {
 	if err != nil {
 		return
 	}
-	if last, ok := times.Prev(s.api.Now); ok && last.After(s.rung) {
-		s.bell(last)
+	if last, ok := times.Prev(s.api.Now); ok && last.After(s.fired) {
+		s.notify(last)
 	}
 }
 
-func (s *stage) bell(nominal time.Time) {
-	s.rung = nominal
+func (s *stage) notify(nominal time.Time) {
+	s.fired = nominal
 	s.api.Facts = append(s.api.Facts, events.ScheduleDue{Nominal: nominal})
 }
 

@@ -48,8 +48,8 @@ type State struct {
 	Told map[string]bool
 	// Deaf is how long the bus has confirmed nothing though something was to be announced.
 	Deaf Deaf
-	// Bell is the latest nominal time that has been rung for and has not come yet: the trigger's clock is ahead of ours.
-	Bell time.Time
+	// Noticed is the latest nominal time that has been fired for and has not come yet: the trigger's clock is ahead of ours.
+	Noticed time.Time
 	// Applied is the generation of the spec whose changes have been applied; Text and Paused are what it was before the next.
 	Applied int64
 	Text    string

@@ -1,16 +1,16 @@
-// Package alarm rings when the nominal time of a ScheduledJob has come.
+// Package alarm tells the ScheduledJob function that a nominal time has come.
 //
 //	trigger's watch --Saw, Gone--> [ heap: next nominal time of each ] --look at the clock--> ScheduleDue --> bus
 //
-// It is a bell and decides nothing: the ScheduledJob function works out which times have come, and what becomes of each,
-// from its memory and the clock, whatever rang. So after downtime, or a jump of the clock, one ring for each ScheduledJob is
-// enough, and a ring too many does no harm. Any number of alarms may run, without a leader: the rings for one nominal time
-// are one message, since its id is made of nothing else.
+// A due notice, ScheduleDue, decides nothing: the ScheduledJob function works out which times have come, and what becomes of
+// each, from its memory and the clock, whatever woke it. So after downtime, or a jump of the clock, one notice for each
+// ScheduledJob is enough, and a superfluous one does no harm. Any number of triggers may run an Alarm, without a leader: their
+// notices of one nominal time are one message, because its id is made of nothing else.
 //
-// The wall clock is not to be trusted. It may be set ahead, which a sleeping timer does not notice: so it is looked at every
-// few seconds, whatever there is to wait for. It may be set back, and then times come again that have been rung for: they ring
-// again, unless the ScheduledJob's status says that they are decided. That is how nothing is lost that was rung for by a
-// clock that was wrong.
+// The wall clock is not to be trusted. An operator may set it ahead, which a sleeping timer does not notice: so the Alarm looks
+// at it every few seconds, whatever it waits for. It may be set back, and then times come again that were notified before: the
+// Alarm notifies them again, unless the ScheduledJob's status says that they are decided. So nothing is lost that was notified by
+// a clock that was wrong.
 package alarm
 
 import (
@@ -28,44 +28,44 @@ import (
 )
 
 const (
-	// lookAtLeast is how often the clock is looked at, at least: how late we are after it was set ahead, or the machine has
-	// slept.
+	// lookAtLeast is the longest time between two looks at the clock: how late a notice may be after the clock was set ahead, or
+	// the machine has slept.
 	lookAtLeast = 10 * time.Second
-	// pause is how long to wait after the bus took nothing: whoever owns it tries all the time.
+	// pause is how long to wait after the bus has refused a notice. The connection itself retries all the time.
 	pause = time.Second
 )
 
-// Sink takes facts to where they wake functions. An error says that the fact may be lost; one with a method Permanent() bool
-// that returns true says that it always will be.
+// Sink publishes facts. After an error the fact may be lost; an error whose method Permanent() bool returns true will come back
+// each time.
 type Sink interface {
 	Publish(ctx context.Context, f events.Fact) error
 }
 
-// Config says how an Alarm works.
+// Config configures an Alarm.
 type Config struct {
 	// Cluster is the name of the cluster in the facts.
 	Cluster string
 	Sink    Sink
-	// Zones finds time zones; nil means time.LoadLocation, which reads one anew each time.
+	// Zones loads time zones; nil means time.LoadLocation, which reads the file each time.
 	Zones scheduledjob.Zones
 	// Now is the wall clock; nil means time.Now.
 	Now func() time.Time
-	// Log is where troubles go; nil means nowhere.
+	// Log receives what goes wrong; nil discards it.
 	Log *slog.Logger
 }
 
-// Alarm rings for the ScheduledJobs that it has been told of. Its methods may be called from any goroutine.
+// Alarm publishes due notices for the ScheduledJobs that it was shown. Its methods may be called from any goroutine.
 type Alarm struct {
 	config  Config
-	earlier chan struct{} // there is something to ring for earlier than before
+	earlier chan struct{} // the next notice is earlier than before
 
-	mu    sync.Mutex
-	bells map[types.UID]*bell
-	queue queue
-	last  time.Time // what the clock showed when it was last looked at
+	mu      sync.Mutex
+	entries map[types.UID]*entry
+	queue   queue
+	last    time.Time // what the clock showed when it was last looked at
 }
 
-// New makes an Alarm. It fails where the configuration cannot work.
+// New returns an Alarm, or an error if the configuration lacks a Sink or a Cluster.
 func New(c Config) (*Alarm, error) {
 	switch {
 	case c.Sink == nil:
@@ -82,14 +82,14 @@ func New(c Config) (*Alarm, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Alarm{config: c, earlier: make(chan struct{}, 1), bells: map[types.UID]*bell{}}, nil
+	return &Alarm{config: c, earlier: make(chan struct{}, 1), entries: map[types.UID]*entry{}}, nil
 }
 
 // Reset forgets every ScheduledJob.
 func (a *Alarm) Reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.bells, a.queue = map[types.UID]*bell{}, nil
+	a.entries, a.queue = map[types.UID]*entry{}, nil
 }
 
 // Gone forgets the ScheduledJob.
@@ -99,7 +99,7 @@ func (a *Alarm) Gone(uid types.UID) {
 	a.remove(uid)
 }
 
-// Saw keeps up with the ScheduledJob, whose observations must come in order.
+// Saw takes in an observation of the ScheduledJob. Observations of one ScheduledJob must come in order.
 func (a *Alarm) Saw(j events.ScheduledJob) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -107,17 +107,17 @@ func (a *Alarm) Saw(j events.ScheduledJob) {
 		a.remove(j.UID)
 		return
 	}
-	b := a.bells[j.UID]
+	b := a.entries[j.UID]
 	if b == nil {
-		b = &bell{uid: j.UID, namespace: j.Namespace, place: nowhere}
-		a.bells[j.UID] = b
+		b = &entry{uid: j.UID, namespace: j.Namespace, place: nowhere}
+		a.entries[j.UID] = b
 	}
 	if t := textOf(j); b.text != t {
 		times, problem := scheduledjob.Timetable(j, a.config.Zones)
 		if problem != nil {
-			a.config.Log.Info("a ScheduledJob never rings until it is changed", "namespace", j.Namespace, "name", j.Name, "cause", problem)
+			a.config.Log.Info("a ScheduledJob is never due until it is changed", "namespace", j.Namespace, "name", j.Name, "cause", problem)
 		}
-		b.text, b.times, b.rung = t, times, 0
+		b.text, b.times, b.notified = t, times, 0
 	}
 	b.decided = decided(j)
 	b.setNext(a.now().Unix())
@@ -130,28 +130,28 @@ func (a *Alarm) Saw(j events.ScheduledJob) {
 	}
 }
 
-// Run rings until ctx ends.
+// Run publishes due notices until ctx ends.
 func (a *Alarm) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	broken := false
 	for {
-		rings, wait := a.look()
+		due, wait := a.look()
 		earlier := a.earlier
-		switch left, err := a.ring(ctx, rings); {
+		switch left, err := a.publish(ctx, due); {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
 			if !broken {
-				a.config.Log.Warn("cannot ring for ScheduledJobs; trying until it works", "cause", err)
+				a.config.Log.Warn("due notices of ScheduledJobs cannot be published; trying until it works", "cause", err)
 			}
 			a.takeBack(left)
 			broken, wait, earlier = true, pause, nil
-		case broken && len(rings) > 0:
-			a.config.Log.Info("can ring for ScheduledJobs again")
+		case broken && len(due) > 0:
+			a.config.Log.Info("due notices of ScheduledJobs are published again")
 			broken = false
 		}
-		if len(rings) > 0 && !broken {
+		if len(due) > 0 && !broken {
 			continue // it took its time
 		}
 		timer.Reset(wait)
@@ -164,21 +164,21 @@ func (a *Alarm) Run(ctx context.Context) {
 	}
 }
 
-// ring is one bell that rings.
-type ring struct {
-	bell    *bell
+// notice is one due notice.
+type notice struct {
+	entry   *entry
 	nominal int64
-	before  int64 // the nominal time that it rang for before
+	before  int64 // the nominal time that was notified before
 }
 
-// look looks at the clock. It returns what rings now, and how long there is nothing to do unless something earlier turns up.
-func (a *Alarm) look() (rings []ring, wait time.Duration) {
+// look looks at the clock. It returns the notices that are due, and for how long there is nothing to do unless an earlier time turns up.
+func (a *Alarm) look() (due []notice, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now()
 	if now.Before(a.last) {
 		a.config.Log.Info("the clock was set back", "by", a.last.Sub(now))
-		a.windAll(now.Unix())
+		a.setAll(now.Unix())
 	}
 	a.last = now
 	for len(a.queue) > 0 && a.queue[0].next <= now.Unix() {
@@ -187,63 +187,63 @@ func (a *Alarm) look() (rings []ring, wait time.Duration) {
 		if !ok {
 			latest = time.Unix(b.next, 0) // cannot be: it is at or after its own next time
 		}
-		rings = append(rings, ring{bell: b, nominal: latest.Unix(), before: b.rung})
-		b.rung = latest.Unix()
+		due = append(due, notice{entry: b, nominal: latest.Unix(), before: b.notified})
+		b.notified = latest.Unix()
 		b.setNext(now.Unix())
 		a.place(b)
 	}
 	if len(a.queue) == 0 {
-		return rings, lookAtLeast
+		return due, lookAtLeast
 	}
-	return rings, min(time.Unix(a.queue[0].next, 0).Sub(now), lookAtLeast)
+	return due, min(time.Unix(a.queue[0].next, 0).Sub(now), lookAtLeast)
 }
 
-// ring publishes, and returns what is left where the sink took no more.
-func (a *Alarm) ring(ctx context.Context, rings []ring) ([]ring, error) {
-	for i, r := range rings {
-		key := events.Key{Function: scheduledjob.Name, Namespace: r.bell.namespace, UID: r.bell.uid}
-		due := events.ScheduleDue{Nominal: time.Unix(r.nominal, 0).UTC()}
-		err := a.config.Sink.Publish(ctx, events.Fact{Cluster: a.config.Cluster, Key: key, Event: due})
+// publish publishes the notices, and returns those that are left when the sink fails.
+func (a *Alarm) publish(ctx context.Context, due []notice) ([]notice, error) {
+	for i, r := range due {
+		key := events.Key{Function: scheduledjob.Name, Namespace: r.entry.namespace, UID: r.entry.uid}
+		event := events.ScheduleDue{Nominal: time.Unix(r.nominal, 0).UTC()}
+		err := a.config.Sink.Publish(ctx, events.Fact{Cluster: a.config.Cluster, Key: key, Event: event})
 		var permanent interface{ Permanent() bool }
 		if errors.As(err, &permanent) && permanent.Permanent() {
-			a.config.Log.Error("a ring can never be published: left out", "key", key.String(), "cause", err)
+			a.config.Log.Error("a due notice can never be published: left out", "key", key.String(), "cause", err)
 			continue
 		}
 		if err != nil {
-			return rings[i:], err
+			return due[i:], err
 		}
 	}
 	return nil, nil
 }
 
-// takeBack makes bells ring again that nobody has heard.
-func (a *Alarm) takeBack(rings []ring) {
+// takeBack makes notices due again that were not published.
+func (a *Alarm) takeBack(due []notice) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now().Unix()
-	for _, r := range rings {
-		if b := r.bell; a.bells[b.uid] == b && b.rung == r.nominal {
-			b.rung = r.before
+	for _, r := range due {
+		if b := r.entry; a.entries[b.uid] == b && b.notified == r.nominal {
+			b.notified = r.before
 			b.setNext(now)
 			a.place(b)
 		}
 	}
 }
 
-// windAll winds every bell for a clock that shows now.
-func (a *Alarm) windAll(now int64) {
-	for _, b := range a.bells {
+// setAll finds the next notice of every entry anew, for a clock that shows now.
+func (a *Alarm) setAll(now int64) {
+	for _, b := range a.entries {
 		b.setNext(now)
 		a.place(b)
 	}
 }
 
-// place puts the bell where it belongs in the queue, or takes it out where it has nothing to ring for.
-func (a *Alarm) place(b *bell) {
-	switch rings := b.next != never; {
-	case rings && b.place == nowhere:
+// place puts the entry where it belongs in the queue, or takes it out where it has no next notice.
+func (a *Alarm) place(b *entry) {
+	switch waits := b.next != never; {
+	case waits && b.place == nowhere:
 		heap.Push(&a.queue, b)
-	case rings:
+	case waits:
 		heap.Fix(&a.queue, b.place)
 	case b.place != nowhere:
 		heap.Remove(&a.queue, b.place)
@@ -251,10 +251,10 @@ func (a *Alarm) place(b *bell) {
 }
 
 func (a *Alarm) remove(uid types.UID) {
-	if b := a.bells[uid]; b != nil {
+	if b := a.entries[uid]; b != nil {
 		b.next = never
 		a.place(b)
-		delete(a.bells, uid)
+		delete(a.entries, uid)
 	}
 }
 

@@ -18,12 +18,12 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// memory is a sink that remembers what rang, and can be broken.
+// memory is a sink that remembers notices, and can be broken.
 type memory struct {
-	mu    sync.Mutex
-	rings []string
-	ids   []string
-	fails error
+	mu       sync.Mutex
+	notified []string
+	ids      []string
+	fails    error
 }
 
 func (m *memory) Publish(_ context.Context, f events.Fact) error {
@@ -32,7 +32,7 @@ func (m *memory) Publish(_ context.Context, f events.Fact) error {
 	if m.fails != nil {
 		return m.fails
 	}
-	m.rings = append(m.rings, fmt.Sprintf("%s %s", f.Key.UID, f.Event.(events.ScheduleDue).Nominal.Format(clockLayout)))
+	m.notified = append(m.notified, fmt.Sprintf("%s %s", f.Key.UID, f.Event.(events.ScheduleDue).Nominal.Format(clockLayout)))
 	m.ids = append(m.ids, f.ID())
 	return nil
 }
@@ -43,12 +43,12 @@ func (m *memory) breaks(err error) {
 	m.fails = err
 }
 
-// take returns what rang since it was last asked.
+// take returns the notices since it was last asked.
 func (m *memory) take() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out := m.rings
-	m.rings = nil
+	out := m.notified
+	m.notified = nil
 	return out
 }
 
@@ -100,7 +100,7 @@ type step struct {
 	saw   []events.ScheduledJob
 	gone  types.UID
 	reset bool
-	rings []string
+	due   []string
 }
 
 func TestRings(t *testing.T) {
@@ -111,50 +111,50 @@ func TestRings(t *testing.T) {
 	}{
 		{"each nominal time, when it has come", []step{
 			{clock: "11:59:59", saw: saw(job("a", "0 * * * *", decidedUntil("11:00:00")))},
-			{clock: "12:00:00", rings: []string{"a 01 12:00:00"}},
+			{clock: "12:00:00", due: []string{"a 01 12:00:00"}},
 			{clock: "12:00:10"},
 			{clock: "12:59:59"},
-			{clock: "13:00:00", rings: []string{"a 01 13:00:00"}},
+			{clock: "13:00:00", due: []string{"a 01 13:00:00"}},
 		}},
 		{"the earliest of several first", []step{
 			{clock: "11:00:00", saw: saw(job("a", "20 * * * *", decidedUntil("11:00:00")), job("b", "10 * * * *", decidedUntil("11:00:00")), job("c", "30 * * * *", decidedUntil("11:00:00")))},
-			{clock: "11:25:00", rings: []string{"b 01 11:10:00", "a 01 11:20:00"}},
-			{clock: "11:30:00", rings: []string{"c 01 11:30:00"}},
+			{clock: "11:25:00", due: []string{"b 01 11:10:00", "a 01 11:20:00"}},
+			{clock: "11:30:00", due: []string{"c 01 11:30:00"}},
 		}},
 		{"after downtime once, for the latest", []step{
-			{clock: "12:34:56", saw: saw(job("a", "*/5 * * * *", decidedUntil("03:00:00"))), rings: []string{"a 01 12:30:00"}},
+			{clock: "12:34:56", saw: saw(job("a", "*/5 * * * *", decidedUntil("03:00:00"))), due: []string{"a 01 12:30:00"}},
 			{clock: "12:34:57"},
-			{clock: "12:35:00", rings: []string{"a 01 12:35:00"}},
+			{clock: "12:35:00", due: []string{"a 01 12:35:00"}},
 		}},
 		{"nothing where everything is decided", []step{{clock: "12:34:56", saw: saw(job("a", "*/5 * * * *", decidedUntil("12:30:00")))}}},
 		{"nothing from before it was made", []step{
 			{clock: "00:00:00", saw: saw(job("a", "0 * * * *"))},
-			{clock: "01:00:00", rings: []string{"a 01 01:00:00"}},
+			{clock: "01:00:00", due: []string{"a 01 01:00:00"}},
 		}},
 		{"after a jump ahead once, for the latest, and then as ever", []step{
 			{clock: "12:00:30", saw: saw(job("a", "* * * * *", decidedUntil("12:00:00")))},
-			{clock: "02 09:30:30", rings: []string{"a 02 09:30:00"}},
-			{clock: "02 09:31:00", rings: []string{"a 02 09:31:00"}},
+			{clock: "02 09:30:30", due: []string{"a 02 09:30:00"}},
+			{clock: "02 09:31:00", due: []string{"a 02 09:31:00"}},
 		}},
 		{"not again what is decided, after the clock was set back", []step{
 			{clock: "12:59:00", saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00")))},
-			{clock: "13:00:00", rings: []string{"a 01 13:00:00"}},
+			{clock: "13:00:00", due: []string{"a 01 13:00:00"}},
 			{clock: "13:00:01", saw: saw(job("a", "0 * * * *", decidedUntil("13:00:00")))},
 			{clock: "12:00:05"}, // an hour back
 			{clock: "13:00:05"},
-			{clock: "14:00:00", rings: []string{"a 01 14:00:00"}},
+			{clock: "14:00:00", due: []string{"a 01 14:00:00"}},
 		}},
-		{"again what a clock rang for that was ahead", []step{
+		{"again what a clock that was ahead has notified", []step{
 			{clock: "12:30:00", saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00")))},
-			{clock: "02 12:00:00", rings: []string{"a 02 12:00:00"}}, // a day ahead
+			{clock: "02 12:00:00", due: []string{"a 02 12:00:00"}}, // a day ahead
 			{clock: "12:30:10"},
-			{clock: "13:00:00", rings: []string{"a 01 13:00:00"}},
-			{clock: "14:00:00", rings: []string{"a 01 14:00:00"}},
+			{clock: "13:00:00", due: []string{"a 01 13:00:00"}},
+			{clock: "14:00:00", due: []string{"a 01 14:00:00"}},
 		}},
 		{"not while it is suspended, and then for what has passed since", []step{
 			{clock: "12:00:00", saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00"), suspended))},
 			{clock: "13:00:00"},
-			{clock: "13:30:00", saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00"))), rings: []string{"a 01 13:00:00"}},
+			{clock: "13:30:00", saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00"))), due: []string{"a 01 13:00:00"}},
 		}},
 		{"not for one that is being deleted", []step{
 			{clock: "12:00:00", saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00")))},
@@ -164,47 +164,47 @@ func TestRings(t *testing.T) {
 		{"not for one that is gone", []step{
 			{clock: "12:00:00", saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00")), job("b", "0 * * * *", decidedUntil("12:00:00")))},
 			{clock: "12:30:00", gone: "a"},
-			{clock: "13:00:00", rings: []string{"b 01 13:00:00"}},
+			{clock: "13:00:00", due: []string{"b 01 13:00:00"}},
 			{clock: "13:30:00", gone: "unknown"},
 		}},
 		{"not for those that a new list does not hold", []step{
 			{clock: "12:00:00", saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00")))},
 			{clock: "12:30:00", reset: true, saw: saw(job("b", "0 * * * *", decidedUntil("12:00:00")))},
-			{clock: "13:00:00", rings: []string{"b 01 13:00:00"}},
+			{clock: "13:00:00", due: []string{"b 01 13:00:00"}},
 		}},
 		{"once more after a new list, where nobody has decided", []step{
-			{clock: "13:00:00", saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00"))), rings: []string{"a 01 13:00:00"}},
-			{clock: "13:10:00", reset: true, saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00"))), rings: []string{"a 01 13:00:00"}},
+			{clock: "13:00:00", saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00"))), due: []string{"a 01 13:00:00"}},
+			{clock: "13:10:00", reset: true, saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00"))), due: []string{"a 01 13:00:00"}},
 			{clock: "13:20:00"},
 		}},
 		{"runAt once", []step{
 			{clock: "11:00:00", saw: saw(job("a", "", runAt("12:00:00")))},
-			{clock: "12:00:00", rings: []string{"a 01 12:00:00"}},
+			{clock: "12:00:00", due: []string{"a 01 12:00:00"}},
 			{clock: "12:00:01", saw: saw(job("a", "", runAt("12:00:00"), decidedUntil("12:00:00")))},
 			{clock: "13:00:00"},
 		}},
 		{"runAt that had passed when it was made", []step{
-			{clock: "11:00:00", saw: saw(job("a", "", runAt("09:00:00"), func(j *events.ScheduledJob) { j.Created = at("10:00:00") })), rings: []string{"a 01 09:00:00"}},
+			{clock: "11:00:00", saw: saw(job("a", "", runAt("09:00:00"), func(j *events.ScheduledJob) { j.Created = at("10:00:00") })), due: []string{"a 01 09:00:00"}},
 			{clock: "11:01:00"},
 		}},
 		{"not for one that has finished", []step{{clock: "13:00:00", saw: saw(job("a", "", runAt("12:00:00"), finished))}}},
 		{"by a new schedule, for what has passed", []step{
 			{clock: "12:31:00", saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00")))},
-			{clock: "12:31:10", saw: saw(job("a", "*/30 * * * *", decidedUntil("12:00:00"))), rings: []string{"a 01 12:30:00"}},
-			{clock: "13:00:00", rings: []string{"a 01 13:00:00"}},
+			{clock: "12:31:10", saw: saw(job("a", "*/30 * * * *", decidedUntil("12:00:00"))), due: []string{"a 01 12:30:00"}},
+			{clock: "13:00:00", due: []string{"a 01 13:00:00"}},
 			{clock: "13:00:10", saw: saw(job("a", "0 0 * * *", decidedUntil("13:00:00")))},
-			{clock: "02 00:00:00", rings: []string{"a 02 00:00:00"}},
+			{clock: "02 00:00:00", due: []string{"a 02 00:00:00"}},
 		}},
 		{"by a new zone", []step{
 			{clock: "12:00:00", saw: saw(job("a", "0 15 * * *", decidedUntil("12:00:00")))},
 			{clock: "12:10:00", saw: saw(job("a", "0 15 * * *", decidedUntil("12:00:00"), in("Europe/Berlin")))},
-			{clock: "14:00:00", rings: []string{"a 01 14:00:00"}},
+			{clock: "14:00:00", due: []string{"a 01 14:00:00"}},
 			{clock: "15:00:00"},
 		}},
 		{"seconds, and intervals since it was made", []step{
 			{clock: "12:00:00", saw: saw(job("a", "*/15 * * * * *", decidedUntil("12:00:00")), job("b", "@every 7m", decidedUntil("12:00:00")))},
-			{clock: "12:00:15", rings: []string{"a 01 12:00:15"}},
-			{clock: "12:03:00", rings: []string{"a 01 12:03:00", "b 01 12:01:00"}}, // 103 intervals
+			{clock: "12:00:15", due: []string{"a 01 12:00:15"}},
+			{clock: "12:03:00", due: []string{"a 01 12:03:00", "b 01 12:01:00"}}, // 103 intervals
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -221,15 +221,15 @@ func TestRings(t *testing.T) {
 				if s.gone != "" {
 					a.Gone(s.gone)
 				}
-				rings, wait := a.look()
-				if _, err := a.ring(t.Context(), rings); err != nil {
+				due, wait := a.look()
+				if _, err := a.publish(t.Context(), due); err != nil {
 					t.Fatal(err)
 				}
 				got := sink.take()
 				slices.Sort(got)
-				slices.Sort(s.rings)
-				if !slices.Equal(got, s.rings) {
-					t.Errorf("at %s rang %q, want %q", s.clock, got, s.rings)
+				slices.Sort(s.due)
+				if !slices.Equal(got, s.due) {
+					t.Errorf("at %s fired %q, want %q", s.clock, got, s.due)
 				}
 				if wait <= 0 || wait > lookAtLeast {
 					t.Errorf("at %s it waits %v", s.clock, wait)
@@ -267,8 +267,8 @@ func TestWhatNeverRingsIsSaidOnce(t *testing.T) {
 			for range 3 {
 				a.Saw(c.job)
 			}
-			if rings, _ := a.look(); len(rings) > 0 {
-				t.Errorf("it rings for %+v", rings)
+			if due, _ := a.look(); len(due) > 0 {
+				t.Errorf("it is due: %+v", due)
 			}
 			if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "level=INFO") ||
 				!strings.Contains(said, c.want) || !strings.Contains(said, "name-a") {
@@ -276,14 +276,14 @@ func TestWhatNeverRingsIsSaidOnce(t *testing.T) {
 			}
 			c.job.Invalid, c.job.RunAt, c.job.TimeZone, c.job.Schedule = "", time.Time{}, "", "0 * * * *"
 			a.Saw(c.job)
-			if rings, _ := a.look(); len(rings) != 1 {
-				t.Errorf("repaired, it rings for %+v", rings)
+			if due, _ := a.look(); len(due) != 1 {
+				t.Errorf("repaired, it is due: %+v", due)
 			}
 		})
 	}
 }
 
-// TestTwoAlarmsAreOne: whoever rings for a nominal time, it is the same message.
+// TestTwoAlarmsAreOne: whoever due for a nominal time, it is the same message.
 func TestTwoAlarmsAreOne(t *testing.T) {
 	var ids [2][]string
 	for i := range ids {
@@ -292,8 +292,8 @@ func TestTwoAlarmsAreOne(t *testing.T) {
 		a.Saw(job("a", "* * * * *", decidedUntil("12:00:00")))
 		for range 3 {
 			now = now.Add(time.Minute + time.Duration(i)*time.Second) // they look at different moments
-			rings, _ := a.look()
-			if _, err := a.ring(t.Context(), rings); err != nil {
+			due, _ := a.look()
+			if _, err := a.publish(t.Context(), due); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -27,12 +27,12 @@ func wantRings(t *testing.T, sink *memory, want ...string) {
 	t.Helper()
 	synctest.Wait()
 	if got := sink.take(); !slices.Equal(got, want) {
-		t.Errorf("rang %q, want %q", got, want)
+		t.Errorf("fired %q, want %q", got, want)
 	}
 }
 
 func TestRun(t *testing.T) {
-	t.Run("rings in time, also for what turns up while it sleeps", func(t *testing.T) {
+	t.Run("fires in time, also for what turns up while it sleeps", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			sink, ahead := &memory{}, &atomic.Int64{}
 			a := running(t, sink, ahead)
@@ -58,7 +58,7 @@ func TestRun(t *testing.T) {
 			wantRings(t, sink, "a 02 12:00:00")
 		})
 	})
-	t.Run("rings again when the bus took nothing", func(t *testing.T) {
+	t.Run("fires again when the bus took nothing", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			sink, ahead := &memory{}, &atomic.Int64{}
 			a := running(t, sink, ahead)
@@ -72,11 +72,11 @@ func TestRun(t *testing.T) {
 			got := sink.take()
 			slices.Sort(got)
 			if !slices.Equal(got, []string{"a 01 01:00:00", "b 01 01:00:00"}) {
-				t.Errorf("rang %q", got)
+				t.Errorf("fired %q", got)
 			}
 		})
 	})
-	t.Run("goes on past a ring that can never be published", func(t *testing.T) {
+	t.Run("goes on past a fired timer that can never be published", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			sink, ahead := &memory{}, &atomic.Int64{}
 			a := running(t, sink, ahead)

@@ -25,14 +25,14 @@ func (l *lateTimers) Set(_ context.Context, _ events.Key, _ string, at time.Time
 	return nil
 }
 
-// TestTimersOfAProgramWhoseClockIsAhead: the bus rings by a clock of its own.
+// TestTimersOfAProgramWhoseClockIsAhead: the bus fires by a clock of its own.
 func TestTimersOfAProgramWhoseClockIsAhead(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for offset, want := range map[time.Duration]time.Time{0: noon, time.Hour: noon.Add(-time.Hour), -time.Hour: noon.Add(time.Hour)} {
 		bus := &lateTimers{}
 		o := Options{ClockOffset: offset}
 		if err := o.timers(bus).Set(t.Context(), events.Key{}, "x", noon); err != nil || !bus.at.Equal(want) {
-			t.Errorf("%v ahead: the bus rings at %v, want %v: %v", offset, bus.at, want, err)
+			t.Errorf("%v ahead: the bus fires at %v, want %v: %v", offset, bus.at, want, err)
 		}
 		if shown := o.now(); time.Until(shown.Add(-offset)).Abs() > soon {
 			t.Errorf("%v ahead: the clock shows %v", offset, shown)

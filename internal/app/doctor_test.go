@@ -57,7 +57,7 @@ func TestDoctorOfASystemAtWork(t *testing.T) {
 		}
 	}
 	for _, check := range []string{"nats", "nats jetstream", "nats max_payload", "nats cluster", "nats account", "nats fsync", "nats permissions", "nats credentials", "nats tls", "nats monitoring",
-		"stream jobstream_default_facts", "facts for job", "rings for job", "facts for scheduledjob", "quarantine", "stream KV_jobstream_default_state_job",
+		"stream jobstream_default_facts", "facts for job", "fired timers for job", "facts for scheduledjob", "quarantine", "stream KV_jobstream_default_state_job",
 		"clock of nats server jobstream-embedded", "api server", "clock of the api server", "scheduledjobs", "api permissions", "built-in controller", "time zones"} {
 		n := slices.IndexFunc(all, func(f finding.Finding) bool { return f.Check == check })
 		if n < 0 {

@@ -164,7 +164,7 @@ func TestFinalizerRemoved(t *testing.T) {
 func TestSyncs(t *testing.T) {
 	observation := func(indexed bool) events.Event { return events.JobObserved{Job: events.Job{Indexed: indexed}} }
 	pod := func(index int) events.Event { return events.PodObserved{Pod: events.Pod{Index: index}} }
-	ring := events.TimerFired{Name: "plan"}
+	fired := events.TimerFired{Name: "plan"}
 	create := func(index int) effect.Effect { return effect.CreatePod{Index: index} }
 	for _, tt := range []struct {
 		name  string
@@ -176,11 +176,11 @@ func TestSyncs(t *testing.T) {
 		{"a Job", []events.Event{observation(false)}, nil, nil, `action="tracking",completion_mode="NonIndexed",result="success"`},
 		{"an Indexed Job that makes Pods", []events.Event{observation(true)}, []effect.Effect{effect.WriteJobStatus{}, create(0)}, nil,
 			`action="pods_created",completion_mode="Indexed",result="success"`},
-		{"a Pod", []events.Event{ring, pod(events.NoIndex)}, nil, nil, `action="tracking",completion_mode="NonIndexed",result="success"`},
+		{"a Pod", []events.Event{fired, pod(events.NoIndex)}, nil, nil, `action="tracking",completion_mode="NonIndexed",result="success"`},
 		{"a Pod with an index", []events.Event{pod(3)}, nil, nil, `action="tracking",completion_mode="Indexed",result="success"`},
 		{"a snapshot", []events.Event{events.JobListed{Job: &events.Job{Indexed: true}}}, nil, nil, `action="tracking",completion_mode="Indexed",result="success"`},
-		{"the end of a backoff", []events.Event{ring}, []effect.Effect{create(events.NoIndex)}, nil, `action="pods_created",completion_mode="NonIndexed",result="success"`},
-		{"a timer, and nothing came of it", []events.Event{ring}, nil, nil, `action="tracking",completion_mode="unknown",result="success"`},
+		{"the end of a backoff", []events.Event{fired}, []effect.Effect{create(events.NoIndex)}, nil, `action="pods_created",completion_mode="NonIndexed",result="success"`},
+		{"a timer, and nothing came of it", []events.Event{fired}, nil, nil, `action="tracking",completion_mode="unknown",result="success"`},
 		{"a snapshot without the Job", []events.Event{events.JobListed{}}, nil, nil, `action="tracking",completion_mode="unknown",result="success"`},
 		{"deletions count before creations", []events.Event{observation(false)}, []effect.Effect{create(events.NoIndex), effect.DeletePod{}}, nil,
 			`action="pods_deleted",completion_mode="NonIndexed",result="success"`},

@@ -80,12 +80,12 @@ func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 		if namespace != metav1.NamespaceAll {
 			log = log.With("namespace", namespace)
 		}
-		bells, err := alarm.New(alarm.Config{Cluster: c.Bus.Cluster, Sink: facts, Zones: zone.Load, Now: c.now, Log: log})
+		clock, err := alarm.New(alarm.Config{Cluster: c.Bus.Cluster, Sink: facts, Zones: zone.Load, Now: c.now, Log: log})
 		if err != nil {
 			return Usage{err}
 		}
 		w, err := cluster.NewWatcher(cluster.WatcherConfig{
-			Client: s.client, Namespace: namespace, ScheduledJobs: s.schedules, Alarm: bells, Sink: facts, Cluster: c.Bus.Cluster,
+			Client: s.client, Namespace: namespace, ScheduledJobs: s.schedules, Alarm: clock, Sink: facts, Cluster: c.Bus.Cluster,
 			Claim: c.claim(), Interval: c.RelistInterval, Now: c.now, Log: log,
 		})
 		if err != nil {
@@ -93,7 +93,7 @@ func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 		}
 		watchers = append(watchers, w)
 		g.Go(func() error { return w.Run(running) })
-		g.Go(func() error { bells.Run(running); return nil })
+		g.Go(func() error { clock.Run(running); return nil })
 	}
 	s.metrics.watches(watchers.failing)
 	s.probes.Set(probeLists, func(context.Context) error { return watchers.ready() })

@@ -114,7 +114,7 @@ func TestWatcherWhileScheduledJobsHang(t *testing.T) {
 	}
 }
 
-// TestWatcherWhoseWatchOfScheduledJobsEnds: they are listed again by themselves, and the alarm rings meanwhile for those that it
+// TestWatcherWhoseWatchOfScheduledJobsEnds: they are listed again by themselves, and the alarm fires meanwhile for those that it
 // knows.
 func TestWatcherWhoseWatchOfScheduledJobsEnds(t *testing.T) {
 	w := newWorld(t)

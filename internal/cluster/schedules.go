@@ -36,14 +36,14 @@ type Alarm interface {
 	Gone(uid types.UID)
 }
 
-// noAlarm is nobody who rings.
+// noAlarm is nobody who fires.
 type noAlarm struct{}
 
 func (noAlarm) Reset()                  {}
 func (noAlarm) Saw(events.ScheduledJob) {}
 func (noAlarm) Gone(types.UID)          {}
 
-// resetAlarm tells the alarm all that a list shows. From there on the watch tells it everything. Where there is no list for now, it rings for
+// resetAlarm tells the alarm all that a list shows. From there on the watch tells it everything. Where there is no list for now, it fires for
 // those that it knows.
 func (w *Watcher) resetAlarm(lists snapshots) {
 	if lists.unlisted != nil && !unserved(lists.unlisted) {
@@ -117,7 +117,7 @@ func (w *Watcher) sayUnlisted(why error) {
 		w.log.Warn("we may not list ScheduledJobs: only Jobs are worked for until we may; give our role the verbs list and watch",
 			"cause", why, "looking again every", again)
 	default:
-		w.log.Warn("cannot list ScheduledJobs: Jobs are worked for, and those ScheduledJobs that are known ring; look after the API server",
+		w.log.Warn("cannot list ScheduledJobs: Jobs are worked for, and those ScheduledJobs that are known stay on time; look after the API server",
 			"cause", why, "trying again every", again)
 	}
 }
@@ -189,7 +189,7 @@ func idle(j *events.ScheduledJob, runs []events.Run, now time.Time) bool {
 		s.DecidedUntil == nil && !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.StalledCondition),
 		len(s.Active) > 0,
 		meta.IsStatusConditionTrue(s.Conditions, v1alpha1.BlockedCondition),
-		s.NextScheduleTime != nil && !j.Suspended && !s.NextScheduleTime.After(now), // its bell has rung in vain, or its start is delayed
+		s.NextScheduleTime != nil && !j.Suspended && !s.NextScheduleTime.After(now), // its due notice has fired in vain, or its start is delayed
 		toldLately(s, now),
 		outlived(j, now):
 		return false

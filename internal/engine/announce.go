@@ -111,17 +111,17 @@ func (r *Runner) audible(key events.Key, effects []effect.Effect) []effect.Effec
 	if rest <= 0 {
 		return effects
 	}
-	r.alarmIn(key, rest)
+	r.wakeIn(key, rest)
 	return slices.DeleteFunc(slices.Clone(effects), isAnnounce)
 }
 
 // repeat sees to it that an announcement is made again, by whoever has the key then. Its error means that nobody will, unless
-// the facts come again. The timer on the bus, which may ring a second early, rings when we do not rest any more.
+// the facts come again. The timer on the bus, which may fire a second early, fires when we do not rest any more.
 func (r *Runner) repeat(key events.Key, cause error) error {
 	r.mu.Lock()
 	rest := max(0, time.Until(r.desk(key).hush.until))
 	r.mu.Unlock()
-	r.alarmIn(key, rest)
+	r.wakeIn(key, rest)
 	if r.ctx.Err() == nil {
 		r.cfg.Log.Warn("an announcement was not confirmed and will be repeated", "function", r.cfg.Function.Name, "key", key.String(), "after", rest.Round(time.Millisecond), "error", cause)
 	}

@@ -174,7 +174,7 @@ func TestTheBusIsToldWhatIsNewThoughTheClusterRests(t *testing.T) {
 }
 
 // cluster is a runner of the job function, over the simulator's API server with one Job, which serves one request at a time, and a bus
-// that takes every announcement and rings.
+// that takes every announcement and fires.
 type cluster struct {
 	*bench
 	one    sync.Mutex
@@ -238,7 +238,7 @@ func (c *cluster) Set(_ context.Context, _ events.Key, name string, at time.Time
 		old.Stop()
 	}
 	c.timers[name] = time.AfterFunc(time.Until(at), func() {
-		c.Deliver(told{fact{c.bench, "ring"}, events.TimerFired{Name: name, At: at}})
+		c.Deliver(told{fact{c.bench, "fired"}, events.TimerFired{Name: name, At: at}})
 	})
 	return nil
 }

@@ -23,7 +23,7 @@ func (r *Runner) Take(partition int) {
 
 // Release puts the partition down for somebody else to serve; call it after the last Deliver. What no turn has folded goes
 // back to the bus at once. Turns that run are waited for, but not longer than the given time: what they do later meets
-// the compare-and-set. Alarms fall silent: those on the bus ring for everybody.
+// the compare-and-set. Alarms fall silent: those on the bus fire for everybody.
 func (r *Runner) Release(partition int, atMost time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,10 +84,10 @@ func (r *Runner) leaves(key events.Key) bool {
 // turning says that a turn is running. A key that waits for its turn has nothing to put down: Release takes its facts away.
 func (k *desk) turning() bool { return k.busy && !k.began.IsZero() }
 
-// silence stops the alarm of the key.
-func (k *desk) silence() {
-	if k.alarm != nil {
-		k.alarm.Stop()
-		k.alarm = nil
+// stopWakeup stops the wakeup of the key.
+func (k *desk) stopWakeup() {
+	if k.wakeup != nil {
+		k.wakeup.Stop()
+		k.wakeup = nil
 	}
 }

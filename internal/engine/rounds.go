@@ -40,7 +40,7 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 		facts[i] = d.Event()
 	}
 	t := NewTurn(r.cfg.Function, r.cfg.Store, key, facts...)
-	done, err := 0, r.rangEarly(key, facts)
+	done, err := 0, r.firedEarly(key, facts)
 	if err == nil {
 		done, err = r.run(t, quiet, began.Add(turnMax))
 	}

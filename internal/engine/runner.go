@@ -78,8 +78,8 @@ type desk struct {
 	asked       time.Time // since when it waits for a turn; zero while one runs, or none is wanted
 	began       time.Time // of the running turn
 	wake        bool      // take a turn, also without a fact
-	alarm       *time.Timer
-	rings       time.Time // when alarm does
+	wakeup      *time.Timer
+	wakesAt     time.Time // when wakeup fires
 	timer       time.Time // what the timer on the bus was last set to
 	failed      int       // turns in a row in which nothing could be done
 	inVain      int       // turns in which everything was done in vain, since the last progress
@@ -184,7 +184,7 @@ func (r *Runner) serve(key events.Key, k *desk) {
 		r.turn(key, batch, quiet)
 		r.slots.Release(key.Namespace)
 		if quiet {
-			r.alarmIn(key, time.Until(k.pause))
+			r.wakeIn(key, time.Until(k.pause))
 		}
 		r.mu.Lock()
 		k.working, k.began = nil, time.Time{}
@@ -208,9 +208,9 @@ func (r *Runner) end(key events.Key, k *desk) {
 // clear removes the desk of a key that has nothing to wait for.
 func (r *Runner) clear(key events.Key, k *desk) {
 	if r.left[key.Partition()] {
-		k.silence()
+		k.stopWakeup()
 	}
-	if !k.busy && k.alarm == nil && len(k.waiting) == 0 && len(k.remembering) == 0 {
+	if !k.busy && k.wakeup == nil && len(k.waiting) == 0 && len(k.remembering) == 0 {
 		delete(r.keys[key.Partition()], key)
 	}
 }

@@ -87,7 +87,7 @@ func TestPoisonIsGivenBackWhereNobodyWouldTakeInventory(t *testing.T) {
 	})
 }
 
-// A server whose clock is ahead, or remember, lets the engine's timers ring while the key still rests.
+// A server whose clock is ahead, or remember, lets the engine's timers fire while the key still rests.
 func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
 	t.Run("again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
 			b.act = patience
 			b.Deliver(fact{b, "a"})
 			b.await(t, "ack a")
-			b.Deliver(ring{fact{b, "again"}, time.Now().Add(time.Minute)})
+			b.Deliver(fired{fact{b, "again"}, time.Now().Add(time.Minute)})
 			b.await(t, "ack again")
 			if n, at := b.set("again"); n != 2 || at.Before(time.Now().Add(time.Minute)) {
 				t.Errorf("set %d times, at last for %v: %q", n, at, b.lines)
@@ -108,7 +108,7 @@ func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
 			b.act, b.announce = gone, func(string) error { return patience(nil).Err }
 			b.Deliver(fact{b, "a"})
 			b.await(t, "ack a")
-			b.Deliver(ring{fact{b, "announce"}, time.Now().Add(time.Minute)})
+			b.Deliver(fired{fact{b, "announce"}, time.Now().Add(time.Minute)})
 			b.await(t, "ack announce")
 			if n, at := b.set("announce"); n != 2 || at.Before(time.Now().Add(time.Minute)) {
 				t.Errorf("set %d times, at last for %v: %q", n, at, b.lines)
@@ -136,7 +136,7 @@ func TestNothingIsAcknowledgedThatOnlyAnAlarmOfOursWouldLookAt(t *testing.T) {
 		b.await(t, "ack a")
 		synctest.Wait()
 		b.timersFail(true)
-		<-time.After(time.Minute + time.Second) // our alarm rings, and all fails
+		<-time.After(time.Minute + time.Second) // our alarm fires, and all fails
 		synctest.Wait()
 		b.timersFail(false)
 		b.mu.Lock()

@@ -6,7 +6,7 @@ import "time"
 // is no skew.
 func Skew(check string, ahead, doubt, warn, fail time.Duration) Finding {
 	sure := max(ahead.Abs()-doubt, 0)
-	const advice = "set both clocks by NTP: timers ring by the server's clock, and schedules are due by ours"
+	const advice = "set both clocks by NTP: timers fire by the server's clock, and schedules are due by ours"
 	side := "ahead of"
 	if ahead < 0 {
 		side = "behind"

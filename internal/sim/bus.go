@@ -27,7 +27,7 @@ type message struct {
 type bus struct {
 	facts    []*message
 	timers   map[string]timer
-	ringing  []timer // read by the server, and not stored yet
+	firing   []timer // read by the server, and not stored yet
 	states   map[events.Key]state
 	sequence uint64
 	// crossed hears of a state that one version of a function writes over that of another.
@@ -110,21 +110,21 @@ func version(data []byte) (v int) {
 
 // clear loses everything.
 func (b *bus) clear() {
-	b.facts, b.timers, b.ringing, b.states = nil, map[string]timer{}, nil, map[events.Key]state{}
+	b.facts, b.timers, b.firing, b.states = nil, map[string]timer{}, nil, map[events.Key]state{}
 	b.sequence += 1000 // a new server's revisions: a worker that remembers one must not match by chance
 }
 
-// ring publishes the timers that are due, or one that nearly is: the real ones may be a second early. Like the real server it
+// fire publishes the timers that are due, or one that nearly is: the real ones may be a second early. Like the real server it
 // takes a step to do so, and then removes whatever is set under the name, also what was set during the step.
-func (b *bus) ring(now time.Time) {
-	for _, t := range b.ringing {
+func (b *bus) fire(now time.Time) {
+	for _, t := range b.firing {
 		delete(b.timers, t.key.String()+t.name)
 		b.publish(t.key, events.TimerFired{Name: t.name, At: t.at})
 	}
-	b.ringing = nil
+	b.firing = nil
 	for _, id := range slices.Sorted(maps.Keys(b.timers)) {
 		if t := b.timers[id]; !t.at.After(now.Add(time.Second)) {
-			b.ringing = append(b.ringing, t)
+			b.firing = append(b.firing, t)
 		}
 	}
 }

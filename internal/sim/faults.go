@@ -59,18 +59,18 @@ func (w *World) fault() bool {
 	return true
 }
 
-// misread takes a fact off the bus that nobody has yet, as a bus does which cannot read it: its key is rung within seconds.
+// misread takes a fact off the bus that nobody has yet, as a bus does which cannot read it: its key is fired within seconds.
 func (w *World) misread() bool {
 	i := slices.IndexFunc(w.bus.facts, func(m *message) bool {
-		_, ring := m.event.(events.TimerFired) // reconcilers set those
-		return !ring && m.until.IsZero()
+		_, fired := m.event.(events.TimerFired) // reconcilers set those
+		return !fired && m.until.IsZero()
 	})
 	if i < 0 {
 		return false
 	}
 	m := w.bus.facts[i]
 	at := w.now.Add(time.Duration(1+w.rand.IntN(5000)) * time.Millisecond)
-	w.happens("unknown fact", "bus      nobody can read %T of %s; it is rung for at %s", m.event, m.key, at.Format("15:04:05.000"))
+	w.happens("unknown fact", "bus      nobody can read %T of %s; it is fired for at %s", m.event, m.key, at.Format("15:04:05.000"))
 	for _, t := range w.tenants {
 		t.truth.unread(m.event)
 	}

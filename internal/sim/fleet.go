@@ -143,8 +143,8 @@ func (f *fleet) waits(sooner func(time.Time)) {
 		for _, k := range r.hands {
 			sooner(k.asleep)
 		}
-		for _, a := range r.alarms {
-			sooner(a.rings)
+		for _, a := range r.timers {
+			sooner(a.at)
 		}
 		if distributing && r.member != nil {
 			if sooner(r.member.tick); !r.member.tick.After(f.now) { // it has just come

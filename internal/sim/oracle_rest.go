@@ -41,7 +41,7 @@ func (w *tenant) steady() error {
 	switch {
 	case j.Suspended:
 		return w.quiet(j, running)
-	case j.ActiveDeadlineSeconds != nil: // all clocks have rung, and none for this one
+	case j.ActiveDeadlineSeconds != nil: // all clocks have fired, and none for this one
 		return fmt.Errorf("the Job goes on for ever, its deadline is %v", deadlineOf(*j))
 	}
 	if j.Completions == nil && j.Status.Succeeded > 0 {

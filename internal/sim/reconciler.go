@@ -22,15 +22,15 @@ type reconciler struct {
 	// asleep is until when the process is stopped: it goes on with what it had in hand, and knows nothing of it.
 	asleep time.Time
 	hands  []*worker
-	alarms []*alarm
+	timers []*localTimer
 	member *member // nil where everybody serves all partitions
 }
 
-// alarm is what the process has set for a key: the timer on the bus once, and its own clock beside it, which rings when
+// localTimer is what the process has set for a key: the timer on the bus, and its own beside it, which fires when
 // that of the bus is ahead. It is the engine's Runner in this.
-type alarm struct {
+type localTimer struct {
 	key   events.Key
-	rings time.Time // zero once it has rung
+	at    time.Time // zero once it has fired
 	timer time.Time // what the timer on the bus was last set to
 }
 
@@ -51,28 +51,28 @@ func (r *reconciler) newest(function string) bool {
 	return r.member != nil && r.member.table.Newest(function, r.fns[function].Version)
 }
 
-func (r *reconciler) alarm(key events.Key) *alarm {
-	for _, a := range r.alarms {
+func (r *reconciler) timer(key events.Key) *localTimer {
+	for _, a := range r.timers {
 		if a.key == key {
 			return a
 		}
 	}
-	a := &alarm{key: key}
-	r.alarms = append(r.alarms, a)
-	slices.SortFunc(r.alarms, func(x, y *alarm) int { return strings.Compare(x.key.String(), y.key.String()) })
+	a := &localTimer{key: key}
+	r.timers = append(r.timers, a)
+	slices.SortFunc(r.timers, func(x, y *localTimer) int { return strings.Compare(x.key.String(), y.key.String()) })
 	return a
 }
 
 // rested: when a turn is over and no alarm is set, the process forgets the key.
 func (r *reconciler) rested(key events.Key) {
-	r.alarms = slices.DeleteFunc(r.alarms, func(a *alarm) bool { return a.key == key && a.rings.IsZero() })
+	r.timers = slices.DeleteFunc(r.timers, func(a *localTimer) bool { return a.key == key && a.at.IsZero() })
 }
 
 // setTimer sets the timer on the bus, unless it is the one that was set last, and an alarm in the process.
 func (w *World) setTimer(ctx context.Context, k *worker, t effect.SetTimer) error {
-	a, rings := k.of.alarm(k.turn.Key), t.At.Add(-k.of.skew)
-	if a.rings.IsZero() || rings.Before(a.rings) {
-		a.rings = rings
+	a, at := k.of.timer(k.turn.Key), t.At.Add(-k.of.skew)
+	if a.at.IsZero() || at.Before(a.at) {
+		a.at = at
 	}
 	if a.timer.Equal(t.At) {
 		w.trace("%s has set the timer of %s for %s before", k, a.key, t.At.Format("15:04:05.000"))
@@ -83,26 +83,26 @@ func (w *World) setTimer(ctx context.Context, k *worker, t effect.SetTimer) erro
 	return w.bus.Set(ctx, k.turn.Key, t.Name, t.At)
 }
 
-// rangEarly sets the timer on the bus once more where it has rung and the clock of the process says that it is too early, or
-// where it has rung for the time before: its own alarm would die with it.
-func (w *World) rangEarly(k *worker, key events.Key, facts []events.Event) {
+// firedEarly sets the timer on the bus once more where it has fired and the clock of the process says that it is too early, or
+// where it has fired for the time before: its own alarm would die with it.
+func (w *World) firedEarly(k *worker, key events.Key, facts []events.Event) {
 	for _, e := range facts {
-		if rang, ok := e.(events.TimerFired); ok && rang.Name != again && rang.Name != events.Unread {
-			if at := k.of.alarm(key).timer; at.After(k.of.clock()) {
-				if early := rang.At.Sub(k.of.clock()); early > 0 {
+		if fired, ok := e.(events.TimerFired); ok && fired.Name != again && fired.Name != events.Unread {
+			if at := k.of.timer(key).timer; at.After(k.of.clock()) {
+				if early := fired.At.Sub(k.of.clock()); early > 0 {
 					at = at.Add(early + time.Second)
 				}
-				_ = w.bus.Set(context.Background(), key, rang.Name, at) // never fails
+				_ = w.bus.Set(context.Background(), key, fired.Name, at) // never fails
 			}
 		}
 	}
 }
 
-// wake begins a turn without a fact where an alarm of the process has rung.
+// wake begins a turn without a fact where an alarm of the process has fired.
 func (w *World) wake(k *worker) bool {
-	for _, a := range k.of.alarms {
-		if !a.rings.IsZero() && !a.rings.After(w.now) && !k.of.works(a.key) {
-			a.rings = time.Time{}
+	for _, a := range k.of.timers {
+		if !a.at.IsZero() && !a.at.After(w.now) && !k.of.works(a.key) {
+			a.at = time.Time{}
 			w.turn(k, a.key)
 			return true
 		}

@@ -25,7 +25,7 @@ type scheduler struct {
 	api    *schedules.API
 	truth  *schedules.Truth
 	runs   map[types.UID]*tenant
-	rung   time.Time // the latest time that the alarm has rung for
+	fired  time.Time // the latest time that the alarm has fired for
 	looked time.Time // when it looked
 }
 
@@ -33,7 +33,7 @@ type scheduler struct {
 const shop = "shop"
 
 func newScheduler(w *World) *scheduler {
-	s := &scheduler{World: w, api: schedules.NewAPI(w.now), runs: map[types.UID]*tenant{}, rung: w.now, looked: w.now}
+	s := &scheduler{World: w, api: schedules.NewAPI(w.now), runs: map[types.UID]*tenant{}, fired: w.now, looked: w.now}
 	s.api.Prefix = shop + "-"
 	s.truth = schedules.NewTruth(s.api)
 	pick := func(of ...string) string { return of[w.rand.IntN(len(of))] }
@@ -91,15 +91,15 @@ func (s *scheduler) flush() {
 	s.api.Facts = nil
 }
 
-// ring is the trigger's alarm, which looks once a second.
-func (s *scheduler) ring() {
+// notify is the trigger's alarm, which looks once a second.
+func (s *scheduler) notify() {
 	s.api.Now = s.now
 	if s.gap || s.now.Sub(s.looked) < time.Second {
 		return
 	}
 	s.looked = s.now
-	if last, ok := s.api.Times().Prev(s.now); ok && last.After(s.rung) {
-		s.rung = last
+	if last, ok := s.api.Times().Prev(s.now); ok && last.After(s.fired) {
+		s.fired = last
 		s.bus.publish(s.key(), events.ScheduleDue{Nominal: last})
 	}
 }

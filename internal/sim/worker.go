@@ -61,7 +61,7 @@ func (w *World) work(k *worker) bool {
 			panic(err)
 		}
 		if _, known := w.bus.states[k.turn.Key]; !known {
-			k.of.alarm(k.turn.Key).timer = time.Time{} // where the memory was lost, the timer may be lost with it
+			k.of.timer(k.turn.Key).timer = time.Time{} // where the memory was lost, the timer may be lost with it
 		}
 		k.stage = deciding
 	case deciding:
@@ -93,7 +93,7 @@ func (w *World) work(k *worker) bool {
 	return true
 }
 
-// fetch takes facts of one key that wait in the partitions of the reconciler: some of them, in any order. Or its own alarm rings.
+// fetch takes facts of one key that wait in the partitions of the reconciler: some of them, in any order. Or its own alarm fires.
 func (w *World) fetch(k *worker) bool {
 	var free []*message
 	for _, m := range w.bus.facts {
@@ -119,7 +119,7 @@ func (w *World) fetch(k *worker) bool {
 
 // turn begins a turn.
 func (w *World) turn(k *worker, key events.Key, facts ...events.Event) {
-	w.rangEarly(k, key, facts)
+	w.firedEarly(k, key, facts)
 	k.turn, k.stage = engine.NewTurn(k.of.fns[key.Function], w.bus, key, facts...), loading
 	w.Steps["turns"]++
 }

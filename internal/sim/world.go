@@ -250,9 +250,9 @@ func (w *World) Step() bool {
 		return true
 	}
 	w.fleet.pass()
-	w.bus.ring(w.now)
+	w.bus.fire(w.now)
 	if w.scheduler != nil {
-		w.scheduler.ring()
+		w.scheduler.notify()
 	}
 	if w.rand.IntN(3) == 0 && w.live() {
 		return true

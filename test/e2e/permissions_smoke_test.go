@@ -275,8 +275,8 @@ func edit(t *testing.T, s *harness.System, word string) {
 }
 
 // busIsLost: a reconciler is killed while a Job waits for its next try, and the bus loses everything, so that the trigger makes the stream
-// of facts. What the doctor sees while facts and a ring wait for nobody is no failure. The new server names what it delivers as newer
-// servers will, with a domain and an account, also the ring that wakes a ScheduledJob about which nobody could read a message.
+// of facts. What the doctor sees while facts and a fired timer wait for nobody is no failure. The new server names what it delivers as newer
+// servers will, with a domain and an account, also the fired timer that wakes a ScheduledJob about which nobody could read a message.
 func busIsLost(t *testing.T, s *harness.System) {
 	t.Helper()
 	p, reconciler := s.Space(t), s.Reconcilers[0]
@@ -305,7 +305,7 @@ func busIsLost(t *testing.T, s *harness.System) {
 		}
 	}
 	harness.Until(t, patience, "facts to wait", waiting("facts"))
-	harness.Until(t, patience, "a ring to wait", waiting("timers"))
+	harness.Until(t, patience, "a fired timer to wait", waiting("timers"))
 	code, out := as(t, s, "doctor")
 	if code != 0 || !hasAll(out, []string{" 0 FAIL", "none is refused", "that we do not use, all are refused", "all are ours", "the server asks who we are", "the connection is encrypted"}) {
 		t.Errorf("doctor: exit code %d:\n%s", code, out)

@@ -95,7 +95,7 @@ func (f *forger) remember(key events.Key, facts ...events.Event) {
 	f.wake(key)
 }
 
-// wake publishes a ring, which wakes the key and says nothing else.
+// wake publishes a fired timer, which wakes the key and says nothing else.
 func (f *forger) wake(key events.Key) {
 	f.Helper()
 	fact := events.Fact{Cluster: harness.ClusterName, Key: key, Event: events.TimerFired{Name: fmt.Sprint("forged ", time.Now().UnixNano())}}

@@ -198,7 +198,7 @@ func TestFullStreamsForgetAndNobodyIsHarmed(t *testing.T) {
 		t.Errorf("the state of another Job is still there: %v", err)
 	}
 	if j := p.Job("late"); harness.Is(j, batchv1.JobFailed) {
-		t.Fatalf("its timer has rung before it was lost, so this run proves nothing: %s", harness.Brief(j.Status))
+		t.Fatalf("its timer has fired before it was lost, so this run proves nothing: %s", harness.Brief(j.Status))
 	}
 	for _, one := range []full{states, timers} {
 		if told := doctor(t, s, one.stream); !strings.Contains(told, "are full: the oldest go") || !strings.Contains(told, one.remedy) {

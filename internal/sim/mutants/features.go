@@ -18,7 +18,7 @@ var ofFeatures = []mutant{
 	{name: "edited-deadline-not-rearmed", file: "functions/job/plan.go",
 		old: "at.By(deadline(s.Job))",
 		new: "if s.Job.Generation == 0 {\n\t\t\tat.By(deadline(s.Job))\n\t\t}"},
-	{name: "deadline-rings-late", file: "functions/job/failure.go",
+	{name: "deadline-fires-late", file: "functions/job/failure.go",
 		old: "case !end.IsZero() && !now.Before(end):",
 		new: "case !end.IsZero() && now.After(end.Add(5*time.Second)):"},
 

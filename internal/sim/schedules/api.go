@@ -39,7 +39,7 @@ type API struct {
 	Refuse string
 	// Prefix begins every UID, so that those of another API are others.
 	Prefix string
-	// Timer is when the timer rings; zero while none is set.
+	// Timer is when the timer fires; zero while none is set.
 	Timer time.Time
 	// Reports are the Events that people have been told.
 	Reports []effect.Report

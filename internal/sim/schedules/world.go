@@ -22,7 +22,7 @@ type World struct {
 	decide fn.Registered
 	state  []byte
 	old    []events.Event // what may be delivered again
-	rung   time.Time
+	fired  time.Time
 	truth  *Truth
 }
 
@@ -47,9 +47,9 @@ func New(seed uint64, f fn.Registered) *World {
 		j.StartAfter = w.Now.Truncate(time.Second).Add(time.Duration(r.IntN(900)-600) * time.Second)
 	}
 	w.Create(j)
-	w.rung = w.Now
+	w.fired = w.Now
 	if after := j.StartAfter; !after.IsZero() && after.Before(w.Now) {
-		w.rung = after
+		w.fired = after
 	}
 	return w
 }
@@ -134,15 +134,15 @@ func (w *World) end(name string, result events.RunResult) {
 	w.Finish(name, result)
 }
 
-// pass lets time pass; the alarm rings for the latest time that has come.
+// pass lets time pass; the alarm fires for the latest time that has come.
 func (w *World) pass(d time.Duration) {
 	w.Now = w.Now.Add(d)
 	if !w.Timer.IsZero() && !w.Timer.After(w.Now) {
 		w.Timer = time.Time{}
 		w.Facts = append(w.Facts, events.TimerFired{Name: "wake"})
 	}
-	if last, ok := w.Times().Prev(w.Now); ok && last.After(w.rung) {
-		w.rung = last
+	if last, ok := w.Times().Prev(w.Now); ok && last.After(w.fired) {
+		w.fired = last
 		w.Facts = append(w.Facts, events.ScheduleDue{Nominal: last})
 	}
 }

@@ -117,7 +117,7 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		}
 		s.advance(by)
 		return s.result()
-	case "forget": // the memory is lost, and the next thing that happens is a timer's ring, or with "quietly" nothing
+	case "forget": // the memory is lost, and the next thing that happens is a timer's fired timer, or with "quietly" nothing
 		s.state = nil
 		if len(d.CmdArgs) == 0 {
 			s.inbox = append(s.inbox, events.TimerFired{Name: "wake"})
@@ -277,12 +277,12 @@ func (s *Stage) tooLarge() events.Event {
 	return events.EffectRefused{Effect: effect.SaveState, Reason: effect.StateTooLarge, Message: "raise max_payload of the NATS server", At: s.now}
 }
 
-// advance lets time pass; the timer rings when it is due.
+// advance lets time pass; the timer fires when it is due.
 func (s *Stage) advance(by time.Duration) {
 	end := s.now.Add(by)
 	for !s.timer.IsZero() && !s.timer.After(end) {
 		s.now, s.timer = s.timer, time.Time{}
-		fmt.Fprintf(&s.out, "%s the timer rings\n", s.now.Format(time.TimeOnly))
+		fmt.Fprintf(&s.out, "%s the timer fires\n", s.now.Format(time.TimeOnly))
 		s.inbox = append(s.inbox, events.TimerFired{Name: "wake"})
 		s.turns()
 	}

@@ -24,7 +24,7 @@ const maxTurns = 500
 // Stage is that world.
 type Stage struct {
 	API *sim.API
-	// Now is the time, Timer when the Job's one timer rings, zero for never.
+	// Now is the time, Timer when the Job's one timer fires, zero for never.
 	Now, Timer time.Time
 	// Effects are all that were done, in their order.
 	Effects []effect.Effect
@@ -142,12 +142,12 @@ func (s *Stage) turn(inbox []events.Event) error {
 	return nil
 }
 
-// Advance lets time pass; the timer rings when it is due.
+// Advance lets time pass; the timer fires when it is due.
 func (s *Stage) Advance(by time.Duration) error {
 	end := s.Now.Add(by)
-	for rings := 0; !s.Timer.IsZero() && !s.Timer.After(end); rings++ {
-		if rings == maxTurns {
-			return fmt.Errorf("the timer rings %d times in %v", rings, by)
+	for fires := 0; !s.Timer.IsZero() && !s.Timer.After(end); fires++ {
+		if fires == maxTurns {
+			return fmt.Errorf("the timer fires %d times in %v", fires, by)
 		}
 		if s.Timer.After(s.Now) {
 			s.Now = s.Timer

@@ -20,13 +20,13 @@ func (c clocks) Set(_ context.Context, _ events.Key, _ string, at time.Time) err
 	return nil
 }
 
-// ring is that of a timer that was set for a time.
-type ring struct {
+// fired is that of a timer that was set for a time.
+type fired struct {
 	fact
 	at time.Time
 }
 
-func (r ring) Event() events.Event { return events.TimerFired{Name: r.name, At: r.at} }
+func (r fired) Event() events.Event { return events.TimerFired{Name: r.name, At: r.at} }
 
 // waker is a function that does nothing but wait until then.
 func waker(until time.Time) fn.Registered {
@@ -62,34 +62,34 @@ func TestATimerIsSetOnce(t *testing.T) {
 	r.Deliver(fact{b, "again"})
 	b.await(t, "ack again")
 	if len(set) > 0 {
-		t.Errorf("set %d times more, and nothing has rung", len(set))
+		t.Errorf("set %d times more, and nothing has fired", len(set))
 	}
 }
 
-// TestATimerThatRangEarlyIsSetAgain: where the server's clock is ahead, its timer rings before our time has come. If only
+// TestATimerThatRangEarlyIsSetAgain: where the server's clock is ahead, its timer fires before our time has come. If only
 // our own alarm were left then, nobody would look after the key once this process ends.
 func TestATimerThatRangEarlyIsSetAgain(t *testing.T) {
 	until := time.Now().Add(time.Hour)
 	b, r, set := startWaker(t, until)
-	r.Deliver(ring{fact{b, "wake"}, until})
+	r.Deliver(fired{fact{b, "wake"}, until})
 	b.await(t, "ack wake")
 	if len(set) != 1 {
-		t.Fatalf("set %d times when the timer has rung an hour early, want once", len(set))
+		t.Fatalf("set %d times when the timer has fired an hour early, want once", len(set))
 	}
 	if next := <-set; next.Before(until.Add(59 * time.Minute)) {
-		t.Errorf("set for %v, when a server that is an hour ahead would ring at once", next)
+		t.Errorf("set for %v, when a server that is an hour ahead would fire at once", next)
 	}
 }
 
-// TestATimerThatRingsForTheTimeBeforeIsSetAgain: it was set anew while it rang, and that is no clock that is ahead. The server
+// TestATimerThatRingsForTheTimeBeforeIsSetAgain: it was set anew while it fired, and that is no clock that is ahead. The server
 // may have lost the new time, or not: it is set once more, and not for later.
 func TestATimerThatRingsForTheTimeBeforeIsSetAgain(t *testing.T) {
 	until := time.Now().Add(time.Hour)
 	b, r, set := startWaker(t, until)
-	r.Deliver(ring{fact{b, "wake"}, time.Now().Add(-time.Millisecond)})
+	r.Deliver(fired{fact{b, "wake"}, time.Now().Add(-time.Millisecond)})
 	b.await(t, "ack wake")
 	if len(set) != 1 {
-		t.Fatalf("set %d times when the timer has rung for the time before, want once", len(set))
+		t.Fatalf("set %d times when the timer has fired for the time before, want once", len(set))
 	}
 	if next := <-set; next.Sub(until).Abs() > time.Second {
 		t.Errorf("set for %v, wanted %v", next, until)

@@ -21,8 +21,8 @@ func (f ActorFunc) Act(ctx context.Context, key events.Key, e effect.Effect) ([]
 
 // setTimer sets a timer on the bus, and an alarm in this process for the same time.
 func (r *Runner) setTimer(ctx context.Context, key events.Key, timer effect.SetTimer) error {
-	r.alarmIn(key, timer.At.Sub(r.cfg.Now()))
-	if !r.noteTimer(key, timer.At, time.Time{}) { // Plan repeats itself; and a server whose clock is ahead would ring at once, again and again
+	r.wakeIn(key, timer.At.Sub(r.cfg.Now()))
+	if !r.noteTimer(key, timer.At, time.Time{}) { // Plan repeats itself; and a server whose clock is ahead would fire at once, again and again
 		return nil
 	}
 	if err := r.cfg.Timers.Set(ctx, key, timer.Name, timer.At); err != nil {
@@ -45,25 +45,25 @@ func (r *Runner) noteTimer(key events.Key, wanted, is time.Time) (differs bool) 
 	return true
 }
 
-// rangEarly hears that a timer of a key has rung whose time has not come: remember has set it for sooner, it was set anew
-// while it rang for the time before, or the server's clock is ahead of ours. Our alarm will ring, and would be all that is left
+// firedEarly hears that a timer of a key has fired whose time has not come: remember has set it for sooner, it was set anew
+// while it fired for the time before, or the server's clock is ahead of ours. Our alarm will fire, and would be all that is left
 // if this process ended before. So it is set again; and where the server's clock is ahead, for when we are long done, or it
-// would ring at once: as much later as it was early, and a second.
-func (r *Runner) rangEarly(key events.Key, facts []events.Event) error {
+// would fire at once: as much later as it was early, and a second.
+func (r *Runner) firedEarly(key events.Key, facts []events.Event) error {
 	for _, e := range facts {
-		rang, ok := e.(events.TimerFired)
-		if !ok || rang.Name == events.Unread { // nobody has set that one for a time of ours
+		fired, ok := e.(events.TimerFired)
+		if !ok || fired.Name == events.Unread { // nobody has set that one for a time of ours
 			continue
 		}
-		left, now := r.until(key, rang.Name), r.cfg.Now()
+		left, now := r.until(key, fired.Name), r.cfg.Now()
 		if left <= 0 {
 			continue
 		}
 		at := now.Add(left)
-		if early := rang.At.Sub(now); early > 0 {
+		if early := fired.At.Sub(now); early > 0 {
 			at = at.Add(early + time.Second)
 		}
-		if err := r.cfg.Timers.Set(r.ctx, key, rang.Name, at); err != nil {
+		if err := r.cfg.Timers.Set(r.ctx, key, fired.Name, at); err != nil {
 			return err
 		}
 	}
@@ -91,31 +91,31 @@ func (r *Runner) forgetTimer(key events.Key) {
 	r.desk(key).timer = time.Time{}
 }
 
-// alarmIn wakes the key after a while, in this process only. Of two alarms the earlier one stays: Plan sets the other
+// wakeIn wakes the key after a while, in this process only. Of two alarms the earlier one stays: Plan sets the other
 // again when it looks at the clock.
-func (r *Runner) alarmIn(key events.Key, in time.Duration) {
+func (r *Runner) wakeIn(key events.Key, in time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.left[key.Partition()] {
 		return
 	}
-	k, rings := r.desk(key), time.Now().Add(in)
-	if k.alarm != nil {
-		if k.rings.Before(rings) {
+	k, at := r.desk(key), time.Now().Add(in)
+	if k.wakeup != nil {
+		if k.wakesAt.Before(at) {
 			return
 		}
-		k.alarm.Stop()
+		k.wakeup.Stop()
 	}
-	var alarm *time.Timer
-	alarm = time.AfterFunc(max(in, 0), func() {
+	var wakeup *time.Timer
+	wakeup = time.AfterFunc(max(in, 0), func() {
 		r.mu.Lock()
-		if k.alarm == alarm {
-			k.alarm = nil
+		if k.wakeup == wakeup {
+			k.wakeup = nil
 		}
 		r.mu.Unlock()
 		r.Wake(key)
 	})
-	k.alarm, k.rings = alarm, rings
+	k.wakeup, k.wakesAt = wakeup, at
 }
 
 // rest makes the effects of the key rest after a failure, and returns for how long: as long as the answer asked, else 1 s
@@ -135,7 +135,7 @@ func (r *Runner) rest(key events.Key, err error, done int) time.Duration {
 	}
 	k.pause, k.backed = time.Now().Add(after), false
 	r.mu.Unlock()
-	r.alarmIn(key, after)
+	r.wakeIn(key, after)
 	return after
 }
 

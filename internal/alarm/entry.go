@@ -13,44 +13,45 @@ import (
 )
 
 const (
-	// never is the next time of a bell that has nothing to ring for.
+	// never is the next time of an entry without one.
 	never = math.MaxInt64
-	// nowhere is the place of a bell that is not in the queue.
+	// nowhere is the place of an entry that is not in the queue.
 	nowhere = -1
 )
 
-// bell is one ScheduledJob. There may be very many, so it has no more than it needs. Times are Unix seconds.
-type bell struct {
+// entry is one ScheduledJob. There may be very many, so it holds no more than it needs. Times are Unix seconds.
+type entry struct {
 	uid       types.UID
 	namespace string
 	text      text
 	times     scheduledjob.Times // nil: it cannot be read
-	// decided is the nominal time up to which there is nothing to ring for, and rung the latest that it has rung for.
-	decided, rung int64
-	// next is what it rings for next, place where it stands in the queue.
+	// decided is the nominal time up to which no notice is needed, notified that of the last notice.
+	decided, notified int64
+	// next is the nominal time of the next notice, place its index in the queue.
 	next  int64
 	place int
 }
 
-// setNext finds out what to ring for next. What it has rung for it does not ring for again, unless that lies in the future: then
-// it was a clock that was ahead.
-func (b *bell) setNext(now int64) {
+// setNext finds the nominal time of the next notice. None is repeated, unless the last one lies in the future: then it came from a
+// clock that was ahead.
+func (b *entry) setNext(now int64) {
 	b.next = never
 	if b.times == nil {
 		return
 	}
-	if next, ok := b.times.Next(time.Unix(max(b.decided, min(b.rung, now)), 0)); ok {
+	if next, ok := b.times.Next(time.Unix(max(b.decided, min(b.notified, now)), 0)); ok {
 		b.next = next.Unix()
 	}
 }
 
-// silent says that the ScheduledJob has nothing to be woken for.
+// silent reports whether the ScheduledJob needs no notices.
 func silent(j events.ScheduledJob) bool {
 	finished := meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.FinishedCondition) && j.Status.ObservedGeneration == j.Generation
 	return j.Deleting || j.Suspended || finished
 }
 
-// decided is up to when there is nothing to ring for: what has a verdict, and what was before the ScheduledJob was made.
+// decided returns the time up to which no notice is needed: the nominal times that have a verdict, and those before the ScheduledJob
+// was made.
 func decided(j events.ScheduledJob) int64 {
 	if t := j.Status.DecidedUntil; t != nil {
 		return t.Unix()
@@ -58,7 +59,7 @@ func decided(j events.ScheduledJob) int64 {
 	return scheduledjob.Beginning(j).Unix()
 }
 
-// text is what the times are made of: they are made anew when it changes. The rest that they are made of never does.
+// text is what the times are parsed from, as far as it can change: then they are parsed again.
 type text struct{ schedule, zone string }
 
 func textOf(j events.ScheduledJob) text {
@@ -71,8 +72,8 @@ func textOf(j events.ScheduledJob) text {
 	return text{j.Schedule, j.TimeZone}
 }
 
-// queue is a heap of bells, the next to ring first: a heap.Interface.
-type queue []*bell
+// queue is a heap of entries, the next due first: a heap.Interface.
+type queue []*entry
 
 func (q queue) Len() int           { return len(q) }
 func (q queue) Less(i, j int) bool { return q[i].next < q[j].next }
@@ -84,8 +85,8 @@ func (q queue) Swap(i, j int) {
 
 // Push implements heap.Interface.
 func (q *queue) Push(b any) {
-	b.(*bell).place = len(*q)
-	*q = append(*q, b.(*bell))
+	b.(*entry).place = len(*q)
+	*q = append(*q, b.(*entry))
 }
 
 // Pop implements heap.Interface.
