@@ -22,7 +22,7 @@ type JobStarted struct {
 	Start time.Time `json:"start"`
 	// Parallelism is how many Pods run at once at most.
 	Parallelism int32 `json:"parallelism"`
-	// Completions is how many Pods have to succeed; a work queue has none.
+	// Completions is how many Pods must succeed; a work queue has none.
 	Completions *int32 `json:"completions,omitempty"`
 	// CompletionMode is NonIndexed or Indexed.
 	CompletionMode batchv1.CompletionMode `json:"completionMode"`

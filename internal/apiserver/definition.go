@@ -38,7 +38,7 @@ func (i Inspection) Definition(ctx context.Context) finding.Finding {
 	served, err := ServesScheduledJobs(i.Client) //nolint:contextcheck // discovery takes none
 	switch {
 	case err != nil:
-		return finding.Worry(check, finding.Fail, "look at the API server's log", "cannot be asked for: %v", err)
+		return finding.Worry(check, finding.Fail, "look at the API server's log", "cannot be checked: %v", err)
 	case !served:
 		return finding.Worry(check, finding.Warn, install+", if you want them", "this cluster has none: Jobs run all the same")
 	}

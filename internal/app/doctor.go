@@ -52,7 +52,7 @@ func DoctorCommand(around Surroundings) *cobra.Command {
 		Use:   "doctor",
 		Short: "Look at NATS, the API server and our permissions, and say what is wrong",
 		Long: `doctor connects as the program itself would, with the same flags, and prints one line for each thing that it looked at, with
-advice where there is something to do. It makes no stream and changes nothing. The exit code is 0 where nothing is FAIL, else 1.`,
+advice where there is something to do. It makes no stream and changes nothing. The exit code is 1 if a line is FAIL, else 0.`,
 		Example: `  # As the reconciler's own service account, with its own settings
   kubectl -n jobstream exec deploy/jobstream-reconciler -- /jobstream-reconciler doctor`,
 		Args: cobra.NoArgs,

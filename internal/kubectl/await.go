@@ -17,13 +17,13 @@ import (
 	"github.com/jobstream/jobstream/internal/kubectl/run"
 )
 
-// errLate is why a context ends that had so much time.
+// errLate is the cause of a context that has run out of time.
 var errLate = errors.New("it takes too long")
 
-// jobs are the Jobs where the user is.
+// jobs lists and watches the Jobs of the user's namespace.
 func (c *client) jobs() source[*batchv1.Job] { return c.jobsIn(c.namespace) }
 
-// jobsIn are the Jobs of a namespace.
+// jobsIn lists and watches the Jobs of a namespace.
 func (c *client) jobsIn(namespace string) source[*batchv1.Job] {
 	return source[*batchv1.Job]{
 		list: func(ctx context.Context, o metav1.ListOptions) ([]*batchv1.Job, string, error) {
@@ -37,7 +37,7 @@ func (c *client) jobsIn(namespace string) source[*batchv1.Job] {
 	}
 }
 
-// schedules is for ScheduledJobs what jobs is for Jobs.
+// schedules lists and watches the ScheduledJobs of the user's namespace.
 func (c *client) schedules() source[*v1alpha1.ScheduledJob] {
 	return source[*v1alpha1.ScheduledJob]{
 		list: func(ctx context.Context, o metav1.ListOptions) ([]*v1alpha1.ScheduledJob, string, error) {
@@ -53,7 +53,7 @@ func (c *client) schedules() source[*v1alpha1.ScheduledJob] {
 	}
 }
 
-// one follows the object of that name and UID until it is enough, and returns it as it was last.
+// one follows the object with that name and UID until enough returns true, and returns its last version.
 func one[T run.Object](ctx context.Context, s source[T], kind, name string, uid types.UID, lost func(error), enough func(T) bool) (last T, err error) {
 	var gone error
 	see := func(o T) bool {
@@ -90,7 +90,8 @@ func one[T run.Object](ctx context.Context, s source[T], kind, name string, uid 
 	return last, err
 }
 
-// awaitTakenUp waits until jobstream has looked at the Job or ScheduledJob, and returns it, or nil if that takes longer.
+// awaitTakenUp waits until jobstream has processed the Job or ScheduledJob for the first time, and returns it. It returns nil if
+// that takes longer than within.
 func (c *client) awaitTakenUp(ctx context.Context, o run.Object, within time.Duration) (run.Object, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, errLate)
 	defer cancel()
@@ -117,7 +118,7 @@ func (c *client) awaitTakenUp(ctx context.Context, o run.Object, within time.Dur
 	return found, err
 }
 
-// awaitEnd shows the Job until it has ended, and returns it as it is then.
+// awaitEnd shows the Job until it has ended, and returns its last version.
 func (c *client) awaitEnd(ctx context.Context, name string, uid types.UID, v *view) (*batchv1.Job, error) {
 	lost := func(err error) {
 		v.Note(fmt.Sprintf("warning: %v; trying again", c.unreachable("cannot see the Job", err)))
@@ -128,7 +129,7 @@ func (c *client) awaitEnd(ctx context.Context, name string, uid types.UID, v *vi
 	})
 }
 
-// ended is the condition by which the Job has ended, Complete or Failed, or nil.
+// ended returns the condition that ended the Job, Complete or Failed, or nil.
 func ended(j *batchv1.Job) *batchv1.JobCondition {
 	for i, c := range j.Status.Conditions {
 		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// waiting starts "run x --wait" in the background, and returns what it ends with when the Job is there.
+// waiting starts "run x --wait" in the background. It returns once the Job exists, with a channel for the result.
 func (w *world) waiting(ctx context.Context, args []string, change ...func(*tool)) (ended chan session) {
 	w.Helper()
 	var out, err bytes.Buffer
@@ -40,7 +40,7 @@ func (w *world) waiting(ctx context.Context, args []string, change ...func(*tool
 	return ended
 }
 
-// TestWait: the exit code is the Job's. Complete and Failed by a real controller are in test/e2e.
+// TestWait: the exit code is the Job's. test/e2e covers Complete and Failed by a real controller.
 func TestWait(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -95,17 +95,17 @@ func (w *world) delete(job string) {
 	}
 }
 
-// TestNobodyTakesItUp: without jobstream in the cluster nothing would ever happen, and the user is told.
-func TestNobodyTakesItUp(t *testing.T) {
+// TestNotTakenUp: without jobstream in the cluster nothing would ever happen, and the plugin warns the user.
+func TestNotTakenUp(t *testing.T) {
 	w := newWorld(t)
 	got := w.call("run", "x", "--image=busybox")
-	want := "warning: nobody has taken up the Job x within 1ms: it waits until jobstream's trigger and reconciler run in this cluster. To look for them: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream\n"
+	want := "warning: jobstream has not processed the Job x within 1ms: it waits until jobstream's trigger and reconciler run in this cluster. To look for them: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream\n"
 	if got.code != 0 || got.out != "job.batch/x created\n" || got.err != want {
 		t.Errorf("want %q, got %s", want, got)
 	}
 }
 
-// TestLostConnection: the API server may go away while we wait. That is said once, and the end is seen all the same.
+// TestLostConnection: if the API server goes away during a wait, the plugin reports that once, and still sees the end.
 func TestLostConnection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -124,7 +124,7 @@ func TestLostConnection(t *testing.T) {
 					r, err := next.RoundTrip(q)
 					if q.URL.Query().Get("watch") != "" && r != nil {
 						away.Store(true)
-						r.Body.Close() // the first watch breaks at once
+						r.Body.Close() // breaks the first watch at once
 					}
 					return r, err
 				})

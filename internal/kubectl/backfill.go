@@ -30,8 +30,8 @@ type backfillCommand struct {
 	keepGoing   bool
 	again       bool
 	dryRun      string
-	waitsFor    string    // what the user was told last
-	last        time.Time // the end of the range
+	waitsFor    string    // the last reason to wait that was printed
+	last        time.Time // end of the range
 }
 
 func newBackfill(t *tool) *cobra.Command {
@@ -39,7 +39,7 @@ func newBackfill(t *tool) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backfill SCHEDULEDJOB --from=TIME [--to=TIME] [flags]",
 		Short: "Make up for nominal times of a ScheduledJob that have passed",
-		Long: `Make up for nominal times of a ScheduledJob that have passed: one Job for each, in order, as the template is now. Its containers
+		Long: `Make up for nominal times of a ScheduledJob that have passed: one Job for each, in order, from the current template. Its containers
 read that time, and not the present one. Left out is a time whose Job exists, or of which the status remembers that it has run. The status remembers the latest ten verdicts.
 
 Both ends belong to the range. A day such as 2026-11-01 is in the zone of the schedule, and means all of it.`,
@@ -65,7 +65,7 @@ Both ends belong to the range. A day such as 2026-11-01 is in the zone of the sc
 	f.StringVar(&b.given.To, "to", "", "`time` of the last (default: up to which the schedule has decided everything)")
 	f.StringArrayVar(&b.env, "env", nil, "`NAME=VALUE`: a variable for all containers, in place of the template's; may be repeated")
 	f.IntVar(&b.parallelism, "parallelism", 1, "`number` of Jobs that run at once")
-	f.BoolVar(&b.keepGoing, "keep-going", false, "go on also if a Job has failed")
+	f.BoolVar(&b.keepGoing, "keep-going", false, "go on after a Job has failed")
 	f.BoolVar(&b.again, "again", false, "also make Jobs of nominal times that have run, by what the status remembers")
 	f.StringVar(&b.dryRun, "dry-run", "none", "`how`: none, client (only list the times), or server (have the API server check every Job, and keep none)")
 	f.Lookup("dry-run").NoOptDefVal = "client"
@@ -114,7 +114,7 @@ func (b *backfillCommand) run(ctx context.Context) error {
 	return b.told(ctx, w, b.follow(ctx, c, sj, w))
 }
 
-// suits refuses what the ScheduledJob's own concurrencyPolicy would break.
+// suits refuses a backfill that the ScheduledJob's own concurrencyPolicy would break.
 func (b *backfillCommand) suits(sj *v1alpha1.ScheduledJob) error {
 	policy := sj.Spec.ConcurrencyPolicy
 	switch {
@@ -126,14 +126,14 @@ func (b *backfillCommand) suits(sj *v1alpha1.ScheduledJob) error {
 	return nil
 }
 
-// job is the Job of one nominal time.
+// job builds the Job of one nominal time.
 func (b *backfillCommand) job(sj *v1alpha1.ScheduledJob, r backfill.Run) *batchv1.Job {
 	j := scheduledjob.BuildBackfill(sj, r.Nominal, v1alpha1.DefaultManagedBy, r.Nominal.Location())
 	run.SetEnv(&j.Spec.Template.Spec, b.env)
 	return ofRun(j)
 }
 
-// list says what would be made, and what is there.
+// list prints the Jobs that the backfill would create, and those that exist.
 func (b *backfillCommand) list(ctx context.Context, c *client, sj *v1alpha1.ScheduledJob, runs []backfill.Run) error {
 	table := newTable(b.Out, "NOMINAL TIME", "JOB", "VERDICT", "BACKFILL")
 	for _, r := range runs {
@@ -168,8 +168,8 @@ func (b *backfillCommand) list(ctx context.Context, c *client, sj *v1alpha1.Sche
 	return table.Flush()
 }
 
-// goOn is the command line that goes on from there. It ends where this one ends: what the schedule has run meanwhile has its Jobs,
-// or had them until the history limit deleted them.
+// goOn returns the command line that resumes the backfill at that time. The range ends where the original one ends: the Jobs of
+// later times belong to the schedule, which made them meanwhile even if the history limit has deleted them since.
 func (b *backfillCommand) goOn(from time.Time) string {
 	line := fmt.Sprintf("kubectl jobstream backfill %s --from=%s --to=%s", b.schedule, from.Format(time.RFC3339), b.last.Format(time.RFC3339))
 	add := func(flag, value string) {
@@ -198,7 +198,7 @@ func (b *backfillCommand) goOn(from time.Time) string {
 	return line
 }
 
-// told sums up, and says how to go on where not all is done.
+// told prints the summary, and the command to resume with if something is left to do.
 func (b *backfillCommand) told(ctx context.Context, w *backfill.Work, err error) error {
 	goOn := ""
 	if from, left := w.Rest(); left {

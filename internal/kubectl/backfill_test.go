@@ -17,7 +17,7 @@ import (
 	"github.com/jobstream/jobstream/internal/kubectl/backfill"
 )
 
-// hourly is a ScheduledJob that has decided everything up to now.
+// hourly returns a ScheduledJob that has decided everything up to now.
 func (w *world) hourly(change func(*v1alpha1.ScheduledJob)) *v1alpha1.ScheduledJob {
 	w.Helper()
 	sj := w.newScheduled("hourly", func(s *v1alpha1.ScheduledJob) {
@@ -32,7 +32,7 @@ func (w *world) hourly(change func(*v1alpha1.ScheduledJob)) *v1alpha1.ScheduledJ
 	return sj
 }
 
-// listener is told each line that the plugin prints.
+// listener receives each line that the plugin prints.
 type listener func(line string)
 
 func (l listener) Write(b []byte) (int, error) {
@@ -40,7 +40,7 @@ func (l listener) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestBackfillMeetsJobs: what another one makes at the same time, or has left there, is not beside the backfill's own.
+// TestBackfillMeetsJobs: Jobs that another client creates at the same time, or has left behind, count towards the limit.
 func TestBackfillMeetsJobs(t *testing.T) {
 	at := time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
@@ -105,7 +105,8 @@ func TestBackfillMeetsJobs(t *testing.T) {
 	}
 }
 
-// TestBackfillOfAScheduledJobThatIsDeleted: no more Jobs are made, which the garbage collector would delete one after another.
+// TestBackfillOfAScheduledJobThatIsDeleted: the backfill creates no more Jobs, because the garbage collector would delete each of
+// them.
 func TestBackfillOfAScheduledJobThatIsDeleted(t *testing.T) {
 	w := newWorld(t)
 	sj := w.hourly(func(*v1alpha1.ScheduledJob) {})
@@ -133,7 +134,7 @@ func TestBackfillOfAScheduledJobThatIsDeleted(t *testing.T) {
 	}
 }
 
-// TestBackfillGoesOn: the command that goes on is about the same times of the same cluster, whatever has passed meanwhile.
+// TestBackfillGoesOn: the command that resumes a backfill has the same times and the same cluster, however much time has passed.
 func TestBackfillGoesOn(t *testing.T) {
 	at := time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC)
 	p := newTool(genericiooptions.NewTestIOStreamsDiscard())

@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/internal/kubectl/backfill"
 )
 
-// follow makes the Jobs, each when its turn has come, until all have ended.
+// follow creates each Job when Work allows it, until all have ended.
 func (b *backfillCommand) follow(ctx context.Context, c *client, sj *v1alpha1.ScheduledJob, w *backfill.Work) error {
 	var failed error
 	killed := false // one of its Jobs was deleted before its end
@@ -26,7 +26,7 @@ func (b *backfillCommand) follow(ctx context.Context, c *client, sj *v1alpha1.Sc
 	err := c.followJobs(ctx, &someJobs{
 		selector: ofScheduledJob(sj),
 		saw: func(j *batchv1.Job) {
-			if metav1.IsControlledBy(j, sj) || w.Follows(j.UID) { // anyone may write the label
+			if metav1.IsControlledBy(j, sj) || w.Follows(j.UID) { // the label proves nothing: any user may write it
 				say(w.Saw(j))
 			}
 		},
@@ -62,7 +62,7 @@ func (b *backfillCommand) follow(ctx context.Context, c *client, sj *v1alpha1.Sc
 	return err
 }
 
-// stillThere returns an error if the ScheduledJob is gone: the garbage collector would delete each Job that is made of it.
+// stillThere returns an error if the ScheduledJob has been deleted: the garbage collector would delete every Job made from it.
 func (c *client) stillThere(ctx context.Context, sj *v1alpha1.ScheduledJob) error {
 	now, err := c.scheduled.get(ctx, c.namespace, sj.Name)
 	switch {
@@ -74,7 +74,7 @@ func (c *client) stillThere(ctx context.Context, sj *v1alpha1.ScheduledJob) erro
 	return nil
 }
 
-// start makes the Job of one nominal time.
+// start creates the Job of one nominal time.
 func (b *backfillCommand) start(ctx context.Context, c *client, sj *v1alpha1.ScheduledJob, w *backfill.Work, r backfill.Run) (line string, err error) {
 	whole, cancel := toTheEnd(ctx)
 	defer cancel()
@@ -89,12 +89,12 @@ func (b *backfillCommand) start(ctx context.Context, c *client, sj *v1alpha1.Sch
 	return w.Made(created.(*batchv1.Job)), nil
 }
 
-// meet looks at a Job that was made since the API server has listed them: by another backfill, or by a request whose answer was
-// lost. The watch may show it only later, and never if it is a stranger's.
+// meet reads a Job that was created after the list: by another backfill, or by an earlier request whose answer was lost. The
+// watch may show it late, or not at all if it carries another label.
 func (b *backfillCommand) meet(ctx context.Context, c *client, sj *v1alpha1.ScheduledJob, w *backfill.Work, r backfill.Run) (line string, err error) {
 	j, err := c.BatchV1().Jobs(c.namespace).Get(ctx, r.Job, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err): // gone again: it is tried again
+	case apierrors.IsNotFound(err): // deleted in between: the next round retries
 		return "", nil
 	case err != nil:
 		return "", c.answered("cannot read the Job "+r.Job+", which exists already", err)
@@ -104,7 +104,7 @@ func (b *backfillCommand) meet(ctx context.Context, c *client, sj *v1alpha1.Sche
 	return w.Saw(j), nil
 }
 
-// waits tells the user which Jobs the next one waits for, once.
+// waits prints, once, which Jobs the next one waits for.
 func (b *backfillCommand) waits(w *backfill.Work) {
 	names, why := strings.Join(w.WaitsFor(), ", "), "concurrencyPolicy lets one Job run at once"
 	if !w.Alone {

@@ -13,16 +13,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// tool is what all commands share.
+// tool holds what all commands share.
 type tool struct {
 	genericiooptions.IOStreams
 	config *genericclioptions.ConfigFlags
-	// suffix ends names that must be another one each time.
+	// suffix returns the end of a generated name, a new one at each call.
 	suffix func() string
-	// patience is how long jobstream may take to do something about a new object before we say that it does not. It usually
-	// takes a tenth of a second.
+	// patience is how long jobstream may take to process a new object before the plugin warns that it does not. It usually takes a
+	// tenth of a second.
 	patience time.Duration
-	// now is the clock by which what was listed is judged.
+	// now is the clock against which ages are measured.
 	now func() time.Time
 }
 
@@ -31,31 +31,31 @@ func newTool(streams genericiooptions.IOStreams) *tool {
 		suffix: func() string { return rand.String(5) }, patience: 5 * time.Second, now: time.Now}
 }
 
-// client is the API server, as the kubeconfig and the flags have it.
+// client talks to the API server that the kubeconfig and the flags select.
 type client struct {
 	kubernetes.Interface
 	scheduled scheduledJobs
 	dynamic   dynamic.Interface
-	// namespace is where the user is.
+	// namespace is the user's namespace.
 	namespace string
 	host      string
-	config    *rest.Config // what the others were made of
+	config    *rest.Config // from which the other clients were made
 }
 
-// namespace is where the user is, and whether a flag says so.
+// namespace returns the user's namespace, and reports whether a flag set it.
 func (t *tool) namespace() (name string, explicit bool, err error) {
 	return t.config.ToRawKubeConfigLoader().Namespace()
 }
 
-// connect makes the clients. No request is sent.
+// connect makes the clients. It sends no request.
 func (t *tool) connect() (*client, error) {
 	config, err := t.config.ToRESTConfig()
 	if err != nil {
 		return nil, unusable(err)
 	}
-	config.QPS = -1 // a person's requests are few; the API server shares itself out
+	config.QPS = -1 // a user sends few requests, and the API server's own fairness limits them
 	config.UserAgent = fieldManager
-	// In JSON, an older API server refuses fields that it does not know; in protobuf it would drop them.
+	// With JSON, an older API server rejects fields it does not know; with protobuf it would drop them.
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	config.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	c := &client{host: config.Host, config: config}
@@ -74,7 +74,7 @@ func (t *tool) connect() (*client, error) {
 	return c, nil
 }
 
-// unusable is for a kubeconfig that is missing or wrong.
+// unusable explains a kubeconfig that is missing or wrong.
 func unusable(err error) error {
 	return fmt.Errorf("cannot use the kubeconfig: %w: --kubeconfig or KUBECONFIG name another file, and --context one of its contexts", err)
 }

@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	// completionTime is how long a user who has pressed Tab waits at most.
+	// completionTime is the longest that a user who presses Tab waits.
 	completionTime = 1500 * time.Millisecond
-	// mostNames is how many names are offered at most, and namesPage how many objects are looked at in one request.
+	// mostNames is the largest number of names offered; namesPage is the number of objects read per request.
 	mostNames = 200
 	namesPage = 500
 )
 
-// completer is the program by which kubectl completes the command line of its plugin: another name of the plugin, with the words
-// up to the cursor as arguments (KEP-2379, "Shell Completion Support").
+// completer is the program that kubectl runs to complete the command line of this plugin: the plugin's binary under another name,
+// with the words up to the cursor as arguments (KEP-2379, "Shell Completion Support").
 const completer = "kubectl_complete-jobstream"
 
-// completes turns the arguments that kubectl gives to the completer into the plugin's own.
+// completes turns the arguments that kubectl passes to the completer into the plugin's own.
 func completes(args []string) []string {
 	if filepath.Base(args[0]) != completer {
 		return args
@@ -41,7 +41,8 @@ func completes(args []string) []string {
 	return append([]string{"kubectl-jobstream", cobra.ShellCompRequestCmd}, args[1:]...)
 }
 
-// addCompletion has all commands complete their arguments and flags. A command that is not in the table completes no arguments.
+// addCompletion adds completion of arguments and flags to all commands. A command that is not in the table completes no
+// arguments.
 func addCompletion(t *tool, root *cobra.Command) {
 	jobs, scheduledJobs, both := t.completeNames(jobKind), t.completeNames(v1alpha1.ScheduledJobKind), t.completeNames(v1alpha1.ScheduledJobKind, jobKind)
 	arguments := map[string]cobra.CompletionFunc{
@@ -58,7 +59,7 @@ func addCompletion(t *tool, root *cobra.Command) {
 		},
 	}
 	server := []string{"none", "server"}
-	flags := map[string]cobra.CompletionFunc{ // by the name of the flag, or of the command and the flag
+	flags := map[string]cobra.CompletionFunc{ // by flag name, or by command and flag name
 		"namespace":       t.completeNamespaces,
 		"context":         t.completeKubeconfig(func(c api.Config) []string { return slices.Collect(maps.Keys(c.Contexts)) }),
 		"cluster":         t.completeKubeconfig(func(c api.Config) []string { return slices.Collect(maps.Keys(c.Clusters)) }),
@@ -85,19 +86,19 @@ func addCompletion(t *tool, root *cobra.Command) {
 			case complete == nil:
 				complete = cobra.NoFileCompletions
 			}
-			_ = c.RegisterFlagCompletionFunc(f.Name, complete) // fails where it has been done, for a flag that is inherited
+			_ = c.RegisterFlagCompletionFunc(f.Name, complete) // fails for an inherited flag that is registered already
 		}
 		c.LocalFlags().VisitAll(register)
 	}
 }
 
-// takesFile reports whether the shell is to complete a file.
+// takesFile reports whether the shell is to complete a file name.
 func takesFile(f *pflag.Flag) bool {
 	return slices.Contains([]string{"filename", "kubeconfig", "per-completion-env", "certificate-authority", "client-certificate", "client-key", "cache-dir", "template"}, f.Name)
 }
 
-// completeNames completes the names of objects of the kinds, as NAME and as KIND/NAME. Where both a ScheduledJob and a Job have a
-// name, that is the ScheduledJob, as it is for suspend.
+// completeNames completes the names of objects of the kinds, as NAME and as KIND/NAME. A name shared by a ScheduledJob and a Job
+// means the ScheduledJob, as it does for suspend.
 func (t *tool) completeNames(kinds ...string) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		prefix, of := "", kinds
@@ -123,7 +124,7 @@ func (t *tool) completeNames(kinds ...string) cobra.CompletionFunc {
 	}
 }
 
-// onlyOne is for commands that take one argument.
+// onlyOne is for commands with a single argument.
 func onlyOne(names cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -133,7 +134,7 @@ func onlyOne(names cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// orKinds completes kinds where flags choose the objects.
+// orKinds also completes kinds, when flags select the objects.
 func orKinds(names cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if c.Flags().Changed("selector") || c.Flags().Changed("all-namespaces") {
@@ -143,7 +144,7 @@ func orKinds(names cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// afterName is for a name that the user thinks of, with a command behind it.
+// afterName is for commands whose first argument is a new name, followed by a command line.
 func afterName(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -151,7 +152,7 @@ func afterName(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, c
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// words completes one of the words. One that ends with = goes on without a blank.
+// words completes one of the words. The shell adds no blank after one that ends with =.
 func words(all ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, word string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
 		directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
@@ -167,7 +168,7 @@ func words(all ...string) cobra.CompletionFunc {
 	}
 }
 
-// completeKubeconfig completes what the kubeconfig has. It reads a file, and asks nobody.
+// completeKubeconfig completes names from the kubeconfig. It reads a file and sends no request.
 func (t *tool) completeKubeconfig(names func(api.Config) []string) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		config, err := t.config.ToRawKubeConfigLoader().RawConfig()
@@ -180,7 +181,7 @@ func (t *tool) completeKubeconfig(names func(api.Config) []string) cobra.Complet
 	}
 }
 
-// resources are the kinds whose names are completed.
+// resources maps each kind whose names are completed to its resource.
 var resources = map[string]schema.GroupVersionResource{
 	jobKind:                   batchv1.SchemeGroupVersion.WithResource("jobs"),
 	cronJobKind:               batchv1.SchemeGroupVersion.WithResource("cronjobs"),
@@ -188,20 +189,20 @@ var resources = map[string]schema.GroupVersionResource{
 	namespaceKind:             corev1.SchemeGroupVersion.WithResource("namespaces"),
 }
 
-// namespaceKind is the kind of namespaces.
+// namespaceKind is the kind Namespace.
 const namespaceKind = "Namespace"
 
 func (t *tool) completeNamespaces(c *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return t.names(c.Context(), namespaceKind, word), cobra.ShellCompDirectiveNoFileComp
 }
 
-// names are those of objects of the kind that begin with prefix, as many as can be had in time: a user who has pressed Tab gets
-// neither an error nor a wait.
+// names returns the names of the kind's objects that begin with prefix, as many as arrive in time: a user who presses Tab gets
+// neither an error nor a long wait.
 func (t *tool) names(ctx context.Context, kind, prefix string) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
 	pages := make(chan []string)
-	go func() { // a kubeconfig may have a program run that asks for a password
+	go func() { // a kubeconfig may run a program that prompts for a password
 		defer close(pages)
 		for page := range t.namePages(ctx, kind) {
 			select {
@@ -229,7 +230,7 @@ func (t *tool) names(ctx context.Context, kind, prefix string) []string {
 	}
 }
 
-// namePages are the names of all objects of the kind, a page at a time, until an error. Only metadata is asked for.
+// namePages yields the names of all objects of the kind, page by page, until an error. It requests metadata only.
 func (t *tool) namePages(ctx context.Context, kind string) func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {
 		config, err := t.config.ToRESTConfig()

@@ -17,18 +17,18 @@ import (
 	"github.com/jobstream/jobstream/internal/controlplane"
 )
 
-// offered are the words that a completion has printed, without what they mean, and without the directive behind them.
+// offered returns the words that a completion has printed, without their descriptions and the directive.
 func offered(out string) string {
 	words, _, _ := strings.Cut(out, ":")
 	var all []string
 	for line := range strings.Lines(words) {
-		word, _, _ := strings.Cut(line, "\t") // what it means follows
+		word, _, _ := strings.Cut(line, "\t") // cut off the description
 		all = append(all, strings.TrimSpace(word))
 	}
 	return strings.Join(all, " ")
 }
 
-// newCompletable is a namespace with something to complete.
+// newCompletable returns a namespace with objects to complete.
 func newCompletable(t *testing.T) *world {
 	w := newWorld(t)
 	w.newScheduled("nightly", nil)
@@ -43,7 +43,7 @@ func newCompletable(t *testing.T) *world {
 	return w
 }
 
-// TestComplete: _ stands for the word at the cursor where nothing is typed yet.
+// TestComplete: _ stands for an empty word at the cursor.
 func TestComplete(t *testing.T) {
 	w := newCompletable(t)
 	for _, tt := range []struct{ line, want string }{
@@ -97,7 +97,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// clusterContext is the one context of the kubeconfig.
+// clusterContext is the only context of the kubeconfig.
 func clusterContext(t *testing.T) string {
 	config, err := clientcmd.LoadFromFile(apiServer(t).Kubeconfig())
 	if err != nil {
@@ -106,7 +106,7 @@ func clusterContext(t *testing.T) string {
 	return config.CurrentContext
 }
 
-// TestCompleteFiles: where a file is meant, the shell completes it.
+// TestCompleteFiles: the shell completes arguments that are files.
 func TestCompleteFiles(t *testing.T) {
 	for _, line := range []string{"convert -f x", "run x --per-completion-env F=@x", "run x -- x", "--kubeconfig x"} {
 		if got := call(t, "", append([]string{"__complete"}, strings.Fields(line)...)); got.code != 0 || got.out != ":0\n" {
@@ -115,7 +115,7 @@ func TestCompleteFiles(t *testing.T) {
 	}
 }
 
-// TestCompleteThroughKubectl: kubectl finds the completer in PATH, and passes on what that offers; a shell gets it from there.
+// TestCompleteThroughKubectl: kubectl finds the completer in PATH and passes its output on to the shell.
 func TestCompleteThroughKubectl(t *testing.T) {
 	w := newCompletable(t)
 	assets, err := controlplane.Assets()
@@ -148,8 +148,8 @@ func TestCompleteThroughKubectl(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("needs bash, too: ", err)
 	}
-	// What the Tab key does: the function of kubectl's own script, with the words of the line. It finds them by a function of
-	// the package bash-completion, which need not be here.
+	// This is what the Tab key does: it calls the function of kubectl's own script with the words of the line. The script gets the
+	// words from a function of the package bash-completion, which may be missing here.
 	got := enter("bash", `source <(kubectl completion bash)
 		_get_comp_words_by_ref() { words=("${COMP_WORDS[@]}") cword=$COMP_CWORD cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}; }
 		__ltrim_colon_completions() { :; }
@@ -162,7 +162,7 @@ func TestCompleteThroughKubectl(t *testing.T) {
 	}
 }
 
-// TestCompleteIsNeverLate: neither an API server that does not answer, nor thousands of names, keep the user from typing.
+// TestCompleteIsNeverLate: neither an API server that does not respond nor thousands of names make the user wait.
 func TestCompleteIsNeverLate(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -171,7 +171,7 @@ func TestCompleteIsNeverLate(t *testing.T) {
 	defer silent.Close()
 	began := time.Now()
 	got := call(t, "", []string{"__complete", "--server=https://" + silent.Addr().String(), "--insecure-skip-tls-verify", "suspend", ""})
-	if took := time.Since(began); got.code != 0 || offered(got.out) != "" || took > 8*time.Second { // without a limit of ours, TLS gives up after 10
+	if took := time.Since(began); got.code != 0 || offered(got.out) != "" || took > 8*time.Second { // without the plugin's limit, TLS gives up after 10 s
 		t.Errorf("after %v: %s", took, got)
 	}
 	if got := call(t, "", []string{"__complete", "--kubeconfig=/nowhere", "suspend", ""}); got.code != 0 || offered(got.out) != "" {

@@ -23,7 +23,7 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// asWritten is -o for manifests as text, in which comments stay.
+// asWritten is the -o format that keeps manifests as text, comments included.
 const asWritten = "yaml"
 
 // convertCommand is "convert" with its flags.
@@ -38,7 +38,7 @@ type convertCommand struct {
 	output           *output
 }
 
-// The kinds that convert knows, as users may write them before a slash.
+// The kinds that convert accepts, in all spellings that a user may write before a slash.
 var (
 	cronJobNames      = []string{"cronjob", "cronjobs", "cj", "cronjob.batch", "cronjobs.batch"}
 	scheduledJobNames = []string{"scheduledjob", "scheduledjobs", "schedjob", "scheduledjob." + v1alpha1.Group, "scheduledjobs." + v1alpha1.Group}
@@ -52,8 +52,8 @@ func newConvert(t *tool) *cobra.Command {
 		Long: `Make ScheduledJobs of CronJobs, or CronJobs of ScheduledJobs. The result goes to standard output and a report about each object,
 with what changes in meaning, to standard error. What cannot be converted stays as it was, and the exit code is 1.
 
-With --apply --suspend-originals it hands over in the cluster: each nominal time is run by one controller or by the other. Whoever is
-interrupted does the same again.`,
+With --apply --suspend-originals it hands over in the cluster: each nominal time is run by one controller or by the other. If it is
+interrupted, run the same command again.`,
 		Example: `  # Manifests: comments and other kinds stay
   kubectl jobstream convert -f cronjobs.yaml > scheduledjobs.yaml
 
@@ -72,18 +72,18 @@ interrupted does the same again.`,
 	f.SortFlags = false
 	f.StringArrayVarP(&c.files, "filename", "f", nil, "`file` with manifests; - is standard input; may be repeated")
 	f.StringVar(&c.to, "to", v1alpha1.ScheduledJobKind, "`kind` to make: ScheduledJob or CronJob")
-	f.BoolVarP(&c.all, "all-namespaces", "A", false, "all objects of the cluster")
+	f.BoolVarP(&c.all, "all-namespaces", "A", false, "objects of all namespaces")
 	f.StringVarP(&c.selector, "selector", "l", "", "`labels` of the objects, such as app=shop")
 	f.StringVar(&c.timeZone, "time-zone", "", "`zone` for CronJobs that name none: the one of their kube-controller-manager (default: UTC)")
-	f.BoolVar(&c.apply, "apply", false, "make the result in the cluster, instead of printing it")
-	f.BoolVar(&c.suspend, "suspend-originals", false, "suspend what is converted, and begin where it has stopped")
-	f.DurationVar(&c.settle, "settle", convert.DefaultSettle, "`time` that the built-in controller gets to finish what it had begun")
+	f.BoolVar(&c.apply, "apply", false, "create the result in the cluster instead of printing it")
+	f.BoolVar(&c.suspend, "suspend-originals", false, "suspend what is converted, and let the result begin where it stopped")
+	f.DurationVar(&c.settle, "settle", convert.DefaultSettle, "`time` for the built-in controller to finish what it has begun")
 	f.StringVar(&c.dryRun, "dry-run", "none", "`how`: none, or server (with --apply: ask the API server whether it would work, change nothing)")
 	c.output.addTo(command)
 	return command
 }
 
-// check refuses what makes no sense, before anything is asked.
+// check refuses contradictory flags before any request.
 func (c *convertCommand) check(args []string) error {
 	named := len(args) > 0 || c.all || c.selector != ""
 	switch {
@@ -112,7 +112,7 @@ func (c *convertCommand) check(args []string) error {
 	return nil
 }
 
-// run converts. For scripts, what it would have printed becomes a list of objects.
+// run converts, and collects the output as one list of objects if -o asks for a format for scripts.
 func (c *convertCommand) run(ctx context.Context, args []string) error {
 	if err := c.check(args); err != nil {
 		return usage{err}
@@ -138,7 +138,7 @@ func (c *convertCommand) run(ctx context.Context, args []string) error {
 	return errors.Join(err, c.output.print(printer, objects, out))
 }
 
-// documents are the objects of manifests.
+// documents returns the objects of manifests.
 func documents(text io.Reader) (all []runtime.Object, err error) {
 	for decode := yaml.NewYAMLOrJSONDecoder(text, 4096); ; {
 		o := &unstructured.Unstructured{}
@@ -147,16 +147,16 @@ func documents(text io.Reader) (all []runtime.Object, err error) {
 			return all, nil
 		case err != nil:
 			return nil, fmt.Errorf("these manifests cannot be read again: %w: leave out --output", err)
-		case len(o.Object) > 0: // a document may have nothing but comments
+		case len(o.Object) > 0: // a document may consist of comments only
 			all = append(all, o)
 		}
 	}
 }
 
-// usageError reports whether the command line was wrong.
+// usageError reports whether the command line is wrong.
 func usageError(err error) bool { return errors.As(err, &usage{}) }
 
-// convert is what "convert" does, in order.
+// convert runs the steps of "convert", in order.
 func (c *convertCommand) convert(ctx context.Context, args []string) error {
 	o := convert.Options{Now: time.Now(), TimeZone: c.timeZone}
 	if len(c.files) > 0 {
@@ -189,7 +189,7 @@ func (c *convertCommand) manifests(o convert.Options) error {
 		f = convert.Back
 	}
 	var all []convert.Report
-	var ends bool // what stands there ends with its line
+	var ends bool // whether the output so far ends with a newline
 	for i, file := range c.files {
 		text, err := c.read(file)
 		if err != nil {
@@ -221,7 +221,7 @@ func (c *convertCommand) read(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// report tells what is different, and fails where an object was refused.
+// report prints the differences, and returns an error if an object was refused.
 func (c *convertCommand) report(all []convert.Report) error {
 	convert.Write(c.ErrOut, all)
 	refused := 0
@@ -232,14 +232,14 @@ func (c *convertCommand) report(all []convert.Report) error {
 	}
 	switch {
 	case refused > 0:
-		return fmt.Errorf("%d of %d cannot be converted: the report says why, and what to write instead", refused, len(all))
+		return fmt.Errorf("%d of %d cannot be converted: see the report for the reasons, and what to write instead", refused, len(all))
 	case len(all) == 0:
-		fmt.Fprintf(c.ErrOut, "warning: nothing of the kind is there that becomes a %s\n", c.to)
+		fmt.Fprintf(c.ErrOut, "warning: there is nothing to convert to a %s\n", c.to)
 	}
 	return nil
 }
 
-// names takes the kind off the names.
+// names strips the kind from the arguments.
 func (c *convertCommand) names(args []string) (all []string, err error) {
 	mine, other := cronJobNames, scheduledJobNames
 	if c.to == "CronJob" {
@@ -294,7 +294,7 @@ func (c *convertCommand) back(ctx context.Context, cl *client, cut convert.Cutov
 	return errors.Join(c.report(reports), err)
 }
 
-// pick are the items of the names, or all where none is given.
+// pick returns the items with the given names, or all items if no name is given.
 func pick[T any](items []T, names []string, namespace, kind string, nameOf func(*T) string) (picked []T, err error) {
 	if len(names) == 0 {
 		return items, nil

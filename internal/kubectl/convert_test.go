@@ -63,12 +63,12 @@ func TestConvertManifests(t *testing.T) {
 	if got := call(t, "", []string{"convert", "-f", file}); got.code != ExitFailed || !strings.Contains(got.out, "kind: CronJob") || !strings.Contains(got.err, "1 of 1 cannot be converted") {
 		t.Errorf("got %s", got)
 	}
-	if got := call(t, "kind: Pod\n", []string{"convert", "-f", "-"}); got.code != 0 || got.out != "kind: Pod\n" || !strings.Contains(got.err, "warning: nothing of the kind is there that becomes a ScheduledJob") {
+	if got := call(t, "kind: Pod\n", []string{"convert", "-f", "-"}); got.code != 0 || got.out != "kind: Pod\n" || !strings.Contains(got.err, "warning: there is nothing to convert to a ScheduledJob") {
 		t.Errorf("got %s", got)
 	}
 }
 
-// A user tries it, asks the API server, hands over, does it again, and hands back.
+// A user tries the conversion, validates it with a dry run, hands over, repeats the command, and hands back.
 func TestConvertLiveObjects(t *testing.T) {
 	w := newWorld(t)
 	if err := cluster.InstallScheduledJobs(t.Context(), apiServer(t).RESTConfig()); err != nil {

@@ -16,25 +16,25 @@ import (
 	"github.com/jobstream/jobstream/internal/kubectl/run"
 )
 
-// fieldManager is who has written what, in metadata.managedFields.
+// fieldManager is the plugin's name in metadata.managedFields.
 const fieldManager = "kubectl-jobstream"
 
-// undoTimeout is how long what was created may take to be deleted again.
+// undoTimeout is how long the deletion of a half-created set of objects may take.
 const undoTimeout = 10 * time.Second
 
-// create creates what is run. Where there are lists, that takes three requests, and their order is such that whatever happens
-// between two of them, kill -9 included, nothing runs wrong and nothing is left that nobody sees:
+// create creates the objects of a run. With lists that takes three requests, in an order in which an interruption between any two
+// of them, even by kill -9, runs nothing wrong and leaves nothing hidden:
 //
-//	request                             if it was the last one
+//	request                             after an interruption here
 //	create the Job, suspended           a suspended Job with the label jobstream.dev/suspended-by=run; it starts nothing
-//	create its ConfigMap, owned by it   the same; the garbage collector takes the ConfigMap along with the Job
-//	resume the Job                      all is well
+//	create its ConfigMap, owned by it   the same; the garbage collector deletes the ConfigMap along with the Job
+//	resume the Job                      the run is complete
 //
-// With the ConfigMap first, one could stay that nobody owns and nobody misses, for its owner's UID is not known before. With a
-// Job that is not suspended, jobstream looks for the ConfigMap before it is there, complains on the Job, and looks again only
-// a second later.
+// If the ConfigMap came first, an interruption could leave one without an owner, because the owner's UID is not known before. If
+// the Job were not suspended, jobstream would look for the ConfigMap too early, report its absence on the Job, and look again
+// only a second later.
 //
-// Where a request fails or is interrupted, the Job is deleted again.
+// If a request fails or is interrupted, create deletes the Job again.
 func (c *client) create(ctx context.Context, objects run.Objects, dryRun bool) ([]run.Object, error) {
 	options := metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict}
 	if dryRun {
@@ -51,15 +51,15 @@ func (c *client) create(ctx context.Context, objects run.Objects, dryRun bool) (
 	return created, err
 }
 
-// toTheEnd is a context for requests that belong together: a user who has enough of waiting does not cut one off whose answer then
-// nobody knows. It ends a little later.
+// toTheEnd returns a context for requests that belong together. It outlives ctx by a short time, so that a user who interrupts
+// the command does not cut off a request whose outcome would then be unknown.
 func toTheEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(undoTimeout, cancel) })
 	return whole, func() { stop(); cancel() }
 }
 
-// complete does what is left when the owner has been created, and returns all objects.
+// complete finishes the creation once the owner exists, and returns all objects.
 func (c *client) complete(ctx context.Context, objects run.Objects, owner run.Object, options metav1.CreateOptions) ([]run.Object, error) {
 	if asked, is := objects.Owner.(*batchv1.Job); is && ptr.Deref(asked.Spec.ManagedBy, "") != ptr.Deref(owner.(*batchv1.Job).Spec.ManagedBy, "") {
 		return nil, errors.New("this cluster drops spec.managedBy, and its own controller would run the Job: jobstream needs Kubernetes 1.35 or newer")
@@ -97,14 +97,14 @@ func (c *client) createOne(ctx context.Context, o run.Object, options metav1.Cre
 	return sameKind(created, o), err
 }
 
-// sameKind has an answer say of itself what the question said, which client-go takes out.
+// sameKind copies kind and apiVersion from the question to the answer, because client-go removes them.
 func sameKind(answer, question run.Object) run.Object {
 	answer.GetObjectKind().SetGroupVersionKind(question.GetObjectKind().GroupVersionKind())
 	return answer
 }
 
-// undo deletes the owner again, and what it owns after it, also if the user does not want to wait any more. It returns why,
-// with what has become of it.
+// undo deletes the owner, and with it what it owns, even if the user has interrupted the command. It returns why, extended by the
+// outcome.
 func (c *client) undo(ctx context.Context, owner run.Object, uid types.UID, why error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()

@@ -24,7 +24,7 @@ import (
 // twoLists is a run with lists, which takes three requests.
 var twoLists = []string{"run", "fruits", "--image=busybox", "--per-completion-env=FRUIT=apple kiwi", "--per-completion-env=COLOR=red green", "--", "echo", "$(COLOR) $(FRUIT)"}
 
-// TestCreateLists: the Job is suspended until its ConfigMap is there, and owns it.
+// TestCreateLists: the Job is suspended until its ConfigMap exists, and owns it.
 func TestCreateLists(t *testing.T) {
 	w := newWorld(t)
 	got := w.call(twoLists...)
@@ -44,7 +44,7 @@ func TestCreateLists(t *testing.T) {
 	}
 }
 
-// TestCreateJob: without lists, one request does.
+// TestCreateJob: without lists, one request suffices.
 func TestCreateJob(t *testing.T) {
 	w := newWorld(t)
 	got := w.call("run", "plain", "--image=busybox", "-o", "name", "--", "true")
@@ -53,7 +53,7 @@ func TestCreateJob(t *testing.T) {
 	}
 }
 
-// TestServerDryRun: everything is sent, and nothing kept.
+// TestServerDryRun: every request is sent, and nothing is stored.
 func TestServerDryRun(t *testing.T) {
 	w := newWorld(t)
 	got := w.call(append([]string{"run", "--dry-run=server"}, twoLists[1:]...)...)
@@ -65,8 +65,8 @@ func TestServerDryRun(t *testing.T) {
 	}
 }
 
-// TestKilledBetweenRequests: kill -9 keeps every later request from the API server, those that would clean up, too. Whatever is
-// left starts nothing unless it is complete, is found by one label, and goes with the Job.
+// TestKilledBetweenRequests: kill -9 prevents all later requests, including those that would clean up. What is left starts
+// nothing unless it is complete, one label finds it, and the deletion of the Job removes it.
 func TestKilledBetweenRequests(t *testing.T) {
 	for sent := range 4 {
 		t.Run(string(rune('0'+sent))+" requests arrive", func(t *testing.T) {
@@ -96,7 +96,8 @@ func TestKilledBetweenRequests(t *testing.T) {
 	}
 }
 
-// TestUndo: who may create Jobs and no ConfigMaps has no Job afterwards, if he may delete it; if not, he is told.
+// TestUndo: a user who may create Jobs but no ConfigMaps has no Job afterwards. If the user may not delete the Job either, the
+// plugin reports that it is left.
 func TestUndo(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -104,14 +105,14 @@ func TestUndo(t *testing.T) {
 		says  []string
 		left  bool
 	}{
-		{"it is deleted again", []string{"create", "delete"}, []string{`cannot create the ConfigMap fruits-env-x7k2p: `, `User "somebody" cannot create resource "configmaps"`, "see what you may do with: kubectl auth can-i --list -n ", "\nthe Job fruits is deleted again\n"}, false},
+		{"it is deleted again", []string{"create", "delete"}, []string{`cannot create the ConfigMap fruits-env-x7k2p: `, `User "somebot" cannot create resource "configmaps"`, "list your permissions with: kubectl auth can-i --list -n ", "\nthe Job fruits is deleted again\n"}, false},
 		{"it cannot be deleted", []string{"create"}, []string{"the Job fruits was created and starts nothing; it could not be deleted again", `cannot delete resource "jobs"`, ": kubectl delete job fruits -n "}, true},
-		{"nothing is allowed", []string{"get"}, []string{`cannot create the Job fruits: `, `User "somebody" cannot create resource "jobs"`, "kubectl auth can-i"}, false},
+		{"nothing is allowed", []string{"get"}, []string{`cannot create the Job fruits: `, `User "somebot" cannot create resource "jobs"`, "kubectl auth can-i"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.allow("somebody", tt.verbs)
-			got := w.call(append([]string{"run", "--as=somebody"}, twoLists[1:]...)...)
+			w.allow("somebot", tt.verbs)
+			got := w.call(append([]string{"run", "--as=somebot"}, twoLists[1:]...)...)
 			if got.code != ExitFailed || got.out != "" {
 				t.Errorf("got %s", got)
 			}
@@ -127,8 +128,8 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestOldCluster: an API server that drops spec.managedBy has its own controller run the Job, without lists. None of those that
-// we can start does that any more, so its answer is changed on the way.
+// TestOldCluster: an API server that drops spec.managedBy lets its own controller run the Job, without lists. No version that the
+// tests can start does that any more, so the test changes the response.
 func TestOldCluster(t *testing.T) {
 	w := newWorld(t)
 	got := call(t, "", twoLists, func(p *tool) {
@@ -170,7 +171,7 @@ func (w *world) allow(user string, verbs []string) {
 	if _, err := w.RbacV1().RoleBindings(w.ns).Create(w.Context(), binding, metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
-	eventually(w, func() string { // the authorizer hears of it a moment later
+	eventually(w, func() string { // the authorizer learns of it a moment later
 		got := w.call("run", "probe", "--as="+user, "--image=busybox", "--dry-run=server")
 		if slices.Contains(verbs, "create") && got.code != 0 {
 			return got.String()
@@ -179,7 +180,7 @@ func (w *world) allow(user string, verbs []string) {
 	})
 }
 
-// TestAnswers: what the API server refuses is told with what to do.
+// TestAnswers: each error of the API server is printed with a remedy.
 func TestAnswers(t *testing.T) {
 	w := newWorld(t)
 	if got := w.call("run", "taken", "--image=busybox"); got.code != 0 {
@@ -191,13 +192,13 @@ func TestAnswers(t *testing.T) {
 		says string
 	}{
 		{"the name is taken", []string{"run", "taken", "--image=busybox"}, "a Job taken exists already in the namespace " + w.ns + ": choose another name, or delete that one first with: kubectl delete job taken -n " + w.ns},
-		{"no such namespace", []string{"run", "x", "--image=busybox", "-n", "nowhere"}, `namespaces "nowhere" not found: choose a namespace with -n, or make this one with: kubectl create namespace nowhere`},
-		{"nobody we know", []string{"run", "x", "--image=busybox", "--token=stale"}, "the credentials in the kubeconfig are not accepted: log in again, or choose another context with --context"},
+		{"no such namespace", []string{"run", "x", "--image=busybox", "-n", "nowhere"}, `namespaces "nowhere" not found: choose a namespace with -n, or create this one with: kubectl create namespace nowhere`},
+		{"unknown credentials", []string{"run", "x", "--image=busybox", "--token=stale"}, "the credentials in the kubeconfig are not accepted: log in again, or choose another context with --context"},
 		{"more than the API server allows", []string{"run", "x", "--image=busybox", "--completions=200000", "--parallelism=150000"}, "cannot create the Job x: Job.batch \"x\" is invalid: spec.parallelism"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			change := w.here
-			if tt.name == "nobody we know" {
+			if tt.name == "unknown credentials" {
 				change = func(p *tool) { w.here(p); *p.config.KubeConfig = anonymous(t, apiServer(t).Kubeconfig()) }
 			}
 			if got := call(t, "", tt.args, change); got.code != ExitFailed || got.out != "" || !strings.Contains(got.err, tt.says) {
@@ -207,20 +208,20 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestUnknownKind: an API server that nobody has told of ScheduledJobs.
+// TestUnknownKind: the API server has no CustomResourceDefinition of ScheduledJobs.
 func TestUnknownKind(t *testing.T) {
 	if _, err := controlplane.Assets(); err != nil {
 		t.Skip("needs a real API server: ", err)
 	}
 	fresh := controlplanetest.Start(t, controlplane.Config{})
 	got := call(t, "", []string{"run", "x", "--image=busybox", "--run-at=@daily", "--per-completion-env=F=a b", "--kubeconfig=" + fresh.Kubeconfig()})
-	want := "error: cannot create the ScheduledJob x: this cluster does not know the kind: an administrator of it makes it known with: kubectl apply -k deploy/crd\n"
+	want := "error: cannot create the ScheduledJob x: this cluster does not know the kind: ask an administrator to install it with: kubectl apply -k deploy/crd\n"
 	if got.code != ExitFailed || got.out != "" || got.err != want {
 		t.Errorf("want %q, got %s", want, got)
 	}
 }
 
-// TestScheduledJobs: the ConfigMap is the ScheduledJob's, which is never suspended.
+// TestScheduledJobs: the ConfigMap belongs to the ScheduledJob, which is never suspended.
 func TestScheduledJobs(t *testing.T) {
 	w := newWorld(t)
 	args := append([]string{"run", "--run-at=0 14 21 7 *", "--time-zone=Europe/Berlin"}, twoLists[1:]...)

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// doctorTimeout bounds the whole visit: what has not answered by then is a finding, too.
+	// doctorTimeout bounds all checks together; a request that has not returned by then becomes a finding.
 	doctorTimeout = time.Minute
-	// mostListed is how many Jobs, and how many ScheduledJobs, are looked at: one page of each.
+	// mostListed is the largest number of Jobs, and of ScheduledJobs, that doctor reads: one page of each.
 	mostListed = 500
 )
 
@@ -34,16 +34,16 @@ func newDoctor(t *tool) *cobra.Command {
 	d := &doctorCommand{tool: t}
 	command := &cobra.Command{
 		Use:   "doctor [-A] [-o json]",
-		Short: "Say what is wrong with jobstream here, as far as a user can see it",
-		Long: `Say what is wrong with jobstream here, as far as a user can see it: the API server, the kind ScheduledJob, whether jobstream does
+		Short: "Report problems with jobstream in this cluster, as far as a user can see them",
+		Long: `Report problems with jobstream in this cluster, as far as a user can see them: the API server, the kind ScheduledJob, whether jobstream does
 its work, what you may do, and which Jobs and ScheduledJobs of the namespace are in trouble. It changes nothing.
 
-The exit code is 0 where nothing is FAIL, else 1. "jobstream-reconciler doctor" looks at NATS and the programs themselves.`,
+The exit code is 1 if a line is FAIL, else 0. "jobstream-reconciler doctor" looks at NATS and the programs themselves.`,
 		Example: `  kubectl jobstream doctor
   kubectl jobstream doctor -A -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage{fmt.Errorf("%s: doctor looks at all of the namespace: leave it out; about one Job, kubectl describe job %s says all that there is", args[0], args[0])}
+				return usage{fmt.Errorf("%s: doctor looks at the whole namespace: leave the name out; for one Job write: kubectl describe job %s", args[0], args[0])}
 			}
 			return nil
 		},
@@ -78,14 +78,14 @@ func (d *doctorCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(d.ErrOut, "NATS and the programs are beyond a kubeconfig; an operator asks: kubectl -n jobstream exec deploy/jobstream-reconciler -- /jobstream-reconciler doctor")
+	fmt.Fprintln(d.ErrOut, "NATS and the programs are not visible with a kubeconfig; an operator checks them with: kubectl -n jobstream exec deploy/jobstream-reconciler -- /jobstream-reconciler doctor")
 	if n := finding.Count(all, finding.Fail); n > 0 {
 		return fmt.Errorf("%d of %d checks failed", n, len(all))
 	}
 	return nil
 }
 
-// examine makes every check, in the order in which a user needs what they are about.
+// examine runs every check, in the order in which a user needs the results.
 func (d *doctorCommand) examine(ctx context.Context, c *client) []finding.Finding {
 	server := apiserver.Inspection{Client: c, Config: c.config, Now: time.Now}
 	all, ok := server.Server(ctx)
@@ -105,7 +105,7 @@ func (d *doctorCommand) examine(ctx context.Context, c *client) []finding.Findin
 	return all
 }
 
-// look lists what there is. It reports in scheduled whether the cluster knows ScheduledJobs.
+// look lists Jobs and ScheduledJobs. scheduled reports whether the cluster has the kind ScheduledJob.
 func (d *doctorCommand) look(ctx context.Context, c *client) (s doctor.Observation, scheduled bool, problems []finding.Finding) {
 	namespace := c.namespace
 	if s.Where = "the namespace " + namespace; d.all {
@@ -117,7 +117,7 @@ func (d *doctorCommand) look(ctx context.Context, c *client) (s doctor.Observati
 		return s, true, []finding.Finding{finding.Worry("jobs", finding.Fail, "choose another namespace with -n, or ask an administrator for list on Jobs", "cannot be listed: %v", err)}
 	}
 	schedules, err := c.scheduled.list(ctx, namespace, o)
-	if err != nil && !apierrors.IsNotFound(err) { // a cluster need not have them
+	if err != nil && !apierrors.IsNotFound(err) { // ScheduledJobs are optional in a cluster
 		return s, true, []finding.Finding{finding.Worry("scheduledjobs", finding.Fail, "choose another namespace with -n, or ask an administrator for list on ScheduledJobs", "cannot be listed: %v", err)}
 	}
 	s.Jobs, s.ScheduledJobs, s.Now = jobs.Items, schedules.Items, d.now()
@@ -125,7 +125,7 @@ func (d *doctorCommand) look(ctx context.Context, c *client) (s doctor.Observati
 	return s, !apierrors.IsNotFound(err), nil
 }
 
-// permissions asks for the user's rules, and where the API server does not know all of them, for each thing by itself.
+// permissions lists the user's rules. If the API server does not know all of them, permissions asks about each need separately.
 func permissions(ctx context.Context, c *client, scheduled bool) []finding.Finding {
 	review, err := c.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
 		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: c.namespace}}, metav1.CreateOptions{})

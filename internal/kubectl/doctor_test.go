@@ -19,7 +19,7 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// consult calls the doctor, and returns its findings.
+// consult runs doctor, and returns its findings.
 func (w *world) consult(code int, args ...string) []finding.Finding {
 	w.Helper()
 	got := w.call(append([]string{"doctor", "-o", "json"}, args...)...)
@@ -30,7 +30,7 @@ func (w *world) consult(code int, args ...string) []finding.Finding {
 	return all
 }
 
-// about are the findings about something.
+// about returns the findings about one object or check.
 func about(all []finding.Finding, check string) (found []finding.Finding) {
 	for _, f := range all {
 		if f.Check == check {
@@ -40,24 +40,24 @@ func about(all []finding.Finding, check string) (found []finding.Finding) {
 	return found
 }
 
-// squeezed is a table without the blanks between its columns.
+// squeezed returns the table without the blanks between its columns.
 func squeezed(table string) string { return regexp.MustCompile(` {2,}`).ReplaceAllString(table, " ") }
 
-// TestDoctor: an administrator in a namespace where all is well, and where it is not. No jobstream runs here.
+// TestDoctor: an administrator runs doctor in a namespace without problems, and in one with some. No jobstream runs here.
 func TestDoctor(t *testing.T) {
 	w := newWorld(t)
-	w.schedules() // the API server knows them from here on
+	w.schedules() // the API server serves the kind from here on
 	eventually(t, func() string {
 		if got := w.call("doctor"); !strings.Contains(got.out, "is served, with every field") {
-			return got.String() // it documents a kind a little later
+			return got.String() // the API server publishes its schema a little later
 		}
 		return ""
 	})
 	w.requests = nil
 	got := w.call("doctor")
 	for _, want := range []string{"STATUS CHECK FOUND\n", "\nOK api server v1.", "\nOK scheduledjobs jobstream.dev/v1alpha1 is served, with every field",
-		"\nOK jobstream not visible, as the namespace " + w.ns + " has nothing", "you may jobstream alone; run; run --per-completion-env; run --run-at; ", "; rerun\n",
-		"none is in trouble: 0 Jobs of jobstream's and 0 ScheduledJobs of the namespace " + w.ns, "\n\n6 OK, 0 WARN, 0 FAIL\n"} {
+		"\nOK jobstream not visible, because the namespace " + w.ns + " has nothing", "you may jobstream alone; run; run --per-completion-env; run --run-at; ", "; rerun\n",
+		"no problem found: 0 Jobs of jobstream and 0 ScheduledJobs in the namespace " + w.ns, "\n\n6 OK, 0 WARN, 0 FAIL\n"} {
 		if got.code != 0 || !strings.Contains(squeezed(got.out), want) {
 			t.Errorf("it does not say %q: %s", want, got)
 		}
@@ -66,14 +66,14 @@ func TestDoctor(t *testing.T) {
 	may, _, _ = strings.Cut(may, "\n")
 	for _, c := range newRoot(newTool(genericiooptions.NewTestIOStreamsDiscard()), "kubectl jobstream").Commands() {
 		if name := c.Name(); c.IsAvailableCommand() && name != "doctor" && name != "convert" && name != "help" && !strings.Contains(may, name) {
-			t.Errorf("nobody has told the doctor what %s needs: %s", name, may)
+			t.Errorf("doctor lists no permissions for the command %s: %s", name, may)
 		}
 	}
-	if len(w.requests) != 1 { // the review of the rules: it leaves nothing
+	if len(w.requests) != 1 { // the review of the rules, which stores nothing
 		t.Errorf("the requests are %q", w.requests)
 	}
 
-	// A message may try to steer a terminal, and a Job that was interrupted may lie about.
+	// A message may try to steer a terminal, and an interrupted command may have left a Job.
 	w.newJob("pi", nil)
 	j := w.job("pi")
 	now := metav1.Now()
@@ -86,7 +86,7 @@ func TestDoctor(t *testing.T) {
 		s.Labels, s.Spec.Suspend = map[string]string{v1alpha1.SuspendedByLabel: v1alpha1.SuspendedByDrain}, ptr.To(true)
 	})
 	got = w.call("doctor", "-A")
-	for _, want := range []string{"job/pi in " + w.ns, "jobstream.dev/Refused: Forbidden: exceeded?[31m quota -> correct what refuses it", "scheduledjob/nightly in " + w.ns, "-> where jobstream is back: kubectl jobstream resume scheduledjob/nightly -n " + w.ns + " --force"} {
+	for _, want := range []string{"job/pi in " + w.ns, "jobstream.dev/Refused: Forbidden: exceeded?[31m quota -> correct what rejects its Pods", "scheduledjob/nightly in " + w.ns, "-> if jobstream is installed again: kubectl jobstream resume scheduledjob/nightly -n " + w.ns + " --force"} {
 		if got.code != ExitFailed || !strings.Contains(squeezed(got.out), want) || strings.Contains(got.out, "\x1b") {
 			t.Errorf("it does not say %q: %s", want, got)
 		}
@@ -96,8 +96,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// TestDoctorOfALimitedUser: what is not allowed is told, with the command that needs it, and a namespace that the user may not
-// see at all is a failure.
+// TestDoctorOfALimitedUser: each missing permission is reported with the command that needs it; a namespace that the user may not
+// read at all is a FAIL.
 func TestDoctorOfALimitedUser(t *testing.T) {
 	w := newWorld(t)
 	w.schedules()
@@ -111,23 +111,24 @@ func TestDoctorOfALimitedUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	as := []string{"--as=viewer", "--as-group=system:authenticated"}
-	eventually(t, func() string { // the authorizer hears of it a moment later
+	eventually(t, func() string { // the authorizer learns of it a moment later
 		got := w.call(append([]string{"doctor"}, as...)...)
 		for _, want := range []string{"OK permissions in the namespace " + w.ns + " you may jobstream alone; wait, watch, run --wait; next\n",
-			"WARN permissions stop: in the namespace " + w.ns + " you may not patch jobs/status -> ask an administrator for a Role with that, if you want the command\n", "0 FAIL\n"} {
+			"WARN permissions stop: in the namespace " + w.ns + " you may not patch jobs/status -> ask an administrator for a Role with these permissions, if you want to use the command\n", "0 FAIL\n"} {
 			if got.code != 0 || !strings.Contains(squeezed(got.out), want) {
 				return want + " in " + got.String()
 			}
 		}
 		return ""
 	})
-	all := w.consult(ExitFailed, "--as=nobody", "--as-group=system:authenticated")
+	all := w.consult(ExitFailed, "--as=guest", "--as-group=system:authenticated")
 	if f := about(all, "jobs"); len(f) != 1 || f[0].Level != finding.Fail || !strings.Contains(f[0].Found, `cannot list resource "jobs"`) || len(about(all, "permissions")) == 0 || len(about(all, "jobstream")) > 0 {
 		t.Errorf("%+v", all)
 	}
 }
 
-// TestDoctorOfOtherClusters: one that is away, and one that was told of no ScheduledJobs, where those who need none are well.
+// TestDoctorOfOtherClusters: one cluster is unreachable; another has no ScheduledJobs, which is no problem for a user who needs
+// none.
 func TestDoctorOfOtherClusters(t *testing.T) {
 	if _, err := controlplane.Assets(); err != nil {
 		t.Skip("needs a real API server: ", err)
@@ -143,7 +144,7 @@ func TestDoctorOfOtherClusters(t *testing.T) {
 	}
 }
 
-// TestDoctorSeesThatNothingHappens: a Job that nobody takes up for longer than the doctor's patience.
+// TestDoctorSeesThatNothingHappens: a Job that jobstream has not processed within doctor's patience.
 func TestDoctorSeesThatNothingHappens(t *testing.T) {
 	w := newWorld(t)
 	w.newJob("pi", nil)
@@ -157,7 +158,7 @@ func TestDoctorSeesThatNothingHappens(t *testing.T) {
 		if err := json.Unmarshal([]byte(got.out), &all); err != nil {
 			t.Fatal(err, got)
 		}
-		if f := about(all, "jobstream"); len(f) != 1 || f[0].Level != tt.want || tt.want == finding.Fail && !strings.Contains(f[0].Found, "does nothing about job/pi, which has waited for 1h0m") {
+		if f := about(all, "jobstream"); len(f) != 1 || f[0].Level != tt.want || tt.want == finding.Fail && !strings.Contains(f[0].Found, "has not processed job/pi, which has waited for 1h0m") {
 			t.Errorf("after %v: %+v", tt.after, f)
 		}
 	}

@@ -24,8 +24,8 @@ var (
 	startErr  error
 )
 
-// apiServer returns the real API server that the tests of this package share, each in a namespace of its own. No jobstream
-// runs beside it, and ScheduledJobs are known as soon as a test has asked for them.
+// apiServer returns the real API server that the tests of this package share, each in a namespace of its own. No jobstream runs
+// beside it. A test that needs ScheduledJobs installs them.
 func apiServer(t *testing.T) *controlplane.ControlPlane {
 	t.Helper()
 	if _, err := controlplane.Assets(); err != nil {
@@ -33,7 +33,7 @@ func apiServer(t *testing.T) *controlplane.ControlPlane {
 	}
 	startOnce.Do(func() {
 		shared, startErr = controlplane.Start(context.Background(), controlplane.Config{UnsafeNoFsync: true,
-			APIServerFlags: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}}) // some clusters have it
+			APIServerFlags: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}}) // enabled in some clusters
 	})
 	if startErr != nil {
 		t.Fatal(startErr)
@@ -41,7 +41,7 @@ func apiServer(t *testing.T) *controlplane.ControlPlane {
 	return shared
 }
 
-// world is one test's namespace, and what the plugin asks the API server.
+// world is one test's namespace, and records the requests of the plugin.
 type world struct {
 	*testing.T
 	kubernetes.Interface
@@ -49,7 +49,7 @@ type world struct {
 
 	mu       sync.Mutex
 	requests []string
-	fault    func(n int, r *http.Request) error // n is how many came before
+	fault    func(n int, r *http.Request) error // n is the number of earlier requests
 }
 
 func newWorld(t *testing.T) *world {
@@ -65,13 +65,13 @@ func newWorld(t *testing.T) *world {
 	return &world{T: t, Interface: admin, ns: ns.Name}
 }
 
-// call calls the plugin as an administrator in the namespace, unless the arguments say otherwise.
+// call runs the plugin as an administrator in the namespace, unless the arguments override that.
 func (w *world) call(args ...string) session {
 	w.Helper()
 	return call(w.T, "", args, w.here)
 }
 
-// here has the plugin use the namespace, and notes its requests.
+// here points the plugin to the namespace, and records its requests.
 func (w *world) here(t *tool) {
 	*t.config.KubeConfig, *t.config.Namespace = apiServer(w.T).Kubeconfig(), w.ns
 	t.config.WrapConfigFn = func(c *rest.Config) *rest.Config {
@@ -80,7 +80,7 @@ func (w *world) here(t *tool) {
 	}
 }
 
-// watched notes requests that change something, as the API server would see them, and may keep them from it.
+// watched records requests that change something, as the API server would receive them, and may block them.
 type watched struct {
 	*world
 	next http.RoundTripper
@@ -114,7 +114,7 @@ func (w *world) job(name string) *batchv1.Job {
 	return j
 }
 
-// lists are the ConfigMaps of the namespace that runs have made.
+// lists returns the namespace's ConfigMaps that runs have created.
 func (w *world) lists() (found []corev1.ConfigMap) {
 	w.Helper()
 	all, err := w.CoreV1().ConfigMaps(w.ns).List(w.Context(), metav1.ListOptions{})
@@ -146,7 +146,7 @@ func (w *world) end(name string, how ...batchv1.JobConditionType) {
 	}
 }
 
-// eventually polls until ok, which says what it still waits for.
+// eventually polls until ok returns "", and otherwise reports what ok still waits for.
 func eventually(t testing.TB, ok func() (waitsFor string)) {
 	t.Helper()
 	late, again := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)

@@ -11,27 +11,27 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// again is how long a list or a watch that has failed rests.
+// again is the delay after a failed list or watch.
 const again = time.Second
 
-// source is what can be listed and watched. T is a pointer to an object.
+// source lists and watches objects. T is a pointer to an object.
 type source[T runtime.Object] struct {
 	list  func(context.Context, metav1.ListOptions) (items []T, version string, err error)
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// eyes are told what a source shows. Each returns true for "enough".
+// eyes receives what a source shows. Each callback returns true to end the watch.
 type eyes[T runtime.Object] struct {
-	// listed is told everything that there is, at the beginning and whenever a change may have been missed.
+	// listed receives all objects: at the beginning, and whenever a change may have been missed.
 	listed func([]T) (enough bool)
-	// changed is told one change.
+	// changed receives one change.
 	changed func(watch.EventType, T) (enough bool)
-	// lost is told why nothing is seen for now, once until something is; it is tried again. It may be nil.
+	// lost receives the reason when the connection is lost, once until it is back; follow retries. It may be nil.
 	lost func(error)
 }
 
-// follow lists and watches until the eyes have seen enough, which returns nil; until ctx ends; or until the API server says
-// that it will never answer.
+// follow lists and watches until a callback returns true, and then returns nil. Otherwise it returns when ctx ends or the API
+// server's error is permanent.
 func (s source[T]) follow(ctx context.Context, o metav1.ListOptions, e eyes[T]) error {
 	told := false
 	for {
@@ -45,7 +45,7 @@ func (s source[T]) follow(ctx context.Context, o metav1.ListOptions, e eyes[T]) 
 			return err
 		case err == nil:
 			told = false
-			continue // a watch ends every few minutes
+			continue // the API server ends a watch every few minutes
 		case e.lost != nil && !told && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err):
 			told = true
 			e.lost(err)
@@ -90,13 +90,13 @@ func (s source[T]) once(ctx context.Context, o metav1.ListOptions, e eyes[T]) (e
 	return false, nil
 }
 
-// hopeless says that the answer will be the same the next time.
+// hopeless reports whether a retry would get the same error.
 func hopeless(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) ||
 		apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// pointers are a list's items as a source has them.
+// pointers returns pointers to a list's items.
 func pointers[T any](items []T) []*T {
 	out := make([]*T, len(items))
 	for i := range items {

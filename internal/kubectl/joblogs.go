@@ -56,9 +56,9 @@ each line begins with the index of its Pod, or with its name where it has none.`
 	f := c.Flags()
 	f.SortFlags = false
 	f.StringVar(&l.index, "index", "", "`indexes` of the Pods, such as 3 or 0-4,7")
-	f.BoolVar(&l.failed, "failed", false, "only Pods that have failed, and those whose container has failed and was started again")
-	f.BoolVarP(&l.previous, "previous", "p", false, "what the container printed that was there before the one that was started again")
-	f.BoolVarP(&l.follow, "follow", "f", false, "print what comes until the Job has ended")
+	f.BoolVar(&l.failed, "failed", false, "only Pods that have failed, and Pods whose container has failed and was restarted")
+	f.BoolVarP(&l.previous, "previous", "p", false, "print the output of the container before its last restart")
+	f.BoolVarP(&l.follow, "follow", "f", false, "print new output until the Job has ended")
 	return c
 }
 
@@ -97,7 +97,7 @@ func (l *logsCommand) run(ctx context.Context) error {
 	return l.asItIs(ctx, c, logs, j)
 }
 
-// wants says whether the logs of a Pod are asked for.
+// wants reports whether the command prints the logs of a Pod.
 func (l *logsCommand) wants(p *corev1.Pod) bool {
 	if l.index != "" {
 		if !l.indexes.Has(indexOf(p)) {
@@ -114,7 +114,7 @@ func (l *logsCommand) wants(p *corev1.Pod) bool {
 	return !l.failed || p.Status.Phase == corev1.PodFailed || s.RestartCount > 0 || s.State.Terminated != nil && s.State.Terminated.ExitCode != 0
 }
 
-// asItIs prints what there is.
+// asItIs prints the existing output.
 func (l *logsCommand) asItIs(ctx context.Context, c *client, logs *podLogs, j *batchv1.Job) error {
 	pods, _, err := c.pods().list(ctx, podsOf(j))
 	if err != nil {
@@ -149,20 +149,20 @@ func (l *logsCommand) asItIs(ctx context.Context, c *client, logs *podLogs, j *b
 	return nil
 }
 
-// untilEnd prints what comes until the Job has ended.
+// untilEnd prints output until the Job has ended.
 func (l *logsCommand) untilEnd(ctx context.Context, c *client, logs *podLogs, j *batchv1.Job) error {
 	finish := logs.begin(ctx, j)
 	_, err := one(ctx, c.jobs(), "Job", j.Name, j.UID, func(err error) {
 		logs.complain("%v; trying again", c.unreachable("cannot see the Job", err))
 	}, func(j *batchv1.Job) bool { return ended(j) != nil })
-	finish() // a Job that was deleted may have had something to say, too
+	finish() // a deleted Job may have printed something, too
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return exit{fmt.Errorf("interrupted: the Job %s goes on", j.Name), ExitInterrupted}
 	}
 	return err
 }
 
-// indexOf is the Pod's index, or -1.
+// indexOf returns the Pod's index, or -1.
 func indexOf(p *corev1.Pod) int {
 	if index, err := strconv.Atoi(p.Annotations[batchv1.JobCompletionIndexAnnotation]); err == nil {
 		return index

@@ -13,21 +13,21 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// someJobs are the Jobs that a command is about.
+// someJobs selects the Jobs of a command, and receives their changes.
 type someJobs struct {
-	// names are theirs; none is all that the selector selects.
+	// names are the Jobs' names; empty means all that the selector selects.
 	names    []string
 	selector string
-	// saw is told a Job each time that it has changed, gone that it has been deleted. A Job that takes the name of one that
-	// is gone is another one: where names were given it is not told.
+	// saw receives a Job each time it has changed, gone receives it when it was deleted. A Job that reuses the name of a deleted one
+	// is a different Job: with names, saw does not receive it.
 	saw, gone func(*batchv1.Job)
-	// enough is asked after what was told.
+	// enough reports, after each change, whether the command has seen all it needs.
 	enough func() bool
-	// lost is told why nothing is seen for now; it is tried again. At the beginning it is an error instead.
+	// lost receives the reason when the connection is lost; followJobs retries. At the beginning it returns an error instead.
 	lost func(error)
 }
 
-// jobNames takes names as kubectl prints them, too: job.batch/pi.
+// jobNames also accepts names as kubectl prints them: job.batch/pi.
 func jobNames(args []string) []string {
 	names := make([]string, len(args))
 	for i, arg := range args {
@@ -39,7 +39,7 @@ func jobNames(args []string) []string {
 	return names
 }
 
-// options select the Jobs as far as the API server can.
+// options select the Jobs as precisely as the API server can.
 func (s *someJobs) options() metav1.ListOptions {
 	o := metav1.ListOptions{LabelSelector: s.selector}
 	if len(s.names) == 1 {
@@ -48,7 +48,7 @@ func (s *someJobs) options() metav1.ListOptions {
 	return o
 }
 
-// podOptions select their Pods as far as the API server can.
+// podOptions select their Pods as precisely as the API server can.
 func (s *someJobs) podOptions() metav1.ListOptions {
 	if len(s.names) > 0 {
 		return metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + " in (" + strings.Join(s.names, ",") + ")"}
@@ -56,10 +56,10 @@ func (s *someJobs) podOptions() metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}
 }
 
-// followJobs follows them until it is enough or ctx ends. A name that no Job has at the beginning is an error.
+// followJobs follows the Jobs until enough reports true or ctx ends. A name without a Job at the beginning is an error.
 func (c *client) followJobs(ctx context.Context, s *someJobs) error {
 	known := map[types.UID]*batchv1.Job{}
-	first := map[string]types.UID{} // who has a name that was given
+	first := map[string]types.UID{} // the UID that each given name had first
 	see := func(j *batchv1.Job) {
 		if len(s.names) > 0 {
 			if !slices.Contains(s.names, j.Name) {

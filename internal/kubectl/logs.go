@@ -17,47 +17,47 @@ import (
 )
 
 const (
-	// logsAtOnce is how many Pods' logs are read at once. Those of the others come later; kubelets keep them as long as
-	// there are the Pods.
+	// logsAtOnce is the number of Pods whose logs are read at once. The others follow later; kubelets keep logs as long as their
+	// Pods exist.
 	logsAtOnce = 50
-	// lastWords is how long the logs may take that are still to come when the Job has ended.
+	// lastWords is how long the remaining logs may take after the Job has ended.
 	lastWords = 10 * time.Second
 )
 
-// podLogs prints what the Pods of one Job print. Every attempt of a container is read once, from its beginning: one that the
-// kubelet starts again in its Pod is another attempt.
+// podLogs prints the output of one Job's Pods. It reads every attempt of a container once, from its beginning; a restart by the
+// kubelet in the same Pod is another attempt.
 type podLogs struct {
 	client  *client
-	want    func(*corev1.Pod) bool // whether its logs are asked for
+	want    func(*corev1.Pod) bool // reports whether to print the Pod's logs
 	prefix  func(*corev1.Pod) string
-	slots   chan struct{} // held by whoever reads
+	slots   chan struct{} // one for each log being read
 	reading sync.WaitGroup
-	pods    map[types.UID]*attempts // of one goroutine
+	pods    map[types.UID]*attempts // used by one goroutine only
 
 	mu   sync.Mutex // keeps lines whole
 	out  io.Writer
-	view *view // is told what is wrong
+	view *view // prints errors
 }
 
-// attempts are those of one Pod's container.
+// attempts are the attempts of one Pod's container.
 type attempts struct {
 	latest int32
-	read   chan struct{} // closed when the latest has been read
+	read   chan struct{} // closed when the latest attempt has been read
 }
 
-// newPodLogs is for the logs of all Pods of the Job.
+// newPodLogs prepares to print the logs of the Job's Pods.
 func newPodLogs(c *client, j *batchv1.Job, out io.Writer, v *view) *podLogs {
 	return &podLogs{client: c, want: func(*corev1.Pod) bool { return true }, prefix: prefixOf(j),
 		slots: make(chan struct{}, logsAtOnce), pods: map[types.UID]*attempts{}, out: out, view: v}
 }
 
-// podsOf select the Pods of a Job.
+// podsOf returns the options that select the Pods of a Job.
 func podsOf(j *batchv1.Job) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: labels.Set{batchv1.ControllerUidLabel: string(j.UID)}.String()}
 }
 
-// begin begins to print the logs of the Job's Pods, until ctx ends. finish is called when the Job has ended: it waits for what
-// is still to come, and when it returns, nothing more is printed.
+// begin starts to print the logs of the Job's Pods, until ctx ends. The caller calls finish when the Job has ended: it waits for
+// the remaining output, and nothing is printed after it returns.
 func (l *podLogs) begin(ctx context.Context, j *batchv1.Job) (finish func()) {
 	reading, stopReading := context.WithCancel(ctx)
 	watching, stopWatching := context.WithCancel(ctx)
@@ -87,7 +87,7 @@ func (l *podLogs) begin(ctx context.Context, j *batchv1.Job) (finish func()) {
 		if ctx.Err() == nil {
 			if !hopeless(err) {
 				var pods []*corev1.Pod
-				pods, _, err = l.client.pods().list(ctx, o) // those that the watch has not shown yet
+				pods, _, err = l.client.pods().list(ctx, o) // includes Pods that the watch has not shown yet
 				for _, p := range pods {
 					see(p)
 				}
@@ -118,7 +118,7 @@ func (c *client) pods() source[*corev1.Pod] {
 	}
 }
 
-// see begins to read the attempts of a Pod's container that have not been read. The kubelet has the last two.
+// see starts to read the attempts of a Pod's container that have not been read. The kubelet keeps the last two.
 func (l *podLogs) see(ctx context.Context, p *corev1.Pod) {
 	attempt, started := attemptOf(p)
 	if !started || !l.want(p) {
@@ -149,7 +149,7 @@ func (l *podLogs) see(ctx context.Context, p *corev1.Pod) {
 	}
 }
 
-// attemptOf is how often the first container has been started again.
+// attemptOf returns how often the first container has been restarted.
 func attemptOf(p *corev1.Pod) (attempt int32, started bool) {
 	if len(p.Status.ContainerStatuses) == 0 {
 		return 0, false
@@ -158,8 +158,8 @@ func attemptOf(p *corev1.Pod) (attempt int32, started bool) {
 	return s.RestartCount, s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
 }
 
-// read prints what an attempt of the Pod's container prints, line by line, until it ends. Who asks for logs gets those of the
-// latest attempt, or of the one before; so it is asked which that is.
+// read prints one attempt of the Pod's container, line by line, until it ends. A log request returns the latest attempt or the
+// one before, so read first determines the number of the latest.
 func (l *podLogs) read(ctx context.Context, p *corev1.Pod, attempt int32) error {
 	o := &corev1.PodLogOptions{Follow: true}
 	if p.Spec.RestartPolicy != corev1.RestartPolicyNever {
@@ -171,13 +171,13 @@ func (l *podLogs) read(ctx context.Context, p *corev1.Pod, attempt int32) error 
 		case latest == attempt+1:
 			o.Previous, o.Follow = true, false
 		case latest > attempt:
-			return fmt.Errorf("attempt %d is gone: the kubelet has started it %d times since", attempt+1, latest-attempt)
+			return fmt.Errorf("attempt %d is gone: the kubelet has restarted the container %d times since", attempt+1, latest-attempt)
 		}
 	}
 	return l.copy(ctx, p, o)
 }
 
-// copy prints the logs of the Pod's container that the options ask for.
+// copy prints the container's logs for the options.
 func (l *podLogs) copy(ctx context.Context, p *corev1.Pod, o *corev1.PodLogOptions) error {
 	o.Container = p.Spec.Containers[0].Name
 	stream, err := l.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, o).Stream(ctx)
@@ -192,7 +192,7 @@ func (l *podLogs) copy(ctx context.Context, p *corev1.Pod, o *corev1.PodLogOptio
 			l.print(prefix, line)
 		}
 		switch {
-		case err == io.EOF: //nolint:errorlint // a reader's end is this value
+		case err == io.EOF: //nolint:errorlint // ReadString returns io.EOF itself
 			return nil
 		case err != nil:
 			return err
@@ -204,7 +204,7 @@ func (l *podLogs) print(prefix, line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if prefix != "" && line[len(line)-1] != '\n' {
-		line += "\n" // the next one may be another Pod's
+		line += "\n" // the next line may come from another Pod
 	}
 	_, _ = io.WriteString(l.out, prefix+line)
 }
@@ -213,7 +213,7 @@ func (l *podLogs) complain(format string, args ...any) {
 	l.view.Note("warning: " + fmt.Sprintf(format, args...))
 }
 
-// prefixOf tells the lines of several Pods apart: by the index, or else by the Pod's name.
+// prefixOf returns the prefix of a Pod's lines: its index, or else its name.
 func prefixOf(j *batchv1.Job) func(*corev1.Pod) string {
 	several := j.Spec.Completions != nil && *j.Spec.Completions > 1 || j.Spec.Parallelism != nil && *j.Spec.Parallelism > 1
 	indexed := j.Spec.CompletionMode != nil && *j.Spec.CompletionMode == batchv1.IndexedCompletion

@@ -18,13 +18,13 @@ import (
 
 // Exit codes of the plugin.
 const (
-	// ExitFailed says that the Job has failed, or that a request has.
+	// ExitFailed means that the Job or a request has failed.
 	ExitFailed = 1
-	// ExitUsage says that the command line is wrong. Nothing was done.
+	// ExitUsage means that the command line is wrong. Nothing was done.
 	ExitUsage = 2
-	// ExitTimeout says that --timeout has passed, as timeout(1) says it. The Job goes on.
+	// ExitTimeout means that --timeout has passed, as for timeout(1). The Job goes on.
 	ExitTimeout = 124
-	// ExitInterrupted says that the user had enough of waiting (128 + SIGINT). The Job goes on.
+	// ExitInterrupted means that the user interrupted the wait (128 + SIGINT). The Job goes on.
 	ExitInterrupted = 130
 )
 
@@ -46,12 +46,12 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)                      // a second signal ends the program
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says of connections, we say in our words
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // the plugin reports connection errors itself
 	args = completes(args)
 	return execute(ctx, newTool(genericiooptions.IOStreams{In: in, Out: out, ErrOut: errOut}), called(args[0]), args[1:])
 }
 
-// called is how the user has called us: kubectl finds its plugins by their names.
+// called returns the command as the user typed it: kubectl finds its plugins by file name.
 func called(program string) string {
 	if name, plugin := strings.CutPrefix(filepath.Base(program), "kubectl-"); plugin {
 		return "kubectl " + strings.ReplaceAll(name, "_", "-")
@@ -59,7 +59,7 @@ func called(program string) string {
 	return filepath.Base(program)
 }
 
-// execute runs the command line, says what went wrong, and returns the exit code.
+// execute runs the command line, prints its error, and returns the exit code.
 func execute(ctx context.Context, t *tool, name string, args []string) int {
 	root := newRoot(t, name)
 	root.SetArgs(args)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// asPlugin in the environment makes the test binary the plugin, for shells that call it.
+// asPlugin in the environment makes the test binary act as the plugin, for shells that call it.
 const asPlugin = "JOBSTREAM_TEST_AS_PLUGIN"
 
 func TestMain(m *testing.M) {
@@ -45,7 +45,7 @@ func (s session) String() string {
 	return fmt.Sprintf("exit code %d\n-- out --\n%s-- err --\n%s", s.code, s.out, s.err)
 }
 
-// call calls the plugin within the test's process.
+// call runs the plugin within the test's process.
 func call(t *testing.T, stdin string, args []string, change ...func(*tool)) session {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -58,8 +58,8 @@ func call(t *testing.T, stdin string, args []string, change ...func(*tool)) sess
 	return session{code, out.String(), err.String()}
 }
 
-// TestWrongCommandLines: what is wrong is said in one line, with what to type instead, before any request: there is no API
-// server here. See testdata/lists for the files.
+// TestWrongCommandLines: a wrong command line yields one line with what to type instead, before any request: there is no API
+// server here. The files are in testdata/lists.
 func TestWrongCommandLines(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
@@ -74,43 +74,43 @@ func TestWrongCommandLines(t *testing.T) {
 		{"an unknown command", []string{"frobnicate"}, `there is no command "frobnicate": write `},
 		{"an unknown output of the overview", []string{"-o", "toml"}, `--output=toml is none: write one of wide, json, yaml, name, jsonpath=TEMPLATE, go-template=TEMPLATE`},
 		{"a misspelt command", []string{"rnu"}, `there is no command "rnu": do you mean "run"?`},
-		{"the proposal's workflows", []string{"create-workflow", "process-and-merge"}, `there is no command "create-workflow": one Job after another is what examples/chain does`},
+		{"the proposal's workflows", []string{"create-workflow", "process-and-merge"}, `there is no command "create-workflow": examples/chain starts one Job after another`},
 		{"no name", []string{"run", "--image=busybox", "--", "true"}, `there is no name: write it first, as in: run NAME --image=busybox`},
 		{"no image", []string{"run", "x", "--", "true"}, `there is no image: add --image=IMAGE, as in --image=busybox`},
 		{"an image with a blank", []string{"run", "x", "--image=busy box"}, `--image="busy box" has a blank in it`},
 		{"a name that cannot be one", []string{"run", "My_Job", "--image=busybox"}, `"My_Job" cannot be a name: write small letters, digits and -`},
 		{"a name that is too long", []string{"run", strings.Repeat("n", 64), "--image=busybox"}, `has 64 characters, and may have 63: a Job's name becomes a label; choose a shorter one`},
-		{"a name that is too long with its indexes", []string{"run", strings.Repeat("n", 62), "--image=busybox", "--completions=11"}, `has 62 characters, and may have 60: with its index it becomes a host name`},
+		{"a name that is too long with its indexes", []string{"run", strings.Repeat("n", 62), "--image=busybox", "--completions=11"}, `has 62 characters, and may have 60: name and index form a host name`},
 		{"a name that is too long for a schedule", []string{"run", strings.Repeat("n", 53), "--image=busybox", "--run-at=@daily"}, `has 53 characters, and may have 52: the names of its Jobs are longer`},
 		{"a dot in the name of a Job with indexes", []string{"run", "a.b", "--image=busybox", "--completions=2"}, `"a.b" cannot be the name of a Job with completions`},
 		{"a command without --", with("echo", "hello"), `"echo hello": write -- before the command, as in: run x --image=busybox -- echo hello`},
-		{"nothing behind --", with("--"), `there is nothing behind --: write the command there, as in -- echo hello, or leave out --`},
-		{"an empty command", with("--", ""), `the command is empty: write the program behind --`},
+		{"nothing behind --", with("--"), `nothing follows --: write the command there, as in -- echo hello, or leave out --`},
+		{"an empty command", with("--", ""), `the command is empty: write the program after --`},
 		{"a command line in one word", with("--", `eval "$COMMAND_LINE"`), `no program has that name: write -- sh -c 'eval "$COMMAND_LINE"', where the image has a shell`},
 		{"the proposal's --asTemplate", with("--asTemplate"), `there is no flag --asTemplate: write --dry-run=client -o yaml`},
 		{"a flag of kubectl run", with("--command"), `there is no flag --command: leave it out: what stands behind -- is the command`},
 		{"an unknown flag", with("--colour=red"), `unknown flag: --colour`},
 		{"a number that is none", with("--completions=many"), `invalid argument "many" for "--completions"`},
-		{"no completions", with("--completions=0"), `--completions=0 is none: write 1 or more: how many Pods have to succeed`},
+		{"no completions", with("--completions=0"), `--completions=0 is none: write 1 or more: how many Pods must succeed`},
 		{"no parallelism", with("--parallelism=-1"), `--parallelism=-1 is none: write 1 or more: how many Pods run at once`},
 		{"a negative backoff limit", with("--backoff-limit=-1"), `--backoff-limit=-1 is none: write 0 or more`},
 		{"a backoff that is too long", with("--backoff-seconds=601"), `--backoff-seconds=601 is none: write 1 to 600 seconds`},
 		{"too many failed Pods", with("--failed-pods-limit=1001"), `--failed-pods-limit=1001 is none: write 0 to 1000`},
-		{"--restart=Always", with("--restart=Always"), `--restart=Always is for what never ends, and a Job's Pods end: write --restart=OnFailure or --restart=Never`},
+		{"--restart=Always", with("--restart=Always"), `--restart=Always is for programs that never end, and a Job's Pods end: write --restart=OnFailure or --restart=Never`},
 		{"a restart policy in small letters", with("--restart=never"), `--restart=never is none: write --restart=Never`},
-		{"an unknown restart policy", with("--restart=Sometimes"), `--restart=Sometimes is none: write --restart=OnFailure`},
+		{"an unknown restart policy", with("--restart=Sometimes"), `--restart=Sometimes is no policy: write --restart=OnFailure`},
 		{"failed Pods under OnFailure", with("--restart=OnFailure", "--backoff-seconds=5"), `--backoff-seconds is about failed Pods`},
 		{"a limit of failed Pods under OnFailure", with("--restart=OnFailure", "--failed-pods-limit=5"), `--failed-pods-limit is about failed Pods, and with --restart=OnFailure containers are restarted in their Pods: write --restart=Never`},
 		{"a list without a variable", with("--per-completion-env=a b c"), `--per-completion-env="a b c" names no variable: write KEY="a b c" or KEY=@FILE`},
 		{"a list for what is no variable", with("--per-completion-env=1F=a b"), `"1F" cannot be the name of a variable`},
 		{"an empty list", with("--per-completion-env=F="), `the list F is empty: write --per-completion-env=F="a b c" or --per-completion-env=F=@FILE`},
 		{"an empty file", with("--per-completion-env=F=@empty.txt"), `the list F is empty: the file empty.txt has no values; write one on each line`},
-		{"a file that is missing", with("--per-completion-env=F=@nowhere.txt"), `--per-completion-env=F: cannot read the list: open nowhere.txt: no such file or directory; what stands behind @ is the name of a file`},
-		{"an empty line", with("--per-completion-env=F=@hole.txt"), `the list F: line 2 of hole.txt is empty: take it out, or write "" where the value is to have no characters`},
+		{"a file that is missing", with("--per-completion-env=F=@nowhere.txt"), `--per-completion-env=F: cannot read the list: open nowhere.txt: no such file or directory; the word after @ is the name of a file`},
+		{"an empty line", with("--per-completion-env=F=@hole.txt"), `the list F: line 2 of hole.txt is empty: remove it, or write "" for an empty value`},
 		{"a line that is not UTF-8", with("--per-completion-env=F=@latin1.txt"), `the list F: line 3 of latin1.txt is not UTF-8: save the file as UTF-8`},
 		{"a line with a control character", with("--per-completion-env=F=@control.txt"), `the list F: line 1 of control.txt has a control character: "a\x00b"`},
 		{"lists of different length", with("--per-completion-env=FRUIT=apple banana cherry", "--per-completion-env=COLOR=green yellow"), `the lists differ in length: FRUIT has 3 values, COLOR has 2 values`},
-		{"one list twice", with("--per-completion-env=F=a b", "--per-completion-env=F=c d"), `--per-completion-env=F=… stands there twice`},
+		{"one list twice", with("--per-completion-env=F=a b", "--per-completion-env=F=c d"), `--per-completion-env=F=… is given twice`},
 		{"two lists from standard input", with("--per-completion-env=F=@-", "--per-completion-env=G=@-"), `F and G both read standard input: put one of the lists into a file`},
 		{"completions that contradict a list", with("--completions=4", "--per-completion-env=F=a b c"), `--completions=4, but the list F has 3 values: leave out --completions, which the list implies`},
 		{"an index without completions", with("--completion-index-var-name=I"), `--completion-index-var-name=I, but the Job has no indexes: add --completions=N, or a --per-completion-env`},
@@ -137,7 +137,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"objects of what is applied", []string{"convert", "-A", "--apply", "--suspend-originals", "-o", "json"}, `--output=json is for what is printed, and --apply makes it in the cluster: leave one of them out`},
 		{"objects and logs in one stream", with("--logs", "-o", "json"), `--logs and --output=json both write to standard output: leave one of them out`},
 		{"waiting for a dry run", with("--dry-run=client", "--wait"), `--dry-run=client makes no Job to wait for: leave out --wait and --logs`},
-		{"waiting for a schedule", with("--run-at=@daily", "--logs"), `--wait and --logs are for a Job that runs now: leave them out, and see what becomes of it with: kubectl describe scheduledjob x`},
+		{"waiting for a schedule", with("--run-at=@daily", "--logs"), `--wait and --logs are for a Job that runs now: leave them out, and follow the ScheduledJob with: kubectl describe scheduledjob x`},
 		{"a timeout of nothing", with("--timeout=5s"), `--timeout is how long to wait: add --wait or --logs`},
 		{"a timeout in the past", with("--wait", "--timeout=-5s"), `--timeout=-5s is in the past: write a time such as 5m`},
 	} {
@@ -154,7 +154,7 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
-// TestListsThatAreTooLarge: the API server takes a MiB in one ConfigMap, and the annotation names one.
+// TestListsThatAreTooLarge: the API server accepts one MiB per ConfigMap, and the annotation names a single one.
 func TestListsThatAreTooLarge(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "large.txt")
 	for _, tt := range []struct {
@@ -177,7 +177,7 @@ func TestListsThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// TestBadKubeconfig: nothing but the kubeconfig is needed, and what is wrong with it is said.
+// TestBadKubeconfig: the error names what is wrong with the kubeconfig.
 func TestBadKubeconfig(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "broken")
 	if err := os.WriteFile(broken, []byte("apiVersion: v1\nkind: Config\ncurrent-context: nowhere\n"), 0o600); err != nil {

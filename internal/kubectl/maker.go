@@ -12,7 +12,7 @@ import (
 	"github.com/jobstream/jobstream/internal/kubectl/run"
 )
 
-// maker is what the commands share that create objects: whether they do, what they print, and whether they wait for the end.
+// maker holds the shared flags of the commands that create objects: --dry-run, --output, --wait and --logs.
 type maker struct {
 	*tool
 	dryRun     string
@@ -30,12 +30,12 @@ func (m *maker) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&m.dryRun, "dry-run", m.dryRun, "`how`: none, client (send nothing, only print), or server (send, keep nothing)")
 	m.output.addTo(c)
-	f.BoolVar(&m.wait, "wait", false, "wait until the Job has ended: exit code 0 complete, 1 failed, 124 --timeout")
-	f.BoolVar(&m.logs, "logs", false, "like --wait, and print what the Pods print as it comes")
+	f.BoolVar(&m.wait, "wait", false, "wait until the Job has ended: exit code 0 if complete, 1 if failed, 124 after --timeout")
+	f.BoolVar(&m.logs, "logs", false, "like --wait, and print the output of the Pods as it arrives")
 	f.DurationVar(&m.timeout, "timeout", 0, "`time` after which --wait and --logs end, such as 5m; the Job goes on (default: never)")
 }
 
-// check refuses what makes no sense. It sends no request.
+// check refuses contradictory flags. It sends no request.
 func (m *maker) check() error {
 	waits := m.wait || m.logs
 	switch {
@@ -56,14 +56,14 @@ func (m *maker) check() error {
 	return err
 }
 
-// tell prints what the user should know of the objects.
+// tell prints the notes about the objects.
 func (m *maker) tell(objects run.Objects) {
 	for _, note := range objects.Notes {
 		fmt.Fprintln(m.ErrOut, "note:", note)
 	}
 }
 
-// show prints objects as --output says. In JSON several are a list; YAML has documents for that.
+// show prints the objects in the format of --output. In JSON several objects form a List; in YAML they are separate documents.
 func (m *maker) show(objects []run.Object) error {
 	if m.output.format() == "json" && len(objects) > 1 {
 		return m.output.print(m.printer, asObjects(objects), m.Out)
@@ -76,7 +76,7 @@ func (m *maker) show(objects []run.Object) error {
 	return nil
 }
 
-// make creates the objects, shows them, and waits for the end of the Job if the user wants it.
+// make creates the objects, prints them, and waits for the end of the Job if a flag asks for it.
 func (m *maker) make(ctx context.Context, c *client, objects run.Objects) error {
 	whole, cancel := toTheEnd(ctx)
 	defer cancel()

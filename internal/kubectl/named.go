@@ -8,23 +8,23 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// The kinds of Kubernetes' own that commands are about.
+// The built-in kinds that commands accept.
 const (
 	jobKind     = "Job"
 	cronJobKind = "CronJob"
 )
 
-// namesOfKinds are how users may write the kinds that commands are about.
+// namesOfKinds lists the accepted spellings of each kind.
 var namesOfKinds = map[string][]string{
 	jobKind:                   {"job", "jobs", "job.batch", "jobs.batch"},
 	cronJobKind:               cronJobNames,
 	v1alpha1.ScheduledJobKind: scheduledJobNames,
 }
 
-// named is an object that the user names; kind is "" where only its name was given.
+// named is an object on the command line; kind is "" if the user typed only the name.
 type named struct{ kind, name string }
 
-// kindsAndNames takes apart what the user has typed: NAME or KIND/NAME, of one of the kinds.
+// kindsAndNames parses arguments of the form NAME or KIND/NAME, where KIND is one of the kinds.
 func kindsAndNames(args []string, kinds ...string) (all []named, err error) {
 	for _, arg := range args {
 		word, name, ok := strings.Cut(arg, "/")
@@ -41,7 +41,7 @@ func kindsAndNames(args []string, kinds ...string) (all []named, err error) {
 	return all, nil
 }
 
-// kindCalled is the kind that the user calls so.
+// kindCalled returns the kind with that spelling.
 func kindCalled(word string, kinds []string) (kind string, known bool) {
 	for _, kind := range kinds {
 		if slices.Contains(namesOfKinds[kind], strings.ToLower(word)) {
@@ -51,7 +51,7 @@ func kindCalled(word string, kinds []string) (kind string, known bool) {
 	return "", false
 }
 
-// forms are what may be written for objects of the kinds.
+// forms returns the accepted forms of an argument, for error messages.
 func forms(kinds []string) (all []string) {
 	for _, kind := range kinds {
 		all = append(all, strings.ToLower(kind)+"/NAME")
@@ -59,7 +59,7 @@ func forms(kinds []string) (all []string) {
 	return all
 }
 
-// plurals are how users may write all objects of the kinds.
+// plurals returns the spellings that mean all objects of the kinds.
 func plurals(kinds []string) (all []string) {
 	for _, kind := range kinds {
 		all = append(all, strings.ToLower(kind)+"s")

@@ -21,7 +21,7 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// mostTimes is how many times "next" says at most.
+// mostTimes is the largest number of times that "next" prints.
 const mostTimes = 10_000
 
 // nextCommand is "next" with its flags.
@@ -39,7 +39,7 @@ func newNext(t *tool) *cobra.Command {
 		Short: "Show when ScheduledJobs are due next, or when a schedule would be",
 		Long: `Show when ScheduledJobs are due next, or when a schedule would be, in the schedule's own zone.
 
-A time is marked that a change of the clock has moved, or that the clock shows twice. With --schedule nobody is asked.`,
+A note marks a time that a clock change has moved, or that the clock shows twice. With --schedule no request is sent.`,
 		Example: `  # A ScheduledJob, with H as it is for this one
   kubectl jobstream next nightly
 
@@ -59,7 +59,7 @@ A time is marked that a change of the clock has moved, or that the clock shows t
 	return command
 }
 
-// check refuses what makes no sense, before anything is asked.
+// check refuses contradictory flags before any request.
 func (n *nextCommand) check(args []string) error {
 	switch {
 	case len(args) == 0 && n.schedule == "":
@@ -71,14 +71,14 @@ func (n *nextCommand) check(args []string) error {
 	case n.count < 1 || n.count > mostTimes:
 		return fmt.Errorf("--count=%d is none: write 1 to %d", n.count, mostTimes)
 	case n.schedule != "" && *n.config.Namespace != "":
-		return fmt.Errorf("-n is the namespace, which --schedule has none of: leave it out; how many times to show is --count=%s", *n.config.Namespace)
+		return fmt.Errorf("-n is the namespace, and --schedule has none: leave it out; the number of times to show is --count=%s", *n.config.Namespace)
 	case hashed(n.schedule):
 		return fmt.Errorf("--schedule=%q: H is another number for each ScheduledJob: write the number, or the name of a ScheduledJob", n.schedule)
 	}
 	return nil
 }
 
-// hashed says that there is an H in the schedule.
+// hashed reports whether the schedule uses H.
 func hashed(schedule string) bool {
 	for _, term := range strings.FieldsFunc(schedule, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' }) {
 		if base, _, _ := strings.Cut(term, "/"); base == "H" || strings.HasPrefix(base, "H(") {
@@ -135,19 +135,19 @@ func (n *nextCommand) ask(ctx context.Context, args []string, found *nextTimes) 
 	return nil
 }
 
-// inFlags turns the fields of a ScheduledJob's spec into our flags.
+// inFlags replaces the fields of a ScheduledJob's spec by the corresponding flags.
 var inFlags = strings.NewReplacer("spec.schedule", "--schedule", "spec.timeZone", "--time-zone", "the field timeZone", "--time-zone")
 
-// missing is for a ScheduledJob that is not there.
+// missing explains that a ScheduledJob does not exist.
 func (n *nextCommand) missing(c *client, name string) error {
 	err := fmt.Errorf("there is no ScheduledJob %s in the namespace %s: -n chooses another", name, c.namespace)
 	if ns := *n.config.Namespace; ns != "" && strings.Trim(ns, "0123456789") == "" {
-		return fmt.Errorf("%w; how many times to show is --count=%s", err, ns)
+		return fmt.Errorf("%w; the number of times to show is --count=%s", err, ns)
 	}
 	return err
 }
 
-// add adds the times of one ScheduledJob, and says what else there is about them.
+// add adds the times of one ScheduledJob, and prints notes about it.
 func (n *nextCommand) add(found *nextTimes, s *v1alpha1.ScheduledJob) error {
 	j := events.ProjectScheduledJob(s)
 	times, err := next.Times(j, zone.Load, found.now, n.count)
@@ -164,7 +164,7 @@ func (n *nextCommand) add(found *nextTimes, s *v1alpha1.ScheduledJob) error {
 		fmt.Fprintf(n.ErrOut, "the ScheduledJob %s is not due any more\n", s.Name)
 	}
 	if delay := scheduledjob.Delay(j); delay > 0 {
-		fmt.Fprintf(n.ErrOut, "Jobs of the ScheduledJob %s are made %v later than that: its share of jitterSeconds\n", s.Name, delay)
+		fmt.Fprintf(n.ErrOut, "Jobs of the ScheduledJob %s are created %v later than that: its share of jitterSeconds\n", s.Name, delay)
 	}
 	return nil
 }
@@ -173,10 +173,10 @@ func (n *nextCommand) add(found *nextTimes, s *v1alpha1.ScheduledJob) error {
 type nextTimes struct {
 	now   time.Time
 	times []next.Time
-	of    []*v1alpha1.ScheduledJob // whose they are; empty where they are a schedule's that nobody has yet
+	of    []*v1alpha1.ScheduledJob // the ScheduledJob of each; empty for --schedule
 }
 
-// table is for people.
+// table prints the times as a table for the user.
 func (n *nextTimes) table(out io.Writer) error {
 	columns := []string{"TIME", "IN", "NOTE"}
 	if len(n.of) > 0 || len(n.times) == 0 {
@@ -193,7 +193,7 @@ func (n *nextTimes) table(out io.Writer) error {
 	return table.Flush()
 }
 
-// list is for scripts: an item for each time, with whose it is.
+// list returns an item for each time, with its ScheduledJob, for scripts.
 func (n *nextTimes) list() *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}, Items: []unstructured.Unstructured{}}
 	for i, at := range n.times {
@@ -209,7 +209,7 @@ func (n *nextTimes) list() *unstructured.UnstructuredList {
 	return list
 }
 
-// table is lines of columns, as kubectl prints them.
+// table writes lines of columns, as kubectl prints them.
 type table struct{ *tabwriter.Writer }
 
 func newTable(out io.Writer, columns ...string) *table {
@@ -218,7 +218,7 @@ func newTable(out io.Writer, columns ...string) *table {
 	return t
 }
 
-// row writes a line; the last cells may be empty.
+// row writes a line; its last cells may be empty.
 func (t *table) row(cells ...string) {
 	fmt.Fprintln(t, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 }

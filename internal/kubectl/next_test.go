@@ -11,7 +11,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// columns are the lines of a table, each cell by itself.
+// columns returns the lines of a table, cell by cell.
 func columns(out string) (rows [][]string) {
 	for line := range strings.Lines(out) {
 		rows = append(rows, strings.Fields(line))
@@ -19,7 +19,7 @@ func columns(out string) (rows [][]string) {
 	return rows
 }
 
-// TestNextOfASchedule: nobody is asked, and there are as many times as wanted.
+// TestNextOfASchedule: no request is sent, and --count times are printed.
 func TestNextOfASchedule(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
@@ -44,7 +44,7 @@ func TestNextOfASchedule(t *testing.T) {
 	}
 }
 
-// TestNextOfScheduledJobs: H, @every, startAfter and suspend are the object's.
+// TestNextOfScheduledJobs: H, @every, startAfter and suspend depend on the object.
 func TestNextOfScheduledJobs(t *testing.T) {
 	w := newWorld(t)
 	hashed := w.newScheduled("hashed", func(s *v1alpha1.ScheduledJob) { s.Spec.Schedule = "H H * * *" })
@@ -65,7 +65,7 @@ func TestNextOfScheduledJobs(t *testing.T) {
 	})
 	for _, tt := range []struct{ args, want, says string }{
 		{"scheduledjob/every --count=2", "every " + every.CreationTimestamp.Add(100*time.Hour).UTC().Format(time.RFC3339) + " IN suspended\nevery " +
-			every.CreationTimestamp.Add(200*time.Hour).UTC().Format(time.RFC3339) + " IN suspended\n", "Jobs of the ScheduledJob every are made "},
+			every.CreationTimestamp.Add(200*time.Hour).UTC().Format(time.RFC3339) + " IN suspended\n", "Jobs of the ScheduledJob every are created "},
 		{"later --count=1", "later 2100-01-02T00:00:00+09:00 IN\n", ""},
 		{"once", "once 2100-01-01T00:00:00Z IN\n", ""},
 		{"once later --count=1", "once 2100-01-01T00:00:00Z IN\nlater 2100-01-02T00:00:00+09:00 IN\n", ""},
@@ -89,7 +89,7 @@ func TestNextOfScheduledJobs(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if got := call(t, "", []string{"next", "later", "-n", "10"}, func(p *tool) { w.here(p); *p.config.Namespace = "10" }); got.code != ExitFailed ||
-		!strings.Contains(got.err, "there is no ScheduledJob later in the namespace 10: -n chooses another; how many times to show is --count=10\n") {
+		!strings.Contains(got.err, "there is no ScheduledJob later in the namespace 10: -n chooses another; the number of times to show is --count=10\n") {
 		t.Errorf("got %s", got)
 	}
 }

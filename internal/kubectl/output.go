@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// wide is -o of a table with more in it, nameOnly of names alone.
+	// wide is -o for a table with more columns, nameOnly for names alone.
 	wide     = "wide"
 	nameOnly = "name"
 )
 
-// output is the flag -o with what belongs to it: which format standard output has. Without -o it is for people.
+// output is the flag -o: the format of standard output. Without -o the output is for people.
 type output struct {
 	flags *genericclioptions.PrintFlags
-	also  []string // formats of the command's own
+	also  []string // further formats of this command
 }
 
-// newOutput makes the flag. operation is what a command that changes objects says of each, such as created.
+// newOutput makes the flag. operation is the past participle that a command prints after each object it changed, such as created.
 func newOutput(operation string, also ...string) *output {
 	return &output{genericclioptions.NewPrintFlags(operation).WithTypeSetter(scheme), also}
 }
 
-// withoutNames takes out -o name, for what has no name.
+// withoutNames removes -o name, for results that have no name.
 func (o *output) withoutNames() *output {
 	o.flags.NamePrintFlags = nil
 	return o
@@ -52,13 +52,13 @@ func (o *output) addTo(c *cobra.Command) {
 	}
 }
 
-// formatsAnnotation of a flag is what may stand behind it, for completion.
+// formatsAnnotation is the annotation of a flag that lists its formats, for completion.
 const formatsAnnotation = "jobstream_formats"
 
-// template stands for one that the user writes.
+// template stands for a template written by the user.
 const template = "TEMPLATE"
 
-// formats are what may stand behind -o.
+// formats returns the accepted values of -o.
 func (o *output) formats() []string {
 	all := slices.Clone(o.also)
 	for _, format := range []string{"json", "yaml"} {
@@ -72,10 +72,10 @@ func (o *output) formats() []string {
 	return append(all, "jsonpath="+template, "go-template="+template)
 }
 
-// format is what was asked for, "" where -o was not given.
+// format returns the value of -o, "" if it was not given.
 func (o *output) format() string { return *o.flags.OutputFormat }
 
-// objects writes objects for scripts; it is nil where people are to read a table.
+// objects returns a printer for scripts, or nil if the output is a table for people.
 func (o *output) objects() (printers.ResourcePrinter, error) {
 	if o.format() == "" || slices.Contains(o.also, o.format()) {
 		return nil, nil
@@ -83,7 +83,7 @@ func (o *output) objects() (printers.ResourcePrinter, error) {
 	return o.printer("%s")
 }
 
-// printer writes objects. said is what stands around the operation, such as "%s (dry run)".
+// printer returns the printer for objects. said surrounds the operation, such as "%s (dry run)".
 func (o *output) printer(said string) (printers.ResourcePrinter, error) {
 	if o.flags.NamePrintFlags != nil {
 		if err := o.flags.Complete(said); err != nil {
@@ -100,8 +100,8 @@ func (o *output) printer(said string) (printers.ResourcePrinter, error) {
 	return p, nil
 }
 
-// print writes the objects as one, which is how kubectl shows several: a list, also where there are none. Names, and what is
-// said of each, are lines.
+// print prints the objects as one List, even an empty one, as kubectl prints several objects. With -o name, and for operations,
+// it prints a line for each.
 func (o *output) print(p printers.ResourcePrinter, objects []runtime.Object, out io.Writer) error {
 	if o.format() == "" || o.format() == nameOnly {
 		for _, object := range objects {
@@ -118,7 +118,7 @@ func (o *output) print(p printers.ResourcePrinter, objects []runtime.Object, out
 	return p.PrintObj(list, out)
 }
 
-// asObjects makes objects of what is more than that.
+// asObjects converts a slice of concrete objects to runtime.Objects.
 func asObjects[T runtime.Object](all []T) []runtime.Object {
 	objects := make([]runtime.Object, len(all))
 	for i, o := range all {

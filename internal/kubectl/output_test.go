@@ -13,7 +13,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// shape is what a script finds in what was printed: the kind and the name of the object, or of each in a list.
+// shape is the part of the output that a script uses: kind and name of the object, or of each in a list.
 func shape(t *testing.T, text string) string {
 	t.Helper()
 	var o struct {
@@ -44,7 +44,7 @@ func shape(t *testing.T, text string) string {
 	return strings.Join(names, " ")
 }
 
-// TestOutput: with -o, standard output is for a script: objects with their kinds, and a list wherever there may be several. A comma
+// TestOutput: with -o, standard output is for a script: objects with their kinds, and a list if there may be several. A comma
 // stands for a blank in a word.
 func TestOutput(t *testing.T) {
 	w := newWorld(t)

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// screenful is how many objects the overview shows where there is no terminal to measure.
+	// screenful is the number of objects shown if there is no terminal to measure.
 	screenful = 20
-	// furniture is how many lines of a screen titles, columns and the user's prompt take.
+	// furniture is the number of lines that titles, column headers and the user's prompt take.
 	furniture = 14
 	leastRows = 6
 )
@@ -42,7 +42,7 @@ func (o *overviewCommand) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.SortFlags = false
 	f.StringVarP(&o.selector, "selector", "l", "", "`labels` of the Jobs and ScheduledJobs, such as app=shop")
-	f.BoolVarP(&o.all, "all-namespaces", "A", false, "those of all namespaces")
+	f.BoolVarP(&o.all, "all-namespaces", "A", false, "show all namespaces")
 	o.output = newOutput("", wide)
 	o.output.addTo(c)
 }
@@ -90,7 +90,7 @@ func (o *overviewCommand) run(ctx context.Context) error {
 	return err
 }
 
-// show writes the overview for people.
+// show prints the overview for people.
 func (o *overviewCommand) show(c *client, sum *overview.Overview, unknown bool) error {
 	rows, style := o.room()
 	var b bytes.Buffer
@@ -100,7 +100,7 @@ func (o *overviewCommand) show(c *client, sum *overview.Overview, unknown bool) 
 	}
 	switch {
 	case sum.Empty() && o.selector != "":
-		fmt.Fprintf(&b, "no Job of jobstream's and no ScheduledJob%s has the labels %s\n", where, o.selector)
+		fmt.Fprintf(&b, "no Job of jobstream and no ScheduledJob%s has the labels %s\n", where, o.selector)
 	case sum.Empty():
 		fmt.Fprintf(&b, "no Jobs yet%s: kubectl jobstream run NAME --image=IMAGE -- COMMAND makes one\n", where)
 	default:
@@ -114,7 +114,7 @@ func (o *overviewCommand) show(c *client, sum *overview.Overview, unknown bool) 
 		}
 	}
 	if unknown {
-		fmt.Fprint(&b, "\nThis cluster does not know ScheduledJobs: kubectl apply -k deploy/crd makes them known.\n")
+		fmt.Fprint(&b, "\nThis cluster does not know ScheduledJobs: install them with: kubectl apply -k deploy/crd\n")
 	}
 	for line := range strings.Lines(b.String()) {
 		if _, err := fmt.Fprintln(o.Out, style.Fit(strings.TrimSuffix(line, "\n"))); err != nil {
@@ -141,7 +141,7 @@ func writeSection(out io.Writer, s overview.Section) error {
 	return nil
 }
 
-// room is how many objects are shown, 0 for all, and what their lines have to fit into.
+// room returns how many objects to show, 0 for all, and the style that their lines have to fit.
 func (o *overviewCommand) room() (rows int, style progress.Style) {
 	if o.output.format() == wide {
 		return 0, progress.Style{Blocks: true}
@@ -153,7 +153,7 @@ func (o *overviewCommand) room() (rows int, style progress.Style) {
 	return screenful, progress.Style{Blocks: true}
 }
 
-// eachJob tells the Jobs of the namespace that the selector selects, a page at a time.
+// eachJob calls tell for each Job of the namespace that the selector selects, page by page.
 func (c *client) eachJob(ctx context.Context, selector string, tell func(*batchv1.Job)) error {
 	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return c.BatchV1().Jobs(c.namespace).List(ctx, o)
@@ -164,7 +164,7 @@ func (c *client) eachJob(ctx context.Context, selector string, tell func(*batchv
 	})
 }
 
-// eachScheduledJob is eachJob for ScheduledJobs. The error is NotFound where the cluster does not know the kind.
+// eachScheduledJob is eachJob for ScheduledJobs. The error is NotFound if the cluster does not have the kind.
 func (c *client) eachScheduledJob(ctx context.Context, selector string, tell func(*v1alpha1.ScheduledJob)) error {
 	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return c.scheduled.list(ctx, c.namespace, o)

@@ -16,7 +16,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// onTheWay has every request of the plugin pass a look first, which may change it.
+// onTheWay passes every request of the plugin to look first, which may change it.
 func onTheWay(look func(*http.Request)) func(*tool) {
 	return func(p *tool) {
 		before := p.config.WrapConfigFn
@@ -36,7 +36,7 @@ func onTheWay(look func(*http.Request)) func(*tool) {
 	}
 }
 
-// TestOverview: what a namespace has is seen with one list of Jobs and one of ScheduledJobs.
+// TestOverview: the overview of a namespace takes one list of Jobs and one of ScheduledJobs.
 func TestOverview(t *testing.T) {
 	w := newWorld(t)
 	w.newScheduled("nightly", func(s *v1alpha1.ScheduledJob) {
@@ -75,7 +75,7 @@ func TestOverview(t *testing.T) {
 			"nightly @yearly UTC suspended by drain 0 0",
 		}},
 		{"-l app=orders", []string{"Jobs: 1 unfinished", "JOB STATE", "render Waiting 0/200", "", "ScheduledJobs: 1, 1 suspended", "SCHEDULEDJOB SCHEDULE", "nightly @yearly"}},
-		{"-l app=nothing", []string{"no Job of jobstream's and no ScheduledJob in the namespace " + w.ns + " has the labels app=nothing"}},
+		{"-l app=nothing", []string{"no Job of jobstream and no ScheduledJob in the namespace " + w.ns + " has the labels app=nothing"}},
 		{"-l app=orders -o name", []string{"job.batch/render", "scheduledjob.jobstream.dev/nightly"}},
 		{"-l app=orders -A -o jsonpath={.items[*].metadata.name}", []string{"render nightly"}},
 	} {
@@ -102,7 +102,7 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// TestOverviewOfNothing: what is empty says how to begin, and is a list for scripts.
+// TestOverviewOfNothing: an empty overview explains how to begin; with -o it is an empty list.
 func TestOverviewOfNothing(t *testing.T) {
 	w := newWorld(t)
 	w.schedules()
@@ -127,7 +127,7 @@ func TestOverviewWithoutTheKind(t *testing.T) {
 		q.URL.Path = strings.Replace(q.URL.Path, "/"+v1alpha1.Group+"/", "/nowhere.example.com/", 1)
 	})
 	got := call(t, "", nil, w.here, elsewhere)
-	if got.code != 0 || got.err != "" || !strings.Contains(got.out, "\nrender ") || !strings.HasSuffix(got.out, "\n\nThis cluster does not know ScheduledJobs: kubectl apply -k deploy/crd makes them known.\n") {
+	if got.code != 0 || got.err != "" || !strings.Contains(got.out, "\nrender ") || !strings.HasSuffix(got.out, "\n\nThis cluster does not know ScheduledJobs: install them with: kubectl apply -k deploy/crd\n") {
 		t.Errorf("got %s", got)
 	}
 	if got := call(t, "", []string{"-o", "name"}, w.here, elsewhere); got.code != 0 || got.out != "job.batch/render\n" {
@@ -135,7 +135,7 @@ func TestOverviewWithoutTheKind(t *testing.T) {
 	}
 }
 
-// TestOverviewIsForbidden: who may not see ScheduledJobs sees the Jobs, and what is missing.
+// TestOverviewIsForbidden: a user who may not list ScheduledJobs gets the Jobs, and a note on what is missing.
 func TestOverviewIsForbidden(t *testing.T) {
 	w := newWorld(t)
 	w.newScheduled("nightly", nil)
@@ -151,7 +151,7 @@ func TestOverviewIsForbidden(t *testing.T) {
 	}
 }
 
-// TestOverviewOfThousands: more Jobs than fit into one answer come page by page, and no more lines than fit on a screen.
+// TestOverviewOfThousands: more Jobs than fit into one response arrive page by page, and the lines still fit on a screen.
 func TestOverviewOfThousands(t *testing.T) {
 	w := newWorld(t)
 	w.schedules()

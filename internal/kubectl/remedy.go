@@ -12,7 +12,7 @@ import (
 	"github.com/jobstream/jobstream/internal/kubectl/run"
 )
 
-// refused says what the API server has answered to the creation of an object, and what to do about it.
+// refused explains why the API server rejected the creation of an object, and what to do.
 func (c *client) refused(o run.Object, err error) error {
 	kind, resource := kindOf(o)
 	cannot := fmt.Sprintf("cannot create the %s %s", kind, o.GetName())
@@ -26,9 +26,9 @@ func (c *client) refused(o run.Object, err error) error {
 		return fmt.Errorf("a %s %s exists already in the namespace %s: choose another name, or delete that one first with: kubectl delete %s %s -n %s",
 			kind, o.GetName(), c.namespace, resource, o.GetName(), c.namespace)
 	case apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces":
-		remedy = fmt.Sprintf("choose a namespace with -n, or make this one with: kubectl create namespace %s", c.namespace)
+		remedy = fmt.Sprintf("choose a namespace with -n, or create this one with: kubectl create namespace %s", c.namespace)
 	case apierrors.IsNotFound(err) && kind == v1alpha1.ScheduledJobKind:
-		return fmt.Errorf("%s: this cluster does not know the kind: an administrator of it makes it known with: kubectl apply -k deploy/crd", cannot)
+		return fmt.Errorf("%s: this cluster does not know the kind: ask an administrator to install it with: kubectl apply -k deploy/crd", cannot)
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
 		remedy = "a quota of the namespace is used up: delete what is finished, or ask for more"
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
@@ -42,20 +42,20 @@ func (c *client) refused(o run.Object, err error) error {
 	return fmt.Errorf("%s: %w: %s", cannot, err, remedy)
 }
 
-// answered says what the API server has answered to any request, and what to do about it.
+// answered explains an error response of the API server to any request, and what to do.
 func (c *client) answered(cannot string, err error) error {
 	switch status := apierrors.APIStatus(nil); {
 	case !errors.As(err, &status):
 		return c.unreachable(cannot, err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%s: %w: see what you may do with: kubectl auth can-i --list -n %s", cannot, err, c.namespace)
+		return fmt.Errorf("%s: %w: list your permissions with: kubectl auth can-i --list -n %s", cannot, err, c.namespace)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%s: %w: the credentials in the kubeconfig are not accepted: log in again, or choose another context with --context", cannot, err)
 	}
 	return fmt.Errorf("%s: %w", cannot, err)
 }
 
-// unreachable is for a request without an answer.
+// unreachable explains a request without a response.
 func (c *client) unreachable(cannot string, err error) error {
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
 		return fmt.Errorf("%s: cannot reach the API server at %s: %w: try \"kubectl version\"; --kubeconfig and --context choose another cluster", cannot, c.host, op)
@@ -63,7 +63,7 @@ func (c *client) unreachable(cannot string, err error) error {
 	return fmt.Errorf("%s: the API server at %s: %w", cannot, c.host, err)
 }
 
-// kindOf is an object's kind, and how kubectl calls it.
+// kindOf returns an object's kind, and the resource name that kubectl uses.
 func kindOf(o run.Object) (kind, resource string) {
 	kind = o.GetObjectKind().GroupVersionKind().Kind
 	return kind, strings.ToLower(kind)

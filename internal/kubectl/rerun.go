@@ -27,11 +27,11 @@ func newRerun(t *tool) *cobra.Command {
 	r := &rerunCommand{maker: newMaker(t)}
 	c := &cobra.Command{
 		Use:   "rerun JOB [--failed-indexes] [flags]",
-		Short: "Run a Job again that has ended, or those of its indexes that did not succeed",
+		Short: "Run a Job again that has ended, or its indexes that did not succeed",
 		Long: `Run a Job again that has ended: a new Job of the same spec, and with the same values for each index. With --failed-indexes it has
 only the indexes that did not succeed; each Pod finds its original index in JOB_COMPLETION_INDEX, and the values that belong to it.
 
-The old Job stays as it is. The new one belongs to no ScheduledJob, whoever made the old one.`,
+The old Job stays as it is. The new one belongs to no ScheduledJob, even if the old one does.`,
 		Example: `  kubectl jobstream rerun render
 
   # Only what did not succeed; wait for it and see what it prints
@@ -48,7 +48,7 @@ The old Job stays as it is. The new one belongs to no ScheduledJob, whoever made
 	f := c.Flags()
 	f.SortFlags = false
 	f.BoolVar(&r.options.FailedIndexes, "failed-indexes", false, "only the indexes that did not succeed")
-	f.StringVar(&r.options.Name, "name", "", "`name` of the new Job (default: JOB-rerun- and five characters)")
+	f.StringVar(&r.options.Name, "name", "", "`name` of the new Job (default: JOB-rerun- and five random characters)")
 	f.StringVar(&r.options.ManagedBy, "managed-by", "", "`controller` of the new Job (default: that of the old one)")
 	r.addFlags(c)
 	return c
@@ -95,12 +95,12 @@ func (r *rerunCommand) run(ctx context.Context) error {
 	return r.make(ctx, c, objects)
 }
 
-// endedJob reads the Job, and refuses one that goes on.
+// endedJob reads the Job, and returns an error if it has not ended.
 func (r *rerunCommand) endedJob(ctx context.Context, c *client) (*batchv1.Job, error) {
 	j, err := c.BatchV1().Jobs(c.namespace).Get(ctx, r.job, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%w. Of a Job that was deleted nothing is left to run again", noJob(r.job, c.namespace))
+		return nil, fmt.Errorf("%w. A deleted Job cannot be run again", noJob(r.job, c.namespace))
 	case err != nil:
 		return nil, c.answered("cannot read the Job "+r.job, err)
 	case ended(j) == nil:
@@ -109,7 +109,7 @@ func (r *rerunCommand) endedJob(ctx context.Context, c *client) (*batchv1.Job, e
 	return j, nil
 }
 
-// parameters reads the ConfigMap with the values for each index, nil where the Job has none.
+// parameters reads the ConfigMap with the values of each index; nil if the Job has none.
 func (r *rerunCommand) parameters(ctx context.Context, c *client, old *batchv1.Job) (*corev1.ConfigMap, error) {
 	name := rerun.NeedsParameters(old)
 	if name == "" {
@@ -118,7 +118,7 @@ func (r *rerunCommand) parameters(ctx context.Context, c *client, old *batchv1.J
 	p, err := c.CoreV1().ConfigMaps(c.namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("the ConfigMap %s, which has the values of the Job %s, was deleted: create it again, or run the command anew with its values", name, old.Name)
+		return nil, fmt.Errorf("the ConfigMap %s, which has the values of the Job %s, was deleted: create it again, or repeat the run command with its values", name, old.Name)
 	case err != nil:
 		return nil, c.answered("cannot read the ConfigMap "+name+", which has the values of the Job "+old.Name, err)
 	}

@@ -25,7 +25,7 @@ func (w *world) endWith(name, completed string, how ...batchv1.JobConditionType)
 	w.end(name, how...)
 }
 
-// TestRerun: the new Job is what the API server takes, has its own values, and is created as "run" creates one.
+// TestRerun: the API server accepts the new Job, which has its own values and is created as by "run".
 func TestRerun(t *testing.T) {
 	w := newWorld(t)
 	if got := w.call(append(twoLists[:len(twoLists):len(twoLists)], "twice")...); got.code != 0 {
@@ -44,7 +44,7 @@ func TestRerun(t *testing.T) {
 	}{
 		{"rerun fruits --dry-run=client", "configmap/fruits-rerun-x7k2p-env-x7k2p created (dry run)\njob.batch/fruits-rerun-x7k2p created (dry run)\n", "", nil},
 		{"rerun fruits --dry-run=server", "job.batch/fruits-rerun-x7k2p created (server dry run)\nconfigmap/fruits-rerun-x7k2p-env-x7k2p created (server dry run)\n", "", []string{"POST jobs", "POST configmaps"}},
-		{"rerun job/fruits", "job.batch/fruits-rerun-x7k2p created\nconfigmap/fruits-rerun-x7k2p-env-x7k2p created\n", "warning: nobody has taken up the Job", []string{"POST jobs", "POST configmaps", "PATCH jobs/fruits-rerun-x7k2p"}},
+		{"rerun job/fruits", "job.batch/fruits-rerun-x7k2p created\nconfigmap/fruits-rerun-x7k2p-env-x7k2p created\n", "warning: jobstream has not processed the Job", []string{"POST jobs", "POST configmaps", "PATCH jobs/fruits-rerun-x7k2p"}},
 		{"rerun fruits --failed-indexes --name=rest -o name", "job.batch/rest\nconfigmap/rest-env-x7k2p\n", "note: 1 index of the Job fruits: 0\n", []string{"POST jobs", "POST configmaps", "PATCH jobs/rest"}},
 	} {
 		w.requests = nil
@@ -70,7 +70,7 @@ func TestRerun(t *testing.T) {
 	}
 }
 
-// TestRerunOfOthers: a Job of Kubernetes' own controller stays one, unless the user says otherwise.
+// TestRerunOfOthers: a Job of the built-in controller stays with it unless the user chooses otherwise.
 func TestRerunOfOthers(t *testing.T) {
 	w := newWorld(t)
 	w.newJob("theirs", func(j *batchv1.Job) {
@@ -86,7 +86,7 @@ func TestRerunOfOthers(t *testing.T) {
 		{"rerun theirs --name=ours --failed-indexes", "add --managed-by=" + v1alpha1.DefaultManagedBy, ExitFailed, "none"},
 		{"rerun theirs --name=ours --failed-indexes --managed-by=" + v1alpha1.DefaultManagedBy, "note: 1 index of the Job theirs: 1\n", 0, v1alpha1.DefaultManagedBy},
 		{"rerun theirs --name=ours", "a Job ours exists already", ExitFailed, v1alpha1.DefaultManagedBy},
-		{"rerun nowhere", "there is no Job nowhere in the namespace " + w.ns + ": kubectl get jobs -n " + w.ns + " lists those that there are. Of a Job that was deleted nothing is left to run again\n", ExitFailed, v1alpha1.DefaultManagedBy},
+		{"rerun nowhere", "there is no Job nowhere in the namespace " + w.ns + ": kubectl get jobs -n " + w.ns + " lists those that there are. A deleted Job cannot be run again\n", ExitFailed, v1alpha1.DefaultManagedBy},
 	} {
 		got := w.call(strings.Fields(tt.args)...)
 		if got.code != tt.code || !strings.Contains(got.err, tt.says) {
@@ -101,7 +101,7 @@ func TestRerunOfOthers(t *testing.T) {
 	}
 }
 
-// TestRerunWithoutItsValues: they were deleted, or the user may not read them.
+// TestRerunWithoutItsValues: the ConfigMap was deleted, or the user may not read it.
 func TestRerunWithoutItsValues(t *testing.T) {
 	w := newWorld(t)
 	w.newJob("peel", func(j *batchv1.Job) {
@@ -111,9 +111,9 @@ func TestRerunWithoutItsValues(t *testing.T) {
 	w.end("peel", batchv1.JobFailureTarget, batchv1.JobFailed)
 	w.allow("reader", []string{"get", "create"})
 	for args, says := range map[string]string{
-		"rerun peel":             "the ConfigMap fruits, which has the values of the Job peel, was deleted: create it again, or run the command anew",
+		"rerun peel":             "the ConfigMap fruits, which has the values of the Job peel, was deleted: create it again, or repeat the run command",
 		"rerun peel --as=reader": "cannot read the ConfigMap fruits, which has the values of the Job peel: ",
-		"rerun peel --as=nobody": "cannot read the Job peel: ",
+		"rerun peel --as=guest":  "cannot read the Job peel: ",
 	} {
 		if got := w.call(strings.Fields(args)...); got.code != ExitFailed || got.out != "" || !strings.Contains(got.err, says) {
 			t.Errorf("%s: want %q, got %s", args, says, got)

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newRoot makes the command with everything below it. name is how the user calls it.
+// newRoot makes the root command with all others. name is the command as the user typed it.
 func newRoot(t *tool, name string) *cobra.Command {
 	o := &overviewCommand{tool: t}
 	root := &cobra.Command{
@@ -44,7 +44,7 @@ have not ended, those that have failed in the last 24 hours, and ScheduledJobs w
 	return root
 }
 
-// usageTemplate is cobra's without the flags for the connection, which are kubectl's.
+// usageTemplate is cobra's template without the connection flags, which are kubectl's.
 const usageTemplate = `Usage:{{if .Runnable}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} COMMAND{{end}}{{if .HasExample}}
@@ -63,9 +63,9 @@ Flags:
 -n, --context, --kubeconfig and all other flags of "kubectl options" that are about the connection mean what they mean there.
 `
 
-// elsewhere are commands that users know from somewhere else, and what does the same here.
+// elsewhere maps commands that users know from other tools to their equivalent here.
 var elsewhere = map[string]string{
-	"create-workflow": `one Job after another is what examples/chain does: make each manifest with "run … --dry-run=client -o yaml"`,
+	"create-workflow": `examples/chain starts one Job after another: make each manifest with "run … --dry-run=client -o yaml"`,
 	"create":          `"run NAME --image=IMAGE -- COMMAND" makes a Job`,
 }
 
@@ -85,13 +85,13 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return fmt.Errorf("there is no command %q: write %s", name, strings.Join(names, ", "))
 }
 
-// instead are flags of the proposals and of kubectl run, and what does the same here.
+// instead maps flags of the proposals and of kubectl run to their equivalent here.
 var instead = map[string]string{
 	"asTemplate":     `write --dry-run=client -o yaml, which prints the manifests instead of creating them`,
 	"as-template":    `write --dry-run=client -o yaml, which prints the manifests instead of creating them`,
 	"command":        `leave it out: what stands behind -- is the command`,
 	"generator":      `leave it out: run makes a Job`,
-	"replicas":       `write --completions=N for how many Pods have to succeed, and --parallelism=P for how many run at once`,
+	"replicas":       `write --completions=N for how many Pods must succeed, and --parallelism=P for how many run at once`,
 	"schedule":       `write --run-at="30 2 * * *"`,
 	"timeZone":       `write --time-zone=Europe/Berlin`,
 	"backoffSeconds": `write --backoff-seconds=N`,
@@ -105,9 +105,9 @@ func unknownFlag(err error) error {
 	return err
 }
 
-// aliases are other spellings of flags.
+// aliases maps other spellings of flags.
 func aliases(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	if name == "runAt" { // as the proposals have it
+	if name == "runAt" { // the proposals' spelling
 		name = "run-at"
 	}
 	return pflag.NormalizedName(name)

@@ -71,7 +71,7 @@ func (r *runCommand) addFlags(c *cobra.Command) {
 	f.SetNormalizeFunc(aliases)
 	f.SortFlags = false
 	f.StringVar(&o.Image, "image", "", "`image` of the container")
-	f.Int32Var(&r.completions, "completions", 0, "`number` of Pods that have to succeed, each with an index from 0 on; a list implies it")
+	f.Int32Var(&r.completions, "completions", 0, "`number` of Pods that must succeed, each with an index from 0 on; a list implies it")
 	f.Int32Var(&r.parallelism, "parallelism", 0, fmt.Sprintf("`number` of Pods that run at once (default: all completions, at most %d)", run.DefaultParallelism))
 	f.StringArrayVar(&r.lists, "per-completion-env", nil, "`KEY=VALUES`: a variable with a value for each index: KEY=\"a b c\", or KEY=@FILE with one on each line (@- reads standard input); may be repeated")
 	f.StringVar(&o.IndexVariable, "completion-index-var-name", "", "`name` of a variable that holds the index")
@@ -85,13 +85,13 @@ func (r *runCommand) addFlags(c *cobra.Command) {
 	r.maker.addFlags(c)
 }
 
-// takeArgs takes NAME and the command.
+// takeArgs reads NAME and the command.
 func (r *runCommand) takeArgs(args []string, dash int) error {
 	before := args
 	if dash >= 0 {
 		before, r.options.Command = args[:dash], args[dash:]
 		if len(r.options.Command) == 0 {
-			return usage{errors.New("there is nothing behind --: write the command there, as in -- echo hello, or leave out --")}
+			return usage{errors.New("nothing follows --: write the command there, as in -- echo hello, or leave out --")}
 		}
 	}
 	switch {
@@ -110,7 +110,7 @@ func imageOr(image string) string {
 	return image
 }
 
-// takeNumbers sets those that were given.
+// takeNumbers sets the numeric options whose flags were given.
 func (r *runCommand) takeNumbers(f *pflag.FlagSet) {
 	o := &r.options
 	for name, to := range map[string]struct {
@@ -129,7 +129,7 @@ func (r *runCommand) takeNumbers(f *pflag.FlagSet) {
 	}
 }
 
-// run is what "run" does, in order.
+// run runs the steps of "run", in order.
 func (r *runCommand) run(ctx context.Context) error {
 	objects, err := r.build()
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *runCommand) run(ctx context.Context) error {
 	return r.make(ctx, c, objects)
 }
 
-// build reads what is to be read, and makes the objects.
+// build reads the files, and builds the objects.
 func (r *runCommand) build() (run.Objects, error) {
 	if err := r.checkFlags(); err != nil {
 		return run.Objects{}, err
@@ -170,7 +170,7 @@ func (r *runCommand) build() (run.Objects, error) {
 
 func (r *runCommand) checkFlags() error {
 	if (r.wait || r.logs) && r.options.RunAt != "" && r.dryRun == "none" {
-		return usage{fmt.Errorf("--wait and --logs are for a Job that runs now: leave them out, and see what becomes of it with: kubectl describe scheduledjob %s", r.options.Name)}
+		return usage{fmt.Errorf("--wait and --logs are for a Job that runs now: leave them out, and follow the ScheduledJob with: kubectl describe scheduledjob %s", r.options.Name)}
 	}
 	return r.check()
 }
@@ -196,7 +196,7 @@ func (r *runCommand) readLists() (lists []run.List, err error) {
 				b, err = os.ReadFile(file)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("--per-completion-env=%s: cannot read the list: %w; what stands behind @ is the name of a file", key, err)
+				return nil, fmt.Errorf("--per-completion-env=%s: cannot read the list: %w; the word after @ is the name of a file", key, err)
 			}
 			l.Text = string(b)
 		}

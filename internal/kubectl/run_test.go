@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// TestManifests: what is printed is all that "kubectl apply" needs, in that order, and nothing is asked.
+// TestManifests: the output is all that "kubectl apply" needs, in that order, and no request is sent.
 func TestManifests(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
@@ -88,8 +88,8 @@ status: {}
 	}
 }
 
-// TestHelp: every command has examples, and each can be typed as it stands there, into a real shell: no command line of ours is
-// wrong in it. There is no cluster, no file and no other program here; that the examples do what they say is in test/e2e.
+// TestHelp: every command has examples, and each can be pasted into a real shell without a usage error. There is no cluster, no
+// file and no other program here; test/e2e shows that the examples work.
 func TestHelp(t *testing.T) {
 	if got := call(t, "", []string{"--help"}); got.code != 0 || !strings.Contains(got.out, "\n  kubectl jobstream COMMAND\n") || !strings.Contains(got.out, "\n  run ") {
 		t.Errorf("the help is %s", got)
@@ -122,7 +122,7 @@ func TestHelp(t *testing.T) {
 			_ = os.Remove(filepath.Join(dir, "codes"))
 			shell := exec.CommandContext(t.Context(), "sh", "-c", line)
 			shell.Dir, shell.Env = dir, []string{"PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + dir, "KUBECONFIG=" + filepath.Join(dir, "kubeconfig"), asPlugin + "=1"}
-			out, _ := shell.CombinedOutput() // what else is in the line may fail here
+			out, _ := shell.CombinedOutput() // other programs in the line may fail here
 			codes, err := os.ReadFile(filepath.Join(dir, "codes"))
 			if err != nil || strings.Contains(string(codes), strconv.Itoa(ExitUsage)) || strings.Contains(string(out), "note:") {
 				t.Errorf("%s: exit codes %q, %v\n%s", line, codes, err, out)
@@ -134,7 +134,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestCalled: what the usage says is what the user types.
+// TestCalled: the usage shows the command as the user types it.
 func TestCalled(t *testing.T) {
 	for program, want := range map[string]string{"/usr/bin/kubectl-jobstream": "kubectl jobstream", "kubectl-my_jobs": "kubectl my-jobs", "./jobs": "jobs"} {
 		if got := called(program); got != want {

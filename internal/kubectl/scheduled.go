@@ -17,7 +17,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// scheme knows all kinds that the plugin makes and shows.
+// scheme has all kinds that the plugin creates and prints.
 var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(clientscheme.AddToScheme(s))
@@ -26,13 +26,13 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// scheduledJobs is for ScheduledJobs what client-go is for Kubernetes' own kinds.
+// scheduledJobs is a client for ScheduledJobs, like client-go's for the built-in kinds.
 type scheduledJobs struct{ rest rest.Interface }
 
 func newScheduledJobs(config *rest.Config) (scheduledJobs, error) {
 	c := rest.CopyConfig(config)
 	c.GroupVersion, c.APIPath = &v1alpha1.GroupVersion, "/apis"
-	c.ContentType, c.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON // such a kind has no protobuf
+	c.ContentType, c.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON // custom resources have no protobuf
 	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.RESTClientFor(c)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s scheduledJobs) get(ctx context.Context, namespace, name string) (*v1alph
 	return out, s.rest.Get().Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).Name(name).Do(ctx).Into(out)
 }
 
-// patch merges the patch into the one of the name.
+// patch applies the merge patch to the ScheduledJob with that name.
 func (s scheduledJobs) patch(ctx context.Context, namespace, name string, merge []byte, options metav1.PatchOptions) (*v1alpha1.ScheduledJob, error) {
 	out := &v1alpha1.ScheduledJob{}
 	return out, s.rest.Patch(types.MergePatchType).Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).Name(name).
@@ -68,12 +68,12 @@ func (s scheduledJobs) watch(ctx context.Context, namespace string, o metav1.Lis
 	return s.rest.Get().Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).VersionedParams(&o, metav1.ParameterCodec).Watch(ctx)
 }
 
-// delete deletes the one with the UID, and its Jobs after it.
+// delete deletes the ScheduledJob with that UID; the garbage collector then deletes its Jobs.
 func (s scheduledJobs) delete(ctx context.Context, namespace, name string, uid types.UID) error {
 	return s.rest.Delete().Namespace(namespace).Resource(v1alpha1.ScheduledJobResource).Name(name).Body(deleteOnly(uid)).Do(ctx).Error()
 }
 
-// deleteOnly are the options that delete no namesake.
+// deleteOnly returns options that delete only the object with that UID, not another with its name.
 func deleteOnly(uid types.UID) *metav1.DeleteOptions {
 	return &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(uid)), PropagationPolicy: new(metav1.DeletePropagationBackground)}
 }

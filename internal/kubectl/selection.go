@@ -12,14 +12,14 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// selection is what the commands share that change objects: which ones, and whether they do.
+// selection holds the shared flags of the commands that change objects: which objects, and --dry-run.
 type selection struct {
 	*tool
-	kinds            []string // those that the command is about, the one of a name without a kind first
+	kinds            []string // kinds that the command accepts; a name without a kind belongs to the first
 	selector, dryRun string
 	all              bool
 	output           *output
-	printer          printers.ResourcePrinter // nil where people read what was done
+	printer          printers.ResourcePrinter // nil without -o
 	shown            []runtime.Object
 	named            int
 }
@@ -32,12 +32,13 @@ func (s *selection) flags(command *cobra.Command) {
 	f := command.Flags()
 	f.SortFlags = false
 	f.StringVarP(&s.selector, "selector", "l", "", "`labels` of the objects, such as app=shop")
-	f.BoolVarP(&s.all, "all-namespaces", "A", false, "all objects of the cluster, or those that -l selects")
+	f.BoolVarP(&s.all, "all-namespaces", "A", false, "objects of all namespaces, limited by -l if given")
 	f.StringVar(&s.dryRun, "dry-run", "none", "`how`: none, or server (ask the API server whether it would work, change nothing)")
 	s.output.addTo(command)
 }
 
-// check refuses what makes no sense, before anything is asked, and returns what is named, or of which kinds all are meant.
+// check refuses contradictory flags before any request. It returns the named objects, or the kinds of which all objects are
+// meant.
 func (s *selection) check(args []string) (names []named, kinds []string, err error) {
 	switch {
 	case s.dryRun != "none" && s.dryRun != "server":
@@ -61,7 +62,7 @@ func (s *selection) check(args []string) (names []named, kinds []string, err err
 	return nil, kinds, nil
 }
 
-// find asks for the objects.
+// find gets the objects from the API server.
 func (s *selection) find(ctx context.Context, args []string) (c *client, found []target, err error) {
 	names, kinds, err := s.check(args)
 	if err != nil {
@@ -96,12 +97,12 @@ func (s *selection) find(ctx context.Context, args []string) (c *client, found [
 
 func (s *selection) selectable() string {
 	if len(s.kinds) == 1 {
-		return "unfinished Jobs that are jobstream's"
+		return "unfinished Jobs of jobstream"
 	}
-	return "ScheduledJobs and unfinished Jobs that are jobstream's"
+	return "ScheduledJobs and unfinished Jobs of jobstream"
 }
 
-// report says what was done to an object, or keeps the object for scripts.
+// report prints what was done to an object, or keeps the object for the output of -o.
 func (s *selection) report(o target, format string, args ...any) {
 	if s.printer == nil {
 		fmt.Fprintf(s.Out, format+"\n", args...)
@@ -109,14 +110,15 @@ func (s *selection) report(o target, format string, args ...any) {
 	s.shown = append(s.shown, o.object())
 }
 
-// unchanged is for an object that is as the user wants it already: people have been told so, scripts get it as any other.
+// unchanged handles an object that is already in the wanted state: the caller has printed so for people, and with -o it is
+// printed like any other.
 func (s *selection) unchanged(o target) error {
 	s.shown = append(s.shown, o.object())
 	return nil
 }
 
-// each goes through all of them, also where one fails. For scripts it prints what was reported: the object if one was named, else
-// a list.
+// each calls one for every object, even after a failure. With -o it then prints the reported objects: the object itself if one
+// was named, else a List.
 func (s *selection) each(ctx context.Context, found []target, one func(target) error) error {
 	err := s.through(ctx, found, one)
 	switch {
@@ -128,7 +130,7 @@ func (s *selection) each(ctx context.Context, found []target, one func(target) e
 	return errors.Join(err, s.output.print(s.printer, s.shown, s.Out))
 }
 
-// through is each without what comes in the end.
+// through is each without the final output.
 func (s *selection) through(ctx context.Context, found []target, one func(target) error) error {
 	var failed []error
 	for _, o := range found {
@@ -145,10 +147,11 @@ func (s *selection) through(ctx context.Context, found []target, one func(target
 	for _, err := range failed {
 		fmt.Fprintln(s.ErrOut, "error:", err)
 	}
-	return fmt.Errorf("%d of %d are as they were", len(failed), len(found))
+	return fmt.Errorf("%d of %d were not changed", len(failed), len(found))
 }
 
-// patchOptions are those of a request that changes an object, or not, and what to say of it then.
+// patchOptions returns the options of a request that changes an object or, in a dry run, does not, and the matching suffix of the
+// message.
 func (s *selection) patchOptions() (o metav1.PatchOptions, mode string) {
 	o = metav1.PatchOptions{FieldManager: fieldManager}
 	if s.dryRun == "server" {

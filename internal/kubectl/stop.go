@@ -31,9 +31,9 @@ func newStop(t *tool) *cobra.Command {
 		Use:   "stop {JOB... | -l SELECTOR [-A]}",
 		Short: "End Jobs for good, and keep them with their counts",
 		Long: `End Jobs for good, and keep them with their counts. The Pods of a Job are deleted, and it is Failed with the reason
-ManuallyTerminated; it cannot be resumed. "suspend" stops a Job that is to go on later, "kubectl delete job" leaves nothing of it.
+ManuallyTerminated; it cannot be resumed. Use "suspend" for a Job that is to go on later; "kubectl delete job" also deletes its counts.
 
-It needs patch on jobs/status. A Job of Kubernetes' own controller ends in the same way, where its name is given; -l leaves it alone.`,
+It needs patch on jobs/status. A Job of the built-in controller ends in the same way if you name it; -l selects only jobstream's Jobs.`,
 		Example: `  kubectl jobstream stop render
   kubectl jobstream stop render encode --wait
 
@@ -72,7 +72,7 @@ func (s *stopCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var going []target // those that have not ended
+	var going []target // the Jobs that have not ended
 	err = s.each(ctx, found, func(o target) error {
 		goes, err := s.one(ctx, c, o)
 		if goes {
@@ -86,7 +86,7 @@ func (s *stopCommand) run(ctx context.Context, args []string) error {
 	return errors.Join(err, s.await(ctx, c, going))
 }
 
-// one stops one Job, if there is anything to do. It reports whether the Job is on its way to its end.
+// one stops one Job, unless it has ended. goes reports whether the Job is about to end.
 func (s *stopCommand) one(ctx context.Context, c *client, o target) (goes bool, err error) {
 	switch {
 	case o.finished:
@@ -107,11 +107,11 @@ func (s *stopCommand) one(ctx context.Context, c *client, o target) (goes bool, 
 	stopped, err := c.BatchV1().Jobs(o.namespace).Patch(ctx, o.name, types.StrategicMergePatchType, patch, options, "status")
 	switch {
 	case replaced(err):
-		return false, fmt.Errorf("cannot stop %s: it has been deleted, or made anew, meanwhile: look at it, and do it again", o)
+		return false, fmt.Errorf("cannot stop %s: it has been deleted or created again meanwhile: look at it, and repeat the command", o)
 	case apierrors.IsInvalid(err):
 		return false, fmt.Errorf("cannot stop %s, which may have ended meanwhile: look at it with: kubectl get job %s -n %s: %w", o, o.name, o.namespace, err)
 	case apierrors.IsForbidden(err):
-		return false, fmt.Errorf("cannot stop %s: %w: that takes patch on jobs/status. Without, \"kubectl jobstream suspend job/%s -n %s\" deletes its Pods and keeps its counts, and \"kubectl delete job %s -n %s\" ends it for good",
+		return false, fmt.Errorf("cannot stop %s: %w: that takes patch on jobs/status. Without it, \"kubectl jobstream suspend job/%s -n %s\" deletes its Pods and keeps its counts, and \"kubectl delete job %s -n %s\" ends it for good",
 			o, err, o.name, o.namespace, o.name, o.namespace)
 	case err != nil:
 		return false, c.answered(fmt.Sprintf("cannot stop %s", o), err)
@@ -120,8 +120,8 @@ func (s *stopCommand) one(ctx context.Context, c *client, o target) (goes bool, 
 	return true, nil
 }
 
-// terminate is the patch of the status that ends the Job of that UID. Every controller of Jobs takes the condition for a verdict
-// of its own (Kubernetes 1.36, syncJob): it deletes the Pods, counts them, and says Failed for the same reason.
+// terminate returns the patch of the status that ends the Job with that UID. Every Job controller treats the condition as its own
+// verdict (Kubernetes 1.36, syncJob): it deletes the Pods, counts them, and sets Failed with the same reason.
 func terminate(uid types.UID, now time.Time) ([]byte, error) {
 	at := metav1.NewTime(now)
 	return json.Marshal(map[string]any{
@@ -133,7 +133,7 @@ func terminate(uid types.UID, now time.Time) ([]byte, error) {
 	})
 }
 
-// await waits until all have ended, or are gone.
+// await waits until all have ended or are deleted.
 func (s *stopCommand) await(ctx context.Context, c *client, going []target) error {
 	if s.timeout > 0 {
 		var cancel func()
@@ -163,7 +163,7 @@ func (s *stopCommand) await(ctx context.Context, c *client, going []target) erro
 	return nil
 }
 
-// is reports whether the condition of the Job is true.
+// is reports whether the condition of the Job is True.
 func is(j *batchv1.Job, t batchv1.JobConditionType) bool {
 	for _, c := range j.Status.Conditions {
 		if c.Type == t {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// stopped are the Jobs of the namespace that have been told to fail, by name.
+// stopped returns the Jobs of the namespace that were stopped, by name.
 func (w *world) stopped() string {
 	w.Helper()
 	jobs, err := w.BatchV1().Jobs(w.ns).List(w.Context(), metav1.ListOptions{})
@@ -27,7 +27,7 @@ func (w *world) stopped() string {
 	return strings.Join(names, " ")
 }
 
-// TestStop is one user's day: after each line the API server has what stands beside it.
+// TestStop is one user's day: after each command the API server has the expected state.
 func TestStop(t *testing.T) {
 	w := newWorld(t)
 	labels := map[string]string{"app": "shop"}
@@ -49,7 +49,7 @@ func TestStop(t *testing.T) {
 		{"stop good", "", "job.batch/good has all the successes that it needs, and is about to be complete\n", "pi", 0},
 		{"stop e nowhere", "", "there is no Job nowhere in the namespace", "pi", ExitFailed},
 		{"stop -l app=shop", "job.batch/e stopped\n", "job.batch/pi is about to be Failed already\n", "e pi", 0},
-		{"stop -l app=nothing -A", "", "warning: nothing is selected: -l and -A choose among unfinished Jobs that are jobstream's\n", "e pi", 0},
+		{"stop -l app=nothing -A", "", "warning: nothing is selected: -l and -A choose among unfinished Jobs of jobstream\n", "e pi", 0},
 		{"stop theirs", "job.batch/theirs stopped\n", "", "e pi theirs", 0},
 	} {
 		got := w.call(strings.Fields(step.args)...)
@@ -66,7 +66,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestStopWaits: for the end, and no longer than it may.
+// TestStopWaits: --wait waits for the end, and no longer than --timeout.
 func TestStopWaits(t *testing.T) {
 	w := newWorld(t)
 	w.newJob("pi", nil)
@@ -74,7 +74,7 @@ func TestStopWaits(t *testing.T) {
 		t.Errorf("want %q, got %s", want, got)
 	}
 	w.newJob("gone", nil)
-	w.fault = func(_ int, r *http.Request) error { // after the patch, the controllers are done at once
+	w.fault = func(_ int, r *http.Request) error { // the controllers finish right after the patch
 		if strings.HasSuffix(r.URL.Path, "gone/status") {
 			w.end("pi", batchv1.JobFailed)
 		}
@@ -89,13 +89,14 @@ func TestStopWaits(t *testing.T) {
 	}
 }
 
-// TestStopNoNamesake: what takes a name between the look and the request is left alone, and so is what ends meanwhile.
+// TestStopNoNamesake: an object that takes over the name between read and patch is left alone, and so is a Job that ends
+// meanwhile.
 func TestStopNoNamesake(t *testing.T) {
 	for _, tt := range []struct {
 		name, says string
 		meanwhile  func(w *world)
 	}{
-		{"made anew", "it has been deleted, or made anew, meanwhile: look at it, and do it again\n", func(w *world) { w.delete("pi"); w.newJob("pi", nil) }},
+		{"made anew", "it has been deleted or created again meanwhile: look at it, and repeat the command\n", func(w *world) { w.delete("pi"); w.newJob("pi", nil) }},
 		{"complete", "cannot stop job.batch/pi, which may have ended meanwhile: look at it with: kubectl get job pi -n ", func(w *world) { w.end("pi", batchv1.JobSuccessCriteriaMet, batchv1.JobComplete) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,7 +110,7 @@ func TestStopNoNamesake(t *testing.T) {
 	}
 }
 
-// TestStopIsForbidden: who may not write a status is told what does nearly the same.
+// TestStopIsForbidden: a user who may not patch the status gets advice on what does nearly the same.
 func TestStopIsForbidden(t *testing.T) {
 	w := newWorld(t)
 	w.newJob("pi", nil)

@@ -23,12 +23,12 @@ func newSuspend(t *tool) *cobra.Command {
 	s := &suspendCommand{selection: newSelection(t, v1alpha1.ScheduledJobKind, jobKind)}
 	command := &cobra.Command{
 		Use:   "suspend {NAME... | [jobs] [scheduledjobs] {-l SELECTOR | -A}}",
-		Short: "Stop Jobs without losing what they have done, or keep ScheduledJobs from making any",
-		Long: `Stop Jobs without losing what they have done, or keep ScheduledJobs from making any. A name without a kind is a ScheduledJob's if
+		Short: "Stop Jobs without losing what they have done, or keep ScheduledJobs from creating any",
+		Long: `Stop Jobs without losing what they have done, or keep ScheduledJobs from creating any. A name without a kind is a ScheduledJob's if
 there is one, else a Job's.
 
 A Job's Pods are deleted, its counts stay, and "resume" goes on with what is left. To end it for good: kubectl delete job NAME.
-Jobs that a ScheduledJob has made already go on. -l and -A leave Jobs alone that are not jobstream's.`,
+Jobs that a ScheduledJob has made already go on. -l and -A select only jobstream's Jobs.`,
 		Example: `  kubectl jobstream suspend job/pi
   kubectl jobstream suspend scheduledjob/nightly
 
@@ -51,7 +51,7 @@ func newResume(t *tool) *cobra.Command {
 		Long: `Let suspended Jobs and ScheduledJobs go on. A name without a kind is a ScheduledJob's if there is one, else a Job's.
 
 A ScheduledJob makes no Jobs for the times that have passed while it was suspended. What jobstream itself has suspended, and
-labelled jobstream.dev/suspended-by, is left alone unless --force is given. -l and -A leave Jobs alone that are not jobstream's.`,
+labelled jobstream.dev/suspended-by, is left alone unless --force is given. -l and -A select only jobstream's Jobs.`,
 		Example: `  kubectl jobstream resume job/pi
   kubectl jobstream resume -l app=shop
 
@@ -60,7 +60,7 @@ labelled jobstream.dev/suspended-by, is left alone unless --force is given. -l a
 		RunE: func(command *cobra.Command, args []string) error { return s.run(command.Context(), args) },
 	}
 	s.flags(command)
-	command.Flags().BoolVar(&s.force, "force", false, "also what jobstream has suspended")
+	command.Flags().BoolVar(&s.force, "force", false, "also resume what jobstream itself has suspended")
 	return command
 }
 
@@ -72,7 +72,7 @@ func (s *suspendCommand) run(ctx context.Context, args []string) error {
 	return s.each(ctx, found, func(o target) error { return s.one(ctx, c, o) })
 }
 
-// one suspends or resumes one object, if there is anything to do.
+// one suspends or resumes one object, unless it is so already or has finished.
 func (s *suspendCommand) one(ctx context.Context, c *client, o target) error {
 	switch {
 	case o.finished:
@@ -91,7 +91,7 @@ func (s *suspendCommand) one(ctx context.Context, c *client, o target) error {
 	changed, err := c.setSuspended(ctx, o, !s.resume, options)
 	switch {
 	case replaced(err):
-		return fmt.Errorf("cannot %s %s: it has been deleted, or made anew, meanwhile: look at it, and do it again", s.verb(), o)
+		return fmt.Errorf("cannot %s %s: it has been deleted or created again meanwhile: look at it, and repeat the command", s.verb(), o)
 	case err != nil:
 		return c.answered(fmt.Sprintf("cannot %s %s", s.verb(), o), err)
 	}
@@ -114,7 +114,7 @@ func (s *suspendCommand) done() string {
 	return "suspended"
 }
 
-// tell says what a user might not expect of a ScheduledJob.
+// tell prints what a user might not expect of a ScheduledJob.
 func (s *suspendCommand) tell(o target) {
 	if o.scheduled == nil {
 		return
@@ -124,7 +124,7 @@ func (s *suspendCommand) tell(o target) {
 		for i, j := range o.scheduled.Status.Active {
 			jobs[i] = "job/" + j.Name
 		}
-		fmt.Fprintf(s.ErrOut, "what it has made goes on; that, too, is suspended by: kubectl jobstream suspend -n %s %s\n", o.namespace, strings.Join(jobs, " "))
+		fmt.Fprintf(s.ErrOut, "the Jobs it has made go on; suspend them, too, with: kubectl jobstream suspend -n %s %s\n", o.namespace, strings.Join(jobs, " "))
 	}
 	if !s.resume {
 		return
@@ -134,8 +134,8 @@ func (s *suspendCommand) tell(o target) {
 	case err != nil:
 		fmt.Fprintf(s.ErrOut, "warning: %s makes no Jobs: %v\n", o, err)
 	case len(times) == 0:
-		fmt.Fprintf(s.ErrOut, "warning: %s makes no Job any more: what has passed while it was suspended is skipped\n", o)
+		fmt.Fprintf(s.ErrOut, "warning: %s makes no more Jobs: times that passed while it was suspended are skipped\n", o)
 	default:
-		fmt.Fprintf(s.ErrOut, "what has passed while it was suspended is skipped; the next Job comes at %s\n", times[0].At.Format(time.RFC3339))
+		fmt.Fprintf(s.ErrOut, "times that passed while it was suspended are skipped; the next Job starts at %s\n", times[0].At.Format(time.RFC3339))
 	}
 }

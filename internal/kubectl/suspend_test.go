@@ -16,7 +16,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// TestWrongActs: as TestWrongCommandLines, for commands about what is there. There is no API server here.
+// TestWrongActs is TestWrongCommandLines for commands that act on existing objects. There is no API server here.
 func TestWrongActs(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
@@ -57,20 +57,20 @@ func TestWrongActs(t *testing.T) {
 		{"a backfill to a day that no month has", "backfill nightly --from=2026-02-01 --to=2026-02-30", `--to="2026-02-30" is no time`},
 		{"no Job at once", "backfill nightly --from=2026-11-01 --parallelism=0", "--parallelism=0: write how many Jobs run at once, 1 or more"},
 		{"an unknown dry run of a backfill", "backfill nightly --from=2026-11-01 --dry-run=yes", "--dry-run=yes is none: write --dry-run=client or --dry-run=server"},
-		{"a doctor for one Job", "doctor pi", "pi: doctor looks at all of the namespace: leave it out; about one Job, kubectl describe job pi says all that there is"},
+		{"a doctor for one Job", "doctor pi", "pi: doctor looks at the whole namespace: leave the name out; for one Job write: kubectl describe job pi"},
 		{"an unknown output of the doctor", "doctor -o yaml", "--output=yaml: write text or json"},
 		{"no schedule", "next", `there is nothing to look at: write the name of a ScheduledJob, or --schedule="30 2 * * *"`},
 		{"a schedule and a name", "next nightly --schedule=@daily", "a name and --schedule at once"},
 		{"a zone and a name", "next nightly --time-zone=Europe/Berlin", "--time-zone belongs to --schedule: leave it out"},
 		{"no times", "next nightly --count=0", "--count=0 is none: write 1 to 10000"},
 		{"too many times", "next --schedule=@daily --count=10001", "--count=10001 is none: write 1 to 10000"},
-		{"-n for a number", "next --schedule=@daily -n 10", "-n is the namespace, which --schedule has none of: leave it out; how many times to show is --count=10"},
+		{"-n for a number", "next --schedule=@daily -n 10", "-n is the namespace, and --schedule has none: leave it out; the number of times to show is --count=10"},
 		{"another kind's times", "next cronjob/x", "cronjob/x: write scheduledjob/NAME"},
 		{"an hour that does not exist", "next --schedule=0_25_*_*_*", `--schedule: hour "25": `},
 		{"a day that never comes", "next --schedule=0_0_30_2_*", "--schedule: it is never due, as month 2 has no day 30; write a day that it has"},
 		{"a zone in the schedule", "next --schedule=TZ=UTC_0_0_*_*_*", `--schedule: "TZ=UTC" does not belong here; write the zone into --time-zone`},
 		{"an unknown zone", "next --schedule=@daily --time-zone=Berlin", `--time-zone: "Berlin" is no time zone: use a name of the IANA database, such as Europe/Berlin`},
-		{"H of nobody", "next --schedule=H(0-29)/5_2_*_*_*", "H is another number for each ScheduledJob: write the number, or the name of a ScheduledJob"},
+		{"H without an object", "next --schedule=H(0-29)/5_2_*_*_*", "H is another number for each ScheduledJob: write the number, or the name of a ScheduledJob"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args := strings.Fields(tt.args)
@@ -89,10 +89,10 @@ func TestWrongActs(t *testing.T) {
 	}
 }
 
-// podTemplate is one that the API server takes.
+// podTemplate is a template that the API server accepts.
 var podTemplate = corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "busybox"}}}}
 
-// schedules is a client of ScheduledJobs, which the API server knows from here on.
+// schedules installs the kind ScheduledJob and returns a client for it.
 func (w *world) schedules() scheduledJobs {
 	w.Helper()
 	config := apiServer(w.T).RESTConfig()
@@ -121,7 +121,7 @@ func (w *world) newScheduled(name string, change func(*v1alpha1.ScheduledJob)) *
 	return created
 }
 
-// newJob creates a Job that is jobstream's.
+// newJob creates a Job of jobstream.
 func (w *world) newJob(name string, change func(*batchv1.Job)) *batchv1.Job {
 	w.Helper()
 	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.DefaultManagedBy), Template: podTemplate}}
@@ -135,7 +135,7 @@ func (w *world) newJob(name string, change func(*batchv1.Job)) *batchv1.Job {
 	return created
 }
 
-// suspended are those of the namespace that are: jobs first, each with who has done it.
+// suspended returns the suspended objects of the namespace, Jobs first, each with the value of the label.
 func (w *world) suspended() string {
 	w.Helper()
 	jobs, err := w.BatchV1().Jobs(w.ns).List(w.Context(), metav1.ListOptions{})
@@ -161,7 +161,7 @@ func (w *world) suspended() string {
 	return strings.Join(all, " ")
 }
 
-// TestSuspendAndResume is one user's day: after each line the API server has what stands beside it.
+// TestSuspendAndResume is one user's day: after each command the API server has the expected state.
 func TestSuspendAndResume(t *testing.T) {
 	w := newWorld(t)
 	labels := map[string]string{"app": "shop"}
@@ -184,7 +184,7 @@ func TestSuspendAndResume(t *testing.T) {
 		{"suspend job/nightly --dry-run=server", "job.batch/nightly suspended (server dry run)\n", "", "job/pi scheduledjob/nightly", 0},
 		{"suspend jobs/nightly", "job.batch/nightly suspended\n", "", "job/nightly job/pi scheduledjob/nightly", 0},
 		{"resume job.batch/nightly schedjob/nightly", "job.batch/nightly resumed\nscheduledjob.jobstream.dev/nightly resumed\n",
-			"what has passed while it was suspended is skipped; the next Job comes at 2", "job/pi", 0},
+			"times that passed while it was suspended are skipped; the next Job starts at 2", "job/pi", 0},
 		{"resume nightly", "", "scheduledjob.jobstream.dev/nightly is not suspended\n", "job/pi", 0},
 		{"suspend done", "", "job.batch/done has finished: nothing is left to suspend\n", "job/pi", 0},
 		{"resume pi nowhere", "", "there is neither a ScheduledJob nor a Job nowhere in the namespace", "job/pi", ExitFailed},
@@ -196,8 +196,8 @@ func TestSuspendAndResume(t *testing.T) {
 		{"suspend -l app=nothing", "", "warning: nothing is selected: ", "scheduledjob/nightly", 0},
 		{"suspend theirs", "job.batch/theirs suspended\n", "", "job/theirs scheduledjob/nightly", 0},
 		{"suspend once", "scheduledjob.jobstream.dev/once suspended\n", "", "job/theirs scheduledjob/nightly scheduledjob/once", 0},
-		{"resume once", "scheduledjob.jobstream.dev/once resumed\n", "makes no Job any more: what has passed while it was suspended is skipped\n", "job/theirs scheduledjob/nightly", 0},
-		{"resume scheduledjobs -A -l app=shop", "scheduledjob.jobstream.dev/nightly in " + w.ns + " resumed\n", "what has passed", "job/theirs", 0},
+		{"resume once", "scheduledjob.jobstream.dev/once resumed\n", "makes no more Jobs: times that passed while it was suspended are skipped\n", "job/theirs scheduledjob/nightly", 0},
+		{"resume scheduledjobs -A -l app=shop", "scheduledjob.jobstream.dev/nightly in " + w.ns + " resumed\n", "times that passed", "job/theirs", 0},
 	} {
 		got := w.call(strings.Fields(step.args)...)
 		if got.code != step.code || got.out != step.out || !strings.Contains(got.err, step.says) || step.says == "" && got.err != "" {
@@ -209,8 +209,8 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 }
 
-// TestResumeWhatSomebodyElseHasSuspended: it needs --force, which takes the label off.
-func TestResumeWhatSomebodyElseHasSuspended(t *testing.T) {
+// TestResumeWhatOthersSuspended: an object with the label suspended-by resumes only with --force, which removes the label.
+func TestResumeWhatOthersSuspended(t *testing.T) {
 	w := newWorld(t)
 	for _, by := range []string{v1alpha1.SuspendedByDrain, v1alpha1.SuspendedByConvert, "kueue"} {
 		w.newScheduled(by, func(s *v1alpha1.ScheduledJob) {
@@ -222,16 +222,16 @@ func TestResumeWhatSomebodyElseHasSuspended(t *testing.T) {
 	})
 	before := w.suspended()
 	for name, says := range map[string]string{
-		"drain":   "when it is back, --force resumes it",
-		"convert": "suspend that first with: kubectl patch cronjob convert -n " + w.ns,
+		"drain":   "once it is back, --force resumes it",
+		"convert": "suspend the CronJob first with: kubectl patch cronjob convert -n " + w.ns,
 		"run":     "delete it with: kubectl delete job run -n " + w.ns + ", and run it again",
-		"kueue":   "ask whoever that is",
+		"kueue":   "ask its author first",
 	} {
 		if got := w.call("resume", name); got.code != ExitFailed || got.out != "" || !strings.Contains(got.err, says) || !strings.Contains(got.err, `was suspended by "`+name+`"`) {
 			t.Errorf("want %q, got %s", says, got)
 		}
 	}
-	if got := w.call("resume", "scheduledjobs", "-l", v1alpha1.SuspendedByLabel); got.code != ExitFailed || !strings.Contains(got.err, "error: 3 of 3 are as they were") {
+	if got := w.call("resume", "scheduledjobs", "-l", v1alpha1.SuspendedByLabel); got.code != ExitFailed || !strings.Contains(got.err, "error: 3 of 3 were not changed") {
 		t.Errorf("got %s", got)
 	}
 	if after := w.suspended(); after != before {
@@ -251,7 +251,7 @@ func TestResumeWhatSomebodyElseHasSuspended(t *testing.T) {
 	}
 }
 
-// TestSuspendNoNamesake: what takes a name between the look and the request is left alone.
+// TestSuspendNoNamesake: an object that takes over the name between read and patch is left alone.
 func TestSuspendNoNamesake(t *testing.T) {
 	w := newWorld(t)
 	for name, again := range map[string]func(){
@@ -280,14 +280,14 @@ func TestSuspendNoNamesake(t *testing.T) {
 			}
 			w.fault = func(int, *http.Request) error { again(); return nil }
 			got := w.call("suspend", name)
-			if got.code != ExitFailed || !strings.Contains(got.err, "it has been deleted, or made anew, meanwhile: look at it, and do it again\n") || w.suspended() != "" {
+			if got.code != ExitFailed || !strings.Contains(got.err, "it has been deleted or created again meanwhile: look at it, and repeat the command\n") || w.suspended() != "" {
 				t.Errorf("suspended: %q, %s", w.suspended(), got)
 			}
 		})
 	}
 }
 
-// TestSuspendTellsOfJobsThatGoOn: a ScheduledJob that is suspended has made some already.
+// TestSuspendTellsOfJobsThatGoOn: the plugin mentions the Jobs that a suspended ScheduledJob has already created.
 func TestSuspendTellsOfJobsThatGoOn(t *testing.T) {
 	w := newWorld(t)
 	s := w.newScheduled("nightly", nil)
@@ -295,13 +295,13 @@ func TestSuspendTellsOfJobsThatGoOn(t *testing.T) {
 	if err := w.schedules().rest.Patch("application/merge-patch+json").Namespace(w.ns).Resource(v1alpha1.ScheduledJobResource).Name(s.Name).SubResource("status").Body(status).Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	want := "what it has made goes on; that, too, is suspended by: kubectl jobstream suspend -n " + w.ns + " job/nightly-1 job/nightly-2\n"
+	want := "the Jobs it has made go on; suspend them, too, with: kubectl jobstream suspend -n " + w.ns + " job/nightly-1 job/nightly-2\n"
 	if got := w.call("suspend", "nightly"); got.code != 0 || got.err != want || !slices.Equal(w.requests, []string{"PATCH scheduledjobs/nightly"}) {
 		t.Errorf("%q: %s", w.requests, got)
 	}
 }
 
-// TestSuspendIsForbidden: who may not is told what he may.
+// TestSuspendIsForbidden: a user without the permission learns how to list the permissions.
 func TestSuspendIsForbidden(t *testing.T) {
 	w := newWorld(t)
 	w.newJob("pi", nil)
@@ -313,7 +313,7 @@ func TestSuspendIsForbidden(t *testing.T) {
 		"next nightly --as=reader":          "cannot read the ScheduledJob nightly: ",
 		"resume scheduledjob/x --as=reader": "cannot read the ScheduledJob x: ",
 	} {
-		if got := w.call(strings.Fields(args)...); got.code != ExitFailed || !strings.Contains(got.err, says) || !strings.Contains(got.err, "see what you may do with: kubectl auth can-i --list -n "+w.ns) {
+		if got := w.call(strings.Fields(args)...); got.code != ExitFailed || !strings.Contains(got.err, says) || !strings.Contains(got.err, "list your permissions with: kubectl auth can-i --list -n "+w.ns) {
 			t.Errorf("%s: want %q, got %s", args, says, got)
 		}
 	}

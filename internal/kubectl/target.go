@@ -19,7 +19,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// target is a Job or ScheduledJob that is to be changed.
+// target is a Job or ScheduledJob to be changed.
 type target struct {
 	resource, namespace, name string
 	uid                       types.UID
@@ -27,10 +27,10 @@ type target struct {
 	suspendedBy               string                 // the label's value
 	scheduled                 *v1alpha1.ScheduledJob // or
 	job                       *batchv1.Job
-	where                     string // " in NAMESPACE" where there may be several
+	where                     string // " in NAMESPACE" if there may be several
 }
 
-// String is how kubectl prints its name, such as job.batch/pi.
+// String returns the name as kubectl prints it, such as job.batch/pi.
 func (o target) String() string { return o.resource + "/" + o.name + o.where }
 
 func targetJob(j *batchv1.Job) target {
@@ -43,7 +43,7 @@ func targetScheduledJob(s *v1alpha1.ScheduledJob) target {
 		finished: meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.FinishedCondition), suspendedBy: s.Labels[v1alpha1.SuspendedByLabel], scheduled: s}
 }
 
-// object is the object, with its kind, for scripts.
+// object returns the object, with its kind, for scripts.
 func (o target) object() runtime.Object {
 	if o.scheduled != nil {
 		s := o.scheduled.DeepCopy()
@@ -55,23 +55,23 @@ func (o target) object() runtime.Object {
 	return j
 }
 
-// project is what decides when the ScheduledJob is due.
+// project returns the fields that decide when the ScheduledJob is due.
 func (o target) project() events.ScheduledJob { return events.ProjectScheduledJob(o.scheduled) }
 
-// instead is what to do rather than to resume what somebody else has suspended.
+// instead returns advice for an object that was suspended by other means than the user's spec: what to do rather than resume it.
 func (o target) instead() string {
 	switch {
 	case o.suspendedBy == v1alpha1.SuspendedByRun:
 		return fmt.Sprintf("it was interrupted, and the ConfigMap may be missing: delete it with: kubectl delete job %s -n %s, and run it again; --force resumes it nevertheless", o.name, o.namespace)
 	case o.suspendedBy == v1alpha1.SuspendedByConvert && o.scheduled != nil:
-		return fmt.Sprintf("a CronJob has taken over, and both would run: suspend that first with: kubectl patch cronjob %s -n %s --type=merge -p '{\"spec\":{\"suspend\":true}}'; --force resumes it then", o.name, o.namespace)
+		return fmt.Sprintf("a CronJob has taken over, and both would run: suspend the CronJob first with: kubectl patch cronjob %s -n %s --type=merge -p '{\"spec\":{\"suspend\":true}}'; --force resumes it then", o.name, o.namespace)
 	case o.suspendedBy == v1alpha1.SuspendedByDrain:
-		return "jobstream was on its way out of this cluster: when it is back, --force resumes it"
+		return "jobstream was being removed from this cluster: once it is back, --force resumes it"
 	}
-	return "ask whoever that is; --force resumes it nevertheless"
+	return "ask its author first; --force resumes it nevertheless"
 }
 
-// targetsNamed finds the objects of the namespace; one that is missing is an error.
+// targetsNamed gets the named objects of the namespace; a missing one is an error.
 func (c *client) targetsNamed(ctx context.Context, names []named) (found []target, err error) {
 	for _, n := range names {
 		o, err := c.targetNamed(ctx, n)
@@ -107,7 +107,7 @@ func (c *client) targetNamed(ctx context.Context, n named) (target, error) {
 	return target{}, fmt.Errorf("there is no Job %s in the namespace %s: -n chooses another", n.name, c.namespace)
 }
 
-// targetsSelected finds the ScheduledJobs that the selector selects, and the Jobs that are jobstream's, unless they have finished.
+// targetsSelected gets the ScheduledJobs that the selector selects, and jobstream's unfinished Jobs.
 func (c *client) targetsSelected(ctx context.Context, kinds []string, namespace, selector string) (found []target, err error) {
 	add := func(o target) {
 		if namespace == metav1.NamespaceAll {
@@ -143,9 +143,9 @@ func (c *client) targetsSelected(ctx context.Context, kinds []string, namespace,
 	return found, nil
 }
 
-// setSuspended changes spec.suspend, of that very object and of no namesake that was made meanwhile: the API server refuses to
-// change a UID. Whoever resumes takes over from who has suspended it.
-// It returns the object as it is then.
+// setSuspended changes spec.suspend of exactly that object: the patch has the UID, and the API server refuses to change the UID
+// of another object with the same name. Resuming also removes the label that names what suspended the object. It returns the
+// object as changed.
 func (c *client) setSuspended(ctx context.Context, o target, suspend bool, options metav1.PatchOptions) (target, error) {
 	metadata := map[string]any{"uid": o.uid}
 	if o.suspendedBy != "" && !suspend {
@@ -163,7 +163,7 @@ func (c *client) setSuspended(ctx context.Context, o target, suspend bool, optio
 	return o, err
 }
 
-// replaced says that the object is gone, or another one has its name.
+// replaced reports whether the object has been deleted or replaced by another one with its name.
 func replaced(err error) bool {
 	if apierrors.IsNotFound(err) {
 		return true

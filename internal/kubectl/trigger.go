@@ -32,7 +32,7 @@ func newTrigger(t *tool) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trigger SCHEDULEDJOB [flags]",
 		Short: "Run a ScheduledJob now, beside its schedule",
-		Long: `Run a ScheduledJob now, beside its schedule: a Job of its template, which it owns, lists and counts. What the schedule
+		Long: `Run a ScheduledJob now, beside its schedule: a Job from its template, which it owns, lists and counts. What the schedule
 decides about its nominal times stays as it is. A suspended ScheduledJob can be run, too.
 
 Unless concurrencyPolicy is Allow, nothing is started while another of its Jobs runs.`,
@@ -62,7 +62,7 @@ Unless concurrencyPolicy is Allow, nothing is started while another of its Jobs 
 	return c
 }
 
-// oneScheduledJob takes the name of the one that a command is about.
+// oneScheduledJob returns the only argument, the name of a ScheduledJob.
 func oneScheduledJob(command string, args []string) (string, error) {
 	if len(args) != 1 {
 		return "", fmt.Errorf("write the name of one ScheduledJob, as in: %s nightly", command)
@@ -87,7 +87,7 @@ func (r *triggerCommand) run(ctx context.Context) error {
 		if name, err := c.activeRun(ctx, sj); err != nil {
 			return err
 		} else if name != "" {
-			return fmt.Errorf("not started, since the Job %s still runs, and concurrencyPolicy of the ScheduledJob %s is %s: wait for it with: kubectl jobstream wait %s -n %s, or start another one beside it with --force",
+			return fmt.Errorf("not started, because the Job %s still runs and concurrencyPolicy of the ScheduledJob %s is %s: wait for it with: kubectl jobstream wait %s -n %s, or start another one beside it with --force",
 				name, sj.Name, policy, name, c.namespace)
 		}
 	}
@@ -100,7 +100,7 @@ func (r *triggerCommand) run(ctx context.Context) error {
 	return r.make(ctx, c, objects)
 }
 
-// ofRun has a Job say what it is, and lets go of what not every user may write: that the deletion of the ScheduledJob waits for it.
+// ofRun sets the Job's kind, and removes the blocking flag of its owner reference, which not every user may write.
 func ofRun(j *batchv1.Job) *batchv1.Job {
 	j.SetGroupVersionKind(schema.GroupVersionKind{Group: batchv1.GroupName, Version: "v1", Kind: jobKind})
 	for i := range j.OwnerReferences {
@@ -109,7 +109,7 @@ func ofRun(j *batchv1.Job) *batchv1.Job {
 	return j
 }
 
-// scheduledJob reads one of which Jobs shall be made.
+// scheduledJob reads a ScheduledJob whose Jobs are to be created, and refuses one that is being deleted.
 func (c *client) scheduledJob(ctx context.Context, name string) (*v1alpha1.ScheduledJob, error) {
 	sj, err := c.scheduled.get(ctx, c.namespace, name)
 	switch {
@@ -123,13 +123,13 @@ func (c *client) scheduledJob(ctx context.Context, name string) (*v1alpha1.Sched
 	return sj, nil
 }
 
-// ofScheduledJob select the Jobs of a ScheduledJob.
+// ofScheduledJob returns the selector of a ScheduledJob's Jobs.
 func ofScheduledJob(sj *v1alpha1.ScheduledJob) string {
 	return labels.Set{v1alpha1.ScheduledJobUIDLabel: string(sj.UID)}.String()
 }
 
-// activeRun is the name of a Job of the ScheduledJob that has not ended, "" where there is none. One that was made without the label
-// stands in the status only.
+// activeRun returns the name of a Job of the ScheduledJob that has not ended, or "". A Job without the label appears in the
+// status only.
 func (c *client) activeRun(ctx context.Context, sj *v1alpha1.ScheduledJob) (string, error) {
 	list, err := c.BatchV1().Jobs(c.namespace).List(ctx, metav1.ListOptions{LabelSelector: ofScheduledJob(sj)})
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// TestTrigger: the Job is of the template, and the ScheduledJob's; a policy that lets one Job run at once is kept.
+// TestTrigger: the Job has the template's spec and belongs to the ScheduledJob; a policy that allows one Job at a time is
+// respected.
 func TestTrigger(t *testing.T) {
 	w := newWorld(t)
 	sj := w.newScheduled("nightly", func(s *v1alpha1.ScheduledJob) {
@@ -32,8 +33,8 @@ func TestTrigger(t *testing.T) {
 	}{
 		{"nightly --dry-run=client", "job.batch/nightly-x7k2p created (dry run)\n", "", 0, "", nil},
 		{"nightly --dry-run=server", "job.batch/nightly-x7k2p created (server dry run)\n", "", 0, "POST jobs", nil},
-		{"scheduledjob/nightly --env=DAY=friday --env=MORE=", "job.batch/nightly-x7k2p created\n", "warning: nobody has taken up the Job", 0, "POST jobs", nil},
-		{"nightly", "", "error: not started, since the Job nightly-x7k2p still runs, and concurrencyPolicy of the ScheduledJob nightly is Forbid: wait for it with: kubectl jobstream wait nightly-x7k2p -n " + w.ns, ExitFailed, "", nil},
+		{"scheduledjob/nightly --env=DAY=friday --env=MORE=", "job.batch/nightly-x7k2p created\n", "warning: jobstream has not processed the Job", 0, "POST jobs", nil},
+		{"nightly", "", "error: not started, because the Job nightly-x7k2p still runs and concurrencyPolicy of the ScheduledJob nightly is Forbid: wait for it with: kubectl jobstream wait nightly-x7k2p -n " + w.ns, ExitFailed, "", nil},
 		{"nightly --force", "", "error: a Job nightly-x7k2p exists already", ExitFailed, "POST jobs", func() { w.end(made, batchv1.JobSuccessCriteriaMet, batchv1.JobComplete) }},
 		{"nightly -o name --dry-run=client", "job.batch/nightly-x7k2p\n", "", 0, "", nil},
 		{"weekly", "", "error: there is no ScheduledJob weekly in the namespace " + w.ns, ExitFailed, "", nil},
@@ -60,7 +61,7 @@ func TestTrigger(t *testing.T) {
 	}
 }
 
-// TestTriggerBesideAJobWithoutTheLabel: what the ScheduledJob lists as active is in the way, whoever has made it.
+// TestTriggerBesideAJobWithoutTheLabel: a Job that the ScheduledJob lists as active blocks the trigger even without the label.
 func TestTriggerBesideAJobWithoutTheLabel(t *testing.T) {
 	w := newWorld(t)
 	sj := w.newScheduled("nightly", func(s *v1alpha1.ScheduledJob) { s.Spec.ConcurrencyPolicy = v1alpha1.ForbidConcurrent })
@@ -70,7 +71,7 @@ func TestTriggerBesideAJobWithoutTheLabel(t *testing.T) {
 		Body([]byte(status)).Do(w.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := w.call("trigger", "nightly"), "error: not started, since the Job stray still runs"; got.code != ExitFailed || !strings.HasPrefix(got.err, want) {
+	if got, want := w.call("trigger", "nightly"), "error: not started, because the Job stray still runs"; got.code != ExitFailed || !strings.HasPrefix(got.err, want) {
 		t.Errorf("want %q, got %s", want, got)
 	}
 	w.end("stray", batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)

@@ -15,7 +15,8 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// after is what follows when all is created: the user is told if nobody takes it up, and the end is awaited if he wants it.
+// after runs once all is created: it warns the user if jobstream does not process the object, and waits for the end if a flag
+// asks for it.
 func (m *maker) after(ctx context.Context, c *client, created run.Object) error {
 	waits := m.wait || m.logs
 	if m.timeout > 0 {
@@ -28,10 +29,10 @@ func (m *maker) after(ctx context.Context, c *client, created run.Object) error 
 	switch {
 	case err != nil && waits:
 		return gaveUp(ctx, err, created.GetName())
-	case err != nil: // who may create need not be allowed to look
+	case err != nil: // a user who may create objects may not be allowed to read them
 		return nil
 	case taken == nil:
-		fmt.Fprintf(m.ErrOut, "warning: nobody has taken up the %s %s within %v: it waits until jobstream's trigger and reconciler run in this cluster. To look for them: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream\n",
+		fmt.Fprintf(m.ErrOut, "warning: jobstream has not processed the %s %s within %v: it waits until jobstream's trigger and reconciler run in this cluster. To look for them: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream\n",
 			kind, created.GetName(), m.patience)
 	}
 	if s, is := taken.(*v1alpha1.ScheduledJob); is {
@@ -43,7 +44,7 @@ func (m *maker) after(ctx context.Context, c *client, created run.Object) error 
 	return nil
 }
 
-// tellNext says when a ScheduledJob will make a Job, or why it will not.
+// tellNext prints when a ScheduledJob will create its next Job, or why it will not.
 func (m *maker) tellNext(s *v1alpha1.ScheduledJob) {
 	for _, condition := range s.Status.Conditions {
 		if condition.Type == v1alpha1.StalledCondition && condition.Status == "True" {
@@ -56,11 +57,11 @@ func (m *maker) tellNext(s *v1alpha1.ScheduledJob) {
 		if loc, err := zone.Load(ptr.Deref(s.Spec.TimeZone, "")); err == nil {
 			at = next.In(loc)
 		}
-		fmt.Fprintf(m.ErrOut, "the next Job comes at %s\n", at.Format(time.RFC3339))
+		fmt.Fprintf(m.ErrOut, "the next Job starts at %s\n", at.Format(time.RFC3339))
 	}
 }
 
-// awaitEnd waits until the Job has ended, shows what happens meanwhile, and returns the verdict: nil if it is Complete.
+// awaitEnd shows the Job until it has ended, and returns the verdict: nil if it is Complete.
 func (m *maker) awaitEnd(ctx context.Context, c *client, j *batchv1.Job) error {
 	last, err := m.follow(ctx, c, j)
 	if err != nil {
@@ -74,7 +75,7 @@ func (m *maker) awaitEnd(ctx context.Context, c *client, j *batchv1.Job) error {
 	return nil
 }
 
-// follow shows the Job, and prints its logs if the user wants them, until it has ended.
+// follow shows the Job, and prints its logs if a flag asks for them, until it has ended.
 func (m *maker) follow(ctx context.Context, c *client, j *batchv1.Job) (*batchv1.Job, error) {
 	v := newView(m.ErrOut, !m.logs)
 	defer v.Close()
@@ -87,24 +88,24 @@ func (m *maker) follow(ctx context.Context, c *client, j *batchv1.Job) (*batchv1
 	finish := newPodLogs(c, j, m.Out, v).begin(ctx, j)
 	last, err := c.awaitEnd(ctx, j.Name, j.UID, v)
 	if err != nil {
-		stop() // nobody waits for the rest
+		stop() // the rest of the logs is not needed
 	}
 	finish()
 	return last, err
 }
 
-// gaveUp is why the end of the Job was not awaited.
+// gaveUp explains why the wait for the Job's end was abandoned.
 func gaveUp(ctx context.Context, err error, name string) error {
-	if errors.Is(ctx.Err(), context.Canceled) { // and not its deadline
+	if errors.Is(ctx.Err(), context.Canceled) { // canceled, not expired
 		return exit{fmt.Errorf("interrupted: the Job %s goes on; kubectl delete job %s stops it", name, name), ExitInterrupted}
 	}
 	return err
 }
 
-// mostOfIndexes is how much of a list of indexes is shown, in bytes.
+// mostOfIndexes is the most that is printed of a list of indexes, in bytes.
 const mostOfIndexes = 1024
 
-// tally is what became of a Job's Pods, in a few words.
+// tally sums up a Job's Pods in a few words.
 func tally(j *batchv1.Job) string {
 	s := fmt.Sprintf("%d succeeded, %d failed", j.Status.Succeeded, j.Status.Failed)
 	if failed := j.Status.FailedIndexes; failed != nil && *failed != "" {

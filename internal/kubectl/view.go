@@ -16,11 +16,11 @@ import (
 	"github.com/jobstream/jobstream/internal/progress/terminal"
 )
 
-// refresh is how often a view looks at what it has been told: it looks like motion, and costs nothing.
+// refresh is the interval between redraws: short enough to look like motion, and cheap.
 const refresh = 100 * time.Millisecond
 
-// view shows how Jobs fare until it is closed: on a terminal in lines that are redrawn, elsewhere in a line for each change.
-// It may be told by several goroutines.
+// view shows the progress of Jobs until it is closed: on a terminal in lines that are redrawn, elsewhere in one line per change.
+// It is safe for concurrent use.
 type view struct {
 	screen *terminal.Screen
 	stop   chan struct{}
@@ -30,7 +30,7 @@ type view struct {
 	board progress.Board
 }
 
-// newView shows Jobs on out. With live=false nothing is redrawn on a terminal either, as where logs are printed on it.
+// newView shows Jobs on out. With live=false it redraws nothing even on a terminal, as when logs are printed there.
 func newView(out io.Writer, live bool) *view {
 	v := &view{screen: terminal.New(out), stop: make(chan struct{})}
 	v.screen.Live = v.screen.Live && live
@@ -49,19 +49,19 @@ func newView(out io.Writer, live bool) *view {
 	return v
 }
 
-// see has something told to the board.
+// see applies tell to the board.
 func (v *view) see(tell func(*progress.Board)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	tell(&v.board)
 }
 
-// Show is told the Job as it is now.
+// Show records the current state of a Job.
 func (v *view) Show(j *batchv1.Job) {
 	v.see(func(b *progress.Board) { b.SawJob(j, time.Now()) })
 }
 
-// Note writes a line that stays.
+// Note prints a line that stays.
 func (v *view) Note(line string) { v.screen.Say(line) }
 
 func (v *view) refresh() {
@@ -79,7 +79,7 @@ func (v *view) refresh() {
 	}
 }
 
-// Close shows the last observation, leaves it where it can be read, and gives the terminal back.
+// Close draws the final state, leaves it on the screen, and restores the terminal.
 func (v *view) Close() {
 	close(v.stop)
 	v.ended.Wait()
@@ -87,8 +87,8 @@ func (v *view) Close() {
 	v.screen.Keep()
 }
 
-// followPods tells the board of the Pods that o selects, where there is a map of indexes for it: not where only lines are
-// written. Those that have succeeded are not asked for, since the Job says which. Who may not see Pods sees the rest.
+// followPods feeds the board with the Pods that o selects, if it draws a map of indexes; without a terminal it does nothing. It
+// leaves out succeeded Pods, which the Job's status covers. A user who may not read Pods sees the rest.
 func (v *view) followPods(ctx context.Context, c *client, o metav1.ListOptions) (stop func()) {
 	if !v.screen.Live {
 		return func() {}

@@ -28,9 +28,9 @@ func newWait(t *tool) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "wait (JOB... | -l LABELS) [flags]",
 		Short: "Wait until Jobs are complete or have failed, whichever comes first",
-		Long: `Wait until Jobs are complete or have failed, whichever comes first. One line says how each has ended, as soon as it has.
+		Long: `Wait until Jobs are complete or have failed, whichever comes first. As soon as a Job has ended, one line reports how.
 
-The exit code is 0 where all are complete, 1 where one has failed or was deleted, 124 after --timeout.`,
+The exit code is 0 if all are complete, 1 if one has failed or was deleted, 124 after --timeout.`,
 		Example: `  kubectl jobstream wait render
   kubectl jobstream wait render encode --timeout=1h
   kubectl jobstream wait -l app=render`,
@@ -42,7 +42,7 @@ The exit code is 0 where all are complete, 1 where one has failed or was deleted
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVarP(&w.selector, "selector", "l", "", "`labels` of the Jobs that are there, as kubectl get has them")
+	f.StringVarP(&w.selector, "selector", "l", "", "`labels` of the existing Jobs, in the syntax of kubectl get")
 	f.DurationVar(&w.timeout, "timeout", 0, "`time` after which it ends with exit code 124, such as 5m; the Jobs go on (default: never)")
 	w.output.addTo(c)
 	return c
@@ -60,7 +60,7 @@ func (w *waitCommand) check() error {
 	return nil
 }
 
-// run waits. For scripts it prints the Jobs when the wait is over: those that have ended, as they did.
+// run waits. With -o it prints the Jobs at the end: those that have ended, in their final state.
 func (w *waitCommand) run(ctx context.Context) error {
 	printer, err := w.output.objects()
 	if err != nil {
@@ -85,7 +85,7 @@ func (w *waitCommand) run(ctx context.Context) error {
 	return errors.Join(err, w.output.print(printer, asObjects(over), w.Out))
 }
 
-// await tells each Job that has ended. Only Jobs that are there at the beginning count.
+// await calls tell for each Job that has ended. Only Jobs that exist at the beginning count.
 func (w *waitCommand) await(ctx context.Context, c *client, tell func(j *batchv1.Job, text string)) error {
 	pending, bad := map[types.UID]string{}, []string{}
 	begun, total := false, 0

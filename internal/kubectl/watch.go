@@ -32,7 +32,7 @@ func newWatch(t *tool) *cobra.Command {
 		Long: `See Jobs run: how far they are, how fast, and which indexes have failed.
 
 With names, until those Jobs have ended. Without, all Jobs of the namespace that have not ended and those that come,
-until Ctrl-C. Where standard output is no terminal, there is a line for each change.`,
+until Ctrl-C. If standard output is not a terminal, each change is printed as a line.`,
 		Example: `  # One Job until it has ended
   kubectl jobstream watch render
 
@@ -48,17 +48,17 @@ until Ctrl-C. Where standard output is no terminal, there is a line for each cha
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVarP(&w.selector, "selector", "l", "", "`labels` of the Jobs, as kubectl get has them")
+	f.StringVarP(&w.selector, "selector", "l", "", "`labels` of the Jobs, in the syntax of kubectl get")
 	f.BoolVarP(&w.all, "all-namespaces", "A", false, "Jobs of all namespaces")
 	f.DurationVar(&w.timeout, "timeout", 0, "`time` after which it ends with exit code 124, such as 5m (default: never)")
 	return c
 }
 
-// check refuses what contradicts itself.
+// check refuses contradictory flags.
 func (w *watchCommand) check() error {
 	switch {
 	case len(w.names) > 0 && w.all:
-		return usage{errors.New("a name is one of a namespace: leave out --all-namespaces, or the names")}
+		return usage{errors.New("a name belongs to one namespace: leave out --all-namespaces, or the names")}
 	case len(w.names) > 0 && w.selector != "":
 		return usage{errors.New("--selector selects the Jobs: leave it out, or the names")}
 	case w.timeout < 0:
@@ -87,7 +87,7 @@ func (w *watchCommand) run(ctx context.Context) error {
 	err = c.followJobs(ctx, &s.someJobs)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled) && len(w.names) == 0:
-		return nil // there is no other end
+		return nil // Ctrl-C is the only way to end it
 	case errors.Is(ctx.Err(), context.Canceled):
 		return exit{errors.New("interrupted: the Jobs go on"), ExitInterrupted}
 	case err != nil:
@@ -98,10 +98,10 @@ func (w *watchCommand) run(ctx context.Context) error {
 	return nil
 }
 
-// shownJobs are the Jobs that are shown.
+// shownJobs are the Jobs on the screen.
 type shownJobs struct {
 	someJobs
-	shown   map[types.UID]bool // whether they have ended
+	shown   map[types.UID]bool // whether each has ended
 	deleted []string
 }
 
@@ -111,7 +111,7 @@ func (w *watchCommand) jobs(c *client, v *view) *shownJobs {
 	s.someJobs = someJobs{names: w.names, selector: w.selector,
 		saw: func(j *batchv1.Job) {
 			if _, known := s.shown[j.UID]; !known && !begun && len(w.names) == 0 && ended(j) != nil {
-				return // it is over, and nobody has asked for it
+				return // it had ended before, and was not asked for by name
 			}
 			s.shown[j.UID] = ended(j) != nil
 			v.Show(j)

@@ -39,7 +39,7 @@ func (s *spoken) String() string {
 // running is a call that has not ended.
 type running struct {
 	w         *world
-	watches   atomic.Int32 // that it has begun
+	watches   atomic.Int32 // watches begun so far
 	out, err  spoken
 	interrupt func()
 	code      chan int
@@ -73,7 +73,7 @@ func (w *world) start(args []string, change ...func(*tool)) *running {
 	return r
 }
 
-// says waits until it has printed that, to either.
+// says waits until the plugin has printed the text on either output.
 func (r *running) says(text string) {
 	r.w.Helper()
 	eventually(r.w, func() string {
@@ -84,7 +84,7 @@ func (r *running) says(text string) {
 	})
 }
 
-// listed waits until it has seen what there is, and watches.
+// listed waits until the plugin has listed the objects, and watches.
 func (r *running) listed() {
 	r.w.Helper()
 	eventually(r.w, func() string {
@@ -107,10 +107,10 @@ func (r *running) ends(code int) {
 	}
 }
 
-// apply makes a Job that nobody runs.
+// apply creates a Job that no controller runs.
 func (w *world) apply(name string, labels map[string]string) {
 	w.Helper()
-	by := "example.com/nobody"
+	by := "example.com/none"
 	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: batchv1.JobSpec{ManagedBy: &by, Template: corev1.PodTemplateSpec{
 		Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "busybox"}}}}}}
 	if _, err := w.BatchV1().Jobs(w.ns).Create(w.Context(), j, metav1.CreateOptions{}); err != nil {
@@ -123,7 +123,7 @@ func (w *world) complete(name string) {
 }
 func (w *world) fail(name string) { w.end(name, batchv1.JobFailureTarget, batchv1.JobFailed) }
 
-// TestWatchNamed: until the Jobs that are named have ended, however they do; one that is deleted is an error.
+// TestWatchNamed: the command ends when the named Jobs have ended, in whatever way; a deleted one is an error.
 func TestWatchNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -148,7 +148,7 @@ func TestWatchNamed(t *testing.T) {
 	gone.says("error: deleted before its end: c")
 }
 
-// TestWatchAll: what has ended already is not shown; what comes is; Ctrl-C is the end.
+// TestWatchAll: Jobs that ended before are not shown, new ones are; Ctrl-C ends the command.
 func TestWatchAll(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -186,7 +186,7 @@ func TestWaitForJobs(t *testing.T) {
 	late.ends(ExitTimeout)
 	late.says("error: 1 of 1 Jobs have not ended within 300ms; they go on")
 	stopped := w.start([]string{"wait", "c"})
-	both.listed() // a selector is about the Jobs that are there
+	both.listed() // a selector covers existing Jobs only
 	w.fail("a")
 	one.ends(ExitFailed)
 	one.says("job.batch/a has failed: Because: of a test (0 succeeded, 0 failed")
@@ -208,7 +208,7 @@ func TestWaitForJobs(t *testing.T) {
 	missing.says("error: there is no Job nowhere in the namespace " + w.ns)
 }
 
-// TestWatchSurvivesALostConnection: watches break; what happened meanwhile is seen, a deletion too.
+// TestWatchSurvivesALostConnection: when a watch breaks, changes during the gap are still seen, including deletions.
 func TestWatchSurvivesALostConnection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -252,7 +252,7 @@ func TestWatchSurvivesALostConnection(t *testing.T) {
 	r.says("b state=Deleted")
 }
 
-// TestLogsThatAreNotThere: without a node there are no logs. Those that there are, are in test/e2e.
+// TestLogsThatAreNotThere: without a node there are no logs. test/e2e covers real logs.
 func TestLogsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -282,7 +282,7 @@ func TestWrongCommandLinesAboutJobs(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"watch", "a", "-A"}, "a name is one of a namespace: leave out --all-namespaces, or the names"},
+		{[]string{"watch", "a", "-A"}, "a name belongs to one namespace: leave out --all-namespaces, or the names"},
 		{[]string{"watch", "a", "-l", "app=x"}, "--selector selects the Jobs: leave it out, or the names"},
 		{[]string{"watch", "--timeout=-1s"}, "--timeout=-1s is in the past: write a time such as 5m"},
 		{[]string{"wait"}, "there is no Job to wait for: write its name, or --selector=LABELS"},

@@ -37,7 +37,7 @@ func TestKubectlDoctor(t *testing.T) {
 	out, errOut, code := u.enter("kubectl jobstream doctor")
 	out = squeezed(out)
 	if code != 1 || !strings.Contains(errOut, "error: 2 of 8 checks failed\n") || !hasAll(out, []string{
-		"FAIL job/lost jobstream.dev/Refused: ConfigMapNotFound: ReadParameters: the ConfigMap nowhere", "-> correct what refuses it",
+		"FAIL job/lost jobstream.dev/Refused: ConfigMapNotFound: ReadParameters: the ConfigMap nowhere", "-> correct what rejects its Pods",
 		"WARN job/lost jobstream.dev/AnnotationIgnored: BadAnnotation: ", "-> correct the annotation: kubectl edit job lost -n " + u.Namespace,
 		"FAIL scheduledjob/nightly Stalled: InvalidSchedule: ", "-> correct its spec: kubectl edit scheduledjob nightly -n " + u.Namespace}) {
 		t.Errorf("exit code %d: %s\n%s", code, errOut, out)

@@ -247,7 +247,7 @@ func (u *terminal) everyJuly(line string) {
 	s := u.AwaitSchedule("pi", patience, "to know its time", func(s *v1alpha1.ScheduledJob) bool { return s.Status.NextScheduleTime != nil })
 	next := s.Status.NextScheduleTime.UTC()
 	if at := next.Format("01-02 15:04:05"); at != "07-21 14:00:00" || !next.After(time.Now()) || next.After(time.Now().AddDate(1, 0, 1)) {
-		u.Errorf("the next Job comes at %v", next)
+		u.Errorf("the next Job starts at %v", next)
 	}
 	now := strings.NewReplacer(`"0 14 21 7 *"`, "2015-07-21T14:00:00Z", "run pi ", "run pi-now ", "2000", "200").Replace(line)
 	got := u.outcome(u.succeeds(now))

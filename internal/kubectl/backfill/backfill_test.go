@@ -31,7 +31,7 @@ func nightly(schedule string) *v1alpha1.ScheduledJob {
 
 var now = time.Date(2026, 11, 10, 15, 0, 0, 0, time.UTC)
 
-// TestRuns: both ends belong to the range, a day is the schedule's own, and what is not decided yet is the schedule's business.
+// TestRuns: both ends belong to the range, a day is in the schedule's zone, and times not decided yet stay with the schedule.
 func TestRuns(t *testing.T) {
 	for _, tt := range []struct {
 		name, schedule, from, to string
@@ -89,7 +89,7 @@ func job(name string, uid types.UID, how ...batchv1.JobConditionType) *batchv1.J
 	return j
 }
 
-// TestTimesThatHaveRun: what the status says has run is left out, unless it shall run again.
+// TestTimesThatHaveRun: times with a verdict that a Job was made are left out, unless the user wants them again.
 func TestTimesThatHaveRun(t *testing.T) {
 	runs, err := Runs(nightly("30 2 * * *"), zone.Load, Range{From: "2026-11-08", To: "2026-11-10"}, now)
 	if err != nil {
@@ -102,7 +102,7 @@ func TestTimesThatHaveRun(t *testing.T) {
 	}
 }
 
-// TestWork is the life of some backfills: what happens to Jobs, and which is made next.
+// TestWork plays some backfills: what happens to Jobs, and which Job comes next.
 func TestWork(t *testing.T) {
 	start := func(parallelism int, with func(*Work)) *Work {
 		w := New([]Run{{Job: "a"}, {Job: "b"}, {Job: "c"}}, false)
@@ -133,7 +133,7 @@ func TestWork(t *testing.T) {
 		parallelism int
 		with        func(*Work)
 		happens     []func(*Work)
-		asked       string // what comes next before each, and in the end
+		asked       string // the next time before each event, and at the end
 		summary     string
 	}{
 		{"one after another", 1, nil, []func(*Work){end("a", batchv1.JobComplete), end("b", batchv1.JobComplete), end("c", batchv1.JobComplete)},
@@ -188,7 +188,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestNoMessageMovesTheCursor: whoever may write the status of a Job writes no line of ours.
+// TestNoMessageMovesTheCursor: the text of a Job's status cannot add lines to the plugin's output.
 func TestNoMessageMovesTheCursor(t *testing.T) {
 	w := New([]Run{{Job: "a"}}, false)
 	w.Made(job("a", "uid-a"))

@@ -1,5 +1,5 @@
-// Package backfill makes up for nominal times of a ScheduledJob that have passed: which they are, which have a Job already, and
-// which Job is to be made next. It knows no cluster and no clock: times.go reads the range, work.go goes through it.
+// Package backfill makes up for nominal times of a ScheduledJob that have passed. It decides which times those are, which of them
+// have a Job already, and which Job comes next. It has no I/O and no clock: times.go reads the range, work.go goes through it.
 package backfill
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/jobstream/jobstream/functions/scheduledjob"
 )
 
-// Most is how many nominal times one backfill takes at most.
+// Most is the largest number of nominal times in one backfill.
 const Most = 1000
 
-// Range is what the user asks for: both ends belong to it. What they lack of an offset, they have from the schedule's zone.
+// Range is what the user asks for; both ends belong to it. An end without an offset is in the schedule's zone.
 type Range struct{ From, To string }
 
 // Run is one nominal time and its Job.
@@ -26,16 +26,16 @@ type Run struct {
 	Nominal time.Time
 	// Job is the name of its Job.
 	Job string
-	// Verdict is what the status remembers of the time, such as "Missed (Deadline)"; "" where it remembers nothing.
+	// Verdict is the verdict that the status has for the time, such as "Missed (Deadline)"; "" if it has none.
 	Verdict string
-	// Ran reports whether that verdict is that a Job was made.
+	// Ran reports whether the verdict shows that a Job was made.
 	Ran bool
 }
 
-// layouts are how a time may be written, beside RFC 3339. The first is a whole day.
+// layouts are the accepted forms of a time besides RFC 3339. The first is a whole day.
 var layouts = []string{"2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05"}
 
-// parse reads a time. Where it is a day, last means its end.
+// parse reads a time. With last, a day stands for its end instead of its beginning.
 func parse(flag, text string, zone *time.Location, last bool) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t.In(zone), nil
@@ -53,7 +53,7 @@ func parse(flag, text string, zone *time.Location, last bool) (time.Time, error)
 	return time.Time{}, fmt.Errorf("%s=%q is no time: write a day such as 2026-11-01, or 2026-11-01T02:30, which are in the zone of the schedule, or a time with an offset such as 2026-11-01T02:30:00Z", flag, text)
 }
 
-// Check reports what is wrong with a range, whatever the zone.
+// Check returns an error if the range is wrong in any time zone.
 func (r Range) Check() error {
 	if r.From == "" {
 		return fmt.Errorf("--from is missing: write when the backfill begins, such as --from=2026-11-01")
@@ -68,8 +68,9 @@ func (r Range) Check() error {
 	return err
 }
 
-// Runs are the nominal times of the range, in order, up to the one that the reconciler has decided last: later ones are its own.
-// A suspended ScheduledJob decides nothing, and all up to now are the user's. Without To it is up to there. The errors say what to type instead.
+// Runs returns the nominal times of the range, in order, up to the last one that the reconciler has decided: it decides the later
+// ones itself. For a suspended ScheduledJob the reconciler decides nothing, so the range may extend to now. An empty To means the
+// latest time allowed. The errors tell the user what to type instead.
 func Runs(sj *v1alpha1.ScheduledJob, zones scheduledjob.Zones, r Range, now time.Time) ([]Run, error) {
 	j := events.ProjectScheduledJob(sj)
 	times, problem := scheduledjob.Timetable(j, zones)
@@ -105,7 +106,7 @@ func Runs(sj *v1alpha1.ScheduledJob, zones scheduledjob.Zones, r Range, now time
 	return runs, nil
 }
 
-// read reads both ends. The second is not later than what is decided.
+// read parses both ends. It limits the second to the time up to which the schedule has decided.
 func (r Range) read(zone *time.Location, decided time.Time) (from, to time.Time, err error) {
 	if from, err = parse("--from", r.From, zone, false); err != nil {
 		return from, to, err
@@ -128,7 +129,7 @@ func (r Range) read(zone *time.Location, decided time.Time) (from, to time.Time,
 	return from, to, nil
 }
 
-// remembered is what the status says of a nominal time.
+// remembered returns the verdict that the status has for a nominal time.
 func remembered(sj *v1alpha1.ScheduledJob, at time.Time) (verdict string) {
 	for _, v := range sj.Status.Recent {
 		last := v.Time.Time

@@ -17,17 +17,17 @@ import (
 //
 //	waiting -> running -> complete | failed
 //	        -> existed, if the Job was there before
-//	had run, if the status says so
+//	had run, if the status has a verdict that a Job was made
 type Work struct {
-	// Parallelism is how many Jobs of its times run at once, 1 or more, whoever has made them.
+	// Parallelism is how many Jobs of these nominal times run at once, 1 or more, no matter who created them.
 	Parallelism int
-	// KeepGoing makes Jobs also after one has failed.
+	// KeepGoing reports whether the backfill goes on after a Job has failed.
 	KeepGoing bool
-	// Alone makes a Job only while no other one of the ScheduledJob runs.
+	// Alone reports whether the backfill waits while any other Job of the ScheduledJob runs.
 	Alone bool
 
 	runs  []*run
-	other map[types.UID]string // Jobs of the ScheduledJob that run and that the backfill has not made
+	other map[types.UID]string // running Jobs of the ScheduledJob that the backfill did not create
 }
 
 type run struct {
@@ -48,7 +48,7 @@ const (
 	ran      state = "had run"
 )
 
-// New is the backfill of these times. Those of which is known that a Job was made are left out, unless they shall run again.
+// New returns the backfill of these times. Unless again is set, it leaves out those known to have had a Job.
 func New(runs []Run, again bool) *Work {
 	w := &Work{Parallelism: 1, other: map[types.UID]string{}}
 	for _, r := range runs {
@@ -61,7 +61,7 @@ func New(runs []Run, again bool) *Work {
 	return w
 }
 
-// Unknown is how many Jobs are to be made of times of which is not known whether they have run.
+// Unknown returns how many of the Jobs to be made belong to times without a known verdict.
 func (w *Work) Unknown() (n int) {
 	for _, r := range w.runs {
 		if r.state == waiting && r.Verdict == "" {
@@ -80,7 +80,7 @@ func (w *Work) find(name string) *run {
 	return nil
 }
 
-// Saw is told a Job of the ScheduledJob as it is now, and returns a line about it, "" for none.
+// Saw records the current state of one of the ScheduledJob's Jobs, and returns a line about it, or "".
 func (w *Work) Saw(j *batchv1.Job) string {
 	end := ended(j)
 	r := w.find(j.Name)
@@ -104,7 +104,7 @@ func (w *Work) Saw(j *batchv1.Job) string {
 	return ""
 }
 
-// Gone is told that a Job was deleted, as it was then.
+// Gone records that a Job was deleted; j is its last version.
 func (w *Work) Gone(j *batchv1.Job) string {
 	delete(w.other, j.UID)
 	r := w.find(j.Name)
@@ -127,7 +127,7 @@ func (w *Work) end(r *run, end *batchv1.JobCondition, at time.Time) string {
 	return fmt.Sprintf("%s  job.batch/%s complete in %v", stamp(r.Nominal), r.Job, took)
 }
 
-// Next is the time whose Job is to be made now; ok is false while there is none.
+// Next returns the time whose Job is to be created now; ok is false if there is none.
 func (w *Work) Next() (next Run, ok bool) {
 	if w.stopped() || len(w.others()) > 0 || w.count(running) >= w.Parallelism {
 		return Run{}, false
@@ -140,24 +140,24 @@ func (w *Work) Next() (next Run, ok bool) {
 	return Run{}, false
 }
 
-// Made notes that the Job was made, and returns a line about it.
+// Made records that the Job was created, and returns a line about it.
 func (w *Work) Made(j *batchv1.Job) string {
 	r := w.find(j.Name)
 	r.state, r.uid, r.since = running, j.UID, j.CreationTimestamp.Time
 	return fmt.Sprintf("%s  job.batch/%s created", stamp(r.Nominal), r.Job)
 }
 
-// Follows reports whether the backfill has made the Job of that UID.
+// Follows reports whether the backfill created the Job with that UID.
 func (w *Work) Follows(uid types.UID) bool {
 	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.uid == uid })
 }
 
-// Over reports whether nothing is left to do, or to wait for.
+// Over reports whether nothing is left to do or to wait for.
 func (w *Work) Over() bool {
 	return w.count(running) == 0 && (w.stopped() || w.count(waiting) == 0)
 }
 
-// WaitsFor names the Jobs that keep the next one from being made, in order; none while it is the backfill's own.
+// WaitsFor returns the sorted names of the Jobs that hold up the next one. It returns none if those are the backfill's own.
 func (w *Work) WaitsFor() []string {
 	if w.stopped() || w.count(waiting) == 0 || w.count(running) > 0 {
 		return nil
@@ -165,8 +165,8 @@ func (w *Work) WaitsFor() []string {
 	return w.others()
 }
 
-// others are the Jobs that the backfill has not made and that keep it from making the next one: all of them, where it is alone, or
-// those of its own times, of an earlier backfill, where they use up the parallelism.
+// others returns the Jobs of other creators that hold up the next one. With Alone that is every running Job of the ScheduledJob;
+// otherwise it is those of the backfill's own nominal times, such as an earlier backfill's, once they use up the parallelism.
 func (w *Work) others() []string {
 	var names []string
 	for _, name := range w.other {
@@ -181,10 +181,10 @@ func (w *Work) others() []string {
 	return names
 }
 
-// stopped reports whether no more Jobs are made since one has failed.
+// stopped reports whether a failure has ended the creation of Jobs.
 func (w *Work) stopped() bool { return !w.KeepGoing && w.count(failed) > 0 }
 
-// Failed is how many Jobs have failed.
+// Failed returns the number of Jobs that have failed.
 func (w *Work) Failed() int { return w.count(failed) }
 
 func (w *Work) count(s state) (n int) {
@@ -196,7 +196,7 @@ func (w *Work) count(s state) (n int) {
 	return n
 }
 
-// Rest is the first time whose Job has not been made; ok is false where there is none.
+// Rest returns the first time whose Job has not been created; ok is false if there is none.
 func (w *Work) Rest() (from time.Time, ok bool) {
 	for _, r := range w.runs {
 		if r.state == waiting {
@@ -206,7 +206,7 @@ func (w *Work) Rest() (from time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// String counts the nominal times by what has become of them.
+// String returns the number of nominal times in each state.
 func (w *Work) String() string {
 	out := fmt.Sprintf("%d nominal times: %d complete", len(w.runs), w.count(complete))
 	for _, s := range []state{failed, running, existed, ran, waiting} {
@@ -226,7 +226,7 @@ func result(end *batchv1.JobCondition) string {
 	return string(end.Type)
 }
 
-// ended is the condition by which the Job has ended, Complete or Failed, or nil.
+// ended returns the condition that ended the Job, Complete or Failed, or nil.
 func ended(j *batchv1.Job) *batchv1.JobCondition {
 	for i, c := range j.Status.Conditions {
 		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {

@@ -13,7 +13,7 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// back makes a CronJob of a ScheduledJob.
+// back converts a ScheduledJob to a CronJob.
 func back(o *yaml.Node, opts Options) (Report, bool) {
 	if text(o, "kind") != v1alpha1.ScheduledJobKind || !strings.HasPrefix(text(o, "apiVersion"), v1alpha1.Group+"/") {
 		return Report{}, false
@@ -25,11 +25,11 @@ func back(o *yaml.Node, opts Options) (Report, bool) {
 		return r, true
 	}
 	if j.Spec.RunAt != nil {
-		r.add(Refusal, "spec.runAt", "no CronJob runs once: make a Job at that time")
+		r.add(Refusal, "spec.runAt", "a CronJob cannot run once: create a Job at that time instead")
 		return r, true
 	}
 	if a := j.Spec.StartAfter; a != nil && a.After(opts.Now) {
-		r.add(Refusal, "spec.startAfter", "no CronJob begins later: convert it after %s", a.UTC().Format(time.RFC3339))
+		r.add(Refusal, "spec.startAfter", "a CronJob has no later beginning: convert it after %s", a.UTC().Format(time.RFC3339))
 		return r, true
 	}
 	cronSchedule(o, &j, &r, opts)
@@ -41,7 +41,8 @@ func back(o *yaml.Node, opts Options) (Report, bool) {
 	return r, true
 }
 
-// cronSchedule writes what a CronJob reads: no seconds, and numbers in the place of H, which depend on the object's UID.
+// cronSchedule writes a schedule that a CronJob accepts: without seconds, and with numbers in place of H, which depends on the
+// object's UID.
 func cronSchedule(o *yaml.Node, j *v1alpha1.ScheduledJob, r *Report, opts Options) {
 	name := ""
 	if j.Spec.TimeZone != nil {
@@ -90,18 +91,18 @@ func cronSchedule(o *yaml.Node, j *v1alpha1.ScheduledJob, r *Report, opts Option
 	}
 }
 
-// lose removes what a CronJob has not.
+// lose removes the fields that a CronJob does not have.
 func lose(o *yaml.Node, j *v1alpha1.ScheduledJob, r *Report) {
 	s := j.Spec
 	switch s.CatchUp {
 	case v1alpha1.CatchUpAll:
 		r.add(Change, "spec.catchUp", "after a downtime a CronJob starts the latest of what it has missed, and no other")
 	case v1alpha1.CatchUpNone:
-		const limit = 60 // seconds: what catchUp None takes for late
+		const limit = 60 // seconds after which catchUp None counts a run as late
 		if s.StartingDeadlineSeconds == nil || *s.StartingDeadlineSeconds > limit {
 			number(o, limit, "spec", "startingDeadlineSeconds")
 		}
-		r.add(Note, "spec.catchUp", "None stands in startingDeadlineSeconds now")
+		r.add(Note, "spec.catchUp", "None becomes startingDeadlineSeconds")
 	}
 	if s.OnScheduleChange == v1alpha1.ChangeWaits {
 		r.add(Change, "spec.onScheduleChange", "a CronJob applies a new schedule to the time since its latest run, too")
@@ -117,7 +118,7 @@ func lose(o *yaml.Node, j *v1alpha1.ScheduledJob, r *Report) {
 	}
 }
 
-// runs says who runs the Jobs, and sees to it that whatever is jobstream's own in them goes on to be heeded.
+// runs keeps or sets spec.managedBy of the Jobs, so that the fields and annotations only jobstream honours keep their effect.
 func runs(o *yaml.Node, j *v1alpha1.ScheduledJob, r *Report) {
 	m := j.Spec.JobTemplate.Spec.ManagedBy
 	if m != nil && *m != v1alpha1.DefaultManagedBy {
@@ -133,11 +134,11 @@ func runs(o *yaml.Node, j *v1alpha1.ScheduledJob, r *Report) {
 	switch {
 	case len(own) > 0:
 		set(o, v1alpha1.DefaultManagedBy, "spec", "jobTemplate", "spec", "managedBy")
-		r.add(Note, "spec.jobTemplate.spec.managedBy", "jobstream goes on to run the Jobs, because of %s", strings.Join(own, ", "))
+		r.add(Note, "spec.jobTemplate.spec.managedBy", "jobstream continues to run the Jobs, because of %s", strings.Join(own, ", "))
 	case m != nil:
-		r.add(Note, "spec.jobTemplate.spec.managedBy", "jobstream goes on to run the Jobs: remove it, and the built-in controller does")
+		r.add(Note, "spec.jobTemplate.spec.managedBy", "jobstream continues to run the Jobs: remove the field to let the built-in controller run them")
 	default:
-		r.add(Change, "spec.jobTemplate.spec.managedBy", "the built-in controller runs the Jobs: write %s there, and jobstream does", v1alpha1.DefaultManagedBy)
+		r.add(Change, "spec.jobTemplate.spec.managedBy", "the built-in controller runs the Jobs: set the field to %s to let jobstream run them", v1alpha1.DefaultManagedBy)
 	}
 }
 

@@ -11,8 +11,7 @@ import (
 	"github.com/jobstream/jobstream/internal/kubectl/convert"
 )
 
-// The files in testdata are conversions as a user sees them: the report, a line of =, and what stands on standard output.
-// Rewrite them with
+// The files in testdata are conversions as a user sees them: the report, a line of =, and standard output. Rewrite them with
 //
 //	go test ./internal/kubectl/convert -run TestStreams -rewrite
 func TestStreams(t *testing.T) {

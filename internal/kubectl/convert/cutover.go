@@ -25,44 +25,44 @@ import (
 const (
 	// DefaultSettle is how long the built-in controller may take to finish what it had begun when a CronJob was suspended.
 	DefaultSettle = 10 * time.Second
-	// lookAgain is how often a Job that somebody waits for is looked at, which takes a list.
+	// lookAgain is the interval at which a cut-over that waits for a Job lists the Jobs.
 	lookAgain = time.Second
-	// fieldManager is who has written what, in metadata.managedFields.
+	// fieldManager is the plugin's name in metadata.managedFields.
 	fieldManager = "kubectl-jobstream"
 )
 
-// Cutover hands schedules of a running cluster from one controller to the other, so that each nominal time is one's or the other's:
+// Cutover hands schedules of a running cluster from one controller to the other. Exactly one of them runs each nominal time:
 //
-//	step                                       if it was the last one
-//	try to create what takes over (dry run)    nothing has changed
-//	suspend what has run so far                nothing runs, and the label jobstream.dev/suspended-by=convert says who did that
-//	wait until its controller has finished     the same
-//	read the last nominal time that has a Job  the same
-//	create what takes over, from that time on  all is well
+//	step                                          after an interruption here
+//	try to create the successor (dry run)         nothing has changed
+//	suspend the original                          nothing runs; the label jobstream.dev/suspended-by=convert names the reason
+//	wait until the original's controller is done  the same
+//	read the last nominal time that has a Job     the same
+//	create the successor, from that time on       the cut-over is complete
 //
-// Whoever does it again after any step goes on there: what has come meanwhile is made up for, as after a downtime. What was
-// suspended before is converted, and stays suspended on both sides.
+// A user who repeats the command after an interruption resumes at the interrupted step; times that passed meanwhile are caught up
+// as after a downtime. An object that its user had suspended is converted too, and stays suspended on both sides.
 type Cutover struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 	Options Options
-	// Settle is how long to wait after a suspension; 0 means DefaultSettle.
+	// Settle is the wait after a suspension; 0 means DefaultSettle.
 	Settle time.Duration
-	// DryRun asks the API server whether it would work, and changes nothing.
+	// DryRun asks the API server whether each request would succeed, and changes nothing.
 	DryRun bool
-	// Say tells the user what happens, a line at a time.
+	// Say prints one line of progress for the user.
 	Say func(format string, args ...any)
 }
 
-// stepper is an object on its way.
+// stepper is the cut-over of one object.
 type stepper interface {
 	name() string
-	// check converts the object, and asks the API server what it has against the result. It changes nothing.
+	// check converts the object, and has the API server validate the result in a dry run. It changes nothing.
 	check(ctx context.Context) error
-	// about is what check has found, and whether all is done already.
+	// about returns the report of check, and whether an earlier cut-over has completed.
 	about() (r Report, done bool)
 	suspend(ctx context.Context) error
-	// finish makes what takes over. busy is what it has to wait for, "" where it is done.
+	// finish creates the successor. busy names what it still waits for; "" means that it is done.
 	finish(ctx context.Context) (busy string, err error)
 }
 
@@ -70,7 +70,7 @@ func (c Cutover) scheduledJobs(namespace string) dynamic.ResourceInterface {
 	return c.Dynamic.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.ScheduledJobResource)).Namespace(namespace)
 }
 
-// carryOut checks all, and goes on with none unless it can with each.
+// carryOut checks all objects, and changes none unless every check succeeds.
 func (c Cutover) carryOut(ctx context.Context, all []stepper) (reports []Report, err error) {
 	var errs []error
 	left := slices.DeleteFunc(all, func(s stepper) bool {
@@ -90,7 +90,8 @@ func (c Cutover) carryOut(ctx context.Context, all []stepper) (reports []Report,
 	return reports, c.steps(ctx, left)
 }
 
-// steps suspends all, waits once, and then makes what takes over. Who has to wait for a Job, or goes wrong, does not keep the others.
+// steps suspends all objects, waits once, and then creates the successors. An object that waits for a Job or fails does not delay
+// the others.
 func (c Cutover) steps(ctx context.Context, all []stepper) error {
 	var errs []error
 	fail := func(s stepper, err error) { errs = append(errs, fmt.Errorf("%s: %w", s.name(), err)) }
@@ -120,7 +121,7 @@ func (c Cutover) steps(ctx context.Context, all []stepper) error {
 		})
 	}
 	if len(errs) > 0 {
-		return fmt.Errorf("%w\nwhat is suspended goes on where it has stopped when the same is done again", errors.Join(errs...))
+		return fmt.Errorf("%w\nwhat is suspended goes on where it stopped when you repeat the command", errors.Join(errs...))
 	}
 	return nil
 }
@@ -136,7 +137,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// mine says that we have suspended the object, and not its user.
+// mine reports whether a cut-over, not the object's user, suspended it.
 func mine(o metav1.Object, suspend *bool) bool {
 	return suspend != nil && *suspend && o.GetLabels()[v1alpha1.SuspendedByLabel] == v1alpha1.SuspendedByConvert
 }
@@ -164,7 +165,7 @@ func convertLive(object map[string]any, o Options, convert conversion) (*unstruc
 	if err := root.Decode(&plain); err != nil {
 		return nil, r, err
 	}
-	b, err := json.Marshal(plain) // numbers as the API machinery knows them
+	b, err := json.Marshal(plain) // turns numbers into the types of the API machinery
 	if err != nil {
 		return nil, r, err
 	}
@@ -175,12 +176,12 @@ func convertLive(object map[string]any, o Options, convert conversion) (*unstruc
 	return out, r, err
 }
 
-// suspension is the patch that suspends an object.
+// suspension returns the patch that suspends an object.
 func suspension(uid types.UID) []byte {
 	return fmt.Appendf(nil, `{"metadata":{"uid":%q,"labels":{%q:%q}},"spec":{"suspend":true}}`, uid, v1alpha1.SuspendedByLabel, v1alpha1.SuspendedByConvert)
 }
 
-// madeBy is the latest nominal time of the Jobs that an object owns, and one of them that runs.
+// madeBy returns the latest nominal time among the Jobs that an object owns, and the name of one that still runs.
 func (c Cutover) madeBy(ctx context.Context, namespace string, owner types.UID) (last time.Time, running string, err error) {
 	jobs, err := c.Client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

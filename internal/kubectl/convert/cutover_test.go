@@ -15,14 +15,15 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// The ScheduledJob begins where the CronJob has stopped: after the last nominal time that has a Job, whatever the status says of it.
+// The ScheduledJob begins where the CronJob has stopped: after the last nominal time that has a Job, even if the status has
+// another time.
 func TestAScheduledJobBeginsWhereTheCronJobStopped(t *testing.T) {
 	s := newStage(t)
 	for _, c := range []struct {
 		name   string
 		status batchv1.CronJobStatus
 		change func(*batchv1.CronJob)
-		job    time.Time // of a Job that the status does not know
+		job    time.Time // of a Job that is missing from the status
 		want   func(*batchv1.CronJob) time.Time
 	}{
 		{"its-status-says-it", atTen, nil, time.Time{}, func(*batchv1.CronJob) time.Time { return ten }},
@@ -60,7 +61,7 @@ func TestAScheduledJobBeginsWhereTheCronJobStopped(t *testing.T) {
 	}
 }
 
-// Where one cannot be converted nothing is suspended, and the error says which and what to do.
+// If one object cannot be converted, nothing is suspended, and the error names it with a remedy.
 func TestNothingIsSuspendedUnlessAllCanBeConverted(t *testing.T) {
 	s := newStage(t)
 	for _, c := range []struct {
@@ -71,7 +72,7 @@ func TestNothingIsSuspendedUnlessAllCanBeConverted(t *testing.T) {
 		{"a-selector", "nothing has been changed: cronjob a-selector/bad: it cannot be converted", func(c *batchv1.CronJob) {
 			c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Backup", Name: "b", UID: "u"}}
 		}, nil},
-		{"a-namesake", "was not made of it: delete that one, or rename it", nil, func(s *stage) {
+		{"a-namesake", "was not made from this CronJob: delete it, or rename it", nil, func(s *stage) {
 			o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.ScheduledJobKind,
 				"metadata": map[string]any{"name": "bad"}, "spec": map[string]any{"schedule": "0 0 1 1 *", "jobTemplate": map[string]any{"spec": map[string]any{"template": map[string]any{
 					"spec": map[string]any{"restartPolicy": "Never", "containers": []any{map[string]any{"name": "main", "image": "true"}}}}}}}}}
@@ -98,7 +99,7 @@ func TestNothingIsSuspendedUnlessAllCanBeConverted(t *testing.T) {
 	}
 }
 
-// Where Jobs must not overlap, the first Job of the ScheduledJob waits for the last of the CronJob.
+// If Jobs must not overlap, the first Job of the ScheduledJob waits for the last one of the CronJob.
 func TestATakeoverWaitsForAJobThatMustNotOverlap(t *testing.T) {
 	s := newStage(t).namespace(t, "forbid")
 	from := s.cronJob("minutely", atTen, forbidding)
@@ -131,7 +132,7 @@ func TestATakeoverWaitsForAJobThatMustNotOverlap(t *testing.T) {
 	}
 }
 
-// A Job that runs for hours holds up its own schedule only.
+// A Job that runs for hours delays only its own schedule.
 func TestATakeoverThatWaitsKeepsNoOther(t *testing.T) {
 	s := newStage(t).namespace(t, "busy")
 	busy, free := s.cronJob("busy", atTen, forbidding), s.cronJob("free", atTen, nil)
@@ -145,12 +146,12 @@ func TestATakeoverThatWaitsKeepsNoOther(t *testing.T) {
 	}()
 	s.await("free has taken over", func() bool { return s.heard("busy/free has taken over") })
 	cancel()
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "goes on where it has stopped when the same is done again") {
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "goes on where it stopped when you repeat the command") {
 		t.Errorf("interrupted, it says %v", err)
 	}
 }
 
-// What a user changes while the takeover waits is taken along.
+// Changes that a user makes while the takeover waits are included.
 func TestATakeoverTakesWhatTheCronJobIsByThen(t *testing.T) {
 	s := newStage(t).namespace(t, "changed")
 	from := s.cronJob("minutely", atTen, nil)
@@ -167,7 +168,7 @@ func TestATakeoverTakesWhatTheCronJobIsByThen(t *testing.T) {
 	}
 }
 
-// The way back: the CronJob that was suspended goes on where the ScheduledJob has stopped, with what the ScheduledJob says by then.
+// The way back: the suspended CronJob resumes where the ScheduledJob has stopped, with the ScheduledJob's current spec.
 func TestACronJobGoesOnWhereTheScheduledJobStopped(t *testing.T) {
 	s := newStage(t).namespace(t, "back")
 	from := s.cronJob("minutely", atTen, nil)
@@ -202,7 +203,7 @@ func TestACronJobGoesOnWhereTheScheduledJobStopped(t *testing.T) {
 	}
 }
 
-// What its user had suspended, and was skipped because of that, stays skipped.
+// Times that were skipped because the user had suspended the object stay skipped.
 func TestAHandBackStartsNothingThatWasSkipped(t *testing.T) {
 	s := newStage(t).namespace(t, "skipped")
 	const suspendedCondition = `{"type":"Suspended","status":"True","reason":"Suspended","message":"","lastTransitionTime":%q}`

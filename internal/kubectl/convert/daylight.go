@@ -9,13 +9,13 @@ import (
 	"github.com/jobstream/jobstream/functions/schedule"
 )
 
-// daylight is a sentence about the first transition of the zone within a year around which a CronJob and a ScheduledJob run at
-// different times, "" where there is none. A CronJob passes over a time that does not exist, and runs twice where a time comes twice;
-// docs/schedules.md says what a ScheduledJob does.
+// daylight describes the first clock change within a year around which a CronJob and a ScheduledJob run at different times; it
+// returns "" if there is none. A CronJob skips a time that does not exist, and runs twice at a time that occurs twice.
+// docs/schedules.md explains what a ScheduledJob does.
 func daylight(spec string, ours schedule.Schedule, in *time.Location, now time.Time) string {
 	theirs, err := cron.ParseStandard("CRON_TZ=" + in.String() + " " + spec)
 	if err != nil {
-		return "" // the API server does not take such a CronJob
+		return "" // the API server rejects such a CronJob
 	}
 	for at := range transitions(in, now, now.AddDate(1, 0, 0)) {
 		from, to := at.Add(-3*time.Hour), at.Add(3*time.Hour)
@@ -33,7 +33,7 @@ func daylight(spec string, ours schedule.Schedule, in *time.Location, now time.T
 	return ""
 }
 
-// few writes times for people.
+// few formats a short list of times for the user.
 func few(times []string) string {
 	switch n := len(times); {
 	case n == 0:
@@ -48,7 +48,7 @@ func few(times []string) string {
 	return text
 }
 
-// transitions yields when the zone's offset changes, to the second.
+// transitions yields the instants at which the zone's offset changes, to the second.
 func transitions(in *time.Location, from, to time.Time) func(yield func(time.Time) bool) {
 	return func(yield func(time.Time) bool) {
 		for at := from.In(in); at.Before(to); {

@@ -17,10 +17,10 @@ import (
 
 const cronJobKind = "CronJob"
 
-// shortDeadline is a startingDeadlineSeconds below which even a short absence of the controller misses a run.
+// shortDeadline is the startingDeadlineSeconds, in seconds, below which even a short absence of the controller misses a run.
 const shortDeadline = 10
 
-// forward makes a ScheduledJob of a CronJob.
+// forward converts a CronJob to a ScheduledJob.
 func forward(o *yaml.Node, opts Options) (Report, bool) {
 	if text(o, "kind") != cronJobKind || !strings.HasPrefix(text(o, "apiVersion"), "batch/") {
 		return Report{}, false
@@ -42,7 +42,7 @@ func forward(o *yaml.Node, opts Options) (Report, bool) {
 	return r, true
 }
 
-// decode reads an object the way the API server does: by the names of its JSON.
+// decode reads an object as the API server does: by its JSON names.
 func decode(o *yaml.Node, into any) error {
 	var plain any
 	if err := o.Decode(&plain); err != nil {
@@ -73,7 +73,7 @@ func when(o *yaml.Node, c *batchv1.CronJob, r *Report, opts Options) {
 		spec, name = strings.TrimSpace(rest), in
 		set(o, spec, "spec", "schedule")
 		set(o, name, "spec", "timeZone")
-		r.add(Note, "spec.schedule", "%s stands in timeZone now", prefix)
+		r.add(Note, "spec.schedule", "%s moves to timeZone", prefix)
 	}
 	if name == "" && opts.TimeZone != "" {
 		name = opts.TimeZone
@@ -104,7 +104,7 @@ func when(o *yaml.Node, c *batchv1.CronJob, r *Report, opts Options) {
 	}
 }
 
-// says is what is wrong with a schedule, without the name of its field.
+// says returns the description of a schedule error, without the name of its field.
 func says(err error) string {
 	if e := (*schedule.Error)(nil); errors.As(err, &e) {
 		return e.Message
@@ -112,7 +112,7 @@ func says(err error) string {
 	return err.Error()
 }
 
-// hashed says that a field is H, which no CronJob has: names of months and weekdays are more letters than one.
+// hashed reports whether a field uses H, which no CronJob supports. Names of months and weekdays have more than one letter.
 func hashed(spec string) bool {
 	for _, field := range strings.Fields(spec) {
 		for _, term := range strings.Split(field, ",") {
@@ -124,7 +124,7 @@ func hashed(spec string) bool {
 	return false
 }
 
-// every converts an interval, whose fractions of a second a CronJob drops in silence.
+// every converts an interval. A CronJob silently drops its fractions of a second.
 func every(o *yaml.Node, text string, r *Report) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -133,16 +133,16 @@ func every(o *yaml.Node, text string, r *Report) {
 	}
 	if whole := max(d.Truncate(time.Second), time.Second); whole != d {
 		set(o, "@every "+whole.String(), "spec", "schedule")
-		r.add(Note, "spec.schedule", "a CronJob takes @every %s for @every %s, which stands there now", text, whole)
+		r.add(Note, "spec.schedule", "a CronJob reads @every %s as @every %s, which the result has", text, whole)
 	}
 	r.add(Change, "spec.schedule", "a CronJob counts the intervals from its latest run, a ScheduledJob from its own creation: the times move once")
 }
 
-// differ says what else is not the same from then on.
+// differ reports the remaining differences in behaviour.
 func differ(c *batchv1.CronJob, r *Report) {
 	s := c.Spec
 	for _, owner := range c.OwnerReferences {
-		r.add(Refusal, "metadata.ownerReferences", "it belongs to %s %s, which would make it anew: convert what that is made of", owner.Kind, owner.Name)
+		r.add(Refusal, "metadata.ownerReferences", "it belongs to %s %s, which would create it again: convert what that is made from", owner.Kind, owner.Name)
 	}
 	if t := s.JobTemplate.Spec; t.Selector != nil || t.ManualSelector != nil && *t.ManualSelector {
 		r.add(Refusal, "spec.jobTemplate.spec.selector", "the Jobs of one ScheduledJob would count each other's Pods: remove selector and manualSelector")
@@ -159,8 +159,8 @@ func differ(c *batchv1.CronJob, r *Report) {
 	switch m := s.JobTemplate.Spec.ManagedBy; {
 	case m == nil || *m == v1alpha1.DefaultManagedBy:
 	case *m == "kubernetes.io/job-controller":
-		r.add(Note, "spec.jobTemplate.spec.managedBy", "its Jobs stay with the built-in controller, which this says: remove it, and jobstream runs them")
+		r.add(Note, "spec.jobTemplate.spec.managedBy", "the built-in controller keeps its Jobs, because of this field: remove it to let jobstream run them")
 	default:
-		r.add(Note, "spec.jobTemplate.spec.managedBy", "its Jobs stay with %s: remove it, and jobstream runs them", *m)
+		r.add(Note, "spec.jobTemplate.spec.managedBy", "%s keeps its Jobs: remove the field to let jobstream run them", *m)
 	}
 }

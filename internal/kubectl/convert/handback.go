@@ -18,14 +18,15 @@ import (
 )
 
 const (
-	// seenTimeout is how long a reconciler may take to see that a ScheduledJob has been suspended.
+	// seenTimeout is how long a reconciler may take to notice that a ScheduledJob has been suspended.
 	seenTimeout = time.Minute
-	// aMoment is how long before that a nominal time may lie which is skipped because of it.
+	// aMoment is how long before the suspension a nominal time may lie that was skipped because of it.
 	aMoment = time.Minute
 )
 
-// HandBack makes CronJobs take over from the ScheduledJobs: the same steps the other way round. A CronJob that TakeOver has suspended
-// gets the spec that the ScheduledJob has now, and goes on. Where a CronJob begins is written into its status, before it is resumed.
+// HandBack makes CronJobs take over from the ScheduledJobs: the steps of TakeOver in the other direction. A CronJob that TakeOver
+// suspended gets the ScheduledJob's current spec, and resumes. HandBack writes the time at which the CronJob begins into its
+// status before it resumes it.
 func (c Cutover) HandBack(ctx context.Context, from []v1alpha1.ScheduledJob) ([]Report, error) {
 	var all []stepper
 	for i := range from {
@@ -34,16 +35,16 @@ func (c Cutover) HandBack(ctx context.Context, from []v1alpha1.ScheduledJob) ([]
 	return c.carryOut(ctx, all)
 }
 
-// handback is one ScheduledJob on its way.
+// handback is the cut-over of one ScheduledJob.
 type handback struct {
 	Cutover
 	from   *v1alpha1.ScheduledJob
 	to     *batchv1.CronJob
 	report Report
-	// have is the CronJob that exists already: one that TakeOver has suspended, or the one of an earlier attempt.
+	// have is the CronJob that exists already: one that TakeOver suspended, or one from an earlier attempt.
 	have *batchv1.CronJob
 	done bool
-	// since is when it was suspended, by our clock.
+	// since is when the plugin suspended it, by the local clock.
 	since time.Time
 }
 
@@ -51,12 +52,12 @@ func (h *handback) about() (Report, bool) { return h.report, h.done }
 
 func (h *handback) name() string { return "scheduledjob " + h.from.Namespace + "/" + h.from.Name }
 
-// suspended says that the user has suspended the ScheduledJob.
+// suspended reports whether the user has suspended the ScheduledJob.
 func (h *handback) suspended() bool {
 	return h.from.Spec.Suspend != nil && *h.from.Spec.Suspend && !mine(h.from, h.from.Spec.Suspend)
 }
 
-// build converts the ScheduledJob as it is now.
+// build converts the current ScheduledJob.
 func (h *handback) build() error {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(h.from)
 	if err != nil {
@@ -69,19 +70,19 @@ func (h *handback) build() error {
 	case err != nil:
 		return err
 	case report.Refused():
-		return errors.New("it cannot be converted: the report says why")
+		return errors.New("it cannot be converted: see the report")
 	}
 	h.to = &batchv1.CronJob{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(converted.Object, h.to); err != nil {
 		return err
 	}
-	suspended := true // until its status says where it begins
+	suspended := true // until its status has the time at which it begins
 	h.to.Spec.Suspend = &suspended
 	h.mark(&h.to.ObjectMeta)
 	return nil
 }
 
-// check converts the ScheduledJob, and asks the API server what it has against the result.
+// check converts the ScheduledJob, and has the API server validate the result in a dry run.
 func (h *handback) check(ctx context.Context) error {
 	if err := h.build(); err != nil {
 		return err
@@ -101,10 +102,10 @@ func (h *handback) check(ctx context.Context) error {
 		h.Say("cronjob %s/%s has taken over already", h.from.Namespace, h.from.Name)
 		return nil
 	}
-	return errors.New("a CronJob of this name exists, which was not suspended for it: delete that one, or rename it")
+	return errors.New("a CronJob with this name exists, and was not suspended for this ScheduledJob: delete it, or rename it")
 }
 
-// mark says where the CronJob comes from, and that it is suspended until it is ready.
+// mark records where the CronJob comes from, and that it is suspended until it is ready.
 func (h *handback) mark(m *metav1.ObjectMeta) {
 	metav1.SetMetaDataAnnotation(m, v1alpha1.ConvertedFromAnnotation, string(h.from.UID))
 	metav1.SetMetaDataLabel(m, v1alpha1.SuspendedByLabel, v1alpha1.SuspendedByConvert)
@@ -127,7 +128,7 @@ func (h *handback) finish(ctx context.Context) (busy string, err error) {
 	if s := to.Status.LastScheduleTime; s == nil || from.After(s.Time) {
 		patch := fmt.Sprintf(`{"metadata":{"uid":%q},"status":{"lastScheduleTime":%q}}`, to.UID, from.UTC().Format(time.RFC3339))
 		if _, err := jobs.Patch(ctx, to.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager}, "status"); err != nil {
-			return "", fmt.Errorf("write where the CronJob begins: %w", err)
+			return "", fmt.Errorf("write the time at which the CronJob begins: %w", err)
 		}
 	}
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:null}},"spec":{"suspend":%t}}`, to.UID, v1alpha1.SuspendedByLabel, byUser)
@@ -142,7 +143,7 @@ func (h *handback) finish(ctx context.Context) (busy string, err error) {
 	return "", nil
 }
 
-// put creates the CronJob, or gives the one that is there the spec that the ScheduledJob has now. It is suspended.
+// put creates the CronJob suspended, or gives the existing one the ScheduledJob's current spec.
 func (h *handback) put(ctx context.Context) (*batchv1.CronJob, error) {
 	jobs := h.Client.BatchV1().CronJobs(h.from.Namespace)
 	if h.have == nil {
@@ -158,7 +159,7 @@ func (h *handback) put(ctx context.Context) (*batchv1.CronJob, error) {
 			return nil, err
 		}
 		if live.UID != h.have.UID || !mine(live, live.Spec.Suspend) {
-			return nil, errors.New("somebody has resumed or replaced the CronJob meanwhile")
+			return nil, errors.New("another client has resumed or replaced the CronJob in the meantime")
 		}
 		live.Spec = h.to.Spec
 		h.mark(&live.ObjectMeta)
@@ -170,7 +171,7 @@ func (h *handback) put(ctx context.Context) (*batchv1.CronJob, error) {
 	}
 }
 
-// suspend stops the ScheduledJob and says who did it.
+// suspend stops the ScheduledJob, and records that the plugin did so.
 func (h *handback) suspend(ctx context.Context) error {
 	h.since = time.Now()
 	if h.suspended() {
@@ -184,8 +185,8 @@ func (h *handback) suspend(ctx context.Context) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, h.from)
 }
 
-// last is the last nominal time that is the ScheduledJob's. A reconciler has to have seen the suspension, and where Jobs must not overlap
-// the last one has to have ended.
+// last returns the last nominal time that belongs to the ScheduledJob. Before that is known, a reconciler must have processed the
+// suspension and, if Jobs must not overlap, the last Job must have ended.
 func (h *handback) last(ctx context.Context, byUser bool) (at time.Time, busy string, err error) {
 	live, err := h.scheduledJobs(h.from.Namespace).Get(ctx, h.from.Name, metav1.GetOptions{})
 	if err != nil {
@@ -197,7 +198,7 @@ func (h *handback) last(ctx context.Context, byUser bool) (at time.Time, busy st
 	}
 	switch {
 	case j.UID != h.from.UID || j.Spec.Suspend == nil || !*j.Spec.Suspend:
-		return time.Time{}, "", errors.New("somebody has resumed or replaced it meanwhile")
+		return time.Time{}, "", errors.New("another client has resumed or replaced it in the meantime")
 	case j.Status.ObservedGeneration < j.Generation && time.Since(h.since) > seenTimeout:
 		return time.Time{}, "", fmt.Errorf("no reconciler has seen within %v that it is suspended: is one running?", seenTimeout)
 	case j.Status.ObservedGeneration < j.Generation:
@@ -213,8 +214,8 @@ func (h *handback) last(ctx context.Context, byUser bool) (at time.Time, busy st
 	return at, "", err
 }
 
-// decidedBefore is up to which nominal time everything was decided before we suspended the ScheduledJob: what was skipped because of that
-// is the CronJob's. What was skipped because its user had suspended it stays skipped.
+// decidedBefore returns the nominal time up to which everything was decided before the plugin suspended the ScheduledJob: times
+// skipped because of that suspension belong to the CronJob. Times skipped because the user had suspended it stay skipped.
 func decidedBefore(j *v1alpha1.ScheduledJob, byUser bool) time.Time {
 	at := j.CreationTimestamp.Time
 	if a := j.Spec.StartAfter; a != nil {

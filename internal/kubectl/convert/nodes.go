@@ -8,7 +8,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// bare takes off what belongs to the object that is, and not to the one that will be.
+// bare removes what identifies the existing object and must not be copied to its successor.
 func bare(object *yaml.Node) {
 	remove(object, "status")
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences", "finalizers"} {
@@ -28,7 +28,7 @@ func bare(object *yaml.Node) {
 	}
 }
 
-// get is the node at a path, nil where there is none.
+// get returns the node at a path, or nil.
 func get(n *yaml.Node, path ...string) *yaml.Node {
 	for _, key := range path {
 		if n == nil || n.Kind != yaml.MappingNode {
@@ -45,7 +45,7 @@ func get(n *yaml.Node, path ...string) *yaml.Node {
 	return n
 }
 
-// text is the scalar at a path, "" where there is none.
+// text returns the scalar at a path, or "".
 func text(n *yaml.Node, path ...string) string {
 	if at := get(n, path...); at != nil && at.Kind == yaml.ScalarNode && at.Tag != "!!null" {
 		return at.Value
@@ -53,8 +53,8 @@ func text(n *yaml.Node, path ...string) string {
 	return ""
 }
 
-// set writes a string at a path whose parents exist; a field that is there keeps its place and its comments. timeZone comes after the
-// schedule.
+// set writes a string at a path whose parents exist. An existing field keeps its place and its comments; timeZone is inserted
+// after the schedule.
 func set(n *yaml.Node, value string, path ...string) {
 	parent, key := get(n, path[:len(path)-1]...), path[len(path)-1]
 	if parent == nil {
@@ -76,7 +76,7 @@ func set(n *yaml.Node, value string, path ...string) {
 	parent.Content = slices.Insert(parent.Content, place, k, v)
 }
 
-// remove takes the field at a path away, with its comments.
+// remove deletes the field at a path, with its comments.
 func remove(n *yaml.Node, path ...string) {
 	parent, key := get(n, path[:len(path)-1]...), path[len(path)-1]
 	if parent == nil || parent.Kind != yaml.MappingNode {
@@ -90,7 +90,7 @@ func remove(n *yaml.Node, path ...string) {
 	}
 }
 
-// clone copies a node with what is below it.
+// clone copies a node and its descendants.
 func clone(n *yaml.Node) *yaml.Node {
 	c := *n
 	c.Content = make([]*yaml.Node, len(n.Content))
@@ -100,7 +100,7 @@ func clone(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// unfold has folded texts (>) written line by line (|): the encoder folds them otherwise than they were.
+// unfold turns folded strings (>) into literal ones (|): the encoder would fold them at other places.
 func unfold(n *yaml.Node) {
 	if n.Style&yaml.FoldedStyle != 0 {
 		n.Style = n.Style&^yaml.FoldedStyle | yaml.LiteralStyle
@@ -110,10 +110,11 @@ func unfold(n *yaml.Node) {
 	}
 }
 
-// expandedMax bounds a document whose aliases are expanded, in nodes.
+// expandedMax limits a document with expanded aliases, in nodes.
 const expandedMax = 100_000
 
-// expand replaces aliases by what they stand for: an edit of one object must not change another. why is why that cannot be done.
+// expand replaces aliases by the nodes they refer to: an edit of one object must not change another. why is the reason if that is
+// impossible.
 func expand(n *yaml.Node) (plain *yaml.Node, why string) {
 	left, aliased := expandedMax, false
 	var walk func(n *yaml.Node) *yaml.Node
@@ -131,7 +132,7 @@ func expand(n *yaml.Node) (plain *yaml.Node, why string) {
 		c.Anchor, c.Content = "", make([]*yaml.Node, len(n.Content))
 		for i, below := range n.Content {
 			if below.Kind == yaml.ScalarNode && below.Tag == "!!merge" {
-				why = "it has a merge key (<<): write out what that merges"
+				why = "it has a merge key (<<): write out what it merges"
 			}
 			c.Content[i] = walk(below)
 		}
@@ -139,7 +140,7 @@ func expand(n *yaml.Node) (plain *yaml.Node, why string) {
 	}
 	plain = walk(n)
 	if left < 0 && aliased {
-		return n, "its aliases stand for too much: write out what they stand for"
+		return n, "its aliases expand to too much: write out what they refer to"
 	}
 	if left < 0 {
 		return n, ""

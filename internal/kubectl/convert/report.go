@@ -10,34 +10,34 @@ import (
 type Weight int
 
 const (
-	// Note is for information: the same happens, told or written in another way.
+	// Note is for information: the behaviour is the same, written in another way.
 	Note Weight = iota
-	// Change is something that happens otherwise from then on.
+	// Change is a difference in behaviour.
 	Change
-	// Refusal is why the object is not converted.
+	// Refusal is the reason why the object is not converted.
 	Refusal
 )
 
 func (w Weight) String() string { return [...]string{"note", "CHANGE", "REFUSED"}[w] }
 
-// Difference is one thing that is not the same on the other side.
+// Difference is one aspect in which the two sides differ.
 type Difference struct {
 	Weight Weight
-	// Field is where it stands in the object that is converted, such as "spec.timeZone".
+	// Field is the field of the original object, such as "spec.timeZone".
 	Field string
-	// Text is a sentence that says what is, what will be, and what to write if that is not wanted.
+	// Text is a sentence with the old behaviour, the new one, and what to write to avoid the change.
 	Text string
 }
 
-// Report is what is said about one object.
+// Report is the list of differences for one object.
 type Report struct {
-	// From is the kind that it was; To the kind that it is now, "" where it was refused.
+	// From is the original kind; To is the new one, "" if the object was refused.
 	From, To        string
 	Namespace, Name string
 	Differences     []Difference
 }
 
-// Refused says that the object was not converted.
+// Refused reports whether the object was not converted.
 func (r Report) Refused() bool {
 	return slices.ContainsFunc(r.Differences, func(d Difference) bool { return d.Weight == Refusal })
 }
@@ -46,7 +46,7 @@ func (r *Report) add(w Weight, field, format string, args ...any) {
 	r.Differences = append(r.Differences, Difference{w, field, fmt.Sprintf(format, args...)})
 }
 
-// object is the name of the object for people.
+// object returns the object's name for messages.
 func (r Report) object() string {
 	if r.Namespace == "" {
 		return r.Name
@@ -54,7 +54,7 @@ func (r Report) object() string {
 	return r.Namespace + "/" + r.Name
 }
 
-// Write writes the reports for people: a line for each object, below it what differs, what matters most first.
+// Write prints the reports for the user: a line for each object, and below it the differences, the most important first.
 func Write(w io.Writer, reports []Report) {
 	for _, r := range reports {
 		if r.Refused() {

@@ -22,12 +22,12 @@ import (
 	"github.com/jobstream/jobstream/internal/kubectl/convert"
 )
 
-// The tests of a cut-over play the controllers themselves: what they see of a CronJob is exactly what stands in the case. With both
-// controllers alive it runs in test/e2e.
+// The tests of a cut-over play the controllers themselves: each case lists exactly what the controllers have done to a CronJob.
+// test/e2e runs the cut-over with both controllers alive.
 
 const soon = 30 * time.Second
 
-// stage is an API server that knows ScheduledJobs, and a Cutover whose words are kept.
+// stage is an API server with ScheduledJobs, and a Cutover whose messages are recorded.
 type stage struct {
 	*testing.T
 	kubernetes.Interface
@@ -54,7 +54,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// namespace begins a case.
+// namespace starts a case in a namespace of its own.
 func (s *stage) namespace(t *testing.T, name string) *stage {
 	t.Helper()
 	c := &stage{T: t, Interface: s.Interface, Cutover: s.Cutover, ns: name}
@@ -75,7 +75,7 @@ func (s *stage) heard(words string) bool {
 	return strings.Contains(strings.Join(s.said, "\n"), words)
 }
 
-// await waits until it is so.
+// await waits until the condition holds.
 func (s *stage) await(what string, so func() bool) {
 	s.Helper()
 	late, again := time.After(soon), time.NewTicker(5*time.Millisecond)
@@ -93,7 +93,7 @@ func podTemplate() corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "true"}}}}
 }
 
-// cronJob creates one, with the status that its controller has written.
+// cronJob creates a CronJob with the status that its controller would have written.
 func (s *stage) cronJob(name string, status batchv1.CronJobStatus, change func(*batchv1.CronJob)) *batchv1.CronJob {
 	s.Helper()
 	c := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.CronJobSpec{Schedule: "* * * * *", TimeZone: ptr.To("Etc/UTC"),
@@ -153,7 +153,7 @@ func (s *stage) live(name string) *batchv1.CronJob {
 }
 
 var (
-	ten    = time.Now().Add(time.Hour).UTC().Truncate(time.Minute) // after every creation
+	ten    = time.Now().Add(time.Hour).UTC().Truncate(time.Minute) // later than the creation of any object
 	ten01  = ten.Add(time.Minute)
 	atTen  = batchv1.CronJobStatus{LastScheduleTime: &metav1.Time{Time: ten}}
 	noTime = batchv1.CronJobStatus{}
@@ -162,7 +162,7 @@ var (
 func suspended(c *batchv1.CronJob)  { c.Spec.Suspend = ptr.To(true) }
 func forbidding(c *batchv1.CronJob) { c.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent }
 
-// suspendedByConvert is a CronJob after an attempt that ended behind its suspension.
+// suspendedByConvert is a CronJob after an attempt that ended right after its suspension.
 func suspendedByConvert(c *batchv1.CronJob) {
 	suspended(c)
 	c.Labels = map[string]string{v1alpha1.SuspendedByLabel: v1alpha1.SuspendedByConvert}

@@ -13,16 +13,18 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 )
 
-// Options say how to convert.
+// Options control the conversion.
 type Options struct {
-	// Now is from when on the two sides are compared: daylight saving is looked at for a year.
+	// Now begins the year within which the two sides are compared for daylight saving.
 	Now time.Time
-	// TimeZone is written where a CronJob names none: the zone of its kube-controller-manager. "" leaves the field out, which is UTC.
+	// TimeZone is the zone for CronJobs that name none: that of their kube-controller-manager. "" leaves the field out, and a
+	// ScheduledJob then uses UTC.
 	TimeZone string
 }
 
-// Forward converts the CronJobs of a stream of YAML or JSON documents, also those in a List. Everything else, and every comment,
-// stays. An object that cannot be converted stays, too, and its Report says why; an error is about the text itself.
+// Forward converts the CronJobs of a stream of YAML or JSON documents, including those in a List. Everything else, and every
+// comment, stays. An object that cannot be converted stays too, and its Report has the reason. An error means that the text
+// itself is invalid.
 func Forward(in []byte, o Options) ([]byte, []Report, error) { return each(in, o, forward) }
 
 // Back converts the ScheduledJobs of a stream to CronJobs.
@@ -45,10 +47,10 @@ func each(in []byte, o Options, convert conversion) ([]byte, []Report, error) {
 	return out.Bytes(), reports, nil
 }
 
-// document converts what is in one. If that is nothing, its text comes back as it was.
+// document converts the objects of one document. If nothing changes, it returns the text as it was.
 func document(text []byte, o Options, convert conversion) (reports []Report, out []byte, err error) {
 	var roots []*yaml.Node
-	for d := yaml.NewDecoder(bytes.NewReader(text)); ; { // another may begin behind a line of ...
+	for d := yaml.NewDecoder(bytes.NewReader(text)); ; { // another document may follow a "..." line
 		root := &yaml.Node{}
 		if err := d.Decode(root); errors.Is(err, io.EOF) {
 			break
@@ -82,7 +84,7 @@ func document(text []byte, o Options, convert conversion) (reports []Report, out
 	return reports, b.Bytes(), nil
 }
 
-// write encodes a document, and reads it again: what the encoder changes in silence must not reach a cluster.
+// write encodes a document and reads it back: a silent change by the encoder must not reach a cluster.
 func write(to *bytes.Buffer, root *yaml.Node) error {
 	unfold(root)
 	var b bytes.Buffer
@@ -99,13 +101,13 @@ func write(to *bytes.Buffer, root *yaml.Node) error {
 		return err
 	}
 	if !reflect.DeepEqual(meant, written) {
-		return errors.New("it cannot be written without a change to one of its texts: write texts of several lines with | in place of >, and without trailing blanks")
+		return errors.New("writing it would change one of its strings: use | instead of > for strings of several lines, and no trailing blanks")
 	}
 	to.Write(b.Bytes())
 	return nil
 }
 
-// compact says that a list stands right below its field, and not two spaces further in.
+// compact reports whether a list is indented like its field, and not by two more spaces.
 func compact(n *yaml.Node) bool {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if key, list := n.Content[i], n.Content[i+1]; list.Kind == yaml.SequenceNode && list.Style&yaml.FlowStyle == 0 && len(list.Content) > 0 {
@@ -115,7 +117,8 @@ func compact(n *yaml.Node) bool {
 	return slices.ContainsFunc(n.Content, compact)
 }
 
-// objects converts an object, or those of a List. touched says that some have changed; why is why none can be, "" where they can.
+// objects converts an object, or those of a List. touched reports whether any has changed. why is the reason if none can be
+// converted, else "".
 func objects(object *yaml.Node, o Options, convert conversion, why string) (reports []Report, touched bool) {
 	if items := get(object, "items"); items != nil && items.Kind == yaml.SequenceNode {
 		list := text(object, "kind") // such as CronJobList
@@ -144,7 +147,7 @@ func objects(object *yaml.Node, o Options, convert conversion, why string) (repo
 	return []Report{r}, true
 }
 
-// documents splits a stream at its "---" lines, which stay with the document that they begin.
+// documents splits a stream at its "---" lines; each stays with the document that it begins.
 func documents(in []byte) (all [][]byte) {
 	begin := 0
 	for at := 0; at < len(in); {
@@ -160,5 +163,5 @@ func documents(in []byte) (all [][]byte) {
 	return append(all, in[begin:])
 }
 
-// Manifest is an object of the cluster as text, as "kubectl get -o yaml" shows it.
+// Manifest returns an object of the cluster as YAML, in the form of "kubectl get -o yaml".
 func Manifest(object any) ([]byte, error) { return kyaml.Marshal(object) }

@@ -17,8 +17,8 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// TakeOver makes ScheduledJobs take over from the CronJobs. Nothing is suspended unless all of them can be converted. After that,
-// what goes wrong with one does not keep the others; the error names each.
+// TakeOver makes ScheduledJobs take over from the CronJobs. It suspends nothing unless all can be converted. After that, a
+// failure with one does not stop the others; the error names each.
 func (c Cutover) TakeOver(ctx context.Context, from []batchv1.CronJob) ([]Report, error) {
 	var all []stepper
 	for i := range from {
@@ -27,13 +27,13 @@ func (c Cutover) TakeOver(ctx context.Context, from []batchv1.CronJob) ([]Report
 	return c.carryOut(ctx, all)
 }
 
-// takeover is one CronJob on its way.
+// takeover is the cut-over of one CronJob.
 type takeover struct {
 	Cutover
 	from   *batchv1.CronJob
 	to     *unstructured.Unstructured
 	report Report
-	// done says that the ScheduledJob exists, from an earlier attempt.
+	// done reports whether the ScheduledJob exists from an earlier attempt.
 	done bool
 }
 
@@ -41,7 +41,7 @@ func (t *takeover) about() (Report, bool) { return t.report, t.done }
 
 func (t *takeover) name() string { return "cronjob " + t.from.Namespace + "/" + t.from.Name }
 
-// build converts the CronJob as it is now.
+// build converts the current CronJob.
 func (t *takeover) build() error {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t.from)
 	if err != nil {
@@ -55,12 +55,12 @@ func (t *takeover) build() error {
 		return err
 	}
 	if t.report.Refused() {
-		return errors.New("it cannot be converted: the report says why")
+		return errors.New("it cannot be converted: see the report")
 	}
 	return unstructured.SetNestedField(t.to.Object, string(t.from.UID), "metadata", "annotations", v1alpha1.ConvertedFromAnnotation)
 }
 
-// check converts the CronJob, and asks the API server what it has against the result.
+// check converts the CronJob, and has the API server validate the result in a dry run.
 func (t *takeover) check(ctx context.Context) error {
 	if err := t.build(); err != nil {
 		return err
@@ -69,13 +69,13 @@ func (t *takeover) check(ctx context.Context) error {
 	switch {
 	case err == nil && have.GetAnnotations()[v1alpha1.ConvertedFromAnnotation] == string(t.from.UID):
 		if have.GetLabels()[v1alpha1.SuspendedByLabel] == v1alpha1.SuspendedByConvert {
-			return fmt.Errorf("its ScheduledJob of an earlier time has handed back: delete that one first, with: kubectl delete scheduledjob %s -n %s", t.from.Name, t.from.Namespace)
+			return fmt.Errorf("its ScheduledJob from an earlier cut-over has handed back: delete that one first, with: kubectl delete scheduledjob %s -n %s", t.from.Name, t.from.Namespace)
 		}
 		t.done = true
 		t.Say("scheduledjob %s/%s has taken over already", t.from.Namespace, t.from.Name)
 		return nil
 	case err == nil:
-		return errors.New("a ScheduledJob of this name exists, which was not made of it: delete that one, or rename it")
+		return errors.New("a ScheduledJob with this name exists, and was not made from this CronJob: delete it, or rename it")
 	case meta.IsNoMatchError(err):
 		return unserved(err)
 	case !apierrors.IsNotFound(err):
@@ -88,12 +88,13 @@ func (t *takeover) check(ctx context.Context) error {
 	return err
 }
 
-// suspended says that the user has suspended the CronJob.
+// suspended reports whether the user has suspended the CronJob.
 func (t *takeover) suspended() bool {
 	return t.from.Spec.Suspend != nil && *t.from.Spec.Suspend && !mine(t.from, t.from.Spec.Suspend)
 }
 
-// suspend stops the CronJob and says who did it. Its UID is a precondition: it may have been replaced meanwhile.
+// suspend stops the CronJob, and records that the plugin did so. The CronJob's UID is a precondition, because another client may
+// have replaced it.
 func (t *takeover) suspend(ctx context.Context) error {
 	if t.suspended() {
 		return nil
@@ -106,8 +107,8 @@ func (t *takeover) suspend(ctx context.Context) error {
 	return nil
 }
 
-// finish makes the ScheduledJob of what the CronJob is by now, from the last nominal time on that has a Job. Where Jobs must not overlap it
-// waits for the Job that runs.
+// finish creates the ScheduledJob from the current CronJob, beginning after the last nominal time that has a Job. If Jobs must
+// not overlap, it waits for the running Job.
 func (t *takeover) finish(ctx context.Context) (busy string, err error) {
 	byUser := t.suspended()
 	live, err := t.Client.BatchV1().CronJobs(t.from.Namespace).Get(ctx, t.from.Name, metav1.GetOptions{})
@@ -115,7 +116,7 @@ func (t *takeover) finish(ctx context.Context) (busy string, err error) {
 	case err != nil:
 		return "", err
 	case live.UID != t.from.UID || live.Spec.Suspend == nil || !*live.Spec.Suspend:
-		return "", errors.New("somebody has resumed or replaced it meanwhile")
+		return "", errors.New("another client has resumed or replaced it in the meantime")
 	}
 	t.from = live
 	if err := t.build(); err != nil {
@@ -145,8 +146,8 @@ func (t *takeover) finish(ctx context.Context) (busy string, err error) {
 	return "", nil
 }
 
-// last is the last nominal time that the CronJob has made a Job of, or else its creation, and a Job of it that runs. Its status may
-// lag behind its Jobs.
+// last returns the last nominal time for which the CronJob has made a Job, or else its creation, and the name of a running Job of
+// it. The CronJob's status may lag behind its Jobs.
 func (t *takeover) last(ctx context.Context) (at time.Time, running string, err error) {
 	at = t.from.CreationTimestamp.Time
 	if s := t.from.Status.LastScheduleTime; s != nil && s.After(at) {

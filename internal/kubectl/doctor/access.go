@@ -10,12 +10,12 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// need is one thing that a user has to be allowed. Resource may have a subresource behind a slash.
+// need is one permission that a command requires. Resource may have a subresource after a slash.
 type need struct{ verb, group, resource string }
 
 func (n need) String() string { return n.verb + " " + n.resource }
 
-// needs are those for each verb on the resource.
+// needs returns a need for each verb on the resource.
 func needs(group, resource string, verbs ...string) (all []need) {
 	for _, verb := range verbs {
 		all = append(all, need{verb, group, resource})
@@ -30,11 +30,11 @@ func schedules(verbs ...string) []need {
 func configMaps(verbs ...string) []need { return needs("", "configmaps", verbs...) }
 func pods(verbs ...string) []need       { return needs("", "pods", verbs...) }
 
-// commands are what a user may type, with what it takes: the table in docs/kubectl.md.
+// commands lists the commands with the permissions that each requires; docs/kubectl.md has the same table.
 var commands = []struct {
 	name  string
 	needs []need
-	// schedulesOnly is whether the command is for ScheduledJobs alone.
+	// schedulesOnly reports whether the command is for ScheduledJobs only.
 	schedulesOnly bool
 }{
 	{"jobstream alone", slices.Concat(jobs("list"), schedules("list")), false},
@@ -51,11 +51,12 @@ var commands = []struct {
 	{"rerun", slices.Concat(jobs("get", "create", "patch", "delete"), configMaps("get", "create")), false},
 }
 
-// Access judges which commands a user may type. allowed reports whether the user may do what the attributes say; its error is
-// that this cannot be known. Without ScheduledJobs in the cluster, scheduled is false, and nobody misses them.
+// Access reports the commands that the user's permissions do not suffice for. allowed reports whether the user may do what the
+// attributes describe, or returns an error if that cannot be found out. With scheduled false, the cluster has no ScheduledJobs,
+// and Access leaves out the permissions on them.
 func Access(namespace string, scheduled bool, allowed func(authorizationv1.ResourceAttributes) (bool, error)) (all []finding.Finding) {
 	const check = "permissions"
-	const advice = "ask an administrator for a Role with that, if you want the command"
+	const advice = "ask an administrator for a Role with these permissions, if you want to use the command"
 	known := map[need]bool{}
 	var may []string
 	for _, c := range commands {
@@ -71,7 +72,7 @@ func Access(namespace string, scheduled bool, allowed func(authorizationv1.Resou
 			if !seen {
 				var err error
 				if yes, err = allowed(n.attributes(namespace)); err != nil {
-					return []finding.Finding{finding.Worry(check, finding.Warn, "ask with: kubectl auth can-i --list -n "+namespace, "cannot be asked for: %v", err)}
+					return []finding.Finding{finding.Worry(check, finding.Warn, "ask with: kubectl auth can-i --list -n "+namespace, "cannot be checked: %v", err)}
 				}
 				known[n] = yes
 			}
@@ -96,7 +97,7 @@ func (n need) attributes(namespace string) authorizationv1.ResourceAttributes {
 	return authorizationv1.ResourceAttributes{Namespace: namespace, Verb: n.verb, Group: n.group, Resource: resource, Subresource: sub}
 }
 
-// Granted reports whether one of the rules allows it. A rule that names objects does not: it is about these only.
+// Granted reports whether one of the rules allows the request. A rule with resource names does not: it covers only these objects.
 func Granted(rules []authorizationv1.ResourceRule, a authorizationv1.ResourceAttributes) bool {
 	resources := []string{"*", a.Resource}
 	if a.Subresource != "" {
@@ -107,7 +108,7 @@ func Granted(rules []authorizationv1.ResourceRule, a authorizationv1.ResourceAtt
 	})
 }
 
-// has reports whether one of the words is in the list.
+// has reports whether the list has one of the words.
 func has(list []string, words ...string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(words, s) })
 }

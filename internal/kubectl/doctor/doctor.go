@@ -1,9 +1,9 @@
-// Package doctor judges what a user sees of jobstream in a cluster: whether it seems to run, what the user may do, and which Jobs
-// and ScheduledJobs are in trouble. It does no I/O and has no clock; what it judges has been listed when it is called.
+// Package doctor judges what a user can see of jobstream in a cluster: whether it seems to run, what the user may do, and which
+// Jobs and ScheduledJobs have problems. It has no I/O and no clock: the caller lists the objects.
 //
-//	doctor.go    Observation, which is what was listed, and whether jobstream seems to run
-//	trouble.go   Jobs and ScheduledJobs in trouble
-//	access.go    what each command needs to be allowed, and what a user's rules allow
+//	doctor.go    Observation, the listed objects, and whether jobstream seems to run
+//	trouble.go   Jobs and ScheduledJobs with problems
+//	access.go    the permissions that each command needs, and those that the user has
 package doctor
 
 import (
@@ -22,29 +22,29 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// Patience is how long jobstream may take to do something about an object before its absence is the better explanation. It
-// usually takes a tenth of a second, and some seconds after a crash.
+// Patience is how long an object may wait before the most likely explanation is that jobstream does not run. It usually takes a
+// tenth of a second, and some seconds after a crash.
 const Patience = 30 * time.Second
 
-// Observation is what was listed.
+// Observation is what doctor has listed.
 type Observation struct {
 	Jobs          []batchv1.Job
 	ScheduledJobs []v1alpha1.ScheduledJob
-	// Where is that, for people: "the namespace shop".
+	// Where describes the listed namespaces for the user, such as "the namespace shop".
 	Where string
-	// AllNamespaces is whether names need their namespace beside them.
+	// AllNamespaces reports whether names need their namespace beside them.
 	AllNamespaces bool
-	// More is whether there are more than were listed.
+	// More reports whether there are more objects than were listed.
 	More bool
-	// Now is when.
+	// Now is the time of the list.
 	Now time.Time
 }
 
-// Running judges whether jobstream takes care of what was listed. No API says so, and a user need not be allowed to see its
-// Pods: what it has not done is the evidence, and what it has done last.
+// Running judges whether jobstream processes what was listed. No API reports that, and a user may not be allowed to see its Pods.
+// The evidence is which objects wait for it, and when it last changed one.
 func (s Observation) Running() finding.Finding {
 	const check = "jobstream"
-	const advice = "look for its trigger and reconciler with: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream; if they are at work, their flag --namespaces may leave this one out"
+	const advice = "look for its trigger and reconciler with: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream; if they run, their flag --namespaces may exclude this one"
 	waiting, oldest, longest := 0, "", time.Duration(0)
 	note := func(name string, since time.Time) {
 		waiting++
@@ -83,16 +83,16 @@ func (s Observation) Running() finding.Finding {
 	}
 	switch {
 	case waiting > 0:
-		return finding.Worry(check, finding.Fail, advice, "does nothing about %s, which has waited for %v%s", oldest, round(longest), others(waiting-1))
+		return finding.Worry(check, finding.Fail, advice, "has not processed %s, which has waited for %v%s", oldest, round(longest), others(waiting-1))
 	case last != "":
 		return finding.Good(check, "nothing waits for it; its latest trace in %s is on %s, %v ago", s.Where, last, round(s.Now.Sub(when)))
 	case ours > 0:
 		return finding.Good(check, "nothing waits for it in %s", s.Where)
 	}
-	return finding.Good(check, "not visible, as %s has nothing for it to do; this shows it: kubectl jobstream run hello --image=busybox --wait -- true", s.Where)
+	return finding.Good(check, "not visible, because %s has nothing for it to do; test it with: kubectl jobstream run hello --image=busybox --wait -- true", s.Where)
 }
 
-// jobWaits is since when jobstream should have done something about the Job; zero where it has done all.
+// jobWaits returns since when the Job has waited for jobstream; zero if it does not.
 func jobWaits(j *batchv1.Job) time.Time {
 	told := condition(j, batchv1.JobFailureTarget)
 	switch {
@@ -105,8 +105,8 @@ func jobWaits(j *batchv1.Job) time.Time {
 	return time.Time{}
 }
 
-// scheduleWaits is since when jobstream should have done something about the ScheduledJob; zero where it has done all. One that is
-// Blocked is tried again and again, and one that replaces a Job waits for its Pods.
+// scheduleWaits returns since when the ScheduledJob has waited for jobstream; zero if it does not. A Blocked one does not count,
+// because the reconciler retries it, nor does one that waits for the Pods of a Job that it replaces.
 func scheduleWaits(s *v1alpha1.ScheduledJob) time.Time {
 	next := s.Status.NextScheduleTime
 	switch {
@@ -121,10 +121,10 @@ func scheduleWaits(s *v1alpha1.ScheduledJob) time.Time {
 	return time.Time{}
 }
 
-// isOurs reports whether jobstream takes care of the Job.
+// isOurs reports whether jobstream manages the Job.
 func isOurs(j *batchv1.Job) bool { return ptr.Deref(j.Spec.ManagedBy, "") == v1alpha1.DefaultManagedBy }
 
-// condition is the first condition of the Job that is True and of one of the types, nil for none.
+// condition returns the Job's first condition that is True and of one of the types, or nil.
 func condition(j *batchv1.Job, types ...batchv1.JobConditionType) *batchv1.JobCondition {
 	for _, t := range types {
 		for i := range j.Status.Conditions {
@@ -142,7 +142,7 @@ func (s Observation) scheduled(o *v1alpha1.ScheduledJob) string {
 	return s.named("scheduledjob", o.Name, o.Namespace)
 }
 
-// named is how kubectl calls the object.
+// named returns the object's name in the form that kubectl uses.
 func (s Observation) named(kind, name, namespace string) string {
 	if s.AllNamespaces {
 		return fmt.Sprintf("%s/%s in %s", kind, name, namespace)
@@ -160,7 +160,7 @@ func others(n int) string {
 	return fmt.Sprintf(", and %d others", n)
 }
 
-// round makes a duration one that people read.
+// round rounds a duration to a readable precision.
 func round(d time.Duration) time.Duration {
 	if d > time.Hour {
 		return d.Round(time.Minute)

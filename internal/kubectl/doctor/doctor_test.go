@@ -19,7 +19,7 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// ago is a time before noon.
+// ago returns a time before noon.
 func ago(d time.Duration) *metav1.Time { return &metav1.Time{Time: noon.Add(-d)} }
 
 func job(name string, change ...func(*batchv1.Job)) batchv1.Job {
@@ -53,7 +53,7 @@ func observation(jobs []batchv1.Job, schedules ...v1alpha1.ScheduledJob) Observa
 	return Observation{Jobs: jobs, ScheduledJobs: schedules, Where: "the namespace shop", Now: noon}
 }
 
-// TestRunning: what has not been done says that jobstream is away, and nothing else does.
+// TestRunning: only work left undone is evidence that jobstream does not run.
 func TestRunning(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -61,19 +61,19 @@ func TestRunning(t *testing.T) {
 		level       finding.Level
 		says        string
 	}{
-		{"nothing to do", observation(nil), finding.OK, "not visible, as the namespace shop has nothing for it to do; this shows it: kubectl jobstream run hello"},
+		{"nothing to do", observation(nil), finding.OK, "not visible, because the namespace shop has nothing for it to do; test it with: kubectl jobstream run hello"},
 		{"a Job that runs", observation([]batchv1.Job{job("pi", started)}), finding.OK, "nothing waits for it; its latest trace in the namespace shop is on job/pi, 50m0s ago"},
 		{"a Job that has ended", observation([]batchv1.Job{job("pi", started, says("Complete", "", ""))}), finding.OK, "job/pi, 10m0s ago"},
-		{"a Job that nothing happens to", observation([]batchv1.Job{job("pi"), job("e", func(j *batchv1.Job) { j.CreationTimestamp = *ago(2 * time.Hour) })}), finding.Fail, "does nothing about job/e, which has waited for 2h0m0s, and one other"},
+		{"a Job that nothing happens to", observation([]batchv1.Job{job("pi"), job("e", func(j *batchv1.Job) { j.CreationTimestamp = *ago(2 * time.Hour) })}), finding.Fail, "has not processed job/e, which has waited for 2h0m0s, and one other"},
 		{"a Job of this moment", observation([]batchv1.Job{job("pi", func(j *batchv1.Job) { j.CreationTimestamp = *ago(20 * time.Second) })}), finding.OK, "nothing waits for it in the namespace shop"},
 		{"a Job that is being deleted", observation([]batchv1.Job{job("pi", func(j *batchv1.Job) { j.DeletionTimestamp = ago(0) })}), finding.OK, "nothing waits"},
 		{"a suspended Job", observation([]batchv1.Job{job("pi", says("Suspended", "", ""))}), finding.OK, "nothing waits"},
-		{"a Job that was stopped, and runs on", observation([]batchv1.Job{job("pi", started, says("FailureTarget", "", ""), func(j *batchv1.Job) { j.Status.Active = 2 })}), finding.Fail, "does nothing about job/pi, which has waited for 10m0s"},
+		{"a Job that was stopped, and runs on", observation([]batchv1.Job{job("pi", started, says("FailureTarget", "", ""), func(j *batchv1.Job) { j.Status.Active = 2 })}), finding.Fail, "has not processed job/pi, which has waited for 10m0s"},
 		{"a Job that was stopped, and whose Pods take their time", observation([]batchv1.Job{job("pi", started, says("FailureTarget", "", ""))}), finding.OK, "nothing waits"},
-		{"a Job of somebody else", observation([]batchv1.Job{job("pi", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })}), finding.OK, "not visible"},
+		{"a Job of another controller", observation([]batchv1.Job{job("pi", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })}), finding.OK, "not visible"},
 		{"a ScheduledJob that is not due", observation(nil, schedule("nightly")), finding.OK, "nothing waits for it in the namespace shop"},
-		{"one that was never looked at", observation(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) { s.Status = v1alpha1.ScheduledJobStatus{} })), finding.Fail, "does nothing about scheduledjob/nightly, which has waited for 1h0m0s"},
-		{"one that is overdue", observation(nil, schedule("nightly", overdue)), finding.Fail, "does nothing about scheduledjob/nightly, which has waited for 1m0s"},
+		{"one that was never looked at", observation(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) { s.Status = v1alpha1.ScheduledJobStatus{} })), finding.Fail, "has not processed scheduledjob/nightly, which has waited for 1h0m0s"},
+		{"one that is overdue", observation(nil, schedule("nightly", overdue)), finding.Fail, "has not processed scheduledjob/nightly, which has waited for 1m0s"},
 		{"overdue, and suspended", observation(nil, schedule("nightly", overdue, func(s *v1alpha1.ScheduledJob) { s.Spec.Suspend = ptr.To(true) })), finding.OK, "nothing waits"},
 		{"overdue, and Blocked", observation(nil, schedule("nightly", overdue, blocked)), finding.OK, "nothing waits"},
 		{"overdue, and later by its share of the jitter", observation(nil, schedule("nightly", overdue, func(s *v1alpha1.ScheduledJob) { s.Spec.JitterSeconds = ptr.To[int32](360_000) })), finding.OK, "nothing waits"},
@@ -91,10 +91,10 @@ func TestRunning(t *testing.T) {
 }
 
 func blocked(s *v1alpha1.ScheduledJob) {
-	s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.BlockedCondition, Status: metav1.ConditionTrue, Reason: "NameTaken", Message: "somebody else's Job has the name"}}
+	s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.BlockedCondition, Status: metav1.ConditionTrue, Reason: "NameTaken", Message: "another owner's Job has the name"}}
 }
 
-// TestTroubles: each is told with its remedy, bounded, and nothing else is.
+// TestTroubles: each problem has its remedy, their number is limited, and healthy objects are not mentioned.
 func TestTroubles(t *testing.T) {
 	suspended := func(by string) func(*batchv1.Job) {
 		return func(j *batchv1.Job) {
@@ -105,25 +105,25 @@ func TestTroubles(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
 		observation Observation
-		want        string // level check: found -> advice, as far as it goes
+		want        string // the beginning of "level check: found -> advice"
 	}{
-		{"none", observation([]batchv1.Job{job("pi", started)}, schedule("nightly")), "OK jobs and scheduledjobs: none is in trouble: 1 Jobs of jobstream's and 1 ScheduledJobs of the namespace shop were looked at ->"},
-		{"refused", observation([]batchv1.Job{job("pi", refused)}), "FAIL job/pi: jobstream.dev/Refused: Forbidden: exceeded quota -> correct what refuses it"},
+		{"none", observation([]batchv1.Job{job("pi", started)}, schedule("nightly")), "OK jobs and scheduledjobs: no problem found: 1 Jobs of jobstream and 1 ScheduledJobs in the namespace shop were checked ->"},
+		{"refused", observation([]batchv1.Job{job("pi", refused)}), "FAIL job/pi: jobstream.dev/Refused: Forbidden: exceeded quota -> correct what rejects its Pods"},
 		{"refused until it ended", observation([]batchv1.Job{job("pi", refused, says("Failed", "", ""))}), "OK jobs and"},
 		{"unsupported", observation([]batchv1.Job{job("pi", says(v1alpha1.UnsupportedCondition, "X", "y"))}), "FAIL job/pi: jobstream.dev/Unsupported: X: y -> delete it, and create it without that: kubectl delete job pi -n shop; docs/jobs.md"},
 		{"an annotation", observation([]batchv1.Job{job("pi", says(v1alpha1.IgnoredCondition, "BadAnnotation", "y"))}), "WARN job/pi: jobstream.dev/AnnotationIgnored: BadAnnotation: y -> correct the annotation: kubectl edit job pi -n shop"},
 		{"not adopting", observation([]batchv1.Job{job("pi", says(v1alpha1.NotAdoptingCondition, "X", "y"))}), "WARN job/pi: jobstream.dev/NotAdopting: X: y -> leave out manualSelector"},
 		{"run was killed", observation([]batchv1.Job{job("pi", suspended("run"))}), "WARN job/pi: is suspended for ever: the command that created it was interrupted -> delete it with: kubectl delete job pi -n shop, and run it again"},
 		{"run is at work", observation([]batchv1.Job{job("pi", suspended("run"), func(j *batchv1.Job) { j.CreationTimestamp = *ago(2 * time.Second) })}), "OK jobs and"},
-		{"drained", observation([]batchv1.Job{job("pi", suspended("drain"))}), "WARN job/pi: was suspended when jobstream was on its way out of this cluster -> where jobstream is back: kubectl jobstream resume job/pi -n shop --force"},
-		{"somebody else", observation([]batchv1.Job{job("pi", suspended("kueue"))}), `WARN job/pi: was suspended by "kueue" (label jobstream.dev/suspended-by) -> ask them, or: kubectl jobstream resume job/pi`},
+		{"drained", observation([]batchv1.Job{job("pi", suspended("drain"))}), "WARN job/pi: was suspended when jobstream was being removed from this cluster -> if jobstream is installed again: kubectl jobstream resume job/pi -n shop --force"},
+		{"another controller", observation([]batchv1.Job{job("pi", suspended("kueue"))}), `WARN job/pi: was suspended by "kueue" (label jobstream.dev/suspended-by) -> ask them, or: kubectl jobstream resume job/pi`},
 		{"converted back", observation(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) {
 			s.Spec.Suspend, s.Labels = ptr.To(true), map[string]string{v1alpha1.SuspendedByLabel: v1alpha1.SuspendedByConvert}
-		})), "WARN scheduledjob/nightly: was suspended because a CronJob has taken over -> where the CronJob is to stay: kubectl delete scheduledjob nightly -n shop"},
+		})), "WARN scheduledjob/nightly: was suspended because a CronJob has taken over -> if the CronJob is to stay: kubectl delete scheduledjob nightly -n shop"},
 		{"stalled", observation(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) {
 			s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.StalledCondition, Status: metav1.ConditionTrue, Reason: "InvalidSchedule", Message: "no such hour"}}
 		})), "FAIL scheduledjob/nightly: Stalled: InvalidSchedule: no such hour -> correct its spec: kubectl edit scheduledjob nightly -n shop"},
-		{"blocked", observation(nil, schedule("nightly", blocked)), "FAIL scheduledjob/nightly: Blocked: NameTaken: somebody else's Job has the name -> correct what refuses its Job"},
+		{"blocked", observation(nil, schedule("nightly", blocked)), "FAIL scheduledjob/nightly: Blocked: NameTaken: another owner's Job has the name -> correct what rejects its Job"},
 		{"a long message", observation([]batchv1.Job{job("pi", says(v1alpha1.RefusedCondition, "X", strings.Repeat("é", 1000)))}), "FAIL job/pi: jobstream.dev/Refused: X: " + strings.Repeat("é", 300-len("jobstream.dev/Refused: X: ")-1) + "… -> "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,13 +143,13 @@ func TestTroubles(t *testing.T) {
 	s := observation(many)
 	s.More, s.AllNamespaces, s.Where = true, true, "all namespaces"
 	all := s.Troubles()
-	if len(all) != 21 || all[0].Check != "job/j-0 in shop" || all[20].Found != "10 more troubles are not shown: 30 Jobs of jobstream's and 0 ScheduledJobs of all namespaces were looked at; there are more" {
+	if len(all) != 21 || all[0].Check != "job/j-0 in shop" || all[20].Found != "10 more problems are not shown: 30 Jobs of jobstream and 0 ScheduledJobs in all namespaces were checked; there are more" {
 		t.Errorf("%d findings, the last is %+v", len(all), all[len(all)-1])
 	}
 }
 
-// TestAccess: each command that lacks something is named with it, each question is asked once, and what the cluster does not
-// have is not missed.
+// TestAccess: each command with a missing permission is named with it, each permission is asked once, and kinds that the cluster
+// does not have are left out.
 func TestAccess(t *testing.T) {
 	rule := func(group, verbs, resources string) authorizationv1.ResourceRule {
 		return authorizationv1.ResourceRule{APIGroups: []string{group}, Verbs: strings.Split(verbs, ","), Resources: strings.Split(resources, ",")}
@@ -197,7 +197,7 @@ func TestAccess(t *testing.T) {
 			}
 		})
 	}
-	if all := Access("shop", true, func(authorizationv1.ResourceAttributes) (bool, error) { return false, errors.New("no answer") }); len(all) != 1 || all[0].Found != "cannot be asked for: no answer" {
+	if all := Access("shop", true, func(authorizationv1.ResourceAttributes) (bool, error) { return false, errors.New("no answer") }); len(all) != 1 || all[0].Found != "cannot be checked: no answer" {
 		t.Errorf("%+v", all)
 	}
 }

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// mostTroubles is how many are told of. Of more, one has the cause of the others.
+	// mostTroubles is the largest number of problems printed. If there are more, they usually share a cause with these.
 	mostTroubles = 20
-	// longestFound is how many characters of a message are told; kubectl describe has the rest.
+	// longestFound is the number of characters of a message that is printed; kubectl describe has the rest.
 	longestFound = 300
-	// interrupted is how old a Job is that "kubectl jobstream run" is not creating just now.
+	// interrupted is the age from which a Job suspended by "kubectl jobstream run" is no longer one that it is just creating.
 	interrupted = time.Minute
 )
 
-// trouble is a condition that is True, and what a user does about it. NAME and NAMESPACE in the advice are the object's.
+// trouble is a condition that is True, with the advice to the user. NAME and NAMESPACE in the advice stand for the object's.
 type trouble struct {
 	condition string
 	level     finding.Level
@@ -30,18 +30,18 @@ type trouble struct {
 }
 
 var jobTroubles = []trouble{
-	{v1alpha1.UnsupportedCondition, finding.Fail, "delete it, and create it without that: kubectl delete job NAME -n NAMESPACE; docs/jobs.md has what a Job may say"},
-	{v1alpha1.RefusedCondition, finding.Fail, "correct what refuses it, such as a quota, a webhook, the Pod template or its ConfigMap; the Job then goes on by itself"},
-	{v1alpha1.IgnoredCondition, finding.Warn, "correct the annotation: kubectl edit job NAME -n NAMESPACE; docs/jobs.md has the values that it may have"},
+	{v1alpha1.UnsupportedCondition, finding.Fail, "delete it, and create it without that: kubectl delete job NAME -n NAMESPACE; docs/jobs.md lists what is supported"},
+	{v1alpha1.RefusedCondition, finding.Fail, "correct what rejects its Pods, such as a quota, a webhook, the Pod template or its ConfigMap; the Job then goes on by itself"},
+	{v1alpha1.IgnoredCondition, finding.Warn, "correct the annotation: kubectl edit job NAME -n NAMESPACE; docs/jobs.md lists the valid values"},
 	{v1alpha1.NotAdoptingCondition, finding.Warn, "leave out manualSelector where it is not needed, or wait until other such Jobs of the namespace have ended"},
 }
 
 var scheduleTroubles = []trouble{
 	{v1alpha1.StalledCondition, finding.Fail, "correct its spec: kubectl edit scheduledjob NAME -n NAMESPACE"},
-	{v1alpha1.BlockedCondition, finding.Fail, "correct what refuses its Job, or delete what has the Job's name; it is tried again by itself"},
+	{v1alpha1.BlockedCondition, finding.Fail, "correct what rejects its Job, or delete the object that has the Job's name; the reconciler retries by itself"},
 }
 
-// Troubles are the Jobs and ScheduledJobs that something is wrong with, or one finding that there are none.
+// Troubles returns a finding for each problem of a Job or ScheduledJob, or one finding that there are none.
 func (s Observation) Troubles() (all []finding.Finding) {
 	left := 0
 	add := func(f finding.Finding) {
@@ -62,15 +62,15 @@ func (s Observation) Troubles() (all []finding.Finding) {
 		}
 	}
 	const check = "jobs and scheduledjobs"
-	looked := fmt.Sprintf("%d Jobs of jobstream's and %d ScheduledJobs of %s were looked at", ours, len(s.ScheduledJobs), s.Where)
+	looked := fmt.Sprintf("%d Jobs of jobstream and %d ScheduledJobs in %s were checked", ours, len(s.ScheduledJobs), s.Where)
 	if s.More {
 		looked += "; there are more"
 	}
 	switch {
 	case left > 0:
-		all = append(all, finding.Worry(check, finding.Warn, "see to the first ones, and ask again", "%d more troubles are not shown: %s", left, looked))
+		all = append(all, finding.Worry(check, finding.Warn, "solve the first ones, and run doctor again", "%d more problems are not shown: %s", left, looked))
 	case len(all) == 0:
-		all = append(all, finding.Good(check, "none is in trouble: %s", looked))
+		all = append(all, finding.Good(check, "no problem found: %s", looked))
 	}
 	return all
 }
@@ -110,14 +110,14 @@ func (s Observation) scheduleTroubles(o *v1alpha1.ScheduledJob, add func(finding
 	}
 }
 
-// suspendedBy is about an object that its user has not suspended.
+// suspendedBy returns a finding about an object that was suspended by jobstream rather than by its user.
 func (s Observation) suspendedBy(check, by, kind, name, namespace string) finding.Finding {
 	resume := fmt.Sprintf("kubectl jobstream resume %s/%s -n %s --force", kind, name, namespace)
 	switch by {
 	case v1alpha1.SuspendedByDrain:
-		return finding.Worry(check, finding.Warn, "where jobstream is back: "+resume, "was suspended when jobstream was on its way out of this cluster")
+		return finding.Worry(check, finding.Warn, "if jobstream is installed again: "+resume, "was suspended when jobstream was being removed from this cluster")
 	case v1alpha1.SuspendedByConvert:
-		return finding.Worry(check, finding.Warn, fmt.Sprintf("where the CronJob is to stay: kubectl delete %s %s -n %s", kind, name, namespace), "was suspended because a CronJob has taken over")
+		return finding.Worry(check, finding.Warn, fmt.Sprintf("if the CronJob is to stay: kubectl delete %s %s -n %s", kind, name, namespace), "was suspended because a CronJob has taken over")
 	}
 	return finding.Worry(check, finding.Warn, "ask them, or: "+resume, "was suspended by %q (label %s)", by, v1alpha1.SuspendedByLabel)
 }

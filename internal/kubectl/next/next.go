@@ -1,5 +1,5 @@
-// Package next says when a ScheduledJob is due next, and what a change of the clock has done to it. It knows no cluster and no
-// clock: the same object and time give the same answer.
+// Package next computes when a ScheduledJob is due next, and describes the effect of clock changes. It has no I/O and no clock:
+// the same object and time give the same result.
 package next
 
 import (
@@ -16,12 +16,12 @@ import (
 type Time struct {
 	// At is in the schedule's own zone.
 	At time.Time
-	// Note says what a change of the clock has to do with it; "" for nothing.
+	// Note describes the effect of a clock change on this time; "" if there is none.
 	Note string
 }
 
-// Times are the first n nominal times of the ScheduledJob after now, fewer where no more come: none of what lies before its
-// creation or startAfter. Whether it is suspended makes no difference. The error is a *scheduledjob.Problem.
+// Times returns the first n nominal times of the ScheduledJob after now, or fewer if the schedule ends. Times before its creation
+// or startAfter do not count; spec.suspend makes no difference. The error is a *scheduledjob.Problem.
 func Times(j events.ScheduledJob, zones scheduledjob.Zones, now time.Time, n int) ([]Time, error) {
 	t, problem := scheduledjob.Timetable(j, zones)
 	if problem != nil {
@@ -39,8 +39,8 @@ func Times(j events.ScheduledJob, zones scheduledjob.Zones, now time.Time, n int
 	return times, nil
 }
 
-// onTheWall is the schedule as a clock in UTC would run it, which never changes: it tells which readings of a wall clock match.
-// There is none where no wall clock is read.
+// onTheWall returns the same schedule in UTC, which has no clock changes: it tells which wall-clock readings match. It is nil for
+// a schedule that does not depend on the wall clock.
 func onTheWall(j events.ScheduledJob, zones scheduledjob.Zones) *schedule.Schedule {
 	if !j.RunAt.IsZero() || strings.HasPrefix(strings.TrimSpace(j.Schedule), "@every") {
 		return nil
@@ -53,7 +53,7 @@ func onTheWall(j events.ScheduledJob, zones scheduledjob.Zones) *schedule.Schedu
 	return nil
 }
 
-// note says what a change of the clock has to do with a nominal time.
+// note describes the effect of a clock change on a nominal time.
 func note(wall *schedule.Schedule, at time.Time) string {
 	if wall == nil {
 		return ""
@@ -75,24 +75,24 @@ func note(wall *schedule.Schedule, at time.Time) string {
 	return fmt.Sprintf("%s comes twice: the second", clock(reading))
 }
 
-// read is what the wall clock shows, as a time in UTC.
+// read returns the wall-clock reading, as a time in UTC.
 func read(at time.Time) time.Time {
 	_, offset := at.Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// first is the schedule's first time in (from, to].
+// first returns the schedule's first time in (from, to].
 func first(s *schedule.Schedule, from, to time.Time) (time.Time, bool) {
 	t, ok := s.Next(from)
 	return t, ok && !t.After(to)
 }
 
-// gap is how far the clock jumps forward at the time.
+// gap returns how far the clock jumps forward at the time.
 func gap(at time.Time) time.Duration {
 	return read(at).Sub(read(at.Add(-time.Second))) - time.Second
 }
 
-// twin is the other time, within a day, at which the clock shows the same; zero where there is none.
+// twin returns the other time within a day at which the clock shows the same; zero if there is none.
 func twin(at time.Time) time.Time {
 	_, offset := at.Zone()
 	for _, near := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
@@ -104,7 +104,7 @@ func twin(at time.Time) time.Time {
 	return time.Time{}
 }
 
-// clock writes a reading, with seconds where there are some.
+// clock formats a reading, with seconds unless they are zero.
 func clock(reading time.Time) string {
 	if reading.Second() != 0 {
 		return reading.Format(time.TimeOnly)

@@ -22,8 +22,8 @@ func at(t *testing.T, text string) time.Time {
 	return parsed
 }
 
-// The clock of Berlin jumps from 2:00 to 3:00 on 2027-03-28, and back from 3:00 to 2:00 on 2026-10-25. That of Lord Howe moves by
-// half an hour, and Samoa had no 30 December 2011.
+// In Berlin the clock jumps from 2:00 to 3:00 on 2027-03-28, and back from 3:00 to 2:00 on 2026-10-25. On Lord Howe Island it
+// moves by half an hour, and Samoa skipped 30 December 2011.
 func TestTimes(t *testing.T) {
 	for _, tt := range []struct {
 		name, now  string

@@ -14,7 +14,8 @@ import (
 	"github.com/jobstream/jobstream/internal/progress"
 )
 
-// untouched is how long a Job may wait before it looks as if jobstream did not run. It usually takes a tenth of a second.
+// untouched is how long a Job may wait before the overview suspects that jobstream does not run. It usually takes a tenth of a
+// second.
 const untouched = 10 * time.Second
 
 var (
@@ -22,13 +23,13 @@ var (
 	failedColumns = []string{"JOB", "ENDED", "SUCCEEDED", "FAILED", "AGE", "REASON"}
 )
 
-// order is that of the states of Jobs.
+// order is the order in which the states of Jobs are shown.
 var order = []string{"Running", "Failing", "Completing", "Waiting", "Suspended"}
 
-// Ours reports whether a Job is jobstream's by its spec.
+// Ours reports whether jobstream manages the Job by its spec.
 func Ours(j *batchv1.Job) bool { return ptr.Deref(j.Spec.ManagedBy, "") == v1alpha1.DefaultManagedBy }
 
-// SawJob takes in a Job. One that is not jobstream's is only counted.
+// SawJob adds a Job. A Job of another controller is only counted.
 func (o *Overview) SawJob(j *batchv1.Job) {
 	if !Ours(j) {
 		o.others++
@@ -68,7 +69,7 @@ func (o *Overview) SawJob(j *batchv1.Job) {
 	}
 }
 
-// reason is why a Job waits where its conditions do not say.
+// reason explains why a Job waits if its conditions do not.
 func (o *Overview) reason(j *batchv1.Job) string {
 	switch {
 	case ptr.Deref(j.Spec.Suspend, false):
@@ -79,7 +80,7 @@ func (o *Overview) reason(j *batchv1.Job) string {
 	return ""
 }
 
-// by says who has suspended an object, by the value of the label.
+// by describes who suspended an object, from the value of the label.
 func by(whom string) string {
 	if whom == "" {
 		return ""
@@ -87,7 +88,7 @@ func by(whom string) string {
 	return "suspended by " + clean(whom)
 }
 
-// endOf is when a Job has failed.
+// endOf returns when a Job failed.
 func endOf(j *batchv1.Job) time.Time {
 	for _, c := range j.Status.Conditions {
 		if c.Type == batchv1.JobFailed {
@@ -97,10 +98,10 @@ func endOf(j *batchv1.Job) time.Time {
 	return time.Time{}
 }
 
-// newest turns a time round, so that what is newer comes first.
+// newest returns a sort key that puts later times first.
 func newest(at time.Time) time.Time { return time.Unix(-at.Unix(), 0) }
 
-// jobsTitle counts all Jobs of jobstream's.
+// jobsTitle returns the title with the number of jobstream's Jobs in each state.
 func (o *Overview) jobsTitle() string {
 	failed := len(o.failed) + o.failedBefore
 	parts := []string{fmt.Sprintf("Jobs: %d unfinished", len(o.unfinished))}
@@ -119,7 +120,7 @@ func (o *Overview) jobsTitle() string {
 	return strings.Join(parts, ", ")
 }
 
-// failedTitle counts the Jobs that have failed lately, "" where there are none.
+// failedTitle returns the title of the recently failed Jobs, "" if there are none.
 func (o *Overview) failedTitle() string {
 	if len(o.failed) == 0 {
 		return ""
@@ -127,8 +128,8 @@ func (o *Overview) failedTitle() string {
 	return fmt.Sprintf("Failed in the last %.0f hours: %d", lately.Hours(), len(o.failed))
 }
 
-// Empty reports whether no object of jobstream's has been seen.
+// Empty reports whether the overview has no object of jobstream.
 func (o *Overview) Empty() bool { return o.Jobs()+o.ScheduledJobs() == 0 }
 
-// Jobs is how many Jobs of jobstream's have been seen.
+// Jobs returns the number of jobstream's Jobs.
 func (o *Overview) Jobs() int { return len(o.unfinished) + len(o.failed) + o.failedBefore + o.complete }

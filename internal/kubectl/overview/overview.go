@@ -1,7 +1,7 @@
-// Package overview sums up the Jobs and ScheduledJobs of a namespace for a screen. It knows no cluster and no clock: the same
-// objects and time give the same lines.
+// Package overview sums up the Jobs and ScheduledJobs of a namespace for a screen. It has no I/O and no clock: the same objects
+// and time give the same lines.
 //
-//	overview.go   what is kept of each object, and which of them fit on a screen
+//	overview.go   what is kept of each object, and which lines fit on a screen
 //	jobs.go       the lines of Jobs
 //	schedules.go  the lines of ScheduledJobs
 package overview
@@ -16,26 +16,26 @@ import (
 	"github.com/jobstream/jobstream/internal/progress"
 )
 
-// lately is how long ago a Job may have failed to be shown.
+// lately is how recently a Job must have failed to be shown.
 const lately = 24 * time.Hour
 
-// Overview is what has been seen so far. It keeps a line of each object, not the object.
+// Overview sums up the objects added so far. It keeps a line of each, not the object.
 type Overview struct {
-	// Now is the time that ages are counted to.
+	// Now is the time from which ages are measured.
 	Now time.Time
-	// Namespaces says that objects of several namespaces are shown, and adds a column.
+	// Namespaces reports whether objects of several namespaces are shown, which adds a column.
 	Namespaces bool
 
 	unfinished, failed, schedules []line
-	// complete, failedBefore and finished count what is not shown: Jobs, Jobs, ScheduledJobs.
+	// complete, failedBefore and finished count what is not shown: complete Jobs, Jobs that failed earlier, finished ScheduledJobs.
 	complete, failedBefore, finished int
-	// others counts the Jobs that are not jobstream's.
+	// others counts the Jobs of other controllers.
 	others int
-	// suspended counts the ScheduledJobs that are.
+	// suspended counts the suspended ScheduledJobs.
 	suspended int
 }
 
-// line is what is shown of one object.
+// line is what the overview shows of one object.
 type line struct {
 	namespace, name string
 	rank            int
@@ -49,12 +49,12 @@ type Section struct {
 	Title   string
 	Columns []string
 	Rows    [][]string
-	// More says how many rows there was no room for; "" for none.
+	// More describes the rows for which there was no room; "" if there are none.
 	More string
 }
 
-// Sections are the tables, with rows rows altogether at most; 0 is for all. There is always one of Jobs; the others are left out
-// where they would be empty.
+// Sections returns the tables, with at most rows rows in total; 0 means all. A table of Jobs is always there; empty other tables
+// are left out.
 func (o *Overview) Sections(rows int) []Section {
 	tables := []struct {
 		title   string
@@ -97,7 +97,7 @@ func (o *Overview) Sections(rows int) []Section {
 	return sections
 }
 
-// share divides the rows among those who want some: each gets as many as any other until it has enough.
+// share divides the rows among the tables: each gets as many as any other, up to the number that it wants.
 func share(rows int, wanted []int) []int {
 	got := make([]int, len(wanted))
 	for given := true; given; {
@@ -113,12 +113,12 @@ func share(rows int, wanted []int) []int {
 	return got
 }
 
-// inOrder puts first what matters most, and of that the newest or the next.
+// inOrder sorts lines by importance, then by time: the newest failure, or the next start, first.
 func inOrder(a, b line) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), a.at.Compare(b.at), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 }
 
-// more says how many there are besides, and in which states.
+// more counts the lines that are not shown, by state.
 func more(lines []line) string {
 	if len(lines) == 0 {
 		return ""
@@ -140,7 +140,7 @@ func more(lines []line) string {
 	return text
 }
 
-// clean makes what an object says safe to show.
+// clean removes from an object's text what is unsafe to print on a terminal.
 func clean(text string) string {
 	const most = 500 // bytes
 	return progress.Clean(text, most)

@@ -20,7 +20,7 @@ var now = time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
 
-// job is one of jobstream's that was made an hour ago.
+// job returns a Job of jobstream that was created an hour ago.
 func job(name string, change func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: ago(time.Hour)},
 		Spec: batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.DefaultManagedBy)}}
@@ -49,7 +49,7 @@ func scheduled(name string, change func(*v1alpha1.ScheduledJob)) *v1alpha1.Sched
 	return s
 }
 
-// lines are the sections as a screen has them, with | between the cells.
+// lines returns the sections as lines, with | between the cells.
 func lines(sections []overview.Section) (all []string) {
 	for _, s := range sections {
 		all = append(all, s.Title)
@@ -70,7 +70,7 @@ func check(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// Running Jobs come first, the latest first, and each that does not go on says why.
+// Running Jobs come first, the latest first; each Job that makes no progress has a reason.
 func TestJobs(t *testing.T) {
 	o := &overview.Overview{Now: now}
 	for _, j := range []*batchv1.Job{
@@ -108,7 +108,7 @@ func TestJobs(t *testing.T) {
 	)
 }
 
-// ScheduledJobs that make no Jobs though they should come first, then those that are due, in their own zones.
+// ScheduledJobs that should create Jobs and do not come first, then those that are due, in their own zones.
 func TestScheduledJobs(t *testing.T) {
 	o := &overview.Overview{Now: now}
 	due := func(in time.Duration) func(*v1alpha1.ScheduledJob) {
@@ -156,7 +156,7 @@ func TestScheduledJobs(t *testing.T) {
 	)
 }
 
-// A jitter is no delay that anything is to blame for.
+// A start delayed by jitter is not late.
 func TestAJobThatIsDueLater(t *testing.T) {
 	o := &overview.Overview{Now: now}
 	o.SawScheduledJob(scheduled("spread", func(s *v1alpha1.ScheduledJob) {
@@ -167,7 +167,7 @@ func TestAJobThatIsDueLater(t *testing.T) {
 	}
 }
 
-// What does not fit is counted; no section starves another.
+// Rows that do not fit are counted; no section starves another.
 func TestAScreenful(t *testing.T) {
 	o := &overview.Overview{Now: now, Namespaces: true}
 	for i := range 40 {

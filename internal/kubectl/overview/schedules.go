@@ -15,19 +15,19 @@ import (
 	"github.com/jobstream/jobstream/functions/scheduledjob"
 )
 
-// late is how long a Job may be due before it is called late.
+// late is how far past its time a due Job must be before it is called late.
 const late = 10 * time.Second
 
 var scheduleColumns = []string{"SCHEDULEDJOB", "SCHEDULE", "ZONE", "NEXT", "IN", "LAST", "ACTIVE", "MISSED", "REASON"}
 
-// The order of ScheduledJobs: those that make no Jobs though they should, those that are due, and those that are suspended.
+// The order of ScheduledJobs: those with problems, those that are due, those that are suspended.
 const (
 	rankTrouble = iota
 	rankDue
 	rankSuspended
 )
 
-// SawScheduledJob takes in a ScheduledJob. One that has done what it was for is only counted.
+// SawScheduledJob adds a ScheduledJob. A finished one is only counted.
 func (o *Overview) SawScheduledJob(s *v1alpha1.ScheduledJob, zones scheduledjob.Zones) {
 	st := &s.Status
 	if meta.IsStatusConditionTrue(st.Conditions, v1alpha1.FinishedCondition) {
@@ -58,7 +58,7 @@ func (o *Overview) SawScheduledJob(s *v1alpha1.ScheduledJob, zones scheduledjob.
 	o.schedules = append(o.schedules, l)
 }
 
-// next is when the next Job is made, on the clock of the schedule's zone, and how long that is from now.
+// next returns when the next Job is created, on the clock of the schedule's zone, and how long that is from now.
 func (o *Overview) next(s *v1alpha1.ScheduledJob, zones scheduledjob.Zones) (at, in string) {
 	if s.Status.NextScheduleTime == nil {
 		return "", ""
@@ -76,7 +76,7 @@ func (o *Overview) next(s *v1alpha1.ScheduledJob, zones scheduledjob.Zones) (at,
 	return at, duration.HumanDuration(max(0, due.Sub(o.Now)))
 }
 
-// trouble is why a ScheduledJob makes no Jobs, "" where it does.
+// trouble explains why a ScheduledJob creates no Jobs; "" if it does.
 func trouble(s *v1alpha1.ScheduledJob) string {
 	for _, kind := range []string{v1alpha1.StalledCondition, v1alpha1.BlockedCondition} {
 		if c := meta.FindStatusCondition(s.Status.Conditions, kind); c != nil && c.Status == "True" {
@@ -86,7 +86,7 @@ func trouble(s *v1alpha1.ScheduledJob) string {
 	return ""
 }
 
-// schedulesTitle counts all ScheduledJobs, "" where there are none.
+// schedulesTitle returns the title with the number of ScheduledJobs, "" if there are none.
 func (o *Overview) schedulesTitle() string {
 	all := o.ScheduledJobs()
 	if all == 0 {
@@ -102,5 +102,5 @@ func (o *Overview) schedulesTitle() string {
 	return text
 }
 
-// ScheduledJobs is how many have been seen.
+// ScheduledJobs returns the number of ScheduledJobs.
 func (o *Overview) ScheduledJobs() int { return len(o.schedules) + o.finished }

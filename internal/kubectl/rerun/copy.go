@@ -10,24 +10,24 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// generated are the labels that the API server puts on a Job's Pod template; where a Job has no labels of its own, they are on
-// the Job, too (Kubernetes 1.36, pkg/registry/batch/job, generateSelector).
+// generated are the labels that the API server adds to a Job's Pod template, and to the Job itself if it has no labels
+// (Kubernetes 1.36, pkg/registry/batch/job, generateSelector).
 var generated = []string{batchv1.ControllerUidLabel, batchv1.JobNameLabel, "controller-uid", "job-name"}
 
-// notTaken are labels and annotations of a Job that say what it is, or what a controller has noted on it. A new Job is
-// something else.
+// notTaken are the labels and annotations of a Job that describe this Job or were added by a controller. They do not apply to a
+// new Job.
 var notTaken = []string{
 	v1alpha1.NextSerialAnnotation, v1alpha1.BackoffAnnotation, v1alpha1.RerunOfAnnotation, v1alpha1.SuspendedByLabel,
 	v1alpha1.ScheduledJobAnnotation, v1alpha1.NominalTimeAnnotation, v1alpha1.ScheduledJobUIDLabel, v1alpha1.CreatedByAnnotation,
 	v1alpha1.InstantiateAnnotation, batchv1.CronJobScheduledTimestampAnnotation, corev1.LastAppliedConfigAnnotation, "batch.kubernetes.io/job-tracking",
 }
 
-// copied is what a user could have written to get the old Job, without its name: no status, nothing that the API server or a
-// controller has added, and not suspended.
+// copied returns the manifest with which a user could have created the old Job, without its name: no status, nothing that the API
+// server or a controller has added, and not suspended.
 //
-// It has no owner. A ScheduledJob that owned it would count it: delete it by its history limits, skip a time because it runs,
-// or stop it for the next one. The user has started this Job, and the user deletes it. What its Pods are told of the schedule
-// stays: a program that works on the day of its nominal time has to work on the same day again.
+// The copy has no owner. A ScheduledJob that owned it would delete it by its history limits, skip a time because it runs, or stop
+// it for the next run. The user has started this Job, and the user deletes it. The Pods keep their information about the
+// schedule: a program that processes the day of its nominal time has to process the same day again.
 func copied(old *batchv1.Job) *batchv1.Job {
 	j := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
@@ -42,7 +42,7 @@ func copied(old *batchv1.Job) *batchv1.Job {
 	return j
 }
 
-// users are the labels or annotations that are the user's; nil where there are none.
+// users returns the labels or annotations that the user has set; nil if there are none.
 func users(all map[string]string) map[string]string {
 	all = maps.Clone(all)
 	for _, key := range append(generated[:len(generated):len(generated)], notTaken...) {

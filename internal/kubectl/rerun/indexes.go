@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// indexVariable is what Kubernetes calls the index in the environment of a container.
+	// indexVariable is the environment variable in which Kubernetes passes the index to a container.
 	indexVariable = "JOB_COMPLETION_INDEX"
-	// mostIndexes is more than fit into a ConfigMap, where each takes a line of two bytes at least.
+	// mostIndexes is more than a ConfigMap can hold: each index takes a line of two bytes at least.
 	mostIndexes = run.MaxParameters / 2
-	// longestNote is how many characters of indexes a note has.
+	// longestNote is the largest number of characters of indexes in a note.
 	longestNote = 60
 )
 
-// onlyFailed makes of j, a copy of old, a Job of the indexes that did not succeed, and of the values of old those of these
-// indexes.
+// onlyFailed turns j, a copy of old, into a Job of the indexes that did not succeed, and picks the values of these indexes from
+// those of old.
 //
 // The new Job's indexes begin with 0, so its Pods are told the original ones: the ConfigMap has them as the values of the
-// variable OriginalIndexVariable, and each variable in which a container finds its index becomes a reference to that one. A
-// controller, ours or Kubernetes', leaves a variable JOB_COMPLETION_INDEX alone that a container defines itself.
+// variable OriginalIndexVariable, and each variable that passed the index to a container becomes a reference to it. Both
+// controllers, jobstream's and the built-in one, keep a variable JOB_COMPLETION_INDEX that a container defines itself.
 func onlyFailed(j, old *batchv1.Job, data map[string]string, o Options) (picked map[string]string, notes []string, err error) {
 	failed, err := unsuccessful(old, o)
 	if err != nil {
@@ -61,14 +61,14 @@ func onlyFailed(j, old *batchv1.Job, data map[string]string, o Options) (picked 
 	notes = append(notes, fmt.Sprintf("%s of the Job %s: %s", count(len(failed)), old.Name, which))
 	if j.Spec.SuccessPolicy != nil {
 		j.Spec.SuccessPolicy = nil
-		notes = append(notes, "spec.successPolicy is left out: all of these indexes have to succeed")
+		notes = append(notes, "spec.successPolicy is left out: all of these indexes must succeed")
 	}
 	told, err := tellOriginal(&j.Spec.Template.Spec)
 	return picked, append(notes, told...), err
 }
 
-// unsuccessful are the indexes that have to run again. Of a Job that has failed these are all that are not complete, those too
-// that never ran.
+// unsuccessful returns the indexes to run again. For a failed Job these are all that are not complete, including those that never
+// ran.
 func unsuccessful(old *batchv1.Job, o Options) ([]int, error) {
 	n := indexes(old)
 	if n == nil {
@@ -89,7 +89,7 @@ func unsuccessful(old *batchv1.Job, o Options) ([]int, error) {
 	if *n > 0 {
 		whole = intervals.Set{{First: 0, Last: int(*n) - 1}}
 	}
-	if succeeded(old) { // by its successPolicy, where indexes may have failed
+	if succeeded(old) { // by its successPolicy, despite failed indexes
 		if whole, err = intervals.Parse(ptr.Deref(old.Status.FailedIndexes, "")); err != nil {
 			return nil, fmt.Errorf("the Job %s: status.failedIndexes cannot be read: %w", old.Name, err)
 		}
@@ -117,7 +117,7 @@ func succeeded(j *batchv1.Job) bool {
 	})
 }
 
-// pick takes the lines of those indexes out of each list.
+// pick selects the lines of those indexes from each list.
 func pick(data map[string]string, indexes []int) (map[string]string, error) {
 	out := map[string]string{}
 	for key, text := range data {
@@ -130,7 +130,7 @@ func pick(data map[string]string, indexes []int) (map[string]string, error) {
 	return out, nil
 }
 
-// lines is a list as the ConfigMap holds it: each value ends with a line, so that the last may be empty.
+// lines returns a list in the form that the ConfigMap holds: each value ends with a newline, so that the last may be empty.
 func lines(indexes []int, value func(int) string) string {
 	var b strings.Builder
 	for _, i := range indexes {
@@ -140,7 +140,7 @@ func lines(indexes []int, value func(int) string) string {
 	return b.String()
 }
 
-// tellOriginal has each container find the original index where it has found its index. The notes name what cannot be changed.
+// tellOriginal makes each variable that held the index hold the original index. The notes name what cannot be changed.
 func tellOriginal(p *corev1.PodSpec) (notes []string, err error) {
 	for _, containers := range [][]corev1.Container{p.InitContainers, p.Containers} {
 		for i := range containers {
@@ -170,12 +170,12 @@ func tellContainer(c *corev1.Container) error {
 		defined = defined || v.Name == indexVariable
 	}
 	if !defined {
-		c.Env = append(c.Env, corev1.EnvVar{Name: indexVariable, Value: original}) // last, where a controller puts its own
+		c.Env = append(c.Env, corev1.EnvVar{Name: indexVariable, Value: original}) // last, as a controller adds its own
 	}
 	return nil
 }
 
-// isIndex reports whether the field is the index of the Pod.
+// isIndex reports whether the field is the Pod's index.
 func isIndex(f *corev1.ObjectFieldSelector) bool {
 	return f != nil && (f.FieldPath == "metadata.annotations['"+batchv1.JobCompletionIndexAnnotation+"']" || f.FieldPath == "metadata.labels['"+batchv1.JobCompletionIndexAnnotation+"']")
 }

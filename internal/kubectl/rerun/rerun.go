@@ -1,9 +1,9 @@
-// Package rerun makes a new Job of one that has ended: all of it, or the indexes that did not succeed. It does no I/O and has
-// no clock: the same Job and Options give the same objects.
+// Package rerun builds a new Job from one that has ended: all of it, or the indexes that did not succeed. It has no I/O and no
+// clock: the same Job and Options give the same objects.
 //
 //	rerun.go    Options, and Build
-//	copy.go     what of a Job a new one takes over
-//	indexes.go  which indexes did not succeed, and how their Pods find their original index
+//	copy.go     which fields the new Job takes over
+//	indexes.go  which indexes did not succeed, and how their Pods learn their original index
 package rerun
 
 import (
@@ -21,23 +21,23 @@ import (
 	"github.com/jobstream/jobstream/internal/kubectl/run"
 )
 
-// Options are what the user wants of the new Job.
+// Options describe the new Job.
 type Options struct {
-	// Name is the new Job's; "" makes one of the old one's.
+	// Name is the new Job's name; "" derives one from the old name.
 	Name string
-	// FailedIndexes is whether only the indexes run that did not succeed.
+	// FailedIndexes reports whether to run only the indexes that did not succeed.
 	FailedIndexes bool
 	// ManagedBy is the new Job's spec.managedBy; "" takes that of the old one.
 	ManagedBy string
-	// Suffix ends the names that are made: another one each time, of letters and digits.
+	// Suffix ends generated names: letters and digits, different at each call.
 	Suffix string
 }
 
-// Build makes the objects. old has ended. parameters is the ConfigMap that NeedsParameters names; else nil. Its error is for the
-// user: what cannot be run again, and what to do instead.
+// Build builds the objects. old has ended. parameters is the ConfigMap named by NeedsParameters, or nil. The error tells the user
+// what cannot be run again, and what to do instead.
 func Build(old *batchv1.Job, parameters *corev1.ConfigMap, o Options) (run.Objects, error) {
 	if ptr.Deref(old.Spec.ManualSelector, false) {
-		return run.Objects{}, fmt.Errorf("the Job %s has a selector of its own (manualSelector), which would select the Pods of both: write the manifest with: kubectl get job %s -n %s -o yaml, give it another selector with the labels to match, and create it",
+		return run.Objects{}, fmt.Errorf("the Job %s has a selector of its own (manualSelector), which would select the Pods of both: get the manifest with: kubectl get job %s -n %s -o yaml, give it another selector and matching labels, and create it",
 			old.Name, old.Name, old.Namespace)
 	}
 	j := copied(old)
@@ -67,15 +67,15 @@ func Build(old *batchv1.Job, parameters *corev1.ConfigMap, o Options) (run.Objec
 	return out, nil
 }
 
-// NeedsParameters is the name of the ConfigMap that Build needs, "" for none.
+// NeedsParameters returns the name of the ConfigMap that Build needs, or "".
 func NeedsParameters(old *batchv1.Job) string {
 	if builtIn(old.Spec.ManagedBy) {
-		return "" // Kubernetes' own controller does not look at the annotation
+		return "" // the built-in controller ignores the annotation
 	}
 	return old.Annotations[v1alpha1.PerCompletionEnvAnnotation]
 }
 
-// values are the lists of the old Job, nil where it has none.
+// values returns the lists of the old Job; nil if it has none.
 func values(old *batchv1.Job, parameters *corev1.ConfigMap) (map[string]string, error) {
 	if parameters == nil {
 		return nil, nil
@@ -86,12 +86,12 @@ func values(old *batchv1.Job, parameters *corev1.ConfigMap) (map[string]string, 
 	return parameters.Data, nil
 }
 
-// builtIn reports whether Kubernetes' own controller takes care of such a Job.
+// builtIn reports whether the built-in controller manages such a Job.
 func builtIn(managedBy *string) bool {
 	return ptr.Deref(managedBy, batchv1.JobControllerName) == batchv1.JobControllerName
 }
 
-// indexes is how many indexes the Job has, nil where it is not Indexed.
+// indexes returns the number of indexes of the Job; nil if it is not Indexed.
 func indexes(j *batchv1.Job) *int32 {
 	if ptr.Deref(j.Spec.CompletionMode, "") != batchv1.IndexedCompletion {
 		return nil
@@ -99,13 +99,13 @@ func indexes(j *batchv1.Job) *int32 {
 	return ptr.To(ptr.Deref(j.Spec.Completions, 0))
 }
 
-// infix stands between the name of the old Job and the suffix.
+// infix separates the name of the old Job from the suffix.
 const infix = "-rerun-"
 
-// again is the end of the name of a rerun: another rerun replaces it, so that names do not grow.
+// again matches the end of a rerun's name: the next rerun replaces it, so that names do not grow.
 var again = regexp.MustCompile(infix + `[a-z0-9]+$`)
 
-// newName is the old name as far as it fits, and what makes it new.
+// newName returns as much of the old name as fits, with infix and suffix.
 func newName(old *batchv1.Job, suffix string) string {
 	base := old.Name
 	if old.Annotations[v1alpha1.RerunOfAnnotation] != "" {
@@ -113,7 +113,7 @@ func newName(old *batchv1.Job, suffix string) string {
 	}
 	longest := validation.DNS1123LabelMaxLength - len(infix) - len(suffix)
 	if n := indexes(old); n != nil {
-		longest -= len(fmt.Sprintf("-%d", max(*n-1, 0))) // with its index it becomes a host name
+		longest -= len(fmt.Sprintf("-%d", max(*n-1, 0))) // name and index form a host name
 	}
 	return strings.TrimRight(base[:min(len(base), longest)], "-.") + infix + suffix
 }

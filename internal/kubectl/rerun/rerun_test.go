@@ -15,12 +15,12 @@ import (
 	"github.com/jobstream/jobstream/internal/kubectl/run"
 )
 
-// theIndex is how a container finds its index.
+// theIndex is the field from which a container gets its index.
 func theIndex(kind string) *corev1.EnvVarSource {
 	return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata." + kind + "['" + batchv1.JobCompletionIndexAnnotation + "']"}}
 }
 
-// failed is a Job of 10 indexes, of which 5 did not succeed, as the API server has it.
+// failed returns a Job of 10 indexes, 5 of which did not succeed, as the API server stores it.
 func failed(change ...func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "render", Namespace: "studio", UID: "u-1", ResourceVersion: "7", Generation: 2, Finalizers: []string{"example.com/keep"},
@@ -49,7 +49,7 @@ func lists(data map[string]string) *corev1.ConfigMap {
 
 var tenFrames = map[string]string{"FRAME": "a\nb\nc\nd\n$e\n\n g\nh\ni\nj\n"}
 
-// TestCopy: what the user has written is taken over, and nothing else.
+// TestCopy: the copy has what the user has written, and nothing else.
 func TestCopy(t *testing.T) {
 	old := failed()
 	before := old.DeepCopy()
@@ -79,7 +79,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestFailedIndexes: the lists are those of the indexes that are left, and each variable that was the index refers to the
+// TestFailedIndexes: the lists have the values of the remaining indexes, and each variable that was the index refers to the
 // original one.
 func TestFailedIndexes(t *testing.T) {
 	many := func(j *batchv1.Job) { j.Spec.Completions, j.Status.CompletedIndexes = ptr.To[int32](300), "" }
@@ -98,7 +98,7 @@ func TestFailedIndexes(t *testing.T) {
 		{"a Job that succeeds with failed indexes", func(j *batchv1.Job) {
 			j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{}
 			j.Status.Conditions[0].Type = batchv1.JobComplete
-		}, tenFrames, map[string]string{"FRAME": "d\n\n", "JOBSTREAM_ORIGINAL_INDEX": "3\n5\n"}, "2 indexes of the Job render: 3,5|spec.successPolicy is left out: all of these indexes have to succeed"},
+		}, tenFrames, map[string]string{"FRAME": "d\n\n", "JOBSTREAM_ORIGINAL_INDEX": "3\n5\n"}, "2 indexes of the Job render: 3,5|spec.successPolicy is left out: all of these indexes must succeed"},
 		{"a volume with the index", func(j *batchv1.Job) {
 			j.Status.CompletedIndexes = "0-8"
 			j.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "podinfo", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{FieldRef: theIndex("labels").FieldRef}}}}}}
@@ -140,7 +140,7 @@ func TestFailedIndexes(t *testing.T) {
 	}
 }
 
-// TestRefused: what cannot be run again is said with what to do instead.
+// TestRefused: the error for a Job that cannot be run again has a remedy.
 func TestRefused(t *testing.T) {
 	indexes := Options{FailedIndexes: true, Suffix: "x7k2p"}
 	for _, tt := range []struct {
@@ -150,7 +150,7 @@ func TestRefused(t *testing.T) {
 		o      Options
 		says   string
 	}{
-		{"a selector of its own", func(j *batchv1.Job) { j.Spec.ManualSelector = ptr.To(true) }, nil, Options{}, "has a selector of its own (manualSelector), which would select the Pods of both: write the manifest with: kubectl get job render -n studio -o yaml"},
+		{"a selector of its own", func(j *batchv1.Job) { j.Spec.ManualSelector = ptr.To(true) }, nil, Options{}, "has a selector of its own (manualSelector), which would select the Pods of both: get the manifest with: kubectl get job render -n studio -o yaml"},
 		{"no indexes", func(j *batchv1.Job) { j.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion) }, nil, indexes, "is not Indexed, so it has no failed indexes: leave out --failed-indexes"},
 		{"nothing failed", func(j *batchv1.Job) { j.Status.CompletedIndexes = "0-9" }, nil, indexes, "no index of the Job render has failed: leave out --failed-indexes"},
 		{"it is complete", func(j *batchv1.Job) {
@@ -158,7 +158,7 @@ func TestRefused(t *testing.T) {
 		}, nil, indexes, "no index of the Job render has failed"},
 		{"it scaled to nothing", func(j *batchv1.Job) { j.Spec.Completions = ptr.To[int32](0) }, nil, indexes, "no index of the Job render has failed"},
 		{"Kubernetes' own", func(j *batchv1.Job) { j.Spec.ManagedBy = nil }, nil, indexes, "belongs to kubernetes.io/job-controller, which cannot tell Pods their original index: add --managed-by=jobstream.dev/reconciler"},
-		{"somebody else's", func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/x") }, nil, indexes, "belongs to example.com/x, which cannot"},
+		{"another controller's", func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/x") }, nil, indexes, "belongs to example.com/x, which cannot"},
 		{"to Kubernetes' own", nil, nil, Options{FailedIndexes: true, ManagedBy: batchv1.JobControllerName}, "--managed-by=kubernetes.io/job-controller: Kubernetes' own controller cannot tell Pods their original index: write --managed-by=jobstream.dev/reconciler"},
 		{"too few values", nil, map[string]string{"F": "a\nb\n"}, indexes, "the ConfigMap of the Job render: F has 2 values, and none for index 8"},
 		{"values that are none", nil, map[string]string{"F": "a\n", "G": "b\nc\n"}, Options{}, "the ConfigMap render-env-aaaaa, which has the values of the Job render, cannot be used: its lists differ in length"},
@@ -167,7 +167,7 @@ func TestRefused(t *testing.T) {
 		{"the name of the variable is taken", func(j *batchv1.Job) {
 			j.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: v1alpha1.OriginalIndexVariable}}
 		}, nil, indexes, "the container main defines the variable JOBSTREAM_ORIGINAL_INDEX itself"},
-		{"a name that is too long", nil, nil, Options{Name: strings.Repeat("n", 62)}, "has 62 characters, and may have 61: with its index it becomes a host name"},
+		{"a name that is too long", nil, nil, Options{Name: strings.Repeat("n", 62)}, "has 62 characters, and may have 61: name and index form a host name"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			old, parameters := failed(), (*corev1.ConfigMap)(nil)
@@ -184,8 +184,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestManagedBy: a Job of Kubernetes' own controller becomes jobstream's, where the user wants that; its annotation was never
-// looked at.
+// TestManagedBy: a Job of the built-in controller becomes jobstream's if the user wants that; the built-in controller had ignored
+// its annotation.
 func TestManagedBy(t *testing.T) {
 	old := failed(func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
 	if name := NeedsParameters(old); name != "" {
@@ -200,7 +200,7 @@ func TestManagedBy(t *testing.T) {
 	}
 }
 
-// TestName: it fits, with its index, is a name, and does not grow from rerun to rerun.
+// TestName: the name has room for the index, is valid, and does not grow from rerun to rerun.
 func TestName(t *testing.T) {
 	long := strings.Repeat("n", 63)
 	for _, tt := range []struct {

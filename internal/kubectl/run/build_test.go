@@ -13,7 +13,7 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// brief is what is to be created, in a few words: what kind, and what of it is not as Kubernetes would have it anyway.
+// brief describes the objects in a few words: their kinds, and the fields that differ from Kubernetes' defaults.
 func brief(o Objects) string {
 	var b strings.Builder
 	spec, annotations := batchv1.JobSpec{}, o.Owner.GetAnnotations()
@@ -67,7 +67,7 @@ func brief(o Objects) string {
 	return b.String()
 }
 
-// TestBuild: what the flags make, also where one implies another.
+// TestBuild: the objects for each set of flags, including flags that imply others.
 func TestBuild(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -82,7 +82,7 @@ func TestBuild(t *testing.T) {
 			`Job x Indexed completions=3 parallelism=3 OnFailure per-completion-env=x-env-7 busybox[]` + "\n" + `ConfigMap x-env-7 F="a\nb\nc\n"`},
 		{"a long list does not fill the cluster", Options{PerCompletionEnv: []List{{Key: "F", Text: strings.Repeat("a ", 1000)}}, Command: []string{"echo", "$(F)"}},
 			`Job x Indexed completions=1000 parallelism=10 OnFailure per-completion-env=x-env-7 busybox["echo" "$(F)"]` + "\n" + `ConfigMap x-env-7 F="` + strings.Repeat(`a\n`, 1000) + `"`},
-		{"unless somebody says so", Options{Completions: new(int32(1000)), Parallelism: new(int32(500))},
+		{"unless a flag sets it", Options{Completions: new(int32(1000)), Parallelism: new(int32(500))},
 			`Job x Indexed completions=1000 parallelism=500 OnFailure busybox[]`},
 		{"completions that agree with the list", Options{Completions: new(int32(2)), PerCompletionEnv: []List{{Key: "F", Text: "a b"}}},
 			`Job x Indexed completions=2 parallelism=2 OnFailure per-completion-env=x-env-7 busybox[]` + "\n" + `ConfigMap x-env-7 F="a\nb\n"`},
@@ -122,7 +122,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestSplit: one line is split at blanks, several lines are one value each, wherever they come from.
+// TestSplit: one line is split at blanks, several lines are one value each, typed or from a file.
 func TestSplit(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
@@ -151,14 +151,14 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestRequests: the Job with lists is suspended until its ConfigMap is there; nothing else is ever suspended.
+// TestRequests: a Job with lists is suspended until its ConfigMap exists; nothing else is ever suspended.
 func TestRequests(t *testing.T) {
 	lists := []List{{Key: "F", Text: "a b"}}
 	for _, tt := range []struct {
 		name      string
 		options   Options
 		suspended bool
-		owner     string // of the ConfigMap
+		owner     string // the ConfigMap's owner
 		third     string
 	}{
 		{"a Job", Options{}, false, "", ""},
@@ -199,7 +199,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestNotes: commands that are no mistake, but are often meant otherwise.
+// TestNotes: commands that are valid, but often meant differently.
 func TestNotes(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -210,9 +210,9 @@ func TestNotes(t *testing.T) {
 		{"$F in a shell", []string{"sh", "-c", "echo $F"}, nil},
 		{"the image's own command", nil, nil},
 		{"a name in a variable's own words", []string{"perl", "-e", "print $ENV{F}"}, nil},
-		{"$F without a shell", []string{"prog", "$F"}, []string{`prog gets "$F" as it stands there, for no shell runs: write '$(F)' for its value`}},
-		{"${F} without a shell", []string{"prog", "-x", "a-${F}.dat"}, []string{`prog gets "${F}" as it stands there, for no shell runs: write '$(F)' for its value`}},
-		{"$F that the user's own shell has emptied", []string{"prog", "-start_row", "-end_row"}, []string{"the command does not name F, which prog finds in its environment. If you have typed $F, your own shell has put nothing there: type '$(F)'"}},
+		{"$F without a shell", []string{"prog", "$F"}, []string{`prog gets "$F" literally, because no shell runs: write '$(F)' for its value`}},
+		{"${F} without a shell", []string{"prog", "-x", "a-${F}.dat"}, []string{`prog gets "${F}" literally, because no shell runs: write '$(F)' for its value`}},
+		{"$F that the user's own shell has emptied", []string{"prog", "-start_row", "-end_row"}, []string{"the command does not name F, which prog finds in its environment. If you typed $F, your own shell replaced it by nothing: type '$(F)'"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o, err := Build(Options{Name: "x", Image: "busybox", PerCompletionEnv: []List{{Key: "F", Text: "a b"}}, Command: tt.command})
@@ -223,7 +223,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestParametersAreRead: the controller reads what is written here, value by value.
+// TestParametersAreRead: the controller reads back the lists written here, value by value.
 func TestParametersAreRead(t *testing.T) {
 	o, err := Build(Options{Name: "x", Image: "busybox", PerCompletionEnv: []List{{Key: "F", Text: "a\n\"\"\n b c \n\"\"\n"}, {Key: "G", Text: `"" "" $(F) ""`}}})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// envName is the NAME of --env=NAME=VALUE.
+// envName returns the NAME of --env=NAME=VALUE.
 func envName(e string) (string, error) {
 	name, _, found := strings.Cut(e, "=")
 	if !found {
@@ -18,7 +18,7 @@ func envName(e string) (string, error) {
 	return name, checkVariable(name, "--env")
 }
 
-// checkVariable refuses what cannot be the name of a variable.
+// checkVariable refuses an invalid name of a variable.
 func checkVariable(name, flag string) error {
 	if len(validation.IsEnvVarName(name)) > 0 {
 		return fmt.Errorf("%s: %q cannot be the name of a variable: write letters, digits and _, not beginning with a digit", flag, name)
@@ -26,7 +26,7 @@ func checkVariable(name, flag string) error {
 	return nil
 }
 
-// CheckEnv refuses flags --env=NAME=VALUE that have no value, a name that is none, or the same name twice.
+// CheckEnv refuses --env flags without a value, with an invalid name, or with the same name twice.
 func CheckEnv(env []string) error {
 	seen := map[string]bool{}
 	for _, e := range env {
@@ -42,8 +42,9 @@ func CheckEnv(env []string) error {
 	return nil
 }
 
-// SetEnv gives all containers of a Pod the variables, which CheckEnv has seen. One that a container has is replaced where it stands, so
-// that it may refer to those before it and those after it to it; others come first, so that all may refer to them.
+// SetEnv sets the variables, which CheckEnv has checked, in all containers of a Pod. A variable that a container defines is
+// replaced in its place, so that references between it and its neighbours stay valid; new variables come first, so that all
+// others may refer to them.
 func SetEnv(p *corev1.PodSpec, env []string) {
 	for _, containers := range [][]corev1.Container{p.InitContainers, p.Containers} {
 		for i := range containers {

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestSetEnv: a variable that the template has keeps its place, so that it may refer to those before it, and those after it to it; a new
-// one comes first, so that all others may.
+// TestSetEnv: a variable of the template keeps its place, so that it may refer to those before it, and those after it to it; a
+// new one comes first, so that all others may refer to it.
 func TestSetEnv(t *testing.T) {
 	p := corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{
 		{Name: "BASE", Value: "/data"}, {Name: "DIR", Value: "$(BASE)/today"}, {Name: "FILE", Value: "$(DIR)/all.csv"}, {Name: "DIR", Value: "twice"},

@@ -9,30 +9,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// List is one --per-completion-env as it was typed, with what was read where a file was named.
+// List is one --per-completion-env as the user typed it, with the content of its file if it names one.
 type List struct {
 	// Key is the name of the variable.
 	Key string
-	// Text is the list itself: what stands behind "KEY=", or what the file holds.
+	// Text is the list itself: the text after "KEY=", or the content of the file.
 	Text string
-	// File is the name of the file that the text is from; "" where it was typed.
+	// File is the name of the file with the text; "" if the list was typed.
 	File string
 }
 
-// list is a list that has been read.
+// list is a parsed List.
 type list struct {
 	key    string
 	values []string
 }
 
-// EmptyValue is how a list writes the value that has no characters.
+// EmptyValue is how a list writes an empty value.
 const EmptyValue = `""`
 
-// MaxParameters is how many bytes the values of all lists may have together, line ends included: what the API server takes
-// in one ConfigMap (core/v1, MaxSecretSize). The annotation names one ConfigMap, so the lists cannot be split over several.
+// MaxParameters is the largest size of all lists together, in bytes, line ends included: the API server's limit for one ConfigMap
+// (core/v1, MaxSecretSize). The annotation names one ConfigMap, so the lists cannot be split over several.
 const MaxParameters = 1 << 20
 
-// SplitKey takes "KEY=VALUES" apart.
+// SplitKey splits "KEY=VALUES".
 func SplitKey(arg string) (key, values string, err error) {
 	key, values, found := strings.Cut(arg, "=")
 	if !found || key == "" {
@@ -53,7 +53,7 @@ func readLists(given []List) ([]list, error) {
 		}
 		for _, l := range lists {
 			if l.key == g.Key {
-				return nil, fmt.Errorf("--per-completion-env=%s=… stands there twice: give the second list another name", g.Key)
+				return nil, fmt.Errorf("--per-completion-env=%s=… is given twice: give the second list another name", g.Key)
 			}
 		}
 		if len(lists) > 0 && len(values) != len(lists[0].values) {
@@ -74,8 +74,8 @@ func readLists(given []List) ([]list, error) {
 	return lists, nil
 }
 
-// split makes values of the text: of one line the words between blanks, of more lines the lines. So "$(cat FILE)" and @FILE
-// mean the same, and a file of command lines has one on each.
+// split splits the text into values: the words of a single line, or else the lines. So "$(cat FILE)" and @FILE mean the same, and
+// a file of command lines has one on each line.
 func (g List) split() ([]string, error) {
 	text := strings.ReplaceAll(strings.TrimRight(g.Text, "\r\n"), "\r\n", "\n")
 	values, byLine := strings.Split(text, "\n"), true
@@ -109,11 +109,11 @@ func (g List) place(i int, byLine bool) string {
 	return fmt.Sprintf("value %d", i+1)
 }
 
-// badValue says what is wrong with a value, and how to write what was meant.
+// badValue describes what is wrong with a value, and how to write it.
 func badValue(v string) string {
 	switch {
 	case strings.TrimSpace(v) == "":
-		return `is empty: take it out, or write ` + EmptyValue + ` where the value is to have no characters`
+		return `is empty: remove it, or write ` + EmptyValue + ` for an empty value`
 	case !utf8.ValidString(v):
 		return "is not UTF-8: save the file as UTF-8"
 	case strings.ContainsFunc(v, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }):
@@ -122,7 +122,7 @@ func badValue(v string) string {
 	return ""
 }
 
-// lines is the list as the ConfigMap holds it. The last value ends with a line, too, so that it may be empty.
+// lines returns the list in the form that the ConfigMap holds. Each value ends with a newline, so that the last may be empty.
 func (l list) lines() string { return strings.Join(l.values, "\n") + "\n" }
 
 func countOf(n int) string {

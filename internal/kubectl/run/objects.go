@@ -13,23 +13,23 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// Objects are what shall be created: see First, Second and Third for how.
+// Objects are the objects to create: First, Second and Third return them in order.
 type Objects struct {
-	// Owner is a *batchv1.Job or a *v1alpha1.ScheduledJob. What it says of itself (kind, apiVersion) is set.
+	// Owner is a *batchv1.Job or a *v1alpha1.ScheduledJob, with kind and apiVersion set.
 	Owner Object
-	// Parameters holds the lists, nil where there are none. Its owner reference is for whoever knows the Owner's UID.
+	// Parameters holds the lists; nil if there are none. The caller sets its owner reference when the Owner's UID is known.
 	Parameters *corev1.ConfigMap
-	// Notes are for the user: nothing is wrong, but something may be meant otherwise.
+	// Notes warn the user of what is valid, but may be meant differently.
 	Notes []string
 }
 
-// Object is one of Kubernetes, of any kind.
+// Object is a Kubernetes object of any kind.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Manifests are the objects in the order in which "kubectl apply" should find them: what is needed comes first.
+// Manifests returns the objects in the order in which "kubectl apply" should create them: dependencies first.
 func (o Objects) Manifests() []Object {
 	if o.Parameters == nil {
 		return []Object{o.Owner}
@@ -37,9 +37,9 @@ func (o Objects) Manifests() []Object {
 	return []Object{o.Parameters, o.Owner}
 }
 
-// First is what is created before anything else. A Job with lists is suspended, and says who does that, until its ConfigMap is
-// there. A ScheduledJob is not: what comes while it is suspended is skipped for good, and a Job of its that comes too early
-// waits by itself.
+// First returns the object to create first. A Job with lists is suspended, with a label that names run as the reason, until its
+// ConfigMap exists. A ScheduledJob is not suspended: it would skip for good the times that come meanwhile, while one of its Jobs
+// that starts too early simply waits.
 func (o Objects) First() Object {
 	j, is := o.Owner.(*batchv1.Job)
 	if !is || o.Parameters == nil {
@@ -54,8 +54,8 @@ func (o Objects) First() Object {
 	return j
 }
 
-// Second is the ConfigMap, owned by the Owner, which has that UID; nil where there are no lists. The reference blocks nothing:
-// for that, one would have to be allowed to write the owner's finalizers.
+// Second returns the ConfigMap, owned by the Owner with that UID; nil if there are no lists. The reference does not block the
+// owner's deletion: that would take permission to write the owner's finalizers.
 func (o Objects) Second(owner types.UID) *corev1.ConfigMap {
 	if o.Parameters == nil {
 		return nil
@@ -66,7 +66,7 @@ func (o Objects) Second(owner types.UID) *corev1.ConfigMap {
 	return c
 }
 
-// Third is the merge patch that starts the Job which has that UID; nil where nothing was suspended.
+// Third returns the merge patch that resumes the Job with that UID; nil if nothing was suspended.
 func (o Objects) Third(owner types.UID) []byte {
 	if _, is := o.Owner.(*batchv1.Job); !is || o.Parameters == nil {
 		return nil
@@ -74,7 +74,7 @@ func (o Objects) Third(owner types.UID) []byte {
 	return fmt.Appendf(nil, `{"metadata":{"uid":%q,"labels":{%q:null}},"spec":{"suspend":false}}`, owner, v1alpha1.SuspendedByLabel)
 }
 
-// container is the name of the only one.
+// container is the name of the only container.
 const container = "main"
 
 func (o *Options) owner(at moment, lists []list) Object {
@@ -135,7 +135,7 @@ func (o *Options) annotations(lists []list) map[string]string {
 
 func (o *Options) parametersName() string { return o.Name + "-env-" + o.Suffix }
 
-// parameters is the ConfigMap as functions/job reads it.
+// parameters returns the ConfigMap in the form that functions/job reads.
 func (o *Options) parameters(lists []list) *corev1.ConfigMap {
 	if len(lists) == 0 {
 		return nil
@@ -147,7 +147,7 @@ func (o *Options) parameters(lists []list) *corev1.ConfigMap {
 	return Parameters(o.Namespace, o.parametersName(), data)
 }
 
-// Parameters is a ConfigMap with the lists of a Job: a key for each variable, a line for each index.
+// Parameters returns a ConfigMap with the lists of a Job: a key for each variable, a line for each index.
 func Parameters(namespace, name string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "ConfigMap"},

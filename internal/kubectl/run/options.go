@@ -9,57 +9,57 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Options are what shall run. A pointer that is nil is a flag that was not given.
+// Options describe what to run. A nil pointer means that the flag was not given.
 type Options struct {
-	// Name is that of the Job or ScheduledJob.
+	// Name is the name of the Job or ScheduledJob.
 	Name string
-	// Namespace stands in the objects; "" leaves it to whoever creates them.
+	// Namespace is written into the objects; "" leaves it to the caller.
 	Namespace string
-	// Image is what the container is made of.
+	// Image is the container's image.
 	Image string
-	// Command is the program and its arguments. Without one, the image's own runs.
+	// Command is the program and its arguments; empty runs the image's own.
 	Command []string
 
-	// Completions is how many Pods have to succeed, each with an index of its own: 1 or more. Lists imply it.
+	// Completions is the number of Pods that must succeed, each with an index of its own: 1 or more. Lists imply it.
 	Completions *int32
 	// Parallelism is how many Pods run at once: 1 or more. Without it, all completions run at once, up to DefaultParallelism.
 	Parallelism *int32
-	// PerCompletionEnv are the lists with one value for each index, all of one length.
+	// PerCompletionEnv are the lists with one value for each index, all of the same length.
 	PerCompletionEnv []List
-	// IndexVariable is the name of the variable in which a Pod finds its index; "" for none.
+	// IndexVariable is the name of the variable that holds a Pod's index; "" for none.
 	IndexVariable string
 	// Env are more variables, NAME=VALUE.
 	Env []string
 
-	// Restart is OnFailure or Never. Without it, Never where something of what belongs to it is asked for, else OnFailure.
+	// Restart is OnFailure or Never. The default is OnFailure, or Never if another option requires it.
 	Restart string
-	// BackoffLimit is how many failures the Job forgives: 0 or more. Without it Kubernetes' default holds.
+	// BackoffLimit is the number of failures that the Job tolerates: 0 or more. Without it, Kubernetes' default applies.
 	BackoffLimit *int32
-	// BackoffSeconds is the delay after the first failed Pod: 1 to 600.
+	// BackoffSeconds is the delay after the first failed Pod, in seconds: 1 to 600.
 	BackoffSeconds *int32
-	// FailedPodsLimit is how many failed Pods are kept: 0 to 1000.
+	// FailedPodsLimit is the number of failed Pods to keep: 0 to 1000.
 	FailedPodsLimit *int32
 
-	// RunAt is a time (RFC 3339) or a schedule; "" is at once.
+	// RunAt is a time (RFC 3339) or a schedule; "" means now.
 	RunAt string
-	// TimeZone is the IANA name of the schedule's zone; "" is UTC.
+	// TimeZone is the IANA name of the schedule's zone; "" means UTC.
 	TimeZone string
 
-	// Suffix ends the name of the ConfigMap. It is another one each time: the ConfigMap of a Job that was deleted a moment ago
-	// may still be there.
+	// Suffix ends the name of the ConfigMap. It differs at each call, because the ConfigMap of a Job deleted a moment ago may still
+	// exist.
 	Suffix string
 }
 
 const (
-	// DefaultParallelism is how many Pods run at once at most where nobody says how many. The proposal runs its lists in
-	// parallel, and knows no bound; a list of a thousand values should not fill a cluster unasked.
+	// DefaultParallelism limits how many Pods run at once by default. The proposal runs its lists in parallel without a limit; a
+	// list of a thousand values should not fill a cluster unasked.
 	DefaultParallelism = 10
 
 	maxBackoffSeconds  = 600
 	maxFailedPodsLimit = 1000
 )
 
-// Build makes the objects. Its error says what is wrong, and what to type instead.
+// Build builds the objects. The error tells the user what is wrong, and what to type instead.
 func Build(o Options) (Objects, error) {
 	lists, err := readLists(o.PerCompletionEnv)
 	if err != nil {
@@ -81,7 +81,7 @@ func Build(o Options) (Objects, error) {
 	return Objects{Owner: o.owner(at, lists), Parameters: o.parameters(lists), Notes: o.notes(lists)}, nil
 }
 
-// implyCompletions sets completions where the lists say how many, and how many run at once.
+// implyCompletions derives completions from the length of the lists, and the default parallelism from both.
 func (o *Options) implyCompletions(lists []list) error {
 	if len(lists) > 0 {
 		length := int32(len(lists[0].values)) //nolint:gosec // a ConfigMap holds a million bytes
@@ -101,8 +101,8 @@ func (o *Options) implyCompletions(lists []list) error {
 	return nil
 }
 
-// implyRestart follows the proposal, where jobs are restarted in place unless the user says otherwise. What is counted by
-// Pods needs Pods that fail.
+// implyRestart follows the proposal: containers restart in place unless the user chooses otherwise. Options that count Pods need
+// Pods that fail.
 func (o *Options) implyRestart() {
 	switch {
 	case o.Restart != "":
@@ -117,12 +117,12 @@ func (o *Options) checkNumbers() error {
 	for _, n := range []struct {
 		flag      string
 		value     *int32
-		low, high int32 // no upper bound of ours where high is 0
+		low, high int32 // high 0 means no upper bound
 		says      string
 	}{
-		{"completions", o.Completions, 1, 0, "1 or more: how many Pods have to succeed"},
+		{"completions", o.Completions, 1, 0, "1 or more: how many Pods must succeed"},
 		{"parallelism", o.Parallelism, 1, 0, "1 or more: how many Pods run at once"},
-		{"backoff-limit", o.BackoffLimit, 0, 0, "0 or more: how many failures are forgiven"},
+		{"backoff-limit", o.BackoffLimit, 0, 0, "0 or more: how many failures are tolerated"},
 		{"backoff-seconds", o.BackoffSeconds, 1, maxBackoffSeconds, "1 to 600 seconds: the delay after the first failed Pod"},
 		{"failed-pods-limit", o.FailedPodsLimit, 0, maxFailedPodsLimit, "0 to 1000: how many failed Pods are kept"},
 	} {
@@ -133,14 +133,14 @@ func (o *Options) checkNumbers() error {
 	return nil
 }
 
-// The longest names: that of a Job becomes a label's value, that of one of its Pods a host name, and a ScheduledJob's Jobs
-// have a name that is 11 longer than its own.
+// The longest names: a Job's name becomes the value of a label, its Pods' names become host names, and the names of a
+// ScheduledJob's Jobs are 11 characters longer than its own.
 const (
 	longestLabel        = validation.DNS1123LabelMaxLength
 	longestScheduledJob = 52
 )
 
-// CheckName refuses what cannot be the name of a Job, one with indexes where completions is not nil. Its error says why.
+// CheckName refuses an invalid name of a Job; completions is nil for a Job without indexes. The error has the reason.
 func CheckName(name string, completions *int32) error {
 	return (&Options{Name: name, Completions: completions}).checkName()
 }
@@ -155,13 +155,13 @@ func (o *Options) checkName() error {
 	longest, why := longestLabel, "a Job's name becomes a label"
 	if o.Completions != nil {
 		longest -= len(fmt.Sprintf("-%d", *o.Completions-1))
-		why = "with its index it becomes a host name"
+		why = "name and index form a host name"
 		if strings.Contains(o.Name, ".") {
 			return fmt.Errorf("%q cannot be the name of a Job with completions: %s, so write it without dots", o.Name, why)
 		}
 	}
 	if o.RunAt != "" {
-		// The API server's own check of the Jobs' names comes too late for the user: when they are due.
+		// The API server checks the Jobs' names only when they are due, which is too late for the user.
 		longest, why = min(longestScheduledJob, longest-(longestLabel-longestScheduledJob)), "the names of its Jobs are longer"
 	}
 	if len(o.Name) > longest {
@@ -184,13 +184,13 @@ func (o *Options) checkRestart() error {
 	switch o.Restart {
 	case string(corev1.RestartPolicyOnFailure), string(corev1.RestartPolicyNever):
 	case string(corev1.RestartPolicyAlways):
-		return fmt.Errorf("--restart=Always is for what never ends, and a Job's Pods end: write --restart=OnFailure or --restart=Never; for a server, kubectl create deployment")
+		return fmt.Errorf("--restart=Always is for programs that never end, and a Job's Pods end: write --restart=OnFailure or --restart=Never; for a server use kubectl create deployment")
 	default:
 		i := slices.IndexFunc([]string{"OnFailure", "Never"}, func(s string) bool { return strings.EqualFold(s, o.Restart) })
 		if i >= 0 {
 			return fmt.Errorf("--restart=%s is none: write --restart=%s", o.Restart, []string{"OnFailure", "Never"}[i])
 		}
-		return fmt.Errorf("--restart=%s is none: write --restart=OnFailure, which restarts a container in its Pod, or --restart=Never, where a new Pod comes", o.Restart)
+		return fmt.Errorf("--restart=%s is no policy: write --restart=OnFailure, which restarts a container in its Pod, or --restart=Never, which creates a new Pod", o.Restart)
 	}
 	if o.Restart == string(corev1.RestartPolicyOnFailure) {
 		const about = "--%s is about failed Pods, and with --restart=OnFailure containers are restarted in their Pods: write --restart=Never"

@@ -11,11 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// indexVariable is what Kubernetes itself calls the index in the environment of an Indexed Job's containers.
+// indexVariable is the environment variable in which Kubernetes passes the index to the containers of an Indexed Job.
 const indexVariable = "JOB_COMPLETION_INDEX"
 
-// env are the variables that stand in the Pod template. Those of the lists come before them when a Pod is made, so that
-// "$(FRUIT)" works in a value, too.
+// env returns the variables of the Pod template. The reconciler puts those of the lists before them, so that "$(FRUIT)" works in
+// a value, too.
 func (o *Options) env() []corev1.EnvVar {
 	var out []corev1.EnvVar
 	if o.IndexVariable != "" {
@@ -29,9 +29,9 @@ func (o *Options) env() []corev1.EnvVar {
 	return out
 }
 
-// checkVariables refuses names that are none, that two flags define, and those in the command that nothing defines.
+// checkVariables refuses invalid names, names that two flags define, and references in the command to undefined names.
 func (o *Options) checkVariables(lists []list) error {
-	from := map[string]string{} // the flag by which a variable is defined
+	from := map[string]string{} // the flag that defines each variable
 	define := func(name, flag string) error {
 		if err := checkVariable(name, flag); err != nil {
 			return err
@@ -64,11 +64,11 @@ func (o *Options) checkVariables(lists []list) error {
 	return o.checkReferences(from)
 }
 
-// reference is "$(NAME)", which the kubelet replaces by the variable's value; "$$(NAME)" is the text.
+// reference matches "$(NAME)", which the kubelet replaces by the variable's value; "$$(NAME)" stands for the text itself.
 var reference = regexp.MustCompile(`\$+\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)`)
 
-// checkReferences refuses "$(NAME)" in a command without a shell where no variable has that name: the kubelet would leave it
-// as it is. In a shell it may be a command.
+// checkReferences refuses "$(NAME)" in a command without a shell if no variable has that name: the kubelet would leave it
+// unchanged. In a shell it may be a command substitution.
 func (o *Options) checkReferences(defined map[string]string) error {
 	if o.shell() {
 		return nil
@@ -89,7 +89,7 @@ func (o *Options) checkReferences(defined map[string]string) error {
 	return nil
 }
 
-// fromKubernetes says that containers have the variable though no flag defines it: the index, jobstream's trace, and the
+// fromKubernetes reports whether containers have the variable although no flag defines it: the index, jobstream's trace, and the
 // addresses of Services (core/v1, enableServiceLinks).
 func (o *Options) fromKubernetes(name string) bool {
 	return name == indexVariable && o.Completions != nil || name == "TRACEPARENT" ||

@@ -10,20 +10,20 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// moment is when a ScheduledJob makes Jobs: once, or by a schedule; neither for a Job.
+// moment is when a ScheduledJob creates Jobs: once, or by a schedule. For a plain Job both are empty.
 type moment struct {
 	once     *time.Time
 	schedule string
 	zone     string
 }
 
-// looksLikeDate tells a time from a schedule, which has no year.
+// looksLikeDate distinguishes a time from a schedule, which has no year.
 var looksLikeDate = regexp.MustCompile(`^\d{4}-`)
 
-// timeExample is how RFC 3339 looks.
+// timeExample shows the form of RFC 3339.
 const timeExample = "2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00"
 
-// when reads --run-at and --time-zone by the rules that the API server has for ScheduledJobs.
+// when parses --run-at and --time-zone by the rules that the API server applies to ScheduledJobs.
 func (o *Options) when() (moment, error) {
 	switch {
 	case o.RunAt == "" && o.TimeZone != "":
