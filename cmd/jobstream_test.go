@@ -13,7 +13,7 @@ import (
 	"github.com/jobstream/jobstream/internal/app/apptest"
 )
 
-// aside are the flags of a jobstream that listens nowhere that another program may listen.
+// aside returns the flags of a jobstream whose ports collide with no other program's.
 func aside(t *testing.T) []string {
 	return []string{"--nats-port=0", "--metrics-bind-address=0", "--health-bind-address=0", "--dir=" + filepath.Join(t.TempDir(), "bus")}
 }
@@ -41,7 +41,7 @@ func TestJobstreamBadStarts(t *testing.T) {
 		env  []string
 		args []string
 		code int
-		says []string // the cause, and the remedy
+		says []string // parts of the cause and the remedy
 	}{
 		{"no kubeconfig", nil, nil, 1, []string{"no kubeconfig was named", "--kubeconfig", "~/.kube/config"}},
 		{"a kubeconfig that is missing", nil, []string{"--kubeconfig=/nowhere/config"}, 1, []string{"/nowhere/config", "no such file", "--kubeconfig"}},
@@ -61,7 +61,7 @@ func TestJobstreamBadStarts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			args := tt.args
-			if len(args) == 0 || args[0] != "doctor" { // which serves nothing
+			if len(args) == 0 || args[0] != "doctor" { // doctor serves no ports
 				args = append(aside(t), args...)
 			}
 			c, said := start(t, "jobstream", tt.env, args...)
@@ -70,7 +70,7 @@ func TestJobstreamBadStarts(t *testing.T) {
 			}
 			_, complaint, found := strings.Cut("\n"+said.String(), "\njobstream: ")
 			if lines := strings.Count(complaint, "\n"); !found || lines != 2 {
-				t.Errorf("the complaint has %d lines, want one for the cause and one for the remedy", lines)
+				t.Errorf("the error has %d lines, want one for the cause and one for the remedy", lines)
 			}
 			for _, want := range tt.says {
 				if !strings.Contains(said.String(), want) {
@@ -84,7 +84,7 @@ func TestJobstreamBadStarts(t *testing.T) {
 	}
 }
 
-// root may write everywhere, so that this says nothing where root runs it.
+// The test does not apply to root, who may write everywhere.
 func TestJobstreamInAFolderOfOthers(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("skipped: root may write everywhere")
@@ -99,8 +99,8 @@ func TestJobstreamInAFolderOfOthers(t *testing.T) {
 	}
 }
 
-// What jobstream finds as kubectl does, where it keeps its data, whom its NATS lets in, and how it ends. What it says is tested beside
-// it, and on a real cluster.
+// jobstream finds the kubeconfig as kubectl does, keeps its data in a folder, lets only clients with the token use NATS, and ends
+// cleanly. Other tests cover its output, and a real cluster.
 func TestJobstreamAtHome(t *testing.T) {
 	home := t.TempDir()
 	api := apptest.Start(t)
@@ -126,11 +126,11 @@ func TestJobstreamAtHome(t *testing.T) {
 	}
 	if nc, err := natsgo.Connect("nats://" + bus); err == nil {
 		nc.Close()
-		t.Error("NATS lets in who has no token")
+		t.Error("NATS accepts a client without the token")
 	}
 	nc, err := natsgo.Connect("nats://"+bus, natsgo.Token(strings.TrimSpace(string(token))))
 	if err != nil {
-		t.Errorf("NATS does not let in who has the token: %v", err)
+		t.Errorf("NATS rejects a client with the token: %v", err)
 	} else {
 		nc.Close()
 	}
@@ -143,10 +143,10 @@ func TestJobstreamAtHome(t *testing.T) {
 	}
 	for line := range strings.Lines(said.String()) {
 		if strings.HasPrefix(line, "{") && !strings.Contains(line, "authentication error") {
-			t.Errorf("it warns of something else than who had no token: %s", line)
+			t.Errorf("an unexpected warning: %s", line)
 		}
 	}
 	if strings.Contains(said.String(), strings.TrimSpace(string(token))) {
-		t.Error("it has printed the token")
+		t.Error("the token was printed")
 	}
 }

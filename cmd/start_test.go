@@ -1,4 +1,5 @@
-// Package cmd_test builds the trigger, the reconciler and jobstream, which is both, and starts them as a user would: wrongly, mostly.
+// Package cmd_test builds the trigger, the reconciler and jobstream, which contains both, and starts them as a user would, mostly
+// with mistakes.
 package cmd_test
 
 import (
@@ -17,14 +18,14 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/bus"
-	_ "github.com/jobstream/jobstream/internal/app" // what the programs are made of: see TestMain
+	_ "github.com/jobstream/jobstream/internal/app" // the programs' code: see TestMain
 	"github.com/jobstream/jobstream/internal/app/apptest"
 )
 
-// soon is how long anything may take: a machine that also compiles is slow.
+// soon is the deadline of every wait, generous because the machine may compile meanwhile.
 const soon = time.Minute
 
-// programs are the two that want a NATS server. They and jobstream are built once for all tests.
+// programs are the two that need a NATS server. All tests share one build of them and of jobstream.
 var programs = []string{"trigger", "reconciler"}
 
 var built string
@@ -39,8 +40,8 @@ func TestMain(m *testing.M) {
 		defer os.RemoveAll(dir)
 		built = dir
 		for _, p := range append([]string{"jobstream"}, programs...) {
-			// The go command remembers the result of a test until something changes that the test has read or imports, but it
-			// does not know what we build.
+			// The go command caches the result of a test until a file changes that the test has read or imported. It does not know what
+			// this test builds, so read its source.
 			if _, err := os.ReadFile(filepath.Join(p, "main.go")); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return 1
@@ -61,7 +62,7 @@ func path(program string) string {
 	return filepath.Join(built, "jobstream-"+program)
 }
 
-// start starts a program in an environment that says nothing but what is given.
+// start starts a program in an environment with only the given variables.
 func start(t *testing.T, program string, env []string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), path(program), args...)
@@ -100,7 +101,7 @@ func nats(t *testing.T, c bus.EmbeddedConfig) string {
 	return s.URL()
 }
 
-// oldNATS plays a NATS server of another time: it says its version, that it has no JetStream to speak of, and no more.
+// oldNATS plays an outdated NATS server: it reports its version, and supports no JetStream API level.
 func oldNATS(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -120,8 +121,7 @@ func oldNATS(t *testing.T) string {
 	return "nats://" + l.Addr().String()
 }
 
-// speakNATS answers the handshake, and every request for the account's information with that of nats-server 2.10: it knew
-// no API levels.
+// speakNATS answers the handshake, and every request for account information as nats-server 2.10 does, which had no API levels.
 func speakNATS(c net.Conn) {
 	defer c.Close()
 	fmt.Fprintf(c, "INFO {\"server_id\":\"OLD\",\"version\":\"2.10.29\",\"proto\":1,\"headers\":true,\"jetstream\":true,\"max_payload\":8388608}\r\n")
@@ -183,7 +183,7 @@ func TestBadStarts(t *testing.T) {
 		{"a bus for small messages", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + nats(t, bus.EmbeddedConfig{MaxPayload: 1 << 20})}, 1, []string{"max_payload", "1048576", "8MB"}},
 		{"a bus that wants credentials that are missing", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + good, "--nats-credentials=/nowhere/creds"}, 1, []string{"/nowhere/creds", "check the files"}},
 		{"half a certificate", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + good, "--nats-cert=/nowhere/cert"}, 2, []string{"--nats-cert and --nats-key need each other"}},
-		{"two ways of saying who we are", []string{"JOBSTREAM_NATS_TOKEN_FILE=/nowhere/token"}, []string{"--nats-user-file=/nowhere/user", "--nats-password-file=/nowhere/password"}, 2, []string{"--nats-user-file and --nats-token-file both"}},
+		{"two kinds of credentials", []string{"JOBSTREAM_NATS_TOKEN_FILE=/nowhere/token"}, []string{"--nats-user-file=/nowhere/user", "--nats-password-file=/nowhere/password"}, 2, []string{"--nats-user-file and --nats-token-file both"}},
 		{"a port that is taken", nil, []string{"--health-bind-address=" + taken.Addr().String()}, 1, []string{"in use", "--health-bind-address", "JOBSTREAM_HEALTH_BIND_ADDRESS"}},
 	} {
 		for _, program := range programs {
@@ -195,7 +195,7 @@ func TestBadStarts(t *testing.T) {
 				}
 				_, complaint, found := strings.Cut("\n"+said.String(), "\njobstream-"+program+": ")
 				if lines := strings.Count(complaint, "\n"); !found || lines < 1 || lines > 2 {
-					t.Errorf("the complaint has %d lines, want one for the cause and one for the remedy", lines)
+					t.Errorf("the error has %d lines, want one for the cause and one for the remedy", lines)
 				}
 				for _, want := range tt.says {
 					if !strings.Contains(complaint, want) {

@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	// demoNamespace is there in every cluster.
+	// demoNamespace exists in every cluster.
 	demoNamespace = "default"
-	// schedule is the ScheduledJob, by the name of its file.
+	// schedule is the name of the ScheduledJob and of its file.
 	schedule = "ticker"
 )
 
 // exhibit is a Job of the demo.
 type exhibit struct {
-	name  string // of its file
+	name  string // of the Job and its file
 	wants batchv1.JobConditionType
-	after string // the Job that has to be over before it is applied, "" for none
+	after string // apply it only after this Job is over; "" for no dependency
 }
 
 // exhibits are in the order in which they are applied.
 var exhibits = []exhibit{
 	{"pi", batchv1.JobComplete, ""},
-	{"doomed", batchv1.JobFailed, ""}, // early, since it waits for ten seconds
+	{"doomed", batchv1.JobFailed, ""}, // first, because it waits for ten seconds
 	{"squares", batchv1.JobComplete, ""},
 	{"queue", batchv1.JobComplete, ""},
 	{victim, batchv1.JobComplete, "squares"},
@@ -71,7 +71,7 @@ func demoCommand() *cobra.Command {
 	return c
 }
 
-// demo is one performance.
+// demo is one run of the demo.
 type demo struct {
 	system *system
 	screen *terminal.Screen
@@ -79,11 +79,11 @@ type demo struct {
 	board  progress.Board
 
 	schedules dynamic.ResourceInterface
-	ahead     []*batchv1.Job // those that are still to be applied
-	suspended bool           // the schedule
+	ahead     []*batchv1.Job // still to be applied
+	suspended bool           // whether the schedule is
 }
 
-// runDemo starts a system, performs on it, and stops it whatever happened.
+// runDemo starts a system, runs the demo on it, and stops it in any case.
 func runDemo(ctx context.Context, p plan, screen *terminal.Screen) error {
 	began := time.Now()
 	s, err := startSystem(ctx, p)
@@ -96,7 +96,7 @@ func runDemo(ctx context.Context, p plan, screen *terminal.Screen) error {
 	return errors.Join(err, s.stop())
 }
 
-// interrupted says why the context has ended, if it has: whatever failed then failed because of it.
+// interrupted returns the cause of the context's end, if it has ended: any other error is then a consequence.
 func interrupted(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -107,7 +107,7 @@ func interrupted(ctx context.Context, err error) error {
 	return errors.New("interrupted")
 }
 
-// perform applies the Jobs and the schedule, tells how they run, and sums up.
+// perform applies the Jobs and the schedule, shows how they run, and sums up.
 func (d *demo) perform(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -137,7 +137,7 @@ func (d *demo) perform(ctx context.Context) error {
 	return d.sumUp(ctx)
 }
 
-// load reads the manifests of the Jobs and gets the stand-in for what this machine does not have.
+// load reads the manifests, and replaces what this machine does not have.
 func (d *demo) load(ctx context.Context) error {
 	for _, e := range exhibits {
 		j, err := manifests.Job(e.name)
@@ -148,7 +148,7 @@ func (d *demo) load(ctx context.Context) error {
 			if err := standIn(&j.Spec.Template.Spec.Containers[0]); err != nil {
 				return err
 			}
-			d.screen.Say("there is no perl with bignum here: this program computes pi in its place")
+			d.screen.Say("this machine has no perl with bignum: this program computes pi instead")
 		}
 		d.story.Expect(j.Name, e.wants)
 		d.ahead = append(d.ahead, j)
@@ -156,7 +156,7 @@ func (d *demo) load(ctx context.Context) error {
 	return nil
 }
 
-// sumUp says how it ended, shows what Pods had to say, and where to go from here.
+// sumUp prints the results, the output of a Pod, and where to go from here.
 func (d *demo) sumUp(ctx context.Context) error {
 	d.screen.Say("")
 	d.screen.Say(d.story.Summary()...)
@@ -185,11 +185,11 @@ func (d *demo) sumUp(ctx context.Context) error {
 		return errors.New("the counts are not exact: see above")
 	}
 	d.screen.Say("All Jobs ended as expected.",
-		"\"make dev\" keeps such a cluster up until Ctrl-C, and says how to point kubectl at it.", "The manifests are in cmd/dev/manifests.")
+		"\"make dev\" keeps such a cluster up until Ctrl-C, and prints how to point kubectl at it.", "The manifests are in cmd/dev/manifests.")
 	return nil
 }
 
-// logOf is what the container of a Pod has printed.
+// logOf returns the output of a Pod's container.
 func (d *demo) logOf(ctx context.Context, pod string) (string, error) {
 	stream, err := d.system.client.CoreV1().Pods(demoNamespace).GetLogs(pod, &corev1.PodLogOptions{}).Stream(ctx)
 	if err != nil {
@@ -203,7 +203,7 @@ func (d *demo) logOf(ctx context.Context, pod string) (string, error) {
 	return string(text), nil
 }
 
-// holdAgainstPods asks the API server for the Job whose reconciler was killed, and for its Pods and their logs.
+// holdAgainstPods compares the status of the Job whose reconciler was killed with its Pods and their logs.
 func (d *demo) holdAgainstPods(ctx context.Context) (show.Exact, error) {
 	j, err := d.system.client.BatchV1().Jobs(demoNamespace).Get(ctx, victim, metav1.GetOptions{})
 	if err != nil {

@@ -23,7 +23,7 @@ func TestPi(t *testing.T) {
 			t.Errorf("%d digits of pi are %s", n, got)
 		}
 	}
-	// The last of a thousand digits, which rounding would spoil first.
+	// A rounding error would show in the last digits first.
 	if got := pi(1000); !strings.HasSuffix(got, "6420198") {
 		t.Errorf("a thousand digits of pi end in %s", got[len(got)-7:])
 	}
@@ -44,7 +44,7 @@ func TestExhibitsAreThere(t *testing.T) {
 	}
 }
 
-// The folder of a system is one that others keep out of, and a temporary one goes with it.
+// Only one system may use a folder, and a temporary folder is deleted with it.
 func TestFolderOfASystem(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	kept := t.TempDir()
@@ -90,7 +90,7 @@ func TestPortsGiveWay(t *testing.T) {
 	}
 }
 
-// Without the control plane's programs, and without the source to build them from, the error names both ways out.
+// Without the control plane's programs and the source to build them from, the error names both remedies.
 func TestProgramsThatAreMissing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("KUBEBUILDER_ASSETS", "")
@@ -129,7 +129,7 @@ func TestGuide(t *testing.T) {
 	}
 }
 
-// The folder may be there from the last time, with links to a program that is gone.
+// The folder may exist from an earlier start, with links to a program that is gone.
 func TestPlugIn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bin")
 	self, err := os.Executable()

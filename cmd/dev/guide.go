@@ -8,17 +8,17 @@ import (
 	"github.com/jobstream/jobstream/cmd/dev/manifests"
 )
 
-// guide is what the user of a system must know.
+// guide is what a user needs to know about a running system.
 type guide struct {
 	apiServer, kubeconfig, nats string
 	trigger, reconciler         addresses
 	node                        bool
 	manifest                    string // a file to apply
 	path                        string // a folder with kubectl's plugin
-	aftermath                   string // what Ctrl-C does
+	aftermath                   string // the effect of Ctrl-C
 }
 
-// guideTo says where everything is, and writes the manifests that it speaks of.
+// guideTo collects all addresses, and writes the manifests that the guide mentions.
 func guideTo(s *system) (guide, error) {
 	dir := filepath.Join(s.dir, "manifests")
 	if err := manifests.WriteTo(dir); err != nil {
@@ -40,7 +40,7 @@ func guideTo(s *system) (guide, error) {
 	return g, nil
 }
 
-// String is the guide as text.
+// String returns the guide as text.
 func (g guide) String() string {
 	var b strings.Builder
 	line := func(what, where string) { fmt.Fprintf(&b, "  %-12s %s\n", what, where) }
@@ -51,7 +51,7 @@ func (g guide) String() string {
 	line("trigger", g.trigger.String())
 	line("reconciler", g.reconciler.String())
 	if g.node {
-		line("node", "runs the commands of Pods as processes of this machine; images are not looked at")
+		line("node", "runs the commands of Pods as processes of this machine; images are ignored")
 	}
 	fmt.Fprintf(&b, `
 In another terminal, an Indexed Job with a value for each of its Pods:
@@ -73,7 +73,7 @@ Jobs whose spec says "managedBy: jobstream.dev/reconciler" are ours.
 	return b.String()
 }
 
-// String is where to look.
+// String returns the addresses as text.
 func (a addresses) String() string {
 	return "http://" + a.metrics + "/metrics  http://" + a.health + "/readyz"
 }

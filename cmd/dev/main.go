@@ -1,15 +1,15 @@
-// Command dev runs all of jobstream on one machine, for people who want to see it or to work on it: a NATS server inside
-// this process, a real Kubernetes control plane as child processes, a node that runs Pods as local processes, a trigger
-// and a reconciler. It needs no container engine and no root, listens on loopback only, and leaves nothing behind.
+// Command dev runs all of jobstream on one machine, for people who want to try it or to work on it: a NATS server inside this
+// process, a real Kubernetes control plane as child processes, a node that runs Pods as local processes, a trigger and a
+// reconciler. It needs no container engine and no root, listens on loopback only, and leaves nothing behind.
 //
 //	dev up      a cluster that stays until Ctrl-C, to use with kubectl          up.go     (make dev)
 //	dev demo    real Jobs with their progress live, ends by itself              demo.go   (make demo)
 //
-// Under the name kubectl-jobstream it is the plugin of kubectl (plugin.go), which the guide of "dev up" has the user call.
+// Under the name kubectl-jobstream the program is the plugin of kubectl (plugin.go), as the guide of "dev up" explains.
 //
-// system.go starts and stops the parts. The demo kills its reconciler (reconciler.go), which is a process of its own therefore,
-// and listens to the bus (subscriber.go) and to the API server (observations.go). The packages beside it know how a demo is told
-// (show) and hold what it applies (manifests).
+// system.go starts and stops the parts. The demo kills its reconciler, which therefore runs as a process of its own
+// (reconciler.go). It observes the bus (subscriber.go) and the API server (observations.go). Package show tells what happened; package
+// manifests holds what the demo applies.
 package main
 
 import (

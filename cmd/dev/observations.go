@@ -13,7 +13,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// observation is a Job or a Pod as a watch has shown it.
+// observation is a Job or a Pod from a watch.
 type observation struct {
 	at   time.Time
 	job  *batchv1.Job
@@ -21,10 +21,9 @@ type observation struct {
 	gone bool
 }
 
-// watchAll watches the Jobs and Pods of a namespace from now on, until ctx ends. A watch that breaks is taken up again.
+// watchAll watches the Jobs and Pods of a namespace from now on, until ctx ends. It restarts a watch that breaks.
 func watchAll(ctx context.Context, client kubernetes.Interface, namespace string) (<-chan observation, error) {
-	// Both watches begin at one version: versions of different resources come from one counter in a cluster that keeps
-	// them in one etcd, as ours does.
+	// Both watches begin at one version: in a cluster with a single etcd, such as this one, all resources share one version counter.
 	now, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return nil, err
@@ -47,7 +46,7 @@ func watchAll(ctx context.Context, client kubernetes.Interface, namespace string
 	return observations, nil
 }
 
-// forward passes on what the watch shows.
+// forward sends what the watch shows to observations.
 func forward(ctx context.Context, w watch.Interface, observations chan<- observation) {
 	defer w.Stop()
 	for e := range w.ResultChan() {

@@ -15,12 +15,12 @@ import (
 	"github.com/jobstream/jobstream/internal/app"
 )
 
-// perlKnowsPi reports whether this machine has a perl that can do what the manifest asks: some have no bignum.
+// perlKnowsPi reports whether this machine's perl has bignum, which the manifest needs: some do not.
 func perlKnowsPi(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "perl", "-Mbignum=bpi", "-e", "1").Run() == nil
 }
 
-// standIn lets this program do the container's work.
+// standIn replaces the container's command by this program.
 func standIn(c *corev1.Container) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -30,7 +30,7 @@ func standIn(c *corev1.Container) error {
 	return nil
 }
 
-// piCommand is what stands in for perl.
+// piCommand replaces perl.
 func piCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "pi DIGITS",
@@ -69,7 +69,7 @@ func arctan(one *big.Int, x int64) *big.Int {
 	return sum
 }
 
-// shorten cuts a line to so many characters and says so.
+// shorten cuts a line to that many characters and marks the cut.
 func shorten(line string, most int) string {
 	line = strings.TrimSpace(line)
 	if r := []rune(line); len(r) > most {

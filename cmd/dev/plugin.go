@@ -9,19 +9,19 @@ import (
 	"slices"
 	"strings"
 
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // what the user's other kubeconfigs may ask for
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // authentication plugins for the user's other kubeconfigs
 
 	"github.com/jobstream/jobstream/internal/controlplane"
 )
 
-// pluginNames are how kubectl finds "kubectl jobstream", and what the Tab key offers for it.
+// pluginNames are the file names by which kubectl finds "kubectl jobstream" and its completion.
 var pluginNames = []string{"kubectl-jobstream", "kubectl_complete-jobstream"}
 
-// isPlugin reports whether the user has called kubectl's plugin: this program holds it, too, so that it is at hand wherever this
-// program runs, and of the same version.
+// isPlugin reports whether the user has called kubectl's plugin. This program contains the plugin, so that it is always at hand
+// and has the same version.
 func isPlugin(program string) bool { return slices.Contains(pluginNames, filepath.Base(program)) }
 
-// plugIn fills a folder for the user's PATH: the plugin, and kubectl where the user has none and it was built with the control plane.
+// plugIn fills a folder for the user's PATH: the plugin, and the kubectl built with the control plane if the user has none.
 func plugIn(dir string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -41,7 +41,7 @@ func plugIn(dir string) error {
 	}
 	assets, err := controlplane.Assets()
 	if err != nil {
-		return nil //nolint:nilerr // the user has another way to come by it
+		return nil //nolint:nilerr // the user can install kubectl in another way
 	}
 	if built, err := exec.LookPath(filepath.Join(assets, kubectl)); err == nil {
 		return link(built, filepath.Join(dir, kubectl))
@@ -49,7 +49,7 @@ func plugIn(dir string) error {
 	return nil
 }
 
-// link makes a symbolic link, in place of one that is there.
+// link makes a symbolic link, and replaces an existing one.
 func link(to, name string) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -57,7 +57,7 @@ func link(to, name string) error {
 	return os.Symlink(to, name)
 }
 
-// quoted is a text as a shell takes it for one word.
+// quoted quotes a text as one word for a shell.
 func quoted(text string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.,:/", r)

@@ -15,7 +15,7 @@ import (
 	"github.com/jobstream/jobstream/internal/controlplane/assets"
 )
 
-// ensurePrograms builds the control plane's programs where they are missing and the source is at hand.
+// ensurePrograms builds the control plane's programs if they are missing and the source is at hand.
 func ensurePrograms(ctx context.Context, say func(string, ...any)) error {
 	_, err := controlplane.Assets()
 	if err == nil {
@@ -23,7 +23,7 @@ func ensurePrograms(ctx context.Context, say func(string, ...any)) error {
 	}
 	missing := &app.Fatal{Cannot: "start a control plane", Err: err, Remedy: "in a checkout of jobstream, \"make controlplane\" builds it; beside a cluster that exists, \"jobstream --kubeconfig\" runs without it"}
 	root := checkout()
-	if root == "" || os.Getenv(assets.EnvAssets) != "" { // a folder of the user's own is not ours to fill
+	if root == "" || os.Getenv(assets.EnvAssets) != "" { // never write into a folder that the user has named
 		return missing
 	}
 	say("the control plane has not been built yet: building it from source, about five minutes the first time")
@@ -40,7 +40,7 @@ func ensurePrograms(ctx context.Context, say func(string, ...any)) error {
 	return nil
 }
 
-// checkout is the folder of jobstream's source that we stand in, "" where we stand elsewhere.
+// checkout returns the root of jobstream's source if the working directory is in it, else "".
 func checkout() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -58,7 +58,7 @@ func checkout() string {
 	}
 }
 
-// freePort is the wanted port on loopback, or any free one where that is taken or 0.
+// freePort returns the wanted port on loopback, or any free one if that is taken or 0.
 func freePort(ctx context.Context, wanted int) int {
 	var listen net.ListenConfig
 	for _, port := range []int{wanted, 0} {
@@ -68,10 +68,10 @@ func freePort(ctx context.Context, wanted int) int {
 			return l.Addr().(*net.TCPAddr).Port
 		}
 	}
-	return wanted // whoever listens there next will say what is wrong
+	return wanted // the server that listens on it reports the error
 }
 
-// freeAddress is the wanted address, or one on loopback with any free port where that is taken.
+// freeAddress returns the wanted address, or one on loopback with any free port if that is taken.
 func freeAddress(ctx context.Context, wanted string) string {
 	if wanted == app.Off {
 		return wanted

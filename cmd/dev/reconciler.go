@@ -19,19 +19,19 @@ import (
 	"github.com/jobstream/jobstream/internal/child"
 )
 
-// reconcilerPatience is for a reconciler that is asked to end, and puts down its partitions.
+// reconcilerPatience is how long a reconciler may take to stop, which includes handing over its partitions.
 const reconcilerPatience = 10 * time.Second
 
-// killable is a reconciler that is a process of its own: this program, by its hidden command "reconciler".
+// killable is a reconciler in a process of its own: this program with its hidden command "reconciler".
 type killable struct {
-	// Out is where its log goes; Flags are those of the log.
+	// Out receives its log; Flags are the log flags.
 	Out   io.Writer
 	Flags []string
 
-	process *child.Process // the one that lives
+	process *child.Process // the live one
 }
 
-// reconcilerCommand is bin/reconciler, for those who run this program without having built that one.
+// reconcilerCommand is bin/reconciler inside this program, so that users need not build it.
 func reconcilerCommand() *cobra.Command {
 	config := app.ReconcilerDefaults()
 	c := app.Program(&cobra.Command{Use: "reconciler", Short: "Run a reconciler alone", Hidden: true}, config.AddFlags,
@@ -42,7 +42,7 @@ func reconcilerCommand() *cobra.Command {
 	return c
 }
 
-// startKillable starts the first reconciler; ready asks it whether it is.
+// startKillable starts the first reconciler; ready waits for it with these probes.
 func (s *system) startKillable(ctx context.Context, ready *app.Probes) error {
 	health := net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(ctx, 0)))
 	if err := s.startReconciler(health); err != nil {
@@ -72,13 +72,13 @@ func (s *system) startReconciler(health string) error {
 	return err
 }
 
-// killReconciler kills the reconciler by SIGKILL and returns the number that its process had.
+// killReconciler kills the reconciler with SIGKILL and returns its process id.
 func (s *system) killReconciler() (int, error) {
 	p := s.plan.Killable.process
 	return p.ID(), p.Stop(0)
 }
 
-// askReady asks the health server at the address.
+// askReady queries the health server at the address.
 func askReady(ctx context.Context, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
 	if err != nil {

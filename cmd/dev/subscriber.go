@@ -12,8 +12,8 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// subscribe hears every JobFinish and every verdict on a nominal time, as docs/events.md tells anybody to: by a durable
-// consumer of the public stream. stop ends it.
+// subscribe receives every JobFinish and every verdict on a nominal time, in the way that docs/events.md describes: with a
+// durable consumer of the public stream. stop ends it.
 func subscribe(ctx context.Context, url, cluster string, log *slog.Logger) (heard <-chan events.Public, stop func(), err error) {
 	nc, err := nats.Connect(url, nats.Name("demo"), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second))
 	if err != nil {
@@ -45,12 +45,12 @@ func subscribe(ctx context.Context, url, cluster string, log *slog.Logger) (hear
 		}
 		if err != nil {
 			log.Warn("event cannot be read", "subject", m.Subject(), "error", err)
-			_ = m.Term() // it would be none the next time, either
+			_ = m.Term() // it would be unreadable the next time, too
 			return
 		}
 		select {
 		case out <- public:
-			_ = m.Ack() // else it comes again, and is known again
+			_ = m.Ack() // without an ack it comes again, and counts once
 		case <-ctx.Done():
 		}
 	})

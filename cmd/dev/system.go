@@ -19,28 +19,28 @@ import (
 	"github.com/jobstream/jobstream/internal/processnode"
 )
 
-// plan says what a system is made of.
+// plan describes the parts of a system.
 type plan struct {
-	// Dir keeps everything for the next time; "" is a temporary folder that goes in the end.
+	// Dir keeps all data for the next start; "" uses a temporary folder that is deleted at the end.
 	Dir string
 	// Node runs Pods as processes of this machine.
 	Node bool
 	// Cluster is its name on the bus.
 	Cluster string
-	// APIPort and NATSPort are where to listen; another port where one is taken, any where it is 0.
+	// APIPort and NATSPort are the ports to listen on; if one is taken, another is used; 0 means any.
 	APIPort, NATSPort int
-	// Trigger and Reconciler are where they serve metrics and health.
+	// Trigger and Reconciler are the addresses of their metrics and health.
 	Trigger, Reconciler addresses
-	// Killable, if not nil, lets the reconciler be a process of its own, which can be killed.
+	// Killable, if not nil, runs the reconciler as a process of its own, which can be killed.
 	Killable *killable
 	Log      *slog.Logger
-	// Say tells the user what is being done.
+	// Say prints progress for the user.
 	Say func(format string, args ...any)
 }
 
 type addresses struct{ metrics, health string }
 
-// system is everything at work. Its parts stand in the order in which they are started; they stop in reverse.
+// system is the running system. Its parts are listed in the order in which they start; they stop in reverse.
 type system struct {
 	plan   plan
 	dir    string
@@ -54,7 +54,7 @@ type system struct {
 	failed chan error
 }
 
-// startSystem starts all parts and returns when Jobs can be applied. Where one does not start, the others are stopped.
+// startSystem starts all parts and returns when Jobs can be applied. If one fails to start, it stops the others.
 func startSystem(ctx context.Context, p plan) (*system, error) {
 	s := &system{plan: p, failed: make(chan error, 1)}
 	for _, step := range []func(context.Context) error{s.makeFolder, s.startNATS, s.startCluster, s.startNode, s.startPrograms} {
@@ -75,7 +75,7 @@ func (s *system) stop() error {
 	return errors.Join(errs...)
 }
 
-// onStop adds a part to stop.
+// onStop registers the stopping of a part.
 func (s *system) onStop(f func() error) { s.stops = append(s.stops, f) }
 
 // fail reports the first part that ended by itself.
@@ -128,7 +128,7 @@ func (s *system) startControlPlane(ctx context.Context) error {
 	s.plan.Say("starting a control plane: etcd, kube-apiserver and kube-controller-manager")
 	cp, err := controlplane.Start(ctx, controlplane.Config{
 		Dir: filepath.Join(s.dir, "cluster"), Port: freePort(ctx, s.plan.APIPort), ControllerManager: true,
-		UnsafeNoFsync: s.plan.Dir == "", // what goes in the end need not be on disk before
+		UnsafeNoFsync: s.plan.Dir == "", // a temporary folder needs no durability
 	})
 	if err != nil {
 		return &app.Fatal{Cannot: "start a control plane", Err: err}
@@ -159,8 +159,8 @@ func (s *system) startNode(ctx context.Context) error {
 	return nil
 }
 
-// startPrograms starts a trigger and a reconciler as their own programs would, but in this process, unless the reconciler is
-// to be killed, and waits until both are ready.
+// startPrograms starts a trigger and a reconciler as their own programs would, but in this process, and waits until both are
+// ready. It leaves out a reconciler that is to be killed.
 func (s *system) startPrograms(ctx context.Context) error {
 	s.plan.Say("starting a trigger and a reconciler")
 	trigger, reconciler := app.TriggerDefaults(), app.ReconcilerDefaults()
@@ -184,7 +184,7 @@ func (s *system) configure(o *app.Options, listen addresses) {
 	o.Log, o.Probes = s.plan.Log, &app.Probes{}
 }
 
-// run runs a part until the system stops it, which is not when ctx ends: parts stop one after the other.
+// run runs a part until the system stops it. The end of ctx does not stop it, because parts stop one after the other.
 func (s *system) run(ctx context.Context, part string, f func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var done sync.WaitGroup
@@ -192,7 +192,7 @@ func (s *system) run(ctx context.Context, part string, f func(context.Context) e
 	done.Go(func() {
 		if ended = f(ctx); ctx.Err() == nil {
 			s.fail(part, or(ended, errors.New("for no reason")))
-			ended = nil // it has been told
+			ended = nil // it has been reported
 		}
 	})
 	s.onStop(func() error { cancel(); done.Wait(); return ended })

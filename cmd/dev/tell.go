@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	// showEvery looks like motion and costs nothing.
+	// showEvery is the interval between redraws: short enough to look like motion, and cheap.
 	showEvery = 100 * time.Millisecond
-	// applyEvery lets the story begin one Job at a time, so that it can be read, and so that each has the machine to itself
-	// while it starts.
+	// applyEvery is the pause between two Jobs, so that the story is readable and each Job has the machine to itself while it
+	// starts.
 	applyEvery = 300 * time.Millisecond
 
-	// victim is the Job in the middle of which its reconciler is killed: when so many of its Pods have been counted.
+	// victim is the Job whose reconciler is killed once that many of its Pods have been counted.
 	victim      = "harvest"
 	victimAfter = 7
 )
 
-// tell applies what there is to be applied, and shows what happens until all is over.
+// tell applies the Jobs and the schedule, and shows what happens until all is over.
 func (d *demo) tell(ctx context.Context, observations <-chan observation, heard <-chan events.Public) error {
 	schedules, err := dynamic.NewForConfig(d.system.rest)
 	if err != nil {
 		return &app.Fatal{Cannot: "make a client for ScheduledJobs", Err: err}
 	}
 	d.schedules = schedules.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.ScheduledJobResource)).Namespace(demoNamespace)
-	if err := d.applySchedule(ctx); err != nil { // the first of its kind takes the API server two seconds
+	if err := d.applySchedule(ctx); err != nil { // the first object of a new kind takes the API server two seconds
 		return err
 	}
 	next := time.NewTicker(applyEvery)
@@ -67,14 +67,14 @@ func (d *demo) tell(ctx context.Context, observations <-chan observation, heard 
 	return nil
 }
 
-// say writes a line for each moment.
+// say prints a line for each moment.
 func (d *demo) say(moments []show.Moment) {
 	for _, m := range moments {
 		d.screen.Say(d.story.Line(m))
 	}
 }
 
-// take takes in what was seen, and says what is worth it. The board has no line for a run of the schedule.
+// take records an observation, and prints what is worth telling. The board has no line for a run of the schedule.
 func (d *demo) take(s observation) {
 	if s.job == nil {
 		d.say(d.story.SawPod(s.pod, s.gone, s.at))
@@ -87,7 +87,8 @@ func (d *demo) take(s observation) {
 	}
 }
 
-// step does what is next, if it is time for it: it applies a Job, or suspends the schedule, or looks whether that has been heeded.
+// step does the next thing, if it is due: it applies a Job, suspends the schedule, or checks whether the reconciler has processed
+// the suspension.
 func (d *demo) step(ctx context.Context) error {
 	switch {
 	case len(d.ahead) > 0:
@@ -108,7 +109,7 @@ func (d *demo) step(ctx context.Context) error {
 	return err
 }
 
-// applyNext applies the next Job, if the one that it waits for is over, as "kubectl apply" would.
+// applyNext applies the next Job, as "kubectl apply" would, if the Job that it depends on is over.
 func (d *demo) applyNext(ctx context.Context) error {
 	if after := exhibits[len(exhibits)-len(d.ahead)].after; after != "" && !d.story.JobOver(after) {
 		return nil
@@ -146,13 +147,13 @@ func (d *demo) applySchedule(ctx context.Context) error {
 	return err
 }
 
-// scheduledJob is the object as its type.
+// scheduledJob converts the object to its type.
 func scheduledJob(o *unstructured.Unstructured) (*v1alpha1.ScheduledJob, error) {
 	s := &v1alpha1.ScheduledJob{}
 	return s, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, s)
 }
 
-// suspend ends the schedule: what has been started runs to its end.
+// suspend ends the schedule; Jobs that have started run to their end.
 func (d *demo) suspend(ctx context.Context) error {
 	d.suspended = true
 	d.say([]show.Moment{{At: time.Now(), Who: schedule, Text: "suspended: a run that is under way goes on to its end"}})
@@ -162,12 +163,12 @@ func (d *demo) suspend(ctx context.Context) error {
 	return nil
 }
 
-// toBeKilled reports whether this observation shows the victim with enough Pods counted, for the first time.
+// toBeKilled reports whether this observation is the first of the victim with enough Pods counted.
 func (d *demo) toBeKilled(s observation) bool {
 	return d.story.Crash == nil && s.job != nil && s.job.Name == victim && show.Accounted(&s.job.Status) >= victimAfter
 }
 
-// crash kills the reconciler, looks how the victim stands when nobody counts any more, and starts another.
+// crash kills the reconciler, reads the victim's status while none runs, and starts another.
 func (d *demo) crash(ctx context.Context) error {
 	at := time.Now()
 	dead, err := d.system.killReconciler()

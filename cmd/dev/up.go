@@ -11,7 +11,7 @@ import (
 	"github.com/jobstream/jobstream/internal/app"
 )
 
-// Ports that are tried first, so that a line in a shell's history works again next time.
+// Ports that are tried first, so that commands in a shell's history work again next time.
 const (
 	usualAPIPort  = 6443
 	usualNATSPort = 4222
@@ -43,8 +43,8 @@ func upCommand() *cobra.Command {
 	f.StringVar(&p.Dir, "dir", "", "`folder` that keeps the cluster and the bus for the next time; default a temporary one")
 	f.BoolVar(&p.Node, "node", p.Node, "run Pods as processes of this machine")
 	f.StringVar(&p.Cluster, "cluster-name", p.Cluster, "`name` of the cluster in subjects and streams")
-	f.IntVar(&p.APIPort, "api-port", p.APIPort, "`port` of the API server on 127.0.0.1; another one where it is taken")
-	f.IntVar(&p.NATSPort, "nats-port", p.NATSPort, "`port` of NATS on 127.0.0.1; another one where it is taken")
+	f.IntVar(&p.APIPort, "api-port", p.APIPort, "`port` of the API server on 127.0.0.1; another one if it is taken")
+	f.IntVar(&p.NATSPort, "nats-port", p.NATSPort, "`port` of NATS on 127.0.0.1; another one if it is taken")
 	logging.Add(f)
 	return c
 }
@@ -55,7 +55,7 @@ func up(ctx context.Context, p plan, out io.Writer) error {
 	s, err := startSystem(ctx, p)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil //nolint:nilerr // Ctrl-C during the start is no failure, and whatever failed then failed because of it
+		return nil //nolint:nilerr // Ctrl-C during the start is no failure, and causes all later errors
 	case err != nil:
 		return err
 	}

@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	// installTimeout is for an API server that has much to do: it serves a new kind within a second, usually.
+	// installTimeout allows for a busy API server; usually it serves a new kind within a second.
 	installTimeout = time.Minute
-	// grant says how to get the permissions that are missing.
+	// grant is the remedy for missing permissions.
 	grant = "use a kubeconfig of an administrator (--kubeconfig, --context), or have one bind the ClusterRoles of deploy/base/trigger-rbac.yaml and deploy/base/reconciler-rbac.yaml to your user"
 )
 
-// found is what we know of the cluster before we start.
+// found describes the cluster.
 type found struct {
 	context, address string
 	version          version.Info
-	schedules        bool // it knows ScheduledJobs
+	schedules        bool // it serves ScheduledJobs
 }
 
-// client makes one for the API server. It sends no request.
+// client makes a client for the API server. It sends no request.
 func client(o app.Options) (kubernetes.Interface, *rest.Config, error) {
 	c, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: o.Kubeconfig, Context: o.Context, UserAgent: program + "/" + app.Version()})
 	if err != nil {
@@ -44,7 +44,8 @@ func client(o app.Options) (kubernetes.Interface, *rest.Config, error) {
 	return c, config, nil
 }
 
-// check looks whether this is a cluster that we can work for, and may, and installs the kind ScheduledJob if the user asks for it.
+// check returns an error unless jobstream can work for this cluster, and has the permissions to. It installs the kind
+// ScheduledJob if the user asks for it.
 func check(ctx context.Context, s *settings, c kubernetes.Interface, config *rest.Config) (f found, err error) {
 	f.context, f.address = cluster.ClientConfig{Kubeconfig: s.Kubeconfig, Context: s.Context}.CurrentContext(), config.Host
 	if f.version, err = cluster.Check(ctx, c, slog.New(slog.DiscardHandler)); err != nil {
@@ -65,28 +66,29 @@ func check(ctx context.Context, s *settings, c kubernetes.Interface, config *res
 		return f, err
 	}
 	if f.schedules, err = apiserver.ServesScheduledJobs(c); err != nil { //nolint:contextcheck // discovery takes none
-		return f, &app.Fatal{Cannot: "ask the API server what it knows", Err: err, Remedy: `try "kubectl api-resources" with the same kubeconfig`}
+		return f, &app.Fatal{Cannot: "list the kinds of the API server", Err: err, Remedy: `try "kubectl api-resources" with the same kubeconfig`}
 	}
 	return f, nil
 }
 
-// permitted fails where we may not do what Jobs need. Where the API server does not tell, we shall see.
+// permitted returns an error if permissions that Jobs need are missing. If the API server does not answer, it only logs a
+// warning.
 func permitted(ctx context.Context, i cluster.Inspection, log *slog.Logger) error {
 	denied, _, err := i.Denied(ctx)
 	if err != nil {
-		log.Warn("our permissions cannot be asked about", "error", err)
+		log.Warn("the permissions of this program cannot be checked", "error", err)
 		return ctx.Err()
 	}
 	if missing := denied[finding.Fail]; len(missing) > 0 {
-		return &app.Fatal{Cannot: "start", Err: errors.New("the API server does not let us " + strings.Join(missing, ", ")), Remedy: grant}
+		return &app.Fatal{Cannot: "start", Err: errors.New("the API server does not allow jobstream to " + strings.Join(missing, ", ")), Remedy: grant}
 	}
 	if missing := denied[finding.Warn]; len(missing) > 0 {
-		log.Warn("the API server does not let us do all that ScheduledJobs need; Jobs work", "denied", strings.Join(missing, ", "), "remedy", grant)
+		log.Warn("the API server denies permissions that ScheduledJobs need; Jobs work", "denied", strings.Join(missing, ", "), "remedy", grant)
 	}
 	return nil
 }
 
-// install makes the cluster know ScheduledJobs.
+// install installs the CustomResourceDefinition of ScheduledJobs.
 func install(ctx context.Context, config *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
@@ -96,7 +98,7 @@ func install(ctx context.Context, config *rest.Config) error {
 		return nil
 	case apierrors.IsForbidden(err):
 		return &app.Fatal{Cannot: "install the kind ScheduledJob", Err: err,
-			Remedy: `leave out --install-crds, and have an administrator do "kubectl apply -k deploy/crd": Jobs work without it`}
+			Remedy: `leave out --install-crds, and ask an administrator to run "kubectl apply -k deploy/crd": Jobs work without it`}
 	}
 	return &app.Fatal{Cannot: "install the kind ScheduledJob", Err: err,
 		Remedy: `try "kubectl apply -k deploy/crd", or leave out --install-crds: Jobs work without it`}

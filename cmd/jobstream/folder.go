@@ -19,10 +19,10 @@ import (
 	"github.com/jobstream/jobstream/internal/folder"
 )
 
-// program is what the folder is locked for.
+// program is the name in the folder's lock.
 const program = "jobstream"
 
-// place is where NATS keeps its data and listens.
+// place is the folder of NATS' data, and its port.
 type place struct {
 	dir  string
 	port int
@@ -33,7 +33,7 @@ func (p *place) addPlace(f *pflag.FlagSet) {
 	f.IntVar(&p.port, "nats-port", usualPort, "`port` on 127.0.0.1 where NATS listens, for subscribers; 0 for none")
 }
 
-// url is where subscribers and the doctor reach NATS, "" where it listens nowhere.
+// url returns where subscribers and doctor reach NATS, "" if it does not listen.
 func (p *place) url() string {
 	if p.port == 0 {
 		return ""
@@ -41,7 +41,7 @@ func (p *place) url() string {
 	return "nats://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port))
 }
 
-// valid refuses what cannot work.
+// valid refuses an invalid port.
 func (p *place) valid() error {
 	if p.port < 0 || p.port > 65535 {
 		return app.Usage{Err: fmt.Errorf("--nats-port %d: use 1 to 65535, or 0 for none", p.port)}
@@ -49,18 +49,18 @@ func (p *place) valid() error {
 	return nil
 }
 
-// settle finds the folder for that API server, unless the user has named one.
+// settle chooses the folder for that API server, unless the user has named one.
 //
-// It is kept, because public events that nobody has read yet are nowhere else. The rest is memory, and may be lost: so it is state
-// in the words of the XDG base directories, not data. Each API server has a folder of its own, so that what is remembered about one
-// cluster does not meet the Jobs of another; and since a folder has one owner, a second jobstream for the same cluster says so
-// instead of doing all work twice.
+// The folder is kept, because it is the only place of public events that their subscribers have not read yet. Everything else in
+// it can be rebuilt, so in the words of the XDG base directories it is state, not data. Each API server has a folder of its own,
+// so that the memory about one cluster never meets the Jobs of another. A folder has one owner, so that a second jobstream for
+// the same cluster refuses to start instead of doing all work twice.
 func (p *place) settle(api *rest.Config) error {
 	if p.dir != "" {
 		return nil
 	}
 	state := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) { // such as "": the specification wants others ignored, too
+	if !filepath.IsAbs(state) { // such as "": by the specification, relative paths are ignored
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return &app.Fatal{Cannot: "find a folder for NATS", Err: err, Remedy: "name one with --dir (" + app.EnvName("dir") + ")"}
@@ -71,7 +71,7 @@ func (p *place) settle(api *rest.Config) error {
 	return nil
 }
 
-// fileName is the address of an API server as the name of a folder: 10.0.0.1_6443, or host_k8s_clusters_c-1.
+// fileName turns the address of an API server into the name of a folder: 10.0.0.1_6443, or host_k8s_clusters_c-1.
 func fileName(address string) string {
 	if _, rest, found := strings.Cut(address, "://"); found {
 		address = rest
@@ -100,11 +100,11 @@ func (p *place) open() (*folder.Folder, error) {
 
 func (p *place) store() string { return filepath.Join(p.dir, "nats") }
 
-// tokenFile holds what NATS asks of everybody who connects. Who can read it could read our kubeconfig, too; other users of this
-// machine can reach the port, and must not be able to tell the reconciler what to do.
+// tokenFile is the file with the token that NATS requires of every client. A user who can read it can read the kubeconfig, too;
+// other users of this machine can reach the port, and must not be able to give the reconciler orders.
 func (p *place) tokenFile() string { return filepath.Join(p.dir, "token") }
 
-// token is that of the last start, else a new one.
+// token returns the token of the last start, or a new one.
 func (p *place) token() (string, error) {
 	have, err := os.ReadFile(p.tokenFile())
 	if token := strings.TrimSpace(string(have)); token != "" {
@@ -124,13 +124,13 @@ func (p *place) unusable(err error) error {
 	return &app.Fatal{Cannot: "use the token of NATS", Err: err, Remedy: "name a folder that you may write to with --dir (" + app.EnvName("dir") + ")"}
 }
 
-// visit tells a command how to reach the NATS server of a jobstream that runs.
+// visit points a command to the NATS server of a running jobstream.
 func (p *place) visit(o *app.Options) error {
 	if err := p.valid(); err != nil {
 		return err
 	}
 	if p.port == 0 {
-		return app.Usage{Err: errors.New("--nats-port 0 listens nowhere, so there is nothing to look at: start jobstream with a port")}
+		return app.Usage{Err: errors.New("with --nats-port 0 NATS does not listen, so there is nothing to look at: start jobstream with a port")}
 	}
 	o.Kubeconfig = cluster.KubectlConfig(o.Kubeconfig)
 	_, api, err := client(*o)

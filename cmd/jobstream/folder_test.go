@@ -8,17 +8,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Each API server has a folder of its own, below the one that XDG names for state.
+// Each API server has a folder of its own, below XDG's folder for state.
 func TestFolderOfAnAPIServer(t *testing.T) {
 	for _, tt := range []struct {
 		name, given, xdg, address, want string
 	}{
 		{"by default", "", "", "https://127.0.0.1:6443", "/home/me/.local/state/jobstream/127.0.0.1_6443"},
 		{"where XDG says", "", "/state", "https://[::1]:6443", "/state/jobstream/___1__6443"},
-		{"XDG says something relative, which is to be ignored", "", "state", "https://kube.example.com", "/home/me/.local/state/jobstream/kube.example.com"},
+		{"a relative XDG_STATE_HOME, which is ignored", "", "state", "https://kube.example.com", "/home/me/.local/state/jobstream/kube.example.com"},
 		{"behind a gateway", "", "/state", "https://rancher.example.com/k8s/clusters/c-1", "/state/jobstream/rancher.example.com_k8s_clusters_c-1"},
-		{"nothing leads out of it", "", "/state", "https://../..", "/state/jobstream/_"},
-		{"the one that is given", "/bus", "/state", "https://127.0.0.1:6443", "/bus"},
+		{"no address leads out of the folder", "", "/state", "https://../..", "/state/jobstream/_"},
+		{"--dir", "/bus", "/state", "https://127.0.0.1:6443", "/bus"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("HOME", "/home/me")
@@ -31,7 +31,7 @@ func TestFolderOfAnAPIServer(t *testing.T) {
 	}
 }
 
-// The token stays the same, so that subscribers come back after a restart; one that is empty was never written.
+// The token stays the same, so that subscribers reconnect after a restart; an empty file is an interrupted write.
 func TestToken(t *testing.T) {
 	p := &place{dir: t.TempDir()}
 	first, err := p.token()

@@ -11,7 +11,7 @@ import (
 	"github.com/jobstream/jobstream/internal/app"
 )
 
-// hello is what the user has to know, once Jobs run.
+// hello returns what the user has to know once Jobs run.
 func hello(s *settings, f found) string {
 	var b strings.Builder
 	line := func(what, format string, args ...any) {
@@ -23,7 +23,7 @@ func hello(s *settings, f found) string {
 	line("NATS", "%s", listens(s))
 	line("metrics", "%s", serves(s.MetricsAddress, "/metrics"))
 	line("health", "%s", serves(s.HealthAddress, "/readyz"))
-	if s.ManagedBy == v1alpha1.DefaultManagedBy { // which the plugin writes
+	if s.ManagedBy == v1alpha1.DefaultManagedBy { // the value that the plugin writes
 		fmt.Fprintf(&b, "\nTry in another terminal:\n\n  %s run hello%s --image=busybox --logs -- echo hello\n\n", plugin(), target(s))
 	}
 	b.WriteString("Ctrl-C stops jobstream. Jobs stay as they are, and go on when it is started again.\n")
@@ -37,12 +37,12 @@ func contextOf(f found) string {
 	return "context " + f.context
 }
 
-// schedules says whether ScheduledJobs work, and if they do not, what to do about it.
+// schedules tells whether ScheduledJobs work, and if not, the remedy.
 func schedules(served bool) string {
 	if served {
 		return "on"
 	}
-	return `off: this cluster does not know the kind; start jobstream with --install-crds, or "kubectl apply -k deploy/crd". Jobs run all the same`
+	return `off: this cluster does not know the kind; start jobstream with --install-crds, or run "kubectl apply -k deploy/crd". Jobs run without it`
 }
 
 func listens(s *settings) string {
@@ -59,7 +59,7 @@ func serves(address, path string) string {
 	return "http://" + address + path
 }
 
-// plugin is how the user calls the plugin of kubectl: by its path where it lies beside us and kubectl does not find it.
+// plugin returns the command for the plugin of kubectl: its path if it lies beside this program and kubectl does not find it.
 func plugin() string {
 	const name = "kubectl-jobstream"
 	_, installed := exec.LookPath(name)
@@ -79,7 +79,7 @@ func plugin() string {
 	return beside
 }
 
-// target are the flags that lead kubectl to the cluster that we work for.
+// target returns the flags that point kubectl to this cluster.
 func target(s *settings) (flags string) {
 	if s.given != "" {
 		flags += " --kubeconfig=" + s.given

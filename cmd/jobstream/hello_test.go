@@ -11,7 +11,7 @@ import (
 	"github.com/jobstream/jobstream/internal/app"
 )
 
-// docs/operations.md tells of every flag that the two programs do not have, or have otherwise.
+// docs/operations.md describes every flag that the two programs do not have, or have with another default.
 func TestOperationsDocumentTellsOfOurFlags(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
@@ -41,13 +41,13 @@ func TestHello(t *testing.T) {
 		name   string
 		change func(*settings, *found)
 		says   []string
-		silent string // about that
+		silent string // text that must be missing
 	}{
 		{"as it is by default", func(*settings, *found) {}, []string{
 			"\"managedBy: jobstream.dev/reconciler\" are ours", "cluster        context kind, Kubernetes v1.36.3 at https://127.0.0.1:6443\n", "ScheduledJobs  on\n",
 			"nats://127.0.0.1:4222; data and token in /state\n", "http://127.0.0.1:8180/metrics\n", "http://127.0.0.1:8181/readyz\n",
 			"kubectl jobstream run hello --image=busybox --logs -- echo hello\n", "Ctrl-C stops"}, "--kubeconfig"},
-		{"a cluster without the kind", func(_ *settings, f *found) { f.schedules = false }, []string{"ScheduledJobs  off", "--install-crds", "kubectl apply -k deploy/crd", "Jobs run all the same"}, "ScheduledJobs  on"},
+		{"a cluster without the kind", func(_ *settings, f *found) { f.schedules = false }, []string{"ScheduledJobs  off", "--install-crds", "kubectl apply -k deploy/crd", "Jobs run without it"}, "ScheduledJobs  on"},
 		{"nothing is served", func(s *settings, _ *found) { s.port, s.MetricsAddress, s.HealthAddress = 0, app.Off, "" }, []string{"listens nowhere; data in /state", "metrics        not served", "health         not served"}, "nats://"},
 		{"flags that kubectl needs, too", func(s *settings, _ *found) { s.given, s.Context = "/my/config", "west" }, []string{"run hello --kubeconfig=/my/config --context=west --image"}, "\x00"},
 		{"Jobs of another name, which the plugin does not make", func(s *settings, _ *found) { s.ManagedBy = "x.dev/mine" }, []string{`"managedBy: x.dev/mine" are ours`}, "run hello"},

@@ -1,11 +1,11 @@
-// Command jobstream runs a trigger, a reconciler and a NATS server in one process beside a cluster that exists. It is for the first
-// hour, for a small cluster, and for work on one's own machine: what it does is what cmd/trigger and cmd/reconciler do, which take
-// over from it without losing a Job.
+// Command jobstream runs a trigger, a reconciler and a NATS server in one process beside an existing cluster. It is for first
+// steps, for a small cluster, and for development: it does what cmd/trigger and cmd/reconciler do, which can take over from it
+// without losing a Job.
 //
-//	check.go    is this a cluster that we can work for, and may we?
+//	check.go    is this a cluster that jobstream can work for, with enough permissions?
 //	folder.go   where the bus keeps its data, and who may use it
-//	run.go      NATS, trigger and reconciler, from the start to the end
-//	hello.go    what the user has to know
+//	run.go      NATS, trigger and reconciler, from start to end
+//	hello.go    the text for the user
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // what a kubeconfig may ask for
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // authentication plugins that a kubeconfig may need
 
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/deploy"
@@ -24,30 +24,30 @@ import (
 
 func main() { os.Exit(app.Main(command())) }
 
-// usualPort is that of NATS.
+// usualPort is the default port of NATS.
 const usualPort = 4222
 
-// settings are what the user asks for.
+// settings are the user's flags.
 type settings struct {
 	app.AllInOneConfig
 	place
 	installCRDs bool
-	natsURL     string // a mistake
-	given       string // the kubeconfig that the user has named
+	natsURL     string // refused if set
+	given       string // the kubeconfig named by the user
 }
 
 func command() *cobra.Command {
 	s := &settings{AllInOneConfig: app.AllInOneDefaults()}
 	s.Tracing = app.Tracing{Results: trace.Results, New: newSpans}
-	logging := app.LogOptions{Level: "warn", Format: "text"} // what is worth knowing is said once
+	logging := app.LogOptions{Level: "warn", Format: "text"} // the greeting has all that a user needs
 	c := &cobra.Command{
 		Use:   "jobstream",
 		Short: "Run Jobs of a cluster that exists: trigger, reconciler and NATS in one program",
-		Long: `jobstream runs the Jobs of a cluster whose spec.managedBy names us, and its ScheduledJobs: a trigger, a reconciler and a NATS
+		Long: `jobstream runs the Jobs of a cluster whose spec.managedBy names it, and its ScheduledJobs: a trigger, a reconciler and a NATS
 server in one process, which needs a kubeconfig and nothing else. Stop it or kill it whenever you like: Jobs stay as they
 are, and go on with exact counts when it is started again.
 
-Every flag has a twin in the environment, named in brackets; the flag beats it.`,
+Every flag can also be set by the environment variable in brackets; the flag takes precedence.`,
 		Example: `  # Beside the cluster that kubectl talks to; the first time with the kind ScheduledJob
   jobstream --install-crds
   jobstream
@@ -65,7 +65,7 @@ Every flag has a twin in the environment, named in brackets; the flag beats it.`
 			}
 			s.Log = log
 			if c.Flags().Changed("nats-url") {
-				return app.Usage{Err: errors.New("--nats-url (" + app.EnvName("nats-url") + ") is none of ours, for jobstream has a NATS server of its own: " +
+				return app.Usage{Err: errors.New("--nats-url (" + app.EnvName("nats-url") + ") does not apply, because jobstream has a NATS server of its own: " +
 					"leave it out, or run jobstream-trigger and jobstream-reconciler, which use yours")}
 			}
 			return run(c.Context(), s, c.OutOrStdout())
@@ -76,16 +76,16 @@ Every flag has a twin in the environment, named in brackets; the flag beats it.`
 	s.addPlace(f)
 	s.AddFlags(f)
 	f.StringVar(&s.natsURL, "nats-url", "", "")
-	_ = f.MarkHidden("nats-url") // it has just been defined
+	_ = f.MarkHidden("nats-url") // cannot fail: the flag has just been defined
 	f.Lookup("kubeconfig").Usage = kubeconfigUsage
 	logging.Add(f)
 	c.AddCommand(doctor())
 	return c
 }
 
-const kubeconfigUsage = "`file` that says how to reach the API server; default as for kubectl: $KUBECONFIG, else ~/.kube/config"
+const kubeconfigUsage = "`file` with the address and credentials of the API server; default as for kubectl: $KUBECONFIG, else ~/.kube/config"
 
-// doctor looks at the NATS server of a jobstream that runs.
+// doctor checks the NATS server of a running jobstream.
 func doctor() *cobra.Command {
 	p := &place{}
 	return app.DoctorCommand(app.Surroundings{

@@ -16,7 +16,7 @@ import (
 	"github.com/jobstream/jobstream/internal/trace"
 )
 
-// run works for the cluster until ctx ends. To be asked to stop while it starts is no failure.
+// run runs jobstream until ctx ends. A stop during the start is no failure.
 func run(ctx context.Context, s *settings, out io.Writer) (err error) {
 	if err := s.valid(); err != nil {
 		return err
@@ -29,7 +29,7 @@ func run(ctx context.Context, s *settings, out io.Writer) (err error) {
 	f, err := check(ctx, s, c, api)
 	switch {
 	case ctx.Err() != nil:
-		return nil //nolint:nilerr // whatever failed then, failed because of that
+		return nil //nolint:nilerr // later errors are consequences of the stop
 	case err != nil:
 		return err
 	}
@@ -49,7 +49,7 @@ func run(ctx context.Context, s *settings, out io.Writer) (err error) {
 	return work(ctx, s, server, func() { fmt.Fprint(out, hello(s, f)) })
 }
 
-// startNATS starts the server for whoever knows the token.
+// startNATS starts the server for clients that have the token.
 func startNATS(s *settings) (*bus.Server, error) {
 	token, err := s.token()
 	if err != nil {
@@ -67,7 +67,7 @@ func startNATS(s *settings) (*bus.Server, error) {
 	return nil, &app.Fatal{Cannot: "start NATS", Err: err, Remedy: remedy}
 }
 
-// work runs trigger and reconciler until ctx ends, and calls ready when both are at work.
+// work runs trigger and reconciler until ctx ends, and calls ready when both work.
 func work(ctx context.Context, s *settings, server *bus.Server, ready func()) error {
 	s.Bus.Server, s.Bus.TokenFile = server, s.tokenFile()
 	s.NATSRemedy = "choose a folder with more room with --dir (" + app.EnvName("dir") + "), or make do with less: --nats-facts-bytes, --nats-events-bytes, --nats-state-bytes (which there are two of)"
@@ -78,7 +78,7 @@ func work(ctx context.Context, s *settings, server *bus.Server, ready func()) er
 		err := app.AwaitReady(running, nil, s.Probes)
 		switch {
 		case running.Err() != nil:
-			return nil //nolint:nilerr // it was asked to stop, or the other one has failed and says why
+			return nil //nolint:nilerr // stopped by the user, or by the other's failure, which is reported
 		case err == nil:
 			ready()
 		}

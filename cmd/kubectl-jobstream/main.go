@@ -1,11 +1,11 @@
-// Command kubectl-jobstream is a plugin of kubectl, and is called as "kubectl jobstream". It needs a kubeconfig, and nothing else
-// of jobstream: what it makes, trigger and reconciler find in the cluster.
+// Command kubectl-jobstream is a plugin of kubectl, called as "kubectl jobstream". It needs a kubeconfig and nothing else of
+// jobstream: the trigger and the reconciler find the objects it creates in the cluster.
 package main
 
 import (
 	"os"
 
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // what a kubeconfig may ask for
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // authentication plugins that a kubeconfig may need
 
 	"github.com/jobstream/jobstream/internal/kubectl"
 )

@@ -1,7 +1,7 @@
-// Command reconciler turns facts into effects on a Kubernetes cluster: it takes what a trigger has published on NATS
-// JetStream, lets the functions decide, and creates Pods, releases them, counts them and writes the status of Jobs; and it
-// makes the Jobs of ScheduledJobs. Any number of reconcilers may run side by side: compare-and-set on their common memory
-// lets only one decide at a time.
+// Command reconciler turns facts into effects on a Kubernetes cluster: it receives what a trigger has published on NATS
+// JetStream, lets the functions decide, and creates Pods, removes their finalizers, counts them, and writes the status of Jobs;
+// it also creates the Jobs of ScheduledJobs. Any number of reconcilers may run side by side: compare-and-set on their shared
+// state lets only one decide at a time.
 package main
 
 import (
@@ -25,9 +25,9 @@ func command() *cobra.Command {
 	program := app.Program(&cobra.Command{
 		Use:   "jobstream-reconciler",
 		Short: "Turn facts on NATS JetStream into effects on a Kubernetes cluster",
-		Long: `jobstream-reconciler hears of Jobs and Pods over NATS JetStream, decides, and acts: it creates Pods, counts
-them and writes the status of Jobs, and it makes the Jobs of ScheduledJobs. Kill it whenever you like: what was unfinished is delivered again. Run as many as
-you like: each turn of a Job is taken by one of them.`,
+		Long: `jobstream-reconciler receives facts about Jobs and Pods from NATS JetStream, decides, and acts: it creates Pods, counts
+them, writes the status of Jobs, and creates the Jobs of ScheduledJobs. Kill it whenever you like: JetStream redelivers
+unfinished work. Run as many as you like: one of them takes each turn of a Job.`,
 		Example: `  # In a cluster, as a Deployment with a service account
   jobstream-reconciler --nats-url nats://nats.jobstream:4222 --health-bind-address :8081
 

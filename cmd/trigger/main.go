@@ -1,7 +1,7 @@
-// Command trigger turns a Kubernetes cluster and the time into facts on NATS JetStream: what happens to Jobs, their Pods and
-// ScheduledJobs, and that the time of a ScheduledJob has come, is published once, for the reconcilers and for whoever else
-// wants to know. It changes nothing in the cluster. Any number of triggers may run side by side: what two of them see is
-// stored once.
+// Command trigger turns changes in a Kubernetes cluster, and the passing of time, into facts on NATS JetStream. It publishes each
+// change of Jobs, their Pods and ScheduledJobs, and each time at which a ScheduledJob is due, once, for the reconcilers and all
+// other subscribers. It changes nothing in the cluster. Any number of triggers may run side by side: JetStream stores what two of
+// them publish once.
 package main
 
 import (
@@ -16,8 +16,8 @@ import (
 )
 
 func main() {
-	// What it needs at most is a list of all Pods, for a moment. The garbage that goes with it is kept to half of that, for a
-	// little more of the processor's time.
+	// The trigger's largest need is a list of all Pods, for a moment. A lower GOGC halves the garbage that comes with it, for a
+	// little more processor time.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
@@ -29,9 +29,9 @@ func command() *cobra.Command {
 	return app.Program(&cobra.Command{
 		Use:   "jobstream-trigger",
 		Short: "Turn what happens in a Kubernetes cluster into facts on NATS JetStream",
-		Long: `jobstream-trigger watches Jobs whose spec.managedBy names us, their Pods, and ScheduledJobs, and publishes what it
-sees on NATS JetStream; and it publishes a due notice when the nominal time of a ScheduledJob has come. It changes nothing in the cluster. Run as
-many as you like: what two see is stored once.`,
+		Long: `jobstream-trigger watches Jobs whose spec.managedBy names jobstream, their Pods, and ScheduledJobs, and publishes each
+change, and each time at which a ScheduledJob is due, on NATS JetStream. It changes nothing in the cluster. Run as many as you
+like: JetStream stores what two of them publish once.`,
 		Example: `  # In a cluster, as a Deployment with a service account
   jobstream-trigger --nats-url nats://nats.jobstream:4222 --health-bind-address :8081
 

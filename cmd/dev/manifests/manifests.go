@@ -1,4 +1,4 @@
-// Package manifests holds what the demo applies: ordinary manifests, to be read, copied and applied by kubectl.
+// Package manifests holds the manifests that the demo applies. Users may read, copy and apply them with kubectl.
 package manifests
 
 import (
@@ -19,7 +19,7 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Example is the one to try first: it is the name of its file and of its Job.
+// Example is the manifest to try first: the name of the file and of its Job.
 const Example = "squares"
 
 // Job reads the Job of the file with that name, without ".yaml".
@@ -34,7 +34,7 @@ func ScheduledJob(name string) (*v1alpha1.ScheduledJob, error) {
 	return schedule, load(name, v1alpha1.GroupVersion.WithKind(v1alpha1.ScheduledJobKind), schedule)
 }
 
-// load reads an object of the kind. A field that the kind does not have is an error.
+// load reads an object of the kind. An unknown field is an error.
 func load(name string, kind schema.GroupVersionKind, into runtime.Object) error {
 	text, err := files.ReadFile(name + ".yaml")
 	if err == nil {
@@ -49,7 +49,7 @@ func load(name string, kind schema.GroupVersionKind, into runtime.Object) error 
 	return nil
 }
 
-// WriteTo writes all manifests into the folder, for kubectl.
+// WriteTo writes all manifests into the folder, for use with kubectl.
 func WriteTo(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

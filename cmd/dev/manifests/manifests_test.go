@@ -30,7 +30,7 @@ func TestEveryManifestIsOfOurs(t *testing.T) {
 		}
 		if notScheduled == nil {
 			j.Name, j.Spec = s.Name, s.Spec.JobTemplate.Spec
-			j.Spec.ManagedBy = cmp.Or(j.Spec.ManagedBy, ptr.To(v1alpha1.DefaultManagedBy)) // as it says nothing else
+			j.Spec.ManagedBy = cmp.Or(j.Spec.ManagedBy, ptr.To(v1alpha1.DefaultManagedBy)) // unless the manifest has another
 		}
 		if j.Name != name || ptr.Deref(j.Spec.ManagedBy, "") != v1alpha1.DefaultManagedBy {
 			t.Errorf("%s holds Job %s of %q", file.Name(), j.Name, ptr.Deref(j.Spec.ManagedBy, ""))

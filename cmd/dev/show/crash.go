@@ -10,19 +10,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Crash is the death of the only reconciler in the middle of a Job, and what came of it.
+// Crash records the kill of the only reconciler in the middle of a Job, and its consequences.
 type Crash struct {
 	Job string
-	// At is when it was killed; Resumed is when a status of the Job was seen that counts more Pods than before.
+	// At is when it was killed; Resumed is when a status of the Job first counted more Pods than before.
 	At, Resumed time.Time
-	// Counted are the Pods that the Job's status accounted for when the reconciler was dead: Succeeded and failed, and those
-	// that it notes down as uncounted. Recounted are those by the first status from another reconciler.
+	// Counted is the number of Pods that the Job's status accounted for while the reconciler was dead: succeeded, failed and
+	// uncounted ones. Recounted is that number in the first status from another reconciler.
 	Counted, Recounted int
-	// Missed are the Pods that had ended by then without having been counted before the crash.
+	// Missed is the number of Pods that had ended by then and had not been counted before the crash.
 	Missed int
 }
 
-// Accounted is how many Pods the status accounts for: those in its counters, and those that it is about to count.
+// Accounted returns how many Pods the status accounts for: those in its counters, and those about to be counted.
 func Accounted(st *batchv1.JobStatus) int {
 	n := int(st.Succeeded + st.Failed)
 	if u := st.UncountedTerminatedPods; u != nil {
@@ -31,7 +31,7 @@ func Accounted(st *batchv1.JobStatus) int {
 	return n
 }
 
-// Crashed takes in that the reconciler has been killed, and another was started, and how the Job was when it was dead.
+// Crashed records that the reconciler was killed and another was started, with the Job's status in between.
 func (s *Story) Crashed(j *batchv1.Job, dead, next int, at time.Time) []Moment {
 	s.Crash = &Crash{Job: j.Name, At: at, Counted: Accounted(&j.Status)}
 	k := s.job(j.Name)
@@ -41,7 +41,7 @@ func (s *Story) Crashed(j *batchv1.Job, dead, next int, at time.Time) []Moment {
 	}
 }
 
-// resumed notes down once that somebody counts again.
+// resumed records, once, that a reconciler counts again.
 func (s *Story) resumed(k *Job, j *batchv1.Job, at time.Time) []Moment {
 	c := s.Crash
 	if c == nil || c.Job != k.Name || !c.Resumed.IsZero() || Accounted(&j.Status) <= c.Counted {
@@ -53,28 +53,28 @@ func (s *Story) resumed(k *Job, j *batchv1.Job, at time.Time) []Moment {
 			c.Missed++
 		}
 	}
-	c.Missed = max(0, c.Missed-c.Counted) // a watch may be behind the status
+	c.Missed = max(0, c.Missed-c.Counted) // a watch may lag behind the status
 	return []Moment{{At: at, Who: reconciler, Text: fmt.Sprintf("%s goes on %s after the kill: %s had ended meanwhile, %d of %d counted now",
 		c.Job, span(at.Sub(c.At)), count(int32(c.Missed), "Pod"), c.Recounted, k.Completions)}}
 }
 
-// Witness is a Pod after the end of its Job, and what its container has printed.
+// Witness is a Pod after the end of its Job, with the output of its container.
 type Witness struct {
 	Pod *corev1.Pod
 	Log string
 }
 
-// Exact is the Job of the crash at its end, held against the Pods that have really run.
+// Exact compares the Job of the crash, at its end, with the Pods that have really run.
 type Exact struct {
-	// Made is how many Pods were ever seen of it; Ran is how many containers ran, each of which prints one line.
+	// Made is how many of its Pods were ever seen; Ran is how many containers ran, each of which prints one line.
 	Made, Ran int
-	// Succeeded and Failed are how many Pods have.
+	// Succeeded and Failed are the numbers of Pods that did.
 	Succeeded, Failed int
-	// Faults are what does not fit the Job's status, each a sentence; none says that the counts are exact.
+	// Faults are the deviations from the Job's status, a sentence each; with none, the counts are exact.
 	Faults []string
 }
 
-// Exact holds the Job of the crash against its Pods: all that the API server has of it, and the story has seen.
+// Exact compares the Job of the crash with its Pods: all that the API server has, and all that the story has seen.
 func (s *Story) Exact(j *batchv1.Job, pods []Witness) Exact {
 	var e Exact
 	k := s.job(j.Name)
@@ -96,18 +96,18 @@ func (s *Story) Exact(j *batchv1.Job, pods []Witness) Exact {
 	e.fault(Accounted(st) != e.Made, "%d Pods are accounted for, %d were made", Accounted(st), e.Made)
 	e.fault(len(pods) != e.Made, "%d Pods were seen, %d are there in the end", e.Made, len(pods))
 	e.fault(e.Ran != e.Made, "%d Pods were made, and containers ran %d times", e.Made, e.Ran)
-	e.fault(!k.agrees(), "JobFinish says something else than the status")
+	e.fault(!k.agrees(), "JobFinish and the status differ")
 	return e
 }
 
-// fault notes down what is wrong, if it is.
+// fault records a deviation, if there is one.
 func (e *Exact) fault(wrong bool, format string, args ...any) {
 	if wrong {
 		e.Faults = append(e.Faults, fmt.Sprintf(format, args...))
 	}
 }
 
-// Summary tells the crash and its outcome.
+// Summary describes the crash and its outcome.
 func (c *Crash) Summary(e Exact) []string {
 	lines := []string{
 		fmt.Sprintf("kill -9 of the reconciler in the middle of %s:", c.Job),
@@ -117,7 +117,7 @@ func (c *Crash) Summary(e Exact) []string {
 		fmt.Sprintf("  in the end   %s made, %d containers run, %d Pods succeeded, %d failed", count(int32(e.Made), "Pod"), e.Ran, e.Succeeded, e.Failed),
 	}
 	if len(e.Faults) == 0 {
-		return append(lines, "  exact        yes: the Job's status counts each of them once, and JobFinish says the same")
+		return append(lines, "  exact        yes: the Job's status counts each of them once, and JobFinish agrees")
 	}
 	return append(lines, told(e.Faults)...)
 }

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// uncounted notes Pods down as ended and not counted yet.
+// uncounted lists Pods as ended and not counted yet.
 func uncounted(pods ...types.UID) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
 		j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: pods}
 	}
 }
 
-// crashed is a Job of four Pods whose reconciler is killed when two are accounted for, and which completes.
+// crashed returns a Job of four Pods that completes; its reconciler is killed when two are accounted for.
 func crashed() *stage {
 	s := newStage("harvest")
 	s.job(0, job("harvest", 4, 2))
@@ -54,7 +54,7 @@ func TestCrashIsTold(t *testing.T) {
 		"  meanwhile    1 Pod ended, and no reconciler was there",
 		"  after        3 counted by another process, 2.5 s after the kill",
 		"  in the end   4 Pods made, 4 containers run, 4 Pods succeeded, 0 failed",
-		"  exact        yes: the Job's status counts each of them once, and JobFinish says the same",
+		"  exact        yes: the Job's status counts each of them once, and JobFinish agrees",
 	)
 }
 
@@ -69,13 +69,13 @@ func witnesses() (out []Witness) {
 	return out
 }
 
-// Whatever a controller may have done wrong is found by looking at the Pods.
+// Errors of a controller show when the counts are compared with the Pods.
 func TestCountsThatAreNotExact(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		job   *batchv1.Job
 		pods  func([]Witness) []Witness
-		heard int32 // succeeded, by JobFinish
+		heard int32 // succeeded, according to JobFinish
 		want  string
 	}{
 		{"a Pod counted twice", theJob(counts(0, 5, 0)), nil, 4, "the status says 5 succeeded and 0 failed, the Pods say 4 and 0"},
@@ -88,7 +88,7 @@ func TestCountsThatAreNotExact(t *testing.T) {
 		{"a Pod that is gone", theJob(), func(w []Witness) []Witness { return w[1:] }, 4, "4 Pods were seen, 3 are there in the end"},
 		{"a container that ran twice", theJob(), func(w []Witness) []Witness { w[2].Log += w[2].Log; return w }, 4, "4 Pods were made, and containers ran 5 times"},
 		{"a finalizer left", theJob(), func(w []Witness) []Witness { w[1].Pod.Finalizers = []string{batchv1.JobTrackingFinalizer}; return w }, 4, "Pod harvest-1 still has its finalizer"},
-		{"an event that says something else", theJob(), nil, 5, "JobFinish says something else than the status"},
+		{"an event that differs", theJob(), nil, 5, "JobFinish and the status differ"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, pods := crashed(), witnesses()

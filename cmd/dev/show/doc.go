@@ -1,13 +1,12 @@
-// Package show tells the story of the demo: what happened to Jobs and to a schedule, what a subscriber heard of it, and whether
-// the counts are exact although the reconciler was killed. How Jobs run is drawn by internal/progress.
+// Package show tells the story of the demo: what happened to Jobs and to a schedule, what a subscriber received, and whether the
+// counts are exact although the reconciler was killed. internal/progress draws how the Jobs run.
 //
 //	watch events   --Story.SawJob, SawPod--.
 //	public events  --Story.Heard-----------+--> Story --Summary--> tables
 //	kill -9        --Story.Crashed---------'      '--> moments: what is worth a line of its own
 //
-// What is said in the end to be exact is held against something else than what the reconciler says: counts against the Pods
-// that were made and the lines that their containers have printed (crash.go), verdicts against the schedule and the Jobs that
-// were made (schedule.go).
+// The summary does not trust the reconciler: it compares counts with the Pods that were created and the lines that their
+// containers printed (crash.go), and verdicts with the schedule and the Jobs that were created (schedule.go).
 //
-// All of it is a function of what it is given, the time included: it is tested without a clock.
+// The package has no I/O and no clock: the caller passes the time.
 package show

@@ -9,13 +9,14 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Who is who says something that is not about one Job.
+// The sources of moments that are not about one Job.
 const (
 	subscriber = "subscriber"
 	reconciler = "reconciler"
 )
 
-// Heard takes in what a subscriber has heard, and returns what is worth telling about it. An event that comes twice is one.
+// Heard records a public event that the subscriber received, and returns what is worth telling about it. A repeated event counts
+// once.
 func (s *Story) Heard(e events.Public, at time.Time) []Moment {
 	id := events.PublicType(e) + " " + events.PublicID(e)
 	if s.heard[id] {
@@ -64,7 +65,7 @@ func (s *Story) heardVerdict(e events.TickDecided, at time.Time) []Moment {
 	return []Moment{{At: at, Who: c.Name, Text: text}}
 }
 
-// agrees reports whether the JobFinish that was heard says what the Job's status says.
+// agrees reports whether the JobFinish event matches the Job's status.
 func (k *Job) agrees() bool {
 	if k.Finish == nil {
 		return false

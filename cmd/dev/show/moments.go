@@ -13,12 +13,12 @@ import (
 // Moment is something that is worth a line of its own.
 type Moment struct {
 	At time.Time
-	// Who it is about: a Job, the schedule; or who says it.
+	// Who is the subject: a Job, the schedule, or the source.
 	Who  string
 	Text string
 }
 
-// Line is a moment as a line: when, who, what.
+// Line formats a moment as a line: when, who, what.
 func (s *Story) Line(m Moment) string {
 	return fmt.Sprintf("%7.3fs  %-*s  %s", m.At.Sub(s.Began).Seconds(), len(subscriber), m.Who, m.Text)
 }
@@ -29,7 +29,7 @@ func (m *moments) say(at time.Time, k *Job, format string, args ...any) {
 	*m = append(*m, Moment{At: at, Who: k.Name, Text: fmt.Sprintf(format, args...)})
 }
 
-// work is what the Job has to do.
+// work describes what the Job has to do.
 func (k *Job) work() string {
 	switch {
 	case k.Completions == 0:
@@ -40,7 +40,7 @@ func (k *Job) work() string {
 	return count(k.Completions, "completion")
 }
 
-// ending is how the Job has ended, and how soon after its last Pod, once nothing of it is held any more.
+// ending describes how the Job has ended, and how soon after its last Pod, once none of its Pods has a finalizer.
 func (k *Job) ending() string {
 	word := "complete"
 	if k.Result == batchv1.JobFailed {
@@ -52,7 +52,7 @@ func (k *Job) ending() string {
 	return word
 }
 
-// Latency is the time between the end of the last Pod and the Job's terminal condition, as we saw them.
+// Latency returns the time from the end of the last Pod to the Job's terminal condition, as observed.
 func (k *Job) Latency() (time.Duration, bool) {
 	if k.LastEnd.IsZero() || k.Ended.IsZero() {
 		return 0, false
@@ -60,7 +60,7 @@ func (k *Job) Latency() (time.Duration, bool) {
 	return max(0, k.Ended.Sub(k.LastEnd)), true
 }
 
-// podFailed tells about a Pod that has failed and what follows.
+// podFailed reports a failed Pod and what follows.
 func (k *Job) podFailed(m *moments, p *corev1.Pod, at time.Time) {
 	failed := 0
 	for _, other := range k.pods {
@@ -78,7 +78,7 @@ func (k *Job) podFailed(m *moments, p *corev1.Pod, at time.Time) {
 	m.say(at, k, "%s: next try in %s", what, span(wait))
 }
 
-// exitOf says how the Pod's first container that failed did.
+// exitOf describes how the Pod's first failed container ended.
 func exitOf(p *corev1.Pod) string {
 	for _, c := range p.Status.ContainerStatuses {
 		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
@@ -95,7 +95,7 @@ func count(n int32, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// span writes a duration as people say it.
+// span formats a duration for people.
 func span(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Second:

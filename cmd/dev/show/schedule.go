@@ -18,19 +18,19 @@ import (
 	"github.com/jobstream/jobstream/functions/schedule"
 )
 
-// Schedule is what has been seen and heard of a ScheduledJob.
+// Schedule is what is known of a ScheduledJob, from watches and from the bus.
 type Schedule struct {
 	Name string
 
 	created  time.Time
-	settled  bool // it is suspended, and none of its Jobs is active
+	settled  bool // suspended, and no Job is active
 	times    schedule.Schedule
 	verdicts []events.TickDecided
-	made     map[types.UID]bool               // Jobs, by what the API server shows
-	finished map[types.UID]events.JobFinished // Jobs, by what the bus says
+	made     map[types.UID]bool               // Jobs seen on the API server
+	finished map[types.UID]events.JobFinished // Jobs with a JobFinish on the bus
 }
 
-// Scheduled adds a ScheduledJob to the story that has been applied. It fails where its schedule cannot be read.
+// Scheduled adds a ScheduledJob that has been applied. It returns an error if its schedule is invalid.
 func (s *Story) Scheduled(o *v1alpha1.ScheduledJob, at time.Time) ([]Moment, error) {
 	times, err := schedule.Parse(o.Spec.Schedule, schedule.Options{Seed: string(o.UID), Anchor: o.CreationTimestamp.Time})
 	if err != nil {
@@ -40,25 +40,25 @@ func (s *Story) Scheduled(o *v1alpha1.ScheduledJob, at time.Time) ([]Moment, err
 	return []Moment{{At: at, Who: o.Name, Text: fmt.Sprintf("applied: %s, %s", o.Spec.Schedule, cmp.Or(o.Spec.ConcurrencyPolicy, v1alpha1.AllowConcurrent))}}, nil
 }
 
-// sawRun notes down a Job that is a run of the schedule.
+// sawRun records a Job that belongs to the schedule.
 func (c *Schedule) sawRun(j *batchv1.Job) {
 	if owner := metav1.GetControllerOfNoCopy(j); c != nil && owner != nil && owner.Kind == v1alpha1.ScheduledJobKind && owner.Name == c.Name {
 		c.made[j.UID] = true
 	}
 }
 
-// SawSchedule takes in an observation of the ScheduledJob.
+// SawSchedule records the current state of the ScheduledJob.
 func (s *Story) SawSchedule(o *v1alpha1.ScheduledJob) {
 	c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.SuspendedCondition)
 	s.Schedule.settled = c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == o.Generation && len(o.Status.Active) == 0
 }
 
-// Over reports whether the schedule is suspended, and all its runs are over, and heard of: nothing follows.
+// Over reports whether the schedule is suspended, and all its Jobs have ended and their events have arrived: nothing follows.
 func (c *Schedule) Over() bool {
 	return c.settled && len(c.finished) == len(c.made) && len(c.made) == c.count(events.Started)
 }
 
-// count is how many nominal times had the verdict.
+// count returns how many nominal times had the verdict.
 func (c *Schedule) count(verdict events.Verdict) (n int) {
 	for _, v := range c.verdicts {
 		if v.Verdict == verdict {
@@ -68,8 +68,8 @@ func (c *Schedule) count(verdict events.Verdict) (n int) {
 	return n
 }
 
-// faults are what is wrong with the verdicts and the runs: each nominal time since the creation must have one verdict, and
-// each that says Started one Job, whose JobFinish has been heard.
+// faults lists deviations: each nominal time since the creation must have one verdict, and each Started one must have one Job
+// whose JobFinish was received.
 func (c *Schedule) faults() (out []string) {
 	ordered := slices.SortedFunc(slices.Values(c.verdicts), func(a, b events.TickDecided) int { return a.Nominal.Compare(b.Nominal) })
 	next, _ := c.times.Next(c.created)
@@ -84,12 +84,12 @@ func (c *Schedule) faults() (out []string) {
 		next, _ = c.times.Next(until)
 	}
 	if started := c.count(events.Started); len(c.made) != started || len(c.finished) != started {
-		out = append(out, fmt.Sprintf("%d nominal times started, but %d Jobs were made, and %d JobFinish heard", started, len(c.made), len(c.finished)))
+		out = append(out, fmt.Sprintf("%d nominal times started, but %d Jobs were made, and %d JobFinish received", started, len(c.made), len(c.finished)))
 	}
 	return out
 }
 
-// Summary says what became of the nominal times, and what is wrong with that.
+// Summary describes what became of the nominal times, and the deviations.
 func (c *Schedule) Summary() []string {
 	times, kinds := 0, map[string]int{}
 	for _, v := range c.verdicts {
@@ -103,7 +103,7 @@ func (c *Schedule) Summary() []string {
 	lines := []string{
 		fmt.Sprintf("ScheduledJob %s, %s:", c.Name, c.times),
 		fmt.Sprintf("  verdicts     %d: %s", times, strings.Join(parts, ", ")),
-		fmt.Sprintf("  runs         %s made, %d JobFinish heard", count(int32(len(c.made)), "Job"), len(c.finished)),
+		fmt.Sprintf("  runs         %s made, %d JobFinish received", count(int32(len(c.made)), "Job"), len(c.finished)),
 	}
 	if faults := c.faults(); len(faults) > 0 {
 		return append(lines, told(faults)...)
@@ -119,7 +119,7 @@ func verdict(v events.TickDecided) string {
 	return fmt.Sprintf("%s (%s)", v.Verdict, v.Reason)
 }
 
-// told is a line for each fault.
+// told returns a line for each deviation.
 func told(faults []string) (lines []string) {
 	for _, f := range faults {
 		lines = append(lines, "  NOT EXACT    "+f)

@@ -17,7 +17,7 @@ import (
 
 var ticker = events.Reference{Name: "ticker", UID: "ticker"}
 
-// tick is the verdict on the nominal time so many seconds after the story began; one that started has a Job.
+// tick returns the verdict on the nominal time that many seconds after the story began; a Started one has a Job.
 func tick(second int, verdict events.Verdict, reason string) events.TickDecided {
 	e := events.TickDecided{ScheduledJob: ticker, Verdict: verdict, Reason: reason, Nominal: at(1000 * second), Count: 1}
 	if verdict == events.Started {
@@ -28,7 +28,7 @@ func tick(second int, verdict events.Verdict, reason string) events.TickDecided 
 
 func runName(second int) string { return "ticker-" + at(1000*second).Format("05") }
 
-// scheduled is a stage with a ScheduledJob that fires every three seconds.
+// scheduled returns a stage with a ScheduledJob that fires every three seconds.
 func scheduled(t *testing.T) *stage {
 	t.Helper()
 	s := newStage()
@@ -42,7 +42,7 @@ func scheduled(t *testing.T) *stage {
 	return s
 }
 
-// ran shows that a Job was made for that second, and lets its end be heard of.
+// ran records a Job for that second, and its JobFinish.
 func (s *stage) ran(second int) {
 	uid := types.UID(runName(second))
 	s.job(1000*second+20, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: runName(second), UID: uid,
@@ -57,7 +57,7 @@ func (s *stage) verdicts(verdicts ...events.TickDecided) {
 	}
 }
 
-// suspend shows the ScheduledJob suspended, with so many Jobs that are active.
+// suspend records the ScheduledJob as suspended, with that many active Jobs.
 func (s *stage) suspend(active int) {
 	o := &v1alpha1.ScheduledJob{Status: v1alpha1.ScheduledJobStatus{Active: make([]corev1.ObjectReference, active)}}
 	o.Status.Conditions = []metav1.Condition{{Type: v1alpha1.SuspendedCondition, Status: metav1.ConditionTrue}}
@@ -95,7 +95,7 @@ func TestScheduleIsTold(t *testing.T) {
 	expectLines(t, s.Schedule.Summary(),
 		"ScheduledJob ticker, */3 * * * * *:",
 		"  verdicts     5: 2 Missed (Superseded), 1 Skipped (Overlap), 2 Started",
-		"  runs         2 Jobs made, 2 JobFinish heard",
+		"  runs         2 Jobs made, 2 JobFinish received",
 		"  exact        yes: each nominal time since it was applied has one verdict, and each that started one Job",
 	)
 }
@@ -112,8 +112,8 @@ func TestVerdictsThatAreNotExact(t *testing.T) {
 		{"the first is missing", []events.TickDecided{tick(6, events.Skipped, "Overlap")}, nil, "Skipped(Overlap) 2026-11-21T12:00:06Z came where 2026-11-21T12:00:03Z was expected"},
 		{"one in between is missing", []events.TickDecided{tick(3, events.Skipped, "Overlap"), tick(9, events.Skipped, "Overlap")}, nil, "Skipped(Overlap) 2026-11-21T12:00:09Z came where 2026-11-21T12:00:06Z was expected"},
 		{"a range that counts too few", []events.TickDecided{wide}, nil, "2 times came where 2026-11-21T12:00:03Z was expected"},
-		{"started without a Job", []events.TickDecided{tick(3, events.Started, "")}, nil, "1 nominal times started, but 0 Jobs were made, and 0 JobFinish heard"},
-		{"a Job without a verdict", []events.TickDecided{tick(3, events.Started, "")}, []int{3, 6}, "1 nominal times started, but 2 Jobs were made, and 2 JobFinish heard"},
+		{"started without a Job", []events.TickDecided{tick(3, events.Started, "")}, nil, "1 nominal times started, but 0 Jobs were made, and 0 JobFinish received"},
+		{"a Job without a verdict", []events.TickDecided{tick(3, events.Started, "")}, []int{3, 6}, "1 nominal times started, but 2 Jobs were made, and 2 JobFinish received"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := scheduled(t)

@@ -12,47 +12,47 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Story is what has been seen of some Jobs since Began; the zero value is about none. Its times are those at which we saw something, all by one clock:
-// those in the objects are rounded to seconds.
+// Story records some Jobs since Began; the zero value records none. All times are those of the observation, by one clock: times
+// in the objects are rounded to seconds.
 type Story struct {
 	Began time.Time
 	Jobs  []*Job
-	// Schedule and Crash are nil until there was one.
+	// Schedule and Crash are nil until they happen.
 	Schedule *Schedule
 	Crash    *Crash
 
-	heard map[string]bool // public events, by their types and ids
+	heard map[string]bool // public events, by type and id
 }
 
-// manyCompletions are worth a line half way.
+// manyCompletions is the number from which a Job gets a line half way.
 const manyCompletions = 10
 
-// Job is what has been seen of one Job.
+// Job is what has been observed of one Job.
 type Job struct {
 	Name string
-	// Wants is how it should end: Complete or Failed.
+	// Wants is how the Job should end: Complete or Failed.
 	Wants batchv1.JobConditionType
-	// Result is how it has ended, "" while it has not; Reason is the controller's word for why.
+	// Result is how it has ended, "" before that; Reason is the controller's reason.
 	Result batchv1.JobConditionType
 	Reason string
 
-	// Completions is how many successes it needs, 0 for a work queue; Parallelism is how many Pods it may have at once.
+	// Completions is the number of successes it needs, 0 for a work queue; Parallelism is how many Pods may run at once.
 	Completions, Parallelism int32
-	// BackoffLimit is how many Pods may fail before it is given up.
+	// BackoffLimit is the number of Pods that may fail before the Job fails.
 	BackoffLimit int32
 	// Succeeded and Failed are the counters of its status.
 	Succeeded, Failed int32
 
-	// Finish is what a subscriber has heard of its end, nil for nothing.
+	// Finish is the JobFinish that the subscriber received, or nil.
 	Finish *events.JobFinished
 
-	// Applied, FirstPod, LastEnd, Ended and Released are when we saw it for the first time, its first Pod, the end of the Pod
-	// that ended last, its terminal condition, and that no finalizer is left.
+	// Times of observation: Applied of the Job, FirstPod of its first Pod, LastEnd of the end of the Pod that ended last, Ended of
+	// the terminal condition, Released of the last finalizer's removal.
 	Applied, FirstPod, LastEnd, Ended, Released time.Time
 	// NextTry is when the Pod that replaces a failed one may be created.
 	NextTry time.Time
 
-	half bool // of its completions have been seen
+	half bool // half of its completions have been seen
 	pods map[types.UID]*pod
 }
 
@@ -62,12 +62,12 @@ type pod struct {
 	held  bool
 }
 
-// Expect adds a Job to the story that will be applied and should end in the wanted way.
+// Expect adds a Job that will be applied and should end as wanted.
 func (s *Story) Expect(name string, wants batchv1.JobConditionType) {
 	s.Jobs = append(s.Jobs, &Job{Name: name, Wants: wants, pods: map[types.UID]*pod{}})
 }
 
-// SawJob takes in an observation of a Job and returns what is worth telling about it.
+// SawJob records the state of a Job, and returns what is worth telling about it.
 func (s *Story) SawJob(j *batchv1.Job, at time.Time) []Moment {
 	s.Schedule.sawRun(j)
 	k := s.job(j.Name)
@@ -97,7 +97,7 @@ func (s *Story) SawJob(j *batchv1.Job, at time.Time) []Moment {
 	return append(m, k.released(at)...)
 }
 
-// SawPod takes in an observation of a Pod, or that it is gone, and returns what is worth telling about it.
+// SawPod records the state of a Pod, or its deletion, and returns what is worth telling about it.
 func (s *Story) SawPod(p *corev1.Pod, gone bool, at time.Time) []Moment {
 	k := s.owner(p)
 	if k == nil {
@@ -127,28 +127,28 @@ func (s *Story) SawPod(p *corev1.Pod, gone bool, at time.Time) []Moment {
 	return append(m, k.released(at)...)
 }
 
-// JobsOver reports whether every Job has ended, its subscriber knows, and no finalizer is left.
+// JobsOver reports whether every Job has ended, its JobFinish has arrived, and no finalizer is left.
 func (s *Story) JobsOver() bool {
 	return !slices.ContainsFunc(s.Jobs, func(k *Job) bool { return !k.over() })
 }
 
-// JobOver reports whether the Job of that name has.
+// JobOver reports the same for one Job.
 func (s *Story) JobOver(name string) bool {
 	k := s.job(name)
 	return k != nil && k.over()
 }
 
-// Knows reports whether the Job of that name is one that was expected.
+// Knows reports whether the Job was expected.
 func (s *Story) Knows(name string) bool { return s.job(name) != nil }
 
 func (k *Job) over() bool { return !k.Released.IsZero() && k.Finish != nil }
 
-// AsExpected reports whether every Job has ended as it should, and the schedule has done what it should.
+// AsExpected reports whether every Job has ended as wanted, and the schedule has no deviation.
 func (s *Story) AsExpected() bool {
 	return !slices.ContainsFunc(s.Jobs, func(k *Job) bool { return k.judgement() != "yes" }) && (s.Schedule == nil || len(s.Schedule.faults()) == 0)
 }
 
-// PodOf is the name of a Pod of the Job that succeeded: the one that comes first by name; "" where there is none.
+// PodOf returns the name of a succeeded Pod of the Job, the first by name; "" if there is none.
 func (s *Story) PodOf(job string) string {
 	name := ""
 	if k := s.job(job); k != nil {
@@ -179,7 +179,7 @@ func (s *Story) owner(p *corev1.Pod) *Job {
 	return nil
 }
 
-// released tells once that the Job has ended and that nothing of it is held any more.
+// released reports, once, that the Job has ended and none of its Pods has a finalizer.
 func (k *Job) released(at time.Time) []Moment {
 	if k.Ended.IsZero() || !k.Released.IsZero() {
 		return nil

@@ -18,10 +18,10 @@ import (
 
 var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// at is so many milliseconds after the story began.
+// at returns the time that many milliseconds after the story began.
 func at(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
 
-// job is a Job called name with so many completions (0: a work queue).
+// job returns a Job with that many completions (0: a work queue).
 func job(name string, completions, parallelism int32, change ...func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.JobSpec{Parallelism: &parallelism, BackoffLimit: ptr.To[int32](1)}}
 	if completions > 0 {
@@ -45,7 +45,7 @@ func condition(t batchv1.JobConditionType, reason string) func(*batchv1.Job) {
 	}
 }
 
-// aPod is the Pod of a Job; its number is its name and its UID.
+// aPod returns a Pod of a Job; its number is its name and its UID.
 func aPod(job string, number int, phase corev1.PodPhase, held bool) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", job, number), UID: types.UID(fmt.Sprint(job, number)),
@@ -61,7 +61,7 @@ func aPod(job string, number int, phase corev1.PodPhase, held bool) *corev1.Pod 
 	return p
 }
 
-// stage collects what is told.
+// stage collects the story's lines.
 type stage struct {
 	*Story
 	told []string
@@ -77,7 +77,7 @@ func newStage(jobs ...string) *stage {
 
 func (s *stage) job(ms int, j *batchv1.Job) { s.tell(s.SawJob(j, at(ms))) }
 
-// finish is heard from the bus.
+// finish delivers a JobFinish from the bus.
 func (s *stage) finish(ms int, name, reason string, succeeded, failed int32) {
 	e := events.JobFinished{Job: events.Reference{Name: name, UID: types.UID(name)}, Result: events.JobSucceeded, Reason: reason, Succeeded: succeeded, Failed: failed, End: began}
 	if reason != batchv1.JobReasonCompletionsReached {
@@ -104,14 +104,14 @@ func (s *stage) expect(t *testing.T, want ...string) {
 func TestAJobThatCompletes(t *testing.T) {
 	s := newStage("pi")
 	s.job(0, job("pi", 1, 1))
-	s.job(1, job("pi", 1, 1)) // the watch shows what the creation has returned already
+	s.job(1, job("pi", 1, 1)) // the watch repeats the result of the creation
 	s.job(8, job("pi", 1, 1, started))
 	s.pod(12, aPod("pi", 1, corev1.PodPending, true))
 	s.pod(30, aPod("pi", 1, corev1.PodRunning, true))
 	s.pod(500, aPod("pi", 1, corev1.PodSucceeded, true))
 	s.job(510, job("pi", 1, 1, started, condition(batchv1.JobSuccessCriteriaMet, "CompletionsReached")))
 	s.finish(512, "pi", "CompletionsReached", 1, 0)
-	s.finish(513, "pi", "CompletionsReached", 1, 0) // at least once is what the bus promises
+	s.finish(513, "pi", "CompletionsReached", 1, 0) // the bus delivers at least once
 	s.pod(515, aPod("pi", 1, corev1.PodSucceeded, true))
 	s.job(520, job("pi", 1, 1, started, counts(0, 1, 0), condition(batchv1.JobSuccessCriteriaMet, "CompletionsReached"), condition(batchv1.JobComplete, "CompletionsReached")))
 	if s.JobsOver() {
@@ -139,7 +139,7 @@ func TestAJobThatFails(t *testing.T) {
 	s.pod(10020, aPod("doomed", 2, corev1.PodPending, true))
 	s.pod(10030, aPod("doomed", 2, corev1.PodFailed, true))
 	s.job(10040, job("doomed", 1, 1, counts(0, 0, 2), condition(batchv1.JobFailureTarget, "BackoffLimitExceeded"), condition(batchv1.JobFailed, "BackoffLimitExceeded")))
-	s.tell(s.SawPod(aPod("doomed", 2, corev1.PodFailed, true), true, at(10050))) // gone is released too
+	s.tell(s.SawPod(aPod("doomed", 2, corev1.PodFailed, true), true, at(10050))) // a deleted Pod counts as released
 	s.expect(t,
 		"0.000s  doomed      applied: 1 completion",
 		"0.010s  doomed      first Pod created 10 ms later",

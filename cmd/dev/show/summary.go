@@ -8,7 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// Summary is a table of how all Jobs ended.
+// Summary returns a table of how all Jobs ended.
 func (s *Story) Summary() []string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -46,7 +46,7 @@ func (k *Job) judgement() string {
 	case k.Result != k.Wants:
 		return fmt.Sprintf("NO: not %s", k.Wants)
 	case !k.agrees():
-		return "NO: not what JobFinish says"
+		return "NO: differs from JobFinish"
 	}
 	return "yes"
 }

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// theShow is a story with a Job in every state.
+// theShow returns a story with a Job in every state.
 func theShow() *stage {
 	s := newStage("pi", "doomed", "squares", "queue", "late", "doubted")
 	s.Jobs[1].Wants = batchv1.JobFailed
@@ -44,7 +44,7 @@ func TestSummary(t *testing.T) {
 		"squares  not ended  0     6          0       -      -                NO: not Complete",
 		"queue    not ended  0     1          0       -      -                NO: not Complete",
 		"late     not ended  0     0          0       -      -                NO: not Complete",
-		"doubted  Complete   0     1          0       0 ms   -                NO: not what JobFinish says",
+		"doubted  Complete   0     1          0       0 ms   -                NO: differs from JobFinish",
 	)
 }
 
