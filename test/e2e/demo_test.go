@@ -23,7 +23,7 @@ var demoLines = []*regexp.Regexp{
 	regexp.MustCompile(`reconciler +harvest goes on .* after the kill: \d+ Pods? had ended meanwhile, \d+ of 20 counted now`),
 	regexp.MustCompile(`subscriber +JobFinish of harvest: Succeeded, 20 succeeded, 0 failed, \d+ s`),
 	regexp.MustCompile(`in the end +20 Pods made, 20 containers run, 20 Pods succeeded, 0 failed`),
-	regexp.MustCompile(`exact +yes: the Job's status counts each of them once, and JobFinish says the same`),
+	regexp.MustCompile(`exact +yes: the Job's status counts each of them once, and JobFinish agrees`),
 	regexp.MustCompile(`verdicts +\d+: .*\d+ Skipped \(Overlap\), \d+ Started`),
 	regexp.MustCompile(`exact +yes: each nominal time`),
 	regexp.MustCompile(`All Jobs ended as expected\.`),

@@ -170,7 +170,7 @@ func TestFirstHour(t *testing.T) {
 
 	t.Log("without the kind ScheduledJob, and without the flag, Jobs run")
 	p := n.start(again)
-	if said := p.Printed(); !hasAll(said, []string{"ScheduledJobs  off", "Jobs run all the same", "--install-crds"}) {
+	if said := p.Printed(); !hasAll(said, []string{"ScheduledJobs  off", "Jobs run without it", "--install-crds"}) {
 		t.Errorf("it does not say that ScheduledJobs are off:\n%s", said)
 	}
 	if out := n.succeeds(hello); !strings.Contains(out, "hello") {
@@ -343,7 +343,7 @@ func TestJobstreamWithoutPermissions(t *testing.T) {
 		flags string
 		says  []string
 	}{
-		{"", []string{"does not let us", "watch jobs.batch", "create pods", "update jobs/status.batch", "administrator", "trigger-rbac.yaml"}},
+		{"", []string{"does not allow jobstream to", "watch jobs.batch", "create pods", "update jobs/status.batch", "administrator", "trigger-rbac.yaml"}},
 		{"--install-crds", []string{"cannot install the kind ScheduledJob", "leave out --install-crds", "kubectl apply -k deploy/crd"}},
 	} {
 		if _, complaint, code := n.enter(fmt.Sprintf("bin/jobstream --kubeconfig=%s %s", file, tt.flags)); code != 1 || !hasAll(complaint, tt.says) {
