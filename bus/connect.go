@@ -16,26 +16,26 @@ import (
 const (
 	// pingInterval finds a dead connection within a minute (two pings may fail); the default would take six.
 	pingInterval = 20 * time.Second
-	// farewell is how long Close waits for acknowledgements to leave.
-	farewell = time.Second
+	// closeTimeout is how long Close waits for acknowledgements to leave.
+	closeTimeout = time.Second
 )
 
 // Bus is a connection to JetStream with everything in place that one cluster needs. All methods are safe for concurrent
 // use.
 type Bus struct {
-	cfg    Config
-	names  names
-	log    *slog.Logger
-	gripes *complaints
-	door   *door
-	nkey   *nkeyDialer // nil without an nkey
-	nc     *nats.Conn
-	js     jetstream.JetStream
-	top    *topology
-	pub    *publisher
+	cfg       Config
+	names     names
+	log       *slog.Logger
+	throttled *throttledLog
+	door      *door
+	nkey      *nkeyDialer // nil without an nkey
+	nc        *nats.Conn
+	js        jetstream.JetStream
+	top       *topology
+	pub       *publisher
 
-	troubles troubles
-	silences silences
+	problems problems
+	ackGaps  ackGaps
 
 	gate chan struct{} // bounds how many consumers are looked up at once
 
@@ -83,8 +83,8 @@ func reach(ctx context.Context, c Config) (*Bus, error) {
 		return nil, err
 	}
 	log := c.Log.With("component", "bus", "cluster", c.Cluster)
-	b := &Bus{cfg: c, names: n, log: log, gripes: newComplaints(log), closed: make(chan struct{}), ended: make(chan struct{}), gate: make(chan struct{}, atOnce)}
-	b.door, b.troubles.log = &door{cfg: c, log: log}, log
+	b := &Bus{cfg: c, names: n, log: log, throttled: newThrottledLog(log), closed: make(chan struct{}), ended: make(chan struct{}), gate: make(chan struct{}, atOnce)}
+	b.door, b.problems.log = &door{cfg: c, log: log}, log
 	b.top = newTopology(b)
 	b.pub = newPublisher(b)
 	b.found()
@@ -122,14 +122,14 @@ func (b *Bus) Close() {
 		close(b.closed)
 		b.done.Wait()
 		if b.nc.IsConnected() {
-			_ = b.nc.FlushTimeout(farewell) // acknowledgements; what is lost is delivered again
+			_ = b.nc.FlushTimeout(closeTimeout) // acknowledgements; what is lost is delivered again
 		}
 		b.nc.Close()
 	})
 }
 
 // Ended is closed when the connection has been closed for good without anybody having asked for it: nats.go reconnects for ever
-// after most troubles, but not where the server answers what we have sent with an error of the protocol. Nothing comes or goes any
+// after most problems, but not where the server answers what we have sent with an error of the protocol. Nothing comes or goes any
 // more then; Err says why, and a new process is the remedy.
 func (b *Bus) Ended() <-chan struct{} { return b.ended }
 
@@ -169,11 +169,11 @@ func (b *Bus) Ready() error {
 	if s := b.nc.Status(); s != nats.CONNECTED {
 		return b.door.err(s)
 	}
-	return errors.Join(b.troubles.err(), cmp.Or(b.top.stands(), b.top.conflicts()))
+	return errors.Join(b.problems.err(), cmp.Or(b.top.stands(), b.top.conflicts()))
 }
 
 // dial tries until the server answers or the context ends. We retry ourselves, and not by nats.RetryOnFailedConnect, so
-// that a wrong address is an error at the start and not a process that waits in silence.
+// that a wrong address is an error at the start and not a process that waits in ackGap.
 func (b *Bus) dial(ctx context.Context) (*nats.Conn, error) {
 	if err := b.cfg.readable(); err != nil {
 		return nil, fmt.Errorf("bus: %w: check the files for credentials, CA, certificate and key", err)
@@ -216,17 +216,17 @@ func (b *Bus) options() []nats.Option {
 		nats.ClosedHandler(b.end),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			b.lost()
-			b.gripes.warn("bus lost; reconnecting", "err", err)
+			b.throttled.warn("bus lost; reconnecting", "err", err)
 		}),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.door.look(err) }),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
 			b.found()
-			b.silences.forget()
+			b.ackGaps.forget()
 			b.door.open()
 			b.log.Info("bus found again", "server", nc.ConnectedServerName())
 			b.top.look()
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.complain(err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.asyncError(err) }),
 	}
 	if c.Server != nil {
 		o = append(o, nats.InProcessServer(c.Server.server))

@@ -119,7 +119,7 @@ func (s *subscription) run(ctx context.Context) {
 			continue
 		}
 		s.bus.top.suspect(err)
-		s.bus.gripes.warn("partition is not consumed; trying again", "consumer", s.config.Durable, "err", err)
+		s.bus.throttled.warn("partition is not consumed; trying again", "consumer", s.config.Durable, "err", err)
 		select {
 		case <-ctx.Done():
 		case <-remade:
@@ -200,7 +200,7 @@ func (s *subscription) end(ctx context.Context, cc jetstream.ConsumeContext) {
 	cc.Drain()
 	select {
 	case <-cc.Closed():
-	case <-time.After(farewell): // the connection is down
+	case <-time.After(closeTimeout): // the connection is down
 		cc.Stop()
 	}
 	if ctx.Err() != nil {

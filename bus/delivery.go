@@ -33,6 +33,6 @@ func (d *delivery) Nak(after time.Duration) {
 
 func (d *delivery) told(err error) {
 	if err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-		d.bus.gripes.warn("an acknowledgement was not sent; the fact will come again", "err", err)
+		d.bus.throttled.warn("an acknowledgement was not sent; the fact will come again", "err", err)
 	}
 }

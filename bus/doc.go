@@ -38,5 +38,5 @@
 // below facts.<cluster>.>, timers.<cluster>.>, quarantine.<cluster>.>, members.<cluster>, jobstream.events.<cluster>.>, $KV.<bucket>.>, $JS.API.> and $JS.ACK.>,
 // and to subscribe to members.<cluster> and _INBOX_jobstream_<cluster>.>; "requeue" also publishes to fired.<cluster>.>.
 // Credentials are files that are read at every connection (credentials.go). What the server refuses while we run, and what it has no room
-// for, is told once with its remedy, and makes us unready until it is set right (trouble.go).
+// for, is told once with its remedy, and makes us unready until it is set right (problem.go).
 package bus

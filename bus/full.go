@@ -22,11 +22,11 @@ import (
 func (b *Bus) failed(stream string, err error) {
 	b.top.suspect(err)
 	if unanswered(err) {
-		switch first, mute := b.silences.heard(stream, time.Now().Add(-requestTimeout)); {
+		switch first, lasting := b.ackGaps.heard(stream, time.Now().Add(-requestTimeout)); {
 		case first:
 			b.top.look()
-		case mute && !b.troubles.any(keyPublish): // what we may not send is not confirmed either, and has a line of its own
-			b.troubles.note(keyFull+stream, trouble{
+		case lasting && !b.problems.any(keyPublish): // what we may not send is not confirmed either, and has a line of its own
+			b.problems.note(keyFull+stream, problem{
 				words:  fmt.Sprintf("the server answers for the stream %s, but confirms nothing that we write to it, as after its disk was full", stream),
 				remedy: diskRemedy,
 			})
@@ -39,14 +39,14 @@ func (b *Bus) failed(stream string, err error) {
 // refused hears what the server says of something that we could not change in the stream.
 func (b *Bus) refused(stream string, err error) {
 	if remedy, full := noRoom(err); full {
-		b.troubles.note(keyFull+stream, trouble{words: fmt.Sprintf("the server has no room for what we write to the stream %s: %v", stream, err), remedy: remedy})
+		b.problems.note(keyFull+stream, problem{words: fmt.Sprintf("the server has no room for what we write to the stream %s: %v", stream, err), remedy: remedy})
 	}
 }
 
 // wrote hears that one was.
 func (b *Bus) wrote(stream string) {
-	b.silences.over(stream)
-	b.troubles.over(keyFull + stream)
+	b.ackGaps.over(stream)
+	b.problems.over(keyFull + stream)
 }
 
 // diskRemedy is for a stream that a full disk has closed.
@@ -72,35 +72,35 @@ func unanswered(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrAsyncPublishTimeout) || errors.Is(err, nats.ErrTimeout)
 }
 
-// silences are the streams from which a confirmation has not come, and none has since.
-type silences struct {
+// ackGaps are the streams that have not confirmed a message, and none since.
+type ackGaps struct {
 	mu   sync.Mutex
-	open map[string]*silence
+	open map[string]*ackGap
 }
 
-// silence is one of them.
-type silence struct {
+// ackGap is one of them.
+type ackGap struct {
 	answered time.Time // when it first answered a question since; zero while it has not
 }
 
-// heard says that a message which was sent then, or later, is not confirmed. The first time that proves little: the stream may
-// have lost its leader. It is mute when it had answered a question before that message was sent.
-func (s *silences) heard(stream string, sent time.Time) (first, mute bool) {
+// heard notes that the stream has not confirmed a message which was sent then, or later. The first time that proves little: the
+// stream may have lost its leader. The gap is lasting when the stream had answered a request before that message was sent.
+func (s *ackGaps) heard(stream string, sent time.Time) (first, lasting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	have := s.open[stream]
 	if have == nil {
 		if s.open == nil {
-			s.open = map[string]*silence{}
+			s.open = map[string]*ackGap{}
 		}
-		s.open[stream] = &silence{}
+		s.open[stream] = &ackGap{}
 		return true, false
 	}
 	return false, !have.answered.IsZero() && !sent.Before(have.answered)
 }
 
 // answered says that the stream has answered a question.
-func (s *silences) answered(stream string) {
+func (s *ackGaps) answered(stream string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have := s.open[stream]; have != nil && have.answered.IsZero() {
@@ -109,14 +109,14 @@ func (s *silences) answered(stream string) {
 }
 
 // forget is for a new connection, which may be to a server that was started anew.
-func (s *silences) forget() {
+func (s *ackGaps) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = nil
 }
 
 // over says that it has confirmed a message.
-func (s *silences) over(stream string) {
+func (s *ackGaps) over(stream string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, stream)

@@ -197,16 +197,16 @@ func TestARefusedSubjectIsNoFullDisk(t *testing.T) {
 		t.Run(fmt.Sprint("refused ", refused), func(t *testing.T) {
 			b := connect(t, serve(t))
 			if refused {
-				b.troubles.note(keyPublish+"facts", trouble{words: "it lets us not publish", denied: &denial{subject: "nobody.hears"}})
+				b.problems.note(keyPublish+"facts", problem{words: "it lets us not publish", denied: &denial{subject: "nobody.hears"}})
 			}
 			stream := b.names.facts()
 			b.failed(stream, context.DeadlineExceeded)
-			b.silences.answered(stream)
-			b.silences.mu.Lock()
-			b.silences.open[stream].answered = time.Now().Add(-time.Minute) // before the next message was sent
-			b.silences.mu.Unlock()
+			b.ackGaps.answered(stream)
+			b.ackGaps.mu.Lock()
+			b.ackGaps.open[stream].answered = time.Now().Add(-time.Minute) // before the next message was sent
+			b.ackGaps.mu.Unlock()
 			b.failed(stream, context.DeadlineExceeded)
-			if full := b.troubles.any(keyFull); full == refused {
+			if full := b.problems.any(keyFull); full == refused {
 				t.Errorf("a full disk: %v", full)
 			}
 		})

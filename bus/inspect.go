@@ -16,8 +16,8 @@ import (
 // asksAgain is how often a cluster is asked once more that may just be choosing its leader.
 const asksAgain = 2
 
-// varzPatience is how long servers may take to tell of themselves: each answers at once, but nobody knows how many they are.
-const varzPatience = 500 * time.Millisecond
+// varzTimeout is how long servers may take to tell of themselves: each answers at once, but nobody knows how many they are.
+const varzTimeout = 500 * time.Millisecond
 
 // Visitor is a connection for people: it looks at everything, makes nothing and mends nothing, and so finds what a Bus
 // would have made good without a word.
@@ -168,7 +168,7 @@ func (b *Bus) syncPolicies(ctx context.Context) map[string]time.Duration {
 	if b.nc.PublishRequest("$SYS.REQ.SERVER.PING.VARZ", inbox, nil) != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, varzPatience)
+	ctx, cancel := context.WithTimeout(ctx, varzTimeout)
 	defer cancel()
 	all := map[string]time.Duration{}
 	for {

@@ -16,8 +16,8 @@ import (
 const (
 	// monitorPort is where NATS servers serve their monitoring, to anybody who asks, unless they are told otherwise.
 	monitorPort = "8222"
-	// monitorPatience is how long one may take to answer: one that is reached in a cluster at all answers at once.
-	monitorPatience = time.Second
+	// monitorTimeout is how long one may take to answer: one that is reached in a cluster at all answers at once.
+	monitorTimeout = time.Second
 )
 
 // inspectOpen looks at what is open to others, or to us, that need not be.
@@ -133,7 +133,7 @@ func (b *Bus) inspectMonitor(ctx context.Context) finding.Finding {
 
 // monitors says that a NATS server tells of itself there.
 func monitors(ctx context.Context, address string) bool {
-	ctx, cancel := context.WithTimeout(ctx, monitorPatience)
+	ctx, cancel := context.WithTimeout(ctx, monitorTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/varz", nil)
 	if err != nil {

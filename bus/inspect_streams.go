@@ -69,7 +69,7 @@ func (b *Bus) inspectStreams(ctx context.Context, functions []string, now func()
 
 // readClock asks the server that we are connected to who we are, which it answers to everybody who may ask, and dates.
 func (b *Bus) readClock(ctx context.Context, clocks skews, now func() time.Time) {
-	ctx, cancel := context.WithTimeout(ctx, varzPatience)
+	ctx, cancel := context.WithTimeout(ctx, varzTimeout)
 	defer cancel()
 	began := now()
 	m, err := b.nc.RequestWithContext(ctx, "$SYS.REQ.USER.INFO", nil)

@@ -10,42 +10,42 @@ import (
 // not hundreds of thousands.
 const quietFor = 10 * time.Second
 
-// complaints is a log for what may happen thousands of times a second: of each message, the first is written at once
+// throttledLog is a log for what may happen thousands of times a second: of each message, the first is written at once
 // and then at most one line per quietFor, which says how many were swallowed in between.
-type complaints struct {
+type throttledLog struct {
 	log  *slog.Logger
 	mu   sync.Mutex
-	seen map[string]*complaint
+	seen map[string]*repeated
 }
 
-type complaint struct {
+type repeated struct {
 	last  time.Time
 	quiet int
 }
 
-func newComplaints(log *slog.Logger) *complaints {
-	return &complaints{log: log, seen: map[string]*complaint{}}
+func newThrottledLog(log *slog.Logger) *throttledLog {
+	return &throttledLog{log: log, seen: map[string]*repeated{}}
 }
 
 // warn takes a constant message; whatever varies belongs into args.
-func (c *complaints) warn(msg string, args ...any) {
-	c.mu.Lock()
-	e := c.seen[msg]
+func (l *throttledLog) warn(msg string, args ...any) {
+	l.mu.Lock()
+	e := l.seen[msg]
 	if e == nil {
-		e = &complaint{}
-		c.seen[msg] = e
+		e = &repeated{}
+		l.seen[msg] = e
 	}
 	now := time.Now()
 	if now.Sub(e.last) < quietFor {
 		e.quiet++
-		c.mu.Unlock()
+		l.mu.Unlock()
 		return
 	}
 	swallowed := e.quiet
 	e.last, e.quiet = now, 0
-	c.mu.Unlock()
+	l.mu.Unlock()
 	if swallowed > 0 {
 		args = append(args, "swallowed", swallowed)
 	}
-	c.log.Warn(msg, args...)
+	l.log.Warn(msg, args...)
 }

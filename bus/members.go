@@ -38,7 +38,7 @@ func (b *Members) Listen(hear func(partition.Heartbeat)) (stop func(), err error
 		}
 		var heartbeat partition.Heartbeat
 		if err := json.Unmarshal(m.Data, &heartbeat); err != nil || heartbeat.Member == "" {
-			b.bus.gripes.warn("a heartbeat that nobody can read", "err", err)
+			b.bus.throttled.warn("a heartbeat that nobody can read", "err", err)
 			return
 		}
 		hear(heartbeat)

@@ -17,9 +17,9 @@ const (
 	// outstanding is how many facts may wait for their confirmation: enough to hide a replicated stream's round trip
 	// (256 in 5 ms is 50,000 a second), few enough to be sent again at once.
 	outstanding = 256
-	// patience is how long a fact is tried before it is given up: twice the seven seconds that a lost leader takes.
+	// publishTimeout is how long a fact is tried before it is given up: twice the seven seconds that a lost leader takes.
 	// Repeating is harmless, since the message id is the fact's own.
-	patience = 15 * time.Second
+	publishTimeout = 15 * time.Second
 	// resendAfter is the first pause before facts are sent again; it doubles up to resendAtMost.
 	resendAfter  = 50 * time.Millisecond
 	resendAtMost = time.Second
@@ -32,19 +32,19 @@ var errClosed = errors.New("the bus is closed")
 //
 //	Publish --> queue --> [ window: oldest ... newest ] --> confirmed
 //	                              ^        |
-//	                              '-resend-'    after patience: given up, and Losses will say so
+//	                              '-resend-'    after publishTimeout: given up, and Losses will say so
 type publisher struct {
-	bus      *Bus
-	slots    chan struct{} // one token for each fact that is not confirmed
-	queue    chan *parcel
-	patience time.Duration
+	bus            *Bus
+	slots          chan struct{} // one token for each fact that is not confirmed
+	queue          chan *pendingPublish
+	publishTimeout time.Duration
 
 	mu     sync.Mutex
 	failed error // the first failure that no Flush has reported yet
 }
 
-// parcel is a fact on its way, or the mark of a Flush.
-type parcel struct {
+// pendingPublish is a fact on its way, or the mark of a Flush.
+type pendingPublish struct {
 	id, subject string
 	data        []byte
 	since       time.Time
@@ -55,10 +55,10 @@ type parcel struct {
 
 func newPublisher(b *Bus) *publisher {
 	return &publisher{
-		bus:      b,
-		slots:    make(chan struct{}, outstanding),
-		queue:    make(chan *parcel, outstanding),
-		patience: patience,
+		bus:            b,
+		slots:          make(chan struct{}, outstanding),
+		queue:          make(chan *pendingPublish, outstanding),
+		publishTimeout: publishTimeout,
 	}
 }
 
@@ -90,14 +90,14 @@ func (b *Bus) Publish(ctx context.Context, f events.Fact) error {
 	case <-b.closed:
 		return fmt.Errorf("publish %s: %w", f.ID(), errClosed)
 	}
-	b.pub.queue <- &parcel{id: f.ID(), subject: f.Subject(), data: data, since: time.Now()} // holds as many as there are slots
+	b.pub.queue <- &pendingPublish{id: f.ID(), subject: f.Subject(), data: data, since: time.Now()} // holds as many as there are slots
 	return nil
 }
 
 // Flush waits until every fact that was published before is confirmed. It returns the first failure among them, or of
 // earlier ones that no Flush has reported yet.
 func (b *Bus) Flush(ctx context.Context) error {
-	mark := &parcel{flush: make(chan struct{})}
+	mark := &pendingPublish{flush: make(chan struct{})}
 	select {
 	case b.pub.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -118,7 +118,7 @@ func (b *Bus) Flush(ctx context.Context) error {
 
 // run is the publisher's one goroutine.
 func (p *publisher) run(ctx context.Context) {
-	var window []*parcel
+	var window []*pendingPublish
 	for {
 		for len(window) > 0 && window[0].flush != nil {
 			close(window[0].flush)
@@ -148,13 +148,13 @@ func (p *publisher) run(ctx context.Context) {
 }
 
 // settle takes the oldest off the window.
-func (p *publisher) settle(window []*parcel) []*parcel {
+func (p *publisher) settle(window []*pendingPublish) []*pendingPublish {
 	window[0] = nil
 	<-p.slots
 	return window[1:]
 }
 
-func (c *parcel) message() *nats.Msg {
+func (c *pendingPublish) message() *nats.Msg {
 	return &nats.Msg{
 		Subject: c.subject,
 		Data:    c.data,
@@ -162,7 +162,7 @@ func (c *parcel) message() *nats.Msg {
 	}
 }
 
-func (p *publisher) send(c *parcel) error {
+func (p *publisher) send(c *pendingPublish) error {
 	if c.flush != nil {
 		return nil
 	}
@@ -174,13 +174,13 @@ func (p *publisher) send(c *parcel) error {
 	return nil
 }
 
-// resend sends the whole window again, in order, until that succeeds or patience ends.
-func (p *publisher) resend(ctx context.Context, window []*parcel, cause error) []*parcel {
+// resend sends the whole window again, in order, until that succeeds or publishTimeout ends.
+func (p *publisher) resend(ctx context.Context, window []*pendingPublish, cause error) []*pendingPublish {
 	pause := resendAfter
 	for {
 		p.bus.failed(p.bus.names.facts(), cause)
-		p.bus.gripes.warn("facts are not confirmed; sending them again", "facts", len(window), "err", cause)
-		if oldest := oldest(window); !oldest.IsZero() && time.Since(oldest) > p.patience {
+		p.bus.throttled.warn("facts are not confirmed; sending them again", "facts", len(window), "err", cause)
+		if oldest := oldest(window); !oldest.IsZero() && time.Since(oldest) > p.publishTimeout {
 			return p.giveUp(window, cause)
 		}
 		select {
@@ -195,7 +195,7 @@ func (p *publisher) resend(ctx context.Context, window []*parcel, cause error) [
 	}
 }
 
-func (p *publisher) sendAll(window []*parcel) error {
+func (p *publisher) sendAll(window []*pendingPublish) error {
 	for _, c := range window {
 		if err := p.send(c); err != nil {
 			return err
@@ -205,7 +205,7 @@ func (p *publisher) sendAll(window []*parcel) error {
 }
 
 // oldest is when the oldest fact of the window was published.
-func oldest(window []*parcel) time.Time {
+func oldest(window []*pendingPublish) time.Time {
 	for _, c := range window {
 		if c.flush == nil {
 			return c.since
@@ -216,13 +216,13 @@ func oldest(window []*parcel) time.Time {
 
 // keep has the oldest fact that a full stream did not take tried again until it does. So we know when there is room; and a fact
 // that comes late is older than what the new list says, which no function minds.
-func (p *publisher) keep(window []*parcel, cause error) {
+func (p *publisher) keep(window []*pendingPublish, cause error) {
 	facts := p.bus.names.facts()
 	for _, c := range window {
 		if c.flush != nil || code(cause) == codeStoreFailed { // which may be about this fact alone
 			continue
 		}
-		p.bus.troubles.keep(keyFull+facts, func(ctx context.Context) {
+		p.bus.problems.keep(keyFull+facts, func(ctx context.Context) {
 			var ack *jetstream.PubAck
 			err := p.bus.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
 				ack, err = p.bus.js.PublishMsg(ctx, c.message(), jetstream.WithRetryAttempts(0))
@@ -240,7 +240,7 @@ func (p *publisher) keep(window []*parcel, cause error) {
 }
 
 // giveUp drops all that waits, also in the queue: after a loss everything is listed anew, and the newest news with it.
-func (p *publisher) giveUp(window []*parcel, cause error) []*parcel {
+func (p *publisher) giveUp(window []*pendingPublish, cause error) []*pendingPublish {
 	p.keep(window, cause)
 	p.bus.top.lose()
 	for {

@@ -36,13 +36,13 @@ func TestPublishWaitsForRoomAndHonoursItsContext(t *testing.T) {
 }
 
 // A bus that stays away too long loses facts; it says so to who flushes, to who publishes, and by Losses once it is back.
-func TestPatienceEnds(t *testing.T) {
+func TestPublishTimesOut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := serveIn(t, dir, -1)
 	port := portOf(t, s)
 	b := connect(t, s)
-	b.pub.patience = 200 * time.Millisecond
+	b.pub.publishTimeout = 200 * time.Millisecond
 	s.Shutdown()
 	key := keyOf(uid(1))
 	if err := b.Publish(t.Context(), observation(key, 1)); err != nil {

@@ -53,7 +53,7 @@ func (s *subscription) purgeAcked(ctx context.Context, c jetstream.Consumer, flo
 	}
 	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(s.config.FilterSubject), jetstream.WithPurgeSequence(info.AckFloor.Stream+1)); err != nil {
 		s.bus.refused(s.stream, err)
-		s.bus.gripes.warn("acknowledged timers are not purged", "consumer", s.config.Durable, "err", err)
+		s.bus.throttled.warn("acknowledged timers are not purged", "consumer", s.config.Durable, "err", err)
 		return false
 	}
 	*floor = info.AckFloor.Stream

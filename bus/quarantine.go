@@ -45,7 +45,7 @@ type Quarantined struct {
 // Quarantine implements engine.Delivery. The message is acknowledged once its copy is safe; until then it comes again.
 func (d *delivery) Quarantine(reason error) {
 	if err := d.setAside(context.Background(), reason); err != nil {
-		d.bus.gripes.warn("a message cannot be set aside; it will come again", "subject", d.msg.Subject(), "err", err)
+		d.bus.throttled.warn("a message cannot be set aside; it will come again", "subject", d.msg.Subject(), "err", err)
 		d.Nak(asideRetry)
 		return
 	}
@@ -62,7 +62,7 @@ func (d *delivery) refuse(reason error) {
 		err = d.bus.forgetKey(ctx, d.msg.Subject())
 	}
 	if err != nil {
-		d.bus.gripes.warn("a message cannot be set aside; it will come again", "subject", d.msg.Subject(), "err", err)
+		d.bus.throttled.warn("a message cannot be set aside; it will come again", "subject", d.msg.Subject(), "err", err)
 		d.Nak(asideRetry)
 		return
 	}

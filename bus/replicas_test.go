@@ -127,7 +127,7 @@ func TestThreeReplicas(t *testing.T) {
 // ofThree connects to three servers. It gives no fact up: two that are left may divide their votes, and wait for as long again.
 func ofThree(t *testing.T, url string) *Bus {
 	b := connect(t, nil, func(c *Config) { c.URL, c.Replicas, c.ConnectTimeout = url, 3, soon })
-	b.pub.patience = 2 * time.Minute
+	b.pub.publishTimeout = 2 * time.Minute
 	return b
 }
 

@@ -36,7 +36,7 @@ func (b *Bus) makes(stream string) bool { return b.cfg.Role != Trigger || stream
 
 // glance looks at a stream that others make. While it is missing, they are about to make it. When it has become another one than
 // it was, what it held is lost.
-func (t *topology) glance(ctx context.Context, was standing) error {
+func (t *topology) glance(ctx context.Context, was streamState) error {
 	s, err := t.bus.find(ctx, was.want.Name)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
@@ -45,7 +45,7 @@ func (t *topology) glance(ctx context.Context, was standing) error {
 		return fmt.Errorf("bus: stream %s: %w", was.want.Name, explain(err))
 	}
 	info := s.CachedInfo()
-	now := &standing{want: was.want, stream: s, created: info.Created, info: *info, conflict: was.conflict, remedy: was.remedy}
+	now := &streamState{want: was.want, stream: s, created: info.Created, info: *info, conflict: was.conflict, remedy: was.remedy}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !was.created.IsZero() && !was.created.Equal(now.created) && t.bus.names.works(was.want.Name) {

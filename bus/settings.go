@@ -115,7 +115,7 @@ func (b *Bus) flagOf(stream, setting string) string {
 }
 
 // settled holds what a look has shown against what we want, and tells of it once.
-func (t *topology) settled(s *standing) {
+func (t *topology) settled(s *streamState) {
 	what, remedy := t.bus.conflict(s.info.Config, s.want)
 	switch what {
 	case s.conflict:

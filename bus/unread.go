@@ -21,11 +21,11 @@ const unreadEvery = 5 * time.Second
 func (d *delivery) passBy(ctx context.Context, what events.UnknownFact) {
 	b := d.bus
 	if err := b.Timers().Set(ctx, what.Key, events.Unread, nextUnread(what.Key.Partition(), time.Now())); err != nil {
-		b.gripes.warn("a fact of another version cannot be passed by; it will come again", "subject", d.msg.Subject(), "err", err)
+		b.throttled.warn("a fact of another version cannot be passed by; it will come again", "subject", d.msg.Subject(), "err", err)
 		d.Nak(asideRetry)
 		return
 	}
-	b.gripes.warn("a fact cannot be read; inventory is taken instead", "type", what.Type, "key", what.Key.String(), "remedy", what.Remedy())
+	b.throttled.warn("a fact cannot be read; inventory is taken instead", "type", what.Type, "key", what.Key.String(), "remedy", what.Remedy())
 	b.cfg.Unread(d.function)
 	d.Ack()
 }

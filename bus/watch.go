@@ -14,7 +14,7 @@ import (
 
 const (
 	// lookEvery is how often somebody who hears nothing asks whether all streams still stand: one small question each.
-	// Whoever meets trouble asks at once.
+	// Whoever meets problem asks at once.
 	lookEvery = 5 * time.Second
 	// lookAgain is the pause after a look that failed.
 	lookAgain = 500 * time.Millisecond
@@ -31,14 +31,14 @@ type topology struct {
 	losses chan struct{} // Losses
 
 	mu      sync.Mutex
-	streams map[string]*standing
+	streams map[string]*streamState
 	broken  error         // why it does not stand
 	lost    bool          // a loss that is announced once all stands again
 	remade  chan struct{} // closed and replaced whenever a stream was made anew
 }
 
-// standing is a stream as we last saw it.
-type standing struct {
+// streamState is a stream as we last saw it.
+type streamState struct {
 	want    jetstream.StreamConfig
 	stream  jetstream.Stream // nil while it has never stood
 	created time.Time
@@ -53,7 +53,7 @@ func newTopology(b *Bus) *topology {
 		bus:     b,
 		poke:    make(chan struct{}, 1),
 		losses:  make(chan struct{}, 1),
-		streams: map[string]*standing{},
+		streams: map[string]*streamState{},
 		remade:  make(chan struct{}),
 	}
 }
@@ -85,7 +85,7 @@ func (t *topology) build(ctx context.Context) error {
 func (t *topology) miss(want jetstream.StreamConfig, why error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.streams[want.Name] = &standing{want: want}
+	t.streams[want.Name] = &streamState{want: want}
 	if why != nil {
 		t.broken = why
 	}
@@ -102,7 +102,7 @@ func (t *topology) add(ctx context.Context, want jetstream.StreamConfig) (jetstr
 	if have := t.streams[want.Name]; have != nil {
 		return have.stream, nil
 	}
-	t.streams[want.Name] = &standing{want: want, stream: s, created: s.CachedInfo().Created, info: *s.CachedInfo()}
+	t.streams[want.Name] = &streamState{want: want, stream: s, created: s.CachedInfo().Created, info: *s.CachedInfo()}
 	return s, nil
 }
 
@@ -182,7 +182,7 @@ func (t *topology) watch(ctx context.Context) {
 		if err := t.mend(ctx); err != nil {
 			next = lookAgain
 			if ctx.Err() == nil && t.bus.nc.IsConnected() {
-				t.bus.gripes.warn("streams do not stand", "err", err)
+				t.bus.throttled.warn("streams do not stand", "err", err)
 			}
 		}
 		timer.Reset(next)
@@ -201,7 +201,7 @@ func (t *topology) mend(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 4*requestTimeout)
 	defer cancel()
 	t.mu.Lock()
-	all := make([]standing, 0, len(t.streams))
+	all := make([]streamState, 0, len(t.streams))
 	for _, s := range t.streams {
 		all = append(all, *s) // a copy: what was confirmed before we ask must be in the answer
 	}
@@ -226,7 +226,7 @@ func (t *topology) mend(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.broken = errors.Join(err, beside)
-	if err == nil && t.lost && !t.bus.troubles.kept(keyFull+t.bus.names.facts()) { // a list that cannot be stored would be lost as well
+	if err == nil && t.lost && !t.bus.problems.kept(keyFull+t.bus.names.facts()) { // a list that cannot be stored would be lost as well
 		t.lost = false
 		select {
 		case t.losses <- struct{}{}:
@@ -236,7 +236,7 @@ func (t *topology) mend(ctx context.Context) error {
 	return t.broken
 }
 
-func (t *topology) mendOne(ctx context.Context, was standing) error {
+func (t *topology) mendOne(ctx context.Context, was streamState) error {
 	if !t.bus.makes(was.want.Name) {
 		return t.glance(ctx, was)
 	}
@@ -269,7 +269,7 @@ func (t *topology) mendOne(ctx context.Context, was standing) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := &standing{want: was.want, stream: s, created: s.CachedInfo().Created, info: *s.CachedInfo(), conflict: was.conflict, remedy: was.remedy}
+	now := &streamState{want: was.want, stream: s, created: s.CachedInfo().Created, info: *s.CachedInfo(), conflict: was.conflict, remedy: was.remedy}
 	t.settled(now)
 	t.streams[was.want.Name] = now
 	if t.bus.names.works(was.want.Name) { // no fact is lost with the others
@@ -282,7 +282,7 @@ func (t *topology) mendOne(ctx context.Context, was standing) error {
 
 // saw keeps what a look has shown.
 func (t *topology) saw(stream string, info *jetstream.StreamInfo) {
-	t.bus.silences.answered(stream)
+	t.bus.ackGaps.answered(stream)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.streams[stream]; s != nil {
@@ -291,7 +291,7 @@ func (t *topology) saw(stream string, info *jetstream.StreamInfo) {
 	}
 }
 
-func (t *topology) info(ctx context.Context, was standing) (info *jetstream.StreamInfo, err error) {
+func (t *topology) info(ctx context.Context, was streamState) (info *jetstream.StreamInfo, err error) {
 	err = t.bus.ask(ctx, askTimeout, func(ctx context.Context) error { info, err = was.stream.Info(ctx); return err })
 	return info, err
 }
@@ -299,11 +299,11 @@ func (t *topology) info(ctx context.Context, was standing) (info *jetstream.Stre
 // shrunk says that the stream ends for good before a message that was confirmed to us: a power failure took what was
 // not on the disk yet. A leader that was just elected may take a moment to apply what it has, so ask until it has had
 // time to.
-func (t *topology) shrunk(ctx context.Context, was standing) bool {
+func (t *topology) shrunk(ctx context.Context, was streamState) bool {
 	for deadline := time.Now().Add(shrunkAfter); ; {
 		info, err := t.info(ctx, was)
 		if err != nil || info.State.LastSeq >= was.acked {
-			return false // trouble of another kind, or none: the next look knows
+			return false // problem of another kind, or none: the next look knows
 		}
 		if time.Now().After(deadline) {
 			t.bus.log.Warn("stream has lost confirmed messages", "stream", was.want.Name, "last", info.State.LastSeq, "confirmed", was.acked)

@@ -213,7 +213,7 @@ func (e CreatePod) String() string {
 		out += fmt.Sprintf(", failed %d times", e.IndexFailures)
 	}
 	if e.IndexIgnoredFailures > 0 {
-		out += fmt.Sprintf(", failed %d times and was excused", e.IndexIgnoredFailures)
+		out += fmt.Sprintf(", failed %d times and was ignored", e.IndexIgnoredFailures)
 	}
 	return out + ")"
 }

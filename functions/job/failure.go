@@ -74,12 +74,12 @@ func restartsExhausted(j events.Job, c count) bool {
 }
 
 // handled is how many of the failures that a status accounts for the podFailurePolicy has handled, by its action: those that
-// the status lists, and of the excused ones those that no status before it has told of.
+// the status lists, and of the ignored ones those that no status before it has told of.
 func handled(s State, c count, want batchv1.JobStatus) (by map[batchv1.PodFailurePolicyAction]int) {
 	if s.Job.PodFailurePolicy == nil {
 		return nil
 	}
-	for _, p := range append(written(c.failed, want, s.Job), s.untold(c.excused)...) {
+	for _, p := range append(written(c.failed, want, s.Job), s.untold(c.ignored)...) {
 		if h := policy.Failure(s.Job.PodFailurePolicy, s.Job.Namespace, p); h.Action != "" {
 			if by == nil {
 				by = map[batchv1.PodFailurePolicyAction]int{}
@@ -90,13 +90,13 @@ func handled(s State, c count, want batchv1.JobStatus) (by map[batchv1.PodFailur
 	return by
 }
 
-// untold are the excused Pods that no status has told of yet. The backoff record covers those that one has told of, but for
+// untold are the ignored Pods that no status has told of yet. The backoff record covers those that one has told of, but for
 // failures per index, which no status records.
-func (s State) untold(excused []events.Pod) (out []events.Pod) {
+func (s State) untold(ignored []events.Pod) (out []events.Pod) {
 	if s.Job.BackoffLimitPerIndex == nil {
-		return unrecorded(s.Job, excused)
+		return unrecorded(s.Job, ignored)
 	}
-	for _, p := range excused {
+	for _, p := range ignored {
 		if !s.Told.Has(p.Serial) {
 			out = append(out, p)
 		}
@@ -130,7 +130,7 @@ func backoffEnds(s State, c count, now time.Time) time.Time {
 	if s.Job.BackoffLimitPerIndex != nil {
 		return time.Time{} // each index waits for itself
 	}
-	b := backoff.After(s.Job.Backoff, c.succeeded, append(unrecorded(s.Job, c.excused), c.failed...))
+	b := backoff.After(s.Job.Backoff, c.succeeded, append(unrecorded(s.Job, c.ignored), c.failed...))
 	if ends := b.Last.Add(s.podBackoff().Delay(b.Failures)); b.Failures > 0 && now.Before(ends) {
 		return ends
 	}

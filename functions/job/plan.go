@@ -92,7 +92,7 @@ func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	if want, differs := account(s, c, v, now); differs { // KEP steps 2 and 4: list UIDs, count what was released
 		if write, due := writeStatus(s, want, c, now, at); due {
 			s.Written = now
-			for _, p := range s.untold(c.excused) {
+			for _, p := range s.untold(c.ignored) {
 				s.Told = s.Told.With(p.Serial)
 			}
 			out = append([]effect.Effect{write}, out...)

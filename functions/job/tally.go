@@ -14,8 +14,8 @@ type count struct {
 	listed map[types.UID]bool
 	// succeeded and failed are the Pods that have ended, are held, and do not stand in the observed status yet.
 	succeeded, failed []events.Pod
-	// excused are held Pods whose failure the podFailurePolicy ignores.
-	excused []events.Pod
+	// ignored are held Pods whose failure the podFailurePolicy ignores.
+	ignored []events.Pod
 	// doom is why a failure alone makes the Job fail (podFailurePolicy, FailJob), "" where none does.
 	doom string
 	// done and lost are how many Pods have succeeded and failed: counted, listed and newly ended.
@@ -136,7 +136,7 @@ func (c *count) fail(j events.Job, p events.Pod, fresh bool) {
 		return
 	}
 	if !h.Counts {
-		c.excused = append(c.excused, p)
+		c.ignored = append(c.ignored, p)
 	} else {
 		c.failed = append(c.failed, p)
 	}

@@ -41,16 +41,16 @@ func record(j events.Job, c count, st batchv1.JobStatus) events.Backoff {
 	if j.BackoffLimitPerIndex != nil {
 		return events.Backoff{} // each index has its own delay
 	}
-	b := backoff.After(j.Backoff, written(c.succeeded, st, j), append(written(c.failed, st, j), unrecorded(j, c.excused)...))
+	b := backoff.After(j.Backoff, written(c.succeeded, st, j), append(written(c.failed, st, j), unrecorded(j, c.ignored)...))
 	if b.Failures == 0 && j.PodFailurePolicy == nil {
 		return events.Backoff{}
 	}
 	return b
 }
 
-// unrecorded are the excused Pods that the backoff record does not cover yet.
-func unrecorded(j events.Job, excused []events.Pod) (out []events.Pod) {
-	for _, p := range excused {
+// unrecorded are the ignored Pods that the backoff record does not cover yet.
+func unrecorded(j events.Job, ignored []events.Pod) (out []events.Pod) {
+	for _, p := range ignored {
 		if p.Finished.After(j.Backoff.Last) {
 			out = append(out, p)
 		}
@@ -188,11 +188,11 @@ func written(pods []events.Pod, want batchv1.JobStatus, j events.Job) (out []eve
 
 // release lets go of Pods that the observed status lists (step 3), and of those that count for nothing.
 func release(s State, c count, v outcome) (out []effect.Effect) {
-	excused := map[types.UID]bool{}
-	for _, p := range c.excused {
+	ignored := map[types.UID]bool{}
+	for _, p := range c.ignored {
 		_, handsOn := c.indexes.carrier[p.UID]
 		recorded := s.Job.BackoffLimitPerIndex != nil || v.kind != "" || !p.Finished.After(s.Job.Backoff.Last)
-		excused[p.UID] = (p.Terminal() || v.failing() && p.Deleting) && !handsOn && recorded
+		ignored[p.UID] = (p.Terminal() || v.failing() && p.Deleting) && !handsOn && recorded
 	}
 	for _, serial := range s.serials() {
 		r := s.Pods[serial]
@@ -202,9 +202,9 @@ func release(s State, c count, v outcome) (out []effect.Effect) {
 		listed := c.listed[p.UID] && (p.Terminal() || p.Deleting) // one that runs was listed by somebody else: it counts when it ends
 		switch {
 		case !r.held() || !mine(s.Job, p):
-		case excused[p.UID] && !p.Terminal(): // it may have succeeded by now
+		case ignored[p.UID] && !p.Terminal(): // it may have succeeded by now
 			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true})
-		case listed || over || worthless || excused[p.UID]:
+		case listed || over || worthless || ignored[p.UID]:
 			out = append(out, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 		}
 	}

@@ -77,7 +77,7 @@ func (r *Runner) listen(key events.Key, effects []effect.Effect, answers []Answe
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := hush{failed: r.desk(key).hush.failed + 1}
+	h := hush{failed: r.state(key).hush.failed + 1}
 	failed := false
 	for _, a := range answers {
 		if unsaid := (Unconfirmed{}); errors.As(a.Err, &unsaid) {
@@ -92,7 +92,7 @@ func (r *Runner) listen(key events.Key, effects []effect.Effect, answers []Answe
 	if !failed {
 		h = hush{}
 	}
-	r.desk(key).hush = h
+	r.state(key).hush = h
 }
 
 func isAnnounce(e effect.Effect) bool {
@@ -106,7 +106,7 @@ func (r *Runner) audible(key events.Key, effects []effect.Effect) []effect.Effec
 		return effects
 	}
 	r.mu.Lock()
-	rest := time.Until(r.desk(key).hush.until)
+	rest := time.Until(r.state(key).hush.until)
 	r.mu.Unlock()
 	if rest <= 0 {
 		return effects
@@ -119,7 +119,7 @@ func (r *Runner) audible(key events.Key, effects []effect.Effect) []effect.Effec
 // the facts come again. The timer on the bus, which may fire a second early, fires when we do not rest any more.
 func (r *Runner) repeat(key events.Key, cause error) error {
 	r.mu.Lock()
-	rest := max(0, time.Until(r.desk(key).hush.until))
+	rest := max(0, time.Until(r.state(key).hush.until))
 	r.mu.Unlock()
 	r.wakeIn(key, rest)
 	if r.ctx.Err() == nil {

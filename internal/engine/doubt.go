@@ -20,7 +20,7 @@ const doubtAfter = 8
 // or that is older than a backup from which the cluster was restored, is ahead of everything that the cluster will say for a long time.
 func (r *Runner) doubt(key events.Key) {
 	r.mu.Lock()
-	k := r.desk(key)
+	k := r.state(key)
 	k.inVain++
 	due := k.inVain%doubtAfter == 0
 	r.mu.Unlock()

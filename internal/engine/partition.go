@@ -49,7 +49,7 @@ func (r *Runner) Busy(atMost time.Duration) (keys int) {
 	defer r.mu.Unlock()
 	r.await(atMost, func() bool {
 		keys = 0
-		for k := range r.desks() {
+		for k := range r.states() {
 			if k.turning() {
 				keys++
 			}
@@ -82,10 +82,10 @@ func (r *Runner) leaves(key events.Key) bool {
 }
 
 // turning says that a turn is running. A key that waits for its turn has nothing to put down: Release takes its facts away.
-func (k *desk) turning() bool { return k.busy && !k.began.IsZero() }
+func (k *keyState) turning() bool { return k.busy && !k.began.IsZero() }
 
 // stopWakeup stops the wakeup of the key.
-func (k *desk) stopWakeup() {
+func (k *keyState) stopWakeup() {
 	if k.wakeup != nil {
 		k.wakeup.Stop()
 		k.wakeup = nil

@@ -22,28 +22,28 @@ const (
 func (r *Runner) rememberWaiting() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for k, key := range r.desks() {
+	for k, key := range r.states() {
 		if since(k.began, turnMax) {
 			r.setAside(key, k)
 		}
 	}
 }
 
-// lay puts facts before the key. In a partition that is crowded by then, room is made soon.
-func (r *Runner) lay(key events.Key, k *desk, facts ...Delivery) {
+// enqueue puts facts before the key. In a partition that is crowded by then, room is made soon.
+func (r *Runner) enqueue(key events.Key, k *keyState, facts ...Delivery) {
 	partition := key.Partition()
 	k.waiting = append(k.waiting, facts...)
-	if r.laid[partition] += len(facts); r.laid[partition] >= crowded && !r.clearing[partition] {
+	if r.queued[partition] += len(facts); r.queued[partition] >= crowded && !r.clearing[partition] {
 		r.clearing[partition] = true
 		time.AfterFunc(crowdedMax, func() { r.makeRoom(partition) })
 	}
 }
 
 // pick takes away what lies before the key.
-func (r *Runner) pick(key events.Key, k *desk) []Delivery {
+func (r *Runner) pick(key events.Key, k *keyState) []Delivery {
 	facts := k.waiting
 	k.waiting = nil
-	r.laid[key.Partition()] -= len(facts)
+	r.queued[key.Partition()] -= len(facts)
 	return facts
 }
 
@@ -53,7 +53,7 @@ func (r *Runner) makeRoom(partition int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.clearing[partition] = false
-	if r.laid[partition] < crowded {
+	if r.queued[partition] < crowded {
 		return
 	}
 	var waits []events.Key
@@ -66,18 +66,18 @@ func (r *Runner) makeRoom(partition int) {
 		return cmp.Compare(len(r.keys[partition][b].waiting), len(r.keys[partition][a].waiting))
 	})
 	for _, key := range waits {
-		if r.laid[partition] > roomy {
+		if r.queued[partition] > roomy {
 			r.setAside(key, r.keys[partition][key])
 		}
 	}
-	if r.laid[partition] >= crowded && r.ctx.Err() == nil {
+	if r.queued[partition] >= crowded && r.ctx.Err() == nil {
 		r.clearing[partition] = true
 		time.AfterFunc(crowdedMax, func() { r.makeRoom(partition) })
 	}
 }
 
 // setAside begins to remember what lies before the key.
-func (r *Runner) setAside(key events.Key, k *desk) {
+func (r *Runner) setAside(key events.Key, k *keyState) {
 	if len(k.waiting) == 0 || len(k.remembering) > 0 || r.ctx.Err() != nil {
 		return
 	}
@@ -90,7 +90,7 @@ func since(at time.Time, long time.Duration) bool { return !at.IsZero() && time.
 
 // remember puts facts into the state beside the key's turn, which will find out by the compare-and-set, and acknowledges
 // them. Nothing is done about them here: the next turn does, and a timer on the bus sees to it that there is one.
-func (r *Runner) remember(key events.Key, k *desk) {
+func (r *Runner) remember(key events.Key, k *keyState) {
 	facts := k.remembering
 	heard := make([]events.Event, len(facts))
 	for i, d := range facts {
@@ -116,7 +116,7 @@ func (r *Runner) remember(key events.Key, k *desk) {
 	case left:
 		putBack(facts, 0)
 	default: // the next turn meets it too, and knows what to do
-		r.lay(key, k, append(facts, r.pick(key, k)...)...)
+		r.enqueue(key, k, append(facts, r.pick(key, k)...)...)
 	}
 	if left {
 		r.clear(key, k)

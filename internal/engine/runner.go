@@ -55,12 +55,12 @@ type Turned struct {
 
 // Runner takes turns for many keys: never two of one key at once, and for each all that has arrived for it together.
 type Runner struct {
-	cfg   Config
-	slots *fair.Slots // turns, shared by namespaces
-	mu    sync.Mutex
-	keys  [events.Partitions]map[events.Key]*desk // by partition, since one that is put down must not wait for a look at all others
-	left  [events.Partitions]bool                 // partitions that somebody else serves
-	laid  [events.Partitions]int                  // facts that no turn has folded
+	cfg    Config
+	slots  *fair.Slots // turns, shared by namespaces
+	mu     sync.Mutex
+	keys   [events.Partitions]map[events.Key]*keyState // by partition, since one that is put down must not wait for a look at all others
+	left   [events.Partitions]bool                     // partitions that somebody else serves
+	queued [events.Partitions]int                      // facts that no turn has folded
 	// clearing says that room will be made in the partition.
 	clearing [events.Partitions]bool
 	idle     *sync.Cond // a turn has ended
@@ -68,8 +68,8 @@ type Runner struct {
 	ctx      context.Context
 }
 
-// desk is what lies before one key.
-type desk struct {
+// keyState is what the runner knows of one key.
+type keyState struct {
 	waiting []Delivery // facts that no turn has folded
 	working []Delivery // facts of the running turn
 	// remembering has facts that are folded beside a turn that takes too long.
@@ -101,7 +101,7 @@ func NewRunner(ctx context.Context, cfg Config) *Runner {
 	}
 	r := &Runner{cfg: cfg, slots: fair.NewSlots(cfg.Keys, turnShare), ctx: ctx}
 	for partition := range r.keys {
-		r.keys[partition] = map[events.Key]*desk{}
+		r.keys[partition] = map[events.Key]*keyState{}
 	}
 	r.idle = sync.NewCond(&r.mu)
 	r.done.Go(r.keepAlive)
@@ -115,8 +115,8 @@ func (r *Runner) Wait() { r.done.Wait() }
 func (r *Runner) Deliver(d Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k := r.desk(d.Key())
-	r.lay(d.Key(), k, d)
+	k := r.state(d.Key())
+	r.enqueue(d.Key(), k, d)
 	r.start(d.Key(), k)
 }
 
@@ -127,24 +127,24 @@ func (r *Runner) Wake(key events.Key) {
 	if r.left[key.Partition()] {
 		return // whoever serves it has what wakes it
 	}
-	k := r.desk(key)
+	k := r.state(key)
 	k.wake = true
 	r.start(key, k)
 }
 
-func (r *Runner) desk(key events.Key) *desk {
+func (r *Runner) state(key events.Key) *keyState {
 	keys := r.keys[key.Partition()]
 	k := keys[key]
 	if k == nil {
-		k = &desk{}
+		k = &keyState{}
 		keys[key] = k
 	}
 	return k
 }
 
-// desks are those of all keys. The mutex is held meanwhile.
-func (r *Runner) desks() iter.Seq2[*desk, events.Key] {
-	return func(yield func(*desk, events.Key) bool) {
+// states are those of all keys. The mutex is held meanwhile.
+func (r *Runner) states() iter.Seq2[*keyState, events.Key] {
+	return func(yield func(*keyState, events.Key) bool) {
 		for _, keys := range r.keys {
 			for key, k := range keys {
 				if !yield(k, key) {
@@ -155,7 +155,7 @@ func (r *Runner) desks() iter.Seq2[*desk, events.Key] {
 	}
 }
 
-func (r *Runner) start(key events.Key, k *desk) {
+func (r *Runner) start(key events.Key, k *keyState) {
 	if k.busy || r.ctx.Err() != nil {
 		return
 	}
@@ -163,8 +163,8 @@ func (r *Runner) start(key events.Key, k *desk) {
 	r.done.Go(func() { r.serve(key, k) })
 }
 
-// serve takes turns for the key while anything lies on its desk.
-func (r *Runner) serve(key events.Key, k *desk) {
+// serve takes turns for the key while anything is left to do.
+func (r *Runner) serve(key events.Key, k *keyState) {
 	for {
 		if r.slots.Acquire(r.ctx, key.Namespace) != nil {
 			return // the end
@@ -200,13 +200,13 @@ func (r *Runner) serve(key events.Key, k *desk) {
 }
 
 // end is when nobody serves the key any more.
-func (r *Runner) end(key events.Key, k *desk) {
+func (r *Runner) end(key events.Key, k *keyState) {
 	k.busy = false
 	r.clear(key, k)
 }
 
-// clear removes the desk of a key that has nothing to wait for.
-func (r *Runner) clear(key events.Key, k *desk) {
+// clear removes the state of a key that has nothing to wait for.
+func (r *Runner) clear(key events.Key, k *keyState) {
 	if r.left[key.Partition()] {
 		k.stopWakeup()
 	}
@@ -227,7 +227,7 @@ func (r *Runner) keepAlive() {
 		}
 		r.mu.Lock()
 		var inHand []Delivery
-		for k := range r.desks() {
+		for k := range r.states() {
 			inHand = append(append(append(inHand, k.waiting...), k.working...), k.remembering...)
 		}
 		r.mu.Unlock()

@@ -37,7 +37,7 @@ func (r *Runner) setTimer(ctx context.Context, key events.Key, timer effect.SetT
 func (r *Runner) noteTimer(key events.Key, wanted, is time.Time) (differs bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k := r.desk(key)
+	k := r.state(key)
 	if k.timer.Equal(wanted) {
 		return false
 	}
@@ -74,7 +74,7 @@ func (r *Runner) firedEarly(key events.Key, facts []events.Event) error {
 func (r *Runner) until(key events.Key, name string) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch k := r.desk(key); name {
+	switch k := r.state(key); name {
 	case again:
 		return time.Until(k.pause)
 	case unsaid:
@@ -88,7 +88,7 @@ func (r *Runner) until(key events.Key, name string) time.Duration {
 func (r *Runner) forgetTimer(key events.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.desk(key).timer = time.Time{}
+	r.state(key).timer = time.Time{}
 }
 
 // wakeIn wakes the key after a while, in this process only. Of two alarms the earlier one stays: Plan sets the other
@@ -99,7 +99,7 @@ func (r *Runner) wakeIn(key events.Key, in time.Duration) {
 	if r.left[key.Partition()] {
 		return
 	}
-	k, at := r.desk(key), time.Now().Add(in)
+	k, at := r.state(key), time.Now().Add(in)
 	if k.wakeup != nil {
 		if k.wakesAt.Before(at) {
 			return
@@ -122,7 +122,7 @@ func (r *Runner) wakeIn(key events.Key, in time.Duration) {
 // doubling to 1 min while nothing at all succeeds.
 func (r *Runner) rest(key events.Key, err error, done int) time.Duration {
 	r.mu.Lock()
-	k := r.desk(key)
+	k := r.state(key)
 	if k.failed++; done > 0 {
 		k.failed, k.inVain = 1, 0
 	}
@@ -152,13 +152,13 @@ func (r *Runner) comeBack(key events.Key, after time.Duration) error {
 func (r *Runner) back(key events.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.desk(key).backed = true
+	r.state(key).backed = true
 }
 
 // backUp makes good for a failure that has left no more than our alarm: before facts are acknowledged that wait for it.
 func (r *Runner) backUp(key events.Key) error {
 	r.mu.Lock()
-	k := r.desk(key)
+	k := r.state(key)
 	backed, rest := k.backed, time.Until(k.pause)
 	r.mu.Unlock()
 	if backed {
@@ -170,6 +170,6 @@ func (r *Runner) backUp(key events.Key) error {
 func (r *Runner) succeed(key events.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k := r.desk(key)
+	k := r.state(key)
 	k.failed, k.inVain = 0, 0
 }

@@ -55,7 +55,7 @@ func (w *tenant) keeps(p *pod) bool {
 // lose takes the finalizer off a Pod. Nobody can count it for sure if it has ended.
 func (w *tenant) lose(p *pod) {
 	if p.Terminal() || p.Deleting {
-		w.truth.excuse(p.UID)
+		w.truth.setUncertain(p.UID)
 	}
 	w.truth.stripped++
 	w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Held = false })

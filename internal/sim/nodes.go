@@ -86,7 +86,7 @@ func (w *tenant) end(p *pod, well bool) {
 	}
 	w.trace("node     %s (%s) %s", p.Name, p.UID, phase)
 	if !p.Held {
-		w.truth.excuse(p.UID)
+		w.truth.setUncertain(p.UID)
 	}
 	w.truth.ended(p, well, code)
 	w.api.UpdatePod(p.Name, func(p *events.Pod) {

@@ -53,7 +53,7 @@ type record struct {
 	evicted     bool
 	counted     bool // its UID has left status.uncounted into a counter
 	again       int  // how often it has been made like one that was never counted
-	excused     bool // a user took it out of our hands: nobody can count it for sure
+	uncertain   bool // a user took it out of our hands: nobody can count it for sure
 	deletedByUs bool // as one too many, and not released before
 	deleted     bool // by anybody
 	surplus     bool // released by a deletion while it ran: it counts for nothing
@@ -112,20 +112,20 @@ func (t *truth) ended(p *pod, well bool, code int32) {
 	r := t.of(p.UID)
 	r.index, r.ended, r.well, r.code, r.finished = p.Index, true, well, code, t.w.now.Truncate(time.Second)
 	if j := t.w.api.jobs[p.owner]; p.Orphan || j == nil || j.Finished() || j.Indexed && r.index >= t.least {
-		r.excused = true
+		r.uncertain = true
 	}
 	if well {
 		t.successes++
 	}
 }
 
-func (t *truth) excuse(uid types.UID) { t.of(uid).excused = true }
+func (t *truth) setUncertain(uid types.UID) { t.of(uid).uncertain = true }
 
 // guest notes that a user has moved a Pod into the Job or out of it.
 func (t *truth) guest(p *pod) {
 	t.guests++
 	if r := t.of(p.UID); p.Terminal() || p.Deleting {
-		r.excused = true
+		r.uncertain = true
 	}
 	t.of(p.UID).index = p.Index
 }
@@ -151,7 +151,7 @@ func (t *truth) stretched(to int32) {
 	t.least = min(t.least, int(to))
 	for _, r := range t.pods {
 		if r.index >= int(to) {
-			r.excused = true
+			r.uncertain = true
 		}
 	}
 }
@@ -162,7 +162,7 @@ func (t *truth) paused() { t.withdrawals++ }
 // renewed notes that another Job takes the place of this one.
 func (t *truth) renewed() {
 	for _, r := range t.pods {
-		r.excused = true
+		r.uncertain = true
 	}
 	t.most = max(t.most, int(t.w.plan.job.Parallelism))
 }

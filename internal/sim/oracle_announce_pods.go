@@ -66,7 +66,7 @@ func (t *truth) podAnnounced(e events.PodFinished) {
 	switch {
 	case !t.counts(e, r):
 		t.fail("%v is announced, and the truth is %+v, %+v", e, *r, m)
-	case e.Container == nil && !r.deleted && !r.excused && t.losses+t.w.Steps["watch gap"]+t.w.Steps["relist"]+t.w.Steps["unknown fact"] == 0, e.Container != nil && (!r.ended || e.Container.ExitCode != r.code || !e.End.Equal(r.finished)):
+	case e.Container == nil && !r.deleted && !r.uncertain && t.losses+t.w.Steps["watch gap"]+t.w.Steps["relist"]+t.w.Steps["unknown fact"] == 0, e.Container != nil && (!r.ended || e.Container.ExitCode != r.code || !e.End.Equal(r.finished)):
 		t.fail("%v of %v, %+v, is announced, and the truth is %+v", e, e.End, e.Container, r)
 	case (e.Index == nil) != (r.index == events.NoIndex) || e.Index != nil && *e.Index != r.index:
 		t.fail("%v is announced of index %v, and has %d", e, e.Index, r.index)
@@ -101,7 +101,7 @@ func (t *truth) unannouncedPods(j *events.Job) error {
 		return nil
 	}
 	for _, uid := range slices.Sorted(maps.Keys(t.ends)) {
-		if m := t.ends[uid]; !m.heard && !m.unsure && m.job == j.UID && !t.of(uid).excused {
+		if m := t.ends[uid]; !m.heard && !m.unsure && m.job == j.UID && !t.of(uid).uncertain {
 			return fmt.Errorf("that %s is %s is never announced", uid, m.result)
 		}
 	}

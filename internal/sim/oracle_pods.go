@@ -84,7 +84,7 @@ func (t *truth) inherits(j events.Job, p events.Pod) {
 	var failures, ignored int32
 	if len(l) > 0 {
 		last := l[len(l)-1]
-		if last.surplus || last.well || last.excused {
+		if last.surplus || last.well || last.uncertain {
 			return // it counts for nothing, and what it had been handed went with it
 		}
 		failures, ignored = last.failures, last.ignored
@@ -129,7 +129,7 @@ func (t *truth) FinalizerRemoved(p events.Pod, owner types.UID, by effect.Effect
 	u := uncounted(j.Status)
 	switch {
 	case worthless, j.Indexed && p.Phase == events.Succeeded && completed(j.Status).Union(failedIndexes(j.Status)).Has(p.Index):
-	case r.excused: // a user was in between
+	case r.uncertain: // a user was in between
 	case !r.counted && !slices.Contains(u.Succeeded, p.UID) && !slices.Contains(u.Failed, p.UID) && !t.ignored(r):
 		t.fail("%s (%s) is released before its UID is safe in the status", p.Name, p.Phase)
 	default:
@@ -160,7 +160,7 @@ func (t *truth) PodDeleted(p events.Pod, owner types.UID, e effect.DeletePod) {
 	wait := t.w.plan.job.Wishes.PendingDeadlineSeconds
 	switch {
 	case p.Orphan: // a user was faster
-	case p.Phase == events.Failed && (j == nil || j.Finished() || has(*j, batchv1.JobFailureTarget) || r.excused):
+	case p.Phase == events.Failed && (j == nil || j.Finished() || has(*j, batchv1.JobFailureTarget) || r.uncertain):
 		// told to end with its Job, or while it ran on its own
 	case p.Phase == events.Failed && p.Held:
 		t.fail("%s has failed and is deleted while it is held", p.Name)
@@ -207,7 +207,7 @@ func (t *truth) PodAdopted(j events.Job, p events.Pod, e effect.AdoptPod) {
 		t.fail("%s is adopted without a serial", p.Name)
 	case !held && !p.Terminal() && !p.Deleting:
 		t.fail("%s is adopted and not held", p.Name)
-	case !held && !p.Deleting && !listed && !r.counted && !r.excused && !r.surplus && !t.ignored(r):
+	case !held && !p.Deleting && !listed && !r.counted && !r.uncertain && !r.surplus && !t.ignored(r):
 		t.fail("%s is adopted and not held, and was never counted", p.Name)
 	case e.Hold && !p.Held && r.counted && p.Serial == events.NoSerial:
 		t.countsAgain(r)
@@ -228,7 +228,7 @@ func (t *truth) PodAdopted(j events.Job, p events.Pod, e effect.AdoptPod) {
 // tell, and it counts once more, as it does upstream.
 func (t *truth) countsAgain(r *record) {
 	r.again++
-	if r.counted, r.excused = false, true; r.well {
+	if r.counted, r.uncertain = false, true; r.well {
 		t.successes++
 	}
 }
@@ -241,7 +241,7 @@ func (t *truth) PodReleased(p events.Pod, owner types.UID) {
 	if t.w.api.jobs[owner] != nil {
 		t.w.row("release-of-pods")
 	}
-	t.of(p.UID).excused = true
+	t.of(p.UID).uncertain = true
 }
 
 // JobDeleted implements Checker: a Job is deleted when its time to live is over, and where we are to do it.

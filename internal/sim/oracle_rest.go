@@ -75,7 +75,7 @@ func (w *tenant) belonging(j *events.Job) error {
 	for _, p := range w.api.pods {
 		switch r := w.truth.of(p.UID); {
 		case p.Deleting, w.api.hears(p) != j.UID:
-		case p.Orphan && matches(j, p) && (!p.Terminal() || !r.counted && !r.excused && !r.surplus):
+		case p.Orphan && matches(j, p) && (!p.Terminal() || !r.counted && !r.uncertain && !r.surplus):
 			return fmt.Errorf("%s matches the selector and nobody adopts it", p.Name)
 		case !p.Orphan && !matches(j, p) && (p.Held || !p.Terminal()):
 			return fmt.Errorf("%s is owned by a Job whose selector does not match it", p.Name)
@@ -114,7 +114,7 @@ func (w *tenant) settled() error {
 		if !p.Terminal() {
 			return fmt.Errorf("%s runs", p.Name)
 		}
-		if j != nil && p.owner == j.UID && !p.Orphan && r.counted && !r.excused && p.Phase == events.Failed && !p.Deleting {
+		if j != nil && p.owner == j.UID && !p.Orphan && r.counted && !r.uncertain && p.Phase == events.Failed && !p.Deleting {
 			kept++
 		}
 	}
@@ -147,7 +147,7 @@ func (w *tenant) complete(j *events.Job) error {
 	met, succeeds := j.Condition(batchv1.JobSuccessCriteriaMet)
 	for uid, r := range t.pods {
 		switch {
-		case !r.ended, r.counted, r.excused, r.surplus, r.owner != j.UID, j.Indexed && (set.Has(r.index) || failedIndexes(j.Status).Has(r.index) || r.index < 0 || r.index >= int(*j.Completions)):
+		case !r.ended, r.counted, r.uncertain, r.surplus, r.owner != j.UID, j.Indexed && (set.Has(r.index) || failedIndexes(j.Status).Has(r.index) || r.index < 0 || r.index >= int(*j.Completions)):
 		case r.well && !failed:
 			return fmt.Errorf("%s has succeeded and is not counted", uid)
 		case t.failed(r) && !succeeds && (j.BackoffLimitPerIndex == nil || j.Finished()):

@@ -220,7 +220,7 @@ func (t *truth) leftBehind(j events.Job) {
 		if t.losses+t.zombies+t.withdrawals+t.guests == 0 {
 			t.fail("the Job finishes while %s is held", p.Name)
 		}
-		t.excuse(p.UID)
+		t.setUncertain(p.UID)
 	}
 }
 

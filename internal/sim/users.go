@@ -96,7 +96,7 @@ func (w *tenant) forceDelete() bool {
 		return false
 	}
 	w.trace("user     takes the finalizer off %s and deletes it by force", p.Name)
-	w.truth.excuse(p.UID)
+	w.truth.setUncertain(p.UID)
 	w.truth.zombies++ // its name is free, and whoever has not heard of it makes it again
 	p.Held = false
 	w.api.removePod(p.Name)
@@ -243,7 +243,7 @@ func (w *tenant) holdAgain() bool {
 		return false
 	}
 	w.trace("user     puts the finalizer on %s", p.Name)
-	w.truth.excuse(p.UID)
+	w.truth.setUncertain(p.UID)
 	w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Held = true })
 	return true
 }

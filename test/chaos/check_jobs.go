@@ -17,7 +17,7 @@ import (
 
 // tally is what the Pods of a Job amount to.
 type tally struct {
-	succeeded, failed, excused int
+	succeeded, failed, ignored int
 	// unsure may have counted either way, short ones have not ended when they were told to.
 	unsure, short int
 	// lost have ended so, and may have counted or not: see checkReleases.
@@ -78,7 +78,7 @@ func (t tally) with(l life) tally {
 			t.indexes[i] = true
 		}
 	case l.counts == corev1.PodFailed && l.disrupted:
-		t.excused++
+		t.ignored++
 	case l.counts == corev1.PodFailed:
 		t.failed++
 	case l.unsure:
@@ -118,10 +118,10 @@ func (t want) judge(j batchv1.Job, pods tally, done []line) (wrong findings) {
 	within(&wrong, "succeeded", int(st.Succeeded), succeeded, succeeded+pods.unsure+pods.lostSucceeded)
 	least, most := pods.failed, pods.failed+pods.unsure+pods.lostFailed
 	if !t.excuses {
-		least, most = least+pods.excused, most+pods.excused
+		least, most = least+pods.ignored, most+pods.ignored
 	}
 	if t.end == batchv1.JobFailed { // whoever is told to end then counts as failed
-		most += pods.short + pods.excused
+		most += pods.short + pods.ignored
 	}
 	within(&wrong, "failed", int(st.Failed), least, most)
 	if t.end == batchv1.JobComplete && t.completions > 0 && int(st.Succeeded) != t.completions {

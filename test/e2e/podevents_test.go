@@ -26,7 +26,7 @@ func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 	once := filepath.Join(t.TempDir(), "once")
 	p.Apply(harness.Shell("indexed", "true", harness.Size(6, 3, 0), harness.Indexed))
 	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 1))) // one after the other: no Pod runs that the verdict would delete
-	p.Apply(harness.Shell("excused", "mkdir "+once+" && exit 42; true", harness.Size(1, 1, 0), ignores(42)))
+	p.Apply(harness.Shell("ignored", "mkdir "+once+" && exit 42; true", harness.Size(1, 1, 0), ignores(42)))
 	p.Apply(harness.Shell("wide", "sleep 0.5", harness.Size(60, 10, 0)))
 	for i, r := range s.Reconcilers {
 		p.Await("wide", patience, "to be on its way", func(j *batchv1.Job) bool { return int(j.Status.Succeeded) >= 10+20*i })
@@ -35,7 +35,7 @@ func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 		}
 		startAll(t, s)
 	}
-	jobs := map[string]batchv1.JobConditionType{"indexed": batchv1.JobComplete, "bad": batchv1.JobFailed, "excused": batchv1.JobComplete, "wide": batchv1.JobComplete}
+	jobs := map[string]batchv1.JobConditionType{"indexed": batchv1.JobComplete, "bad": batchv1.JobFailed, "ignored": batchv1.JobComplete, "wide": batchv1.JobComplete}
 	for name, end := range jobs {
 		p.AwaitEnd(name, end, patience)
 	}
@@ -47,7 +47,7 @@ func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 				count[e.Result]++
 			}
 		}
-		if count[events.PodSucceeded] != j.Status.Succeeded || count[events.PodFailed] != j.Status.Failed || count[events.PodIgnored] > 0 != (name == "excused") {
+		if count[events.PodSucceeded] != j.Status.Succeeded || count[events.PodFailed] != j.Status.Failed || count[events.PodIgnored] > 0 != (name == "ignored") {
 			t.Errorf("%s: %v, and its status is %s", name, count, harness.Brief(j.Status))
 		}
 	}

@@ -24,16 +24,16 @@ const (
 	fullFor = 3 * time.Minute
 )
 
-// troubles are what somebody has to set right outside of this program, while the connection stands. Each is one line in the log
+// problems are what somebody has to set right outside of this program, while the connection stands. Each is one line in the log
 // when it begins, a part of the answer to Ready while it lasts, and one line when it is over.
-type troubles struct {
+type problems struct {
 	log  *slog.Logger
 	mu   sync.Mutex
-	open map[string]*trouble
+	open map[string]*problem
 }
 
-// trouble is one of them.
-type trouble struct {
+// problem is one of them.
+type problem struct {
 	words   string // what is wrong, and with what
 	remedy  string
 	denied  *denial               // what to try again; nil for a full stream
@@ -51,7 +51,7 @@ type denial struct {
 }
 
 // note says that something is wrong, again and again while it is.
-func (t *troubles) note(key string, of trouble) {
+func (t *problems) note(key string, of problem) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -61,14 +61,14 @@ func (t *troubles) note(key string, of trouble) {
 	}
 	of.since, of.last = now, now
 	if t.open == nil {
-		t.open = map[string]*trouble{}
+		t.open = map[string]*problem{}
 	}
 	t.open[key] = &of
 	t.log.Warn("NATS keeps us from our work", "cause", of.words, "remedy", of.remedy)
 }
 
 // over says that it is wrong no longer.
-func (t *troubles) over(key string) {
+func (t *problems) over(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if have := t.open[key]; have != nil {
@@ -78,7 +78,7 @@ func (t *troubles) over(key string) {
 }
 
 // keep has what is wrong, if it still is, tried again in that way until it is over.
-func (t *troubles) keep(key string, again func(context.Context)) {
+func (t *problems) keep(key string, again func(context.Context)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if have := t.open[key]; have != nil {
@@ -87,14 +87,14 @@ func (t *troubles) keep(key string, again func(context.Context)) {
 }
 
 // kept says that it is tried again in such a way.
-func (t *troubles) kept(key string) bool {
+func (t *problems) kept(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.open[key] != nil && t.open[key].again != nil
 }
 
 // any says that something is wrong whose key begins so.
-func (t *troubles) any(prefix string) bool {
+func (t *problems) any(prefix string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key := range t.open {
@@ -106,7 +106,7 @@ func (t *troubles) any(prefix string) bool {
 }
 
 // err is nil while nothing is wrong; it names cause and remedy otherwise.
-func (t *troubles) err() error {
+func (t *problems) err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all []error
@@ -118,7 +118,7 @@ func (t *troubles) err() error {
 }
 
 // due are those that are to be looked at again.
-func (t *troubles) due(now time.Time) (retry []trouble, gone []string) {
+func (t *problems) due(now time.Time) (retry []problem, gone []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key, have := range t.open {
@@ -152,7 +152,7 @@ func (b *Bus) lookAfterTroubles(ctx context.Context) {
 			b.door.look(b.nc.LastError())
 			continue
 		}
-		retry, gone := b.troubles.due(time.Now())
+		retry, gone := b.problems.due(time.Now())
 		for _, t := range retry {
 			if t.again != nil {
 				t.again(ctx)
@@ -161,7 +161,7 @@ func (b *Bus) lookAfterTroubles(ctx context.Context) {
 			}
 		}
 		for _, key := range gone {
-			b.troubles.over(key)
+			b.problems.over(key)
 			if strings.HasPrefix(key, keyHear) {
 				_ = b.nc.ForceReconnect() // the server has forgotten our subscription, and nats.go repeats it only then
 			}
@@ -169,7 +169,7 @@ func (b *Bus) lookAfterTroubles(ctx context.Context) {
 	}
 }
 
-// attempt does again what was refused, in a way that has no effect where it is allowed. If it is refused again, complain hears
+// attempt does again what was refused, in a way that has no effect where it is allowed. If it is refused again, asyncError receives
 // of it before the next round.
 func (b *Bus) attempt(d denial) {
 	if d.hear {
@@ -201,7 +201,7 @@ func harmlessProbe(subject string) probe {
 	return probe{subject: subject, header: nats.Header{jetstream.ExpectedStreamHeader: {impossibleStream}}}
 }
 
-// Keys of troubles begin with one of these.
+// Keys of problems begin with one of these.
 const (
 	keyHear    = "hear "
 	keyPublish = "publish "
@@ -211,15 +211,15 @@ const (
 // violation is how a server names what it refuses.
 var violation = regexp.MustCompile(`(?i)permissions violation for (publish|subscription) to "([^"]+)"`)
 
-// complain hears what nats.go tells behind our back.
-func (b *Bus) complain(err error) {
+// asyncError receives what nats.go tells behind our back.
+func (b *Bus) asyncError(err error) {
 	if m := violation.FindStringSubmatch(err.Error()); m != nil && errors.Is(err, nats.ErrPermissionViolation) {
 		d := denial{subject: m[2], hear: strings.EqualFold(m[1], "subscription")}
 		verb, key := "publish", keyPublish
 		if d.hear {
 			verb, key = "subscribe", keyHear
 		}
-		b.troubles.note(key+b.covers(d.subject), trouble{
+		b.problems.note(key+b.covers(d.subject), problem{
 			words:  fmt.Sprintf("the server does not let our user %s to %s", verb, d.subject),
 			remedy: fmt.Sprintf("allow our user to %s to %s, as deploy/nats/accounts.conf does; \"jobstream-reconciler doctor\" tries all subjects", verb, b.covers(d.subject)),
 			denied: &d,
@@ -230,7 +230,7 @@ func (b *Bus) complain(err error) {
 		b.door.look(err)
 		return
 	}
-	b.gripes.warn("bus complains", "err", err)
+	b.throttled.warn("the bus reports an error", "err", err)
 }
 
 // covers is what to allow so that the subject is.
