@@ -21,7 +21,7 @@ const (
 
 // versions are those of the facts whose data has changed since the first in a way that an older reader would misunderstand;
 // all others have 1. functions/catalog holds the rule, and a test.
-var versions = map[Type]int{}
+var versions = map[Type]int{TypeJobObserved: 2, TypeJobListed: 2, TypeJobPartListed: 2}
 
 // Version is that of the shape of the fact's data: the end of its CloudEvents type.
 func (t Type) Version() int { return max(1, versions[t]) }

@@ -52,8 +52,8 @@ type Job struct {
 	ManagedBy string `json:"managedBy,omitempty"`
 	// Labels are those that the operator has chosen to tell subscribers.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Wishes are what the Job's annotations ask for beyond its spec.
-	Wishes Wishes `json:"wishes,omitzero"`
+	// Options are what the Job's annotations ask for beyond its spec.
+	Options Options `json:"options,omitzero"`
 	// Unsupported names the fields of the spec whose values this version does not know.
 	Unsupported []string `json:"unsupported,omitempty"`
 
@@ -63,8 +63,8 @@ type Job struct {
 	Backoff    Backoff `json:"backoff,omitzero"`
 }
 
-// Wishes are what a user asks for by annotations of a Job, where batch/v1 has no field for it.
-type Wishes struct {
+// Options are what a user asks for by annotations of a Job, where batch/v1 has no field for it.
+type Options struct {
 	// BackoffSeconds is the delay after the first failure (proposal job.md), nil for the flag's.
 	BackoffSeconds *int64 `json:"backoffSeconds,omitempty"`
 	// FailedPodsLimit is how many failed Pods are kept once they are counted (proposal job.md), nil for all.
@@ -75,7 +75,7 @@ type Wishes struct {
 	Parameters string `json:"parameters,omitempty"`
 	// ParentSpan is the traceparent of the span that the Job's continues, "" for none.
 	ParentSpan string `json:"parentSpan,omitempty"`
-	// Ignored says in whole sentences which wishes cannot be granted and are ignored, and why.
+	// Ignored says in whole sentences which options cannot be read and are ignored, and why.
 	Ignored []string `json:"ignored,omitempty"`
 }
 

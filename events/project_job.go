@@ -71,7 +71,7 @@ func ProjectJob(j *batchv1.Job, claim Claim) Job {
 	if !generated(s.Selector, j.UID) {
 		out.Selector = s.Selector.DeepCopy()
 	}
-	out.Wishes, out.Unsupported = wishes(j), unsupported(j)
+	out.Options, out.Unsupported = options(j), unsupported(j)
 	if j.Status.StartTime == nil && len(j.Status.Conditions) == 0 {
 		return out // never started: what we have written ourselves can only have been copied from another Job
 	}
@@ -144,9 +144,9 @@ const (
 	maxPendingSeconds = 10 * 365 * 24 * 3600
 )
 
-// wishes reads the annotations by which users ask for what batch/v1 has no field for. One that makes no sense is ignored,
+// options reads the annotations by which users ask for what batch/v1 has no field for. One that makes no sense is ignored,
 // and says so.
-func wishes(j *batchv1.Job) (w Wishes) {
+func options(j *batchv1.Job) (w Options) {
 	ignore := func(name, why string) { w.Ignored = append(w.Ignored, "the annotation "+name+" is ignored: "+why) }
 	read := func(name string, least, most int64, neverOnly bool) *int64 {
 		text, ok := j.Annotations[name]

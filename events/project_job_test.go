@@ -38,8 +38,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestWishes: what a user writes wrongly into an annotation is ignored, and said.
-func TestWishes(t *testing.T) {
+// TestOptions: what a user writes wrongly into an annotation is ignored, and said.
+func TestOptions(t *testing.T) {
 	tests := []struct {
 		name, annotation, value string
 		restart                 corev1.RestartPolicy
@@ -68,7 +68,7 @@ func TestWishes(t *testing.T) {
 				j.Spec.CompletionMode = &mode
 			}
 			got := events.ProjectJob(j, events.Claim{})
-			w := got.Wishes
+			w := got.Options
 			if text := strings.Join(w.Ignored, ""); !strings.Contains(text, test.ignored) || test.ignored == "" && text != "" || len(text) > 300 {
 				t.Errorf("ignored %q, want %q", text, test.ignored)
 			}

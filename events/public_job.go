@@ -105,14 +105,14 @@ func (j Job) Started() (e JobStarted, ok bool) {
 		mode = batchv1.IndexedCompletion
 	}
 	return JobStarted{Job: j.reference(), Created: j.Created.UTC(), Start: j.Status.StartTime.UTC(), Parallelism: j.Parallelism, Completions: j.Completions,
-		CompletionMode: mode, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Wishes.ParentSpan}, true
+		CompletionMode: mode, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Options.ParentSpan}, true
 }
 
 // Ended is the JobFinished that this observation of the Job shows; ok is false where it has not finished.
 func (j Job) Ended() (e JobFinished, ok bool) {
 	st := j.Status
 	e = JobFinished{Job: j.reference(), Created: j.Created.UTC(), Succeeded: st.Succeeded, Failed: st.Failed, Completions: j.Completions,
-		CompletedIndexes: st.CompletedIndexes, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Wishes.ParentSpan}
+		CompletedIndexes: st.CompletedIndexes, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Options.ParentSpan}
 	if st.FailedIndexes != nil {
 		e.FailedIndexes = *st.FailedIndexes
 	}

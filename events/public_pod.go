@@ -53,7 +53,7 @@ const (
 // PodFinish is the event of the end of a Pod of that Job.
 func PodFinish(job Job, p Pod, result PodResult) PodFinished {
 	e := PodFinished{Job: job.reference(), Pod: Reference{Namespace: job.Namespace, Name: p.Name, UID: p.UID}, Result: result,
-		End: p.Finished.UTC(), Owner: job.Owner, ParentSpan: job.Wishes.ParentSpan}
+		End: p.Finished.UTC(), Owner: job.Owner, ParentSpan: job.Options.ParentSpan}
 	if p.Index != NoIndex {
 		e.Index = &p.Index
 	}

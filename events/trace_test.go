@@ -84,7 +84,7 @@ func TestOneTrace(t *testing.T) {
 		if ok && (parent.ID != told.ID || parent.Sampled != told.Sampled || parent.Span == told.Span) {
 			t.Fatalf("its parent is %s, its own %s", parent, told)
 		}
-		if owner := seen.Owner; ok && seen.Wishes.ParentSpan == "" {
+		if owner := seen.Owner; ok && seen.Options.ParentSpan == "" {
 			tick := events.TickDecided{ScheduledJob: owner.ScheduledJob, Verdict: events.Started, Nominal: owner.Nominal, Count: 1}
 			if events.TraceOf(tick) != parent {
 				t.Fatalf("the tick is %s, the Job's parent %s", events.TraceOf(tick), parent)
@@ -172,8 +172,8 @@ func TestParseTrace(t *testing.T) {
 	})
 }
 
-// TestWishesAboutTraces: a bad one is ignored, and says so.
-func TestWishesAboutTraces(t *testing.T) {
+// TestTraceOptions: a bad one is ignored, and says so.
+func TestTraceOptions(t *testing.T) {
 	for _, tt := range []struct {
 		annotation, value, ignored string
 	}{
@@ -185,7 +185,7 @@ func TestWishesAboutTraces(t *testing.T) {
 		{v1alpha1.PodTraceparentAnnotation, "yes", "the annotation jobstream.dev/pod-traceparent is ignored: its value \"yes\" is neither true nor false"},
 	} {
 		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: uid, Annotations: map[string]string{tt.annotation: tt.value}}}
-		w := events.ProjectJob(j, events.Claim{}).Wishes
+		w := events.ProjectJob(j, events.Claim{}).Options
 		if got := strings.Join(w.Ignored, "; "); got != tt.ignored {
 			t.Errorf("%s %q: %s", tt.annotation, tt.value, got)
 		}

@@ -40,7 +40,7 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 	}
 	// A Job that has not started has no Pods: inventory relies on it (see events.JobListed and the cluster adapter).
 	// What was intended before a failure waits for it like what comes after it.
-	if s.Job.Status.StartTime == nil || s.Job.Suspended || !s.enough() || !backoffEnds(s, c, now).IsZero() {
+	if s.Job.Status.StartTime == nil || s.Job.Suspended || !s.haveParameters() || !backoffEnds(s, c, now).IsZero() {
 		creates = nil
 	}
 	creates = creates[:min(len(creates), slowStart(s, c))]
@@ -52,7 +52,7 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 // so that a quota or a webhook that refuses them all is asked once and not 500 times (upstream: slowStartBatch). After a
 // refusal they feel their way likewise.
 func slowStart(s State, c count) int {
-	if s.pressed() {
+	if s.backingOff() {
 		return s.Allowed
 	}
 	return max(1, 2*int(c.active))
@@ -61,15 +61,15 @@ func slowStart(s State, c count) int {
 func create(j events.Job, p events.Pod) effect.CreatePod {
 	return effect.CreatePod{Job: j.Name, Name: p.Name, Serial: p.Serial, Index: p.Index, Generation: j.Generation,
 		PerIndex: j.BackoffLimitPerIndex != nil, IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,
-		Parameters: j.Wishes.Parameters}
+		Parameters: j.Options.Parameters}
 }
 
 // overdue says that the Pod has been Pending for longer than the Job's annotation allows.
 func overdue(j events.Job, p events.Pod, now time.Time, at *effect.Wake) bool {
-	if j.Wishes.PendingDeadlineSeconds == nil || p.Phase != events.Pending {
+	if j.Options.PendingDeadlineSeconds == nil || p.Phase != events.Pending {
 		return false
 	}
-	end := p.Created.Add(time.Duration(*j.Wishes.PendingDeadlineSeconds) * time.Second)
+	end := p.Created.Add(time.Duration(*j.Options.PendingDeadlineSeconds) * time.Second)
 	if now.Before(end) {
 		at.By(end)
 		return false
@@ -86,5 +86,5 @@ func giveUp(j events.Job, p events.Pod) effect.DeletePod {
 	}
 	return effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Report: effect.Report{Warning: true, Reason: "PendingDeadlineExceeded",
 		Message: fmt.Sprintf("Pod %s did not start within %d s (%s): %s is over, it is deleted and counts as failed",
-			p.Name, *j.Wishes.PendingDeadlineSeconds, why, v1alpha1.PendingDeadlineSecondsAnnotation)}}
+			p.Name, *j.Options.PendingDeadlineSeconds, why, v1alpha1.PendingDeadlineSecondsAnnotation)}}
 }

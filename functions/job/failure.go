@@ -115,10 +115,10 @@ func complete(j events.Job, c count) bool {
 	return c.done >= int(*j.Completions)
 }
 
-// podBackoff is how the creation of Pods waits for failed ones: the flags', or what the Job wishes.
+// podBackoff is how the creation of Pods waits for failed ones: the flags', or those that the Job asks for.
 func (s State) podBackoff() backoff.Policy {
 	p := s.limits.PodBackoff
-	if w := s.Job.Wishes.BackoffSeconds; w != nil {
+	if w := s.Job.Options.BackoffSeconds; w != nil {
 		p.Base = time.Duration(*w) * time.Second
 		p.Max = max(p.Max, p.Base)
 	}

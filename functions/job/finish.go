@@ -69,7 +69,7 @@ func setBlockedConditions(st *batchv1.JobStatus, s State, now time.Time) {
 	} else {
 		setCondition(st, v1alpha1.UnsupportedCondition, corev1.ConditionFalse, "Implemented", "", now)
 	}
-	if ignored := s.Job.Wishes.Ignored; len(ignored) > 0 {
+	if ignored := s.Job.Options.Ignored; len(ignored) > 0 {
 		setCondition(st, v1alpha1.IgnoredCondition, corev1.ConditionTrue, "BadAnnotation", strings.Join(ignored, "; "), now)
 	} else {
 		setCondition(st, v1alpha1.IgnoredCondition, corev1.ConditionFalse, "Accepted", "", now)

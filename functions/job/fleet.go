@@ -126,7 +126,7 @@ func size(s State, c count, now time.Time) State {
 		return s
 	}
 	missing := -tooMany
-	if !s.enough() {
+	if !s.haveParameters() {
 		return s
 	}
 	if s.Job.ReplaceFailedOnly {
@@ -138,7 +138,7 @@ func size(s State, c count, now time.Time) State {
 // intend gives out serials for Pods to come. While some are refused, and until the backoff after failures has passed, none
 // is given out.
 func intend(s State, c count, missing int, now time.Time) State {
-	if len(s.Job.Unsupported) > 0 || s.pressed() && c.intended > 0 || !backoffEnds(s, c, now).IsZero() {
+	if len(s.Job.Unsupported) > 0 || s.backingOff() && c.intended > 0 || !backoffEnds(s, c, now).IsZero() {
 		return s
 	}
 	missing = min(missing, s.limits.MaxPodChanges-int(c.intended))

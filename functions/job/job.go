@@ -8,7 +8,7 @@
 //	leftovers.go what is deleted at the end  failure.go   backoffLimit, exponential backoff
 //	fleet.go     how many Pods, which        finish.go    conditions and Events
 //	pod.go       the Pod that a serial becomes    outbox*.go   JobStart, JobFinish, PodFinish
-//	overgrown.go a memory that is too large       horizon.go  what lists have proved
+//	overgrown.go a memory that is too large       list_versions.go what lists have proved
 //
 // A Pod is known by its serial, which is in its name:
 //
@@ -30,7 +30,7 @@ import (
 func New(l Limits) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    "job",
-		Version: 11,
+		Version: 13,
 		Wakes: []events.Type{events.TypeJobObserved, events.TypeJobGone, events.TypeJobListed, events.TypeJobPartListed, events.TypePodObserved,
 			events.TypePodGone, events.TypeTimerFired, events.TypeEffectRefused, events.TypeParametersObserved, events.TypeAnnounced},
 		Observe: func(s State, e events.Event) State { s.limits = l; return observe(s, e) },

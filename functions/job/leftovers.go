@@ -13,7 +13,7 @@ import (
 // prune deletes failed Pods beyond the Job's limit, the oldest first (proposal job.md, failedPodsLimit). They have been
 // counted: no status lists them any more by the time that nobody holds them.
 func prune(s State) (out []effect.Effect) {
-	limit := s.Job.Wishes.FailedPodsLimit
+	limit := s.Job.Options.FailedPodsLimit
 	if limit == nil {
 		return nil
 	}
@@ -35,7 +35,7 @@ func tooManyFailed(list events.JobListed) bool {
 			failed++
 		}
 	}
-	return list.Job != nil && list.Job.Wishes.FailedPodsLimit != nil && failed > *list.Job.Wishes.FailedPodsLimit
+	return list.Job != nil && list.Job.Options.FailedPodsLimit != nil && failed > *list.Job.Options.FailedPodsLimit
 }
 
 // expires says that a finished Job has to be deleted some time, by us.

@@ -17,7 +17,7 @@ import (
 // TestALimitThatIsSetLaterReachesPodsThatFailedBefore, with the next snapshot; one that is older than what we know brings nothing
 // back.
 func TestALimitThatIsSetLaterReachesPodsThatFailedBefore(t *testing.T) {
-	limit := func(n *int) func(*events.Job) { return func(j *events.Job) { j.Wishes.FailedPodsLimit = n } }
+	limit := func(n *int) func(*events.Job) { return func(j *events.Job) { j.Options.FailedPodsLimit = n } }
 	for _, c := range []struct {
 		name string
 		news func(*world, events.JobListed) // since the Job is limited and was listed
@@ -86,7 +86,7 @@ func TestASnapshotDoesNotBringBackWhatWasForgotten(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) {
 				if c.limited {
-					j.Wishes.FailedPodsLimit = new(2)
+					j.Options.FailedPodsLimit = new(2)
 				}
 			})
 			for i, name := range []string{"a", "b"} {
@@ -98,7 +98,7 @@ func TestASnapshotDoesNotBringBackWhatWasForgotten(t *testing.T) {
 			w.status(func(s *batchv1.JobStatus) { s.Failed = 2 })
 			w.wake()
 			w.hear(w.api.List("before", w.uid))
-			w.api.UpdateJob(w.uid, func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+			w.api.UpdateJob(w.uid, func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
 			w.inbox = nil // the watch of Jobs is behind
 			snapshot := w.api.List("relist", w.uid)
 			a := snapshot.Pods[0]
@@ -122,7 +122,7 @@ func TestASnapshotOfBeforeTheLimitKeepsWhatIsKept(t *testing.T) {
 	w.with("b", func(p *events.Pod) { p.Serial = 1 })
 	w.wake()
 	snapshot := w.api.List("relist", w.uid)
-	w.api.UpdateJob(w.uid, func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+	w.api.UpdateJob(w.uid, func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
 	w.settle()
 	a := w.with("a", func(p *events.Pod) {
 		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
@@ -152,7 +152,7 @@ func TestAFinishedJobIsCleanedUpAfterItsMemoryIsLost(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) {
-				j.Wishes.FailedPodsLimit = new(1)
+				j.Options.FailedPodsLimit = new(1)
 				j.Status.Failed = 2
 				j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True", LastTransitionTime: metav1.Time{Time: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)}}}
 			})

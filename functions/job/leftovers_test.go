@@ -21,7 +21,7 @@ import (
 func TestAPodThatSomebodyElseHoldsIsDeletedOnce(t *testing.T) {
 	for _, finished := range []bool{false, true} {
 		t.Run(map[bool]string{false: "the Job runs", true: "the Job is finished"}[finished], func(t *testing.T) {
-			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(0) })
+			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(0) })
 			a := w.with("a", func(p *events.Pod) {
 				p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
 			})
@@ -54,7 +54,7 @@ func TestAPodThatSomebodyElseHoldsIsDeletedOnce(t *testing.T) {
 // TestAKeptPodThatGoesIsNotCountedAsOneThatStays: somebody deletes the one failed Pod that may stay, and an observation of before comes
 // late. It does not take the place of the next one.
 func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
-	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
 	a := w.with("a", func(p *events.Pod) {
 		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
 	})
@@ -86,7 +86,7 @@ func TestAKeptPodThatIsGoneDoesNotComeBack(t *testing.T) {
 			},
 		} {
 			t.Run(fmt.Sprintf("%s of one that was known: %v", name, known), func(t *testing.T) {
-				w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+				w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
 				w.with("b", func(p *events.Pod) { p.Serial = 1 })
 				w.wake()
 				a := w.with("a", func(p *events.Pod) {
@@ -111,7 +111,7 @@ func TestAKeptPodThatIsGoneDoesNotComeBack(t *testing.T) {
 
 // TestAKeptPodThatWasTakenForGoneCountsAgain: somebody has taken its labels off, which ends our watch of it, and put them back.
 func TestAKeptPodThatWasTakenForGoneCountsAgain(t *testing.T) {
-	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
 	w.with("b", func(p *events.Pod) { p.Serial = 1 })
 	w.wake()
 	a := w.with("a", func(p *events.Pod) {
@@ -131,7 +131,7 @@ func TestAKeptPodThatWasTakenForGoneCountsAgain(t *testing.T) {
 
 // TestPodsThatAreGoneDoNotFillTheMemory: thousands of failed Pods go before a snapshot comes.
 func TestPodsThatAreGoneDoNotFillTheMemory(t *testing.T) {
-	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(0) })
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(0) })
 	w.wake()
 	var all []events.Event
 	for i := range 5000 {
@@ -146,7 +146,7 @@ func TestPodsThatAreGoneDoNotFillTheMemory(t *testing.T) {
 
 // TestAKeptPodThatAUserHasTakenIsNotDeleted: somebody has taken it out of the Job in order to look at it.
 func TestAKeptPodThatAUserHasTakenIsNotDeleted(t *testing.T) {
-	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(1) })
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
 	a := w.with("a", func(p *events.Pod) {
 		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
 	})
@@ -166,7 +166,7 @@ func TestAKeptPodThatAUserHasTakenIsNotDeleted(t *testing.T) {
 // TestManyFailedPodsGoAFewAtATime, as all that one plan deletes.
 func TestManyFailedPodsGoAFewAtATime(t *testing.T) {
 	const many, most = 1200, 500
-	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = new(0) })
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(0) })
 	for i := range many {
 		w.with(fmt.Sprint(i), func(p *events.Pod) {
 			p.Serial, p.Phase, p.Held, p.Finished = i, events.Failed, false, w.now.Add(-time.Hour)
@@ -190,7 +190,7 @@ func TestManyFailedPodsGoAFewAtATime(t *testing.T) {
 // The one that fails next stays.
 func TestAPodThatCameAndWentUnseenIsNotKept(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) {
-		j.Wishes.FailedPodsLimit, j.Parallelism, j.Completions = new(1), 2, new(int32(2))
+		j.Options.FailedPodsLimit, j.Parallelism, j.Completions = new(1), 2, new(int32(2))
 	})
 	var unseen events.Pod
 	w.answer = func(e effect.Effect) ([]events.Event, bool) {
@@ -227,13 +227,13 @@ func TestALimitThatComesWithWhatHasGone(t *testing.T) {
 		"taken off, and a list has shown that the Pod has gone": {new(1), nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = c.was })
+			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = c.was })
 			w.with("b", func(p *events.Pod) { p.Serial = 1 })
 			w.wake()
 			a := events.Pod{Name: "a", UID: "a", Owner: "pi", Index: events.NoIndex, Phase: events.Failed, Finished: w.now.Add(time.Hour), Version: c.version}
 			gone := a
 			gone.Deleting, gone.Version = true, a.Version+1
-			w.api.UpdateJob(w.uid, func(j *events.Job) { j.Wishes.FailedPodsLimit = c.is })
+			w.api.UpdateJob(w.uid, func(j *events.Job) { j.Options.FailedPodsLimit = c.is })
 			facts := []events.Event{events.PodGone{Pod: gone}, events.JobObserved{Job: w.job()}}
 			once := w.remembers(facts...)
 			if w.remembers(slices.Concat(facts, facts)...) != once {
@@ -259,7 +259,7 @@ func TestALimitThatComesWithWhatHasGone(t *testing.T) {
 func TestAnObservationThatAListHasPassedChangesNothing(t *testing.T) {
 	for name, limit := range map[string]*int{"failed Pods are limited": new(1), "they are not": nil} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Wishes.FailedPodsLimit = limit })
+			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = limit })
 			var unseen events.Pod
 			w.answer = func(e effect.Effect) ([]events.Event, bool) {
 				c, ok := e.(effect.CreatePod)

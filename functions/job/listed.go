@@ -21,7 +21,7 @@ func takeInventory(s State, list events.JobListed) State {
 			slices.ContainsFunc(list.Pods, func(p events.Pod) bool { return p.Held || !p.Terminal() })
 		return s
 	}
-	s.Known, s.Horizon = true, Horizon{{Version: list.Version}}
+	s.Known, s.ListVersions = true, ListVersions{{Version: list.Version}}
 	s.Pods, s.Strays, s.Finds = map[int]Row{}, map[types.UID]events.Pod{}, map[types.UID]Find{}
 	if list.Job == nil {
 		s.Gone = true
@@ -50,7 +50,7 @@ func compare(s State, list events.JobPartListed) State {
 	}
 	if list.Job != nil {
 		s = seeJob(s, *list.Job)
-		if list.Version >= s.Horizon.newest() {
+		if list.Version >= s.ListVersions.newest() {
 			if s.AdoptsNone && !list.AdoptsNone && !list.Job.Finished() && !list.Job.Deleting {
 				s.Crowded = true // no list so far has shown the orphans, and this one perhaps not all
 			}
@@ -62,7 +62,7 @@ func compare(s State, list events.JobPartListed) State {
 	listed := make(map[types.UID]bool, len(list.Pods))
 	for _, p := range list.Pods {
 		listed[p.UID] = true
-		if h := s.Horizon.of(p.UID); p.Version > h {
+		if h := s.ListVersions.of(p.UID); p.Version > h {
 			s = seePod(s, p)
 		} else if list.Version >= max(h, s.Forgotten) {
 			s.keepSettled(p)
@@ -78,7 +78,7 @@ func compare(s State, list events.JobPartListed) State {
 		}
 	}
 	maps.DeleteFunc(s.Strays, func(_ types.UID, p events.Pod) bool { return gone(p) })
-	if list.Job != nil && list.Job.Wishes.FailedPodsLimit != nil { // else it lists none that are kept
+	if list.Job != nil && list.Job.Options.FailedPodsLimit != nil { // else it lists none that are kept
 		maps.DeleteFunc(s.Kept, func(_ types.UID, p events.Pod) bool { return gone(p) })
 	}
 	for uid, f := range s.Finds {
@@ -86,6 +86,6 @@ func compare(s State, list events.JobPartListed) State {
 			s.found(uid, events.NoSerial)
 		}
 	}
-	s.Horizon = s.Horizon.fold(list.From, list.To, list.Version)
+	s.ListVersions = s.ListVersions.fold(list.From, list.To, list.Version)
 	return s
 }

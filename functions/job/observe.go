@@ -119,7 +119,7 @@ func seeJob(s State, j events.Job) State {
 	if s.Gone || j.Version <= s.Job.Version { // nothing comes after the end
 		return s
 	}
-	if j.Wishes.Parameters != s.Job.Wishes.Parameters {
+	if j.Options.Parameters != s.Job.Options.Parameters {
 		s.Parameters = 0
 	}
 	if !s.piecemeal() || !j.Deleting {
@@ -247,11 +247,11 @@ func missPod(s State, p events.Pod) State {
 // seeParameters remembers for how many completions there are values. Too few are as good as a refusal: somebody has to
 // change something, and until then the question rests.
 func seeParameters(s State, e events.ParametersObserved) State {
-	if e.Name != s.Job.Wishes.Parameters {
+	if e.Name != s.Job.Options.Parameters {
 		return s
 	}
 	s.Parameters = e.Count
-	if s.enough() {
+	if s.haveParameters() {
 		s.accept(effect.ReadParameters{}.Kind(), "")
 	} else {
 		s.Waits.Refuse(events.EffectRefused{Effect: effect.ReadParameters{}.Kind(), Reason: "TooFewValues", Message: s.shortage(), At: e.At})

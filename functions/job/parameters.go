@@ -86,13 +86,13 @@ func giveFirst(p *corev1.Pod, variables []corev1.EnvVar) {
 	give(p.Spec.Containers)
 }
 
-// enough says that there are values for every index of the Job, as far as is known.
-func (s State) enough() bool {
-	return s.Job.Wishes.Parameters == "" || s.Parameters >= completions(s.Job)
+// haveParameters reports whether there are values for every index of the Job, as far as is known.
+func (s State) haveParameters() bool {
+	return s.Job.Options.Parameters == "" || s.Parameters >= completions(s.Job)
 }
 
 // shortage says what a user has to change where there are values, and too few.
 func (s State) shortage() string {
 	return fmt.Sprintf("the ConfigMap %s of the annotation %s has values for %d completions, the Job has %d: no Pod is started",
-		s.Job.Wishes.Parameters, v1alpha1.PerCompletionEnvAnnotation, s.Parameters, completions(s.Job))
+		s.Job.Options.Parameters, v1alpha1.PerCompletionEnvAnnotation, s.Parameters, completions(s.Job))
 }

@@ -78,8 +78,8 @@ func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	out = append(out, release(s, c, v)...)       // KEP step 3: only what the observed status lists
 	out = append(out, command(s, c, now, at)...) // the fleet
 	out = append(out, prune(s)...)
-	if !s.Job.Suspended && !s.enough() {
-		out = append(out, effect.ReadParameters{ConfigMap: s.Job.Wishes.Parameters})
+	if !s.Job.Suspended && !s.haveParameters() {
+		out = append(out, effect.ReadParameters{ConfigMap: s.Job.Options.Parameters})
 	}
 	s = clearBackoff(s, out)
 	if v.kind == "" {

@@ -21,7 +21,7 @@ func TestPodsRefusedForTheirParametersRest(t *testing.T) {
 	for _, reason := range []string{"Forbidden", effect.InvalidParameters} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) {
-				j.Indexed, j.Parallelism, j.Completions, j.Wishes.Parameters = true, 3, new(int32(3)), "fruits"
+				j.Indexed, j.Parallelism, j.Completions, j.Options.Parameters = true, 3, new(int32(3)), "fruits"
 			})
 			w.api.SetValues("fruits", &sim.Values{Count: 3})
 			w.api.Refuse = func(effect.CreatePod) (string, string) { return reason, "no" }

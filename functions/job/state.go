@@ -31,8 +31,8 @@ type State struct {
 	Unread string `cbor:",omitempty"`
 	// Gone says that the Job no longer exists. That is final, since keys are UIDs.
 	Gone bool
-	// Horizon is the newest list of Pods that we have folded: a Pod that we do not know, at or below it, is history.
-	Horizon Horizon
+	// ListVersions is the newest list of Pods that we have folded: a Pod that we do not know, at or below it, is history.
+	ListVersions ListVersions
 	// Job is the newest observation of it.
 	Job events.Job
 	// Pods are the unsettled ones, by serial.
@@ -169,7 +169,7 @@ func (s *State) keep(p events.Pod) {
 }
 
 // new says that the observation is newer than the lists, which keep what was seen before from being seen again.
-func (s State) new(p events.Pod) bool { return p.Version > s.Horizon.of(p.UID) }
+func (s State) new(p events.Pod) bool { return p.Version > s.ListVersions.of(p.UID) }
 
 // forget notes that a Pod which goes, has gone or is not the Job's any more is not remembered.
 func (s *State) forget(p events.Pod) {
@@ -218,7 +218,7 @@ func (s *State) forgetBuried() {
 
 // forgetKept forgets all that are kept where their number is not limited.
 func (s *State) forgetKept() {
-	if s.Job.Wishes.FailedPodsLimit != nil {
+	if s.Job.Options.FailedPodsLimit != nil {
 		return
 	}
 	for _, p := range s.Kept {
@@ -324,5 +324,5 @@ func (s *State) allowMore() {
 	}
 }
 
-// pressed says that Pods are refused, or were so recently that not all of them have been tried again.
-func (s State) pressed() bool { return s.Allowed > 0 }
+// backingOff reports whether Pods are refused, or were so recently that not all of them have been tried again.
+func (s State) backingOff() bool { return s.Allowed > 0 }

@@ -26,7 +26,7 @@ func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, boo
 		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
 	st.Active, st.Ready, st.Terminating = c.active, &c.ready, &c.terminating
-	if !s.pressed() && backoffEnds(s, c, now).IsZero() {
+	if !s.backingOff() && backoffEnds(s, c, now).IsZero() {
 		st.Active += c.intended // as good as made: spares a write per Pod
 	}
 	flush(&st, s)
@@ -143,7 +143,7 @@ func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *ef
 	if s.Written.After(now) {
 		next = now // the clock of whoever wrote last was ahead, or ours was set back
 	}
-	if !urgent && !much(s.Job, c) && now.Before(next) {
+	if !urgent && !manyEnded(s.Job, c) && now.Before(next) {
 		at.By(next)
 		return w, false
 	}
@@ -157,8 +157,8 @@ func turned(want, have []batchv1.JobCondition) bool {
 	})
 }
 
-// much says that a quarter of the Job's parallelism has ended since the observed status.
-func much(j events.Job, c count) bool {
+// manyEnded reports whether a quarter of the Job's parallelism has ended since the observed status.
+func manyEnded(j events.Job, c count) bool {
 	ended := int32(len(c.succeeded))
 	for _, p := range c.failed {
 		if !c.indexes.carrier[p.UID] {

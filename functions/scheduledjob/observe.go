@@ -91,7 +91,7 @@ func observeUnsynced(s State, e events.Event) State {
 		}
 	case events.RunGone:
 		s.NeedsSync = true
-		s.Horizon = max(s.Horizon, e.Run.Version)
+		s.ListVersion = max(s.ListVersion, e.Run.Version)
 		s.put(Row{Run: e.Run, Gone: true})
 	case events.ScheduleDue, events.TimerFired, events.RunMissing:
 		s.NeedsSync = true
@@ -117,7 +117,7 @@ func takeInventory(s State, list events.ScheduleListed) State {
 		s.NeedsSync = true
 		return s
 	}
-	s.Known, s.Horizon = true, max(s.Horizon, list.Version)
+	s.Known, s.ListVersion = true, max(s.ListVersion, list.Version)
 	if list.ScheduledJob == nil {
 		s.Gone = true
 		return s
@@ -175,7 +175,7 @@ func compare(s State, list events.ScheduleListed) State {
 	for _, r := range list.Runs {
 		listed[r.UID] = true
 		s = seeRun(s, r)
-		if _, known := s.Runs[r.UID]; !known && list.Version >= s.Horizon {
+		if _, known := s.Runs[r.UID]; !known && list.Version >= s.ListVersion {
 			r = s.own(r)
 			s.put(Row{Run: r, New: AwaitsVerdict(&s.Object.Status, r)})
 		}
@@ -186,7 +186,7 @@ func compare(s State, list events.ScheduleListed) State {
 			s.Runs[uid] = r
 		}
 	}
-	s.Horizon = max(s.Horizon, list.Version)
+	s.ListVersion = max(s.ListVersion, list.Version)
 	return s
 }
 
@@ -217,7 +217,7 @@ func seeRun(s State, r events.Run) State {
 		}
 		return s
 	}
-	if r.Version <= s.Horizon && !s.awaits(r) {
+	if r.Version <= s.ListVersion && !s.awaits(r) {
 		return s
 	}
 	s.put(Row{Run: r, New: byHand(r)})
@@ -237,7 +237,7 @@ func (s State) awaits(r events.Run) bool {
 
 // missRun notes that a Job is gone.
 func missRun(s State, r events.Run) State {
-	s.Horizon = max(s.Horizon, r.Version)
+	s.ListVersion = max(s.ListVersion, r.Version)
 	if row, ok := s.Runs[r.UID]; ok {
 		if r.Version > row.Run.Version && r.Result != "" {
 			row.Run.Result, row.Run.Finished = r.Result, r.Finished // its last observation

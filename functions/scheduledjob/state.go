@@ -31,9 +31,9 @@ type State struct {
 	Unread string `cbor:",omitempty"`
 	// Gone says that the ScheduledJob no longer exists. That is final, since keys are UIDs.
 	Gone bool
-	// Horizon is the newest list of Jobs that we have folded, or deletion of a Job: a Job that we do not know, at or below it,
+	// ListVersion is the newest list of Jobs that we have folded, or deletion of a Job: a Job that we do not know, at or below it,
 	// is history.
-	Horizon uint64
+	ListVersion uint64
 	// Object is the newest observation of the ScheduledJob.
 	Object events.ScheduledJob
 	// Runs are its Jobs.
@@ -152,7 +152,7 @@ func (s State) counts(uid types.UID) bool {
 
 // forget drops what the cluster remembers: verdicts that it has passed, Jobs that are gone and counted. Of a range that it has
 // passed in part, because somebody else has decided that part meanwhile, the rest stays; to cut it takes a timetable. A Job stays
-// until the horizon is over its last observation, which told once more would be that of a new one.
+// until the list version is over its last observation, which told once more would be that of a new one.
 func (s *State) forget(t Times) {
 	decided := s.decidedUntil()
 	s.Said = slices.DeleteFunc(s.Said, func(v v1alpha1.TickVerdict) bool { return !last(v).After(decided) })
@@ -176,7 +176,7 @@ func (s *State) forget(t Times) {
 		}
 	}
 	maps.DeleteFunc(s.Runs, func(uid types.UID, r Row) bool {
-		return r.Gone && !r.New && !s.counts(uid) && !r.Run.Nominal.After(decided) && r.Run.Version <= s.Horizon
+		return r.Gone && !r.New && !s.counts(uid) && !r.Run.Nominal.After(decided) && r.Run.Version <= s.ListVersion
 	})
 }
 

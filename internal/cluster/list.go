@@ -248,7 +248,7 @@ func matters(p events.Pod, j *events.Job) bool {
 	case p.Orphan:
 		return !j.Finished()
 	}
-	return p.Phase == events.Failed && j.Wishes.FailedPodsLimit != nil
+	return p.Phase == events.Failed && j.Options.FailedPodsLimit != nil
 }
 
 // pages visits all pages of a list, which are all of one version, and returns that. The read is consistent: it shows

@@ -178,7 +178,7 @@ func TestCreatePodWithParameters(t *testing.T) {
 	})
 	t.Run("no Pod with the values of a ConfigMap that the Job does not name", func(t *testing.T) {
 		e := indexEffect(j, 16, 1, "secrets")
-		if saw := only[events.JobObserved](t, w.act(key, e)).Job; saw.Wishes.Parameters != "fruit" || w.livePod(e.Name) != nil {
+		if saw := only[events.JobObserved](t, w.act(key, e)).Job; saw.Options.Parameters != "fruit" || w.livePod(e.Name) != nil {
 			t.Errorf("%+v", saw)
 		}
 	})

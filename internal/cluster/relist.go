@@ -263,7 +263,7 @@ func anyHeld(pods []events.Pod) bool {
 
 // tooManyFailed says that more failed Pods are left than the Job allows.
 func tooManyFailed(j *events.Job, pods []events.Pod) bool {
-	limit, failed := j.Wishes.FailedPodsLimit, 0
+	limit, failed := j.Options.FailedPodsLimit, 0
 	for _, p := range pods {
 		if p.Phase == events.Failed && !p.Deleting {
 			failed++

@@ -241,7 +241,7 @@ func (a *API) List(id string, uid types.UID) events.JobListed {
 	if a.jobs[uid] != nil {
 		j := a.job(uid)
 		out.Job, out.Name, out.AdoptsNone = &j, j.Name, a.Crowded && j.Selector != nil
-		keepsFailed = j.Wishes.FailedPodsLimit != nil
+		keepsFailed = j.Options.FailedPodsLimit != nil
 	}
 	for _, name := range a.podNames() {
 		p := a.pods[name]

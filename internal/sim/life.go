@@ -194,7 +194,7 @@ func (w *tenant) stripSome() {
 // ticking says that some Job does not wait: while the nodes do nothing, its time runs out.
 func (w *World) ticking() bool {
 	for _, t := range w.tenants {
-		if t.plan.job.ActiveDeadlineSeconds != nil || t.plan.job.Wishes.PendingDeadlineSeconds != nil {
+		if t.plan.job.ActiveDeadlineSeconds != nil || t.plan.job.Options.PendingDeadlineSeconds != nil {
 			return true
 		}
 	}

@@ -70,7 +70,7 @@ func (w *tenant) stuck(p *pod) bool {
 		w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Scheduled, p.Waiting = true, "ImagePullBackOff" })
 		return true
 	}
-	if j := w.api.jobs[p.owner]; w.plan.job.Wishes.PendingDeadlineSeconds == nil || p.Orphan || j != nil && !matches(j, p) {
+	if j := w.api.jobs[p.owner]; w.plan.job.Options.PendingDeadlineSeconds == nil || p.Orphan || j != nil && !matches(j, p) {
 		return !w.calm && w.rand.IntN(20) > 0
 	}
 	return w.rand.IntN(200) > 0

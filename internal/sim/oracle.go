@@ -74,7 +74,7 @@ type line struct {
 
 func newTruth(w *tenant) *truth {
 	t := &truth{w: w, pods: map[types.UID]*record{}, lines: map[line][]*record{}, told: map[string]*moment{}, ends: map[types.UID]*podMoment{}, completed: map[line]bool{}, sizes: map[spec]int{}, most: int(w.plan.job.Parallelism), least: 1 << 30, keeps: 1 << 30}
-	t.limited(w.plan.job.Wishes.FailedPodsLimit)
+	t.limited(w.plan.job.Options.FailedPodsLimit)
 	if w.plan.job.Indexed {
 		t.least = int(*w.plan.job.Completions)
 	}

@@ -17,8 +17,8 @@ func (t *truth) PodCreated(j events.Job, p events.Pod, e effect.CreatePod) {
 	switch {
 	case j.Status.StartTime == nil && len(j.Status.Conditions) == 0:
 		t.fail("%s is made before its Job has started", p.Name)
-	case j.Wishes.Parameters != e.Parameters, j.Wishes.Parameters != "" && p.Index >= t.w.api.values[j.Wishes.Parameters].Count:
-		t.fail("%s of index %d is made without the values of %q", p.Name, p.Index, j.Wishes.Parameters)
+	case j.Options.Parameters != e.Parameters, j.Options.Parameters != "" && p.Index >= t.w.api.values[j.Options.Parameters].Count:
+		t.fail("%s of index %d is made without the values of %q", p.Name, p.Index, j.Options.Parameters)
 	case e.PerIndex != (j.BackoffLimitPerIndex != nil):
 		t.fail("%s: failures per index %v", p.Name, e.PerIndex)
 	case j.Indexed && (p.Index < 0 || p.Index >= int(*j.Completions)) && !t.w.has(elastic):
@@ -64,7 +64,7 @@ func (t *truth) tooEarly(j events.Job, p events.Pod) {
 		}
 	}
 	delay := 10 * time.Second
-	if s := j.Wishes.BackoffSeconds; s != nil {
+	if s := j.Options.BackoffSeconds; s != nil {
 		delay = time.Duration(*s) * time.Second
 	}
 	for i := 1; i < j.Backoff.Failures; i++ {
@@ -157,7 +157,7 @@ func (t *truth) PodDeleted(p events.Pod, owner types.UID, e effect.DeletePod) {
 	r := t.of(p.UID)
 	defer func() { r.deleted = true }()
 	j := t.w.api.jobs[owner]
-	wait := t.w.plan.job.Wishes.PendingDeadlineSeconds
+	wait := t.w.plan.job.Options.PendingDeadlineSeconds
 	switch {
 	case p.Orphan: // a user was faster
 	case p.Phase == events.Failed && (j == nil || j.Finished() || has(*j, batchv1.JobFailureTarget) || r.uncertain):

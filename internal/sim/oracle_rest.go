@@ -26,7 +26,7 @@ func (w *tenant) steady() error {
 		if running++; !p.Held {
 			return fmt.Errorf("%s runs and nobody holds it", p.Name)
 		}
-		if late := w.plan.job.Wishes.PendingDeadlineSeconds; late != nil && p.Phase == events.Pending && !w.now.Before(p.Created.Add(time.Duration(*late)*time.Second)) {
+		if late := w.plan.job.Options.PendingDeadlineSeconds; late != nil && p.Phase == events.Pending && !w.now.Before(p.Created.Add(time.Duration(*late)*time.Second)) {
 			return fmt.Errorf("%s is Pending since %s", p.Name, p.Created.Format(time.TimeOnly))
 		}
 	}
@@ -124,7 +124,7 @@ func (w *tenant) settled() error {
 	if err := w.truth.unannouncedPods(j); err != nil {
 		return err
 	}
-	if limit := j.Wishes.FailedPodsLimit; limit != nil && kept > *limit {
+	if limit := j.Options.FailedPodsLimit; limit != nil && kept > *limit {
 		return fmt.Errorf("%d failed Pods are kept, of at most %d", kept, *limit)
 	}
 	if n := len(uncounted(j.Status).Succeeded) + len(uncounted(j.Status).Failed); n > 0 {

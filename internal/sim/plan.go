@@ -87,7 +87,7 @@ func choose(r *rand.Rand) plan {
 	d.spec()
 	d.policy()
 	d.indexes()
-	d.wishes()
+	d.options()
 	return p
 }
 
@@ -211,19 +211,19 @@ func (d draw) indexes() {
 	}
 }
 
-func (d draw) wishes() {
+func (d draw) options() {
 	r, j := d.rand, &d.plan.job
 	if !j.RestartsInPlace && d.chance(25, waiting) {
-		j.Wishes.BackoffSeconds = new([]int64{1, 3, 30, 600}[r.IntN(4)])
+		j.Options.BackoffSeconds = new([]int64{1, 3, 30, 600}[r.IntN(4)])
 	}
 	if !j.RestartsInPlace && d.chance(25, keeping) && r.IntN(4) > 0 {
-		j.Wishes.FailedPodsLimit = new(r.IntN(3))
+		j.Options.FailedPodsLimit = new(r.IntN(3))
 	}
 	if d.plan.features[pending] && r.IntN(3) > 0 {
-		j.Wishes.PendingDeadlineSeconds = new(int64(1 + r.IntN(60)))
+		j.Options.PendingDeadlineSeconds = new(int64(1 + r.IntN(60)))
 	}
 	if j.Indexed && d.chance(15, parameters) {
-		j.Wishes.Parameters = parametersName
+		j.Options.Parameters = parametersName
 	}
 }
 
@@ -261,10 +261,10 @@ func describe(p plan) string {
 	say("maxFailedIndexes", or(j.MaxFailedIndexes), j.MaxFailedIndexes != nil)
 	say("successPolicy", j.SuccessPolicy, j.SuccessPolicy != nil)
 	say("selector", j.Selector, j.Selector != nil)
-	say("backoff-seconds", or(j.Wishes.BackoffSeconds), j.Wishes.BackoffSeconds != nil)
-	say("failed-pods-limit", or(j.Wishes.FailedPodsLimit), j.Wishes.FailedPodsLimit != nil)
-	say("pending-deadline-seconds", or(j.Wishes.PendingDeadlineSeconds), j.Wishes.PendingDeadlineSeconds != nil)
-	say("parameters", j.Wishes.Parameters, j.Wishes.Parameters != "")
+	say("backoff-seconds", or(j.Options.BackoffSeconds), j.Options.BackoffSeconds != nil)
+	say("failed-pods-limit", or(j.Options.FailedPodsLimit), j.Options.FailedPodsLimit != nil)
+	say("pending-deadline-seconds", or(j.Options.PendingDeadlineSeconds), j.Options.PendingDeadlineSeconds != nil)
+	say("parameters", j.Options.Parameters, j.Options.Parameters != "")
 	return out
 }
 

@@ -99,7 +99,7 @@ func (w *tenant) noteCreate(j events.Job, p events.Pod) {
 	if j.Selector != nil {
 		w.row("manual-selector")
 	}
-	if j.Wishes.Parameters != "" {
+	if j.Options.Parameters != "" {
 		w.row("parameters")
 		if w.Steps["bad parameters"] > 0 {
 			w.row("parameters-bad")
@@ -111,7 +111,7 @@ func (w *tenant) noteCreate(j events.Job, p events.Pod) {
 	}
 	if j.Backoff.Failures > 0 && j.BackoffLimitPerIndex == nil {
 		w.row("backoff-global")
-		if j.Wishes.BackoffSeconds != nil {
+		if j.Options.BackoffSeconds != nil {
 			w.row("backoff-seconds")
 		}
 	}

@@ -112,7 +112,7 @@ func (w *tenant) observe(key events.Key, e events.Event) {
 func (w *tenant) relist() {
 	seen := map[types.UID]bool{}
 	for uid, j := range w.api.jobs { // one that has finished may have to be deleted yet, or failed Pods of it, or announced
-		seen[uid] = !j.Finished() || j.TTLSecondsAfterFinished != nil || j.Wishes.FailedPodsLimit != nil || w.now.Sub(j.FinishedAt()) < events.ReannounceWindow
+		seen[uid] = !j.Finished() || j.TTLSecondsAfterFinished != nil || j.Options.FailedPodsLimit != nil || w.now.Sub(j.FinishedAt()) < events.ReannounceWindow
 	}
 	for _, p := range w.api.pods {
 		if uid := w.api.hears(p); p.Held && uid != "" {

@@ -109,7 +109,7 @@ func (w *tenant) editLimit() bool {
 	w.trace("user     lets %d failed Pods stay (all: %v)", or(to), to == nil)
 	w.truth.limited(to)
 	w.lateLimit = true
-	w.api.UpdateJob(w.uid, func(j *events.Job) { j.Wishes.FailedPodsLimit = to })
+	w.api.UpdateJob(w.uid, func(j *events.Job) { j.Options.FailedPodsLimit = to })
 	return true
 }
 

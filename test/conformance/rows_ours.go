@@ -22,7 +22,7 @@ var rowsOfOurs = []row{
 	},
 	{
 		"bad-annotations", "An annotation of ours that cannot be granted is ignored, by condition and Event.", "none",
-		all(e2e("TestWishThatCannotBeGrantedIsIgnoredAndTold"), scripts("ignored_annotation")),
+		all(e2e("TestOptionThatCannotBeReadIsIgnoredAndReported"), scripts("ignored_annotation")),
 	},
 	{
 		"claim", "With `--claim-unmanaged` all Jobs are ours that name nobody or the built-in controller, which is switched off then.", "none",

@@ -21,7 +21,7 @@ func fruitJob(completions int32) *batchv1.Job {
 	c := &j.Spec.Template.Spec.Containers[0]
 	c.Command, c.Args = []string{"printf"}, []string{"%s %s", "$(COLOR)", "$(FRUIT)"}
 	c.Env = append(c.Env, corev1.EnvVar{Name: "SENTENCE", Value: "a $(COLOR) $(FRUIT)"})
-	return wishing(j, v1alpha1.PerCompletionEnvAnnotation, fruits)
+	return annotated(j, v1alpha1.PerCompletionEnvAnnotation, fruits)
 }
 
 // printed checks what the Pods of each index have printed.

@@ -56,7 +56,7 @@ func withParameters(p *harness.Space) {
 
 func failing(p *harness.Space) {
 	j := harness.Shell("failing", "exit 1", harness.Size(1, 1, 2))
-	p.Apply(wishing(wishing(j, v1alpha1.BackoffSecondsAnnotation, "1"), v1alpha1.FailedPodsLimitAnnotation, "1"))
+	p.Apply(annotated(annotated(j, v1alpha1.BackoffSecondsAnnotation, "1"), v1alpha1.FailedPodsLimitAnnotation, "1"))
 	p.AwaitEnd("failing", batchv1.JobFailed, patience)
 }
 
@@ -280,7 +280,7 @@ func edit(t *testing.T, s *harness.System, word string) {
 func busIsLost(t *testing.T, s *harness.System) {
 	t.Helper()
 	p, reconciler := s.Space(t), s.Reconcilers[0]
-	p.Apply(wishing(harness.Shell("again", "exit 1", harness.Size(1, 1, 1)), v1alpha1.BackoffSecondsAnnotation, "3"))
+	p.Apply(annotated(harness.Shell("again", "exit 1", harness.Size(1, 1, 1)), v1alpha1.BackoffSecondsAnnotation, "3"))
 	p.Await("again", patience, "to have failed once", func(j *batchv1.Job) bool { return j.Status.Failed == 1 })
 	if err := reconciler.Kill(); err != nil {
 		t.Fatal(err)

@@ -30,9 +30,9 @@ func TestOneTraceFromTheTickToThePod(t *testing.T) {
 	waits := "; while [ ! -e " + gate + " ]; do sleep 0.1; done"
 	const other = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-	p.Apply(wishing(harness.Shell("told", said.script("told")+waits, harness.Size(2, 1, 0)), v1alpha1.PodTraceparentAnnotation, "true"))
+	p.Apply(annotated(harness.Shell("told", said.script("told")+waits, harness.Size(2, 1, 0)), v1alpha1.PodTraceparentAnnotation, "true"))
 	p.Apply(harness.Shell("untold", said.script("untold")+"; exit 3", harness.Size(1, 1, 0)))
-	p.Apply(wishing(wishing(harness.Shell("part", said.script("part"), harness.Size(1, 1, 0)), v1alpha1.PodTraceparentAnnotation, "true"), v1alpha1.TraceparentAnnotation, other))
+	p.Apply(annotated(annotated(harness.Shell("part", said.script("part"), harness.Size(1, 1, 0)), v1alpha1.PodTraceparentAnnotation, "true"), v1alpha1.TraceparentAnnotation, other))
 	tick := harness.Every("tick", "* * * * * *", said.script("tick"), harness.KeepAll)
 	tick.Spec.JobTemplate.Annotations = map[string]string{v1alpha1.PodTraceparentAnnotation: "true"}
 	p.Schedule(tick)
@@ -59,7 +59,7 @@ func TestOneTraceFromTheTickToThePod(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Apply(harness.Shell("all", said.script("all"), harness.Size(1, 1, 0)))
-	p.Apply(wishing(harness.Shell("none", said.script("none"), harness.Size(1, 1, 0)), v1alpha1.PodTraceparentAnnotation, "false"))
+	p.Apply(annotated(harness.Shell("none", said.script("none"), harness.Size(1, 1, 0)), v1alpha1.PodTraceparentAnnotation, "false"))
 	for _, job := range []string{"told", "all", "none"} {
 		p.AwaitEnd(job, batchv1.JobComplete, patience)
 	}

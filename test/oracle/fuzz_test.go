@@ -33,7 +33,7 @@ func FuzzAnySoundStatus(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anySoundStatus)) }
 
 func anySoundStatus(t *rapid.T) {
 	real := draw.Job(t)
-	draw.Wishes(t, real)
+	draw.Options(t, real)
 	real.Status = draw.Status(t, real)
 	if rapid.IntRange(0, 5).Draw(t, "somebody has removed our annotations") < 5 {
 		metav1.SetMetaDataAnnotation(&real.ObjectMeta, v1alpha1.NextSerialAnnotation, strconv.Itoa(draw.MaxPods))

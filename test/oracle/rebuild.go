@@ -101,7 +101,7 @@ func containers(p *batchv1.PodFailurePolicy) []string {
 	return out
 }
 
-// annotations are the user's wishes and what we have written ourselves, as internal/cluster does.
+// annotations are the user's options and what we have written ourselves, as internal/cluster does.
 func annotations(j events.Job) map[string]string {
 	out := map[string]string{}
 	say := func(name string, n *int64) {
@@ -109,13 +109,13 @@ func annotations(j events.Job) map[string]string {
 			out[name] = strconv.FormatInt(*n, 10)
 		}
 	}
-	say(v1alpha1.BackoffSecondsAnnotation, j.Wishes.BackoffSeconds)
-	say(v1alpha1.PendingDeadlineSecondsAnnotation, j.Wishes.PendingDeadlineSeconds)
-	if n := j.Wishes.FailedPodsLimit; n != nil {
+	say(v1alpha1.BackoffSecondsAnnotation, j.Options.BackoffSeconds)
+	say(v1alpha1.PendingDeadlineSecondsAnnotation, j.Options.PendingDeadlineSeconds)
+	if n := j.Options.FailedPodsLimit; n != nil {
 		say(v1alpha1.FailedPodsLimitAnnotation, new(int64(*n)))
 	}
-	if j.Wishes.Parameters != "" {
-		out[v1alpha1.PerCompletionEnvAnnotation] = j.Wishes.Parameters
+	if j.Options.Parameters != "" {
+		out[v1alpha1.PerCompletionEnvAnnotation] = j.Options.Parameters
 	}
 	if j.NextSerial != 0 {
 		out[v1alpha1.NextSerialAnnotation] = strconv.Itoa(j.NextSerial)

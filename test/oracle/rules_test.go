@@ -93,7 +93,7 @@ var rules = map[string]rule{
 	"8 succeeded decreases": {before: func(j *events.Job) { count(j, 2) }, wrong: func(j *events.Job) { count(j, 1) }, refusal: "cannot decrease the succeeded counter"},
 	"9 completionTime changes": {before: func(j *events.Job) { succeeding(j); finish(batchv1.JobComplete)(j) },
 		wrong: func(j *events.Job) { j.Status.CompletionTime = clock(9) }, refusal: "status.completionTime: Invalid value"},
-	"10 the annotations are too large": {wrong: func(j *events.Job) { j.Wishes.Parameters = strings.Repeat("a", 256<<10) },
+	"10 the annotations are too large": {wrong: func(j *events.Job) { j.Options.Parameters = strings.Repeat("a", 256<<10) },
 		refusal: "metadata.annotations: Too long"},
 	"10 the spec changes":    {wrong: func(j *events.Job) { j.Parallelism++ }, refusal: "a status write changes the spec"},
 	"11 Complete and Failed": {before: succeeding, good: finish(batchv1.JobComplete), wrong: func(j *events.Job) { is(j, batchv1.JobFailed) }, refusal: "cannot set Complete=True and Failed=true"},

@@ -55,7 +55,7 @@ var ofTracking = []mutant{
 	{name: "anybodys-inventory", file: "functions/job/listed.go",
 		old: `if s.Asked == "" || list.ID != s.Asked {`,
 		new: `if s.Asked == "" {`},
-	{name: "no-horizon", file: "functions/job/observe.go",
+	{name: "no-list-version", file: "functions/job/observe.go",
 		old: "		if s.new(e.Pod) || s.usedUp(e.Pod) {",
 		new: "		if true {"},
 	{name: "decide-without-inventory", file: "functions/job/observe.go",

@@ -63,15 +63,15 @@ var numbers = map[string]func(*events.Job, int32){
 	"maxFailedIndexes":  func(j *events.Job, n int32) { j.MaxFailedIndexes = &n },
 	"deadline":          func(j *events.Job, n int32) { j.ActiveDeadlineSeconds = new(int64(n)) },
 	"ttl":               func(j *events.Job, n int32) { j.TTLSecondsAfterFinished = &n },
-	"backoff-seconds":   func(j *events.Job, n int32) { j.Wishes.BackoffSeconds = new(int64(n)) },
-	"failed-pods-limit": func(j *events.Job, n int32) { j.Wishes.FailedPodsLimit = new(int(n)) },
-	"pending-deadline":  func(j *events.Job, n int32) { j.Wishes.PendingDeadlineSeconds = new(int64(n)) },
+	"backoff-seconds":   func(j *events.Job, n int32) { j.Options.BackoffSeconds = new(int64(n)) },
+	"failed-pods-limit": func(j *events.Job, n int32) { j.Options.FailedPodsLimit = new(int(n)) },
+	"pending-deadline":  func(j *events.Job, n int32) { j.Options.PendingDeadlineSeconds = new(int64(n)) },
 }
 
 var lists = map[string]func(*testing.T, *datadriven.TestData, *events.Job, []string){
 	"unsupported": func(_ *testing.T, _ *datadriven.TestData, j *events.Job, v []string) { j.Unsupported = v },
-	"ignored":     func(_ *testing.T, _ *datadriven.TestData, j *events.Job, v []string) { j.Wishes.Ignored = v },
-	"parameters":  func(_ *testing.T, _ *datadriven.TestData, j *events.Job, v []string) { j.Wishes.Parameters = v[0] },
+	"ignored":     func(_ *testing.T, _ *datadriven.TestData, j *events.Job, v []string) { j.Options.Ignored = v },
+	"parameters":  func(_ *testing.T, _ *datadriven.TestData, j *events.Job, v []string) { j.Options.Parameters = v[0] },
 	"selector": func(_ *testing.T, _ *datadriven.TestData, j *events.Job, v []string) {
 		j.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": v[0]}}
 	},

@@ -195,17 +195,17 @@ func subset(t *rapid.T, n int, label string) (out intervals.Set) {
 	return out
 }
 
-// Wishes adds what a user may ask for by annotations, sensible or not.
-func Wishes(t *rapid.T, j *batchv1.Job) {
-	wish := func(name string, values ...string) {
+// Options adds what a user may ask for by annotations, sensible or not.
+func Options(t *rapid.T, j *batchv1.Job) {
+	option := func(name string, values ...string) {
 		if v := rapid.SampledFrom(append(values, "")).Draw(t, name); v != "" {
 			metav1.SetMetaDataAnnotation(&j.ObjectMeta, name, v)
 		}
 	}
-	wish(v1alpha1.BackoffSecondsAnnotation, "1", "60", "600", "soon")
-	wish(v1alpha1.FailedPodsLimitAnnotation, "0", "1", "3", "-1")
-	wish(v1alpha1.PendingDeadlineSecondsAnnotation, "5", "300")
+	option(v1alpha1.BackoffSecondsAnnotation, "1", "60", "600", "soon")
+	option(v1alpha1.FailedPodsLimitAnnotation, "0", "1", "3", "-1")
+	option(v1alpha1.PendingDeadlineSecondsAnnotation, "5", "300")
 	if *j.Spec.CompletionMode == batchv1.IndexedCompletion {
-		wish(v1alpha1.PerCompletionEnvAnnotation, "", "", "values")
+		option(v1alpha1.PerCompletionEnvAnnotation, "", "", "values")
 	}
 }

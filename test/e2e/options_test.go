@@ -17,8 +17,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// wishing adds an annotation of ours to the Job.
-func wishing(j *batchv1.Job, annotation, value string) *batchv1.Job {
+// annotated adds an annotation of ours to the Job.
+func annotated(j *batchv1.Job, annotation, value string) *batchv1.Job {
 	if j.Annotations == nil {
 		j.Annotations = map[string]string{}
 	}
@@ -31,7 +31,7 @@ func TestRetriesComeSoonerAndFewFailedPodsStay(t *testing.T) {
 	t.Parallel()
 	p, ledger := shared(t).Space(t), harness.NewLedger(t)
 	j := harness.Shell("impatient", ledger.Script("0", "code=1"), harness.Size(1, 1, 3))
-	p.Apply(wishing(wishing(j, v1alpha1.BackoffSecondsAnnotation, "1"), v1alpha1.FailedPodsLimitAnnotation, "1"))
+	p.Apply(annotated(annotated(j, v1alpha1.BackoffSecondsAnnotation, "1"), v1alpha1.FailedPodsLimitAnnotation, "1"))
 	end := p.AwaitEnd("impatient", batchv1.JobFailed, time.Minute)
 	if sum := ledger.Read(t); sum.Failed != 4 || end.Status.Failed != 4 {
 		t.Errorf("%d Pods have failed: %s", sum.Failed, harness.Brief(end.Status))
@@ -88,7 +88,7 @@ func TestPodThatCannotStartFailsInTime(t *testing.T) {
 			j := harness.Shell("pending", "true", harness.Size(1, 1, 0))
 			change(&j.Spec.Template.Spec)
 			began := time.Now()
-			p.Apply(wishing(j, v1alpha1.PendingDeadlineSecondsAnnotation, "3"))
+			p.Apply(annotated(j, v1alpha1.PendingDeadlineSecondsAnnotation, "3"))
 			end := p.AwaitEnd("pending", batchv1.JobFailed, time.Minute)
 			if took := time.Since(began); took < 3*time.Second-apiSecond || took > seconds {
 				t.Errorf("it took %v, want 3 s", took)
@@ -109,7 +109,7 @@ func TestPodThatIsReplacedMayStart(t *testing.T) {
 	j := harness.Shell("pending", `[ "$WORD" = now ]`, harness.Size(1, 1, 3))
 	j.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "WORD", ValueFrom: &corev1.EnvVarSource{
 		ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "late"}, Key: "word"}}}}
-	p.Apply(wishing(wishing(j, v1alpha1.PendingDeadlineSecondsAnnotation, "8"), v1alpha1.BackoffSecondsAnnotation, "1"))
+	p.Apply(annotated(annotated(j, v1alpha1.PendingDeadlineSecondsAnnotation, "8"), v1alpha1.BackoffSecondsAnnotation, "1"))
 	p.Await("pending", time.Minute, "to have failed once", func(j *batchv1.Job) bool { return j.Status.Failed >= 1 })
 	putLists(t, p, "late", map[string]string{"word": "now"}, true)
 	if end := p.AwaitEnd("pending", batchv1.JobComplete, time.Minute); end.Status.Succeeded != 1 {
@@ -118,7 +118,7 @@ func TestPodThatIsReplacedMayStart(t *testing.T) {
 }
 
 // An annotation that cannot be granted is ignored, and said to be.
-func TestWishThatCannotBeGrantedIsIgnoredAndTold(t *testing.T) {
+func TestOptionThatCannotBeReadIsIgnoredAndReported(t *testing.T) {
 	for _, tt := range []struct{ name, annotation, value string }{
 		{"restarted in place", v1alpha1.BackoffSecondsAnnotation, "1"},
 		{"no number", v1alpha1.FailedPodsLimitAnnotation, "many"},
@@ -126,14 +126,14 @@ func TestWishThatCannotBeGrantedIsIgnoredAndTold(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := shared(t).Space(t)
-			j := harness.Shell("wishing", "true", harness.Size(1, 1, 0))
+			j := harness.Shell("optional", "true", harness.Size(1, 1, 0))
 			j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
-			p.Apply(wishing(j, tt.annotation, tt.value))
-			end := p.AwaitEnd("wishing", batchv1.JobComplete, time.Minute)
+			p.Apply(annotated(j, tt.annotation, tt.value))
+			end := p.AwaitEnd("optional", batchv1.JobComplete, time.Minute)
 			if c := harness.Condition(end, v1alpha1.IgnoredCondition); c == nil || c.Status != corev1.ConditionTrue || !strings.Contains(c.Message, tt.annotation) {
 				t.Errorf("it is %s", harness.Brief(end.Status))
 			}
-			awaitTold(t, p, "wishing", []string{"Warning", "AnnotationIgnored", tt.annotation})
+			awaitTold(t, p, "optional", []string{"Warning", "AnnotationIgnored", tt.annotation})
 		})
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestHorizonRemembersTheNewestListOfEachUID, as if it were noted for each UID by itself; and in no more ranges than it needs.
-func TestHorizonRemembersTheNewestListOfEachUID(t *testing.T) {
+// TestListVersionRemembersTheNewestListOfEachUID, as if it were noted for each UID by itself; and in no more ranges than it needs.
+func TestListVersionRemembersTheNewestListOfEachUID(t *testing.T) {
 	uid := rapid.Map(rapid.IntRange(0, 20), func(i int) types.UID { return types.UID('a' + rune(i)) })
 	bound := rapid.OneOf(rapid.Just(types.UID("")), uid)
 	rapid.Check(t, func(t *rapid.T) {
-		var h Horizon
+		var h ListVersions
 		model := map[types.UID]uint64{}
 		for range rapid.IntRange(0, 12).Draw(t, "lists") {
 			from, to, version := bound.Draw(t, "from"), bound.Draw(t, "to"), rapid.Uint64Range(1, 9).Draw(t, "version")
@@ -39,9 +39,9 @@ func TestHorizonRemembersTheNewestListOfEachUID(t *testing.T) {
 	})
 }
 
-// TestHorizonIsBounded: of parts of very many lists only what all have in common is remembered.
-func TestHorizonIsBounded(t *testing.T) {
-	h := Horizon{{Version: 3}}
+// TestListVersionsAreBounded: of parts of very many lists only what all have in common is remembered.
+func TestListVersionsAreBounded(t *testing.T) {
+	h := ListVersions{{Version: 3}}
 	for i := range 10 * reachesMax {
 		h = h.fold(types.UID(rune('0'+2*i)), types.UID(rune('0'+2*i+1)), uint64(10+i))
 	}

@@ -43,7 +43,7 @@ func TestALimitTakesHoldOnALargeSnapshot(t *testing.T) {
 	}
 	f := job.New(job.DefaultLimits())
 	s := known(t, f, j, now)
-	j.Version, j.Wishes.FailedPodsLimit = 2, new(stay)
+	j.Version, j.Options.FailedPodsLimit = 2, new(stay)
 	list := events.JobListed{ID: "relist-1", Job: &j, JobsVersion: 3, Version: 10 + all, Pods: pods}
 	later := list
 	later.ID, later.Version, later.Pods = "relist-2", list.Version+1, pods[1:] // the oldest has gone meanwhile
@@ -56,8 +56,8 @@ func TestALimitTakesHoldOnALargeSnapshot(t *testing.T) {
 	if len(s.Kept) != all-1 || s.Forgotten != 0 {
 		t.Errorf("%d failed Pods are known", len(s.Kept))
 	}
-	if len(s.Horizon) != 1 || s.Horizon[0].Version != later.Version {
-		t.Errorf("both lists are complete, the horizon is %v", s.Horizon)
+	if len(s.ListVersions) != 1 || s.ListVersions[0].Version != later.Version {
+		t.Errorf("both lists are complete, the list version is %v", s.ListVersions)
 	}
 	deletes := 0
 	for _, e := range effects {

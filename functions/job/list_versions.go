@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Horizon is up to which version lists of Pods have been folded, by ranges of UIDs: a large list comes in parts, some of which may
+// ListVersions is up to which version lists of Pods have been folded, by ranges of UIDs: a large list comes in parts, some of which may
 // be missing. A Pod that we do not know, at or below it, is history.
 //
 //	UIDs       "" ........ 3 ........ 6 ........
 //	version        20           17        20         after a list of 17, and two parts of three of a list of 20
-type Horizon []Reach
+type ListVersions []Reach
 
 // Reach is how far lists reach from a UID on, up to the next Reach's.
 type Reach struct {
@@ -25,7 +25,7 @@ type Reach struct {
 const reachesMax = 256
 
 // of is the newest list that shows whether there is a Pod of that UID.
-func (h Horizon) of(uid types.UID) uint64 {
+func (h ListVersions) of(uid types.UID) uint64 {
 	i, exact := slices.BinarySearchFunc(h, uid, func(r Reach, uid types.UID) int { return cmp.Compare(r.From, uid) })
 	if !exact {
 		i--
@@ -37,21 +37,21 @@ func (h Horizon) of(uid types.UID) uint64 {
 }
 
 // newest is the newest list of which anything has been folded.
-func (h Horizon) newest() (version uint64) {
+func (h ListVersions) newest() (version uint64) {
 	for _, r := range h {
 		version = max(version, r.Version)
 	}
 	return version
 }
 
-// fold is the horizon after a list of the UIDs from one, up to another and without it; "" is no bound. Older never overwrites newer.
-func (h Horizon) fold(from, to types.UID, version uint64) Horizon {
+// fold is the list version after a list of the UIDs from one, up to another and without it; "" is no bound. Older never overwrites newer.
+func (h ListVersions) fold(from, to types.UID, version uint64) ListVersions {
 	marks := []types.UID{"", from, to}
 	for _, r := range h {
 		marks = append(marks, r.From)
 	}
 	slices.Sort(marks)
-	var out Horizon
+	var out ListVersions
 	for _, at := range slices.Compact(marks) {
 		v := h.of(at)
 		if covers(from, to, at) {
@@ -63,7 +63,7 @@ func (h Horizon) fold(from, to types.UID, version uint64) Horizon {
 	}
 	if len(out) > reachesMax {
 		oldest := slices.MinFunc(out, func(a, b Reach) int { return cmp.Compare(a.Version, b.Version) })
-		return Horizon{{Version: oldest.Version}} // what it forgets may be told again, and is found to have gone when it is looked for
+		return ListVersions{{Version: oldest.Version}} // what it forgets may be told again, and is found to have gone when it is looked for
 	}
 	return out
 }
