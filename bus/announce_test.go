@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobstream/jobstream/bus/embedded"
 	"github.com/jobstream/jobstream/events"
 )
 
@@ -42,7 +43,7 @@ func announce(t testing.TB, b *Bus, all ...events.Public) {
 }
 
 // subscriber is somebody who has nothing of ours but docs/events.md.
-func subscriber(t testing.TB, s *Server) jetstream.JetStream {
+func subscriber(t testing.TB, s *embedded.Server) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(s.URL())
 	if err != nil {

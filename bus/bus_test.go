@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobstream/jobstream/bus/embedded"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/engine"
 )
@@ -22,15 +23,15 @@ import (
 const soon = 30 * time.Second
 
 // serve starts an embedded server on a free port with a folder of its own.
-func serve(t testing.TB) *Server {
+func serve(t testing.TB) *embedded.Server {
 	t.Helper()
 	return serveIn(t, t.TempDir(), -1)
 }
 
 // serveIn starts a server on a folder that may hold something already.
-func serveIn(t testing.TB, dir string, port int) *Server {
+func serveIn(t testing.TB, dir string, port int) *embedded.Server {
 	t.Helper()
-	s, err := StartEmbedded(EmbeddedConfig{StoreDir: dir, Port: port})
+	s, err := embedded.Start(embedded.Config{StoreDir: dir, Port: port})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func serveIn(t testing.TB, dir string, port int) *Server {
 }
 
 // connect connects to the server as the cluster "test" unless the configuration says otherwise.
-func connect(t testing.TB, s *Server, change ...func(*Config)) *Bus {
+func connect(t testing.TB, s *embedded.Server, change ...func(*Config)) *Bus {
 	t.Helper()
 	c := Config{Cluster: "test", Log: slog.New(slog.NewTextHandler(testLog(t), nil))}
 	if s != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/jobstream/jobstream/bus/cloudevent"
 )
 
@@ -15,8 +17,8 @@ import (
 type Config struct {
 	// URL of the server, several separated by commas, such as "nats://nats:4222".
 	URL string
-	// Server is an embedded one to use inside this process instead of a URL.
-	Server *Server
+	// Server is one inside this process to use instead of a URL: an embedded.Server.
+	Server nats.InProcessConnProvider
 	// Cluster is the name of the Kubernetes cluster: in every subject and stream. Required; at most 100 bytes.
 	Cluster string
 	// Role is what this program does on the bus, and may do: by default everything.

@@ -229,7 +229,7 @@ func (b *Bus) options() []nats.Option {
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.asyncError(err) }),
 	}
 	if c.Server != nil {
-		o = append(o, nats.InProcessServer(c.Server.server))
+		o = append(o, nats.InProcessServer(c.Server))
 	}
 	return append(o, b.credentials()...)
 }

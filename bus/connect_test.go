@@ -17,6 +17,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/jobstream/jobstream/bus/embedded"
 	"github.com/jobstream/jobstream/internal/engine"
 	"github.com/jobstream/jobstream/internal/partition"
 )
@@ -46,7 +47,7 @@ func refused(t *testing.T, c Config, words ...string) {
 	}
 }
 
-// bare starts a server that StartEmbedded would not make.
+// bare starts a server that embedded.Start would not make.
 func bare(t *testing.T, o server.Options) string {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", -1, true, true, t.TempDir()
@@ -107,24 +108,9 @@ func TestErrorsAtTheStart(t *testing.T) {
 	})
 }
 
-func TestEmbeddedErrors(t *testing.T) {
-	t.Parallel()
-	if _, err := StartEmbedded(EmbeddedConfig{}); err == nil || !strings.Contains(err.Error(), "StoreDir") {
-		t.Error(err)
-	}
-	s := serve(t)
-	began := time.Now()
-	if _, err := StartEmbedded(EmbeddedConfig{StoreDir: t.TempDir(), Port: portOf(t, s)}); err == nil || !strings.Contains(err.Error(), "address already in use") {
-		t.Error(err)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("a taken port was found out after %v", took)
-	}
-}
-
 func TestInProcess(t *testing.T) {
 	t.Parallel()
-	s, err := StartEmbedded(EmbeddedConfig{StoreDir: t.TempDir()})
+	s, err := embedded.Start(embedded.Config{StoreDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

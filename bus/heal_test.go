@@ -12,11 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobstream/jobstream/bus/embedded"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-func portOf(t testing.TB, s *Server) int {
+func portOf(t testing.TB, s *embedded.Server) int {
 	t.Helper()
 	u, err := url.Parse(s.URL())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobstream/jobstream/bus/embedded"
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
@@ -101,9 +102,9 @@ func TestRestartsUnderLoad(t *testing.T) {
 	for range 3 {
 		send(300)
 		s.Shutdown()
-		back := make(chan *Server)
+		back := make(chan *embedded.Server)
 		go func() { // meanwhile, since Publish blocks when too much is not confirmed
-			s, err := StartEmbedded(EmbeddedConfig{StoreDir: dir, Port: port})
+			s, err := embedded.Start(embedded.Config{StoreDir: dir, Port: port})
 			if err != nil {
 				t.Error(err)
 			}

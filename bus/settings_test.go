@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobstream/jobstream/bus/embedded"
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
@@ -30,7 +31,7 @@ func (k *kept) count(what string) int {
 }
 
 // wanting is a program that wants this of the stream of facts and of that of events, and what it logs.
-func wanting(t *testing.T, s *Server, factsBytes int64, eventsAge time.Duration) (*Bus, *kept) {
+func wanting(t *testing.T, s *embedded.Server, factsBytes int64, eventsAge time.Duration) (*Bus, *kept) {
 	t.Helper()
 	log := &kept{}
 	return connect(t, s, func(c *Config) {

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/bus/embedded"
 	_ "github.com/jobstream/jobstream/internal/app" // the programs' code: see TestMain
 	"github.com/jobstream/jobstream/internal/app/apptest"
 )
@@ -90,10 +90,10 @@ func end(t *testing.T, c *exec.Cmd) int {
 }
 
 // nats starts a NATS server.
-func nats(t *testing.T, c bus.EmbeddedConfig) string {
+func nats(t *testing.T, c embedded.Config) string {
 	t.Helper()
 	c.StoreDir, c.Port = t.TempDir(), -1
-	s, err := bus.StartEmbedded(c)
+	s, err := embedded.Start(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestBadStarts(t *testing.T) {
 	}
 	t.Cleanup(func() { taken.Close() })
 	quiet := []string{"--metrics-bind-address=0", "--health-bind-address=0"}
-	good := nats(t, bus.EmbeddedConfig{})
+	good := nats(t, embedded.Config{})
 	for _, tt := range []struct {
 		name string
 		env  []string
@@ -180,7 +180,7 @@ func TestBadStarts(t *testing.T) {
 		{"an API server that is away", nil, []string{"--kubeconfig=" + apptest.Kubeconfig(t, "http://"+apptest.FreeAddress(t))}, 1, []string{"cannot reach the API server at 127.0.0.1:", "refused", "kubectl version"}},
 		{"a bus that is away", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-connect-timeout=1s", "--nats-url=nats://" + apptest.FreeAddress(t)}, 1, []string{"NATS at nats://127.0.0.1:", "cannot be reached", "--nats-url", "JOBSTREAM_NATS_URL"}},
 		{"an old bus", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + oldNATS(t)}, 1, []string{"2.10.29", "too old", "2.12"}},
-		{"a bus for small messages", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + nats(t, bus.EmbeddedConfig{MaxPayload: 1 << 20})}, 1, []string{"max_payload", "1048576", "8MB"}},
+		{"a bus for small messages", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + nats(t, embedded.Config{MaxPayload: 1 << 20})}, 1, []string{"max_payload", "1048576", "8MB"}},
 		{"a bus that wants credentials that are missing", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + good, "--nats-credentials=/nowhere/creds"}, 1, []string{"/nowhere/creds", "check the files"}},
 		{"half a certificate", nil, []string{"--kubeconfig=" + api.Kubeconfig, "--nats-url=" + good, "--nats-cert=/nowhere/cert"}, 2, []string{"--nats-cert and --nats-key need each other"}},
 		{"two kinds of credentials", []string{"JOBSTREAM_NATS_TOKEN_FILE=/nowhere/token"}, []string{"--nats-user-file=/nowhere/user", "--nats-password-file=/nowhere/password"}, 2, []string{"--nats-user-file and --nats-token-file both"}},
@@ -216,7 +216,7 @@ func TestReadyThenGracefulStop(t *testing.T) {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
 			health, metrics := apptest.FreeAddress(t), apptest.FreeAddress(t)
-			c, said := start(t, program, []string{"JOBSTREAM_KUBECONFIG=" + api.Kubeconfig, "JOBSTREAM_NATS_URL=" + nats(t, bus.EmbeddedConfig{})},
+			c, said := start(t, program, []string{"JOBSTREAM_KUBECONFIG=" + api.Kubeconfig, "JOBSTREAM_NATS_URL=" + nats(t, embedded.Config{})},
 				"--health-bind-address="+health, "--metrics-bind-address="+metrics, "--log-format=json")
 			await(t, "http://"+health+"/readyz", "ready")
 			await(t, "http://"+health+"/healthz", "ok")

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/bus/embedded"
 	"github.com/jobstream/jobstream/internal/app"
 	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/controlplane"
@@ -48,7 +48,7 @@ type system struct {
 
 	kubeconfig string
 	rest       *rest.Config
-	nats       *bus.Server
+	nats       *embedded.Server
 
 	stops  []func() error
 	failed chan error
@@ -97,7 +97,7 @@ func (s *system) makeFolder(context.Context) error {
 }
 
 func (s *system) startNATS(ctx context.Context) (err error) {
-	s.nats, err = bus.StartEmbedded(bus.EmbeddedConfig{StoreDir: filepath.Join(s.dir, "nats"), Port: freePort(ctx, s.plan.NATSPort), Log: app.Quiet(s.plan.Log)})
+	s.nats, err = embedded.Start(embedded.Config{StoreDir: filepath.Join(s.dir, "nats"), Port: freePort(ctx, s.plan.NATSPort), Log: app.Quiet(s.plan.Log)})
 	if err != nil {
 		return &app.Fatal{Cannot: "start NATS", Err: err}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/bus/embedded"
 	"github.com/jobstream/jobstream/internal/app"
 	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/trace"
@@ -50,12 +50,12 @@ func run(ctx context.Context, s *settings, out io.Writer) (err error) {
 }
 
 // startNATS starts the server for clients that have the token.
-func startNATS(s *settings) (*bus.Server, error) {
+func startNATS(s *settings) (*embedded.Server, error) {
 	token, err := s.token()
 	if err != nil {
 		return nil, err
 	}
-	server, err := bus.StartEmbedded(bus.EmbeddedConfig{StoreDir: s.store(), Port: s.port, Token: token, Log: app.Quiet(s.Log)})
+	server, err := embedded.Start(embedded.Config{StoreDir: s.store(), Port: s.port, Token: token, Log: app.Quiet(s.Log)})
 	if err == nil {
 		return server, nil
 	}
@@ -68,7 +68,7 @@ func startNATS(s *settings) (*bus.Server, error) {
 }
 
 // work runs trigger and reconciler until ctx ends, and calls ready when both work.
-func work(ctx context.Context, s *settings, server *bus.Server, ready func()) error {
+func work(ctx context.Context, s *settings, server *embedded.Server, ready func()) error {
 	s.Bus.Server, s.Bus.TokenFile = server, s.tokenFile()
 	s.NATSRemedy = "choose a folder with more room with --dir (" + app.EnvName("dir") + "), or make do with less: --nats-facts-bytes, --nats-events-bytes, --nats-state-bytes (which there are two of)"
 	s.Probes = &app.Probes{}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/bus/embedded"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/app/apptest"
 )
@@ -28,7 +29,7 @@ const soon = 30 * time.Second
 // options are those of a program on a bus and an API server of the test's own.
 func options(t *testing.T, api *apptest.API) Options {
 	t.Helper()
-	s, err := bus.StartEmbedded(bus.EmbeddedConfig{StoreDir: t.TempDir(), Port: -1})
+	s, err := embedded.Start(embedded.Config{StoreDir: t.TempDir(), Port: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

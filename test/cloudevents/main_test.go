@@ -15,6 +15,7 @@ import (
 
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/bus/cloudevent"
+	"github.com/jobstream/jobstream/bus/embedded"
 )
 
 const (
@@ -32,7 +33,7 @@ type place struct {
 // open starts a server of the test's own.
 func open(t *testing.T) place {
 	t.Helper()
-	s, err := bus.StartEmbedded(bus.EmbeddedConfig{StoreDir: t.TempDir(), Port: -1})
+	s, err := embedded.Start(embedded.Config{StoreDir: t.TempDir(), Port: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

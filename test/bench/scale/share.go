@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/bus/embedded"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/test/bench/report"
 )
@@ -45,7 +46,7 @@ type farm struct {
 
 // share measures how partitions are shared while workers come and go.
 func (o options) share(ctx context.Context, dir string) (err error) {
-	server, err := bus.StartEmbedded(bus.EmbeddedConfig{StoreDir: filepath.Join(dir, "nats"), Port: -1})
+	server, err := embedded.Start(embedded.Config{StoreDir: filepath.Join(dir, "nats"), Port: -1})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/bus/embedded"
 )
 
 func main() {
@@ -23,7 +23,7 @@ func main() {
 	flag.IntVar(&m.port, "cluster-port", 0, "port on 127.0.0.1 for the other servers; 0 for a server alone")
 	flag.StringVar(&m.routes, "routes", "", "URLs by which this server reaches the others, separated by commas")
 	flag.Parse()
-	c := bus.EmbeddedConfig{StoreDir: *dir, Port: *port, MaxPayload: int32(*maxPayload)}
+	c := embedded.Config{StoreDir: *dir, Port: *port, MaxPayload: int32(*maxPayload)}
 	url, shutdown, err := start(c, m, *config)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "natsd:", err)
@@ -36,14 +36,14 @@ func main() {
 	shutdown()
 }
 
-func start(c bus.EmbeddedConfig, m member, config string) (url string, shutdown func(), err error) {
+func start(c embedded.Config, m member, config string) (url string, shutdown func(), err error) {
 	switch {
 	case m.port != 0:
 		return m.start(c)
 	case config != "":
 		return configured(c, config)
 	}
-	s, err := bus.StartEmbedded(c)
+	s, err := embedded.Start(c)
 	if err != nil {
 		return "", nil, err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/bus/embedded"
 )
 
 const (
@@ -25,7 +25,7 @@ type member struct {
 }
 
 // start starts the server and returns when clients may connect, which is before the cluster has a leader.
-func (m member) start(c bus.EmbeddedConfig) (url string, shutdown func(), err error) {
+func (m member) start(c embedded.Config) (url string, shutdown func(), err error) {
 	return run(&server.Options{
 		ServerName: m.name, Host: "127.0.0.1", Port: c.Port, MaxPayload: cmp.Or(c.MaxPayload, 8<<20),
 		JetStream: true, StoreDir: c.StoreDir, NoSigs: true, Logtime: true,
@@ -37,7 +37,7 @@ func (m member) start(c bus.EmbeddedConfig) (url string, shutdown func(), err er
 }
 
 // configured starts a server alone with what an operator has written; the port and the folder are the test's.
-func configured(c bus.EmbeddedConfig, file string) (url string, shutdown func(), err error) {
+func configured(c embedded.Config, file string) (url string, shutdown func(), err error) {
 	o, err := server.ProcessConfigFile(file)
 	if err != nil {
 		return "", nil, err

@@ -1,29 +1,37 @@
-package bus
+// Package embedded runs a NATS server with JetStream inside this process, for one machine and for tests. It is apart from package bus,
+// since a program that imports it links all of nats-server: cmd/jobstream does, cmd/trigger and cmd/reconciler must not (cmd/links_test.go).
+//
+//	server, err := embedded.Start(embedded.Config{StoreDir: dir})
+//	...
+//	defer server.Shutdown()
+//	b, err := bus.Connect(ctx, bus.Config{Server: server, Cluster: "test"})
+package embedded
 
 import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// embeddedStart is how long an embedded server may take to open its store: it reads back what it holds.
-const embeddedStart = 30 * time.Second
+// startTimeout is how long a server may take to open its store: it reads back what it holds.
+const startTimeout = 30 * time.Second
 
-// EmbeddedConfig describes a NATS server inside this process, for one machine and for tests.
-type EmbeddedConfig struct {
+// Config describes the server.
+type Config struct {
 	// StoreDir is the folder of the streams. Required; two servers must never share one.
 	StoreDir string
 	// Host to listen on, default 127.0.0.1.
 	Host string
-	// Port to listen on; 0 listens nowhere (this process only, see Config.Server), -1 takes a free one.
+	// Port to listen on; 0 listens nowhere (this process only, see bus.Config.Server), -1 takes a free one.
 	Port int
-	// Token is asked of everybody who connects, this process included (Credentials.TokenFile); "" lets everybody in.
+	// Token is asked of everybody who connects, this process included (bus.Credentials.TokenFile); "" lets everybody in.
 	Token string
-	// MaxPayload in bytes, default 8 MiB, which is what Connect requires.
+	// MaxPayload in bytes, default 8 MiB, which is what bus.Connect requires.
 	MaxPayload int32
 	// SyncAlways makes every write durable before it is confirmed, also against a power failure, at about a tenth of
 	// the speed. Without it the disk is synced every two minutes; no count depends on that.
@@ -38,8 +46,8 @@ type Server struct {
 	url    string
 }
 
-// StartEmbedded starts a server and waits until it serves. It fails where the folder cannot be used or the port is taken.
-func StartEmbedded(c EmbeddedConfig) (*Server, error) {
+// Start starts a server and waits until it serves. It fails where the folder cannot be used or the port is taken.
+func Start(c Config) (*Server, error) {
 	if c.StoreDir == "" {
 		return nil, errors.New("embedded NATS: StoreDir is empty: name a folder for the streams")
 	}
@@ -71,7 +79,7 @@ func StartEmbedded(c EmbeddedConfig) (*Server, error) {
 	log := &serverLog{log: c.Log.With("component", "nats-server")}
 	s.SetLoggerV2(log, false, false, false)
 	s.Start()
-	for deadline := time.Now().Add(embeddedStart); !s.ReadyForConnections(100 * time.Millisecond); {
+	for deadline := time.Now().Add(startTimeout); !s.ReadyForConnections(100 * time.Millisecond); {
 		if !log.failed() && time.Now().Before(deadline) {
 			continue
 		}
@@ -89,13 +97,16 @@ func StartEmbedded(c EmbeddedConfig) (*Server, error) {
 // URL is where other processes reach the server, "" where it does not listen.
 func (s *Server) URL() string { return s.url }
 
+// InProcessConn implements nats.InProcessConnProvider: a connection without a network, also where the server does not listen.
+func (s *Server) InProcessConn() (net.Conn, error) { return s.server.InProcessConn() }
+
 // Shutdown stops the server and waits until its store is closed.
 func (s *Server) Shutdown() {
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
 }
 
-// serverLog is the server's logger. A fatal error does not end our process: it becomes StartEmbedded's error.
+// serverLog is the server's logger. A fatal error does not end our process: it becomes Start's error.
 type serverLog struct {
 	log *slog.Logger
 	mu  sync.Mutex
@@ -112,7 +123,7 @@ func (l *serverLog) fatal() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.why == "" {
-		return fmt.Sprintf("not ready within %v", embeddedStart)
+		return fmt.Sprintf("not ready within %v", startTimeout)
 	}
 	return l.why
 }
