@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/jobstream/jobstream/internal/controlplane"
-	"github.com/jobstream/jobstream/internal/controlplane/controlplanetest"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane/controlplanetest"
 )
 
 // kubectl runs it in this folder, and returns what it printed.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
 	"github.com/jobstream/jobstream/internal/finding"
 )
 

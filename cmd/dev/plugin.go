@@ -11,7 +11,7 @@ import (
 
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // authentication plugins for the user's other kubeconfigs
 
-	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
 // pluginNames are the file names by which kubectl finds "kubectl jobstream" and its completion.

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/jobstream/jobstream/internal/app"
-	"github.com/jobstream/jobstream/internal/controlplane"
-	"github.com/jobstream/jobstream/internal/controlplane/assets"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane/assets"
 )
 
 // ensurePrograms builds the control plane's programs if they are missing and the source is at hand.

@@ -14,9 +14,9 @@ import (
 	"github.com/jobstream/jobstream/bus/embedded"
 	"github.com/jobstream/jobstream/internal/app"
 	"github.com/jobstream/jobstream/internal/cluster"
-	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/processnode"
 	"github.com/jobstream/jobstream/internal/folder"
-	"github.com/jobstream/jobstream/internal/processnode"
 )
 
 // plan describes the parts of a system.

@@ -21,7 +21,7 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/deploy"
-	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
 // cronJob is the CronJob of the Kubernetes documentation, converted by its apiVersion and kind.

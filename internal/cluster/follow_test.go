@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/internal/controlplane"
-	"github.com/jobstream/jobstream/internal/controlplane/controlplanetest"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane/controlplanetest"
 )
 
 // isWatch tells a watch of a resource from a list.

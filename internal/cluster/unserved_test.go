@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/internal/controlplane"
-	"github.com/jobstream/jobstream/internal/controlplane/controlplanetest"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane/controlplanetest"
 )
 
 // TestWatcherWithoutScheduledJobs begins where nobody has installed them, on an API server of its own.

@@ -4,7 +4,7 @@
 //	2 triggers, 3 reconcilers     the real binaries        killed, frozen, cut off, slowed, their clocks shifted
 //	3 NATS servers, R3 streams    test/e2e/natsd           killed (the leader, too), frozen, cut off, emptied
 //	3 nodes                       test/e2e/noded           killed for good with their Pods, cut off, slowed
-//	kube-apiserver                internal/controlplane    killed
+//	kube-apiserver                internal/dev/controlplane    killed
 //	etcd, kube-controller-manager                          left alone
 //
 // The files, in the order in which one meets them:

@@ -9,6 +9,6 @@
 // are apart from this module and from each other because each program shall get exactly the dependencies that its
 // authors released it with; in one module graph the newest requirement of all would win.
 //
-// To move to another Kubernetes, change the constants in internal/controlplane/assets and the versions in
+// To move to another Kubernetes, change the constants in internal/dev/controlplane/assets and the versions in
 // kubernetes/go.mod and in test/go.mod, then run "go mod tidy" in each module.
 package controlplane

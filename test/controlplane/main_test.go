@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
 // childEnv makes this test program start a control plane and wait to be killed, instead of running tests.

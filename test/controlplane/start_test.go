@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/jobstream/jobstream/internal/controlplane"
-	"github.com/jobstream/jobstream/internal/controlplane/assets"
-	"github.com/jobstream/jobstream/internal/controlplane/controlplanetest"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane/assets"
+	"github.com/jobstream/jobstream/internal/dev/controlplane/controlplanetest"
 )
 
 func clientOf(t *testing.T, cp *controlplane.ControlPlane) kubernetes.Interface {

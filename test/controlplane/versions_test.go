@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jobstream/jobstream/internal/controlplane/assets"
+	"github.com/jobstream/jobstream/internal/dev/controlplane/assets"
 )
 
 // The versions stand in Go, for the name of the cache folder, and in go.mod files, for the build.
@@ -24,7 +24,7 @@ func TestModulesPinTheVersionsThatAssetsName(t *testing.T) {
 		}
 		for _, pin := range pins {
 			if !strings.Contains(string(mod), pin+"\n") && !strings.Contains(string(mod), pin+" ") {
-				t.Errorf("%s does not say %q, which internal/controlplane/assets builds", file, pin)
+				t.Errorf("%s does not say %q, which internal/dev/controlplane/assets builds", file, pin)
 			}
 		}
 	}

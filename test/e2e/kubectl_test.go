@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
-	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobstream/jobstream/internal/processnode"
+	"github.com/jobstream/jobstream/internal/dev/processnode"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 

@@ -17,8 +17,8 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/internal/cluster"
-	"github.com/jobstream/jobstream/internal/controlplane"
-	"github.com/jobstream/jobstream/internal/controlplane/controlplanetest"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane/controlplanetest"
 	"github.com/jobstream/jobstream/internal/kubectl/convert"
 )
 

@@ -3,7 +3,7 @@
 //
 //	go run ./controlplane/build        in the test module; "make controlplane" does that
 //
-// What is built, with which flags and into which folder is decided in internal/controlplane/assets. The first
+// What is built, with which flags and into which folder is decided in internal/dev/controlplane/assets. The first
 // run takes minutes and later ones none: each program is built under a temporary name and renamed when it is
 // whole, so an interrupted run continues where it was, and a lock makes a second run wait for the first.
 package main
@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jobstream/jobstream/internal/controlplane/assets"
+	"github.com/jobstream/jobstream/internal/dev/controlplane/assets"
 )
 
 func main() {

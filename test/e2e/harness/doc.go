@@ -1,7 +1,7 @@
 // Package harness starts everything that jobstream needs as it runs in earnest, each part a process that a test may kill:
 //
-//	etcd, kube-apiserver, kube-controller-manager      internal/controlplane        child processes
-//	a node that runs Pods as processes                 internal/processnode         in the test's process, or noded
+//	etcd, kube-apiserver, kube-controller-manager      internal/dev/controlplane        child processes
+//	a node that runs Pods as processes                 internal/dev/processnode         in the test's process, or noded
 //	NATS with JetStream                                natsd                        child process
 //	jobstream-trigger, jobstream-reconciler            cmd/trigger, cmd/reconciler  child processes, the real binaries
 //

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
 // Guide is a document whose commands a test follows, word for word, as an administrator of the System's cluster.

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/jobstream/jobstream/internal/cluster"
-	"github.com/jobstream/jobstream/internal/controlplane"
-	"github.com/jobstream/jobstream/internal/processnode"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/processnode"
 )
 
 // readyTimeout is for a start on two cores that also compile; it usually takes three seconds.

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/jobstream/jobstream/internal/processnode"
+	"github.com/jobstream/jobstream/internal/dev/processnode"
 )
 
 func main() {

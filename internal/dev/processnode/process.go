@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/jobstream/jobstream/internal/processnode/sandbox"
+	"github.com/jobstream/jobstream/internal/dev/processnode/sandbox"
 )
 
 // drainTime is how long a run's output may stay open after its process group has been killed: a process that has left

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/jobstream/jobstream/internal/processnode/sandbox"
+	"github.com/jobstream/jobstream/internal/dev/processnode/sandbox"
 )
 
 // messageLimit is how much a container may say in its termination message, and fallbackLimit how much of its log stands

@@ -12,7 +12,7 @@
 // killed with -9, panicked or was interrupted, the kernel kills them with it (internal/child tells how). A temporary
 // folder that was orphaned that way is removed by the next Start.
 //
-// There is no kubelet and no scheduler: Pods stay Pending until somebody plays the node, as internal/processnode
+// There is no kubelet and no scheduler: Pods stay Pending until somebody plays the node, as internal/dev/processnode
 // does. The API server reaches a node's log endpoint on loopback too: pods/log (also attach, exec, port-forward)
 // dials the first InternalIP in node.status.addresses at node.status.daemonEndpoints.kubeletEndpoint.port without
 // any filter for loopback addresses, over HTTPS, does not verify the node's certificate (there is no
@@ -33,7 +33,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/jobstream/jobstream/internal/controlplane/assets"
+	"github.com/jobstream/jobstream/internal/dev/controlplane/assets"
 	"github.com/jobstream/jobstream/internal/folder"
 )
 

@@ -4,7 +4,7 @@ package controlplanetest
 import (
 	"testing"
 
-	"github.com/jobstream/jobstream/internal/controlplane"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
 // Start starts a control plane that ends with the test, whether it passes, fails or panics. etcd does not fsync:

@@ -1,6 +1,6 @@
 // Package assets knows which programs make up the test control plane, how they are built, and where they are.
 //
-// Two sides use it and must agree: test/controlplane/build writes the programs, internal/controlplane starts
+// Two sides use it and must agree: test/controlplane/build writes the programs, internal/dev/controlplane starts
 // them. It imports the standard library only, so that asking "is it there?" costs nothing to compile.
 //
 // Programs are looked for in this order:
