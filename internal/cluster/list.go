@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/job"
 )
 
 const (
@@ -227,7 +228,7 @@ func (r *snapshots) add(p *corev1.Pod, jobs []types.UID, last bool) {
 	s.End = nil // a snapshot may have 20,000 Pods, and the release of each answers with all of it
 	for _, uid := range jobs {
 		of := identity{p.Namespace, uid}
-		if !matters(s, r.jobs[of]) {
+		if !job.Concerns(r.jobs[of], s) {
 			continue
 		}
 		r.pods[of] = append(r.pods[of], s)
@@ -235,20 +236,6 @@ func (r *snapshots) add(p *corev1.Pod, jobs []types.UID, last bool) {
 			r.early[p.UID] = struct{}{}
 		}
 	}
-}
-
-// matters says whether somebody may still have to do something about a Pod of that Job, which is nil where there is none: it
-// runs, or is not counted; an orphan may be adopted; of failed Pods there may be too many.
-func matters(p events.Pod, j *events.Job) bool {
-	switch {
-	case p.Held, !p.Terminal():
-		return true
-	case j == nil:
-		return false
-	case p.Orphan:
-		return !j.Finished()
-	}
-	return p.Phase == events.Failed && j.Options.FailedPodsLimit != nil
 }
 
 // pages visits all pages of a list, which are all of one version, and returns that. The read is consistent: it shows

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/job"
 )
 
 // flushInterval is how long a fact may have been lost on its way before we know.
@@ -216,8 +218,7 @@ func (w *Watcher) tellJobs(ctx context.Context, r snapshots, id string, now, sin
 		return nil
 	}
 	for of, j := range r.jobs {
-		if j.Finished() && !j.FinishedAt().After(since) && !anyHeld(r.pods[of]) && !tooManyFailed(j, r.pods[of]) && !overdue(j, now) ||
-			r.hidden(of) != nil {
+		if job.Idle(j, r.pods[of], since, now) || r.hidden(of) != nil {
 			continue
 		}
 		if err := tell(of); err != nil {
@@ -225,7 +226,7 @@ func (w *Watcher) tellJobs(ctx context.Context, r snapshots, id string, now, sin
 		}
 	}
 	for of, left := range r.pods {
-		if r.jobs[of] != nil || !anyHeld(left) {
+		if r.jobs[of] != nil || !slices.ContainsFunc(left, func(p events.Pod) bool { return p.Held }) {
 			continue
 		}
 		if err := tell(of); err != nil {
@@ -250,34 +251,4 @@ func (w *Watcher) snapshotID(last *string, versions ...uint64) string {
 	}
 	*last = id
 	return id
-}
-
-func anyHeld(pods []events.Pod) bool {
-	for _, p := range pods {
-		if p.Held {
-			return true
-		}
-	}
-	return false
-}
-
-// tooManyFailed says that more failed Pods are left than the Job allows.
-func tooManyFailed(j *events.Job, pods []events.Pod) bool {
-	limit, failed := j.Options.FailedPodsLimit, 0
-	for _, p := range pods {
-		if p.Phase == events.Failed && !p.Deleting {
-			failed++
-		}
-	}
-	return limit != nil && failed > *limit
-}
-
-// overdueAfter is how long after the end of its time to live a Job counts as overdue: whoever deletes such Jobs has had the
-// time to do it.
-const overdueAfter = time.Minute
-
-// overdue says that a finished Job should have been deleted. If that is left to us, the timer for it has been lost.
-func overdue(j *events.Job, now time.Time) bool {
-	end := j.Expires()
-	return !end.IsZero() && !j.Deleting && now.After(end.Add(overdueAfter))
 }

@@ -6,13 +6,11 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/scheduledjob"
 )
@@ -165,7 +163,7 @@ func (w *Watcher) tellSchedules(ctx context.Context, r snapshots) (n int, err er
 	now := w.config.Now()
 	id := w.snapshotID(&w.lastScheduleID, r.schedulesVersion, r.jobsVersion)
 	for of, j := range r.schedules {
-		if idle(j, r.runs[of], now) {
+		if scheduledjob.Idle(j, r.runs[of], now, announceWithin) {
 			continue
 		}
 		n++
@@ -176,65 +174,6 @@ func (w *Watcher) tellSchedules(ctx context.Context, r snapshots) (n int, err er
 	return n, nil
 }
 
-// idle says that nobody has to do anything about the ScheduledJob before its next time comes, though every fact about it and
-// its Jobs, and every timer, may have been lost.
-func idle(j *events.ScheduledJob, runs []events.Run, now time.Time) bool {
-	s := &j.Status
-	decided := time.Time{}
-	if s.DecidedUntil != nil {
-		decided = s.DecidedUntil.Time
-	}
-	switch {
-	case s.ObservedGeneration != j.Generation, // never seen, or changed since
-		s.DecidedUntil == nil && !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.StalledCondition),
-		len(s.Active) > 0,
-		meta.IsStatusConditionTrue(s.Conditions, v1alpha1.BlockedCondition),
-		s.NextScheduleTime != nil && !j.Suspended && !s.NextScheduleTime.After(now), // its due notice has fired in vain, or its start is delayed
-		toldLately(s, now),
-		outlived(j, now):
-		return false
-	}
-	kept := map[events.RunResult]int32{}
-	for _, r := range runs {
-		if r.Result == "" || r.Nominal.After(decided) || scheduledjob.AwaitsVerdict(s, r) { // not in status.active yet, or not counted
-			return false
-		}
-		if !r.Deleting {
-			kept[r.Result]++
-		}
-	}
-	return kept[events.RunComplete] <= j.SuccessfulJobs && kept[events.RunFailed] <= j.FailedJobs
-}
-
-// announcing is how long after a verdict it may not have been announced because the bus was wiped at that moment. Whoever is
-// woken announces all that stands in the status once more; a schedule that is due soon is woken anyway.
-const announcing = DefaultRelistInterval + 2*time.Minute
-
-// toldLately says that the status may hold a verdict that was put there only now: nothing in it says when.
-func toldLately(s *v1alpha1.ScheduledJobStatus, now time.Time) bool {
-	if len(s.Recent) == 0 {
-		return false
-	}
-	last := s.Recent[len(s.Recent)-1].Time.Time
-	if s.DecidedUntil != nil {
-		last = later(last, s.DecidedUntil.Time)
-	}
-	for _, c := range s.Conditions { // the end of runAt is one, and so is that of a suspension
-		last = later(last, c.LastTransitionTime.Time)
-	}
-	return now.Before(last.Add(announcing))
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// outlived says that the ScheduledJob's time to live is over and that it should have been deleted: the timer for it has been
-// lost.
-func outlived(j *events.ScheduledJob, now time.Time) bool {
-	end := j.Expires()
-	return !end.IsZero() && !j.Deleting && now.After(end.Add(overdueAfter))
-}
+// announceWithin is how long after a verdict it may not have been announced because the bus was wiped at that moment. A schedule that
+// the next complete list wakes announces all that stands in its status once more; one that is due soon is woken anyway.
+const announceWithin = DefaultRelistInterval + 2*time.Minute
