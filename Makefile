@@ -97,7 +97,7 @@ RESULTS = $(CACHE)/results
 .PHONY: conformance
 conformance: controlplane ## run the tests that docs/conformance.md names, and write it if all pass
 	@mkdir -p $(RESULTS)
-	@go test -count=1 -json ./functions/... ./internal/app ./internal/cluster ./internal/engine >$(RESULTS)/unit.json || true
+	@go test -count=1 -json ./functions/... ./internal/app ./internal/cluster/act ./internal/engine >$(RESULTS)/unit.json || true
 	@go test -count=1 -json -timeout 60m ./internal/sim -run TestWorlds -seeds=$(SEEDS) >$(RESULTS)/sim.json || true
 	@go test -C test -count=1 -json -timeout 40m ./e2e ./oracle ./differential >$(RESULTS)/e2e.json || true
 	@go run -C test ./conformance $(RESULTS)/unit.json $(RESULTS)/sim.json $(RESULTS)/e2e.json

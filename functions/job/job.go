@@ -26,10 +26,13 @@ import (
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
+// Name is the function's name, in keys and subjects.
+const Name = "job"
+
 // New is the Job function within the given limits.
 func New(l Limits) fn.Function[State] {
 	return fn.Function[State]{
-		Name:    "job",
+		Name:    Name,
 		Version: 13,
 		Wakes: []events.Type{events.TypeJobObserved, events.TypeJobGone, events.TypeJobListed, events.TypeJobPartListed, events.TypePodObserved,
 			events.TypePodGone, events.TypeTimerFired, events.TypeEffectRefused, events.TypeParametersObserved, events.TypeAnnounced},

@@ -12,7 +12,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/intervals"
-	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/cluster/act"
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
@@ -34,7 +34,7 @@ type jobMetrics struct {
 	announced       *prometheus.CounterVec // of ours: see announcements.go
 }
 
-var _ cluster.Meter = (*jobMetrics)(nil)
+var _ act.Meter = (*jobMetrics)(nil)
 
 func newJobMetrics(m *metrics) *jobMetrics {
 	return &jobMetrics{
@@ -115,7 +115,7 @@ func action(tried []effect.Effect) string {
 	return out
 }
 
-// StatusWritten implements cluster.Meter: what the status gained is what has finished.
+// StatusWritten implements act.Meter: what the status gained is what has finished.
 func (m *jobMetrics) StatusWritten(before, after *batchv1.Job, handled map[batchv1.PodFailurePolicyAction]int) {
 	mode, succeeded := modeLabel(indexed(after)), after.Status.Succeeded-before.Status.Succeeded
 	if indexed(after) {
@@ -142,7 +142,7 @@ func (m *jobMetrics) StatusWritten(before, after *batchv1.Job, handled map[batch
 	}
 }
 
-// PodCreation implements cluster.Meter.
+// PodCreation implements act.Meter.
 func (m *jobMetrics) PodCreation(j *batchv1.Job, err error) {
 	switch {
 	case err == nil:
@@ -170,11 +170,11 @@ func creationReason(j *batchv1.Job) string {
 	return "new"
 }
 
-// FinalizerRemoved implements cluster.Meter. The other event, "add", would be the first observation of a held Pod that has ended: to
+// FinalizerRemoved implements act.Meter. The other event, "add", would be the first observation of a held Pod that has ended: to
 // know a first observation takes a memory of every Pod, which a reconciler that may be replaced at any time does not have.
 func (m *jobMetrics) FinalizerRemoved() { add(m.held, 1, "delete") }
 
-// VerdictUntold implements cluster.Meter.
+// VerdictUntold implements act.Meter.
 func (m *jobMetrics) VerdictUntold(v events.TickDecided) {
 	m.announced.WithLabelValues(events.PublicType(v), announcedGap).Inc()
 }

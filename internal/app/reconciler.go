@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/job"
-	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/cluster/act"
 	"github.com/jobstream/jobstream/internal/engine"
 	"github.com/jobstream/jobstream/internal/zone"
 )
@@ -124,9 +124,9 @@ func (c *ReconcilerConfig) prepare(m *metrics) (Spans, error) {
 // reconcileAll takes turns for every function until ctx ends.
 func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans Spans) error {
 	s.probes.await(probePartitions)
-	recorder := cluster.NewRecorder(s.client, "jobstream")
+	recorder := act.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
-	actor, err := cluster.NewActor(cluster.ActorConfig{Client: s.client, ScheduledJobs: s.schedules, Namespaces: c.Namespaces, Zones: zone.Load, Claim: c.claim(),
+	actor, err := act.New(act.Config{Client: s.client, ScheduledJobs: s.schedules, Namespaces: c.Namespaces, Zones: zone.Load, Claim: c.claim(),
 		Log: s.log, Recorder: recorder, Now: c.now, Meter: s.metrics.jobs, Concurrency: c.Requests, KeepManagedFields: c.KeepManagedFields,
 		TracePods: c.PodTraceparent})
 	if err != nil {

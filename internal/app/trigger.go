@@ -13,7 +13,7 @@ import (
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/alarm"
-	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/cluster/watch"
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
@@ -31,7 +31,7 @@ type TriggerConfig struct {
 func TriggerDefaults() TriggerConfig {
 	return TriggerConfig{
 		Options:        defaults(triggerMetrics, triggerHealth),
-		RelistInterval: cluster.DefaultRelistInterval,
+		RelistInterval: watch.DefaultRelistInterval,
 	}
 }
 
@@ -84,7 +84,7 @@ func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 		if err != nil {
 			return Usage{err}
 		}
-		w, err := cluster.NewWatcher(cluster.WatcherConfig{
+		w, err := watch.New(watch.Config{
 			Client: s.client, Namespace: namespace, ScheduledJobs: s.schedules, Alarm: clock, Sink: facts, Cluster: c.Bus.Cluster,
 			Claim: c.claim(), Interval: c.RelistInterval, Now: c.now, Log: log,
 		})
@@ -109,7 +109,7 @@ func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 }
 
 // watchers are one for each namespace, or one for all.
-type watchers []*cluster.Watcher
+type watchers []*watch.Watcher
 
 func (all watchers) relist() {
 	for _, w := range all {
@@ -155,13 +155,13 @@ func relistAfterLosses(ctx context.Context, losses <-chan struct{}, relist func(
 	}
 }
 
-// sink is a cluster.Sink that counts.
+// sink is a watch.Sink that counts.
 type sink struct {
-	cluster.Sink
+	watch.Sink
 	metrics *metrics
 }
 
-// Publish implements cluster.Sink.
+// Publish implements watch.Sink.
 func (s sink) Publish(ctx context.Context, f events.Fact) error {
 	err := s.Sink.Publish(ctx, f)
 	if err == nil {

@@ -21,22 +21,22 @@ import (
 //	builtIn      does not, but the label that the API server gives to Pods of Jobs: such as Kubernetes' own controller makes
 //	unmarkedIn   of one namespace, what is in neither of those that are watched everywhere
 const (
-	marked  = v1alpha1.ManagedLabel
-	builtIn = batchv1.ControllerUidLabel + ",!" + v1alpha1.ManagedLabel
+	MarkedPods  = v1alpha1.ManagedLabel
+	BuiltInPods = batchv1.ControllerUidLabel + ",!" + v1alpha1.ManagedLabel
 )
 
-// unmarkedIn selects the Pods of a namespace that only a Job with a selector of its user's own can adopt.
-func unmarkedIn(c events.Claim) string {
+// UnmarkedPods selects the Pods of a namespace that only a Job with a selector of its user's own can adopt.
+func UnmarkedPods(c events.Claim) string {
 	if c.Unmanaged { // then the others are watched everywhere
 		return "!" + v1alpha1.ManagedLabel + ",!" + batchv1.ControllerUidLabel
 	}
 	return "!" + v1alpha1.ManagedLabel
 }
 
-// claimants are the Jobs of ours that ask to adopt any Pod of their namespace, the oldest first: those with a selector of their
+// Claimants are the Jobs of ours that ask to adopt any Pod of their namespace, the oldest first: those with a selector of their
 // user's own (manualSelector) that are neither finished nor being deleted. Of each namespace the first events.MaxClaimants may;
 // else one Pod would be told of as often as somebody has made such Jobs.
-type claimants map[string][]claimant
+type Claimants map[string][]claimant
 
 type claimant struct {
 	uid      types.UID
@@ -47,9 +47,9 @@ type claimant struct {
 // maxSelector is how many keys and values a selector may have with which Pods are looked at: beyond it, a Job adopts none.
 const maxSelector = 256
 
-// put adds the Job, or removes it where it can adopt nothing any more.
-func (c claimants) put(j events.Job) {
-	c.remove(j.Namespace, j.UID)
+// Put adds the Job, or removes it where it can adopt nothing any more.
+func (c Claimants) Put(j events.Job) {
+	c.Remove(j.Namespace, j.UID)
 	if j.Foreign || j.Deleting || j.Selector == nil || j.Finished() {
 		return
 	}
@@ -72,7 +72,7 @@ func (c claimants) put(j events.Job) {
 // older orders by age. Two of one second are ordered by their UIDs, the same way for everybody.
 func older(a, b claimant) int { return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.uid, b.uid)) }
 
-func (c claimants) remove(namespace string, uid types.UID) {
+func (c Claimants) Remove(namespace string, uid types.UID) {
 	c[namespace] = slices.DeleteFunc(c[namespace], func(one claimant) bool { return one.uid == uid })
 	if len(c[namespace]) == 0 {
 		delete(c, namespace)
@@ -80,19 +80,19 @@ func (c claimants) remove(namespace string, uid types.UID) {
 }
 
 // may are those of the namespace that adopt.
-func (c claimants) may(namespace string) []claimant {
+func (c Claimants) may(namespace string) []claimant {
 	all := c[namespace]
 	return all[:min(len(all), events.MaxClaimants)]
 }
 
 // tooMany says that the Job would adopt, and comes too late.
-func (c claimants) tooMany(of identity) bool {
-	is := func(one claimant) bool { return one.uid == of.uid }
-	return slices.ContainsFunc(c[of.namespace], is) && !slices.ContainsFunc(c.may(of.namespace), is)
+func (c Claimants) tooMany(of Identity) bool {
+	is := func(one claimant) bool { return one.uid == of.UID }
+	return slices.ContainsFunc(c[of.Namespace], is) && !slices.ContainsFunc(c.may(of.Namespace), is)
 }
 
-// of are the claimants that the Pod concerns: the one that owns it, or all whose selector matches an orphan.
-func (c claimants) of(p *corev1.Pod) (out []types.UID) {
+// Of are the claimants that the Pod concerns: the one that owns it, or all whose selector matches an orphan.
+func (c Claimants) Of(p *corev1.Pod) (out []types.UID) {
 	owned := metav1.GetControllerOf(p) != nil
 	for _, one := range c.may(p.Namespace) {
 		if owned && one.uid == events.OwnerUID(p) || !owned && one.selector.Matches(labels.Set(p.Labels)) {
@@ -102,10 +102,10 @@ func (c claimants) of(p *corev1.Pod) (out []types.UID) {
 	return out
 }
 
-// recipients are all Jobs that the Pod concerns: its owner, or the one that an orphan's generated label remembers, and the
+// Recipients are all Jobs that the Pod concerns: its owner, or the one that an orphan's generated label remembers, and the
 // claimants.
-func (c claimants) recipients(p *corev1.Pod) []types.UID {
-	out := c.of(p)
+func (c Claimants) Recipients(p *corev1.Pod) []types.UID {
+	out := c.Of(p)
 	if owner := events.OwnerUID(p); owner != "" && !slices.Contains(out, owner) {
 		out = append(out, owner)
 	}

@@ -1,4 +1,4 @@
-package cluster
+package cluster_test
 
 import (
 	"log/slog"
@@ -11,6 +11,9 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
 func TestNewClientWithoutACluster(t *testing.T) {
@@ -20,15 +23,15 @@ func TestNewClientWithoutACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		config ClientConfig
+		config cluster.ClientConfig
 		want   string
 	}{
-		{ClientConfig{}, "name a kubeconfig file"},
-		{ClientConfig{Kubeconfig: "/does/not/exist"}, "/does/not/exist"},
-		{ClientConfig{Kubeconfig: broken}, broken},
-		{ClientConfig{Kubeconfig: broken, Context: "nowhere"}, "nowhere"},
+		{cluster.ClientConfig{}, "name a kubeconfig file"},
+		{cluster.ClientConfig{Kubeconfig: "/does/not/exist"}, "/does/not/exist"},
+		{cluster.ClientConfig{Kubeconfig: broken}, broken},
+		{cluster.ClientConfig{Kubeconfig: broken, Context: "nowhere"}, "nowhere"},
 	} {
-		if _, _, err := NewClient(c.config); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := cluster.NewClient(c.config); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c.config, err)
 		}
 	}
@@ -56,8 +59,8 @@ func TestKubeconfigAsKubectlHasIt(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", tt.env)
-			c := ClientConfig{Kubeconfig: KubectlConfig(tt.given), Context: tt.context}
-			_, config, err := NewClient(c)
+			c := cluster.ClientConfig{Kubeconfig: cluster.KubectlConfig(tt.given), Context: tt.context}
+			_, config, err := cluster.NewClient(c)
 			if err != nil || config.Host != tt.wantHost || c.CurrentContext() != tt.wantCon {
 				t.Errorf("%v, %v, context %q", config, err, c.CurrentContext())
 			}
@@ -66,15 +69,15 @@ func TestKubeconfigAsKubectlHasIt(t *testing.T) {
 }
 
 func TestNewClient(t *testing.T) {
-	client, config, err := NewClient(ClientConfig{Kubeconfig: realCluster(t).Kubeconfig()})
+	client, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: clustertest.ControlPlane(t).Kubeconfig()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if config.QPS != -1 || config.UserAgent != "jobstream" || config.ContentType != "application/vnd.kubernetes.protobuf" {
 		t.Errorf("QPS %v, user agent %q, content type %q", config.QPS, config.UserAgent, config.ContentType)
 	}
-	log := &safeBuffer{}
-	if _, err := Check(t.Context(), client, slog.New(slog.NewTextHandler(log, nil))); err != nil || log.String() != "" {
+	log := &clustertest.Buffer{}
+	if _, err := cluster.Check(t.Context(), client, slog.New(slog.NewTextHandler(log, nil))); err != nil || log.String() != "" {
 		t.Errorf("%v %s", err, log)
 	}
 }
@@ -90,7 +93,7 @@ func TestCheckFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Check(t.Context(), client, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := cluster.Check(t.Context(), client, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package cluster
+package cluster_test
 
 import (
 	"context"
@@ -16,11 +16,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/deploy"
+	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
@@ -57,8 +60,8 @@ type kindTest struct {
 func newKindTest(t *testing.T) kindTest {
 	t.Helper()
 	w := newWorld(t)
-	config := realCluster(t).RESTConfig()
-	if err := InstallScheduledJobs(t.Context(), config); err != nil {
+	config := clustertest.ControlPlane(t).RESTConfig()
+	if err := cluster.InstallScheduledJobs(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	client, err := dynamic.NewForConfig(config)
@@ -66,7 +69,7 @@ func newKindTest(t *testing.T) kindTest {
 		t.Fatal(err)
 	}
 	kind := v1alpha1.GroupVersion.WithResource(v1alpha1.ScheduledJobResource)
-	return kindTest{w, client.Resource(kind).Namespace(w.ns), client.Resource(definitions)}
+	return kindTest{w, client.Resource(kind).Namespace(w.NS), client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})}
 }
 
 // scheduledJob is the CronJob with a change: what is null goes, maps are merged.
@@ -177,11 +180,11 @@ func TestOldObjects(t *testing.T) {
 	}
 	withoutRules(lax.Object)
 	t.Cleanup(func() {
-		if err := InstallScheduledJobs(context.Background(), realCluster(t).RESTConfig()); err != nil {
+		if err := cluster.InstallScheduledJobs(context.Background(), clustertest.ControlPlane(t).RESTConfig()); err != nil {
 			t.Error(err)
 		}
 	})
-	if _, err := k.definitions.Apply(t.Context(), lax.GetName(), lax, metav1.ApplyOptions{FieldManager: defaultUserAgent, Force: true}); err != nil {
+	if _, err := k.definitions.Apply(t.Context(), lax.GetName(), lax, metav1.ApplyOptions{FieldManager: "jobstream", Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	bad := map[string]string{
@@ -190,17 +193,17 @@ func TestOldObjects(t *testing.T) {
 	}
 	for name, spec := range bad {
 		o := scheduledJob(t, "{metadata: {name: "+name+"}, spec: "+spec+"}")
-		eventually(t, func() string { // the new definition arrives by a watch
+		clustertest.Eventually(t, func() string { // the new definition arrives by a watch
 			if _, err := k.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
 				return err.Error()
 			}
 			return ""
 		})
 	}
-	if err := InstallScheduledJobs(t.Context(), realCluster(t).RESTConfig()); err != nil {
+	if err := cluster.InstallScheduledJobs(t.Context(), clustertest.ControlPlane(t).RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() string {
+	clustertest.Eventually(t, func() string {
 		if k.try(scheduledJob(t, "spec: "+bad["schedule"])) == "" {
 			return "the rules to be back"
 		}
@@ -243,7 +246,7 @@ func TestKubectl(t *testing.T) {
 	}
 	kubectl := func(args ...string) string {
 		t.Helper()
-		c := exec.CommandContext(t.Context(), filepath.Join(dir, "kubectl"), append([]string{"--kubeconfig", realCluster(t).Kubeconfig(), "-n", k.ns}, args...)...)
+		c := exec.CommandContext(t.Context(), filepath.Join(dir, "kubectl"), append([]string{"--kubeconfig", clustertest.ControlPlane(t).Kubeconfig(), "-n", k.NS}, args...)...)
 		out, err := c.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", args, err, out)

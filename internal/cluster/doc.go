@@ -1,20 +1,29 @@
-// Package cluster is client-go and nothing else: it watches Jobs, Pods and ScheduledJobs, and does to them what effects ask
-// for.
+// Package cluster is what the trigger and the reconciler share of the Kubernetes API. It is client-go and nothing else: it knows
+// neither the bus nor the engine, and decides nothing.
 //
-//	Watcher   LIST, then watch      Kubernetes API  ---->  facts      relist.go, watch.go; of Pods: observations.go, strangers.go;
-//	                                                                  of ScheduledJobs: schedules.go
-//	Actor     one effect at a time  effects  ---->  Kubernetes API    actor.go; of Pods: create.go, pods.go, adopt.go;
-//	                                facts    <----  its answers       of Jobs: status.go, expire.go; parameters.go, inventory.go;
-//	                                                                  of ScheduledJobs: runs.go, schedulestatus.go
+//	            API server
+//	             |      ^
+//	LIST, watch  |      |  effects
+//	             v      |
+//	  cluster/watch    cluster/act      the trigger turns objects into facts; the reconciler turns effects into requests
+//	             \      /
+//	             cluster                lists, identities, clients
 //
-// ScheduledJobs are not Kubernetes' own: scheduledjobs.go is their client, which reads also what no type can hold, and crd.go
-// installs their definition. A cluster without it is one where only Jobs are wanted.
+// What both need:
 //
-// Who is who: identity.go. It decides nothing. What an effect needs to know stands in the effect, what the API server answers becomes a fact, and
-// a precondition that failed is no error: the answer then holds a newer observation. Errors have one kind, engine.Retry;
-// refusal.go tells it from a refusal, which is a fact too.
+//	client.go            NewClient of a kubeconfig or a service account; Check asks the API server for its version
+//	scheduledjobs.go     a client of ScheduledJobs, which reads also objects that the Go types cannot hold
+//	identity.go          Identity: an object's namespace and UID, and the key of its function
+//	list.go              Lister: complete, consistent lists. A trigger relists from them, a reconciler takes inventory: both must
+//	                     see the same Pods, so one place selects them
+//	claimants.go         which Jobs may adopt a Pod that carries no mark of ours
+//	answers.go           what an error of a list or a watch means, and how long a message may be
 //
-// No object is kept beyond the moment, except the Jobs and ScheduledJobs from which something is being created
-// (jobcache.go), a few ConfigMaps of theirs, and the selectors of Jobs that may adopt any Pod of their namespace
-// (claimants.go): memory does not grow with the cluster.
+// What commands of the operator need:
+//
+//	crd.go               InstallScheduledJobs, for a cluster without the definition
+//	inspect.go           Inspection, for "doctor"; inspect_access.go asks about permissions
+//	remains.go           Leaving, for "drain": what would be left unfinished if all programs stopped
+//
+// Package clustertest has an API server and one namespace for each test, for the tests of all three packages.
 package cluster

@@ -64,7 +64,7 @@ func (i Inspection) rival(ctx context.Context) finding.Finding {
 		return finding.Good(check, "no conflict: only Jobs that say managedBy: %s are ours", i.Claim.ManagedBy)
 	}
 	since, looked := i.Now().Add(-rivalAge), 0
-	for _, namespace := range everywhereIfNone(i.Namespaces) {
+	for _, namespace := range NamespacesOrAll(i.Namespaces) {
 		list, err := i.Client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{Limit: rivalJobs})
 		if err != nil {
 			return finding.Worry(check, finding.Warn, "see the line about permissions", "cannot be told: %v", err)

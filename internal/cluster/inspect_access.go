@@ -97,7 +97,7 @@ func resourceName(a authorizationv1.ResourceAttributes) string {
 // questions are about each verb of the rules, in each of our namespaces.
 func (i Inspection) questions(rules []rbacv1.PolicyRule) iter.Seq[authorizationv1.ResourceAttributes] {
 	return func(yield func(authorizationv1.ResourceAttributes) bool) {
-		for _, namespace := range everywhereIfNone(i.Namespaces) {
+		for _, namespace := range NamespacesOrAll(i.Namespaces) {
 			for _, r := range rules {
 				for _, a := range attributes(r) {
 					if a.Namespace = namespace; !yield(a) {

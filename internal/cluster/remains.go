@@ -78,11 +78,11 @@ type RemainingPod struct {
 // suspended is on the list of Jobs. Where ScheduledJobs are not installed there are none. It changes nothing.
 func (l Leaving) Remains(ctx context.Context) (Remains, error) {
 	all := Remains{ScheduledJobs: []RemainingSchedule{}, Jobs: []RemainingJob{}, Pods: []RemainingPod{}} // JSON says [] and not null
-	for _, namespace := range everywhereIfNone(l.Namespaces) {
+	for _, namespace := range NamespacesOrAll(l.Namespaces) {
 		var r Remains
 		var err error
 		for range listTries {
-			if r, err = l.remainsIn(ctx, namespace); err == nil || !expired(err) {
+			if r, err = l.remainsIn(ctx, namespace); err == nil || !Expired(err) {
 				break
 			}
 		}
@@ -97,7 +97,7 @@ func (l Leaving) Remains(ctx context.Context) (Remains, error) {
 }
 
 func (l Leaving) remainsIn(ctx context.Context, namespace string) (r Remains, err error) {
-	_, err = pages(ctx, l.ScheduledJobs.in(namespace).list, "", func(page *wireScheduledJobList) error {
+	_, err = Pages(ctx, l.ScheduledJobs.In(namespace).List, "", func(page *ScheduledJobList) error {
 		for i := range page.Items {
 			if s, ok := remainingSchedule(&page.Items[i].ScheduledJob); ok {
 				r.ScheduledJobs = append(r.ScheduledJobs, s)
@@ -105,14 +105,14 @@ func (l Leaving) remainsIn(ctx context.Context, namespace string) (r Remains, er
 		}
 		return nil
 	})
-	if err != nil && !unserved(err) {
+	if err != nil && !Unserved(err) {
 		return r, fmt.Errorf("list ScheduledJobs: %w", err)
 	}
-	unfinished := map[identity]int{} // to its place in r.Jobs
-	_, err = pages(ctx, l.Client.BatchV1().Jobs(namespace).List, "", func(page *batchv1.JobList) error {
+	unfinished := map[Identity]int{} // to its place in r.Jobs
+	_, err = Pages(ctx, l.Client.BatchV1().Jobs(namespace).List, "", func(page *batchv1.JobList) error {
 		for i := range page.Items {
 			if j := &page.Items[i]; l.Claim.Ours(j) && !finished(j) {
-				unfinished[identityOf(j)] = len(r.Jobs)
+				unfinished[IdentityOf(j)] = len(r.Jobs)
 				r.Jobs = append(r.Jobs, l.remainingJob(j))
 			}
 		}
@@ -122,15 +122,15 @@ func (l Leaving) remainsIn(ctx context.Context, namespace string) (r Remains, er
 		return r, fmt.Errorf("list Jobs: %w", err)
 	}
 	for _, selector := range l.selections() {
-		_, err = pages(ctx, l.Client.CoreV1().Pods(namespace).List, selector, func(page *corev1.PodList) error {
+		_, err = Pages(ctx, l.Client.CoreV1().Pods(namespace).List, selector, func(page *corev1.PodList) error {
 			for i := range page.Items {
 				p := &page.Items[i]
 				if !slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) {
 					continue
 				}
-				if n, ok := unfinished[identity{p.Namespace, events.OwnerUID(p)}]; ok {
+				if n, ok := unfinished[Identity{p.Namespace, events.OwnerUID(p)}]; ok {
 					r.Jobs[n].HeldPods++
-				} else if selector == marked { // else it is not known whose it was
+				} else if selector == MarkedPods { // else it is not known whose it was
 					r.Pods = append(r.Pods, RemainingPod{Namespace: p.Namespace, Name: p.Name})
 				}
 			}
@@ -146,9 +146,9 @@ func (l Leaving) remainsIn(ctx context.Context, namespace string) (r Remains, er
 // selections are those of Pods that we may hold.
 func (l Leaving) selections() []string {
 	if l.Claim.Unmanaged {
-		return []string{builtIn, marked}
+		return []string{BuiltInPods, MarkedPods}
 	}
-	return []string{marked}
+	return []string{MarkedPods}
 }
 
 // remainingSchedule says whether the ScheduledJob may still make a Job: one that is suspended may until a reconciler has seen that.
@@ -187,6 +187,6 @@ func (l Leaving) Suspend(ctx context.Context, s RemainingSchedule) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, suspendTimeout)
 	defer cancel()
-	return l.ScheduledJobs.rest.Patch(types.MergePatchType).Namespace(s.Namespace).Resource(v1alpha1.ScheduledJobResource).Name(s.Name).
+	return l.ScheduledJobs.RESTClient().Patch(types.MergePatchType).Namespace(s.Namespace).Resource(v1alpha1.ScheduledJobResource).Name(s.Name).
 		VersionedParams(&metav1.PatchOptions{}, l.ScheduledJobs.parameters).Body(patch).Do(ctx).Error()
 }

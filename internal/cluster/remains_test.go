@@ -1,4 +1,4 @@
-package cluster
+package cluster_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,11 +15,11 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-func (w *world) leaving(change ...func(*Leaving)) Leaving {
-	l := Leaving{Client: w.Interface, ScheduledJobs: w.schedules, Claim: events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}}
+func (w *world) leaving(change ...func(*cluster.Leaving)) cluster.Leaving {
+	l := cluster.Leaving{Client: w.Interface, ScheduledJobs: w.Admin, Claim: events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}}
 	for _, f := range change {
 		f(&l)
 	}
@@ -26,24 +27,24 @@ func (w *world) leaving(change ...func(*Leaving)) Leaving {
 }
 
 // remains are those of the world's namespace.
-func (w *world) remains(l Leaving) (r Remains) {
+func (w *world) remains(l cluster.Leaving) (r cluster.Remains) {
 	w.Helper()
 	all, err := l.Remains(w.Context())
 	if err != nil {
 		w.Fatal(err)
 	}
 	for _, s := range all.ScheduledJobs {
-		if s.Namespace == w.ns {
+		if s.Namespace == w.NS {
 			r.ScheduledJobs = append(r.ScheduledJobs, s)
 		}
 	}
 	for _, j := range all.Jobs {
-		if j.Namespace == w.ns {
+		if j.Namespace == w.NS {
 			r.Jobs = append(r.Jobs, j)
 		}
 	}
 	for _, p := range all.Pods {
-		if p.Namespace == w.ns {
+		if p.Namespace == w.NS {
 			r.Pods = append(r.Pods, p)
 		}
 	}
@@ -53,17 +54,17 @@ func (w *world) remains(l Leaving) (r Remains) {
 // What remains of Jobs: ours that have not finished, with what they hold, and nobody else's.
 func TestRemainsOfJobs(t *testing.T) {
 	w := newWorld(t)
-	running, key := w.createJob("running")
-	w.startJob(running)
-	w.createPod(running, key, 0)
-	p := w.createPod(running, key, 1)
-	w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
-	w.createJob("paused", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
-	w.createJob("theirs", func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") })
-	w.createJob("nobodys", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
-	done, doneKey := w.createJob("done")
-	held := w.createPod(done, doneKey, 0)
-	w.finish(w.startJob(done))
+	running, _ := w.CreateJob("running")
+	w.StartJob(running)
+	w.MakePod(running, 0)
+	p := w.MakePod(running, 1)
+	w.EditPod(p.Name, func(p *corev1.Pod) { p.Finalizers = nil })
+	w.CreateJob("paused", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
+	w.CreateJob("theirs", func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") })
+	w.CreateJob("nobodys", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
+	done, _ := w.CreateJob("done")
+	held := w.MakePod(done, 0)
+	w.Finish(w.StartJob(done))
 
 	r := w.remains(w.leaving())
 	var names []string
@@ -76,8 +77,8 @@ func TestRemainsOfJobs(t *testing.T) {
 	if len(r.Pods) != 1 || r.Pods[0].Name != held.Name {
 		t.Errorf("the Pod of the finished Job is held still: %+v", r.Pods)
 	}
-	claiming := w.remains(w.leaving(func(l *Leaving) { l.Claim.Unmanaged = true }))
-	if n := slices.IndexFunc(claiming.Jobs, func(j RemainingJob) bool { return j.Name == "nobodys" }); n < 0 || !claiming.Jobs[n].Unmanaged || len(claiming.Jobs) != 3 {
+	claiming := w.remains(w.leaving(func(l *cluster.Leaving) { l.Claim.Unmanaged = true }))
+	if n := slices.IndexFunc(claiming.Jobs, func(j cluster.RemainingJob) bool { return j.Name == "nobodys" }); n < 0 || !claiming.Jobs[n].Unmanaged || len(claiming.Jobs) != 3 {
 		t.Errorf("with --claim-unmanaged: %+v", claiming.Jobs)
 	}
 }
@@ -85,14 +86,14 @@ func TestRemainsOfJobs(t *testing.T) {
 // More Jobs than one page holds are all counted.
 func TestRemainsOfManyJobs(t *testing.T) {
 	w := newWorld(t)
-	const jobs = pageSize + 10
+	const jobs = cluster.PageSize + 10
 	for n := range jobs {
-		w.createJob(fmt.Sprintf("j-%d", n), func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
+		w.CreateJob(fmt.Sprintf("j-%d", n), func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
 	}
 	if r := w.remains(w.leaving()); len(r.Jobs) != jobs {
 		t.Errorf("%d Jobs, want %d", len(r.Jobs), jobs)
 	}
-	err := w.BatchV1().Jobs(w.ns).DeleteCollection(t.Context(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{})
+	err := w.BatchV1().Jobs(w.NS).DeleteCollection(t.Context(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{})
 	if err != nil { // others list them, too
 		t.Error(err)
 	}
@@ -101,12 +102,12 @@ func TestRemainsOfManyJobs(t *testing.T) {
 // A ScheduledJob remains until it is suspended, and a reconciler has taken notice, or it has done what it was for.
 func TestRemainsOfScheduledJobs(t *testing.T) {
 	w := newWorld(t)
-	w.createSchedule("hourly")
-	w.createSchedule("paused", func(j *v1alpha1.ScheduledJob) { j.Spec.Suspend = new(true) })
-	w.createSchedule("noticed", func(j *v1alpha1.ScheduledJob) { j.Spec.Suspend = new(true) })
-	w.settleSchedule("noticed", func(s *v1alpha1.ScheduledJobStatus) { s.ObservedGeneration = 1 })
-	w.createSchedule("over")
-	w.settleSchedule("over", func(s *v1alpha1.ScheduledJobStatus) {
+	w.CreateSchedule("hourly")
+	w.CreateSchedule("paused", func(j *v1alpha1.ScheduledJob) { j.Spec.Suspend = new(true) })
+	w.CreateSchedule("noticed", func(j *v1alpha1.ScheduledJob) { j.Spec.Suspend = new(true) })
+	w.SettleSchedule("noticed", func(s *v1alpha1.ScheduledJobStatus) { s.ObservedGeneration = 1 })
+	w.CreateSchedule("over")
+	w.SettleSchedule("over", func(s *v1alpha1.ScheduledJobStatus) {
 		s.ObservedGeneration = 1
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: v1alpha1.FinishedCondition, Status: metav1.ConditionTrue, Reason: "Done"})
 	})
@@ -131,17 +132,17 @@ func TestRemainsOfScheduledJobs(t *testing.T) {
 		if err := l.Suspend(t.Context(), stranger); !apierrors.IsInvalid(err) {
 			t.Errorf("a namesake was suspended: %v", err)
 		}
-		if live := w.liveSchedule(s.Name); *live.Spec.Suspend || len(live.Labels) != 0 {
+		if live := w.LiveSchedule(s.Name); *live.Spec.Suspend || len(live.Labels) != 0 {
 			t.Errorf("a namesake was changed: %+v", live)
 		}
 		if err := l.Suspend(t.Context(), s); err != nil {
 			t.Error(err)
 		}
 	}
-	if live := w.liveSchedule("hourly"); !*live.Spec.Suspend || live.Labels[v1alpha1.SuspendedByLabel] != v1alpha1.SuspendedByDrain || live.Spec.Schedule != "0 * * * *" {
+	if live := w.LiveSchedule("hourly"); !*live.Spec.Suspend || live.Labels[v1alpha1.SuspendedByLabel] != v1alpha1.SuspendedByDrain || live.Spec.Schedule != "0 * * * *" {
 		t.Errorf("%+v", live)
 	}
-	if live := w.liveSchedule("paused"); live.Labels[v1alpha1.SuspendedByLabel] != "" {
+	if live := w.LiveSchedule("paused"); live.Labels[v1alpha1.SuspendedByLabel] != "" {
 		t.Error("one that its user has suspended says that we have")
 	}
 	if got, want := states(), map[string]bool{"hourly": true, "paused": true}; !maps.Equal(got, want) {

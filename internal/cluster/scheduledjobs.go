@@ -5,7 +5,6 @@ import (
 	stdjson "encoding/json"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,8 +27,8 @@ type ScheduledJobs struct {
 // the server knows the kind is found out by those who use it.
 func NewScheduledJobs(config *rest.Config) (*ScheduledJobs, error) {
 	scheme := runtime.NewScheme()
-	scheme.AddKnownTypeWithName(v1alpha1.GroupVersion.WithKind(v1alpha1.ScheduledJobKind), &wireScheduledJob{})
-	scheme.AddKnownTypeWithName(v1alpha1.GroupVersion.WithKind(v1alpha1.ScheduledJobKind+"List"), &wireScheduledJobList{})
+	scheme.AddKnownTypeWithName(v1alpha1.GroupVersion.WithKind(v1alpha1.ScheduledJobKind), &ScheduledJob{})
+	scheme.AddKnownTypeWithName(v1alpha1.GroupVersion.WithKind(v1alpha1.ScheduledJobKind+"List"), &ScheduledJobList{})
 	metav1.AddToGroupVersion(scheme, v1alpha1.GroupVersion)
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // the server's errors
 	c := rest.CopyConfig(config)
@@ -44,8 +43,11 @@ func NewScheduledJobs(config *rest.Config) (*ScheduledJobs, error) {
 	return &ScheduledJobs{rest: client, parameters: runtime.NewParameterCodec(scheme)}, nil
 }
 
-// in are those of one namespace, or with "" of all.
-func (s *ScheduledJobs) in(namespace string) namespacedScheduledJobs {
+// RESTClient sends requests about them.
+func (s *ScheduledJobs) RESTClient() rest.Interface { return s.rest }
+
+// In are those of one namespace, or with "" of all.
+func (s *ScheduledJobs) In(namespace string) namespacedScheduledJobs {
 	return namespacedScheduledJobs{s, namespace}
 }
 
@@ -58,42 +60,39 @@ func (s namespacedScheduledJobs) get(o metav1.ListOptions) *rest.Request {
 	return s.rest.Get().Namespace(s.namespace).Resource(v1alpha1.ScheduledJobResource).VersionedParams(&o, s.parameters)
 }
 
-func (s namespacedScheduledJobs) list(ctx context.Context, o metav1.ListOptions) (*wireScheduledJobList, error) {
-	list := &wireScheduledJobList{}
+func (s namespacedScheduledJobs) List(ctx context.Context, o metav1.ListOptions) (*ScheduledJobList, error) {
+	list := &ScheduledJobList{}
 	return list, s.get(o).Do(ctx).Into(list)
 }
 
-func (s namespacedScheduledJobs) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (s namespacedScheduledJobs) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	o.Watch = true
 	return s.get(o).Watch(ctx)
 }
 
-// unserved says that the server does not know the kind: nobody has installed its definition, or somebody has removed it.
-func unserved(err error) bool { return apierrors.IsNotFound(err) }
-
-// wireScheduledJob is a ScheduledJob as the API server has it, which may be more than the types can hold: the schema lets a
+// ScheduledJob is a ScheduledJob as the API server has it, which may be more than the types can hold: the schema lets a
 // runAt of 30 February pass, and an older one may have let anything pass. Whoever decodes a list strictly has no list then,
 // and because of one object nothing would be done for any. Here only the spec of that one is missing.
-type wireScheduledJob struct {
+type ScheduledJob struct {
 	v1alpha1.ScheduledJob `json:",inline"`
 	unreadable            string // why
 }
 
-// wireScheduledJobList is a list of them.
-type wireScheduledJobList struct {
+// ScheduledJobList is a list of them.
+type ScheduledJobList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 
-	Items []wireScheduledJob `json:"items"`
+	Items []ScheduledJob `json:"items"`
 }
 
 // UnmarshalJSON reads as much as can be read.
-func (j *wireScheduledJob) UnmarshalJSON(data []byte) error {
+func (j *ScheduledJob) UnmarshalJSON(data []byte) error {
 	err := json.Unmarshal(data, &j.ScheduledJob)
 	if err == nil {
 		return nil
 	}
-	*j = wireScheduledJob{unreadable: "the spec cannot be read: " + err.Error()}
+	*j = ScheduledJob{unreadable: "the spec cannot be read: " + err.Error()}
 	var parts struct {
 		metav1.TypeMeta   `json:",inline"`
 		metav1.ObjectMeta `json:"metadata"`
@@ -109,25 +108,25 @@ func (j *wireScheduledJob) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// project takes from it what functions need: of one that cannot be read, that.
-func (j *wireScheduledJob) project() events.ScheduledJob {
+// Project takes from it what functions need: of one that cannot be read, that.
+func (j *ScheduledJob) Project() events.ScheduledJob {
 	p := events.ProjectScheduledJob(&j.ScheduledJob)
 	if j.unreadable != "" {
-		p.Invalid = cut(j.unreadable)
+		p.Invalid = Cut(j.unreadable)
 	}
 	return p
 }
 
 // DeepCopyObject implements runtime.Object.
-func (j *wireScheduledJob) DeepCopyObject() runtime.Object {
-	return &wireScheduledJob{ScheduledJob: *j.DeepCopy(), unreadable: j.unreadable}
+func (j *ScheduledJob) DeepCopyObject() runtime.Object {
+	return &ScheduledJob{ScheduledJob: *j.DeepCopy(), unreadable: j.unreadable}
 }
 
 // DeepCopyObject implements runtime.Object.
-func (l *wireScheduledJobList) DeepCopyObject() runtime.Object {
-	out := &wireScheduledJobList{TypeMeta: l.TypeMeta, ListMeta: *l.DeepCopy()}
+func (l *ScheduledJobList) DeepCopyObject() runtime.Object {
+	out := &ScheduledJobList{TypeMeta: l.TypeMeta, ListMeta: *l.DeepCopy()}
 	for i := range l.Items {
-		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*wireScheduledJob))
+		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*ScheduledJob))
 	}
 	return out
 }

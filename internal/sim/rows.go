@@ -32,7 +32,7 @@ var Rows = []Row{
 	{ID: "resume", Title: "resume: Suspended=False, startTime anew"},
 	{ID: "suspend-completes", Title: "suspended Job with nothing to do completes"},
 	{ID: "mutable-template", Title: "template mutable while suspended, Pods from the current one",
-		Elsewhere: "internal/cluster TestCreatePodFromTheRightTemplate; test/e2e/parity suspended.yaml"},
+		Elsewhere: "internal/cluster/act TestCreatePodFromTheRightTemplate; test/e2e/parity suspended.yaml"},
 	{ID: "active-ready-terminating", Title: "active, ready and terminating follow the Pods"},
 	{ID: "parallelism", Title: "parallelism with fixed completions"},
 	{ID: "scale-down", Title: "scale-down: the most expendable Pods go, uncounted"},
@@ -81,7 +81,7 @@ var Rows = []Row{
 	{ID: "metrics", Title: "metrics that users scrape",
 		Elsewhere: "internal/app TestNamesOfKubernetes; test/e2e TestMetricsTellOfJobsAsTheBuiltInControllersDo"},
 	{ID: "managed-by", Title: "managedBy: other controllers' Jobs are left alone",
-		Elsewhere: "internal/cluster TestForeignJobs; functions/job/testdata/foreign.txt"},
+		Elsewhere: "internal/cluster/act TestForeignJobs; functions/job/testdata/foreign.txt"},
 	{ID: "pod-names", Title: "names of Pods",
 		Elsewhere: "functions/job TestPodName, TestPodNameIsLegalForEveryJob, TestPodNameIsInjectiveInTheSerial"},
 

@@ -51,7 +51,7 @@ var (
 	oracle       = of("test/oracle")
 	differential = of("test/differential")
 	job          = of("functions/job")
-	cluster      = of("internal/cluster")
+	act          = of("internal/cluster/act")
 	app          = of("internal/app")
 	engine       = of("internal/engine")
 	laws         = []test{{"functions/catalog", "TestLaws"}}

@@ -34,7 +34,7 @@ var rowsOfOurs = []row{
 	},
 	{
 		"refusals", "What refuses our Pods or their release, a quota, a webhook, an invalid template, is named where `kubectl describe job` shows it, asked ever more rarely, and waited for.", "none; issues 109164, 88718",
-		all(e2e("TestRefusedPodsAreToldAndNotForgotten", "TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor"), scripts("quota"), cluster("TestRefused"),
+		all(e2e("TestRefusedPodsAreToldAndNotForgotten", "TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor"), scripts("quota"), act("TestRefused"),
 			job("TestAClockThatIsBehindDoesNotSpin")),
 	},
 	{

@@ -41,13 +41,13 @@ var rowsOfPods = []row{
 	{
 		"creation", "No more than 500 Pods are made in one go, few at first, more as they are let in. Refusals and failures are answered by waiting: 1 s, doubled up to 1 min, per Job.",
 		"UT \"too few active pods, with controller error\", TestJobApiBackoffReset",
-		all(scripts("quota"), e2e("TestRefusedPodsAreToldAndNotForgotten"), cluster("TestCreatePodRefused", "TestPatience"),
+		all(scripts("quota"), e2e("TestRefusedPodsAreToldAndNotForgotten"), act("TestCreatePodRefused", "TestPatience"),
 			job("TestPodsFeelTheirWay"), worlds),
 	},
 	{
 		"template", "Labels, annotations, finalizers and spec of the template stand in the Pods, with the owner reference and the tracking finalizer.",
 		"UT TestControllerSyncJob; IT validateJobPodsStatus",
-		all(same("template", "sidecar"), job("TestBuildPod"), cluster("TestCreatePod")),
+		all(same("template", "sidecar"), job("TestBuildPod"), act("TestCreatePod")),
 	},
 	{
 		"no-doubles", "No Pod is made twice and no success counted twice, however old the view of the cluster is.",

@@ -24,12 +24,12 @@ var rowsOfStatus = []row{
 	{
 		"foreign-conditions", "Conditions of types that the controller does not know stay, whatever it writes.",
 		"E2E \"should apply changes to a job status\"",
-		all(same("nonindexed"), scripts("conditions_of_others_are_kept"), cluster("TestWriteJobStatus")),
+		all(same("nonindexed"), scripts("conditions_of_others_are_kept"), act("TestWriteJobStatus")),
 	},
 	{
 		"events", "Events `SuccessfulCreate`, `SuccessfulDelete`, `FailedCreate`, `Suspended`, `Resumed`, `Completed`, `TooManySucceededPods` and one by the reason of a failure, with the same texts.",
 		"IT TestSuspendJob; UT TestControllerSyncJob",
-		all(same("suspend-resume", "elastic", "adopted-too-many", "backoff-limit"), cluster("TestEventsForPeople"), e2e("TestRefusedPodsAreToldAndNotForgotten"),
+		all(same("suspend-resume", "elastic", "adopted-too-many", "backoff-limit"), act("TestEventsForPeople"), e2e("TestRefusedPodsAreToldAndNotForgotten"),
 			scripts("too_many_succeeded")),
 	},
 	{
@@ -56,7 +56,7 @@ var rowsOfStatus = []row{
 	{
 		"mutable-template", "What is changed in the template of a suspended Job (labels, annotations, node selector, tolerations, resources) stands in the Pods after it is resumed.",
 		"IT TestNodeSelectorUpdate, TestUpdateJobPodResources, TestMutableSchedulingDirectivesForSuspendedJobsNotYetStarted, TestMutablePodResourcesForSuspendedJobsNotYetStarted, TestMutablePodResourcesWithPodReplacementPolicyFailed",
-		all(same("suspended", "suspend-resume", "unschedulable"), cluster("TestCreatePodFromTheRightTemplate"),
+		all(same("suspended", "suspend-resume", "unschedulable"), act("TestCreatePodFromTheRightTemplate"),
 			job("TestPodsAreMadeOfTheNewestTemplate")),
 	},
 	{
@@ -79,13 +79,13 @@ var rowsOfStatus = []row{
 	{
 		"ttl", "After `ttlSecondsAfterFinished` the Job is deleted, in the foreground. kube-controller-manager does it for our Jobs, too; where it does not, a flag makes us do it.",
 		"pkg/controller/ttlafterfinished TestTimeLeft; test/e2e/apps/ttl_after_finished.go",
-		all(same("ttl"), scripts("ttl_after_finished"), e2e("TestWeTakeOverFromTheBuiltInController/TimeToLive"), cluster("TestDeleteJob"),
+		all(same("ttl"), scripts("ttl_after_finished"), e2e("TestWeTakeOverFromTheBuiltInController/TimeToLive"), act("TestDeleteJob"),
 			scripts("ttl_survives_loss", "ttl_is_set_later"), job("TestAFinishedJobIsRememberedForItsTimeToLive")),
 	},
 	{
 		"managed-by", "Jobs that name another controller in `spec.managedBy` are left alone, and with them their Pods.",
 		"IT TestManagedBy, TestManagedBy_RecreatedJob, TestManagedBy_UsingReservedJobFinalizers; UT TestSyncJobWhenManagedBy",
-		all(scripts("foreign"), cluster("TestForeignJobs"), e2e("TestWeTakeOverFromTheBuiltInController/JobOfSomebodyElse", "TestWeTakeOverFromTheBuiltInController/JobThatNamesTheBuiltInController")),
+		all(scripts("foreign"), act("TestForeignJobs"), e2e("TestWeTakeOverFromTheBuiltInController/JobOfSomebodyElse", "TestWeTakeOverFromTheBuiltInController/JobThatNamesTheBuiltInController")),
 	},
 	{
 		"metrics", "Jobs, Pods, indexes and failures are counted by metrics of the same names, labels and values.",

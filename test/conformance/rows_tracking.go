@@ -10,7 +10,7 @@ var rowsOfOwnership = []row{
 		"adoption", "A Pod that matches the selector and has no controller is adopted, after a live look at the Job, in one patch with the finalizer, and counts; one that no longer matches is released, in one patch, too.",
 		"UT TestGetPodsForJob, TestUpdatePodRelease, TestUpdatePodOrphanWithNewLabels, TestUpdatePodChangeControllerRef; E2E \"should adopt matching orphans and release non-matching pods\"",
 		all(same("manual-selector", "adopted-indexes", "adopted-too-many"), scripts("orphan_is_adopted", "selector_adopts_strangers", "selector_no_longer_matches"),
-			cluster("TestAdoptPod", "TestAdoptPodReadsTheJobLive", "TestAdoptPodThatIsNotToBeHad", "TestReleasePod"),
+			act("TestAdoptPod", "TestAdoptPodReadsTheJobLive", "TestAdoptPodThatIsNotToBeHad", "TestReleasePod"),
 			scripts("lost_finalizer_is_put_back"), worlds),
 	},
 	{
@@ -35,7 +35,7 @@ var rowsOfTracking = []row{
 	{
 		"finalizer", "Every Pod is made with the finalizer `batch.kubernetes.io/job-tracking`, which goes only when its end stands in the status: its UID, or its index.",
 		"IT validateJobPodsStatus; UT TestTrackJobStatusAndRemoveFinalizers",
-		all(scripts("one_pod_succeeds", "indexed", "repeats_change_nothing"), same("nonindexed", "indexed", "backoff-limit"), cluster("TestRemoveFinalizer"), worlds),
+		all(scripts("one_pod_succeeds", "indexed", "repeats_change_nothing"), same("nonindexed", "indexed", "backoff-limit"), act("TestRemoveFinalizer"), worlds),
 	},
 	{
 		"uncounted-cap", "One status lists at most 500 Pods; the Job does not end before all have been listed and counted.",
@@ -59,7 +59,7 @@ var rowsOfTracking = []row{
 		"status-conflict", "A status is written against the version that it was decided on; after a conflict it is decided anew.",
 		"UT TestSyncJobUpdateRequeue",
 		all(e2e("TestJobThatChangesUnderUsIsCountedExactly/NonIndexed", "TestJobThatChangesUnderUsIsCountedExactly/Indexed"), engine("TestAConflictIsDecidedAnewOnTheNewestState"),
-			cluster("TestWriteJobStatus"),
+			act("TestWriteJobStatus"),
 			scripts("conflict_is_decided_anew"), job("TestARefusedStatusIsDecidedAnewForANewerJob"), worlds),
 	},
 	{
@@ -71,7 +71,7 @@ var rowsOfTracking = []row{
 	{
 		"take-over", "A Job in the middle of its run is taken over from another controller with exact counts.",
 		"IT TestManagedBy, by the switch of the feature",
-		all(e2e("TestWeTakeOverFromTheBuiltInController/NonIndexed", "TestWeTakeOverFromTheBuiltInController/Indexed"), scripts("found_pod_gets_a_serial"), cluster("TestInventoryOfATakeOver"),
+		all(e2e("TestWeTakeOverFromTheBuiltInController/NonIndexed", "TestWeTakeOverFromTheBuiltInController/Indexed"), scripts("found_pod_gets_a_serial"), act("TestInventoryOfATakeOver"),
 			scripts("deadline_takes_found_pods_too", "work_queue_waits_for_found_pods"), job("TestAFoundPodThatIsListedAlreadyIsCountedOnce", "TestAFoundPodThatHasEndedCountsBeforeTheJobIsOver", "TestFoundPodsAreTakenAFewAtATime")),
 	},
 	{

@@ -101,7 +101,7 @@ func containers(p *batchv1.PodFailurePolicy) []string {
 	return out
 }
 
-// annotations are the user's options and what we have written ourselves, as internal/cluster does.
+// annotations are the user's options and what we have written ourselves, as internal/cluster/act does.
 func annotations(j events.Job) map[string]string {
 	out := map[string]string{}
 	say := func(name string, n *int64) {

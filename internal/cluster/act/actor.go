@@ -1,0 +1,262 @@
+package act
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/scheduledjob"
+	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/engine"
+	"github.com/jobstream/jobstream/internal/fair"
+)
+
+const (
+	// defaultConcurrency keeps two cores of API server busy and stays below the 100 streams that it allows on one HTTP/2
+	// connection, where watches need some too.
+	defaultConcurrency = 64
+	// requestShare is how many times as many requests as are free one namespace may have under way: alone it gets half of them.
+	// What it gets is what an API server that is busy with it keeps everybody else waiting for, and 32 are enough to keep it busy.
+	requestShare = 1
+	// requestParts and companyWithin are the same while another namespace has something to do: of 64 requests, one namespace gets 16
+	// then, and for ten seconds after the other has asked for something.
+	requestParts  = 3
+	companyWithin = 10 * time.Second
+	// defaultTimeout of one request: an answer that takes longer is found out by asking again.
+	defaultTimeout = 15 * time.Second
+	// defaultCachedJobs is about what 64 partitions of busy Jobs need; a Job weighs 5 to 20 kB.
+	defaultCachedJobs = 2048
+)
+
+// Config says how an Actor works. All but Client may be zero.
+type Config struct {
+	Client kubernetes.Interface
+	// ScheduledJobs is for effects on these; without it each of them fails.
+	ScheduledJobs *cluster.ScheduledJobs
+	// Namespaces are those where we do anything; none means everywhere.
+	Namespaces []string
+	// Zones finds their time zones; nil means time.LoadLocation.
+	Zones scheduledjob.Zones
+	// Claim says which Jobs are ours; its ManagedBy "" means v1alpha1.DefaultManagedBy. Another one's Job is told apart from a
+	// fact about it, and left alone.
+	Claim events.Claim
+	// Log hears of refusals; nil means slog.Default().
+	Log *slog.Logger
+	// Recorder tells people what was done, as Events of the Job; nil tells nobody.
+	Recorder *Recorder
+	// Meter counts what was done; nil counts nothing.
+	Meter Meter
+	// Concurrency is how many requests are under way at most; 0 means 64. Namespaces share them: see requestShare.
+	Concurrency int
+	// Timeout of one request; 0 means 15 seconds.
+	Timeout time.Duration
+	// KeepManagedFields leaves field ownership alone. By default it is reset on Pods as they are released, and on Jobs of
+	// ten Pods and more that nobody applies server-side, which makes these writes 35 to 80 % cheaper for the API server.
+	KeepManagedFields bool
+	// TracePods tells Pods their trace where the Job's annotation does not say whether to.
+	TracePods bool
+	// CachedJobs is how many Jobs, and how many ScheduledJobs, are remembered for the sake of their templates; 0 means 2048.
+	CachedJobs int
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Actor does the effects that concern the cluster. It may be used from any number of goroutines.
+type Actor struct {
+	core, batch rest.Interface
+	schedules   *cluster.ScheduledJobs // may be nil
+	zones       scheduledjob.Zones
+	recorder    *Recorder
+	meter       Meter
+	slots       *fair.Slots // requests, shared by namespaces
+	timeout     time.Duration
+	keepFields  bool
+	tracePods   bool
+	claim       events.Claim
+	log         *slog.Logger
+	jobs        *jobCache
+	scheduled   *scheduleCache
+	owned       *owned
+	parameters  *parameterCache
+	// inventory is of Jobs.
+	inventory, scheduleInventory inventories
+	now                          func() time.Time
+	made                         time.Time // when the Actor was
+}
+
+var _ engine.Actor = (*Actor)(nil)
+
+// New makes an Actor. It fails where the configuration cannot work.
+func New(c Config) (*Actor, error) {
+	switch {
+	case c.Client == nil:
+		return nil, errors.New("actor: no client: set Config.Client")
+	case c.Concurrency < 0, c.Timeout < 0, c.CachedJobs < 0:
+		return nil, fmt.Errorf("actor: negative concurrency %d, timeout %v or cache %d: use 0 for the default",
+			c.Concurrency, c.Timeout, c.CachedJobs)
+	}
+	if c.Zones == nil {
+		c.Zones = time.LoadLocation
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Meter == nil {
+		c.Meter = noMeter{}
+	}
+	if c.Claim.ManagedBy == "" {
+		c.Claim.ManagedBy = v1alpha1.DefaultManagedBy
+	}
+	lists := cluster.Lister{Client: c.Client, ScheduledJobs: c.ScheduledJobs, Claim: c.Claim}
+	return &Actor{
+		claim:             c.Claim,
+		log:               c.Log,
+		core:              c.Client.CoreV1().RESTClient(),
+		batch:             c.Client.BatchV1().RESTClient(),
+		schedules:         c.ScheduledJobs,
+		zones:             c.Zones,
+		recorder:          c.Recorder,
+		meter:             c.Meter,
+		slots:             fair.NewSlots(cmp.Or(c.Concurrency, defaultConcurrency), requestShare).BesideOthers(requestParts, companyWithin),
+		timeout:           cmp.Or(c.Timeout, defaultTimeout),
+		keepFields:        c.KeepManagedFields,
+		tracePods:         c.TracePods,
+		jobs:              newJobCache(cmp.Or(c.CachedJobs, defaultCachedJobs), c.Now),
+		scheduled:         newScheduleCache(cmp.Or(c.CachedJobs, defaultCachedJobs), c.Now),
+		owned:             newOwned(),
+		parameters:        newParameterCache(c.Now),
+		inventory:         newInventories(c.Namespaces, lists, cluster.WantJobs),
+		scheduleInventory: newInventories(c.Namespaces, lists, cluster.WantSchedules),
+		made:              c.Now(),
+		now:               c.Now,
+	}, nil
+}
+
+// Act implements engine.Actor for every effect but SetTimer.
+func (a *Actor) Act(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
+	facts, err := a.do(ctx, key, e)
+	if retry := (engine.Retry{}); errors.As(err, &retry) && ctx.Err() == nil {
+		a.complain(key, e, retry)
+	}
+	return facts, err
+}
+
+func (a *Actor) do(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
+	switch e := e.(type) {
+	case effect.CreatePod:
+		return a.createPod(ctx, key, e)
+	case effect.FindPod:
+		return a.findPod(ctx, key, e)
+	case effect.RemoveFinalizer:
+		return a.removeFinalizer(ctx, key, e)
+	case effect.AddFinalizer:
+		return a.addFinalizer(ctx, key, e)
+	case effect.AdoptPod:
+		return a.adoptPod(ctx, key, e)
+	case effect.ReleasePod:
+		return a.releasePod(ctx, key, e)
+	case effect.DeletePod:
+		return a.deletePod(ctx, key, e)
+	case effect.DeleteJob:
+		return a.deleteJob(ctx, key, e)
+	case effect.ReadParameters:
+		return a.readParameters(ctx, key, e)
+	case effect.WriteJobStatus:
+		return a.writeJobStatus(ctx, key, e)
+	case effect.TakeInventory:
+		if key.Function != scheduledjob.Name {
+			return a.takeInventory(ctx, key, e)
+		}
+	}
+	return a.doScheduled(ctx, key, e)
+}
+
+// doScheduled does the effects of ScheduledJobs.
+func (a *Actor) doScheduled(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
+	if a.schedules == nil {
+		return nil, fmt.Errorf("actor: %s: there is no client for ScheduledJobs: set Config.ScheduledJobs", e.Kind())
+	}
+	switch e := e.(type) {
+	case effect.CreateJob:
+		return a.createJob(ctx, key, e)
+	case effect.FindRun:
+		return a.findRun(ctx, key, e)
+	case effect.DeleteRun:
+		return a.deleteRun(ctx, key, e)
+	case effect.WriteScheduleStatus:
+		return a.writeScheduleStatus(ctx, key, e)
+	case effect.DeleteScheduledJob:
+		return a.deleteScheduledJob(ctx, key, e)
+	case effect.TakeInventory:
+		return a.takeScheduleInventory(ctx, key, e)
+	}
+	return nil, fmt.Errorf("actor: effect %s is none that a cluster can do: give it to another actor", e.Kind())
+}
+
+// call sends one request when its namespace may have a slot, and reads the answer. It does not repeat anything itself, so that
+// a server that asks for patience is obeyed by the engine, which can do something else meanwhile.
+func (a *Actor) call(ctx context.Context, namespace string, r *rest.Request, into runtime.Object) error {
+	if err := a.slots.Acquire(ctx, namespace); err != nil {
+		return err
+	}
+	defer a.slots.Release(namespace)
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	return r.MaxRetries(0).Do(ctx).Into(into)
+}
+
+// getJob reads the Job of the key live. nil means that it does not exist, or is another one of the same name.
+func (a *Actor) getJob(ctx context.Context, key events.Key, name string) (*batchv1.Job, error) {
+	j, err := a.readJob(ctx, key.Namespace, name)
+	if err != nil || j == nil || j.UID != key.UID {
+		return nil, err
+	}
+	return j, nil
+}
+
+// readJob reads the Job of that name live; nil means that there is none.
+func (a *Actor) readJob(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
+	j := &batchv1.Job{}
+	err := a.call(ctx, namespace, a.batch.Get().Namespace(namespace).Resource("jobs").Name(name), j)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return j, nil
+}
+
+// report tells people about something that has happened to the object of the key, which has that name.
+func (a *Actor) report(key events.Key, name string, r effect.Report) {
+	if a.recorder == nil || name == "" {
+		return
+	}
+	about := corev1.ObjectReference{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Namespace: key.Namespace, Name: name, UID: key.UID}
+	if key.Function == scheduledjob.Name {
+		about.APIVersion, about.Kind = v1alpha1.GroupVersion.String(), v1alpha1.ScheduledJobKind
+	}
+	a.recorder.Report(&about, r)
+}
+
+func (a *Actor) sawJob(j *batchv1.Job) []events.Event {
+	return []events.Event{events.JobObserved{Job: events.ProjectJob(j, a.claim)}}
+}
+
+func missedJob(name string) []events.Event { return []events.Event{events.JobGone{Name: name}} }

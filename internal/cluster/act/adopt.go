@@ -1,0 +1,139 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/internal/cluster"
+)
+
+// ownerPatch merges an owner reference into a Pod, or takes the one of that UID away.
+type ownerPatch struct {
+	Directive string `json:"$patch,omitempty"`
+	metav1.OwnerReference
+}
+
+// adoptPod makes the Pod the Job's own. The Job is read live before (upstream: CanAdopt), because an orphan of a Job that
+// was deleted, and made again under the same name, must not go to a Job that does not exist.
+func (a *Actor) adoptPod(ctx context.Context, key events.Key, e effect.AdoptPod) ([]events.Event, error) {
+	j, err := a.getJob(ctx, key, e.Job)
+	switch {
+	case err != nil:
+		return a.refused(e, e.Serial, err)
+	case j == nil:
+		a.forgetJob(key)
+		return missedJob(e.Job), nil
+	}
+	a.jobs.saw(j)
+	if j.DeletionTimestamp != nil || !a.claim.Ours(j) {
+		return a.sawJob(j), nil
+	}
+	p, facts, err := a.adoptee(ctx, key, e, j)
+	if p == nil {
+		return facts, err
+	}
+	adopted, err := a.patchPod(ctx, key, e.Name, adoption(j, p, e))
+	switch {
+	case err == nil:
+		a.owned.saw(adopted)
+		return sawPod(adopted), nil
+	case preconditionFailed(err):
+		if p, facts, again := a.adoptee(ctx, key, e, j); p == nil {
+			return facts, again
+		}
+	}
+	return a.refused(e, e.Serial, err) // nothing about the Pod has changed, so the refusal was about the patch
+}
+
+// adoptee reads the Pod live. nil means that there is nothing to adopt, and then the facts say why: it is gone, belongs to
+// somebody else, or is not as the effect knew it. The Job's selector is asked again, since labels may have changed.
+func (a *Actor) adoptee(ctx context.Context, key events.Key, e effect.AdoptPod, j *batchv1.Job) (*corev1.Pod, []events.Event, error) {
+	p, err := a.getPod(ctx, key, e.Name)
+	if err != nil {
+		facts, err := a.refused(e, e.Serial, err)
+		return nil, facts, err
+	}
+	if p == nil || p.UID != e.UID {
+		return nil, missedPod(e.Name, e.UID), nil
+	}
+	owner := metav1.GetControllerOf(p)
+	switch {
+	case owner != nil && owner.UID != key.UID, owner == nil && !selects(j, p):
+		return nil, missedPod(e.Name, e.UID), nil
+	case events.Version(p.ResourceVersion) != e.Version,
+		owner != nil && !selects(j, p),
+		owner == nil && p.DeletionTimestamp != nil: // a Pod that leaves needs no owner any more
+		return nil, sawPod(p), nil
+	}
+	return p, nil, nil
+}
+
+// selects says that the selector of the Job matches the Pod's labels now.
+func selects(j *batchv1.Job, p *corev1.Pod) bool {
+	s, err := metav1.LabelSelectorAsSelector(j.Spec.Selector)
+	return err == nil && s.Matches(labels.Set(p.Labels))
+}
+
+// adoption is the patch that gives the Pod what it lacks. A Pod that is being deleted takes no finalizer.
+func adoption(j *batchv1.Job, p *corev1.Pod, e effect.AdoptPod) podPatch {
+	patch := podPatch{
+		UID: e.UID, ResourceVersion: strconv.FormatUint(e.Version, 10),
+		Labels:      map[string]*string{v1alpha1.ManagedLabel: new("true")},
+		Annotations: map[string]string{v1alpha1.SerialAnnotation: strconv.Itoa(e.Serial)},
+	}
+	if metav1.GetControllerOf(p) == nil {
+		patch.Owners = []any{ownerPatch{OwnerReference: *metav1.NewControllerRef(j, batchv1.SchemeGroupVersion.WithKind("Job"))}}
+	}
+	if e.Hold && p.DeletionTimestamp == nil {
+		patch.AddFinalizers = []string{batchv1.JobTrackingFinalizer}
+	}
+	return patch
+}
+
+// releasePod takes off what makes the Pod ours. Its serial stays: it tells whoever adopts the Pod that a Job of ours may have
+// counted it. Whatever has happened to the Pod meanwhile, it is not ours afterwards, unless the API server insists.
+func (a *Actor) releasePod(ctx context.Context, key events.Key, e effect.ReleasePod) ([]events.Event, error) {
+	p, facts, err := a.changeable(ctx, key, e.Name, e.UID, false)
+	switch {
+	case err != nil:
+		return a.refused(e, events.NoSerial, err)
+	case p == nil:
+		return facts, nil
+	}
+	if j := a.jobs.peek(cluster.IdentityOfKey(key)); len(p.Labels) > events.MaxLabels && j != nil && selects(j, p) { // the next Pod would have as many
+		return a.refused(e, events.NoSerial, userError{"TooManyLabels", fmt.Sprintf(
+			"the Pod %s has more than %d labels, and the Job's selector asks for one beyond those: give its template fewer", p.Name, events.MaxLabels)})
+	}
+	_, err = a.patchPod(ctx, key, e.Name, podPatch{
+		UID:             e.UID,
+		ResourceVersion: p.ResourceVersion,
+		DropFinalizers:  []string{batchv1.JobTrackingFinalizer},
+		Owners:          []any{ownerPatch{Directive: "delete", OwnerReference: metav1.OwnerReference{UID: key.UID}}},
+		Labels:          map[string]*string{v1alpha1.ManagedLabel: nil},
+	})
+	switch {
+	case err == nil:
+		a.meter.FinalizerRemoved()
+		a.owned.pods.Remove(e.UID)
+		return missedPod(e.Name, e.UID), nil
+	case !preconditionFailed(err):
+		return a.refused(e, events.NoSerial, err)
+	}
+	p, look := a.getPod(ctx, key, e.Name)
+	switch {
+	case look != nil:
+		return a.refused(e, events.NoSerial, look)
+	case p == nil || p.UID != e.UID:
+		return missedPod(e.Name, e.UID), nil
+	}
+	return a.refused(e, events.NoSerial, err)
+}

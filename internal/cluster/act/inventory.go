@@ -1,0 +1,209 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/internal/cluster"
+)
+
+// inventoryTimeout bounds two complete lists of the largest cluster.
+const inventoryTimeout = 5 * time.Minute
+
+// takeInventory answers with a snapshot of the Job. One that has never started has no Pods, because none is created
+// before the start stands in its status: it costs one GET, and its snapshot claims nothing about Pods. Neither does that of
+// a Job that is not ours.
+func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.TakeInventory) ([]events.Event, error) {
+	if e.Job != "" {
+		j, err := a.getJob(ctx, key, e.Job)
+		if err != nil {
+			return a.refused(e, events.NoSerial, err)
+		}
+		if j != nil && (a.hasNoPods(j) || !a.claim.Ours(j)) {
+			a.jobs.saw(j)
+			p := events.ProjectJob(j, a.claim)
+			return []events.Event{events.JobListed{ID: e.ID, Name: p.Name, Job: &p, JobsVersion: p.Version}}, nil
+		}
+	}
+	r, err := a.inventory.ask(ctx, key)
+	if err == nil {
+		err = r.Hidden(cluster.IdentityOfKey(key))
+	}
+	if err != nil {
+		return a.refused(e, events.NoSerial, err)
+	}
+	snapshot := r.JobListed(e.ID, cluster.IdentityOfKey(key))
+	if snapshot.Name == "" {
+		snapshot.Name = e.Job
+	}
+	return []events.Event{snapshot}, nil
+}
+
+// takeScheduleInventory answers with a snapshot of the ScheduledJob. Where the kind itself is gone, so is the ScheduledJob.
+func (a *Actor) takeScheduleInventory(ctx context.Context, key events.Key, e effect.TakeInventory) ([]events.Event, error) {
+	r, err := a.scheduleInventory.ask(ctx, key)
+	if err == nil && r.Unlisted != nil && !cluster.Unserved(r.Unlisted) {
+		err = r.Unlisted
+	}
+	if err != nil {
+		return a.refused(e, events.NoSerial, err)
+	}
+	snapshot := r.ScheduleListed(e.ID, cluster.IdentityOfKey(key))
+	if snapshot.Name == "" {
+		snapshot.Name = e.Job
+	}
+	return []events.Event{snapshot}, nil
+}
+
+// takeOverTime is how long after our start a Job may still have been begun by Kubernetes' own controller: clocks differ.
+const takeOverTime = time.Minute
+
+// hasNoPods says that nothing in the Job speaks of a Pod, and that there can be none. With the generated selector there is
+// no orphan for it, because the UID in their label cannot be older than the Job. Not so with a selector of the user's own.
+// Nor where we take over from Kubernetes' own controller, which writes the status only after it has made the first Pods.
+func (a *Actor) hasNoPods(j *batchv1.Job) bool {
+	s := j.Status
+	if s.StartTime != nil || len(s.Conditions) > 0 || s.Active > 0 || s.Succeeded > 0 || s.Failed > 0 || s.CompletedIndexes != "" ||
+		s.Terminating != nil && *s.Terminating > 0 ||
+		s.UncountedTerminatedPods != nil && len(s.UncountedTerminatedPods.Succeeded)+len(s.UncountedTerminatedPods.Failed) > 0 {
+		return false
+	}
+	named := j.Spec.ManagedBy != nil && *j.Spec.ManagedBy == a.claim.ManagedBy
+	return events.ProjectJob(j, a.claim).Selector == nil && (named || j.CreationTimestamp.After(a.made.Add(takeOverTime)))
+}
+
+// inventories has one for each namespace that we are limited to, or one for all of them under "".
+type inventories map[string]*inventory
+
+func newInventories(namespaces []string, l cluster.Lister, w func(asked func(cluster.Identity) bool) cluster.Wants) inventories {
+	i := inventories{}
+	for _, l.Namespace = range cluster.NamespacesOrAll(namespaces) {
+		i[l.Namespace] = &inventory{Lister: l, wants: w}
+	}
+	return i
+}
+
+// ask waits for lists of the key's namespace that begin after now.
+func (i inventories) ask(ctx context.Context, key events.Key) (*round, error) {
+	for _, namespace := range []string{"", key.Namespace} {
+		if one := i[namespace]; one != nil {
+			return one.ask(ctx, cluster.IdentityOfKey(key))
+		}
+	}
+	return nil, fmt.Errorf("take inventory: namespace %s is none of ours: all programs need the same namespaces", key.Namespace)
+}
+
+// inventory shares lists among all who ask: a list by label makes the API server look at every Pod, so nothing may cost
+// one list per Job.
+//
+//	ask ask ask          ask ask
+//	   \ | /                \ |
+//	 [ round 1: lists ]  [ round 2: lists ]     who asks while a round lists waits for the next: its lists must begin later
+//
+// Jobs and ScheduledJobs have one each: neither fails, or waits, because of what only the other needs to list.
+type inventory struct {
+	cluster.Lister
+	// wants says what to list for those who are asked for.
+	wants func(asked func(cluster.Identity) bool) cluster.Wants
+
+	mu   sync.Mutex
+	next *round // collects who asks; nil while nobody does
+	busy bool
+}
+
+// round is one set of lists and those who wait for it.
+type round struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	waiting int
+	asked   map[cluster.Identity]struct{}
+
+	done chan struct{} // closed when what follows is there
+	err  error
+	cluster.Lists
+}
+
+// ask waits for lists that begin after now.
+func (i *inventory) ask(ctx context.Context, of cluster.Identity) (*round, error) {
+	r := i.join(of)
+	select {
+	case <-r.done:
+		return r, r.err
+	case <-ctx.Done():
+		i.leave(r)
+		return nil, ctx.Err()
+	}
+}
+
+func (i *inventory) join(of cluster.Identity) *round {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.next == nil {
+		r := &round{asked: map[cluster.Identity]struct{}{}, done: make(chan struct{})}
+		// Its life is that of all who wait for it, not that of the first.
+		r.ctx, r.cancel = context.WithTimeout(context.Background(), inventoryTimeout)
+		i.next = r
+	}
+	r := i.next
+	r.asked[of] = struct{}{}
+	r.waiting++
+	if !i.busy {
+		i.busy = true
+		go i.run()
+	}
+	return r
+}
+
+func (i *inventory) leave(r *round) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if r.waiting--; r.waiting > 0 {
+		return
+	}
+	r.cancel()
+	if i.next == r {
+		i.next = nil
+	}
+}
+
+// within is what lists for the round: where only one namespace asks, that one alone. Whoever makes Pods of Jobs that do not exist has
+// lists made without end, but of his own namespace.
+func (i *inventory) within(r *round) cluster.Lister {
+	l, asked := i.Lister, map[string]struct{}{}
+	for of := range r.asked {
+		asked[of.Namespace] = struct{}{}
+	}
+	if len(asked) == 1 {
+		for namespace := range asked {
+			l.Namespace = namespace
+		}
+	}
+	return l
+}
+
+// run does rounds for as long as there is somebody to do them for.
+func (i *inventory) run() {
+	for {
+		i.mu.Lock()
+		r := i.next
+		i.next = nil
+		if r == nil {
+			i.busy = false
+			i.mu.Unlock()
+			return
+		}
+		i.mu.Unlock()
+		r.Lists, r.err = i.within(r).List(r.ctx, i.wants(func(of cluster.Identity) bool { _, asked := r.asked[of]; return asked }))
+		if r.err != nil {
+			r.err = fmt.Errorf("take inventory: %w", r.err)
+		}
+		r.cancel()
+		close(r.done)
+	}
+}

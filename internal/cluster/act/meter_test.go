@@ -1,0 +1,92 @@
+package act
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/internal/cluster/clustertest"
+)
+
+// tally is a Meter that writes down what it hears.
+type tally struct {
+	mu    sync.Mutex
+	heard []string
+}
+
+func (m *tally) hear(format string, args ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.heard = append(m.heard, fmt.Sprintf(format, args...))
+}
+
+func (m *tally) StatusWritten(before, after *batchv1.Job, handled map[batchv1.PodFailurePolicyAction]int) {
+	m.hear("status of %s: %d active, then %d, handled %v", after.Name, before.Status.Active, after.Status.Active, handled)
+}
+func (m *tally) PodCreation(j *batchv1.Job, err error) {
+	m.hear("creation for %s: %s", j.Name, apierrors.ReasonForError(err))
+}
+func (m *tally) FinalizerRemoved() { m.hear("release") }
+
+func (m *tally) VerdictUntold(v events.TickDecided) { m.hear("untold %v", v) }
+
+func TestMeter(t *testing.T) {
+	m := &tally{}
+	w := newWorld(t, func(c *Config) { c.Meter = m })
+	heard := func(t *testing.T, want ...string) {
+		t.Helper()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if !slices.Equal(m.heard, want) {
+			t.Errorf("heard %q\nwant  %q", m.heard, want)
+		}
+		m.heard = nil
+	}
+	j, key := w.CreateJob("pi", wide) // so wide that its field ownership is taken off before the first write
+
+	t.Run("of a status that was written", func(t *testing.T) {
+		w.act(key, statusEffect(j, func(e *effect.WriteJobStatus) {
+			start(e)
+			e.Handled = map[batchv1.PodFailurePolicyAction]int{batchv1.PodFailurePolicyActionIgnore: 2}
+		}))
+		heard(t, "status of pi: 0 active, then 2, handled map[Ignore:2]")
+		w.act(key, statusEffect(w.LiveJob("pi"), func(e *effect.WriteJobStatus) { e.Status.Active = 3 }))
+		heard(t, "status of pi: 2 active, then 3, handled map[]")
+	})
+	t.Run("not of one that was not", func(t *testing.T) {
+		w.act(key, statusEffect(j, start))
+		w.act(key, statusEffect(w.LiveJob("pi"), func(e *effect.WriteJobStatus) { e.Status.Active = -1 }))
+		heard(t)
+	})
+	t.Run("of each attempt to make a Pod", func(t *testing.T) {
+		w.createPod(j, key, 0)
+		w.createPod(j, key, 0)
+		heard(t, "creation for pi: ", "creation for pi: AlreadyExists")
+	})
+	t.Run("of each Pod that was let go", func(t *testing.T) {
+		p, q, r := w.createPod(j, key, 1), w.createPod(j, key, 2), w.createPod(j, key, 3)
+		m.heard = nil
+		w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
+		w.act(key, effect.DeletePod{Name: q.Name, UID: q.UID, Version: q.Version, RemoveFinalizer: true})
+		w.act(key, effect.ReleasePod{Name: r.Name, UID: r.UID})
+		heard(t, "release", "release", "release")
+		w.act(key, effect.RemoveFinalizer{Name: "nobody", UID: p.UID})
+		w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID})
+		heard(t)
+	})
+	t.Run("of each verdict that a status forgets untold, once", func(t *testing.T) {
+		sj, key := w.CreateSchedule("untold")
+		e := scheduleStatusEffect(sj)
+		e.Untold = []events.TickDecided{{Verdict: events.Started, Nominal: clustertest.Noon}}
+		w.act(key, e)
+		heard(t, "untold "+e.Untold[0].String())
+		w.act(key, e) // at a version that has passed
+		heard(t)
+	})
+}

@@ -1,0 +1,129 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/job"
+)
+
+const (
+	// maxParametersAge bounds how long values are used without having been read. They are immutable, but the ConfigMap may be
+	// deleted and made again with others, and then these are what the user wants.
+	maxParametersAge = time.Minute
+	// cachedParameters is how many ConfigMaps are remembered. One may weigh a megabyte, and only Jobs whose Pods are
+	// being created need theirs.
+	cachedParameters = 32
+)
+
+// configMapNotFound is, like effect.InvalidParameters, a refusal that is about a user's ConfigMap and not the API server's.
+const configMapNotFound = "ConfigMapNotFound"
+
+// readParameters answers for how many completions there are values, as the ConfigMap is now.
+func (a *Actor) readParameters(ctx context.Context, key events.Key, e effect.ReadParameters) ([]events.Event, error) {
+	p, err := a.parameters.load(ctx, types.NamespacedName{Namespace: key.Namespace, Name: e.ConfigMap}, 0, a.getParameters)
+	if err != nil {
+		return a.refused(e, events.NoSerial, err)
+	}
+	return []events.Event{events.ParametersObserved{Name: e.ConfigMap, Count: p.Count(), At: a.now()}}, nil
+}
+
+// parametersAt returns the values for the Pod that shall be made, nil where its Job has none. It fails where they are not
+// known for sure: a Pod with wrong values would do wrong work.
+func (a *Actor) parametersAt(ctx context.Context, namespace string, e effect.CreatePod) ([]corev1.EnvVar, error) {
+	if e.Parameters == "" {
+		return nil, nil
+	}
+	p, err := a.parameters.load(ctx, types.NamespacedName{Namespace: namespace, Name: e.Parameters}, maxParametersAge, a.getParameters)
+	if err != nil {
+		return nil, err
+	}
+	values, err := p.At(e.Index)
+	if err != nil {
+		return nil, unusable(e.Parameters, err)
+	}
+	return values, nil
+}
+
+// getParameters reads the ConfigMap live. Its error is a userError where somebody has to change something about it.
+func (a *Actor) getParameters(ctx context.Context, name types.NamespacedName) (job.Parameters, error) {
+	c := &corev1.ConfigMap{}
+	err := a.call(ctx, name.Namespace, a.core.Get().Namespace(name.Namespace).Resource("configmaps").Name(name.Name), c)
+	switch {
+	case apierrors.IsNotFound(err):
+		return job.Parameters{}, userError{configMapNotFound, fmt.Sprintf("the ConfigMap %s, which the annotation %s names, does not exist in the Job's namespace: create it, and the Job goes on",
+			name.Name, v1alpha1.PerCompletionEnvAnnotation)}
+	case err != nil:
+		return job.Parameters{}, err
+	}
+	p, err := job.ReadParameters(c)
+	if err != nil {
+		return job.Parameters{}, unusable(name.Name, err)
+	}
+	return p, nil
+}
+
+func unusable(name string, why error) error {
+	return userError{effect.InvalidParameters, fmt.Sprintf("the ConfigMap %s, which the annotation %s names, cannot be used: %v", name, v1alpha1.PerCompletionEnvAnnotation, why)}
+}
+
+// parameterCache remembers good values for a short time, so that 500 Pods that are created at once cost one GET.
+type parameterCache struct {
+	now func() time.Time
+
+	mu   sync.Mutex // makes get-or-add one step
+	maps *lru.Cache // types.NamespacedName -> *readOnce
+}
+
+// readOnce is what was read of one ConfigMap. The gate is held while it is being read, and guards the rest.
+type readOnce struct {
+	gate
+	parameters job.Parameters
+	read       time.Time // zero while there is nothing good
+}
+
+func newParameterCache(now func() time.Time) *parameterCache {
+	return &parameterCache{now: now, maps: lru.New(cachedParameters)}
+}
+
+// load returns what was read less than age ago, or what fetch reads now.
+func (c *parameterCache) load(ctx context.Context, name types.NamespacedName, age time.Duration,
+	fetch func(context.Context, types.NamespacedName) (job.Parameters, error),
+) (job.Parameters, error) {
+	e := c.entry(name)
+	if err := e.enter(ctx); err != nil {
+		return job.Parameters{}, err
+	}
+	defer e.leave()
+	if !e.read.IsZero() && c.now().Sub(e.read) < age {
+		return e.parameters, nil
+	}
+	p, err := fetch(ctx, name)
+	if err != nil {
+		e.parameters, e.read = job.Parameters{}, time.Time{}
+		return job.Parameters{}, err
+	}
+	e.parameters, e.read = p, c.now()
+	return p, nil
+}
+
+func (c *parameterCache) entry(name types.NamespacedName) *readOnce {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.maps.Get(name); ok {
+		return e.(*readOnce)
+	}
+	e := &readOnce{gate: newGate()}
+	c.maps.Add(name, e)
+	return e
+}

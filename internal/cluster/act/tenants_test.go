@@ -1,0 +1,71 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/internal/cluster/clustertest"
+)
+
+// TestATenantThatHangsKeepsNoRequestFromOthers: what a webhook keeps waiting for 15 seconds in one namespace leaves requests for
+// those of another.
+func TestATenantThatHangsKeepsNoRequestFromOthers(t *testing.T) {
+	const calls, share = 100, 8 // of 16
+	hanging := make(chan struct{}, calls)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/namespaces/greedy/") {
+			hanging <- struct{}{}
+			<-r.Context().Done()
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	defer server.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := New(Config{Client: client, Concurrency: 16, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(ctx context.Context, namespace string, i int) error {
+		key := events.Key{Function: "job", Namespace: namespace, UID: types.UID(fmt.Sprint(namespace, i))}
+		_, err := a.Act(ctx, key, effect.FindPod{Name: "pod", Serial: i})
+		return err
+	}
+	greedy, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for i := range calls {
+		all.Go(func() { _ = find(greedy, "greedy", i) })
+	}
+	defer all.Wait()
+	defer stop()
+	quick, end := context.WithTimeout(t.Context(), clustertest.Patience)
+	defer end()
+	for n := range share {
+		select {
+		case <-hanging:
+		case <-quick.Done():
+			t.Fatalf("%d requests of one namespace are under way, want %d of 16", n, share)
+		}
+	}
+	if err := find(quick, "quiet", 0); err != nil {
+		t.Errorf("beside a namespace whose requests hang: %v", err)
+	}
+	if n := len(hanging); n > 0 {
+		t.Errorf("%d requests of one namespace are under way, want %d of 16", share+n, share)
+	}
+}

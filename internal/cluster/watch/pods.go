@@ -1,0 +1,132 @@
+package watch
+
+import (
+	"context"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/cluster"
+)
+
+// onPod publishes what the watch of marked Pods has shown. Nothing that has a finalizer is deleted in one step: such a Pod
+// has left our selector, not the cluster.
+func (w *Watcher) onPod(ctx context.Context, t watch.EventType, o runtime.Object) error {
+	p, ok := o.(*corev1.Pod)
+	switch {
+	case !ok:
+		return nil
+	case t == watch.Deleted && len(p.Finalizers) > 0 && p.DeletionTimestamp == nil:
+		return w.left(ctx, p, w.strangers.recipients(p))
+	case t == watch.Deleted:
+		return w.missed(ctx, p, w.strangers.recipients(p))
+	}
+	return w.saw(ctx, p, w.strangers.recipients(p))
+}
+
+// onUnmarked publishes what the watch of Pods has shown that others have made for Jobs.
+func (w *Watcher) onUnmarked(ctx context.Context, t watch.EventType, o runtime.Object) error {
+	return w.unmarked(ctx, t, o, w.strangers.recipients)
+}
+
+// onStranger publishes what the watch of a namespace has shown whose Pods our claimants may adopt.
+func (w *Watcher) onStranger(ctx context.Context, t watch.EventType, o runtime.Object) error {
+	return w.unmarked(ctx, t, o, w.strangers.of)
+}
+
+// unmarked takes no end of a Pod for sure: whoever adopts it gives it our mark, and then it leaves the selection.
+func (w *Watcher) unmarked(ctx context.Context, t watch.EventType, o runtime.Object, whose func(*corev1.Pod) []types.UID) error {
+	p, ok := o.(*corev1.Pod)
+	switch {
+	case !ok:
+		return nil
+	case t == watch.Deleted:
+		return w.left(ctx, p, whose(p))
+	}
+	return w.saw(ctx, p, whose(p))
+}
+
+func (w *Watcher) saw(ctx context.Context, p *corev1.Pod, jobs []types.UID) error {
+	for _, uid := range jobs {
+		if err := w.publish(ctx, p.Namespace, uid, events.PodObserved{Pod: events.ProjectPod(p)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Watcher) missed(ctx context.Context, p *corev1.Pod, jobs []types.UID) error {
+	for _, uid := range jobs {
+		if err := w.publish(ctx, p.Namespace, uid, events.PodGone{Pod: events.ProjectPod(p)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// left tells these Jobs what has become of a Pod that a watch no longer shows:
+//
+//	it does not exist                  it is gone
+//	it concerns the Job no more        the same: we took our label off (ReleasePod), or somebody gave it away
+//	another watch shows it             that watch tells
+//	only its labels have changed       the Job sees how it is now, once; there is no watch that would show it again
+func (w *Watcher) left(ctx context.Context, p *corev1.Pod, jobs []types.UID) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	live, err := w.look(ctx, p)
+	switch {
+	case err != nil:
+		return err
+	case live == nil:
+		return w.missed(ctx, p, jobs)
+	}
+	still := w.strangers.recipients(live)
+	for _, uid := range jobs {
+		switch {
+		case !slices.Contains(still, uid):
+			err = w.missed(ctx, p, []types.UID{uid})
+		case !w.watched(live, uid):
+			if s := events.ProjectPod(live); s.Labels == nil && !s.Orphan {
+				w.log.Warn("somebody took the label "+v1alpha1.ManagedLabel+" from a Pod that is still needed: put it back, or delete the Pod",
+					"namespace", p.Namespace, "pod", p.Name)
+			}
+			err = w.saw(ctx, live, []types.UID{uid})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watched says that a watch of ours tells the Job about the Pod.
+func (w *Watcher) watched(p *corev1.Pod, job types.UID) bool {
+	has := func(label string) bool { _, ok := p.Labels[label]; return ok }
+	return has(v1alpha1.ManagedLabel) ||
+		w.config.Claim.Unmanaged && has(batchv1.ControllerUidLabel) ||
+		slices.Contains(w.strangers.of(p), job)
+}
+
+// look reads the Pod live, by a list of one: a trigger may list, and nothing else. nil means that it is gone.
+func (w *Watcher) look(ctx context.Context, p *corev1.Pod) (*corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, cluster.PageTimeout)
+	defer cancel()
+	list, err := w.config.Client.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + p.Name})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if list.Items[i].UID == p.UID {
+			return &list.Items[i], nil
+		}
+	}
+	return nil, nil
+}

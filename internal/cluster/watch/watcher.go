@@ -1,0 +1,269 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/internal/cluster"
+)
+
+// DefaultRelistInterval is how often a trigger tells again what it has told: often enough that whatever was missed for a
+// reason that nobody thought of heals while somebody is still waiting for it, and rare enough to cost nothing.
+const DefaultRelistInterval = 10 * time.Minute
+
+// Sink takes facts to where they wake functions. It may be used from several goroutines.
+type Sink interface {
+	// Publish hands over a fact. It may return before the fact is safe; then a later Publish or Flush reports the failure.
+	// Any error makes the Watcher list everything again, since facts may be lost; except one that wraps an error with a
+	// method Permanent() bool that returns true, which is about this fact alone, such as one that is too large: that fact
+	// is logged and left out.
+	Publish(ctx context.Context, f events.Fact) error
+	// Flush returns when every fact that was published before is safe. An error means that some may be lost.
+	Flush(ctx context.Context) error
+}
+
+// Config says what to watch.
+type Config struct {
+	Client kubernetes.Interface
+	// Namespace is where to watch; "" means everywhere. Of several namespaces, each has a Watcher of its own, so that one that we may
+	// not list holds up no other.
+	Namespace string
+	// ScheduledJobs is for watching these; nil where only Jobs are wanted.
+	ScheduledJobs *cluster.ScheduledJobs
+	// Alarm hears of every ScheduledJob; it may be nil.
+	Alarm Alarm
+	Sink  Sink
+	// Cluster is the name of the cluster in the facts.
+	Cluster string
+	// Claim says which Jobs are ours; its ManagedBy "" means v1alpha1.DefaultManagedBy.
+	Claim events.Claim
+	// Interval between two complete lists; 0 means that they are made only where they must be.
+	Interval time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Log is where troubles go; nil means nowhere.
+	Log *slog.Logger
+
+	lookAgain, schedulesTimeout time.Duration // for tests; 0 means lookAgainInterval, schedulesTimeout
+}
+
+// Watcher turns the cluster into facts. Any number of them may run: two that see the same publish the same.
+type Watcher struct {
+	config Config
+	log    *slog.Logger
+	again  chan struct{}
+	ready  atomic.Bool
+	// refused says that the API server does not let us list.
+	refused atomic.Bool
+	// strangers are those of the current session.
+	strangers strangers
+	// failing counts the lists and watches that fail just now.
+	failing atomic.Int64
+	// listed is up to when the last relist has told of Jobs that have finished, and lost says that the next must tell of more. Only
+	// one is made at a time.
+	listed time.Time
+	lost   bool
+
+	mu sync.Mutex // for what follows: ScheduledJobs are listed also by themselves
+	// lists counts the snapshots' IDs of this process, and lastID and lastScheduleID are the last; unlisted is why ScheduledJobs
+	// could not be listed.
+	lists                  int
+	lastID, lastScheduleID string
+	unlisted               error
+}
+
+// New makes a Watcher. It fails where the configuration cannot work.
+func New(c Config) (*Watcher, error) {
+	switch {
+	case c.Client == nil || c.Sink == nil:
+		return nil, errors.New("watcher: no client or no sink: set Config.Client and Config.Sink")
+	case c.Cluster == "":
+		return nil, errors.New("watcher: the cluster has no name: set Config.Cluster")
+	case c.Interval < 0:
+		return nil, fmt.Errorf("watcher: interval %v is negative: use 0 for never", c.Interval)
+	}
+	if c.Claim.ManagedBy == "" {
+		c.Claim.ManagedBy = v1alpha1.DefaultManagedBy
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Alarm == nil {
+		c.Alarm = noAlarm{}
+	}
+	c.lookAgain, c.schedulesTimeout = cmp.Or(c.lookAgain, lookAgainInterval), cmp.Or(c.schedulesTimeout, schedulesTimeout)
+	w := &Watcher{config: c, log: c.Log, again: make(chan struct{}, 1)}
+	if w.log == nil {
+		w.log = slog.New(slog.DiscardHandler)
+	}
+	return w, nil
+}
+
+// publish hands a fact about the Job with that UID to the sink.
+func (w *Watcher) publish(ctx context.Context, namespace string, owner types.UID, e events.Event) error {
+	return w.tell(ctx, events.Key{Function: job.Name, Namespace: namespace, UID: owner}, e)
+}
+
+// tell hands a fact for the key to the sink.
+func (w *Watcher) tell(ctx context.Context, key events.Key, e events.Event) error {
+	err := w.config.Sink.Publish(ctx, events.Fact{Cluster: w.config.Cluster, Key: key, Event: e})
+	if err == nil {
+		return nil
+	}
+	var permanent interface{ Permanent() bool }
+	if errors.As(err, &permanent) && permanent.Permanent() {
+		w.log.Error("a fact can never be published: left out", "fact", e.Type(), "key", key.String(), "cause", err)
+		return nil
+	}
+	return sinkError{fmt.Errorf("publish %s of %s: %w", e.Type(), key, err)}
+}
+
+// Ready says that everything that the cluster held at some time since the start has been published.
+func (w *Watcher) Ready() bool { return w.ready.Load() }
+
+// Refused says that the API server has not let us list when it was last asked. It is asked again.
+func (w *Watcher) Refused() bool { return w.refused.Load() }
+
+// Failing is how many lists and watches fail just now, and are tried again, each by itself. A cluster without the definition of
+// ScheduledJobs has none that fails.
+func (w *Watcher) Failing() int {
+	n := int(w.failing.Load())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unlisted != nil && !cluster.Unserved(w.unlisted) {
+		n++
+	}
+	return n
+}
+
+// trouble is one that counts for Failing.
+func (w *Watcher) trouble(what string) *trouble {
+	t := newTrouble(w.log, what)
+	t.count = &w.failing
+	return t
+}
+
+func (w *Watcher) lister() cluster.Lister {
+	return cluster.Lister{Client: w.config.Client, ScheduledJobs: w.config.ScheduledJobs, Claim: w.config.Claim, Namespace: w.config.Namespace}
+}
+
+// Relist makes the Watcher list everything again as soon as it can, because facts may have been lost. It returns at once.
+func (w *Watcher) Relist() {
+	select {
+	case w.again <- struct{}{}:
+	default: // asked for already
+	}
+}
+
+// ours says that the Job was handed to us.
+func (w *Watcher) ours(j *batchv1.Job) bool {
+	return w.config.Claim.Ours(j)
+}
+
+// sinkError tells a failure of the sink from one of the API server.
+type sinkError struct{ error }
+
+func (e sinkError) Unwrap() error { return e.error }
+
+func isSink(err error) bool { sink := (sinkError{}); return errors.As(err, &sink) }
+
+// onJob publishes what the watch of Jobs has shown.
+func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object) error {
+	j, ok := o.(*batchv1.Job)
+	if !ok {
+		return nil
+	}
+	if err := w.onRun(ctx, t, j); err != nil || !w.ours(j) {
+		return err
+	}
+	if t == watch.Deleted {
+		w.strangers.missed(j.Namespace, j.UID)
+		return w.publish(ctx, j.Namespace, j.UID, events.JobGone{Name: j.Name, Version: events.Version(j.ResourceVersion)})
+	}
+	p := events.ProjectJob(j, w.config.Claim)
+	w.strangers.saw(p)
+	return w.publish(ctx, j.Namespace, j.UID, events.JobObserved{Job: p})
+}
+
+// follow watches one resource from a version on and hands over what happens. It takes a broken watch up again where it
+// was, for as long as it takes, and returns only if that cannot be done: the server no longer knows the version
+// (expired) or the kind (unserved), the sink failed, ctx ended.
+func (w *Watcher) follow(ctx context.Context, what string, version uint64,
+	open func(context.Context, metav1.ListOptions) (watch.Interface, error),
+	handle func(context.Context, watch.EventType, runtime.Object) error,
+) error {
+	at := strconv.FormatUint(version, 10)
+	trouble := w.trouble("watch " + what)
+	defer trouble.forget()
+	for {
+		before := at
+		err := followOnce(ctx, &at, open, handle)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if isSink(err) || cluster.Expired(err) || cluster.Unserved(err) {
+			return fmt.Errorf("watch %s: %w", what, err)
+		}
+		if at != before {
+			trouble.over()
+		}
+		if err == nil && at != before {
+			continue // servers end watches now and then
+		}
+		if err == nil {
+			err = errors.New("the API server ended the watch at once")
+		}
+		trouble.begins(err)
+		if err := trouble.wait(ctx, nil); err != nil {
+			return err
+		}
+	}
+}
+
+// followOnce is one watch. It moves at along, and returns nil where the server ended the watch in good order.
+func followOnce(ctx context.Context, at *string,
+	open func(context.Context, metav1.ListOptions) (watch.Interface, error),
+	handle func(context.Context, watch.EventType, runtime.Object) error,
+) error {
+	stream, err := open(ctx, metav1.ListOptions{
+		ResourceVersion: *at, AllowWatchBookmarks: true,
+	})
+	if err != nil {
+		return err
+	}
+	defer stream.Stop()
+	for e := range stream.ResultChan() {
+		if e.Type == watch.Error {
+			return apierrors.FromObject(e.Object)
+		}
+		o, ok := e.Object.(metav1.Object)
+		if !ok {
+			return fmt.Errorf("the watch delivered a %T", e.Object)
+		}
+		if e.Type != watch.Bookmark {
+			if err := handle(ctx, e.Type, e.Object); err != nil {
+				return err
+			}
+		}
+		*at = o.GetResourceVersion()
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package watch
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/internal/cluster/act"
+	"github.com/jobstream/jobstream/internal/cluster/clustertest"
+)
+
+func TestMain(m *testing.M) { clustertest.Main(m) }
+
+// world is one test's namespace and an Actor for it.
+type world struct {
+	*clustertest.World
+	actor *act.Actor
+}
+
+func newWorld(t *testing.T, change ...func(*act.Config)) *world {
+	t.Helper()
+	b := clustertest.NewWorld(t)
+	config := act.Config{Client: b.Client, ScheduledJobs: b.ScheduledJobs, Now: func() time.Time { return time.Unix(1000, 0) }}
+	for _, f := range change {
+		f(&config)
+	}
+	actor, err := act.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{b, actor}
+}
+
+func (w *world) createPod(j *batchv1.Job, key events.Key, serial int) events.Pod {
+	w.Helper()
+	return clustertest.Only[events.PodObserved](w, w.act(key, clustertest.CreateEffect(j, serial))).Pod
+}
+
+func (w *world) act(key events.Key, e effect.Effect) []events.Event {
+	w.Helper()
+	facts, err := w.actor.Act(w.Context(), key, e)
+	if err != nil {
+		w.Fatalf("%s: %v", e, err)
+	}
+	return facts
+}
+
+// settledPods makes a Pod that has failed and one that has succeeded, both counted.
+func (w *world) settledPods(j *batchv1.Job, key events.Key) (failed, succeeded events.Pod) {
+	w.Helper()
+	for serial, phase := range []corev1.PodPhase{corev1.PodFailed, corev1.PodSucceeded} {
+		p := w.createPod(j, key, serial)
+		w.EndPod(p.Name, phase)
+		w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
+	}
+	return w.createdPod(j, 0), w.createdPod(j, 1)
+}
+
+func (w *world) createdPod(j *batchv1.Job, serial int) events.Pod {
+	w.Helper()
+	return events.ProjectPod(w.LivePod(clustertest.CreateEffect(j, serial).Name))
+}
