@@ -15,11 +15,11 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Every Pod is in one of three selections, and no two of them share one:
+// Label selectors of Pods. Every Pod is in one of three selections, and no two of them share one:
 //
-//	marked       carries our label
-//	builtIn      does not, but the label that the API server gives to Pods of Jobs: such as Kubernetes' own controller makes
-//	unmarkedIn   of one namespace, what is in neither of those that are watched everywhere
+//	MarkedPods     carries our label
+//	BuiltInPods    does not, but the label that the API server gives to Pods of Jobs: such as Kubernetes' own controller makes
+//	UnmarkedPods   of one namespace, what is in neither of those that are watched everywhere
 const (
 	MarkedPods  = v1alpha1.ManagedLabel
 	BuiltInPods = batchv1.ControllerUidLabel + ",!" + v1alpha1.ManagedLabel

@@ -30,34 +30,38 @@ const (
 
 // Lister reads complete, consistent lists page by page, and keeps projections only.
 type Lister struct {
-	Client        kubernetes.Interface
-	ScheduledJobs *ScheduledJobs // nil where nobody wants them
-	Claim         events.Claim
-	Namespace     string // "" for all
+	Client kubernetes.Interface
+	// ScheduledJobs may be nil: then none are listed.
+	ScheduledJobs *ScheduledJobs
+	// Claim says which Jobs are ours.
+	Claim events.Claim
+	// Namespace is the one to list; "" means all.
+	Namespace string
 	// SchedulesTimeout bounds a page of ScheduledJobs; 0 means PageTimeout.
 	SchedulesTimeout time.Duration
 }
 
-// Wants says what somebody asks for.
+// Wants are what a list keeps: each function reports whether to keep the object.
 type Wants struct {
-	// Schedule is asked of ScheduledJobs, and of the owners of Jobs that one controls; nil where nobody wants them.
+	// Schedule is asked of ScheduledJobs, and of the owners of Jobs that one controls; nil lists none.
 	Schedule func(Identity) bool
-	Job      func(*batchv1.Job) bool
-	// PodsOf is asked when all Jobs have been listed; nil where nobody wants Pods.
+	// Job is asked of every Job. Required.
+	Job func(*batchv1.Job) bool
+	// PodsOf is asked, when all Jobs have been listed, of each Job that a Pod concerns; nil lists no Pods.
 	PodsOf func(Identity) bool
 }
 
-// WantJobs are Jobs and their Pods.
+// WantJobs keeps the Jobs that are asked for, and their Pods.
 func WantJobs(asked func(Identity) bool) Wants {
 	return Wants{Job: func(j *batchv1.Job) bool { return asked(IdentityOf(j)) }, PodsOf: asked}
 }
 
-// WantSchedules are ScheduledJobs and the Jobs that they own.
+// WantSchedules keeps the ScheduledJobs that are asked for, and the Jobs that they own.
 func WantSchedules(asked func(Identity) bool) Wants {
 	return Wants{Job: func(*batchv1.Job) bool { return false }, Schedule: asked}
 }
 
-// NamespacesOrAll is what to list where somebody is limited to these namespaces.
+// NamespacesOrAll is what to list where a program is limited to these namespaces: all, if there are none.
 func NamespacesOrAll(namespaces []string) []string {
 	if len(namespaces) == 0 {
 		return []string{metav1.NamespaceAll}
@@ -65,7 +69,8 @@ func NamespacesOrAll(namespaces []string) []string {
 	return namespaces
 }
 
-// Lists are lists, each begun after the one before was complete, sorted by what they belong to:
+// Lists are what a Lister has read, each begun after the one before was complete. Both programs make snapshots of them: a trigger for
+// all Jobs, a reconciler for those whose state is empty.
 //
 //	LIST ScheduledJobs ----> LIST Jobs ----> LIST Pods
 type Lists struct {
@@ -78,7 +83,7 @@ type Lists struct {
 	JobsVersion uint64
 	// PodsVersion is the version of the oldest list of Pods: what was there at that version, and is on no list, is gone.
 	PodsVersion uint64
-	// Marked and builtIn are the versions of the lists of these selections, 0 where it was not made.
+	// Marked and BuiltIn are the versions of the lists of these selections, 0 where it was not made.
 	Marked, BuiltIn uint64
 	Jobs            map[Identity]*events.Job
 	Pods            map[Identity][]events.Pod
@@ -89,7 +94,7 @@ type Lists struct {
 	early map[types.UID]struct{}
 }
 
-// JobListed is what the lists say about one Job.
+// JobListed is the snapshot of one Job, with that ID.
 func (r *Lists) JobListed(id string, of Identity) events.JobListed {
 	out := events.JobListed{ID: id, Job: r.Jobs[of], JobsVersion: r.JobsVersion, Version: r.PodsVersion, Pods: r.Pods[of],
 		AdoptsNone: r.Claimants.tooMany(of)}
@@ -102,7 +107,7 @@ func (r *Lists) JobListed(id string, of Identity) events.JobListed {
 	return out
 }
 
-// ScheduleListed is what the lists say about one ScheduledJob.
+// ScheduleListed is the snapshot of one ScheduledJob, with that ID.
 func (r *Lists) ScheduleListed(id string, of Identity) events.ScheduleListed {
 	out := events.ScheduleListed{ID: id, ScheduledJob: r.Schedules[of], SchedulesVersion: r.SchedulesVersion, Version: r.JobsVersion, Runs: r.Runs[of]}
 	if out.ScheduledJob != nil {
@@ -120,17 +125,18 @@ func (r *Lists) Hidden(of Identity) error {
 	return nil
 }
 
-// List lists what is wanted; of Pods those that somebody still has to do something about. It begins again where the server forgets the version it is reading.
+// List reads what is wanted; of Pods those that concern their Job still (functions/job.Concerns). Where the API server forgets the
+// version that it is reading, it begins again, three times at most.
 func (l Lister) List(ctx context.Context, w Wants) (r Lists, err error) {
 	for range listTries {
-		if r, err = l.snapshotsOnce(ctx, w); err == nil || !Expired(err) {
+		if r, err = l.listOnce(ctx, w); err == nil || !Expired(err) {
 			break
 		}
 	}
 	return r, err
 }
 
-func (l Lister) snapshotsOnce(ctx context.Context, w Wants) (Lists, error) {
+func (l Lister) listOnce(ctx context.Context, w Wants) (Lists, error) {
 	r := Lists{Schedules: map[Identity]*events.ScheduledJob{}, Runs: map[Identity][]events.Run{},
 		Jobs: map[Identity]*events.Job{}, Pods: map[Identity][]events.Pod{}, Claimants: Claimants{}, Unseen: map[string]error{}, early: map[types.UID]struct{}{}}
 	if err := l.listSchedules(ctx, &r, w.Schedule); err != nil {

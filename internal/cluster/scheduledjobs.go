@@ -43,10 +43,10 @@ func NewScheduledJobs(config *rest.Config) (*ScheduledJobs, error) {
 	return &ScheduledJobs{rest: client, parameters: runtime.NewParameterCodec(scheme)}, nil
 }
 
-// RESTClient sends requests about them.
+// RESTClient sends requests about ScheduledJobs, as that of a client-go group does about its kinds.
 func (s *ScheduledJobs) RESTClient() rest.Interface { return s.rest }
 
-// In are those of one namespace, or with "" of all.
+// In lists and watches the ScheduledJobs of one namespace, or with "" of all.
 func (s *ScheduledJobs) In(namespace string) namespacedScheduledJobs {
 	return namespacedScheduledJobs{s, namespace}
 }
@@ -60,11 +60,13 @@ func (s namespacedScheduledJobs) get(o metav1.ListOptions) *rest.Request {
 	return s.rest.Get().Namespace(s.namespace).Resource(v1alpha1.ScheduledJobResource).VersionedParams(&o, s.parameters)
 }
 
+// List reads one page.
 func (s namespacedScheduledJobs) List(ctx context.Context, o metav1.ListOptions) (*ScheduledJobList, error) {
 	list := &ScheduledJobList{}
 	return list, s.get(o).Do(ctx).Into(list)
 }
 
+// Watch opens a watch, as those of client-go do.
 func (s namespacedScheduledJobs) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	o.Watch = true
 	return s.get(o).Watch(ctx)

@@ -11,7 +11,7 @@
 // run: two that see the same publish the same, and the bus stores it once.
 //
 //	watcher.go     the Watcher, its Sink, and one watch that goes on where it broke
-//	relist.go      a session; which snapshots a complete list tells: functions/job.Idle says of which Jobs none is needed
+//	relist.go      a session; which snapshots a complete list tells: functions/job.Idle decides which Jobs need none
 //	pods.go        what a watch of Pods shows, and what has become of a Pod that it shows no longer
 //	strangers.go   watches of Pods without our label, in namespaces where a Job may adopt them: the selectors of such Jobs are all
 //	               that is remembered of the cluster
