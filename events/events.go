@@ -92,7 +92,7 @@ type ParametersObserved struct {
 // Functions answer it by another inventory, beside what they remember.
 const Unread = "unread"
 
-// TimerFired: a timer that an effect has set has fired. It only wakes: Plan looks at the clock itself. See Unread for
+// TimerFired reports that a timer which an effect has set has fired. It only wakes: Plan looks at the clock itself. See Unread for
 // the one exception.
 type TimerFired struct {
 	Name string `json:"name"`

@@ -72,6 +72,7 @@ func (c Claimants) Put(j events.Job) {
 // older orders by age. Two of one second are ordered by their UIDs, the same way for everybody.
 func older(a, b claimant) int { return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.uid, b.uid)) }
 
+// Remove forgets the Job.
 func (c Claimants) Remove(namespace string, uid types.UID) {
 	c[namespace] = slices.DeleteFunc(c[namespace], func(one claimant) bool { return one.uid == uid })
 	if len(c[namespace]) == 0 {

@@ -2,7 +2,6 @@ package act
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,14 +22,6 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 	"github.com/jobstream/jobstream/internal/engine"
 )
-
-func jsonOf(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
 
 var podResource = schema.GroupResource{Resource: "pods"}
 
