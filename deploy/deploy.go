@@ -1,5 +1,5 @@
-// Package deploy holds what a cluster needs before our programs can run in it, for those that start one of their own. For
-// people it is kustomize: see README.md.
+// Package deploy embeds what a cluster needs before jobstream's programs can run in it, for programs and tests that start one.
+// Users install it with kustomize: see README.md.
 package deploy
 
 import _ "embed"

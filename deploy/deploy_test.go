@@ -26,7 +26,7 @@ import (
 	"github.com/jobstream/jobstream/internal/dev/controlplane/controlplanetest"
 )
 
-// kubectl runs it in this folder, and returns what it printed.
+// kubectl runs kubectl in this folder, and returns its output.
 func kubectl(t *testing.T, args ...string) []byte {
 	t.Helper()
 	dir, err := controlplane.Assets()
@@ -42,10 +42,10 @@ func kubectl(t *testing.T, args ...string) []byte {
 	return out.Bytes()
 }
 
-// Every object of base is one that a real API server takes. Where they are installed, requests of our service accounts, and nobody
-// else's, are in our priority level, and it has as many seats as the comment there says.
+// A real API server accepts every object of base. Once they are installed, exactly the requests of jobstream's service accounts
+// are in its priority level, which has as many seats as the comment there states.
 func TestBaseOnARealAPIServer(t *testing.T) {
-	kubectl(t, "version", "--client") // else skip before anything starts
+	kubectl(t, "version", "--client") // skips the test before anything starts if kubectl is missing
 	cp := controlplanetest.Start(t, controlplane.Config{})
 	as := "--kubeconfig=" + cp.Kubeconfig()
 	kubectl(t, as, "apply", "-f", "namespace.yaml")
@@ -67,7 +67,7 @@ func TestBaseOnARealAPIServer(t *testing.T) {
 		"system:serviceaccount:jobstream:default":              false,
 		"system:serviceaccount:shop:jobstream-reconciler":      false,
 	} {
-		deadline := time.Now().Add(30 * time.Second) // the API server hears of FlowSchemas by a watch
+		deadline := time.Now().Add(30 * time.Second) // the API server loads FlowSchemas by a watch
 		for (in(t, cp.RESTConfig(), user) == string(level.UID)) != ours {
 			if time.Now().After(deadline) {
 				t.Errorf("%s: in our priority level: %v, want %v", user, !ours, ours)
@@ -84,7 +84,7 @@ func TestBaseOnARealAPIServer(t *testing.T) {
 	}
 }
 
-// in is the UID of the priority level in which the API server has put a request of the user.
+// in returns the UID of the priority level in which the API server has put a request of the user.
 func in(t *testing.T, admin *rest.Config, user string) string {
 	t.Helper()
 	c := rest.CopyConfig(admin)
@@ -105,8 +105,8 @@ func in(t *testing.T, admin *rest.Config, user string) string {
 	return answer.Header.Get("X-Kubernetes-PF-PriorityLevel-UID")
 }
 
-// In namespaces only, nothing belongs to the whole cluster, and the programs may do in each of the namespaces what they may do
-// everywhere else.
+// With namespaces only, nothing belongs to the whole cluster, and in each namespace the programs have the rules that base gives
+// them everywhere.
 func TestNamespaced(t *testing.T) {
 	rules := map[string][]rbacv1.PolicyRule{}
 	for _, o := range objects[rbacv1.ClusterRole](t, "base") {
@@ -152,7 +152,7 @@ func TestNamespaced(t *testing.T) {
 	}
 }
 
-// objects are those that kustomize makes of a folder, each read as a T, whatever it is.
+// objects returns the objects that kustomize builds from a folder, each decoded as a T whatever its kind.
 func objects[T any](t *testing.T, folder string) (all []T) {
 	t.Helper()
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(kubectl(t, "kustomize", folder)), 4096); ; {
@@ -163,7 +163,7 @@ func objects[T any](t *testing.T, folder string) (all []T) {
 			t.Fatal(err)
 		}
 		var o T
-		if err := json.Unmarshal(raw, &o); err != nil { // of another kind, with other fields of the same name
+		if err := json.Unmarshal(raw, &o); err != nil { // of another kind, whose fields have other types
 			continue
 		}
 		all = append(all, o)

@@ -19,7 +19,7 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// secrets are those that credentials.sh prints, by name, each as its files.
+// secrets returns the Secrets that credentials.sh prints, by name, each as its files.
 func secrets(t *testing.T, args ...string) map[string]map[string][]byte {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "sh", append([]string{"nats/credentials.sh"}, args...)...).Output()
@@ -58,7 +58,7 @@ func secrets(t *testing.T, args ...string) map[string]map[string][]byte {
 	return all
 }
 
-// mount writes the files as a volume has them.
+// mount writes the files as a Secret volume would.
 func mount(t *testing.T, sources ...map[string][]byte) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -81,8 +81,8 @@ func file(t *testing.T, name string) []byte {
 	return data
 }
 
-// The configuration that we ship, with what credentials.sh makes, is a server that is closed: by TLS, with a user for each, and a
-// monitor on loopback. Our programs do their work there by the files that their Pods have, and the doctor finds nothing open.
+// The shipped configuration, with the files of credentials.sh, makes a closed server: TLS, a user for each program, and
+// monitoring on loopback. The programs work there with the files of their Pods, and the doctor finds nothing open.
 func TestShippedNATSIsClosed(t *testing.T) {
 	made := secrets(t)
 	tls := mount(t, made["nats-tls"])
@@ -112,7 +112,7 @@ func TestShippedNATSIsClosed(t *testing.T) {
 	}
 	if b, err := bus.Connect(t.Context(), bus.Config{Cluster: "default", URL: s.ClientURL(), CAFile: config(bus.Trigger).CAFile}); err == nil {
 		b.Close()
-		t.Error("the server lets in who does not say who they are")
+		t.Error("the server accepts a client without credentials")
 	}
 	for _, role := range []bus.Role{bus.Trigger, bus.Reconciler} {
 		b, err := bus.Connect(t.Context(), config(role))
@@ -138,7 +138,7 @@ func TestShippedNATSIsClosed(t *testing.T) {
 	}
 }
 
-// Every call makes other credentials, and makes those alone that were asked for.
+// Every call creates other credentials, and only the requested ones.
 func TestCredentialsAreNew(t *testing.T) {
 	one, two := secrets(t, "passwords"), secrets(t, "passwords")
 	for _, user := range []string{"trigger", "reconciler", "operator", "audit"} {
@@ -148,14 +148,14 @@ func TestCredentialsAreNew(t *testing.T) {
 		}
 	}
 	if one["nats-tls"] != nil {
-		t.Error("a certificate that nobody asked for")
+		t.Error("a certificate that was not requested")
 	}
 	if files := secrets(t, "certificate"); len(files) != 1 || len(files["nats-tls"]["tls.key"]) == 0 {
 		t.Errorf("%d Secrets", len(files))
 	}
 }
 
-// kustomize takes what we ship, and what it makes of it is closed.
+// kustomize accepts the shipped files, and the result is closed.
 func TestKustomize(t *testing.T) {
 	assets, err := controlplane.Assets()
 	if err != nil {

@@ -46,8 +46,8 @@ type platform struct {
 	Bin string `json:"bin"`
 }
 
-// valid says what krew would complain about: internal/index/validation of sigs.k8s.io/krew, and the length that its guide to
-// manifests asks of a short description.
+// valid returns the error that krew would report: internal/index/validation of sigs.k8s.io/krew, and the length that its guide to
+// manifests requires of a short description.
 func valid(p plugin, name string) error {
 	s := p.Spec
 	switch {
@@ -78,7 +78,7 @@ func valid(p plugin, name string) error {
 	return nil
 }
 
-// unpack installs an archive into a folder, as krew does, and returns the names.
+// unpack installs an archive into a folder, as krew does, and returns the file names.
 func unpack(t *testing.T, packed []byte, dir string) (names []string) {
 	t.Helper()
 	zipped, err := gzip.NewReader(bytes.NewReader(packed))
@@ -104,7 +104,7 @@ func unpack(t *testing.T, packed []byte, dir string) (names []string) {
 	}
 }
 
-// The manifest is one that krew takes, and what it names is there: the sum is that of the archive, and the program in it runs.
+// krew accepts the manifest, and its content exists: the sum is that of the archive, and the program in it runs.
 func TestRelease(t *testing.T) {
 	out := t.TempDir()
 	r := release{Version: "v0.1.0-rc.1", Base: "https://example.com/v0.1.0/", Out: out, Source: "../..", Platforms: []string{runtime.GOOS + "/" + runtime.GOARCH}}
@@ -146,7 +146,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// Archives carry no time and no name of who has built them.
+// Archives contain no time and no user name.
 func TestPackIsReproducible(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "program")
 	var sums [2][]byte

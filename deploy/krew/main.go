@@ -1,5 +1,5 @@
-// Command krew builds what krew, the package manager of kubectl's plugins, needs to install kubectl jobstream: an archive for each
-// platform, and the manifest that names them with their sums. "make krew" calls it in the root of the repository.
+// Command krew builds what krew, the package manager of kubectl's plugins, needs to install kubectl jobstream: an archive for
+// each platform, and the manifest that lists them with their sums. "make krew" runs it in the root of the repository.
 package main
 
 import (
@@ -26,20 +26,20 @@ import (
 //go:embed jobstream.yaml
 var manifest string
 
-// program is the plugin, in the archive and as krew calls it.
+// program is the plugin's name, in the archive and for krew.
 const program = "kubectl-jobstream"
 
-// release is what is built.
+// release describes what to build.
 type release struct {
 	// Version is a semantic one with a v before it; Base is the URL of the folder that the archives will be in.
 	Version, Base string
 	// Out is the folder to write to, Source the root of the repository.
 	Out, Source string
-	// Platforms are such as linux/amd64.
+	// Platforms are of the form linux/amd64.
 	Platforms []string
 }
 
-// archive is one of the platforms', as it was built.
+// archive is the archive of one platform.
 type archive struct{ OS, Arch, File, SHA256 string }
 
 func main() {
@@ -57,10 +57,10 @@ func main() {
 	}
 }
 
-// semver is what krew takes for a version (https://semver.org), with a v before it.
+// semver matches the versions that krew accepts (https://semver.org), with a v before them.
 var semver = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
-// check refuses what krew would refuse later.
+// check returns an error for values that krew would reject later.
 func (r release) check() error {
 	if !semver.MatchString(r.Version) {
 		return fmt.Errorf("the version %q is none: write make krew VERSION=v0.1.0 BASE=https://…", r.Version)
@@ -100,7 +100,7 @@ func (r release) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, filled, _ := strings.Cut(text.String(), "apiVersion:") // without what the template says of itself
+	_, filled, _ := strings.Cut(text.String(), "apiVersion:") // without the template's own comment
 	path := filepath.Join(r.Out, "jobstream.yaml")
 	fmt.Println(path)
 	return os.WriteFile(path, []byte("apiVersion:"+filled), 0o644)

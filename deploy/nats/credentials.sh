@@ -1,11 +1,11 @@
 #!/bin/sh
-# Prints Secrets with new credentials for NATS, for "kubectl apply -f -". Nothing is stored elsewhere, and every call makes new ones.
+# Prints Secrets with new credentials for NATS, for "kubectl apply -f -". Nothing is stored elsewhere, and every call creates new ones.
 #
 #   credentials.sh              passwords for trigger, reconciler, operator and the subscriber "audit", and a certificate
 #   credentials.sh passwords    the passwords alone
 #   credentials.sh certificate  the certificate alone: an authority that exists for this one, whose key is thrown away
 #
-# It wants openssl.
+# It requires openssl.
 set -eu
 umask 077
 

@@ -1,5 +1,5 @@
-// Command chain starts Jobs after other Jobs: when the Job A has succeeded, every Job of its namespace that is suspended and
-// labelled example.com/after=A is resumed. The label goes with the resume, so to hear of A once more changes nothing.
+// Command chain starts Jobs after other Jobs: when the Job A has succeeded, it resumes every suspended Job of the namespace with
+// the label example.com/after=A, and removes the label. So a repeated event about A changes nothing.
 package main
 
 import (
@@ -31,15 +31,15 @@ func main() {
 			_ = m.NakWithDelay(5 * time.Second)
 			continue
 		}
-		_ = m.Ack() // after the effect: whoever dies in between does it once more
+		_ = m.Ack() // after the effect: a crash in between repeats it
 	}
 }
 
-// startAfter resumes the Jobs that wait for the one that the event is about. An older A of the same name is not the one.
+// startAfter resumes the Jobs that wait for the Job of the event. An older Job with the same name does not count.
 func startAfter(client kubernetes.Interface, m jetstream.Msg) error {
 	a := events.JobFinished{}
 	if e, err := cloudevent.Decode(m.Headers(), m.Data()); err != nil || e.Type() != events.PublicType(a) || e.DataAs(&a) != nil || a.Result != events.JobSucceeded {
-		return nil //nolint:nilerr // it will be no other when it comes again
+		return nil //nolint:nilerr // a redelivery would be the same
 	}
 	waiting, err := client.BatchV1().Jobs(a.Job.Namespace).List(context.Background(), metav1.ListOptions{LabelSelector: "example.com/after=" + a.Job.Name})
 	for i := 0; err == nil && i < len(waiting.Items); i++ {
@@ -53,7 +53,7 @@ func startAfter(client kubernetes.Interface, m jetstream.Msg) error {
 
 func must[T any](v T, err error) T {
 	if err != nil {
-		log.Fatal(err) // whoever runs us starts us again, and we go on where we were
+		log.Fatal(err) // a restart continues from here
 	}
 	return v
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// message is one of a stream, as far as the chain looks at it.
+// message is a stream message, with the parts that the chain reads.
 type message struct {
 	jetstream.Msg
 	subject string
@@ -26,7 +26,7 @@ func (m message) Subject() string      { return m.subject }
 func (m message) Headers() nats.Header { return m.header }
 func (m message) Data() []byte         { return m.data }
 
-// heard is a message about the end of the Job a.
+// heard returns a message about the end of the Job a.
 func heard(t *testing.T, mode cloudevent.Mode, result events.JobResult, end time.Time) message {
 	t.Helper()
 	finish := events.JobFinished{Job: events.Reference{Namespace: "shop", Name: "a", UID: "1"}, Result: result, End: end}
@@ -41,8 +41,8 @@ func heard(t *testing.T, mode cloudevent.Mode, result events.JobResult, end time
 	return message{subject: events.PublicSubject("default", finish), header: header, data: data}
 }
 
-// A Job is resumed by the success of the A that it was made to wait for, in whatever mode that is told: not by a failure, and not
-// by what is told once more of an A that had ended before.
+// The success of A resumes the Job that waits for it, in either mode of the event. A failure does not, nor does a repeated event
+// about an A that ended before.
 func TestStartAfter(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	success := func(mode cloudevent.Mode, end time.Time) message { return heard(t, mode, events.JobSucceeded, end) }

@@ -1,5 +1,5 @@
-// A durable subscriber: tells of each Job that has ended, also of those that end while it is away. An event is a NATS
-// message with JSON in it: the plain client is all it takes.
+// A durable subscriber: prints each Job that has ended, including those that ended while it was away. An event is a NATS message
+// with JSON in it, so the plain client suffices.
 import { jetstream } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 
@@ -14,8 +14,8 @@ const nc = await connect({
 const js = jetstream(nc, { apiPrefix: process.env.NATS_API_PREFIX ?? "$JS.API" });
 const consumer = await js.consumers.get(process.env.STREAM ?? "jobstream_default_events", process.env.CONSUMER ?? "javascript");
 
-// What comes again, because an acknowledgement got lost, is told once; a program that must remember for longer than it
-// lives keeps source and id beside what it does.
+// An event that is redelivered after a lost acknowledgement is printed once; a program that must remember across restarts stores
+// source and id along with its work.
 const told = new Set();
 
 const messages = await consumer.consume({ max_messages: 100 });
@@ -27,7 +27,7 @@ for await (const m of messages) {
     console.log(`${job.namespace}/${job.name} ${result} (${reason}) after ${durationSeconds} s`);
     told.add(key(event));
   }
-  m.ack(); // when it is done: whoever dies before has it delivered again
+  m.ack(); // after the work: a crash before this has the event redelivered
 }
 await nc.drain();
 
@@ -35,8 +35,8 @@ function key(event) {
   return JSON.stringify([event.source, event.id]);
 }
 
-// read returns undefined for what is no event: it will not become one by being delivered again. In binary mode, which an
-// operator may ask for, the attributes are headers.
+// read returns undefined for a message that is not an event, and would not be one after a redelivery either. In binary mode, which an
+// operator may choose, the attributes are headers.
 function read(m) {
   const attribute = (name) => decodeURIComponent(m.headers?.get(`ce-${name}`) ?? "");
   try {

@@ -1,5 +1,5 @@
-// Command subscriber writes a line of JSON for each public event of jobstream, and misses none: it may be killed, cut off or away for
-// as long as the stream keeps events. docs/events.md is the contract that it relies on.
+// Command subscriber prints a line of JSON for each public event of jobstream, and misses none: it may be killed, disconnected or
+// stopped for as long as the stream keeps events. docs/events.md is the contract that it relies on.
 package main
 
 import (
@@ -24,8 +24,8 @@ var (
 	url    = flag.String("url", nats.DefaultURL, "the NATS server")
 	stream = flag.String("stream", "jobstream_default_events", "jobstream_<cluster>_events")
 	filter = flag.String("filter", "jobstream.events.*.*.job.>", "which events: see docs/events.md")
-	name   = flag.String("name", "example", "of the durable consumer: where this program has got to is kept under it, on the server")
-	prefix = flag.String("api-prefix", jetstream.DefaultAPIPrefix, "of JetStream's API: JOBSTREAM.API for a user of deploy/nats/accounts.conf, who may not make a consumer: it must be there")
+	name   = flag.String("name", "example", "of the durable consumer, under which the server keeps this program's position")
+	prefix = flag.String("api-prefix", jetstream.DefaultAPIPrefix, "of JetStream's API: JOBSTREAM.API for a user of deploy/nats/accounts.conf, who may not create a consumer: it must exist")
 	file   = flag.String("file", stdout, "where the lines go; a file is synced before an event is acknowledged")
 )
 
@@ -63,11 +63,11 @@ func run(ctx context.Context) error {
 			cancel()
 		}
 	}
-	return nc.FlushTimeout(2 * time.Second) // the last acknowledgements
+	return nc.FlushTimeout(2 * time.Second) // sends the last acknowledgements
 }
 
-// read works until something fails. A consumer that stands goes on where it was; one that was lost with its stream is made anew
-// and begins at the oldest event that there is.
+// read processes events until something fails. An existing consumer continues where it was; one that was lost with its stream is
+// created again, from the oldest stored event.
 func read(ctx context.Context, js jetstream.JetStream, out *os.File) error {
 	c, err := consumer(ctx, js)
 	if err != nil {
@@ -80,12 +80,12 @@ func read(ctx context.Context, js jetstream.JetStream, out *os.File) error {
 		}
 		for m := range batch.Messages() {
 			if ctx.Err() != nil {
-				break // what is not acknowledged comes again
+				break // what is not acknowledged is redelivered
 			}
 			if err := work(m, out); err != nil {
 				return err
 			}
-			_ = m.Ack() // only now: who dies before, or whose word is lost, does the work again
+			_ = m.Ack() // only now: after a crash, or a lost acknowledgement, the work is repeated
 		}
 		if err := batch.Error(); err != nil {
 			return err
@@ -94,7 +94,7 @@ func read(ctx context.Context, js jetstream.JetStream, out *os.File) error {
 	return nil
 }
 
-// consumer is the durable one: ours to make, unless the operator has made it.
+// consumer returns the durable consumer. It creates it, unless the operator has to.
 func consumer(ctx context.Context, js jetstream.JetStream) (jetstream.Consumer, error) {
 	if *prefix != jetstream.DefaultAPIPrefix {
 		return js.Consumer(ctx, *stream, *name)
@@ -103,8 +103,8 @@ func consumer(ctx context.Context, js jetstream.JetStream) (jetstream.Consumer, 
 		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: 10 * time.Second})
 }
 
-// work is where yours goes. The same event may come twice: whoever must not do the work twice notes (source, id) down with it. A
-// message that is no event would be none the next time, either.
+// work is the place for your work. The same event may come twice: if the work must not be repeated, record (source, id) along
+// with it. A message that is not an event would not be one after a redelivery either.
 func work(m jetstream.Msg, out *os.File) error {
 	event, err := cloudevent.Decode(m.Headers(), m.Data()) // in either mode
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// message is one of a stream, as far as the subscriber looks at it.
+// message is a stream message, with the parts that the subscriber reads.
 type message struct {
 	jetstream.Msg
 	header nats.Header
@@ -25,7 +25,7 @@ func (m message) Subject() string      { return "jobstream.events.default.shop.j
 func (m message) Headers() nats.Header { return m.header }
 func (m message) Data() []byte         { return m.data }
 
-// A line is the whole event, whatever mode it came in; what is no event holds up nothing.
+// A line is the whole event, in either mode; a message that is not an event blocks nothing.
 func TestALineIsTheWholeEvent(t *testing.T) {
 	finish := events.JobFinished{Job: events.Reference{Namespace: "shop", Name: "a", UID: "1"}, Result: events.JobSucceeded, End: time.Unix(0, 0)}
 	e, err := events.CloudEvent("default", finish)

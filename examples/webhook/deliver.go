@@ -21,7 +21,7 @@ const (
 	// firstWait doubles with each try that fails, up to longestWait.
 	firstWait   = time.Second
 	longestWait = 10 * time.Minute
-	// longestAsked is how long a receiver may have us wait.
+	// longestAsked limits the wait that a receiver may request.
 	longestAsked = 24 * time.Hour
 )
 
@@ -33,19 +33,19 @@ type forwarder struct {
 	client        *http.Client
 }
 
-// outcome is what has come of a request.
+// outcome is the result of a request.
 type outcome struct {
-	err   error         // nil: the receiver has it
-	final bool          // to repeat it is no use
-	wait  time.Duration // what the receiver asked for; 0: nothing
+	err   error         // nil if the receiver has it
+	final bool          // a retry is useless
+	wait  time.Duration // requested by the receiver; 0 for none
 }
 
-// forward delivers one event, or says when it shall come again. Only the receiver's word acknowledges it: whoever dies
-// before that has it delivered again.
+// forward delivers one event, or schedules its redelivery. It acknowledges the event only after the receiver's success, so a
+// crash before that repeats the delivery.
 func (f *forwarder) forward(ctx context.Context, m jetstream.Msg) {
 	meta, err := m.Metadata()
 	if err != nil {
-		return // no event of a stream
+		return // not a stream message
 	}
 	id, body, err := read(m)
 	o := outcome{err: err, final: true}
@@ -58,9 +58,9 @@ func (f *forwarder) forward(ctx context.Context, m jetstream.Msg) {
 		err = m.Ack()
 		log.Info("delivered")
 	case ctx.Err() != nil:
-		err = m.Nak() // we are asked to stop: somebody else may have it at once
+		err = m.Nak() // stopping: another instance may take it at once
 	case o.final, meta.NumDelivered >= uint64(f.tries):
-		// The event stays in the stream until that forgets it: "nats stream get" shows it by its sequence.
+		// The event stays in the stream until it expires: "nats stream get" shows it by its sequence.
 		err = m.TermWithReason("the receiver does not take it")
 		log.Error("set aside", "err", o.err)
 	default:
@@ -73,7 +73,7 @@ func (f *forwarder) forward(ctx context.Context, m jetstream.Msg) {
 	}
 }
 
-// read is the event in structured mode, also where it came in binary mode, and what makes it the same one however often it comes.
+// read returns the event in structured mode, even if it came in binary mode, and its identity for detecting repetitions.
 func read(m jetstream.Msg) (id string, body []byte, err error) {
 	e, err := cloudevent.Decode(m.Headers(), m.Data())
 	if err != nil {
@@ -83,7 +83,7 @@ func read(m jetstream.Msg) (id string, body []byte, err error) {
 	return e.Source() + " " + e.ID(), body, err
 }
 
-// post sends an event: its content type says that it is a structured CloudEvent.
+// post sends an event; the content type marks a structured CloudEvent.
 func (f *forwarder) post(ctx context.Context, body []byte) outcome {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url.String(), bytes.NewReader(body))
 	if err != nil {
@@ -98,11 +98,11 @@ func (f *forwarder) post(ctx context.Context, body []byte) outcome {
 		return outcome{err: err} // not reached, or too slow
 	}
 	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be reused
 	return judge(answer, time.Now())
 }
 
-// judge says what an answer means.
+// judge interprets a response.
 func judge(answer *http.Response, now time.Time) outcome {
 	code := answer.StatusCode
 	if code >= 200 && code < 300 {
@@ -113,12 +113,12 @@ func judge(answer *http.Response, now time.Time) outcome {
 	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
 		o.wait = retryAfter(answer.Header.Get("Retry-After"), now)
 	default:
-		o.final = true // it would say the same again
+		o.final = true // a retry would get the same response
 	}
 	return o
 }
 
-// retryAfter reads the header, seconds or a date; 0 where it says nothing.
+// retryAfter parses the header, seconds or a date; 0 if it has neither.
 func retryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
 		return min(time.Duration(seconds)*time.Second, longestAsked)
@@ -129,7 +129,7 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return 0
 }
 
-// backoff is the wait after that many tries.
+// backoff returns the wait after that many tries.
 func backoff(tries uint64) time.Duration {
 	return min(firstWait<<min(tries-1, 20), longestWait)
 }

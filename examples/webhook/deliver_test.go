@@ -17,7 +17,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// message is one of a stream that notes what it is told.
+// message is a stream message that records its acknowledgements.
 type message struct {
 	jetstream.Msg
 	header nats.Header
@@ -34,7 +34,8 @@ func (m *message) Ack() error                       { m.told = "ack"; return nil
 func (m *message) TermWithReason(string) error      { m.told = "term"; return nil }
 func (m *message) NakWithDelay(time.Duration) error { m.told = "nak"; return nil }
 
-// The receiver gets an event in structured mode, whatever mode it came in; what is no event is set aside, and it gets nothing.
+// The receiver gets an event in structured mode, whichever mode it came in; a message that is not an event is set aside, and not
+// posted.
 func TestForwardInEitherMode(t *testing.T) {
 	finish := events.JobFinished{Job: events.Reference{Namespace: "shop", Name: "a", UID: "1"}, Result: events.JobSucceeded, End: time.Unix(0, 0)}
 	e, err := events.CloudEvent("default", finish)
@@ -75,7 +76,7 @@ func TestForwardInEitherMode(t *testing.T) {
 	}
 }
 
-// What an answer means: done, again, or set aside.
+// The meaning of a response: done, retry, or set aside.
 func TestJudge(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, c := range []struct {
@@ -90,7 +91,7 @@ func TestJudge(t *testing.T) {
 		{code: 408}, {code: 500}, {code: 502}, {code: 504},
 		{code: 429, after: "7", wait: 7 * time.Second},
 		{code: 503, after: "Fri, 02 Jan 2026 03:05:05 GMT", wait: time.Minute},
-		{code: 503, after: "Fri, 02 Jan 2026 03:03:05 GMT"}, // long ago
+		{code: 503, after: "Fri, 02 Jan 2026 03:03:05 GMT"}, // in the past
 		{code: 429, after: "soon"}, {code: 429, after: "-1"}, {code: 429, after: "0"},
 		{code: 429, after: "2000000000", wait: longestAsked}, {code: 429, after: "99999999999999999999"},
 	} {
@@ -101,7 +102,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// The wait doubles and has an end, however often it was tried.
+// The wait doubles up to a limit, however many tries there were.
 func TestBackoff(t *testing.T) {
 	for tries, want := range map[uint64]time.Duration{1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 11: longestWait, 100: longestWait, 1 << 60: longestWait} {
 		if got := backoff(tries); got != want {
@@ -110,7 +111,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// A setting that cannot work is refused by its name.
+// An invalid setting is refused by name.
 func TestSettings(t *testing.T) {
 	for name, bad := range map[string]string{"WEBHOOK_URL": "no URL", "WEBHOOK_TIMEOUT": "ten", "WEBHOOK_TRIES": "0"} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,7 @@
-// Command webhook posts each event of a consumer to a URL, at least once: as HTTP knows a CloudEvent, in structured mode.
+// Command webhook posts each event of a consumer to a URL, at least once, as an HTTP CloudEvent in structured mode.
 //
 //	main.go      settings, and the workers
-//	deliver.go   one event: the request, and what its answer means
+//	deliver.go   one event: the request, and the meaning of the response
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// workers are how many requests are under way at once.
+// workers is the number of concurrent requests.
 const workers = 8
 
 func main() {
@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// run forwards until it is asked to stop, or cannot go on: start it again then, and it goes on where it was.
+// run forwards events until it is stopped, or cannot continue; after a restart it continues where it was.
 func run(ctx context.Context) error {
 	f, err := settings()
 	if err != nil {
@@ -88,13 +88,13 @@ func settings() (*forwarder, error) {
 		return nil, fmt.Errorf("WEBHOOK_TRIES %q is not a number of 1 or more", os.Getenv("WEBHOOK_TRIES"))
 	}
 	client := &http.Client{Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // most redirects would turn the POST into a GET, and take the credentials elsewhere
+		return http.ErrUseLastResponse // most redirects would turn the POST into a GET, and send the credentials elsewhere
 	}}
 	return &forwarder{url: to, authorization: os.Getenv("WEBHOOK_AUTHORIZATION"), tries: tries, client: client}, nil
 }
 
-// work takes one event after another. Each is asked for when there is time for it: one that lay here would grow old, and be
-// given to somebody else, too.
+// work processes one event after another. It fetches each only when it is free: an event that waited here would time out and be
+// redelivered to another worker.
 func (f *forwarder) work(ctx context.Context, consumer jetstream.Consumer) error {
 	for ctx.Err() == nil {
 		m, err := consumer.Next(jetstream.FetchContext(ctx))
@@ -104,7 +104,7 @@ func (f *forwarder) work(ctx context.Context, consumer jetstream.Consumer) error
 		}
 		idle := errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrNoHeartbeat)
 		if !idle && ctx.Err() == nil {
-			return fmt.Errorf("ask for an event: %w", err)
+			return fmt.Errorf("fetch an event: %w", err)
 		}
 	}
 	return nil
