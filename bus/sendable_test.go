@@ -31,7 +31,7 @@ func TestWhatCannotBeSentCostsNoConnection(t *testing.T) {
 			"timer":   func() error { return b.Timers().Set(t.Context(), key, "again", time.Now()) },
 		} {
 			err := send()
-			if err == nil || !strings.Contains(err.Error(), "at most 64 are anybody's") {
+			if err == nil || !strings.Contains(err.Error(), "more than the limit of 64") {
 				t.Errorf("%s with a UID of %d bytes: %.300v", road, length, err)
 			}
 			var permanent interface{ Permanent() bool }

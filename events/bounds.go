@@ -8,32 +8,33 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Whoever may write in one namespace decides what stands in its objects, and Kubernetes bounds less than one would think:
-// the UID and the name in an owner reference must not be empty, and that is all. What we take from an object is bounded here.
+// A user who may write in one namespace controls the content of its objects, and Kubernetes limits it less than one would expect:
+// the UID and the name in an owner reference must not be empty, and that is all. These limits apply to everything that facts take
+// from an object.
 const (
-	// MaxUID is the length, in bytes, of the longest UID that is anybody's. The API server's own have 36.
+	// MaxUID is the length of the longest UID that is accepted, in bytes. The API server's own have 36.
 	MaxUID = 64
 	// maxNamespace and maxName are Kubernetes' own limits on namespaces, and on the names of Jobs, Pods and ScheduledJobs.
 	maxNamespace = 63
 	maxName      = 253
 	// maxFunction is longer than the name of any function.
 	maxFunction = 63
-	// MaxClaimants is how many Jobs of one namespace, the oldest first, may adopt Pods by a selector of their user's own: as often
-	// is each change of an orphan told, and stands each orphan in lists.
+	// MaxClaimants is how many Jobs of one namespace, the oldest first, may adopt Pods by a user's own selector: each change of an
+	// orphan becomes that many facts, and each orphan appears in that many snapshots.
 	MaxClaimants = 8
-	// MaxLabels is how many labels of a Pod are looked at, in the order of their keys: each may take 380 bytes of a fact.
+	// MaxLabels is how many labels of a Pod are used, in the order of their keys: each may take 380 bytes of a fact.
 	MaxLabels = 128
-	// ownLabels is more than the labels that we give a Pod beside those of its template.
+	// ownLabels is more than the number of labels that the reconciler adds to those of a Pod's template.
 	ownLabels = 8
-	// maxExits and maxConditions bound the evidence for a podFailurePolicy: a Pod has few containers, and few conditions.
+	// maxExits and maxConditions limit the evidence for a podFailurePolicy: a Pod has few containers, and few conditions.
 	maxExits      = 128
 	maxConditions = 64
 	// maxConditionType is the length of a qualified name, which is what the type of a Pod's condition is.
 	maxConditionType = 317
 )
 
-// Valid says what is wrong with a key: a part of it is empty, or longer than any object of Kubernetes can make it. A key that
-// is valid fits into every subject.
+// Valid returns an error if a part of the key is empty, or longer than in any object of Kubernetes. A valid key fits into every
+// subject.
 func (k Key) Valid() error {
 	for _, part := range []struct {
 		name, value string
@@ -43,13 +44,13 @@ func (k Key) Valid() error {
 		case part.value == "":
 			return fmt.Errorf("key: its %s is empty", part.name)
 		case len(part.value) > part.most:
-			return fmt.Errorf("key: its %s has %d bytes, at most %d are anybody's", part.name, len(part.value), part.most)
+			return fmt.Errorf("key: its %s has %d bytes, more than the limit of %d", part.name, len(part.value), part.most)
 		}
 	}
 	return nil
 }
 
-// owner is the UID that a reference names; "" where no object can have it, or the name in the reference.
+// owner returns the UID in the reference; "" if no object can have that UID, or the name in the reference.
 func owner(ref *metav1.OwnerReference) types.UID {
 	if len(ref.UID) > MaxUID || len(ref.Name) > maxName {
 		return ""
@@ -57,5 +58,5 @@ func owner(ref *metav1.OwnerReference) types.UID {
 	return ref.UID
 }
 
-// count brings a number into the range that counters have in Kubernetes.
+// count limits a number to the range of counters in Kubernetes.
 func count(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32)) }

@@ -15,15 +15,15 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// hostile draws a text as somebody may write it who wants to do harm: empty, with what subjects cannot hold, or of a length that
-// only the size of a whole object bounds.
+// hostile draws a text as an attacker may write it: empty, with characters that a subject cannot have, or limited only by the
+// size of a whole object.
 func hostile(t *rapid.T, label string) string {
 	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", ".", "*", ">", "a b", "\r\nPUB x 0\r\n\r\n", "0b5e7a10-0000-4000-8000-000000000001"})).Draw(t, label)
 	return strings.Repeat(text, rapid.SampledFrom([]int{1, 2, 100, 5000}).Draw(t, label+" times"))
 }
 
-// Kubernetes lets almost anything pass as the owner, the labels, the annotations and the status of an object. Whatever stands
-// there, the key of what we make of it is valid or nobody's, and its size is bounded but for what the object's kind bounds.
+// Kubernetes accepts almost anything as the owner, the labels, the annotations and the status of an object. Whatever they
+// contain, the key of a fact is valid or absent, and the fact's size is limited apart from what Kubernetes itself limits.
 func TestLawWhatIsTakenFromAnObjectIsBounded(t *testing.T) {
 	const most = 64 << 10 // bytes of a Pod's fact: 128 labels, 128 exits, 64 conditions
 	rapid.Check(t, func(t *rapid.T) {
@@ -77,7 +77,7 @@ func checkOwner(t *rapid.T, uid types.UID) {
 	}
 }
 
-// Two namespaces may name the same UID: what is told of it in one is no repetition of what is told in the other.
+// Objects of two namespaces may name the same UID: facts about it in one are no repetitions of facts in the other.
 func TestFactsOfTwoNamespacesAreTwo(t *testing.T) {
 	seen := map[string]bool{}
 	for _, namespace := range []string{"shop", "evil"} {

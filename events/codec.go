@@ -11,7 +11,7 @@ import (
 	cloudevents "github.com/cloudevents/sdk-go/v2/event"
 )
 
-// ContentType of an encoded fact: structured-mode JSON, which clients of every language can read.
+// ContentType is that of an encoded fact: structured-mode JSON, which clients of every language can read.
 const ContentType = cloudevents.ApplicationCloudEventsJSON
 
 const (
@@ -19,14 +19,14 @@ const (
 	sourcePrefix = "/clusters/"
 )
 
-// versions are those of the facts whose data has changed since the first in a way that an older reader would misunderstand;
-// all others have 1. functions/catalog holds the rule, and a test.
+// versions are the versions of facts whose data has changed in a way that an older reader would misunderstand; all others have 1.
+// functions/catalog holds the rule, and a test.
 var versions = map[Type]int{TypeJobObserved: 2, TypeJobListed: 2, TypeJobPartListed: 2}
 
-// Version is that of the shape of the fact's data: the end of its CloudEvents type.
+// Version returns the version of the fact's data: the end of its CloudEvents type.
 func (t Type) Version() int { return max(1, versions[t]) }
 
-// Versioned is the type with its version as it stands in an envelope, such as "JobObserved.v1".
+// Versioned returns the type with its version as in an envelope, such as "JobObserved.v1".
 func (t Type) Versioned() string { return string(t) + ".v" + strconv.Itoa(t.Version()) }
 
 // decoders are the closed set of facts.
@@ -50,24 +50,24 @@ var decoders = map[Type]func(data []byte) (Event, error){
 	TypeAnnounced:            into[Announced],
 }
 
-// Facts are the closed set: an empty one of each type, in the order of their names.
+// Facts returns an empty fact of each type of the closed set, sorted by name.
 func Facts() (all []Event) {
 	for _, t := range slices.Sorted(maps.Keys(decoders)) {
 		e, err := decoders[t]([]byte("{}"))
 		if err != nil {
-			panic(err) // a type that cannot be empty
+			panic(err) // a type that cannot be decoded from {}
 		}
 		all = append(all, e)
 	}
 	return all
 }
 
-// UnknownFact is the error of Decode about a fact that is addressed as ours are, and whose type, or the version of it, this
-// program does not know: one of a newer program, or of a much older one. It still says which object something has happened to.
+// UnknownFact is the error of Decode for a fact that is addressed like jobstream's own and whose type or version this program
+// does not know: it comes from a newer program, or a much older one. Key still names the object.
 type UnknownFact struct {
 	Cluster string
 	Key     Key
-	// Type is as the envelope has it, without our prefix, such as "JobMoved.v1".
+	// Type is the type in the envelope without the common prefix, such as "JobMoved.v1".
 	Type string
 }
 
@@ -75,7 +75,7 @@ func (e UnknownFact) Error() string {
 	return fmt.Sprintf("type %q of the fact about %s is none that this program knows: %s", e.Type, e.Key, e.Remedy())
 }
 
-// Remedy says which programs to upgrade.
+// Remedy returns which programs to upgrade.
 func (e UnknownFact) Remedy() string {
 	name, version, _ := strings.Cut(e.Type, ".v")
 	if n, err := strconv.Atoi(version); err == nil && decoders[Type(name)] != nil && n < Type(name).Version() {
@@ -84,7 +84,7 @@ func (e UnknownFact) Remedy() string {
 	return "it comes from a newer program: upgrade the reconcilers, too"
 }
 
-// Fact is an event with the address that it travels to.
+// Fact is an event with its address.
 type Fact struct {
 	// Cluster is the name of the Kubernetes cluster that the fact is about.
 	Cluster string
@@ -92,9 +92,9 @@ type Fact struct {
 	Event   Event
 }
 
-// ID is the fact's identity: two triggers that see the same thing give it the same one. It is the CloudEvent's id and
-// the Nats-Msg-Id; the function stands in it because one observation may wake several functions, and the namespace because a UID
-// of another one may be written into any object.
+// ID returns the fact's identity: two triggers that observe the same thing give it the same one. It is the CloudEvent's id and
+// the Nats-Msg-Id. It includes the function, because one observation may wake several functions, and the namespace, because any
+// object may carry the UID of an object in another namespace.
 func (f Fact) ID() string {
 	id := f.Key.Function + "/" + f.Key.Namespace + "/" + string(f.Key.UID) + "/" + string(f.Event.Type())
 	if own := f.Event.id(); own != "" {
@@ -103,7 +103,7 @@ func (f Fact) ID() string {
 	return id
 }
 
-// Subject is where the fact is published. The server inserts the partition as it stores it.
+// Subject returns the subject to publish to. The server inserts the partition when it stores the fact.
 func (f Fact) Subject() string {
 	return "facts." + Token(f.Cluster) + "." + f.Key.Tokens() + "." + string(f.Event.Type())
 }
@@ -123,8 +123,8 @@ func (e ParametersObserved) id() string { return e.Name + "/" + strconv.FormatIn
 
 func (e EffectRefused) id() string { return e.Effect + "/" + strconv.FormatInt(e.At.UnixNano(), 10) }
 
-// Encode renders the fact as a structured-mode CloudEvent. It fails where an attribute breaks the specification, such as
-// an empty cluster name.
+// Encode renders the fact as a structured-mode CloudEvent. It returns an error if an attribute violates the specification, such
+// as an empty cluster name.
 func Encode(f Fact) ([]byte, error) {
 	c := cloudevents.New(cloudevents.CloudEventsVersionV1)
 	c.SetID(f.ID())
@@ -141,9 +141,9 @@ func Encode(f Fact) ([]byte, error) {
 	return b, nil
 }
 
-// Decode reads what Encode wrote. Its error names what is wrong with the message: not JSON, not a CloudEvent, a type
-// outside the closed set, a key that cannot be read or be anybody's, data that does not fit the type or is about another object
-// than the key. It wraps an UnknownFact where only the type or its version is beyond this program.
+// Decode is the inverse of Encode. Its error names what is wrong with the message: not JSON, not a CloudEvent, a type outside the
+// closed set, an invalid key, data that does not fit the type or is about another object than the key. The error wraps an
+// UnknownFact if only the type or its version is unknown to this program.
 func Decode(b []byte) (Fact, error) {
 	var c cloudevents.Event
 	if err := json.Unmarshal(b, &c); err != nil {
@@ -165,7 +165,7 @@ func Decode(b []byte) (Fact, error) {
 	}
 	name, ours := strings.CutPrefix(c.Type(), typePrefix)
 	if !ours {
-		return Fact{}, fmt.Errorf("decode fact %s: type %q is none of ours", c.ID(), c.Type())
+		return Fact{}, fmt.Errorf("decode fact %s: type %q does not belong to jobstream", c.ID(), c.Type())
 	}
 	base, _, _ := strings.Cut(name, ".v")
 	t := Type(base)
@@ -183,7 +183,7 @@ func Decode(b []byte) (Fact, error) {
 	return Fact{Cluster: cluster, Key: key, Event: e}, nil
 }
 
-// subject is the object that an event shows whole; the zero Reference where it shows none, or only parts of it.
+// subject returns the object that an event shows completely; the zero Reference if it shows none, or only parts of it.
 func subject(e Event) Reference {
 	switch e := e.(type) {
 	case JobObserved:

@@ -1,7 +1,7 @@
 // Package events is the language of facts: what may happen to a Job, its Pods and a ScheduledJob, as a closed set of Go
-// types, and how each travels as a CloudEvent. What anybody may subscribe to is in public.go.
+// types, and how each travels as a CloudEvent. The events for subscribers are in public.go.
 //
-//	Key    whose memory a fact concerns          job default/5ef034e0-…
+//	Key    the state that a fact concerns         job default/5ef034e0-…
 //	Event  what happened, a past participle      PodObserved{…}
 //	Fact   the two together, on a subject        facts.<cluster>.<partition>.job.default.5ef034e0-….PodObserved
 //

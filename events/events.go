@@ -28,7 +28,7 @@ const (
 type Event interface {
 	// Type is the event's name in the vocabulary.
 	Type() Type
-	// id tells this event from every other of its key and type: "" where it has no identity that outlives a process.
+	// id distinguishes this event from all others of its key and type; "" if it has no identity that outlives a process.
 	id() string
 }
 
@@ -37,10 +37,10 @@ type JobObserved struct {
 	Job Job `json:"job"`
 }
 
-// JobGone says that the Job of the key no longer exists.
+// JobGone reports that the Job of the key no longer exists.
 type JobGone struct {
 	Name string `json:"name"`
-	// Version is the resourceVersion of the deletion, 0 where a GET found nothing.
+	// Version is the resourceVersion of the deletion, 0 if a GET found nothing.
 	Version uint64 `json:"version,omitzero"`
 }
 
@@ -49,21 +49,22 @@ type JobGone struct {
 //
 //	LIST Jobs (JobsVersion) ---- then ----> LIST Pods (Version)
 //
-// The order carries the proof: whatever was released and counted before the Job was read is in its counters, and
-// whatever was held after that is among the Pods.
+// The order makes the snapshot complete: a Pod that was released and counted before the Job was read is in its counters, and
+// a Pod that was held after that is in the list.
 type JobListed struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
-	// Job is nil where the list of Jobs did not hold it.
+	// Job is nil if the list of Jobs did not have it.
 	Job *Job `json:"job,omitempty"`
 	// JobsVersion is the resourceVersion of the list of Jobs; compare it with versions of Jobs only.
 	JobsVersion uint64 `json:"jobsVersion"`
 	// Version is the resourceVersion of the list of Pods; compare it with versions of Pods only.
 	Version uint64 `json:"version"`
-	// Pods are all Pods of the Job that are held or not finished; of a Job with a limit of failed Pods those that have failed,
-	// too. Orphans that the Job may adopt are among them. None has an End, which would make a large snapshot half as large again.
+	// Pods are all Pods of the Job that are held or not finished, including orphans that the Job may adopt; with a limit of failed
+	// Pods, also those that have failed. None has an End, which would make a large snapshot half as large again.
 	Pods []Pod `json:"pods,omitempty"`
-	// AdoptsNone says that the Job has a selector of its user's own, and comes too late among those of its namespace to adopt Pods.
+	// AdoptsNone reports whether the Job has a user's own selector and too many older Jobs of its namespace have one, so that it
+	// adopts no Pods.
 	AdoptsNone bool `json:"adoptsNone,omitempty"`
 }
 
@@ -72,14 +73,14 @@ type PodObserved struct {
 	Pod Pod `json:"pod"`
 }
 
-// PodGone says that a Pod no longer exists. Its Pod is the last observation; Version is that of the deletion, and only
-// Name and UID are meaningful where a GET found nothing.
+// PodGone reports that a Pod no longer exists. Its Pod is the last observation, and Version that of the deletion. If a GET found
+// nothing, only Name and UID are meaningful.
 type PodGone struct {
 	Pod Pod `json:"pod"`
 }
 
-// ParametersObserved says that the ConfigMap of per-completion parameters is good, and for how many completions. A bad one
-// is an EffectRefused of ReadParameters.
+// ParametersObserved reports that the ConfigMap of per-completion parameters is valid, and for how many completions. An invalid
+// one is an EffectRefused of ReadParameters.
 type ParametersObserved struct {
 	Name string `json:"name"`
 	// Count is the length of its lists.
@@ -88,31 +89,31 @@ type ParametersObserved struct {
 	At time.Time `json:"at"`
 }
 
-// Unread is the name of the timer that follows a fact which the reconciler could not read, since it was a newer program's.
-// Functions answer it by another inventory, beside what they remember.
+// Unread is the name of the timer that follows a fact that the reconciler could not read, because a newer program wrote it.
+// Functions answer it with another inventory, and keep their state.
 const Unread = "unread"
 
 // TimerFired reports that a timer which an effect has set has fired. It only wakes: Plan looks at the clock itself. See Unread for
 // the one exception.
 type TimerFired struct {
 	Name string `json:"name"`
-	// At is the time that it was set for: one that was set anew may fire once more for the time before.
+	// At is the time that the timer was set for: a timer that was reset may still fire for the earlier time.
 	At time.Time `json:"at,omitzero"`
 }
 
-// EffectRefused is the road back from act: the API server understood an effect and refused it for good reasons of its
-// own (quota, admission, an invalid template, a name taken by a stranger). Repeating it at once would not help.
+// EffectRefused reports that the API server understood an effect and refused it for reasons of its own (quota, admission, an
+// invalid template, a name that another object has). Repeating it at once would not help.
 type EffectRefused struct {
 	// Effect is the kind of the refused effect, such as "CreatePod".
 	Effect string `json:"effect"`
-	// Serial is that of the Pod where the effect was about one.
+	// Serial is the Pod's serial if the effect was about a Pod.
 	Serial int `json:"serial"`
-	// Name is that of the object where the effect was about one that is there, such as the Pod that was to be released, or
-	// about making a Job.
+	// Name is the object's name if the effect was about an existing object, such as a Pod to be released, or about the creation of a
+	// Job.
 	Name string `json:"name,omitempty"`
 	// Reason is the API's own reason: Forbidden, Invalid, AlreadyExists, NotFound, …
 	Reason string `json:"reason"`
-	// Message is for people. It names fields but never their values, since values may be secrets.
+	// Message is for people. It names fields but never their values, because values may be secrets.
 	Message string `json:"message"`
 	// At is when the API server refused it.
 	At time.Time `json:"at"`
@@ -142,7 +143,7 @@ func (TimerFired) Type() Type { return TypeTimerFired }
 // Type implements Event.
 func (EffectRefused) Type() Type { return TypeEffectRefused }
 
-// NoSerial and NoIndex stand where a Pod carries no serial or no completion index.
+// NoSerial and NoIndex stand for a Pod without a serial or a completion index.
 const (
 	NoSerial = -1
 	NoIndex  = -1
@@ -156,20 +157,20 @@ type Pod struct {
 	UID  types.UID `json:"uid,omitempty"`
 	// Version is the resourceVersion of this observation; comparable among all Pods (KEP-5504), not with other types.
 	Version uint64 `json:"version,omitzero"`
-	// Owner is the name of the Job that controls the Pod, or that it was made for.
+	// Owner is the name of the Job that controls the Pod, or that it was created for.
 	Owner string `json:"owner,omitempty"`
 	// Serial is the Pod's ordinal within its Job, NoSerial for a Pod that carries none.
 	Serial int `json:"serial"`
 	// Index is the completion index of an Indexed Job's Pod, else NoIndex.
 	Index int      `json:"index"`
 	Phase PodPhase `json:"phase,omitempty"`
-	// Held says that the Pod carries our finalizer: it cannot vanish before it is counted.
+	// Held reports whether the Pod carries jobstream's finalizer: it cannot vanish before it is counted.
 	Held bool `json:"held,omitempty"`
-	// Orphan says that no controller owns the Pod, though the Job of the key may adopt it.
+	// Orphan reports whether no controller owns the Pod, though the Job of the key may adopt it.
 	Orphan bool `json:"orphan,omitempty"`
-	// Labels decide whether the Job's selector matches; nil where the Pod has the generated label of this very Job.
+	// Labels decide whether the Job's selector matches; nil if the Pod has the generated label of this very Job.
 	Labels map[string]string `json:"labels,omitzero"`
-	// Deleting says that a deletion timestamp is set.
+	// Deleting reports whether a deletion timestamp is set.
 	Deleting  bool `json:"deleting,omitempty"`
 	Ready     bool `json:"ready,omitempty"`
 	Scheduled bool `json:"scheduled,omitempty"`
@@ -177,9 +178,9 @@ type Pod struct {
 	Restarts   int32     `json:"restarts,omitempty"`
 	Created    time.Time `json:"created,omitzero"`
 	ReadySince time.Time `json:"readySince,omitzero"`
-	// Finished is when the Pod ended, by the best evidence it carries; zero while it has not.
+	// Finished is when the Pod ended, by the best evidence it carries; zero if it has not ended.
 	Finished time.Time `json:"finished,omitzero"`
-	// Waiting is why a Pending Pod does not start, in the kubelet's or the scheduler's word, such as ImagePullBackOff.
+	// Waiting is the reason why a Pending Pod does not start, as the kubelet or the scheduler reports it, such as ImagePullBackOff.
 	Waiting string `json:"waiting,omitempty"`
 	// IndexFailures and IndexIgnoredFailures are how often the Pod's index had failed when the Pod was made.
 	IndexFailures        int32 `json:"indexFailures,omitzero"`
@@ -188,12 +189,12 @@ type Pod struct {
 	// containers that ended with another code than 0, init containers last, and the Pod's conditions.
 	Exits      []Exit         `json:"exits,omitempty"`
 	Conditions []PodCondition `json:"conditions,omitempty"`
-	// End is what subscribers may be told of a Pod that has ended or is being deleted; nil before.
+	// End describes the end of a Pod that has ended or is being deleted, for subscribers; nil before.
 	End *PodEnd `json:"end,omitempty"`
 }
 
-// PodEnd is how a Pod has ended as far as only subscribers want to know. It has no message: that is the container's own, and
-// may hold anything.
+// PodEnd describes how a Pod has ended, as far as only subscribers need it. It has no message: the container writes that, and it
+// may contain anything.
 type PodEnd struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -201,23 +202,23 @@ type PodEnd struct {
 	Node   string    `json:"node,omitempty"`
 	Start  time.Time `json:"start,omitzero"`
 	Reason string    `json:"reason,omitempty"`
-	// Container is the one that decided; nil where nobody knows of any.
+	// Container is the one that decided; nil if none is known.
 	Container *ContainerEnd `json:"container,omitempty"`
 }
 
-// ContainerEnd is how a container has ended.
+// ContainerEnd describes how a container has ended.
 type ContainerEnd struct {
 	_ struct{} `cbor:",toarray"`
 
 	// Name is the container's.
 	Name string `json:"name"`
-	// ExitCode is how it ended: 0 for well.
+	// ExitCode is its exit code; 0 means success.
 	ExitCode int32 `json:"exitCode"`
-	// Reason is the kubelet's word, such as Completed, Error or OOMKilled.
+	// Reason is the kubelet's reason, such as Completed, Error or OOMKilled.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Exit is how a container ended that did not end well.
+// Exit describes the end of a container that failed.
 type Exit struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -225,7 +226,7 @@ type Exit struct {
 	Code      int32  `json:"code"` // not 0
 }
 
-// PodCondition is a condition of a Pod without its words.
+// PodCondition is a condition of a Pod without its message.
 type PodCondition struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -233,7 +234,7 @@ type PodCondition struct {
 	Status corev1.ConditionStatus  `json:"status"`
 }
 
-// PodPhase is core/v1's phase in one word.
+// PodPhase is core/v1's phase.
 type PodPhase string
 
 // The phases that matter to tracking; any other reads as Pending.
@@ -245,5 +246,5 @@ const (
 	Failed    PodPhase = "Failed"
 )
 
-// Terminal says that the Pod's containers have ended for good.
+// Terminal reports whether the Pod's containers have ended for good.
 func (p Pod) Terminal() bool { return p.Phase == Succeeded || p.Phase == Failed }

@@ -23,13 +23,13 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the golden samples anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden samples")
 
 const uid = "5ef034e0-1890-11e6-8935-42010af0003e"
 
 func at(second int) time.Time { return time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC) }
 
-// samples has one of each event: what a reader of the bus will see.
+// samples returns one of each event, as a reader of the bus sees it.
 func samples() map[string]events.Event {
 	three := int32(3)
 	j := events.Job{Namespace: "default", Name: "pi", UID: uid, Version: 1041, Created: at(0), Parallelism: 2, Completions: &three,
@@ -114,7 +114,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"no JSON", "hello", "not a structured CloudEvent"},
 		{"an empty message", "", "not a structured CloudEvent"},
 		{"no CloudEvent", `{"a":1}`, "specversion"},
-		{"a foreign type", good(func(m map[string]any) { m["type"] = "com.example.thing" }), "is none of ours"},
+		{"a foreign type", good(func(m map[string]any) { m["type"] = "com.example.thing" }), "does not belong to jobstream"},
 		{"a key of two tokens", good(func(m map[string]any) { m["subject"] = "job.default" }), "want function.namespace.uid"},
 		{"a key with an empty token", good(func(m map[string]any) { m["subject"] = "job..x" }), "is empty"},
 		{"a bad escape", good(func(m map[string]any) { m["subject"] = "job.default.=zz" }), "not hexadecimal"},
@@ -129,7 +129,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestUnknownFacts: what a program of another version tells is told apart from garbage, with the object that it is about.
+// TestUnknownFacts: facts of another version are distinguished from garbage, and still name their object.
 func TestUnknownFacts(t *testing.T) {
 	b, err := events.Encode(events.Fact{Cluster: "c", Key: key(), Event: events.TimerFired{Name: "wake"}})
 	if err != nil {
@@ -164,7 +164,7 @@ func legalName() *rapid.Generator[string] {
 	return rapid.StringMatching(`[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,10}[a-z0-9])?){0,4}`)
 }
 
-// TestEveryLegalNameSurvivesASubject: names come back as they went, and none makes a second token or a wildcard.
+// TestEveryLegalNameSurvivesASubject: names survive the round trip, and none makes a second token or a wildcard.
 func TestEveryLegalNameSurvivesASubject(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := legalName().Draw(t, "name")
@@ -182,7 +182,7 @@ func TestEveryLegalNameSurvivesASubject(t *testing.T) {
 	})
 }
 
-// TestTokensAreInjective: two different strings never share a token, whatever is in them.
+// TestTokensAreInjective: two different strings never share a token, whatever their characters.
 func TestTokensAreInjective(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.String().Draw(t, "a"), rapid.String().Draw(t, "b")
@@ -227,8 +227,8 @@ func TestIDsTellObservationsApart(t *testing.T) {
 	}
 }
 
-// TestProjectionHoldsNoSecrets: nothing of a Pod's or a Job's template reaches a fact; labels only where a selector of the
-// user's own has to be matched with them.
+// TestProjectionHoldsNoSecrets: nothing of a Pod's or a Job's template reaches a fact; labels do only if a user's own selector
+// has to be matched with them.
 func TestProjectionHoldsNoSecrets(t *testing.T) {
 	const secret = "hunter2"
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: secret, Image: secret, Command: []string{secret}, Args: []string{secret},
@@ -286,7 +286,7 @@ func TestOwnerUID(t *testing.T) {
 		{"controlled by a Job of another group", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{foreign}, Labels: label, Finalizers: held}, ""},
 		{"an orphan that is held", metav1.ObjectMeta{Labels: label, Finalizers: held}, "label"},
 		{"an orphan that is free", metav1.ObjectMeta{Labels: label}, "label"},
-		{"an orphan of nobody", metav1.ObjectMeta{}, ""},
+		{"an orphan without a former owner", metav1.ObjectMeta{}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,4 +1,4 @@
 package events
 
-// CutTrace is for hashes that nobody will ever see.
+// CutTrace is for tests with hashes that never occur.
 var CutTrace = cutTrace

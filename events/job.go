@@ -17,9 +17,9 @@ type Job struct {
 	Version uint64 `json:"version"`
 	// Generation grows with every change of the spec: Pods are built from a template that is at least as new.
 	Generation int64 `json:"generation,omitzero"`
-	// Foreign says that the Job was not handed to us (Claim): it and its Pods are none of our business.
+	// Foreign reports whether the Job belongs to another controller (Claim): jobstream ignores it and its Pods.
 	Foreign bool `json:"foreign,omitempty"`
-	// Deleting says that a deletion timestamp is set.
+	// Deleting reports whether a deletion timestamp is set.
 	Deleting bool      `json:"deleting,omitempty"`
 	Created  time.Time `json:"created,omitzero"`
 
@@ -37,20 +37,20 @@ type Job struct {
 	Suspended bool `json:"suspended,omitempty"`
 	// ActiveDeadlineSeconds is how long the Job may run since its start, nil for ever.
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
-	// BackoffLimitPerIndex is how many failures each index may have, nil where only the Job as a whole has a limit.
+	// BackoffLimitPerIndex is how many failures each index may have; nil if only the Job as a whole has a limit.
 	BackoffLimitPerIndex *int32 `json:"backoffLimitPerIndex,omitempty"`
 	// MaxFailedIndexes is how many indexes may fail before the Job fails at once, nil for any number.
 	MaxFailedIndexes        *int32                    `json:"maxFailedIndexes,omitempty"`
 	PodFailurePolicy        *batchv1.PodFailurePolicy `json:"podFailurePolicy,omitempty"`
 	SuccessPolicy           *batchv1.SuccessPolicy    `json:"successPolicy,omitempty"`
 	TTLSecondsAfterFinished *int32                    `json:"ttlSecondsAfterFinished,omitempty"`
-	// Selector is the user's own; nil where the API server has generated it from the UID.
+	// Selector is the user's own; nil if the API server has generated it from the UID.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// Owner is the ScheduledJob whose run the Job is, nil for a Job that is none.
+	// Owner is the ScheduledJob whose run the Job is; nil for any other Job.
 	Owner *RunOwner `json:"owner,omitempty"`
-	// ManagedBy is spec.managedBy, "" where the Job names nobody.
+	// ManagedBy is spec.managedBy, "" if it is not set.
 	ManagedBy string `json:"managedBy,omitempty"`
-	// Labels are those that the operator has chosen to tell subscribers.
+	// Labels are the labels that the operator has chosen for public events.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Options are what the Job's annotations ask for beyond its spec.
 	Options Options `json:"options,omitzero"`
@@ -75,7 +75,7 @@ type Options struct {
 	Parameters string `json:"parameters,omitempty"`
 	// ParentSpan is the traceparent of the span that the Job's continues, "" for none.
 	ParentSpan string `json:"parentSpan,omitempty"`
-	// Ignored says in whole sentences which options cannot be read and are ignored, and why.
+	// Ignored lists, in whole sentences, the annotations that are ignored and why.
 	Ignored []string `json:"ignored,omitempty"`
 }
 
@@ -87,7 +87,7 @@ type Backoff struct {
 	Last time.Time `json:"last,omitzero"`
 }
 
-// Equal says whether two records say the same.
+// Equal reports whether two records are equal.
 func (b Backoff) Equal(o Backoff) bool { return b.Failures == o.Failures && b.Last.Equal(o.Last) }
 
 // Condition returns whether the Job has the condition with status True.
@@ -100,15 +100,15 @@ func (j Job) Condition(t batchv1.JobConditionType) (batchv1.JobCondition, bool) 
 	return batchv1.JobCondition{}, false
 }
 
-// Finished says that the Job is Complete or Failed.
+// Finished reports whether the Job is Complete or Failed.
 func (j Job) Finished() bool {
 	_, complete := j.Condition(batchv1.JobComplete)
 	_, failed := j.Condition(batchv1.JobFailed)
 	return complete || failed
 }
 
-// Expires is when a finished Job is to be deleted, counted from its terminal condition (Kubernetes 1.36, ttlafterfinished); zero
-// for never.
+// Expires returns when a finished Job is to be deleted, counted from its terminal condition (Kubernetes 1.36, ttlafterfinished);
+// zero for never.
 func (j Job) Expires() time.Time {
 	if j.TTLSecondsAfterFinished == nil || !j.Finished() {
 		return time.Time{}
@@ -116,7 +116,7 @@ func (j Job) Expires() time.Time {
 	return j.FinishedAt().Add(time.Duration(*j.TTLSecondsAfterFinished) * time.Second)
 }
 
-// FinishedAt is when the Job became Complete or Failed; zero while it has not.
+// FinishedAt returns when the Job became Complete or Failed; zero before that.
 func (j Job) FinishedAt() time.Time {
 	for _, t := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
 		if c, ok := j.Condition(t); ok {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Key names the state that an event concerns: one function's memory of one object. The object's name is not in it,
-// because a name may be reused and a UID is not.
+// Key names the state that an event concerns: one function's state of one object. It lacks the object's name, because a name may
+// be reused and a UID is not.
 type Key struct {
 	// Function is the name of the function, such as "job".
 	Function string
@@ -22,25 +22,25 @@ type Key struct {
 // String renders the key as "job default/5ef034e0-…", for logs.
 func (k Key) String() string { return k.Function + " " + k.Namespace + "/" + string(k.UID) }
 
-// Partitions is the number of partitions that facts are laid in, for ever: to change it, delete the streams, which is safe.
-// 32 consumers spread evenly over as many reconcilers as one cluster needs and stay far below the 1,000 consumers
-// that a stream allows.
+// Partitions is the fixed number of partitions of facts: to change it, delete the streams, which is safe. 32 consumers spread
+// evenly over as many reconcilers as one cluster needs and stay far below the 1,000 consumers that a stream allows.
 const Partitions = 32
 
-// Partition is the partition of the key: FNV-1a of the UID modulo Partitions, which is what the server's partition transform computes
-// (nats-server, subject_transform.go), so that timers, which we lay ourselves, fire in the partition of their facts.
+// Partition returns the partition of the key: FNV-1a of the UID modulo Partitions. The server's partition transform computes the
+// same (nats-server, subject_transform.go), so that timers, whose subject the reconciler computes, fire in the partition of their
+// facts.
 func (k Key) Partition() int {
 	h := fnv.New32a()
 	h.Write([]byte(escape(string(k.UID))))
 	return int(h.Sum32() % Partitions)
 }
 
-// Tokens is the key as the middle of a subject: "<function>.<namespace>.<uid>", each escaped.
+// Tokens returns the key as the middle of a subject: "<function>.<namespace>.<uid>", each escaped.
 func (k Key) Tokens() string {
 	return escape(k.Function) + "." + escape(k.Namespace) + "." + escape(string(k.UID))
 }
 
-// ParseTokens is the inverse of Key.Tokens. It fails where there are not exactly three tokens or one has a bad escape.
+// ParseTokens is the inverse of Key.Tokens. It returns an error unless there are exactly three tokens with valid escapes.
 func ParseTokens(s string) (Key, error) {
 	t := strings.Split(s, ".")
 	if len(t) != 3 {
@@ -58,11 +58,11 @@ func ParseTokens(s string) (Key, error) {
 	return Key{Function: t[0], Namespace: t[1], UID: types.UID(t[2])}, nil
 }
 
-// Token makes one subject token of any string: what a subject cannot hold (dots, blanks, wildcards) is escaped, so that
-// "my.job" reads "my=2Ejob". Every legal Kubernetes name survives the way there and back.
+// Token makes one subject token of any string: it escapes what a subject cannot contain (dots, blanks, wildcards), so that
+// "my.job" becomes "my=2Ejob". Every legal Kubernetes name survives the round trip.
 func Token(s string) string { return escape(s) }
 
-// ParseToken is the inverse of Token. It fails on an escape that is not two hexadecimal digits.
+// ParseToken is the inverse of Token. It returns an error for an escape that is not two hexadecimal digits.
 func ParseToken(s string) (string, error) { return unescape(s) }
 
 const hexDigits = "0123456789ABCDEF"

@@ -10,7 +10,7 @@ import "time"
 //	unix seconds (40 bits: until the year 36812) --four rounds that swap and mix two halves--> 40 bits --> base 27
 //
 // A Feistel network is a bijection whatever its rounds compute: each half is mixed with a function of the other, which is
-// still there to undo it.
+// still known when the round is undone.
 func NominalHash(t time.Time) string {
 	v := uint64(t.Unix()) & (1<<nominalBits - 1) //nolint:gosec // the low bits are what is wanted
 	const half = nominalBits / 2
@@ -23,9 +23,9 @@ func NominalHash(t time.Time) string {
 
 const (
 	nominalBits = 40
-	// nominalDigits is what Kubernetes makes random suffixes of.
+	// nominalDigits is the alphabet of Kubernetes' random suffixes.
 	nominalDigits = "bcdfghjklmnpqrstvwxz2456789"
-	// NominalHashLength is the length of every hash: 27^9 is more than 2^40.
+	// NominalHashLength is the length of every hash in characters: 27^9 is more than 2^40.
 	NominalHashLength = 9
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// The names of Jobs are a promise: they must not change from one version to the next, or a Job would be made twice.
+// The names of Jobs must not change from one version to the next, or a Job would be created twice.
 func TestNominalHash(t *testing.T) {
 	for _, c := range []struct{ at, want string }{
 		{"1970-01-01T00:00:00Z", "d72n572lx"},

@@ -16,17 +16,18 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// Claim says which Jobs are ours, and what may be told of them.
+// Claim decides which Jobs belong to jobstream, and which of their labels are published.
 type Claim struct {
-	// ManagedBy is the value of spec.managedBy that hands a Job to us.
+	// ManagedBy is the value of spec.managedBy that hands a Job to jobstream.
 	ManagedBy string
-	// Unmanaged claims the Jobs, too, that name nobody or Kubernetes' own controller: for clusters where that is off.
+	// Unmanaged also claims the Jobs without spec.managedBy and those of Kubernetes' own controller, for clusters where that is
+	// switched off.
 	Unmanaged bool
 	// Labels are the keys of the labels of Jobs that public events carry.
 	Labels []string
 }
 
-// Ours says that the Job was handed to us. A Job that names anybody else never is.
+// Ours reports whether the Job belongs to jobstream. A Job that names another controller never does.
 func (c Claim) Ours(j *batchv1.Job) bool {
 	switch by := orDefault(j.Spec.ManagedBy, batchv1.JobControllerName); by {
 	case c.ManagedBy:
@@ -37,7 +38,7 @@ func (c Claim) Ours(j *batchv1.Job) bool {
 	return false
 }
 
-// ProjectJob takes from a Job what functions need. It expects an object that the API server has defaulted.
+// ProjectJob extracts what functions need of a Job. It expects an object that the API server has defaulted.
 func ProjectJob(j *batchv1.Job, claim Claim) Job {
 	s := &j.Spec
 	out := Job{
@@ -73,16 +74,16 @@ func ProjectJob(j *batchv1.Job, claim Claim) Job {
 	}
 	out.Options, out.Unsupported = options(j), unsupported(j)
 	if j.Status.StartTime == nil && len(j.Status.Conditions) == 0 {
-		return out // never started: what we have written ourselves can only have been copied from another Job
+		return out // never started: such annotations can only have been copied from another Job
 	}
 	out.NextSerial = number(j.Annotations, v1alpha1.NextSerialAnnotation, 0)
-	// A record that somebody has made unreadable delays nothing: the annotation is rewritten with the next status.
+	// A record that a client has made unreadable delays nothing: the annotation is rewritten with the next status.
 	_ = json.Unmarshal([]byte(j.Annotations[v1alpha1.BackoffAnnotation]), &out.Backoff)
 	return out
 }
 
-// runOwner is the ScheduledJob that controls the Job; nil where none does. A copy that somebody has made of one of its Jobs
-// has another name, and no nominal time.
+// runOwner returns the ScheduledJob that controls the Job, or nil. A user's copy of one of its Jobs has another name, and so no
+// nominal time.
 func runOwner(j *batchv1.Job) *RunOwner {
 	uid, run, ok := ProjectRun(j)
 	if !ok {
@@ -96,7 +97,7 @@ func runOwner(j *batchv1.Job) *RunOwner {
 	return out
 }
 
-// chosen are the labels of those keys; nil where there are none.
+// chosen returns the labels with those keys; nil if there are none.
 func chosen(labels map[string]string, keys []string) (out map[string]string) {
 	for _, key := range keys {
 		if value, ok := labels[key]; ok {
@@ -109,13 +110,13 @@ func chosen(labels map[string]string, keys []string) (out map[string]string) {
 	return out
 }
 
-// generated says that the selector is the one that the API server makes of the UID. Those of before Kubernetes 1.27 have
+// generated reports whether the API server has derived the selector from the UID. Selectors from before Kubernetes 1.27 have
 // another key, and count as the user's own.
 func generated(s *metav1.LabelSelector, uid types.UID) bool {
 	return s == nil || len(s.MatchExpressions) == 0 && len(s.MatchLabels) == 1 && s.MatchLabels[batchv1.ControllerUidLabel] == string(uid)
 }
 
-// unsupported names what cannot be run rightly, so that such a Job is refused and not run wrongly.
+// unsupported lists what cannot be run correctly, so that such a Job is refused instead of run incorrectly.
 func unsupported(j *batchv1.Job) (out []string) {
 	mode := orDefault(j.Spec.CompletionMode, batchv1.NonIndexedCompletion)
 	if mode != batchv1.NonIndexedCompletion && mode != batchv1.IndexedCompletion {
@@ -138,14 +139,14 @@ func unsupported(j *batchv1.Job) (out []string) {
 const (
 	// maxBackoffSeconds is Kubernetes' longest delay between Pods.
 	maxBackoffSeconds = 600
-	// maxFailedPods bounds what we remember of Pods that are kept for people to look at.
+	// maxFailedPods limits the failed Pods that a state holds for their users.
 	maxFailedPods = 1000
-	// maxPendingSeconds is ten years: a bound that only a slip of the pen exceeds.
+	// maxPendingSeconds is ten years: only a typing error exceeds it.
 	maxPendingSeconds = 10 * 365 * 24 * 3600
 )
 
-// options reads the annotations by which users ask for what batch/v1 has no field for. One that makes no sense is ignored,
-// and says so.
+// options reads the annotations by which users ask for what batch/v1 has no field for. An invalid one is ignored,
+// with a message.
 func options(j *batchv1.Job) (w Options) {
 	ignore := func(name, why string) { w.Ignored = append(w.Ignored, "the annotation "+name+" is ignored: "+why) }
 	read := func(name string, least, most int64, neverOnly bool) *int64 {
@@ -184,7 +185,7 @@ func options(j *batchv1.Job) (w Options) {
 	return w
 }
 
-// cut keeps a message readable whatever somebody has put into an annotation.
+// cut shortens an annotation's value for a message.
 func cut(s string) string {
 	const most = 40
 	if len(s) > most {
@@ -193,7 +194,7 @@ func cut(s string) string {
 	return s
 }
 
-// Version reads a resourceVersion. Kubernetes promises decimal numbers that grow (KEP-5504); 0 stands for one that is not.
+// Version parses a resourceVersion. Kubernetes promises growing decimal numbers (KEP-5504); 0 stands for any other text.
 func Version(s string) uint64 {
 	v, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
@@ -202,7 +203,7 @@ func Version(s string) uint64 {
 	return v
 }
 
-// number reads a decimal annotation from 0 to 2^31-1, or returns otherwise.
+// number parses a decimal annotation from 0 to 2^31-1, or returns otherwise.
 func number(annotations map[string]string, name string, otherwise int) int {
 	n, err := strconv.Atoi(annotations[name])
 	if err != nil || n < 0 || n > math.MaxInt32 {

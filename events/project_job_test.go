@@ -32,13 +32,13 @@ func TestClaims(t *testing.T) {
 				t.Errorf("by default ours is %v", got)
 			}
 			if c.Unmanaged = true; c.Ours(j) != test.unmanaged {
-				t.Errorf("with Jobs of nobody claimed ours is %v", c.Ours(j))
+				t.Errorf("with unmanaged Jobs claimed ours is %v", c.Ours(j))
 			}
 		})
 	}
 }
 
-// TestOptions: what a user writes wrongly into an annotation is ignored, and said.
+// TestOptions: an invalid annotation is ignored, with a message.
 func TestOptions(t *testing.T) {
 	tests := []struct {
 		name, annotation, value string

@@ -15,7 +15,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// ProjectPod takes from a Pod what functions need.
+// ProjectPod extracts what functions need of a Pod.
 func ProjectPod(p *corev1.Pod) Pod {
 	out := Pod{
 		Name: p.Name, UID: p.UID,
@@ -70,7 +70,7 @@ func ProjectPod(p *corev1.Pod) Pod {
 	return out
 }
 
-// exits lists the containers that ended badly, in the order in which a podFailurePolicy looks at them.
+// exits lists the failed containers, in the order in which a podFailurePolicy evaluates them.
 func exits(p *corev1.Pod) (out []Exit) {
 	for _, c := range slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses) {
 		if t := c.State.Terminated; t != nil && t.ExitCode != 0 && len(out) < maxExits && len(c.Name) <= maxName {
@@ -90,7 +90,7 @@ func conditions(p *corev1.Pod) (out []PodCondition) {
 	return out
 }
 
-// waiting is why a Pod does not start: the first container's reason, else the scheduler's.
+// waiting returns the reason why a Pod does not start: the first container's, else the scheduler's.
 func waiting(p *corev1.Pod) string {
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if w := c.State.Waiting; w != nil && w.Reason != "" {
@@ -105,9 +105,9 @@ func waiting(p *corev1.Pod) string {
 	return ""
 }
 
-// someLabels are the labels, never nil, the first MaxLabels of them by their keys. A selector that asks for one beyond those
-// does not match: whoever lays hundreds of labels on a Pod has it adopted by nobody. A Job whose own Pods would have so many is
-// unsupported, if it has a selector of its user's own.
+// someLabels returns the first MaxLabels labels by key, never nil. A selector that needs a label beyond them does not match, so
+// no Job adopts a Pod with hundreds of labels. A Job with a user's own selector is unsupported if its own Pods would have so
+// many.
 func someLabels(m map[string]string) map[string]string {
 	if len(m) <= MaxLabels {
 		return orEmpty(m)
@@ -119,7 +119,7 @@ func someLabels(m map[string]string) map[string]string {
 	return out
 }
 
-// Held says whether the Pod carries the finalizer by which Jobs track their Pods.
+// Held reports whether the Pod carries the finalizer with which Jobs track their Pods.
 func Held(p *corev1.Pod) bool {
 	for _, f := range p.Finalizers {
 		if f == batchv1.JobTrackingFinalizer {
@@ -129,10 +129,9 @@ func Held(p *corev1.Pod) bool {
 	return false
 }
 
-// OwnerUID is the UID of the Job that a Pod belongs to: its controller's if that is a batch/v1 Job; of an orphan the one
-// that its generated label remembers, since that Job may adopt it, or has to let it go. "" means neither, or that no Job can
-// have the UID that somebody has written there. It names a Job together with the Pod's namespace only: anybody may write
-// the UID of another namespace's Job into a Pod of their own.
+// OwnerUID returns the UID of the Job that a Pod belongs to: its controller's if that is a batch/v1 Job; for an orphan the one in
+// its generated label, because that Job may adopt it, or has to release it. "" means neither, or a UID that no Job can have. It
+// identifies a Job only together with the Pod's namespace: a user may write the UID of another namespace's Job into a Pod.
 func OwnerUID(p *corev1.Pod) types.UID {
 	if ref := metav1.GetControllerOf(p); ref != nil {
 		if ref.Kind == "Job" && (ref.APIVersion == "batch/v1") {
@@ -143,8 +142,8 @@ func OwnerUID(p *corev1.Pod) types.UID {
 	return types.UID(p.Labels[batchv1.ControllerUidLabel])
 }
 
-// finished is when a Pod ended, by the best evidence it carries, in upstream's order (backoff_utils.go getFinishedTime):
-// the latest end of a container, else when it stopped being ready, else its deletion less the grace period, else its birth.
+// finished returns when a Pod ended, by the best evidence it carries, in upstream's order (backoff_utils.go getFinishedTime): the
+// latest end of a container, else when it stopped being ready, else its deletion less the grace period, else its creation.
 func finished(p *corev1.Pod) time.Time {
 	if last := lastContainer(p); !last.IsZero() {
 		return last.UTC()
@@ -161,7 +160,7 @@ func finished(p *corev1.Pod) time.Time {
 	return p.CreationTimestamp.UTC()
 }
 
-// lastContainer is when the last container or sidecar ended; zero while one has not.
+// lastContainer returns when the last container or sidecar ended; zero while one still runs.
 func lastContainer(p *corev1.Pod) (last time.Time) {
 	sidecar := sidecars(p)
 	for i, c := range slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses) {
@@ -179,7 +178,7 @@ func lastContainer(p *corev1.Pod) (last time.Time) {
 	return last
 }
 
-// podEnd is what subscribers may be told of the end of a Pod.
+// podEnd describes the end of a Pod for subscribers.
 func podEnd(p *corev1.Pod) *PodEnd {
 	out := &PodEnd{Node: p.Spec.NodeName, Reason: word(p.Status.Reason), Container: deciding(p)}
 	if p.Status.StartTime != nil {
@@ -188,8 +187,8 @@ func podEnd(p *corev1.Pod) *PodEnd {
 	return out
 }
 
-// deciding is the container that made the Pod end as it did: the first that failed, else the last app container to end. What
-// a sidecar does decides nothing. A container that the kubelet has lost has ended without a time.
+// deciding returns the container that decided how the Pod ended: the first that failed, else the last app container to end.
+// Sidecars do not count. A container that the kubelet has lost has ended without a time.
 func deciding(p *corev1.Pod) *ContainerEnd {
 	var failed, ended *corev1.ContainerStatus
 	sidecar := sidecars(p)
@@ -215,7 +214,7 @@ func deciding(p *corev1.Pod) *ContainerEnd {
 	return &ContainerEnd{Name: failed.Name, ExitCode: t.ExitCode, Reason: word(t.Reason)}
 }
 
-// sidecars are the names of the init containers that run as long as the Pod does.
+// sidecars returns the names of the init containers that run as long as the Pod.
 func sidecars(p *corev1.Pod) map[string]bool {
 	out := map[string]bool{}
 	for _, c := range p.Spec.InitContainers {
@@ -224,8 +223,8 @@ func sidecars(p *corev1.Pod) map[string]bool {
 	return out
 }
 
-// word is a reason as Kubernetes writes them, such as OOMKilled; "" for anything else: whoever may write a Pod's status could
-// put a text there, and a text could hold anything.
+// word returns a reason in Kubernetes' form, such as OOMKilled; "" for anything else: a user who may write a Pod's status could
+// put any text there.
 func word(reason string) string {
 	const most = 64
 	letter := func(r rune) bool { return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) }

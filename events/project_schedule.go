@@ -10,8 +10,8 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// ProjectScheduledJob takes from a ScheduledJob what functions need. What the API server defaults is defaulted here, too:
-// an older definition may have let it pass.
+// ProjectScheduledJob extracts what functions need of a ScheduledJob. It also applies the API server's defaults, because an older
+// definition may not have them.
 func ProjectScheduledJob(j *v1alpha1.ScheduledJob) ScheduledJob {
 	s := &j.Spec
 	out := ScheduledJob{
@@ -47,15 +47,15 @@ func ProjectScheduledJob(j *v1alpha1.ScheduledJob) ScheduledJob {
 	return out
 }
 
-// ProjectRun takes from a Job what the ScheduledJob that owns it needs. ok is false for a Job that none owns, or can own. The
-// UID names a ScheduledJob together with the Job's namespace only: anybody may write any UID into a Job of their own.
+// ProjectRun extracts what a ScheduledJob needs of a Job that it owns. ok is false for a Job without such an owner. The UID
+// identifies a ScheduledJob only together with the Job's namespace: a user may write any UID into a Job.
 func ProjectRun(j *batchv1.Job) (uid types.UID, run Run, ok bool) {
 	ref := metav1.GetControllerOf(j)
 	if ref == nil || ref.Kind != v1alpha1.ScheduledJobKind || ref.APIVersion != v1alpha1.GroupVersion.String() || owner(ref) == "" {
 		return "", Run{}, false
 	}
 	run = Run{Name: j.Name, UID: j.UID, Version: Version(j.ResourceVersion), Created: j.CreationTimestamp.UTC(), Deleting: j.DeletionTimestamp != nil}
-	// What cannot be read was not written by us: the Job counts as one that was made by hand.
+	// The reconciler did not write an unreadable value: the Job counts as one that a user has started.
 	if t, err := time.Parse(time.RFC3339, j.Annotations[batchv1.CronJobScheduledTimestampAnnotation]); err == nil {
 		run.Nominal = t.UTC()
 	}

@@ -11,28 +11,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Public is an event that anyone may subscribe to: a promise, unlike a fact. The set is closed.
+// Public is an event for subscribers: a promise, unlike a fact. The set is closed.
 type Public interface {
-	// about is the object that it is about, and how its kind is called in a URL, such as "scheduledjobs".
+	// about returns the event's object, and the plural of its kind in URLs, such as "scheduledjobs".
 	about() (Reference, string)
-	// kind is the middle of its CloudEvents type, such as "schedule.tick".
+	// kind returns the middle of its CloudEvents type, such as "schedule.tick".
 	kind() string
-	// id tells it from every other about the same object.
+	// id distinguishes it from all others about the same object.
 	id() string
-	// at is when it happened.
+	// at returns when it happened.
 	at() time.Time
-	// words are what to filter by beside that and the object: parts of the subject. None may be empty.
+	// words returns further parts of the subject to filter by. None may be empty.
 	words() []string
-	// sequence orders the events about one object as text; "" where they have no order.
+	// sequence orders the events about one object as text; "" if they have no order.
 	sequence() string
-	// trace is the span that it is about.
+	// trace returns the event's span.
 	trace() Trace
-	// String is a few words for logs and transcripts.
+	// String returns a short form for logs and transcripts.
 	String() string
 }
 
-// The comments on public types and their fields are what subscribers read, too: the generated schemas in docs/schemas carry
-// them ("make contract").
+// Subscribers read the comments on public types and their fields, too: "make contract" copies them into the schemas in
+// docs/schemas.
 
 // Reference names an object.
 type Reference struct {
@@ -40,32 +40,32 @@ type Reference struct {
 	Namespace string `json:"namespace"`
 	// Name is the object's. It may be used again once the object is gone.
 	Name string `json:"name"`
-	// UID tells the object from all others, also from those of its name.
+	// UID distinguishes the object from all others, including earlier and later ones with its name.
 	UID types.UID `json:"uid"`
 }
 
-// TickDecided is what became of one nominal time of a ScheduledJob, or of all nominal times of a range.
+// TickDecided is the verdict on one nominal time of a ScheduledJob, or on all nominal times of a range.
 type TickDecided struct {
-	// ScheduledJob is the one whose time it was.
+	// ScheduledJob is the ScheduledJob that the time belongs to.
 	ScheduledJob Reference `json:"scheduledJob"`
-	// Verdict is what became of the time.
+	// Verdict is the verdict on the time.
 	Verdict Verdict `json:"verdict"`
-	// Reason is why, in one word: Overlap, Suspended, Deadline, Superseded, …. Started has none where the clock has started
-	// the Job, and Manual or Backfill where a user has.
+	// Reason is the reason in one word: Overlap, Suspended, Deadline, Superseded, …. Started has none if the clock has started the
+	// Job, and Manual or Backfill if a user has.
 	Reason string `json:"reason,omitempty"`
-	// Message is why, for people. Its words may change.
+	// Message is the reason for people. Its wording may change.
 	Message string `json:"message,omitempty"`
-	// Nominal is the time that was decided, or the first of the range; of a Manual start it is the creation of the Job.
+	// Nominal is the time that was decided, or the first of the range; for a Manual start it is the creation of the Job.
 	Nominal time.Time `json:"nominal"`
 	// Until is the last of the range; a single time has none.
 	Until time.Time `json:"until,omitzero"`
-	// Count is how many nominal times it is about, 1 or more.
+	// Count is the number of nominal times, 1 or more.
 	Count int64 `json:"count"`
-	// Job is the Job that was made, where one was.
+	// Job is the Job that was created, if any.
 	Job *Reference `json:"job,omitempty"`
 }
 
-// Reasons of Started. Both name the Job, and neither decides about a nominal time: that of a Backfill has its own verdict from
+// Reasons of Started. Both mark a Job that a user has started, and decide no nominal time: that of a Backfill has a verdict from
 // before, or is older than the ScheduledJob.
 const (
 	// ReasonManual is for a Job that a user has started for now.
@@ -74,20 +74,20 @@ const (
 	ReasonBackfill = "Backfill"
 )
 
-// Verdict is what became of a nominal time.
+// Verdict is the result of a nominal time.
 type Verdict string
 
 // The verdicts.
 const (
-	// Started says that its Job was made.
+	// Started: its Job was created.
 	Started Verdict = "Started"
-	// Skipped says that no Job was wanted then: an earlier one ran, or the schedule was suspended.
+	// Skipped: no Job was wanted then, because an earlier one was running, or the schedule was suspended.
 	Skipped Verdict = "Skipped"
-	// Missed says that it was noticed too late: its deadline had passed, or a later time had come.
+	// Missed: it was noticed too late, because its deadline had passed, or a later time had come.
 	Missed Verdict = "Missed"
-	// Blocked says that its Job's name was taken by a Job that is not the ScheduledJob's.
+	// Blocked: its Job's name was taken by a Job that does not belong to the ScheduledJob.
 	Blocked Verdict = "Blocked"
-	// NotCreated says that the API server refused the Job.
+	// NotCreated: the API server refused the Job.
 	NotCreated Verdict = "Failed"
 )
 
@@ -97,7 +97,7 @@ func (e TickDecided) at() time.Time              { return e.Nominal }
 func (e TickDecided) words() []string            { return []string{strings.ToLower(string(e.Verdict))} }
 func (e TickDecided) sequence() string           { return "" }
 
-// ofUser reports whether it is about a Job that a user has started, and decides about no nominal time.
+// ofUser reports whether the event is about a Job that a user has started, so that it decides no nominal time.
 func (e TickDecided) ofUser() bool {
 	return (e.Reason == ReasonManual || e.Reason == ReasonBackfill) && e.Verdict == Started && e.Job != nil
 }
@@ -113,7 +113,7 @@ func (e TickDecided) id() string {
 	return id
 }
 
-// String says what became of which times.
+// String describes the verdict and its times.
 func (e TickDecided) String() string {
 	out := string(e.Verdict)
 	if e.Reason != "" {
@@ -126,13 +126,13 @@ func (e TickDecided) String() string {
 	return out
 }
 
-// PublicID is the CloudEvents id of a public event: with its source it is the same however often it is announced.
+// PublicID returns the CloudEvents id of a public event: with its source it is the same however often it is announced.
 func PublicID(p Public) string { return p.id() }
 
-// PublicType is the CloudEvents type of a public event, such as "dev.jobstream.job.finish.v1".
+// PublicType returns the CloudEvents type of a public event, such as "dev.jobstream.job.finish.v1".
 func PublicType(p Public) string { return "dev.jobstream." + p.kind() + ".v1" }
 
-// PublicSubject is where a public event is published: "jobstream.events.<cluster>.<namespace>.<kind>.<words>.<name>", such as
+// PublicSubject returns the subject of a public event: "jobstream.events.<cluster>.<namespace>.<kind>.<words>.<name>", such as
 // "jobstream.events.default.shop.schedule.tick.started.nightly" or "jobstream.events.default.shop.job.start.pi".
 func PublicSubject(cluster string, p Public) string {
 	ref, _ := p.about()
@@ -143,8 +143,8 @@ func PublicSubject(cluster string, p Public) string {
 	return subject
 }
 
-// CloudEvent is the public event with its attributes, however it travels. Where one breaks the specification, such as an
-// empty cluster name, its Validate says so. It fails where the event is no JSON.
+// CloudEvent returns the public event with its attributes, for either mode. Its Validate reports attributes that violate the
+// specification, such as an empty cluster name. The error means that the event cannot be encoded as JSON.
 func CloudEvent(cluster string, p Public) (cloudevents.Event, error) {
 	ref, plural := p.about()
 	c := cloudevents.New(cloudevents.CloudEventsVersionV1)
@@ -164,7 +164,7 @@ func CloudEvent(cluster string, p Public) (cloudevents.Event, error) {
 	return c, nil
 }
 
-// EncodePublic renders a public event as a structured-mode CloudEvent. It fails where an attribute breaks the
+// EncodePublic renders a public event as a structured-mode CloudEvent. It returns an error if an attribute violates the
 // specification, such as an empty cluster name.
 func EncodePublic(cluster string, p Public) ([]byte, error) {
 	c, err := CloudEvent(cluster, p)
@@ -178,7 +178,7 @@ func EncodePublic(cluster string, p Public) ([]byte, error) {
 	return b, nil
 }
 
-// DecodePublic reads what EncodePublic wrote. Its error names what is wrong with the message.
+// DecodePublic is the inverse of EncodePublic. Its error names what is wrong with the message.
 func DecodePublic(b []byte) (Public, error) {
 	var c cloudevents.Event
 	if err := json.Unmarshal(b, &c); err != nil {
@@ -204,7 +204,7 @@ func FromCloudEvent(c cloudevents.Event) (Public, error) {
 	case PublicType(PodFinished{}):
 		p, err = intoPublic[PodFinished](c.Data())
 	default:
-		err = fmt.Errorf("type %q is none of ours", c.Type())
+		err = fmt.Errorf("type %q does not belong to jobstream", c.Type())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decode public event %s: %w", c.ID(), err)

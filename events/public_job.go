@@ -8,15 +8,15 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// ReannounceWindow is how far back at most somebody who has lost the memory of it announces again what has happened. The
-// stream of events knows the same event again for a little longer.
+// ReannounceWindow is the largest age of starts and ends that are announced again after a loss of state. The stream of events
+// recognizes repetitions for a little longer.
 const ReannounceWindow = time.Hour
 
-// JobStarted says that a Job has started: its first Pods may be made. One that is suspended and resumed starts again.
+// JobStarted means that a Job has started: its first Pods may be created. A Job that is suspended and resumed starts again.
 type JobStarted struct {
 	// Job is the one that has started.
 	Job Reference `json:"job"`
-	// Created is when the Job was made.
+	// Created is when the Job was created.
 	Created time.Time `json:"created,omitzero"`
 	// Start is status.startTime.
 	Start time.Time `json:"start"`
@@ -26,17 +26,17 @@ type JobStarted struct {
 	Completions *int32 `json:"completions,omitempty"`
 	// CompletionMode is NonIndexed or Indexed.
 	CompletionMode batchv1.CompletionMode `json:"completionMode"`
-	// Owner is the ScheduledJob whose run the Job is; a Job that is no run has none.
+	// Owner is the ScheduledJob whose run the Job is; any other Job has none.
 	Owner *RunOwner `json:"owner,omitempty"`
-	// ManagedBy is spec.managedBy, where the Job names anybody.
+	// ManagedBy is spec.managedBy, if it is set.
 	ManagedBy string `json:"managedBy,omitempty"`
 	// Labels are those of the Job's that the operator has chosen.
 	Labels map[string]string `json:"labels,omitempty"`
-	// ParentSpan is the traceparent that the Job's annotation says: of the span that the Job's continues. "" for none.
+	// ParentSpan is the traceparent in the Job's annotation: the span that the Job's continues. "" for none.
 	ParentSpan string `json:"parentSpan,omitempty"`
 }
 
-// JobFinished says that a Job is Complete or Failed. Both are final.
+// JobFinished means that a Job is Complete or Failed. Both are final.
 type JobFinished struct {
 	// Job is the one that has finished.
 	Job Reference `json:"job"`
@@ -44,7 +44,7 @@ type JobFinished struct {
 	Result JobResult `json:"result"`
 	// Reason is that of the condition, in one word.
 	Reason string `json:"reason,omitempty"`
-	// Message is why, for people. Its words may change.
+	// Message is the reason for people. Its wording may change.
 	Message string `json:"message,omitempty"`
 	// Succeeded is how many Pods have succeeded; of an Indexed Job how many indexes have.
 	Succeeded int32 `json:"succeeded"`
@@ -52,11 +52,11 @@ type JobFinished struct {
 	Failed int32 `json:"failed"`
 	// Completions is how many Pods had to succeed; a work queue has none.
 	Completions *int32 `json:"completions,omitempty"`
-	// CompletedIndexes is the set of indexes of an Indexed Job that have succeeded, such as "0-3,7"; there is none where none has.
+	// CompletedIndexes is the set of indexes of an Indexed Job that have succeeded, such as "0-3,7"; absent if none has.
 	CompletedIndexes string `json:"completedIndexes,omitempty"`
-	// FailedIndexes is the set of those that have failed for good, where the Job has a limit per index.
+	// FailedIndexes is the set of indexes that have failed for good, if the Job has a limit per index.
 	FailedIndexes string `json:"failedIndexes,omitempty"`
-	// Created is when the Job was made.
+	// Created is when the Job was created.
 	Created time.Time `json:"created,omitzero"`
 	// Start is status.startTime; a Job that never started has none.
 	Start time.Time `json:"start,omitzero"`
@@ -64,13 +64,13 @@ type JobFinished struct {
 	End time.Time `json:"end"`
 	// DurationSeconds is the time from Start to End; 0 for a Job that never started.
 	DurationSeconds int64 `json:"durationSeconds"`
-	// Owner is the ScheduledJob whose run the Job is; a Job that is no run has none.
+	// Owner is the ScheduledJob whose run the Job is; any other Job has none.
 	Owner *RunOwner `json:"owner,omitempty"`
-	// ManagedBy is spec.managedBy, where the Job names anybody.
+	// ManagedBy is spec.managedBy, if it is set.
 	ManagedBy string `json:"managedBy,omitempty"`
 	// Labels are those of the Job's that the operator has chosen.
 	Labels map[string]string `json:"labels,omitempty"`
-	// ParentSpan is the traceparent that the Job's annotation says: of the span that the Job's continues. "" for none.
+	// ParentSpan is the traceparent in the Job's annotation: the span that the Job's continues. "" for none.
 	ParentSpan string `json:"parentSpan,omitempty"`
 }
 
@@ -78,9 +78,9 @@ type JobFinished struct {
 type RunOwner struct {
 	// ScheduledJob is the one whose run it is.
 	ScheduledJob Reference `json:"scheduledJob"`
-	// Nominal is the nominal time that the Job is for. One that a user has started for now has none.
+	// Nominal is the nominal time of the Job. A Job that a user has started for now has none.
 	Nominal time.Time `json:"nominal,omitzero"`
-	// Manual says that a user has started the Job, and not the clock: for now, or to make up for Nominal.
+	// Manual reports whether a user, not the clock, has started the Job: for now, or to make up for Nominal.
 	Manual bool `json:"manual,omitempty"`
 }
 
@@ -89,13 +89,13 @@ type JobResult string
 
 // The results.
 const (
-	// JobSucceeded says that the Job is Complete.
+	// JobSucceeded: the Job is Complete.
 	JobSucceeded JobResult = "Succeeded"
-	// JobFailed says that it is Failed.
+	// JobFailed: the Job is Failed.
 	JobFailed JobResult = "Failed"
 )
 
-// Started is the JobStarted that this observation of the Job shows; ok is false where it has not started, or is suspended.
+// Started returns the JobStarted that this observation of the Job shows; ok is false if it has not started, or is suspended.
 func (j Job) Started() (e JobStarted, ok bool) {
 	if j.Status.StartTime == nil {
 		return e, false
@@ -108,7 +108,7 @@ func (j Job) Started() (e JobStarted, ok bool) {
 		CompletionMode: mode, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Options.ParentSpan}, true
 }
 
-// Ended is the JobFinished that this observation of the Job shows; ok is false where it has not finished.
+// Ended returns the JobFinished that this observation of the Job shows; ok is false if it has not finished.
 func (j Job) Ended() (e JobFinished, ok bool) {
 	st := j.Status
 	e = JobFinished{Job: j.reference(), Created: j.Created.UTC(), Succeeded: st.Succeeded, Failed: st.Failed, Completions: j.Completions,
@@ -128,7 +128,7 @@ func (j Job) Ended() (e JobFinished, ok bool) {
 	e.Reason, e.Message, e.End = c.Reason, c.Message, c.LastTransitionTime.UTC()
 	if st.StartTime != nil {
 		e.Start = st.StartTime.UTC()
-		e.DurationSeconds = max(0, int64(e.End.Sub(e.Start)/time.Second)) // by two clocks it may be less than nothing
+		e.DurationSeconds = max(0, int64(e.End.Sub(e.Start)/time.Second)) // two clocks may make it negative
 	}
 	return e, true
 }
@@ -151,20 +151,20 @@ func (e JobFinished) at() time.Time              { return e.End }
 func (e JobFinished) words() []string            { return []string{strings.ToLower(string(e.Result))} }
 func (e JobFinished) sequence() string           { return order(1, e.End) }
 
-// moment is an id: a Job may start and finish in the same second.
+// moment returns an id: a Job may start and finish in the same second.
 func moment(job Reference, what string, at time.Time) string {
 	return string(job.UID) + "/" + what + "/" + at.UTC().Format(time.RFC3339)
 }
 
-// order sorts as text: starts by their time, and after all of them the end, even if it was written by a clock that is behind.
+// order returns a text that sorts starts by time, and the end after all of them, even if a slow clock wrote it.
 func order(rank int, at time.Time) string {
 	return fmt.Sprintf("%d/%s", rank, at.UTC().Format(time.RFC3339))
 }
 
-// String says when it started.
+// String describes the start.
 func (e JobStarted) String() string { return "JobStart " + e.Start.UTC().Format(time.RFC3339) }
 
-// String says how and when it finished.
+// String describes the end.
 func (e JobFinished) String() string {
 	out := "JobFinish " + string(e.Result)
 	if e.Reason != "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// TestJobAttributes: what the contract says of each.
+// TestJobAttributes: each attribute is as in the contract.
 func TestJobAttributes(t *testing.T) {
 	for name, want := range map[string]map[string]any{
 		"JobStarted": {"id": "8d0c3a52-77a4-4a38-9c51-3f6b1f0a2c11/start/2026-01-02T03:04:01Z", "type": "dev.jobstream.job.start.v1",
@@ -43,7 +43,7 @@ func TestJobAttributes(t *testing.T) {
 	}
 }
 
-// TestJobSubjects: the result is a part of its own, whatever is in the names.
+// TestJobSubjects: the result is a part of its own, whatever the names contain.
 func TestJobSubjects(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job := events.Reference{Namespace: "shop", Name: legalName().Draw(t, "name"), UID: uid}
@@ -64,8 +64,8 @@ func TestJobSubjects(t *testing.T) {
 	})
 }
 
-// TestJobIDs: a start and an end of one second are two events, each moment has its own, and nothing else that is said
-// changes the id. Read as text, the sequence puts the end last, even where its clock was behind.
+// TestJobIDs: a start and an end in one second are two events, each moment has its own id, and no other field changes the id. As
+// text, the sequence puts the end last, even if its clock was behind.
 func TestJobIDs(t *testing.T) {
 	job := events.Reference{Namespace: "shop", Name: "pi", UID: uid}
 	start, later := events.JobStarted{Job: job, Start: at(5)}, events.JobStarted{Job: job, Start: at(6), Parallelism: 3}
@@ -142,7 +142,7 @@ func TestWhatAnObservationShows(t *testing.T) {
 	}
 }
 
-// TestWhatMayBeToldOfAJob: whose run it is, and of its labels those that the operator has chosen.
+// TestWhatMayBeToldOfAJob: the ScheduledJob that it belongs to, and the labels that the operator has chosen.
 func TestWhatMayBeToldOfAJob(t *testing.T) {
 	name := "nightly-" + events.NominalHash(at(0))
 	run := func(name string, owner metav1.OwnerReference) *batchv1.Job {
@@ -174,7 +174,7 @@ func TestWhatMayBeToldOfAJob(t *testing.T) {
 	}
 }
 
-// TestPublicEventsThatCannotBeRead: the error says what is wrong.
+// TestPublicEventsThatCannotBeRead: the error names what is wrong.
 func TestPublicEventsThatCannotBeRead(t *testing.T) {
 	good, err := events.EncodePublic("c", publicSamples()["JobFinishedPlain"])
 	if err != nil {
@@ -187,7 +187,7 @@ func TestPublicEventsThatCannotBeRead(t *testing.T) {
 		strings.Replace(string(good), `"succeeded":1`, `"succeeded":"all"`, 1): "data",
 	} {
 		if p, err := events.DecodePublic([]byte(message)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, %v; want an error that says %q", message, p, err, want)
+			t.Errorf("%s: %v, %v; want an error with %q", message, p, err, want)
 		}
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// TestPodFinishAttributes: what the contract says of each. The event is about the Job, by whose name subscribers filter.
+// TestPodFinishAttributes: each attribute is as in the contract. The event's subject has the Job's name, by which subscribers
+// filter.
 func TestPodFinishAttributes(t *testing.T) {
 	sample := publicSamples()["PodFinished"].(events.PodFinished)
 	e := decodePublic(t, "prod.eu", sample)
@@ -40,8 +41,8 @@ func TestPodFinishAttributes(t *testing.T) {
 	}
 }
 
-// TestPodFinishIDs: a Pod has one, whatever else is said, and no start or end of a Job has one like it. Read as text, the
-// sequence puts it behind the start of the same second, and before the next start and the end.
+// TestPodFinishIDs: a Pod has one id, whatever the other fields, and it differs from the ids of a Job's starts and end. As text,
+// the sequence puts it after the start in the same second, and before the next start and the end.
 func TestPodFinishIDs(t *testing.T) {
 	job := events.Job{Namespace: "shop", Name: "pi", UID: uid}
 	p := events.Pod{Name: "pi-1", UID: "p", Index: events.NoIndex, Finished: at(5)}
@@ -67,7 +68,7 @@ func TestPodFinishIDs(t *testing.T) {
 	}
 }
 
-// TestWhichContainerDecides: the first that failed, else the last app container to end; sidecars decide nothing.
+// TestWhichContainerDecides: the first that failed, else the last app container to end; sidecars do not count.
 func TestWhichContainerDecides(t *testing.T) {
 	ends := func(name string, code int32, second int) corev1.ContainerStatus {
 		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code,
@@ -99,7 +100,8 @@ func TestWhichContainerDecides(t *testing.T) {
 	}
 }
 
-// TestWhatAnEndedPodTells: nothing that a user has written, not even where a reason should stand; and nothing before its end.
+// TestWhatAnEndedPodTells: the fact has no text that a user has written, not even in place of a reason, and no end before the
+// end.
 func TestWhatAnEndedPodTells(t *testing.T) {
 	const secret = "the password is hunter2"
 	meta := metav1.ObjectMeta{Name: "pi-1", Namespace: "shop", UID: "p", Labels: map[string]string{batchv1.ControllerUidLabel: uid, "l": secret}, Annotations: map[string]string{"a": secret}}
@@ -108,7 +110,7 @@ func TestWhatAnEndedPodTells(t *testing.T) {
 		Status: corev1.PodStatus{Phase: corev1.PodFailed, Message: secret, Reason: secret, ContainerStatuses: []corev1.ContainerStatus{{Name: "main",
 			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: secret, Message: secret, FinishedAt: metav1.NewTime(at(9))}}}}}}
 	seen := events.ProjectPod(p)
-	seen.Labels = nil // of an orphan they decide whose it is
+	seen.Labels = nil // labels decide which Job may adopt an orphan
 	fact, err := events.Encode(events.Fact{Cluster: "c", Key: key(), Event: events.PodObserved{Pod: seen}})
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +128,7 @@ func TestWhatAnEndedPodTells(t *testing.T) {
 	}
 }
 
-// TestPodFinishTimes: as long as from the start to the end, but never less than nothing; nothing without a start.
+// TestPodFinishTimes: the duration from the start to the end, never negative; 0 without a start.
 func TestPodFinishTimes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		end  *events.PodEnd

@@ -19,7 +19,7 @@ import (
 
 const contract = "../docs/events.md"
 
-// publicSamples has one of each shape of a public event.
+// publicSamples returns one of each form of a public event.
 func publicSamples() map[string]events.Public {
 	nightly := events.Reference{Namespace: "shop", Name: "nightly.report", UID: uid}
 	run := events.Reference{Namespace: "shop", Name: "nightly.report-" + events.NominalHash(at(0)), UID: "8d0c3a52-77a4-4a38-9c51-3f6b1f0a2c11"}
@@ -60,8 +60,8 @@ func decodePublic(t *testing.T, cluster string, p events.Public) event.Event {
 	return e
 }
 
-// TestPublicGoldenSamples pins the wire form of every public event, and docs/events.md shows the very same. To change it is
-// to break subscribers: a new version of the type, not -rewrite, unless what changes is an addition.
+// TestPublicGoldenSamples pins the wire form of every public event, which docs/events.md shows, too. A change breaks subscribers:
+// it takes a new version of the type, not -rewrite, unless it is an addition.
 func TestPublicGoldenSamples(t *testing.T) {
 	document, err := os.ReadFile(contract)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestPublicGoldenSamples(t *testing.T) {
 	}
 }
 
-// TestPublicAttributes: what the contract says of each.
+// TestPublicAttributes: each attribute is as in the contract.
 func TestPublicAttributes(t *testing.T) {
 	e := decodePublic(t, "prod.eu", publicSamples()["TickDecided"])
 	for attribute, tt := range map[string]struct{ got, want any }{
@@ -123,7 +123,7 @@ func TestPublicAttributes(t *testing.T) {
 	}
 }
 
-// TestPublicIDs: the same times are the same event whatever became of them, and whatever else is said.
+// TestPublicIDs: the same times are the same event, whatever the verdict and the other fields.
 func TestPublicIDs(t *testing.T) {
 	id := func(change func(*events.TickDecided)) string {
 		e := events.TickDecided{ScheduledJob: events.Reference{Namespace: "shop", Name: "n", UID: uid}, Verdict: events.Started, Nominal: at(0), Count: 1}
@@ -151,7 +151,7 @@ func TestPublicIDs(t *testing.T) {
 	}
 }
 
-// TestPublicSubjects: eight parts whatever is in the names, and nothing that a subject cannot hold.
+// TestPublicSubjects: eight parts whatever the names contain, and only characters that a subject allows.
 func TestPublicSubjects(t *testing.T) {
 	for want, e := range map[string]events.TickDecided{
 		"jobstream.events.prod=2Eeu.shop.schedule.tick.started.nightly":    {ScheduledJob: events.Reference{Namespace: "shop", Name: "nightly"}, Verdict: events.Started},
@@ -175,7 +175,7 @@ func TestPublicSubjects(t *testing.T) {
 	})
 }
 
-// TestContractNamesEverything: docs/events.md knows all verdicts and results, as data and as a part of the subject, and every
+// TestContractNamesEverything: docs/events.md lists all verdicts and results, as data and as a part of the subject, and every
 // field of the data.
 func TestContractNamesEverything(t *testing.T) {
 	document, err := os.ReadFile(contract)

@@ -22,11 +22,11 @@ type ScheduledJob struct {
 	Deleting   bool      `json:"deleting,omitempty"`
 	Created    time.Time `json:"created"`
 
-	// Schedule is empty where RunAt is given.
+	// Schedule is empty if RunAt is set.
 	Schedule string `json:"schedule,omitempty"`
-	// RunAt is zero where Schedule is given.
+	// RunAt is zero if Schedule is set.
 	RunAt time.Time `json:"runAt,omitzero"`
-	// StartAfter is zero where nothing is given: the first nominal time comes after Created then.
+	// StartAfter is zero if it is not set: the first nominal time is then the first after Created.
 	StartAfter              time.Time                     `json:"startAfter,omitzero"`
 	TimeZone                string                        `json:"timeZone,omitempty"`
 	StartingDeadlineSeconds *int64                        `json:"startingDeadlineSeconds,omitempty"`
@@ -39,14 +39,14 @@ type ScheduledJob struct {
 	SuccessfulJobs          int32  `json:"successfulJobs"`
 	FailedJobs              int32  `json:"failedJobs"`
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
-	// Invalid says in a whole sentence what is wrong with the spec where no schedule is involved, such as a manualSelector
-	// that an older definition let pass; "" for nothing.
+	// Invalid describes, in a whole sentence, what is wrong with the spec apart from the schedule, such as a manualSelector that an
+	// older definition accepted; "" if nothing is.
 	Invalid string `json:"invalid,omitempty"`
 
 	Status v1alpha1.ScheduledJobStatus `json:"status"`
 }
 
-// Expires is when a ScheduledJob that runs once, and has done so, is to be deleted; zero for never.
+// Expires returns when a ScheduledJob that runs once, and has done so, is to be deleted; zero for never.
 func (j ScheduledJob) Expires() time.Time {
 	done := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.FinishedCondition)
 	if done == nil || done.Status != metav1.ConditionTrue || j.TTLSecondsAfterFinished == nil || j.RunAt.IsZero() ||
@@ -61,10 +61,10 @@ type ScheduledJobObserved struct {
 	ScheduledJob ScheduledJob `json:"scheduledJob"`
 }
 
-// ScheduledJobGone says that the ScheduledJob of the key no longer exists.
+// ScheduledJobGone reports that the ScheduledJob of the key no longer exists.
 type ScheduledJobGone struct {
 	Name string `json:"name"`
-	// Version is the resourceVersion of the deletion, 0 where a GET found nothing.
+	// Version is the resourceVersion of the deletion, 0 if a GET found nothing.
 	Version uint64 `json:"version,omitzero"`
 }
 
@@ -73,7 +73,7 @@ type ScheduledJobGone struct {
 type ScheduleListed struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
-	// ScheduledJob is nil where the list did not hold it.
+	// ScheduledJob is nil if the list did not have it.
 	ScheduledJob *ScheduledJob `json:"scheduledJob,omitempty"`
 	// SchedulesVersion is the resourceVersion of the list of ScheduledJobs; compare it with versions of those only.
 	SchedulesVersion uint64 `json:"schedulesVersion"`
@@ -97,15 +97,15 @@ type Run struct {
 	UID  types.UID `json:"uid"`
 	// Version is the resourceVersion of this observation; comparable with versions of Jobs only.
 	Version uint64 `json:"version"`
-	// Nominal is the time that the Job was made for; zero for one that is for no nominal time.
+	// Nominal is the time that the Job was created for; zero for a Job without a nominal time.
 	Nominal time.Time `json:"nominal,omitzero"`
-	// Manual says that a user has started the Job, and not the clock: for Nominal, where that is set, else for now.
+	// Manual reports whether a user, not the clock, has started the Job: for Nominal if that is set, else for now.
 	Manual   bool      `json:"manual,omitempty"`
 	Created  time.Time `json:"created,omitzero"`
 	Deleting bool      `json:"deleting,omitempty"`
 	// Result is Complete or Failed, "" while the Job has not finished.
 	Result RunResult `json:"result,omitempty"`
-	// Finished is when it did, zero while it has not.
+	// Finished is when the Job finished; zero before that.
 	Finished time.Time `json:"finished,omitzero"`
 }
 
@@ -123,20 +123,20 @@ type RunObserved struct {
 	Run Run `json:"run"`
 }
 
-// RunGone says that a Job of the ScheduledJob no longer exists. Its Run is the last observation; Version is that of the deletion,
-// and only Name and UID are meaningful where a GET found nothing.
+// RunGone reports that a Job of the ScheduledJob no longer exists. Its Run is the last observation, and Version that of the
+// deletion. If a GET found nothing, only Name and UID are meaningful.
 type RunGone struct {
 	Run Run `json:"run"`
 }
 
-// RunMissing says that no Job of the ScheduledJob has that name. It answers a FindRun by its ID: a name may be looked for
-// more than once, and have been made in between.
+// RunMissing reports that no Job of the ScheduledJob has that name. It answers a FindRun by its ID, because a name may be looked
+// for more than once, and the Job may be created in between.
 type RunMissing struct {
 	Name string `json:"name"`
 	ID   string `json:"id"`
 }
 
-// Announced says that the bus has confirmed the public event with that ID.
+// Announced reports that the bus has confirmed the public event with that ID.
 type Announced struct {
 	ID string `json:"id"`
 }

@@ -9,14 +9,14 @@ import (
 )
 
 // JobPartListed is a part of a snapshot that would be too large for one message: it lists the Pods whose UIDs are in a range, and proves
-// only there that others have gone. Each part stands for itself: they may be repeated, reordered, lost, and mixed with those of
-// another list. It never answers a TakeInventory, whose answer is not sent by anybody.
+// only for that range that other Pods are gone. Each part stands for itself: parts may be repeated, reordered, lost, and mixed with those of
+// another list. It never answers a TakeInventory, whose answer does not travel on the bus.
 //
 //	Pods by UID   0 1 2 | 3 4 5 | 6 7
 //	parts         [ ,3)   [3,6)   [6, )
 type JobPartListed struct {
 	JobListed
-	// From is the first UID of the range, "" where it has no beginning; To is the first beyond it, "" where it has no end.
+	// From is the first UID of the range, "" for no lower bound; To is the first beyond it, "" for no upper bound.
 	From types.UID `json:"from,omitempty"`
 	To   types.UID `json:"to,omitempty"`
 }
@@ -26,27 +26,28 @@ func (JobPartListed) Type() Type { return TypeJobPartListed }
 
 func (e JobPartListed) id() string { return e.ID + "/" + string(e.From) }
 
-// Share bounds what one message carries of a snapshot. Its zero value is no bound.
+// Share limits the part of a snapshot in one message. Its zero value is no limit.
 type Share struct {
-	// Pods is the most Pods, Bytes about how many they may take once they are encoded. One Pod is always carried, however large.
+	// Pods is the largest number of Pods, Bytes their approximate largest size once encoded. A message carries at least one Pod,
+	// however large.
 	Pods, Bytes int
 }
 
 // SnapshotPart is far below the largest message, 8 MB: the Job goes with each part.
 var SnapshotPart = Share{Pods: 2000, Bytes: 2 << 20}
 
-// certainly is how many Pods fit into SnapshotPart whatever is in them: they are not looked at.
+// certainly is a number of Pods that always fits into SnapshotPart: their size is not computed.
 const certainly = 16
 
-// Split returns the snapshot as it is, a JobListed, where it does not exceed the share; else its parts, JobPartListed. The order of UIDs
-// is that of their bytes.
+// Split returns the snapshot unchanged, a JobListed, if it does not exceed the share; else its parts, JobPartListed. UIDs are
+// ordered by their bytes.
 func (e JobListed) Split(share Share) []Event {
 	most, bytes := share.Pods, share.Bytes
 	if share == SnapshotPart && len(e.Pods) <= certainly {
 		return []Event{e}
 	}
 	pods := slices.SortedFunc(slices.Values(e.Pods), func(a, b Pod) int { return strings.Compare(string(a.UID), string(b.UID)) })
-	var starts []int // of each part but the first
+	var starts []int // index of the first Pod of each part but the first
 	begin, size := 0, 0
 	for i, p := range pods {
 		n := encodedSize(p)
@@ -74,10 +75,10 @@ func (e JobListed) Split(share Share) []Event {
 	return out
 }
 
-// encodedSize is how many bytes a Pod takes in a fact.
+// encodedSize returns how many bytes a Pod takes in a fact.
 func encodedSize(p Pod) int {
 	data, err := json.Marshal(p)
-	if err != nil { // a Pod has nothing in it that cannot be encoded; the fact's own encoding says so if it has
+	if err != nil { // cannot happen for a Pod; if it does, encoding the fact returns the error
 		return 0
 	}
 	return len(data)

@@ -13,7 +13,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// snapshotOf is a snapshot of so many Pods, each with a name of so many bytes.
+// snapshotOf returns a snapshot of that many Pods, each with a name of that many bytes.
 func snapshotOf(pods, bytes int) events.JobListed {
 	list := events.JobListed{ID: "relist/7/9", Name: "pi", Job: &events.Job{Namespace: "default", Name: "pi", UID: "u"}, JobsVersion: 7, Version: 9, AdoptsNone: true}
 	for i := range pods {
@@ -37,7 +37,7 @@ func TestASnapshotThatFitsStaysWhole(t *testing.T) {
 	}
 }
 
-// TestALargeSnapshotIsSplit by the number of its Pods, and by their size, so that each part is far below what one message holds.
+// TestALargeSnapshotIsSplit: by the number of its Pods, and by their size, so that each part is far below the largest message.
 func TestALargeSnapshotIsSplit(t *testing.T) {
 	for name, c := range map[string]struct{ pods, bytes, parts int }{
 		"many Pods":           {20_001, 63, 11},
@@ -63,7 +63,7 @@ func TestALargeSnapshotIsSplit(t *testing.T) {
 	}
 }
 
-// TestPartsCoverEverythingOnce: every UID there can be is in the range of one part, and every Pod in the part of its UID.
+// TestPartsCoverEverythingOnce: every possible UID is in the range of exactly one part, and every Pod in the part of its UID.
 func TestPartsCoverEverythingOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := events.JobListed{ID: "x", JobsVersion: 3, Version: 4}

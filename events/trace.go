@@ -13,23 +13,23 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// Trace is a span of a distributed trace, as W3C Trace Context names it. That of a Job and that of a nominal time are
-// derived from what the cluster says of them, and from nothing else: whoever asks, before or after any loss of memory, and
-// with or without a collector of traces, gets the same.
+// Trace is a span of a distributed trace, as W3C Trace Context defines it. The spans of Jobs and of nominal times are
+// derived from the objects in the cluster alone: every program computes the same ids, before or after any loss of state, and
+// with or without a collector of traces.
 //
 //	nominal time  SHA-256 of "<UID of the ScheduledJob>/<nominal time>" --> trace (16 bytes), span (the next 8)
 //	  its Job     the same trace                                            span: of SHA-256 of the Job's UID
 //	other Job     SHA-256 of its UID                                    --> trace, span
 //	  annotated   the trace of the annotation                               span: as above
 type Trace struct {
-	// ID is that of the whole trace, Span that of the span. Neither is all zeros.
+	// ID identifies the whole trace, Span the span. Neither is all zeros.
 	ID   [16]byte
 	Span [8]byte
-	// Sampled says that the span is worth recording. Ours are, unless the trace that they continue is not.
+	// Sampled reports whether the span is to be recorded. It is, unless the trace that it continues is not sampled.
 	Sampled bool
 }
 
-// String is the trace as a traceparent of version 00: "00-<trace>-<span>-<flags>".
+// String returns the traceparent of version 00: "00-<trace>-<span>-<flags>".
 func (t Trace) String() string {
 	flags := 0
 	if t.Sampled {
@@ -38,14 +38,14 @@ func (t Trace) String() string {
 	return fmt.Sprintf("00-%x-%x-%02x", t.ID, t.Span, flags)
 }
 
-// traceparentLength is that of version 00; what a later version appends comes after another hyphen.
+// traceparentLength is the length of version 00, in bytes; later versions append further parts after another hyphen.
 const traceparentLength = 55
 
-// ParseTrace reads a traceparent. Of a later version it reads what it has in common with version 00, as W3C asks.
+// ParseTrace parses a traceparent. Of a later version it reads what is common with version 00, as W3C requires.
 func ParseTrace(s string) (t Trace, err error) {
 	later := len(s) > traceparentLength && s[traceparentLength] == '-' && s[:2] != "00"
 	if len(s) != traceparentLength && !later || s[2] != '-' || s[35] != '-' || s[52] != '-' {
-		return Trace{}, errors.New("it has not the shape 00-<32 digits>-<16 digits>-<2 digits>")
+		return Trace{}, errors.New("it does not have the form 00-<32 digits>-<16 digits>-<2 digits>")
 	}
 	var version, flags [1]byte
 	for _, part := range []struct {
@@ -66,22 +66,21 @@ func ParseTrace(s string) (t Trace, err error) {
 	return t, nil
 }
 
-// TraceOf is the span that the event is about.
+// TraceOf returns the event's span.
 func TraceOf(p Public) Trace { return p.trace() }
 
-// TickTrace is the span of a nominal time: from when a Job was due until it was made.
+// TickTrace returns the span of a nominal time: from the time at which a Job was due until its creation.
 func TickTrace(scheduledJob types.UID, nominal time.Time) Trace {
 	return derive(string(scheduledJob) + "/" + nominal.UTC().Format(time.RFC3339))
 }
 
-// JobTrace is the span of a Job: from its start to its end.
+// JobTrace returns the span of a Job: from its start to its end.
 func JobTrace(j *batchv1.Job) Trace {
 	parent, _ := parentSpan(j)
 	return jobTrace(j.UID, runOwner(j), parent)
 }
 
-// jobTrace continues the trace of the annotation, or of the nominal time that the Job was made for, or is the first span of
-// its own.
+// jobTrace continues the trace of the annotation or of the Job's nominal time, or else begins a trace.
 func jobTrace(uid types.UID, owner *RunOwner, parentSpan string) Trace {
 	t := derive(string(uid))
 	if parent, ok := jobParent(owner, parentSpan); ok {
@@ -90,18 +89,18 @@ func jobTrace(uid types.UID, owner *RunOwner, parentSpan string) Trace {
 	return t
 }
 
-// jobParent is the span that a Job's continues; ok is false where it is the first of its trace.
+// jobParent returns the span that a Job's continues; ok is false if the Job begins its trace.
 func jobParent(owner *RunOwner, parentSpan string) (t Trace, ok bool) {
 	if t, err := ParseTrace(parentSpan); err == nil {
 		return t, true
 	}
-	if owner != nil && !owner.Nominal.IsZero() && !owner.Manual { // what a user makes up for is not late
+	if owner != nil && !owner.Nominal.IsZero() && !owner.Manual { // a backfill is not late
 		return TickTrace(owner.ScheduledJob.UID, owner.Nominal), true
 	}
 	return Trace{}, false
 }
 
-// Parent is the span that the Job's continues; ok is false where it is the first of its trace.
+// Parent returns the span that the Job's continues; ok is false if the Job begins its trace.
 func (e JobFinished) Parent() (t Trace, ok bool) { return jobParent(e.Owner, e.ParentSpan) }
 
 func (e TickDecided) trace() Trace {
@@ -116,7 +115,7 @@ func (e JobFinished) trace() Trace { return jobTrace(e.Job.UID, e.Owner, e.Paren
 
 func derive(identity string) Trace { return cutTrace(sha256.Sum256([]byte(identity))) }
 
-// cutTrace takes the ids from a hash. W3C forbids those that are all zeros.
+// cutTrace takes the ids from a hash. W3C forbids ids that are all zeros.
 func cutTrace(hash [sha256.Size]byte) Trace {
 	t := Trace{Sampled: true}
 	copy(t.ID[:], hash[:16])
@@ -130,7 +129,7 @@ func cutTrace(hash [sha256.Size]byte) Trace {
 	return t
 }
 
-// parentSpan is the traceparent that the Job's annotation says; "" for none. why says why a bad one is ignored.
+// parentSpan returns the traceparent in the Job's annotation, "" for none; why is the reason if an invalid one is ignored.
 func parentSpan(j *batchv1.Job) (traceparent, why string) {
 	text, ok := j.Annotations[v1alpha1.TraceparentAnnotation]
 	if !ok {
@@ -143,7 +142,7 @@ func parentSpan(j *batchv1.Job) (traceparent, why string) {
 	return t.String(), ""
 }
 
-// PodsGetTrace says whether the Job's Pods are told their trace: what its annotation says, otherwise without one.
+// PodsGetTrace reports whether the Job's Pods get their trace: the annotation's value, or otherwise without one.
 func PodsGetTrace(j *batchv1.Job, otherwise bool) bool {
 	switch j.Annotations[v1alpha1.PodTraceparentAnnotation] {
 	case "true":

@@ -54,8 +54,7 @@ func carried(t *rapid.T, p events.Public) string {
 	return attributes.Traceparent
 }
 
-// TestOneTrace: what the Pods are told is what the start and the end say, however the Job came to whoever announces it, and it
-// is what W3C allows.
+// TestOneTrace: the Pods get the trace in the events, however the announcing program learned of the Job, and W3C allows it.
 func TestOneTrace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		j := drawJob(t)
@@ -74,7 +73,7 @@ func TestOneTrace(t *testing.T) {
 		end, _ := seen.Ended()
 		for _, got := range []string{carried(t, start), carried(t, end), events.TraceOf(start).String(), events.TraceOf(end).String()} {
 			if got != told.String() || !w3c.MatchString(got) {
-				t.Fatalf("an event says %s, the Pods are told %s", got, told)
+				t.Fatalf("an event has %s, the Pods have %s", got, told)
 			}
 		}
 		if read, err := events.ParseTrace(told.String()); err != nil || read != told {
@@ -93,7 +92,7 @@ func TestOneTrace(t *testing.T) {
 	})
 }
 
-// TestWhoseTrace: the ids are what docs/events.md tells everybody to compute.
+// TestWhoseTrace: the ids are those that docs/events.md tells subscribers to compute.
 func TestWhoseTrace(t *testing.T) {
 	hash := func(of string) string { sum := sha256.Sum256([]byte(of)); return hex.EncodeToString(sum[:]) }
 	job, tick := hash("job-1"), hash(uid+"/2026-01-02T03:04:05Z")
@@ -130,7 +129,7 @@ func TestWhoseTrace(t *testing.T) {
 	}
 }
 
-// TestNoTraceIsAllZeros, though no hash that begins so is known.
+// TestNoTraceIsAllZeros: although no hash that begins with zeros is known.
 func TestNoTraceIsAllZeros(t *testing.T) {
 	var hash [sha256.Size]byte
 	if got, want := events.CutTrace(hash).String(), "00-00000000000000000000000000000001-0000000000000001-01"; got != want {
@@ -142,7 +141,7 @@ func TestNoTraceIsAllZeros(t *testing.T) {
 	}
 }
 
-// TestParseTrace: W3C says what to accept; what a later version adds is not ours to repeat.
+// TestParseTrace: the rules of W3C; parts that a later version adds are not copied.
 func TestParseTrace(t *testing.T) {
 	for text, want := range map[string]string{
 		traceparent:                              traceparent,
@@ -162,7 +161,7 @@ func TestParseTrace(t *testing.T) {
 			t.Errorf("%q reads as %s", text, got)
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) { // whatever somebody writes, nothing breaks, and what is read is read back
+	rapid.Check(t, func(t *rapid.T) { // no text breaks it, and a parsed trace survives the round trip
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}`)).Draw(t, "text")
 		if got, err := events.ParseTrace(text); err == nil {
 			if again, err := events.ParseTrace(got.String()); err != nil || again != got {
@@ -172,14 +171,14 @@ func TestParseTrace(t *testing.T) {
 	})
 }
 
-// TestTraceOptions: a bad one is ignored, and says so.
+// TestTraceOptions: an invalid annotation is ignored, with a message.
 func TestTraceOptions(t *testing.T) {
 	for _, tt := range []struct {
 		annotation, value, ignored string
 	}{
 		{v1alpha1.TraceparentAnnotation, traceparent, ""},
-		{v1alpha1.TraceparentAnnotation, "00-nonsense", "the annotation jobstream.dev/traceparent is ignored: its value \"00-nonsense\" is not a traceparent: it has not the shape 00-<32 digits>-<16 digits>-<2 digits>"},
-		{v1alpha1.TraceparentAnnotation, "", "the annotation jobstream.dev/traceparent is ignored: its value \"\" is not a traceparent: it has not the shape 00-<32 digits>-<16 digits>-<2 digits>"},
+		{v1alpha1.TraceparentAnnotation, "00-nonsense", "the annotation jobstream.dev/traceparent is ignored: its value \"00-nonsense\" is not a traceparent: it does not have the form 00-<32 digits>-<16 digits>-<2 digits>"},
+		{v1alpha1.TraceparentAnnotation, "", "the annotation jobstream.dev/traceparent is ignored: its value \"\" is not a traceparent: it does not have the form 00-<32 digits>-<16 digits>-<2 digits>"},
 		{v1alpha1.PodTraceparentAnnotation, "true", ""},
 		{v1alpha1.PodTraceparentAnnotation, "false", ""},
 		{v1alpha1.PodTraceparentAnnotation, "yes", "the annotation jobstream.dev/pod-traceparent is ignored: its value \"yes\" is neither true nor false"},

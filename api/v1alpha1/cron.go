@@ -1,24 +1,24 @@
 package v1alpha1
 
-// CronSchedule is the text of a schedule. The API server refuses what functions/schedule does not read, by the rules
-// below, in their order:
+// CronSchedule is the text of a schedule. The API server refuses what functions/schedule cannot parse, by the rules below, in
+// this order:
 //
-//	where                     what
-//	a zone                    TZ= and CRON_TZ= do not belong into it
-//	@name, @every             the names that there are, and a duration of whole seconds
-//	the number of fields      five or six
-//	each field by itself      terms between commas: the regular expression of a term stands there twice, T(,T)*
-//	two numbers in a term     a-b backwards, and the step of H(a-b)/n
+//	rule                      what it refuses
+//	a zone                    TZ= and CRON_TZ=
+//	@name, @every             unknown names, and a duration that is not of whole seconds
+//	the number of fields      other than five or six
+//	each field by itself      invalid terms between commas: the regular expression of a term appears twice, T(,T)*
+//	two numbers in a term     a backward range a-b, and a step of H(a-b)/n that is too large
 //
-// The last two cannot be seen by a regular expression. A list's elements have no length that the API server's estimate of a
-// rule's cost knows of, which forbids nearly everything; but a duration costs the same whatever it says. So 22-6 is made one of
-// 22 s and 6 ms, and H(0-5)/7 one of 0 h, 5 min and 7 ms, and they are asked for their parts.
+// A regular expression cannot express the last two rules. Splitting a list does not work either: the API server's estimate of a
+// rule's cost assumes unlimited lengths for its elements, which forbids nearly everything. But a duration has a constant cost. So
+// the rules turn 22-6 into a duration of 22 s and 6 ms, and H(0-5)/7 into one of 0 h, 5 min and 7 ms, and read its parts.
 //
-// A rule that cannot be evaluated, as for a duration of ten million years, refuses every write of an object, also of its status
-// by us. Where that can happen, what has not been changed passes (oldSelf); all else that passes unchanged is Kubernetes' own
-// doing.
+// If the evaluation of a rule fails, as for a duration of ten million years, the API server refuses every write of the object,
+// including the reconciler's status writes. Where that can happen, the rule accepts an unchanged value (oldSelf). Elsewhere
+// Kubernetes itself skips the rules for unchanged values.
 //
-// What is left for functions/schedule: days that no month has, such as 30 February.
+// functions/schedule checks the rest: days that no month has, such as 30 February.
 //
 // +kubebuilder:validation:MaxLength=256
 // +kubebuilder:validation:XValidation:rule=`!self.matches(r'^\s*[^\s]*TZ=')`,message="a zone does not belong here; write it into the field timeZone"

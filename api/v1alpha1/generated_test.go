@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestGenerated generates again, by the Makefile's recipe, and compares. "make unit" builds what that needs.
+// TestGenerated generates the files again with the Makefile's recipe, and compares. "make unit" builds the generator.
 func TestGenerated(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {

@@ -17,8 +17,8 @@ const (
 	// ManagedLabel marks every Pod that jobstream made, so that one label selector watches them all.
 	ManagedLabel = Group + "/managed"
 
-	// SerialAnnotation carries the ordinal of a Pod within its Job: a decimal number from 0 on that is given once
-	// and, as far as the Job's status remembers, never again.
+	// SerialAnnotation carries the ordinal of a Pod within its Job: a decimal number from 0 on. It is given once and, as far as the
+	// Job's status shows, never again.
 	SerialAnnotation = Group + "/serial"
 
 	// NextSerialAnnotation on a Job is the lowest serial that no Pod of the Job has had. It is written by the same
@@ -29,16 +29,16 @@ const (
 	// {"failures":2,"last":"2026-11-21T00:00:00Z"}. Upstream keeps this record in memory and forgets it at a restart.
 	BackoffAnnotation = Group + "/backoff"
 
-	// BackoffSecondsAnnotation on a Job is how long the creation of Pods waits after the first failure: 1 to 600 seconds. It
-	// doubles with each further one (proposal job.md, backoffSeconds).
+	// BackoffSecondsAnnotation on a Job is the delay of the next Pod after the first failure, in seconds: 1 to 600. It doubles with
+	// each further failure (proposal job.md, backoffSeconds).
 	BackoffSecondsAnnotation = Group + "/backoff-seconds"
 
-	// FailedPodsLimitAnnotation on a Job is how many failed Pods are kept once they are counted, the newest: 0 or more
-	// (proposal job.md, failedPodsLimit). Without it all are kept, as Kubernetes does.
+	// FailedPodsLimitAnnotation on a Job is the number of failed Pods to keep once they are counted, the newest: 0 or more (proposal
+	// job.md, failedPodsLimit). Without it all are kept, as Kubernetes does.
 	FailedPodsLimitAnnotation = Group + "/failed-pods-limit"
 
 	// PendingDeadlineSecondsAnnotation on a Job is how long one of its Pods may be Pending before it is deleted and counts as
-	// failed: 1 second or more. Without it a Pod whose image cannot be pulled waits for ever.
+	// failed, in seconds: 1 or more. Without it a Pod whose image cannot be pulled waits for ever.
 	PendingDeadlineSecondsAnnotation = Group + "/pending-deadline-seconds"
 
 	// PerCompletionEnvAnnotation on an Indexed Job names an immutable ConfigMap of its namespace. Each of its keys is an
@@ -52,7 +52,7 @@ const (
 	// is derived from its UID, or from the nominal time that it was made for.
 	TraceparentAnnotation = Group + "/traceparent"
 
-	// PodTraceparentAnnotation on a Job says "true" or "false": whether its Pods find the traceparent of the Job's span in the
+	// PodTraceparentAnnotation on a Job is "true" or "false": whether its Pods find the traceparent of the Job's span in the
 	// environment variable TRACEPARENT. Without it the reconciler's flag --pod-traceparent decides.
 	PodTraceparentAnnotation = Group + "/pod-traceparent"
 
@@ -60,15 +60,15 @@ const (
 	// admission webhook or an invalid template, a deletion, a release. Its reason and message are the API server's.
 	RefusedCondition = Group + "/Refused"
 
-	// IgnoredCondition is True on a Job one of whose annotations cannot be granted. The message says which and why; the Job
-	// runs as if it were not there.
+	// IgnoredCondition is True on a Job with an invalid annotation. The message names it with the reason; the Job runs as if it were
+	// not there.
 	IgnoredCondition = Group + "/AnnotationIgnored"
 
-	// UnsupportedCondition is True on a Job that asks for something this version does not do. None of its Pods are started.
+	// UnsupportedCondition is True on a Job that needs something this version does not support. None of its Pods are started.
 	UnsupportedCondition = Group + "/Unsupported"
 
-	// NotAdoptingCondition is True on a Job with a selector of its user's own that adopts no Pods, because its namespace has more
-	// such Jobs than may. The message says how many; the Job runs with the Pods that it makes itself.
+	// NotAdoptingCondition is True on a Job with a user's own selector that adopts no Pods, because its namespace has too many such
+	// Jobs. The message has their number; the Job runs with the Pods that it creates itself.
 	NotAdoptingCondition = Group + "/NotAdopting"
 
 	// ScheduledJobAnnotation is the name of the ScheduledJob on the Jobs that it makes and on their Pods, where a container
@@ -82,11 +82,11 @@ const (
 	// ScheduledJobUIDLabel is the UID of the ScheduledJob on the Jobs that it makes, for people who list them.
 	ScheduledJobUIDLabel = Group + "/scheduled-job-uid"
 
-	// SuspendedByLabel on a ScheduledJob or a Job says who has suspended it, for whoever wants to resume it: SuspendedByDrain or
-	// SuspendedByRun.
+	// SuspendedByLabel on a ScheduledJob or a Job names the program that has suspended it, for users who want to resume it:
+	// SuspendedByDrain, SuspendedByConvert or SuspendedByRun.
 	SuspendedByLabel = Group + "/suspended-by"
 
-	// SuspendedByDrain is the value of SuspendedByLabel on those that "jobstream-reconciler drain" has suspended.
+	// SuspendedByDrain is the value of SuspendedByLabel on objects that "jobstream-reconciler drain" has suspended.
 	SuspendedByDrain = "drain"
 
 	// SuspendedByConvert is its value on CronJobs and ScheduledJobs that "kubectl jobstream convert" has suspended, because an
@@ -97,11 +97,11 @@ const (
 	ConvertedFromAnnotation = Group + "/converted-from"
 
 	// SuspendedByRun is the value of SuspendedByLabel on Jobs that "kubectl jobstream run" is creating: they wait for their
-	// ConfigMap. Where it stays, run was killed; the Job has done nothing, and may be deleted.
+	// ConfigMap. If it stays, run was killed; the Job has done nothing, and may be deleted.
 	SuspendedByRun = "run"
 
-	// InstantiateAnnotation with the value InstantiateManual is on Jobs that a user has started for a schedule, and not the clock:
-	// kubectl and Argo CD write it on those of CronJobs, "kubectl jobstream trigger" and "backfill" on those of ScheduledJobs.
+	// InstantiateAnnotation with the value InstantiateManual marks Jobs that a user, not the clock, has started for a schedule:
+	// kubectl and Argo CD write it on Jobs of CronJobs, "kubectl jobstream trigger" and "backfill" on Jobs of ScheduledJobs.
 	InstantiateAnnotation = "cronjob.kubernetes.io/instantiate"
 
 	// InstantiateManual is its only value.
@@ -119,22 +119,22 @@ const (
 	// writes it, as Argo CD's action "terminate" does.
 	ReasonManuallyTerminated = "ManuallyTerminated"
 
-	// CreatedByAnnotation says which object made a Job, as a serialized reference (proposal scheduledjob.md, "Fields Added to
+	// CreatedByAnnotation names the object that created a Job, as a serialized reference (proposal scheduledjob.md, "Fields Added to
 	// Job Template").
 	CreatedByAnnotation = "kubernetes.io/created-by"
 )
 
 // Condition types of a ScheduledJob.
 const (
-	// ReadyCondition is True while Jobs are made when their time comes.
+	// ReadyCondition is True while Jobs are created when their time comes.
 	ReadyCondition = "Ready"
-	// StalledCondition is True while nothing happens until the spec is changed. kstatus knows it.
+	// StalledCondition is True while no Jobs are created until the spec is changed. kstatus knows this type.
 	StalledCondition = "Stalled"
-	// SuspendedCondition is True while the ScheduledJob is suspended. What passes meanwhile is skipped.
+	// SuspendedCondition is True while the ScheduledJob is suspended. Times that pass meanwhile are skipped.
 	SuspendedCondition = "Suspended"
-	// BlockedCondition is True while the Job that is due cannot be made: its name is taken, or the API server refuses it.
+	// BlockedCondition is True while the Job that is due cannot be created: its name is taken, or the API server refuses it.
 	BlockedCondition = "Blocked"
-	// FinishedCondition is True once a ScheduledJob with runAt has done what it was for.
+	// FinishedCondition is True once a ScheduledJob with runAt has been decided and its Job has finished.
 	FinishedCondition = "Finished"
 )
 

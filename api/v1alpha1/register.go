@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of the kinds of this package.
+// GroupVersion is the group and version of the kinds of this package.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
 const (

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ScheduledJob makes Jobs at points in time: over and over by a cron schedule, or once. Its fields are those of a CronJob
-// (batch/v1), so that one is converted by its apiVersion and kind; runAt, startAfter, catchUp, onScheduleChange,
+// ScheduledJob creates Jobs at points in time: again and again by a cron schedule, or once. Its fields are those of a CronJob
+// (batch/v1), so a CronJob is converted by changing its apiVersion and kind; runAt, startAfter, catchUp, onScheduleChange,
 // jitterSeconds and ttlSecondsAfterFinished are new.
 //
 // +kubebuilder:object:root=true
@@ -31,9 +31,9 @@ type ScheduledJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the user wants.
+	// Spec is the desired behaviour.
 	Spec ScheduledJobSpec `json:"spec"`
-	// Status is what has become of it.
+	// Status is the latest state, written by the reconciler.
 	// +optional
 	Status ScheduledJobStatus `json:"status,omitempty"`
 }
@@ -48,47 +48,47 @@ type ScheduledJobList struct {
 	Items []ScheduledJob `json:"items"`
 }
 
-// ScheduledJobSpec says when Jobs are made, and of what. Exactly one of Schedule and RunAt is given.
+// ScheduledJobSpec describes when to create Jobs, and from which template. Exactly one of Schedule and RunAt must be set.
 //
 // +kubebuilder:validation:XValidation:rule=`has(self.schedule) || has(self.runAt)`,message="schedule or runAt is missing: write a schedule, such as \"30 2 * * *\", for Jobs again and again, or runAt, such as 2026-12-24T18:00:00Z, for one"
 // +kubebuilder:validation:XValidation:rule=`!has(self.schedule) || !has(self.runAt)`,fieldPath=.runAt,message="schedule and runAt exclude each other: leave one of them out"
 // +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.timeZone)`,fieldPath=.timeZone,message="timeZone belongs to schedule: leave it out, and write the offset into runAt, as in 2026-12-24T18:00:00+01:00"
-// +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || self.catchUp == 'Latest'`,fieldPath=.catchUp,message="catchUp belongs to schedule: leave it out; startingDeadlineSeconds says how late the Job of runAt may be made"
+// +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || self.catchUp == 'Latest'`,fieldPath=.catchUp,message="catchUp belongs to schedule: leave it out; startingDeadlineSeconds limits how late the Job of runAt may be created"
 // +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || self.onScheduleChange == 'CatchUp'`,fieldPath=.onScheduleChange,message="onScheduleChange belongs to schedule: leave it out"
 // +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.startAfter)`,fieldPath=.startAfter,message="startAfter belongs to schedule: leave it out, and write the time that is meant into runAt"
-// +kubebuilder:validation:XValidation:rule=`!has(self.startAfter) || has(oldSelf.startAfter) && self.startAfter == oldSelf.startAfter`,fieldPath=.startAfter,message="startAfter counts only when the object is made: remove it, or make another ScheduledJob"
+// +kubebuilder:validation:XValidation:rule=`!has(self.startAfter) || has(oldSelf.startAfter) && self.startAfter == oldSelf.startAfter`,fieldPath=.startAfter,message="startAfter counts only when the object is created: remove it, or create another ScheduledJob"
 // +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.jitterSeconds) || self.jitterSeconds == 0`,fieldPath=.jitterSeconds,message="jitterSeconds belongs to schedule: leave it out, and write the time that is meant into runAt"
 // +kubebuilder:validation:XValidation:rule=`!has(self.schedule) || !has(self.ttlSecondsAfterFinished)`,fieldPath=.ttlSecondsAfterFinished,message="ttlSecondsAfterFinished belongs to runAt: a schedule never finishes; leave it out, and limit its Jobs by successfulJobsHistoryLimit and failedJobsHistoryLimit, or by ttlSecondsAfterFinished in jobTemplate.spec"
 type ScheduledJobSpec struct {
-	// Schedule is a cron schedule: minute, hour, day of month, month, day of week, with an optional field of seconds before
-	// them; or @hourly and its like, or "@every 90s". "H" in a field stands for a value of the object's own.
+	// Schedule is a cron schedule: minute, hour, day of month, month, day of week, with an optional field of seconds before them; or
+	// @hourly and its like, or "@every 90s". "H" in a field stands for a value derived from the object's UID.
 	// +optional
 	Schedule CronSchedule `json:"schedule,omitempty"`
-	// RunAt is the one time at which one Job is made, a whole second. That its schema is not date-time is on purpose: what
-	// that lets pass (a zone in small letters, second 60) cannot be decoded.
+	// RunAt is the time at which a single Job is created, a whole second. Its schema is deliberately not date-time, because that
+	// accepts values that cannot be decoded (a zone in small letters, second 60).
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() && oldSelf.value() == self || self.matches(r'^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$') && timestamp(self) > timestamp('1970-01-01T00:00:00Z')`,optionalOldSelf=true,message="runAt must be a date of 1970 or later, a time of whole seconds and an offset (RFC 3339), such as 2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00"
 	RunAt *metav1.Time `json:"runAt,omitempty"`
-	// StartAfter is the time after which the schedule's first nominal time comes, a whole second; without it the object's
-	// creation. One that has passed makes up for the time since then, as CatchUp says: whoever takes over from another controller
-	// writes here up to when that one has made the Jobs. It can be removed, but not changed.
+	// StartAfter is the time after which the schedule begins, a whole second; the default is the object's creation. If it is in the
+	// past, CatchUp decides about the times since then: a user who takes over from another controller writes here the last time that
+	// controller has run. It can be removed, but not changed.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() && oldSelf.value() == self || self.matches(r'^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$') && timestamp(self) > timestamp('1970-01-01T00:00:00Z')`,optionalOldSelf=true,message="startAfter must be a date of 1970 or later, a time of whole seconds and an offset (RFC 3339), such as 2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00"
 	StartAfter *metav1.Time `json:"startAfter,omitempty"`
-	// TimeZone is the IANA name of the schedule's zone; without it UTC.
+	// TimeZone is the IANA name of the schedule's zone; the default is UTC.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z][A-Za-z0-9_+/-]*$') && self.lowerAscii() != 'local'`,message="timeZone must be the IANA name of a zone, such as Europe/Berlin, neither an offset nor Local, which is another zone on every machine; leave it out for UTC"
 	// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() && oldSelf.value() == self || !self.matches('^[A-Za-z][A-Za-z0-9_+/-]*$') || self.lowerAscii() == 'local' || timestamp('2020-01-01T00:00:00Z').getHours(self) >= 0`,optionalOldSelf=true,message="timeZone must be the IANA name of a zone that the API server knows, such as Europe/Berlin; leave it out for UTC"
 	TimeZone *string `json:"timeZone,omitempty"`
-	// StartingDeadlineSeconds is how long after its nominal time a Job may still be made. Later ones are missed, and count
-	// as failed. Without it there is no limit.
+	// StartingDeadlineSeconds is how long after its nominal time a Job may still be created, in seconds. Times beyond it are missed,
+	// and count as failed. Without it there is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
@@ -96,26 +96,26 @@ type ScheduledJobSpec struct {
 	// +optional
 	// +kubebuilder:default=Allow
 	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
-	// Suspend stops the making of Jobs. Those that run go on.
+	// Suspend stops the creation of Jobs. Running Jobs go on.
 	// +optional
 	// +kubebuilder:default=false
 	Suspend *bool `json:"suspend,omitempty"`
-	// CatchUp says which of several nominal times that have passed unnoticed are made up for.
+	// CatchUp decides which of several nominal times that passed during a downtime get a Job.
 	// +optional
 	// +kubebuilder:default=Latest
 	CatchUp CatchUpPolicy `json:"catchUp,omitempty"`
-	// OnScheduleChange says whether a new schedule or zone applies to the time that has passed since the last Job, too.
+	// OnScheduleChange decides whether a new schedule or zone also applies to the time since the last Job.
 	// +optional
 	// +kubebuilder:default=CatchUp
 	OnScheduleChange ScheduleChangePolicy `json:"onScheduleChange,omitempty"`
-	// JitterSeconds delays each start by a stable share of so many seconds, so that not all begin at once. The nominal time
-	// stays what it is.
+	// JitterSeconds delays each start by a stable share of this many seconds, so that not all start at once. The nominal time does
+	// not change.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	JitterSeconds *int32 `json:"jitterSeconds,omitempty"`
-	// JobTemplate is what the Jobs are made of, as it is when they are made.
-	// +kubebuilder:validation:XValidation:rule=`has(self.spec)`,message="jobTemplate.spec is missing: write what the Jobs are made of, as in a CronJob"
+	// JobTemplate is the template of the Jobs, as it is when each is created.
+	// +kubebuilder:validation:XValidation:rule=`has(self.spec)`,message="jobTemplate.spec is missing: write the spec of the Jobs, as in a CronJob"
 	// +kubebuilder:validation:XValidation:rule=`!has(self.spec) || !has(self.spec.manualSelector) || !self.spec.manualSelector`,fieldPath=.spec.manualSelector,message="manualSelector must not be set: the Jobs of one ScheduledJob would count each other's Pods; leave it out"
 	// +kubebuilder:validation:XValidation:rule=`!has(self.spec) || !has(self.spec.selector)`,fieldPath=.spec.selector,message="selector must not be set: every Job gets one of its own; leave it out"
 	// +kubebuilder:validation:XValidation:rule=`!has(self.spec) || has(self.spec.template.spec)`,fieldPath=.spec.template,message="template.spec is missing: write containers and a restartPolicy"
@@ -131,8 +131,8 @@ type ScheduledJobSpec struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
-	// TTLSecondsAfterFinished is how long a ScheduledJob with RunAt stays once its Job has finished, or has been missed. It
-	// takes its Job along. Without it both stay.
+	// TTLSecondsAfterFinished is how long a ScheduledJob with RunAt is kept once its Job has finished, or has been missed, in
+	// seconds. Its Job is deleted with it. Without it both stay.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
@@ -148,25 +148,25 @@ const (
 	AllowConcurrent ConcurrencyPolicy = "Allow"
 	// ForbidConcurrent skips the later one.
 	ForbidConcurrent ConcurrencyPolicy = "Forbid"
-	// ReplaceConcurrent deletes the earlier one, and makes the later one when it and its Pods are gone.
+	// ReplaceConcurrent deletes the earlier one, and creates the later one when it and its Pods are gone.
 	ReplaceConcurrent ConcurrencyPolicy = "Replace"
 )
 
-// CatchUpPolicy says which of several nominal times that have passed unnoticed are made up for.
+// CatchUpPolicy decides which of several nominal times that passed during a downtime get a Job.
 //
 // +kubebuilder:validation:Enum=Latest;All;None
 type CatchUpPolicy string
 
 const (
-	// CatchUpLatest makes one Job, for the latest of them.
+	// CatchUpLatest creates one Job, for the latest of them.
 	CatchUpLatest CatchUpPolicy = "Latest"
-	// CatchUpAll makes a Job for each that is within StartingDeadlineSeconds; without that for the latest 100.
+	// CatchUpAll creates a Job for each within StartingDeadlineSeconds; without a deadline, for the latest 100.
 	CatchUpAll CatchUpPolicy = "All"
-	// CatchUpNone makes none: a nominal time that is more than a minute old is missed.
+	// CatchUpNone creates none: a nominal time that is more than a minute old is missed.
 	CatchUpNone CatchUpPolicy = "None"
 )
 
-// ScheduleChangePolicy says whether a new schedule or zone applies to the time that has passed since the last Job, too.
+// ScheduleChangePolicy decides whether a new schedule or zone also applies to the time since the last Job.
 //
 // +kubebuilder:validation:Enum=CatchUp;Wait
 type ScheduleChangePolicy string
@@ -178,30 +178,30 @@ const (
 	ChangeWaits ScheduleChangePolicy = "Wait"
 )
 
-// ScheduledJobStatus is what has become of a ScheduledJob. Each nominal time up to DecidedUntil has been decided once.
+// ScheduledJobStatus is the state of a ScheduledJob. Each nominal time up to DecidedUntil has been decided once.
 type ScheduledJobStatus struct {
-	// ObservedGeneration is the generation of the spec that this status is about.
+	// ObservedGeneration is the generation of the spec that this status belongs to.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// ObservedSchedule is the schedule and zone by which the times up to DecidedUntil were decided.
 	// +optional
 	ObservedSchedule string `json:"observedSchedule,omitempty"`
-	// DecidedUntil is the nominal time up to which there is a verdict for every one.
+	// DecidedUntil is the nominal time up to which every time has a verdict.
 	// +optional
 	DecidedUntil *metav1.Time `json:"decidedUntil,omitempty"`
 	// NextScheduleTime is the next nominal time.
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
-	// LastScheduleTime is the nominal time of the latest Job that was made.
+	// LastScheduleTime is the nominal time of the latest Job that was created.
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 	// LastSuccessfulTime is when a Job last completed.
 	// +optional
 	LastSuccessfulTime *metav1.Time `json:"lastSuccessfulTime,omitempty"`
-	// LastResult is what became of the latest nominal time or Job that was settled, in one word.
+	// LastResult is the result of the latest nominal time or Job that was decided, in one word.
 	// +optional
 	LastResult string `json:"lastResult,omitempty"`
-	// Active are the Jobs that have been made and not yet counted.
+	// Active are the Jobs that have been created and not yet counted.
 	// +optional
 	// +listType=atomic
 	Active []corev1.ObjectReference `json:"active,omitempty"`
@@ -211,10 +211,10 @@ type ScheduledJobStatus struct {
 	// Failed counts Jobs that have failed, and nominal times that were missed.
 	// +optional
 	Failed int64 `json:"failed,omitempty"`
-	// Missed counts the nominal times for which no Job was made though one should have been.
+	// Missed counts the nominal times for which a Job should have been created and was not.
 	// +optional
 	Missed int64 `json:"missed,omitempty"`
-	// Recent are the latest verdicts, the newest last. Each stands here before it is announced, and until it has been.
+	// Recent are the latest verdicts, the newest last. Each is here before it is announced, and until it has been.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
@@ -226,31 +226,31 @@ type ScheduledJobStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// RecentVerdicts is how many verdicts a status holds at most.
+// RecentVerdicts is the largest number of verdicts in a status.
 const RecentVerdicts = 10
 
-// TickVerdict is what became of one nominal time, or of all nominal times of a range.
+// TickVerdict is the verdict on one nominal time, or on all nominal times of a range.
 type TickVerdict struct {
-	// Time is the nominal time, or the first of a range; of a Manual start it is the creation of the Job.
+	// Time is the nominal time, or the first of a range; for a Manual start it is the creation of the Job.
 	Time metav1.Time `json:"time"`
 	// Until is the last of a range.
 	// +optional
 	Until *metav1.Time `json:"until,omitempty"`
-	// Count is how many nominal times it is about.
+	// Count is the number of nominal times.
 	Count int64 `json:"count"`
 	// Verdict is Started, Skipped, Missed, Blocked or Failed.
 	Verdict string `json:"verdict"`
-	// Reason is why, in one word. Of Started it is empty where the clock has started the Job, and Manual or Backfill where a user
+	// Reason is the reason in one word. For Started it is empty if the clock has started the Job, and Manual or Backfill if a user
 	// has.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message is for people.
+	// Message is a description for people.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Announced says that the bus has confirmed it. It is noted with the next write that there is a reason for.
+	// Announced reports whether the bus has confirmed the verdict. It is recorded with the next write that has another reason.
 	// +optional
 	Announced bool `json:"announced,omitempty"`
-	// JobName and JobUID name the Job that was made.
+	// JobName and JobUID identify the Job that was created.
 	// +optional
 	JobName string `json:"jobName,omitempty"`
 	// +optional

@@ -1,15 +1,15 @@
-// Package alarm tells the ScheduledJob function that a nominal time has come.
+// Package alarm notifies the ScheduledJob function that a nominal time has come.
 //
 //	trigger's watch --Saw, Gone--> [ heap: next nominal time of each ] --look at the clock--> ScheduleDue --> bus
 //
 // A due notice, ScheduleDue, decides nothing: the ScheduledJob function works out which times have come, and what becomes of
-// each, from its memory and the clock, whatever woke it. So after downtime, or a jump of the clock, one notice for each
+// each, from its state and the clock, whatever woke it. So after downtime, or a jump of the clock, one notice for each
 // ScheduledJob is enough, and a superfluous one does no harm. Any number of triggers may run an Alarm, without a leader: their
 // notices of one nominal time are one message, because its id is made of nothing else.
 //
-// The wall clock is not to be trusted. An operator may set it ahead, which a sleeping timer does not notice: so the Alarm looks
+// The wall clock is unreliable. An operator may set it ahead, which a sleeping timer does not notice: so the Alarm looks
 // at it every few seconds, whatever it waits for. It may be set back, and then times come again that were notified before: the
-// Alarm notifies them again, unless the ScheduledJob's status says that they are decided. So nothing is lost that was notified by
+// Alarm notifies them again, unless the ScheduledJob's status shows that they are decided. So nothing is lost that was notified by
 // a clock that was wrong.
 package alarm
 
@@ -29,14 +29,14 @@ import (
 
 const (
 	// lookAtLeast is the longest time between two looks at the clock: how late a notice may be after the clock was set ahead, or
-	// the machine has slept.
+	// after the machine has slept.
 	lookAtLeast = 10 * time.Second
 	// pause is how long to wait after the bus has refused a notice. The connection itself retries all the time.
 	pause = time.Second
 )
 
-// Sink publishes facts. After an error the fact may be lost; an error whose method Permanent() bool returns true will come back
-// each time.
+// Sink publishes facts. After an error the fact may be lost. If the error has a method Permanent() bool that returns true, a
+// retry would fail in the same way.
 type Sink interface {
 	Publish(ctx context.Context, f events.Fact) error
 }
@@ -50,11 +50,11 @@ type Config struct {
 	Zones scheduledjob.Zones
 	// Now is the wall clock; nil means time.Now.
 	Now func() time.Time
-	// Log receives what goes wrong; nil discards it.
+	// Log receives errors; nil discards them.
 	Log *slog.Logger
 }
 
-// Alarm publishes due notices for the ScheduledJobs that it was shown. Its methods may be called from any goroutine.
+// Alarm publishes due notices for the ScheduledJobs that Saw has recorded. Its methods may be called from any goroutine.
 type Alarm struct {
 	config  Config
 	earlier chan struct{} // the next notice is earlier than before
@@ -62,7 +62,7 @@ type Alarm struct {
 	mu      sync.Mutex
 	entries map[types.UID]*entry
 	queue   queue
-	last    time.Time // what the clock showed when it was last looked at
+	last    time.Time // the latest reading of the clock
 }
 
 // New returns an Alarm, or an error if the configuration lacks a Sink or a Cluster.
@@ -99,7 +99,7 @@ func (a *Alarm) Gone(uid types.UID) {
 	a.remove(uid)
 }
 
-// Saw takes in an observation of the ScheduledJob. Observations of one ScheduledJob must come in order.
+// Saw records an observation of the ScheduledJob. Observations of one ScheduledJob must come in order.
 func (a *Alarm) Saw(j events.ScheduledJob) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,7 +125,7 @@ func (a *Alarm) Saw(j events.ScheduledJob) {
 	if b.place == 0 {
 		select {
 		case a.earlier <- struct{}{}:
-		default: // it is awake already
+		default: // a wake-up is pending already
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (a *Alarm) Run(ctx context.Context) {
 			broken = false
 		}
 		if len(due) > 0 && !broken {
-			continue // it took its time
+			continue // publishing took time
 		}
 		timer.Reset(wait)
 		select {
@@ -185,7 +185,7 @@ func (a *Alarm) look() (due []notice, wait time.Duration) {
 		b := a.queue[0]
 		latest, ok := b.times.Prev(now)
 		if !ok {
-			latest = time.Unix(b.next, 0) // cannot be: it is at or after its own next time
+			latest = time.Unix(b.next, 0) // cannot happen: now is at or after its own next time
 		}
 		due = append(due, notice{entry: b, nominal: latest.Unix(), before: b.notified})
 		b.notified = latest.Unix()
@@ -216,7 +216,7 @@ func (a *Alarm) publish(ctx context.Context, due []notice) ([]notice, error) {
 	return nil, nil
 }
 
-// takeBack makes notices due again that were not published.
+// takeBack makes notices due again that could not be published.
 func (a *Alarm) takeBack(due []notice) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -230,7 +230,7 @@ func (a *Alarm) takeBack(due []notice) {
 	}
 }
 
-// setAll finds the next notice of every entry anew, for a clock that shows now.
+// setAll recomputes the next notice of every entry for the time now.
 func (a *Alarm) setAll(now int64) {
 	for _, b := range a.entries {
 		b.setNext(now)
@@ -238,7 +238,7 @@ func (a *Alarm) setAll(now int64) {
 	}
 }
 
-// place puts the entry where it belongs in the queue, or takes it out where it has no next notice.
+// place moves the entry to its place in the queue, or removes it if it has no next notice.
 func (a *Alarm) place(b *entry) {
 	switch waits := b.next != never; {
 	case waits && b.place == nowhere:
@@ -258,6 +258,5 @@ func (a *Alarm) remove(uid types.UID) {
 	}
 }
 
-// now is what the wall clock shows; without a monotonic reading, by which two times would be compared as if nobody had set
-// the clock.
+// now returns the wall clock without its monotonic reading, which would hide that the clock was set.
 func (a *Alarm) now() time.Time { return a.config.Now().Round(0) }

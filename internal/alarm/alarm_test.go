@@ -18,7 +18,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// memory is a sink that remembers notices, and can be broken.
+// memory is a sink that records notices, and can be made to fail.
 type memory struct {
 	mu       sync.Mutex
 	notified []string
@@ -43,7 +43,7 @@ func (m *memory) breaks(err error) {
 	m.fails = err
 }
 
-// take returns the notices since it was last asked.
+// take returns the notices since the previous call.
 func (m *memory) take() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +66,7 @@ func at(clock string) time.Time {
 	return t
 }
 
-// job is a ScheduledJob that was made at midnight.
+// job returns a ScheduledJob that was created at midnight.
 func job(uid types.UID, schedule string, change ...func(*events.ScheduledJob)) events.ScheduledJob {
 	j := events.ScheduledJob{Namespace: "ns", Name: "name-" + string(uid), UID: uid, Created: at("00:00:00"), Schedule: schedule}
 	for _, f := range change {
@@ -94,7 +94,7 @@ func finished(j *events.ScheduledJob) {
 	j.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FinishedCondition, Status: metav1.ConditionTrue}}
 }
 
-// step is one moment: the clock shows it, then something is heard of, then the clock is looked at.
+// step is one moment: the clock is set, changes are recorded, then the alarm looks at the clock.
 type step struct {
 	clock string
 	saw   []events.ScheduledJob
@@ -172,7 +172,7 @@ func TestRings(t *testing.T) {
 			{clock: "12:30:00", reset: true, saw: saw(job("b", "0 * * * *", decidedUntil("12:00:00")))},
 			{clock: "13:00:00", due: []string{"b 01 13:00:00"}},
 		}},
-		{"once more after a new list, where nobody has decided", []step{
+		{"once more after a new list, if no verdict was given", []step{
 			{clock: "13:00:00", saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00"))), due: []string{"a 01 13:00:00"}},
 			{clock: "13:10:00", reset: true, saw: saw(job("a", "0 * * * *", decidedUntil("12:00:00"))), due: []string{"a 01 13:00:00"}},
 			{clock: "13:20:00"},
@@ -283,7 +283,7 @@ func TestWhatNeverRingsIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestTwoAlarmsAreOne: whoever due for a nominal time, it is the same message.
+// TestTwoAlarmsAreOne: two alarms publish the same message for a nominal time.
 func TestTwoAlarmsAreOne(t *testing.T) {
 	var ids [2][]string
 	for i := range ids {

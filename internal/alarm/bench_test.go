@@ -15,7 +15,7 @@ import (
 
 const many = 50_000
 
-// crowd is as many ScheduledJobs, each with strings of its own as a decoder makes them.
+// crowd returns that many ScheduledJobs, each with strings of its own as from a decoder.
 func crowd(zones ...string) []events.ScheduledJob {
 	out := make([]events.ScheduledJob, many)
 	for i := range out {
@@ -33,7 +33,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkMemory prints what a ScheduledJob weighs that does nothing.
+// BenchmarkMemory reports the memory of an idle ScheduledJob.
 func BenchmarkMemory(b *testing.B) {
 	for _, c := range []struct {
 		name  string
@@ -69,7 +69,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkLook prints what a look at the clock costs while nothing is due, and BenchmarkSetBack one after it was set back.
+// BenchmarkLook measures a look at the clock while nothing is due, and BenchmarkSetBack one after the clock was set back.
 func BenchmarkLook(b *testing.B) {
 	now := at("12:00:30")
 	a, err := New(Config{Cluster: "c", Sink: &memory{}, Now: func() time.Time { return now }})

@@ -24,7 +24,7 @@ type entry struct {
 	uid       types.UID
 	namespace string
 	text      text
-	times     scheduledjob.Times // nil: it cannot be read
+	times     scheduledjob.Times // nil if the schedule is invalid
 	// decided is the nominal time up to which no notice is needed, notified that of the last notice.
 	decided, notified int64
 	// next is the nominal time of the next notice, place its index in the queue.
@@ -32,8 +32,8 @@ type entry struct {
 	place int
 }
 
-// setNext finds the nominal time of the next notice. None is repeated, unless the last one lies in the future: then it came from a
-// clock that was ahead.
+// setNext computes the nominal time of the next notice. It repeats none, unless the last one lies in the future, because then it
+// came from a clock that was ahead.
 func (b *entry) setNext(now int64) {
 	b.next = never
 	if b.times == nil {
@@ -59,7 +59,7 @@ func decided(j events.ScheduledJob) int64 {
 	return scheduledjob.Beginning(j).Unix()
 }
 
-// text is what the times are parsed from, as far as it can change: then they are parsed again.
+// text is the part of the spec from which the times are parsed; a change parses them again.
 type text struct{ schedule, zone string }
 
 func textOf(j events.ScheduledJob) text {

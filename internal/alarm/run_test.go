@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// running is an Alarm that runs in a bubble, where time passes as soon as nothing else happens.
+// running starts an Alarm in a synctest bubble, where time passes as soon as all goroutines wait.
 func running(t *testing.T, sink *memory, ahead *atomic.Int64) *Alarm {
 	t.Helper()
 	a := newAlarm(t, Config{Sink: sink, Now: func() time.Time { return time.Now().UTC().Add(time.Duration(ahead.Load())) }})

@@ -31,7 +31,7 @@ func TestVersionWarning(t *testing.T) {
 	}
 }
 
-// A definition that was installed long ago is served, and drops what it does not know from every manifest.
+// An outdated definition is served, and drops unknown fields from every manifest.
 func TestInspectionFindsAnOldDefinition(t *testing.T) {
 	known, err := deployedFields()
 	if err != nil || len(known) < 20 {
@@ -73,7 +73,7 @@ func TestInspectionFindsAnOldDefinition(t *testing.T) {
 	}
 }
 
-// The Date has whole seconds: what they may hide is no skew.
+// The Date has whole seconds: a difference that rounding may explain is no skew.
 func TestSkew(t *testing.T) {
 	sent := time.Date(2026, 1, 2, 3, 4, 5, 900e6, time.UTC)
 	for _, tt := range []struct {
@@ -86,7 +86,7 @@ func TestSkew(t *testing.T) {
 		{"Fri, 02 Jan 2026 03:04:03 GMT", 10 * time.Millisecond, finding.OK}, // 1.9 s at least: below the limit
 		{"Fri, 02 Jan 2026 03:04:02 GMT", 10 * time.Millisecond, finding.Warn},
 		{"Fri, 02 Jan 2026 03:04:10 GMT", 10 * time.Millisecond, finding.Warn},
-		{"Fri, 02 Jan 2026 03:04:10 GMT", 10 * time.Second, finding.OK}, // the answer was so slow that nobody knows
+		{"Fri, 02 Jan 2026 03:04:10 GMT", 10 * time.Second, finding.OK}, // the response was too slow to tell
 		{"Fri, 02 Jan 2026 03:05:10 GMT", 10 * time.Millisecond, finding.Fail},
 		{"Fri, 02 Jan 2026 02:04:05 GMT", 10 * time.Millisecond, finding.Fail},
 		{"", 0, finding.OK},

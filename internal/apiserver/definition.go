@@ -18,7 +18,7 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// ServesScheduledJobs asks whether the API server knows the kind.
+// ServesScheduledJobs reports whether the API server serves the kind.
 func ServesScheduledJobs(client kubernetes.Interface) (bool, error) {
 	list, err := client.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
 	if apierrors.IsNotFound(err) {
@@ -30,8 +30,8 @@ func ServesScheduledJobs(client kubernetes.Interface) (bool, error) {
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == v1alpha1.ScheduledJobResource }), nil
 }
 
-// Definition compares what the API server knows of ScheduledJobs with what we would have installed. Discovery and the
-// OpenAPI document are open to everybody; the definition itself is not.
+// Definition compares the served fields of ScheduledJobs with those of this program's definition. Every user may read discovery
+// and the OpenAPI document, but not the definition itself.
 func (i Inspection) Definition(ctx context.Context) finding.Finding {
 	const check, install = "scheduledjobs", "kubectl apply -k deploy/crd"
 	version := v1alpha1.GroupVersion.String()
@@ -44,7 +44,7 @@ func (i Inspection) Definition(ctx context.Context) finding.Finding {
 	}
 	want, err := deployedFields()
 	if err != nil {
-		return finding.Worry(check, finding.Fail, "this is a bug: please report it", "our own definition cannot be read: %v", err)
+		return finding.Worry(check, finding.Fail, "this is a bug: please report it", "the program's own definition cannot be read: %v", err)
 	}
 	have, err := i.servedFields(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (i Inspection) Definition(ctx context.Context) finding.Finding {
 	return finding.Good(check, "%s is served, with every field that this program knows", version)
 }
 
-// properties are the fields of an object's schema, as far as we compare them.
+// properties are the compared parts of an object's schema.
 type properties struct {
 	Properties map[string]struct {
 		Properties map[string]any `json:"properties"`
@@ -73,7 +73,7 @@ func (p properties) fields() (all []string) {
 	return all
 }
 
-// deployedFields are those of the definition that belongs to this program.
+// deployedFields returns the fields of this program's definition.
 func deployedFields() ([]string, error) {
 	var d struct {
 		Spec struct {
@@ -96,7 +96,7 @@ func deployedFields() ([]string, error) {
 	return nil, fmt.Errorf("it has no version %s", v1alpha1.GroupVersion.Version)
 }
 
-// servedFields are those that the API server lets pass.
+// servedFields returns the fields that the API server accepts.
 func (i Inspection) servedFields(ctx context.Context) ([]string, error) {
 	raw, err := i.Client.Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis/"+v1alpha1.GroupVersion.String()).
 		SetHeader("Accept", "application/json").Do(ctx).Raw()
@@ -116,5 +116,5 @@ func (i Inspection) servedFields(ctx context.Context) ([]string, error) {
 			return s.fields(), nil
 		}
 	}
-	return nil, errors.New("the OpenAPI document does not tell of them")
+	return nil, errors.New("the OpenAPI document does not describe them")
 }

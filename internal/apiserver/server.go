@@ -1,5 +1,5 @@
-// Package apiserver looks at an API server with the eyes of jobstream: its version, its clock, and what it knows of ScheduledJobs.
-// The reconciler's doctor asks it as an operator, the plugin's doctor as a user.
+// Package apiserver checks an API server for jobstream: its version, its clock, and its definition of ScheduledJobs.
+// The reconciler's doctor uses it with an operator's rights, the plugin's doctor with a user's.
 package apiserver
 
 import (
@@ -25,13 +25,13 @@ const (
 	managedByMinor = 35
 	// managedByBetaMinor is the one from which on it is at least on by default.
 	managedByBetaMinor = 32
-	// dateStep is how exact an HTTP server's Date is.
+	// dateStep is the resolution of an HTTP server's Date.
 	dateStep = time.Second
 	// skewWarn is beyond what NTP allows and the Date cannot explain; from skewFail on, schedules are visibly early or late.
 	skewWarn, skewFail = 2 * time.Second, 30 * time.Second
 )
 
-// Inspection says what to look at.
+// Inspection configures the checks.
 type Inspection struct {
 	Client kubernetes.Interface
 	// Config is the one that Client was made of.
@@ -57,7 +57,7 @@ func VersionWarning(v version.Info) string {
 	return ""
 }
 
-// Server asks for the version, and reads the clock in the answer's header. It reports in ok whether there was an answer.
+// Server requests the version, and reads the clock in the response's header. ok reports whether there was a response.
 func (i Inspection) Server(ctx context.Context) (all []finding.Finding, ok bool) {
 	const check = "api server"
 	fail := func(err error) ([]finding.Finding, bool) {
@@ -74,7 +74,7 @@ func (i Inspection) Server(ctx context.Context) (all []finding.Finding, ok bool)
 	if err != nil {
 		return fail(err)
 	}
-	if warm, err := client.Do(q.Clone(ctx)); err == nil { // the handshakes are no part of the way to the clock
+	if warm, err := client.Do(q.Clone(ctx)); err == nil { // the handshakes must not count as travel time
 		warm.Body.Close()
 	}
 	sent := i.Now()
@@ -96,7 +96,7 @@ func (i Inspection) Server(ctx context.Context) (all []finding.Finding, ok bool)
 	return append(all, skew(answer.Header.Get("Date"), sent, came)), true
 }
 
-// skew reads the clock out of a Date header: its second had begun when the answer was made, and not ended.
+// skew compares the clock in a Date header with ours: the header's second had begun when the response was made, and not ended.
 func skew(date string, sent, came time.Time) finding.Finding {
 	const check = "clock of the api server"
 	theirs, err := http.ParseTime(date)

@@ -21,13 +21,13 @@ import (
 // Process is a child. All methods may be called from any goroutine.
 type Process struct {
 	cmd   *exec.Cmd
-	asked atomic.Bool   // to end
+	asked atomic.Bool   // Stop was called
 	done  chan struct{} // closed when it has ended
 	how   error         // it has ended; read after done
 }
 
-// Start starts the command, whose SysProcAttr is ours to set. unasked is called, with what exec.Cmd.Wait returned, where the
-// child ends before Stop is called.
+// Start starts the command, and sets its SysProcAttr. unasked is called with the result of exec.Cmd.Wait if the child ends before
+// Stop is called.
 func Start(cmd *exec.Cmd, unasked func(error)) (*Process, error) {
 	cmd.SysProcAttr = dieWithParent()
 	p := &Process{cmd: cmd, done: make(chan struct{})}
@@ -52,8 +52,8 @@ func Start(cmd *exec.Cmd, unasked func(error)) (*Process, error) {
 	return p, nil
 }
 
-// Stop asks politely, waits that long, and then kills. With no patience it kills at once. It returns when the child has
-// ended, and may be called again. Its error says that the child cannot be killed.
+// Stop sends SIGTERM, waits for patience, and then kills the child; with no patience it kills at once. It returns when the child
+// has ended, and may be called again. The error means that the child cannot be killed.
 func (p *Process) Stop(patience time.Duration) error {
 	p.asked.Store(true)
 	if patience > 0 {
@@ -83,7 +83,7 @@ func (p *Process) signal(sig syscall.Signal) {
 	select {
 	case <-p.done:
 	default:
-		_ = syscall.Kill(-p.ID(), sig) // fails only if it has just ended, which is what we want
+		_ = syscall.Kill(-p.ID(), sig) // fails only if it has just ended
 	}
 }
 
@@ -93,7 +93,7 @@ func (p *Process) ID() int { return p.cmd.Process.Pid }
 // Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is what exec.Cmd.Wait returned: nil for exit code 0, and for as long as the child has not ended.
+// Err returns the result of exec.Cmd.Wait: nil for exit code 0, and while the child runs.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The end of a child that was stopped is news to nobody; its own children end with it.
+// The end of a stopped child is not reported; its own children end with it.
 func TestStopReachesTheWholeGroup(t *testing.T) {
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {

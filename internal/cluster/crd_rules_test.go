@@ -188,8 +188,8 @@ func TestStartAfterOfAnObjectThatExists(t *testing.T) {
 	for _, c := range []struct{ name, at, change, says string }{
 		{"removed", `{startAfter: "2026-12-24T18:00:00Z"}`, `{startAfter: null}`, ""},
 		{"left-alone", `{startAfter: "2026-12-24T18:00:00Z"}`, `{schedule: "1 * * * *"}`, ""},
-		{"changed", `{startAfter: "2026-12-24T18:00:00Z"}`, `{startAfter: "2026-12-24T19:00:00Z"}`, "counts only when the object is made"},
-		{"added", `{}`, `{startAfter: "2026-12-24T19:00:00Z"}`, "counts only when the object is made"},
+		{"changed", `{startAfter: "2026-12-24T18:00:00Z"}`, `{startAfter: "2026-12-24T19:00:00Z"}`, "counts only when the object is created"},
+		{"added", `{}`, `{startAfter: "2026-12-24T19:00:00Z"}`, "counts only when the object is created"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			live, err := k.Create(t.Context(), scheduledJob(t, "{metadata: {name: "+c.name+"}, spec: "+c.at+"}"), metav1.CreateOptions{})

@@ -1,10 +1,10 @@
-// Package fair shares what is scarce among tenants, so that none waits for what another has begun.
+// Package fair shares slots among tenants, so that no tenant waits for the work of another.
 //
 //	  "a" holds 3, two more wait     "b" comes
 //	.-----------------------------.      |
 //	| a | a | a |   |   |   |   |   |<---'      finds a free slot at once: a may not take the last ones
 //	'-----------------------------'
-//	where none is free, the tenants take turns: a b c a b c, each its own in the order in which they came
+//	if none is free, the tenants take turns: a b c a b c; within a tenant, first come, first served
 package fair
 
 import (
@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// Slots lets at most a number of holders be at work at once. A tenant may take one more while it holds less than share times
-// as many as are free (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). So one alone
-// gets share of share+1 parts, and what it leaves free is there for whoever comes, however long its own are held. As more
-// tenants come, each may have less, and what is given back goes to them in turns.
+// Slots limits the number of concurrent holders. A tenant may take one more slot while it holds less than share times as many as
+// are free (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). So a single tenant gets
+// share of share+1 parts, and the rest is free for the next tenant, however long the first holds its slots. With more tenants
+// each may have less, and released slots go to them in turns.
 //
 // A Slots may be used from any number of goroutines.
 type Slots struct {
 	share  int
-	parts  int           // while others are there, a tenant gets one of parts+1 parts; 0 where that makes no difference
-	within time.Duration // for so long after they came last they are there
+	parts  int           // beside others, a tenant gets one of parts+1 parts; 0 for no such limit
+	within time.Duration // a tenant counts as present for this long after its last request
 
 	mu      sync.Mutex
 	free    int
-	last    [2]visit           // the last two tenants that came, the last one first
-	tenants map[string]*tenant // those that hold something or wait
-	ring    []*tenant          // those that wait and may not take one now, the one whose turn is next first
+	last    [2]visit           // the last two tenants that came, the latest first
+	tenants map[string]*tenant // tenants that hold a slot or wait
+	ring    []*tenant          // tenants that wait and may not take a slot now, the next in turn first
 }
 
 // visit is when a tenant came last.
@@ -39,15 +39,15 @@ type visit struct {
 	at   time.Time
 }
 
-// tenant is one of those that share. Nobody waits for it while it may take a slot.
+// tenant is one of the sharing tenants. Its requests wait only while it may not take a slot.
 type tenant struct {
 	name    string
 	held    int
-	waiting []chan struct{} // each is closed when it has got its slot; first come, first served
+	waiting []chan struct{} // each is closed when its slot is granted; first come, first served
 }
 
-// NewSlots makes n slots, 1 or more, of which one tenant alone gets share of share+1 parts, rounded up; share is 1 or more.
-// It panics on anything else, which is a mistake of the program.
+// NewSlots returns n slots, 1 or more, of which a single tenant gets share of share+1 parts, rounded up; share is 1 or more. It
+// panics on other values, which are programming errors.
 func NewSlots(n, share int) *Slots {
 	if n < 1 || share < 1 {
 		panic(fmt.Sprintf("fair: %d slots and a share of %d: both have to be 1 or more", n, share))
@@ -55,9 +55,9 @@ func NewSlots(n, share int) *Slots {
 	return &Slots{share: share, free: n, tenants: map[string]*tenant{}}
 }
 
-// BesideOthers makes one tenant get no more than one of parts+1 parts (parts is 1 or more) while another one is there, which means
-// that it came within that time. So whoever has the place for itself loses nothing, and whoever has company leaves it more than
-// the next slot: what is served to many at once is served late to all of them. Call it before anything else; it returns the Slots.
+// BesideOthers limits a tenant to one of parts+1 parts (parts is 1 or more) while another tenant has made a request within that
+// time. A single tenant loses nothing by that, and beside others it leaves them more than the next slot: a server that works on
+// many requests at once answers all of them late. Call it before any other method; it returns the Slots.
 func (s *Slots) BesideOthers(parts int, within time.Duration) *Slots {
 	if parts < 1 || within <= 0 {
 		panic(fmt.Sprintf("fair: one of %d+1 parts within %v: both have to be more than nothing", parts, within))
@@ -66,7 +66,7 @@ func (s *Slots) BesideOthers(parts int, within time.Duration) *Slots {
 	return s
 }
 
-// comes notes that the tenant is there.
+// comes records a request of the tenant.
 func (s *Slots) comes(name string) {
 	if s.parts == 0 {
 		return
@@ -77,7 +77,7 @@ func (s *Slots) comes(name string) {
 	s.last[0] = visit{name, time.Now()}
 }
 
-// company says that another tenant is there.
+// company reports whether another tenant is present.
 func (s *Slots) company(t *tenant) bool {
 	for _, v := range s.last {
 		if v.name != t.name && !v.at.IsZero() && time.Since(v.at) < s.within {
@@ -87,8 +87,8 @@ func (s *Slots) company(t *tenant) bool {
 	return false
 }
 
-// Acquire takes a slot for the tenant, and waits until it may have one. Its only error is that of the context, and then it
-// has none. What it has taken must be given back by Release.
+// Acquire takes a slot for the tenant, and waits until it may have one. It returns an error only if the context ends, and then
+// holds no slot. The caller must give the slot back with Release.
 func (s *Slots) Acquire(ctx context.Context, name string) error {
 	s.mu.Lock()
 	s.comes(name)
@@ -98,7 +98,7 @@ func (s *Slots) Acquire(ctx context.Context, name string) error {
 		s.tenants[name] = t
 	}
 	if len(t.waiting) > 0 {
-		s.grant() // it may have more by now than when those began to wait
+		s.grant() // the tenant may have a larger share by now than when its requests began to wait
 	}
 	if len(t.waiting) == 0 && s.may(t) {
 		s.take(t)
@@ -126,13 +126,13 @@ func (s *Slots) Release(name string) {
 	defer s.mu.Unlock()
 	t := s.tenants[name]
 	if t == nil || t.held == 0 {
-		panic("fair: a slot is given back that nobody holds")
+		panic("fair: Release without a held slot")
 	}
 	s.giveBack(name, t)
 }
 
-// may says that the tenant may take a slot now. It grows by time alone only where company ends; whoever waits then gets it with the
-// next slot that anybody of its own asks for or gives back.
+// may reports whether the tenant may take a slot now. The share grows with time only when the other tenants' presence ends; a
+// waiting request then gets its slot with the tenant's next Acquire or Release.
 func (s *Slots) may(t *tenant) bool {
 	if s.parts > 0 && s.company(t) {
 		return t.held*s.parts < s.free
@@ -152,8 +152,8 @@ func (s *Slots) giveBack(name string, t *tenant) {
 	s.forget(name, t)
 }
 
-// grant lets those in who may, in turns; who may not when its turn comes lets the next one go first. In the end none of them
-// may. While a slot is free, there are fewer of those than slots.
+// grant gives slots to the waiting tenants that may have one, in turns; a tenant that may not lets the next one go first.
+// Afterwards none of the waiting tenants may have one. While a slot is free, there are fewer waiting tenants than slots.
 func (s *Slots) grant() {
 	for refused := 0; s.free > 0 && refused < len(s.ring); {
 		t := s.ring[0]
@@ -171,7 +171,7 @@ func (s *Slots) grant() {
 	}
 }
 
-// cancel is for one who no longer waits. It may have got its slot in the very moment.
+// cancel removes a request that no longer waits. Its slot may have been granted at the same moment.
 func (s *Slots) cancel(name string, t *tenant, granted chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

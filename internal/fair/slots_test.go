@@ -15,16 +15,16 @@ import (
 	"github.com/jobstream/jobstream/internal/fair"
 )
 
-// asker is one who has asked for a slot.
+// asker is a request for a slot.
 type asker struct {
 	tenant string
 	cancel context.CancelFunc
 	err    error
 	over   atomic.Bool // Acquire has returned
-	passed int         // slots that others have got while its tenant had none
+	passed int         // slots that others got while its tenant had none
 }
 
-// world is what a test knows of slots from outside. It lives in a bubble, where everybody who moves can be waited for.
+// world is a test's knowledge of the slots, in a synctest bubble, where the test can wait for all goroutines.
 type world struct {
 	*rapid.T
 	slots            *fair.Slots
@@ -32,10 +32,10 @@ type world struct {
 	waiting, holding []*asker // in the order in which they came
 }
 
-// in makes a world of slots and lets the test act in it; then everybody goes home.
+// in creates slots and runs the test in a bubble; then all requests end.
 func in(t *testing.T, act func(*world)) {
 	rapid.Check(t, func(rt *rapid.T) {
-		var failure any // rapid fails by a panic, which has to leave the bubble
+		var failure any // rapid fails by a panic, which must leave the bubble
 		synctest.Test(t, func(*testing.T) {
 			w := &world{T: rt}
 			defer func() {
@@ -54,7 +54,7 @@ func in(t *testing.T, act func(*world)) {
 	})
 }
 
-// ask lets somebody ask.
+// ask makes a request for the tenant.
 func (w *world) ask(tenant string) *asker {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &asker{tenant: tenant, cancel: cancel}
@@ -67,7 +67,7 @@ func (w *world) ask(tenant string) *asker {
 	return a
 }
 
-// release gives back what the i-th holder has.
+// release releases the slot of the i-th holder.
 func (w *world) release(i int) {
 	a := w.holding[i]
 	w.holding = slices.Delete(w.holding, i, i+1)
@@ -75,19 +75,19 @@ func (w *world) release(i int) {
 	w.look()
 }
 
-// giveUp lets the i-th of those that wait go away.
+// giveUp cancels the i-th waiting request.
 func (w *world) giveUp(i int) {
 	a := w.waiting[i]
 	a.cancel()
 	synctest.Wait()
 	if !a.over.Load() || !errors.Is(a.err, context.Canceled) {
-		w.Fatalf("who has given up has got %v", a.err)
+		w.Fatalf("a cancelled request returned %v", a.err)
 	}
 	w.waiting = slices.Delete(w.waiting, i, i+1)
 	w.look()
 }
 
-// look notes who has got a slot meanwhile.
+// look records the slots granted since.
 func (w *world) look() {
 	synctest.Wait()
 	for i := 0; i < len(w.waiting); i++ {
@@ -123,7 +123,7 @@ func (w *world) holds(tenant string) (n int) {
 	return n
 }
 
-// firsts are those that each tenant has waiting for the longest time.
+// firsts returns the oldest waiting request of each tenant.
 func (w *world) firsts() map[string]*asker {
 	firsts := map[string]*asker{}
 	for _, a := range w.waiting {
@@ -136,7 +136,7 @@ func (w *world) firsts() map[string]*asker {
 
 var tenants = []string{"a", "b", "c", "d", "e"}
 
-// act does something at random.
+// act does one random step.
 func (w *world) act() {
 	switch what := rapid.IntRange(0, 9).Draw(w.T, "act"); {
 	case what < 6:
@@ -158,8 +158,8 @@ func TestNeverMoreSlotsAreHeldThanThereAre(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsForASlotThatHeMayTake: whoever waits has its tenant's share of what is free already.
-func TestNobodyWaitsForASlotThatHeMayTake(t *testing.T) {
+// TestNoRequestWaitsForAnAvailableSlot: the tenant of every waiting request already holds its share of the free slots.
+func TestNoRequestWaitsForAnAvailableSlot(t *testing.T) {
 	in(t, func(w *world) {
 		for range 60 {
 			w.act()
@@ -186,8 +186,8 @@ func TestWithinATenantWhoComesFirstIsServedFirst(t *testing.T) {
 	})
 }
 
-// TestWhoHasNothingIsPassedByEachOtherTenantOnceAtMost: nobody starves, however greedy the others are.
-func TestWhoHasNothingIsPassedByEachOtherTenantOnceAtMost(t *testing.T) {
+// TestEachOtherTenantPassesAnEmptyOneOnceAtMost: no tenant starves, however greedy the others are.
+func TestEachOtherTenantPassesAnEmptyOneOnceAtMost(t *testing.T) {
 	in(t, func(w *world) {
 		for range 60 {
 			w.act()
@@ -200,7 +200,7 @@ func TestWhoHasNothingIsPassedByEachOtherTenantOnceAtMost(t *testing.T) {
 	})
 }
 
-// TestOneTenantAloneHasItsShareAndWhoComesFindsASlotAtOnce, even if nothing is ever given back. One slot cannot be shared.
+// TestOneTenantAloneHasItsShareAndWhoComesFindsASlotAtOnce: even if no slot is ever released. A single slot cannot be shared.
 func TestOneTenantAloneHasItsShareAndWhoComesFindsASlotAtOnce(t *testing.T) {
 	in(t, func(w *world) {
 		for range w.n + 5 {
@@ -218,7 +218,7 @@ func TestOneTenantAloneHasItsShareAndWhoComesFindsASlotAtOnce(t *testing.T) {
 	})
 }
 
-// TestANewcomerAmongGreedyTenantsWaitsForOneSlotOfEachAtMost, where they are so many that none is free.
+// TestANewcomerAmongGreedyTenantsWaitsForOneSlotOfEachAtMost: even if there are so many that none is free.
 func TestANewcomerAmongGreedyTenantsWaitsForOneSlotOfEachAtMost(t *testing.T) {
 	in(t, func(w *world) {
 		greedy := rapid.IntRange(1, 30).Draw(w.T, "greedy")
@@ -253,7 +253,7 @@ func TestWhoComesTooLateGetsNothing(t *testing.T) {
 	}
 }
 
-// TestNoSlotIsLostWhereGivingUpMeetsGettingOne: either may win.
+// TestNoSlotIsLostWhereGivingUpMeetsGettingOne: cancellation and grant may coincide, and either may win.
 func TestNoSlotIsLostWhereGivingUpMeetsGettingOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fair.NewSlots(1, 1)
@@ -274,7 +274,7 @@ func TestNoSlotIsLostWhereGivingUpMeetsGettingOne(t *testing.T) {
 		in, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := s.Acquire(in, "c"); err != nil {
-			t.Errorf("all have given back what they had, and nobody gets a slot: %v", err)
+			t.Errorf("all slots are released, and a request gets none: %v", err)
 		}
 	})
 }
@@ -299,8 +299,8 @@ func BenchmarkAcquire(b *testing.B) {
 	})
 }
 
-// Who has the place for itself has its share; while somebody else is there, a smaller one, and what it holds beyond that is not
-// taken from it but not given again; and some time after the other has gone, the larger one again.
+// A single tenant has its share. While another is present, it has a smaller one: the slots beyond it are not taken away, but not
+// granted again. Some time after the other's last request it has the larger share again.
 func TestOneTenantHasLessWhileAnotherIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 64
@@ -337,6 +337,6 @@ func TestOneTenantHasLessWhileAnotherIsThere(t *testing.T) {
 			t.Errorf("alone again it has %d", held)
 		}
 		stop()
-		<-time.After(2 * time.Second) // until everybody has given back what he had
+		<-time.After(2 * time.Second) // until all have released their slots
 	})
 }

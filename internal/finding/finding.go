@@ -1,13 +1,13 @@
-// Package finding is the language in which those that look say what they have found: the bus and the cluster do not know
-// each other, and the command that asks both prints one table.
+// Package finding is the common form of check results: the bus and the cluster do not know each other, and the doctor that runs
+// the checks of both prints one table.
 package finding
 
 import "fmt"
 
-// Level says how bad it is.
+// Level is the severity.
 type Level int
 
-// The levels. Fail is what keeps work from being done; Warn is what will, or what is not as it was asked for.
+// The levels. Fail keeps work from being done; Warn will do so, or is a setting that has no effect.
 const (
 	OK Level = iota
 	Warn
@@ -39,21 +39,21 @@ func (l *Level) UnmarshalText(text []byte) error {
 
 // Finding is the outcome of one check.
 type Finding struct {
-	// Check names what was looked at, in a few words that stay the same.
+	// Check names the check, in a few words that stay the same.
 	Check string `json:"check"`
 	Level Level  `json:"status"`
-	// Found is what there is. It holds no credentials.
+	// Found is the result. It has no credentials.
 	Found string `json:"found"`
-	// Advice is what to do about it, where there is something to do.
+	// Advice is the remedy, if there is something to do.
 	Advice string `json:"advice,omitempty"`
 }
 
-// Good makes a finding of a check that is content.
+// Good returns a finding of a check that passed.
 func Good(check, format string, args ...any) Finding {
 	return Finding{Check: check, Found: fmt.Sprintf(format, args...)}
 }
 
-// Worry makes one that is not.
+// Worry returns a finding of a check that did not pass.
 func Worry(check string, level Level, advice, format string, args ...any) Finding {
 	return Finding{Check: check, Level: level, Found: fmt.Sprintf(format, args...), Advice: advice}
 }

@@ -18,8 +18,8 @@ func Count(all []Finding, l Level) (n int) {
 	return n
 }
 
-// Print writes a table with one finding on a line, its advice behind it, and how many there are of each level. Its error is
-// that of out.
+// Print writes a table with one finding on each line, followed by its advice, and the number of findings of each level. Its error
+// is that of out.
 func Print(out io.Writer, all []Finding) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "STATUS\tCHECK\tFOUND")
@@ -37,7 +37,7 @@ func Print(out io.Writer, all []Finding) error {
 	return err
 }
 
-// line keeps what strangers have written from steering a terminal or breaking the table.
+// line prevents text from other users from steering a terminal or breaking the table.
 func line(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -2,8 +2,8 @@ package finding
 
 import "time"
 
-// Skew judges a clock by how far it is ahead of ours (negative: behind), known to within doubt. What the doubt may explain
-// is no skew.
+// Skew judges a clock by how far it is ahead of ours (negative: behind), measured to within doubt. A difference within doubt is
+// no skew.
 func Skew(check string, ahead, doubt, warn, fail time.Duration) Finding {
 	sure := max(ahead.Abs()-doubt, 0)
 	const advice = "set both clocks by NTP: timers fire by the server's clock, and schedules are due by ours"

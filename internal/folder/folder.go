@@ -13,7 +13,7 @@ import (
 
 const (
 	lockName = ".lock"
-	// orphanAge keeps a sweep from taking a folder that another program has made and not locked yet.
+	// orphanAge protects a folder that another program has created and not locked yet from removal.
 	orphanAge = time.Minute
 )
 
@@ -25,16 +25,16 @@ type Folder struct {
 	lock *os.File
 }
 
-// InUse is the error of Open where another process has the folder.
+// InUse is the error of Open if another process has the folder.
 type InUse struct{ Program, Dir string }
 
 func (e *InUse) Error() string {
 	return fmt.Sprintf("another %s is running in %s: stop it, or use another folder", e.Program, e.Dir)
 }
 
-// Open locks dir for a program of that name, and makes it where it is missing; or a new temporary folder if dir is empty. A
-// temporary one goes when it is closed; if the program is killed instead, the next temporary folder of that name removes it.
-// The error is an *InUse where another process has the folder.
+// Open locks dir for a program of that name, and creates it if necessary; if dir is empty, it creates a temporary folder. Close
+// removes a temporary folder; if the program is killed instead, the next Open of a temporary folder of that name does. The error
+// is an *InUse if another process has the folder.
 func Open(dir, program string) (*Folder, error) {
 	f := &Folder{dir: dir, temp: dir == ""}
 	var err error
@@ -60,7 +60,7 @@ func Open(dir, program string) (*Folder, error) {
 // Dir is the absolute path of the folder.
 func (f *Folder) Dir() string { return f.dir }
 
-// Temporary reports whether the folder goes when it is closed.
+// Temporary reports whether Close removes the folder.
 func (f *Folder) Temporary() bool { return f.temp }
 
 // Path names a file in the folder.
@@ -92,7 +92,7 @@ func removeOrphans(parent, prefix string) {
 		dir := filepath.Join(parent, entry.Name())
 		lock, err := tryLock(filepath.Join(dir, lockName), os.O_RDWR)
 		if err != nil {
-			continue // in use, or not ours
+			continue // in use, or another user's
 		}
 		_ = os.RemoveAll(dir)
 		_ = lock.Close()

@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Board is what has been seen of some Jobs. The zero value has seen none. It is not for several goroutines at once.
+// Board is what has been observed of some Jobs. The zero value is empty. It is not safe for concurrent use.
 type Board struct {
-	jobs  []*job // in the order in which they were seen first
+	jobs  []*job // in the order of their first observation
 	byUID map[types.UID]*job
 	// early are Pods, by their owners' UIDs, that were seen before them.
 	early map[types.UID]map[types.UID]indexedPod
-	// namespace is that of all Jobs; "" once there are several, and then each is called by its namespace, too.
+	// namespace is the namespace of all Jobs; "" once there are several, and then lines have the namespace, too.
 	namespace string
 }
 
-// SawJob takes in a Job as it is at now. A Job that comes again under its name, but with another UID, is another one.
+// SawJob records the state of a Job at now. A Job with the same name and another UID is a different Job.
 func (b *Board) SawJob(j *batchv1.Job, now time.Time) {
 	k := b.byUID[j.UID]
 	if k == nil {
@@ -41,7 +41,7 @@ func (b *Board) SawJob(j *batchv1.Job, now time.Time) {
 	k.saw(j, now)
 }
 
-// JobGone takes in that a Job has been deleted. Its line stays and says so.
+// JobGone records that a Job has been deleted. Its line stays and shows that.
 func (b *Board) JobGone(uid types.UID) {
 	if k := b.byUID[uid]; k != nil {
 		k.deleted, k.active = true, 0
@@ -49,7 +49,7 @@ func (b *Board) JobGone(uid types.UID) {
 	}
 }
 
-// Forget takes a Job's line away.
+// Forget removes a Job's line.
 func (b *Board) Forget(uid types.UID) {
 	if k := b.byUID[uid]; k != nil {
 		delete(b.byUID, uid)
@@ -57,7 +57,7 @@ func (b *Board) Forget(uid types.UID) {
 	}
 }
 
-// ForgetPods is for before all Pods that there are are shown again, some of which may have gone unseen.
+// ForgetPods discards all Pods, before the caller lists them again: some may have been deleted unnoticed.
 func (b *Board) ForgetPods() {
 	b.early = nil
 	for _, k := range b.jobs {
@@ -65,9 +65,8 @@ func (b *Board) ForgetPods() {
 	}
 }
 
-// SawPod takes in a Pod, or that it is gone. Only Pods of Indexed Jobs count, and they need not be all: what they add to the
-// status of a Job is which of its indexes run, and which have failed and are going to be tried again. So whoever watches may
-// leave out those that have succeeded. A Pod may be seen before its Job.
+// SawPod records a Pod, or its deletion. Only Pods of Indexed Jobs count. They add to the Job's status which indexes run, and
+// which have failed and will be retried, so the caller may leave out succeeded Pods. A Pod may be recorded before its Job.
 func (b *Board) SawPod(p *corev1.Pod, gone bool) {
 	owner := metav1.GetControllerOfNoCopy(p)
 	if owner == nil {
@@ -104,7 +103,7 @@ func (b *Board) SawPod(p *corev1.Pod, gone bool) {
 	b.early[owner.UID] = pods
 }
 
-// label is how the board calls a Job.
+// label returns the Job's name on the board.
 func (b *Board) label(k *job) string {
 	if b.namespace == "" && k.namespace != "" {
 		return k.namespace + "/" + k.name

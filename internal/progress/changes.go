@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// How often the counts of a Job are told where a frame cannot be redrawn: the longer it runs the less often, so that a file
-// tells a minute in a few lines and a day in some more.
+// How often the counts of a Job are printed without a terminal: less often the longer it runs, so that a file has a few lines for
+// a minute and some more for a day.
 const (
 	tellEvery     = time.Second
 	tellLeast     = time.Minute
-	tellFraction  = 10 // of the time since it was told first
+	tellFraction  = 10 // of the time since its first line
 	maxListOfLine = 60 // characters of a list of indexes
 )
 
 // Change is one line about one Job: words and numbers as key=value, to be read, searched and cut apart.
 type Change struct {
-	// Job is the Job's name, with its namespace before it where the board shows several.
+	// Job is the Job's name, with its namespace if the board shows several.
 	Job string
 	// Text is what follows the name.
 	Text string
@@ -27,14 +27,14 @@ type Change struct {
 // String is the whole line.
 func (c Change) String() string { return c.Job + " " + c.Text }
 
-// telling is what has been told about a Job, and when.
+// telling is what has been printed about a Job, and when.
 type telling struct {
 	first, last time.Time
 	phase       phase
 	text        string
 }
 
-// Changes tells what has changed since it was asked last: at once what a Job does, and now and then its counts.
+// Changes returns what has changed since the previous call: changes of state at once, counts from time to time.
 func (b *Board) Changes(now time.Time) []Change {
 	var out []Change
 	for _, k := range b.jobs {
@@ -54,7 +54,7 @@ func (b *Board) Changes(now time.Time) []Change {
 	return out
 }
 
-// counts are what has to change before a Job is told again.
+// counts returns the values whose change makes a Job's line due.
 func (k *job) counts() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "state=%s succeeded=%d", k.phase(), k.succeeded)
@@ -77,7 +77,7 @@ func (k *job) counts() string {
 	return b.String()
 }
 
-// times change always, so they alone are no reason to tell a Job again.
+// times returns the values that change constantly, and do not make a line due.
 func (k *job) times(now time.Time) string {
 	var b strings.Builder
 	if !k.started.IsZero() {
@@ -92,7 +92,7 @@ func (k *job) times(now time.Time) string {
 	return b.String()
 }
 
-// value quotes what is more than a word, so that nothing that an object says can be taken for another key.
+// value quotes a text of several words, so that no text of an object can be mistaken for another key.
 func value(text string) string {
 	word := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.,:/", r)

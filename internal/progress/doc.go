@@ -7,7 +7,7 @@
 // is made for a terminal of any width and height: columns give way by their importance, maps by their detail, and Jobs
 // that have ended to those that run.
 //
-// All of it is a function of what it is given, the time included: there is neither a clock nor a terminal in it. The
-// package terminal beside it has both. What objects say is written by whoever may write in their namespace: it costs no
-// more than its length, and no escape sequence in it reaches the terminal.
+// The package has no clock and no terminal: the caller passes the time. The
+// package terminal beside it has both. Texts in objects come from any user who may write in their namespace: they cost no
+// more than their length, and none of their escape sequences reaches the terminal.
 package progress

@@ -8,7 +8,7 @@ import (
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-// anyWidth is for a place that has no width of its own.
+// anyWidth is the width of an output without one.
 const anyWidth = 100
 
 // indent stands before the lines that belong to the one above.
@@ -17,7 +17,7 @@ const indent = "  "
 // mapRows are the details in which a map can be shown, best first. The last one shows none.
 var mapRows = []int{4, 2, 1, 0}
 
-// Frame is the lines that show all Jobs at now: no more than the style's height, none wider than its width.
+// Frame returns the lines that show all Jobs at now: at most the style's height, none wider than its width.
 func (b *Board) Frame(now time.Time, style Style) []string {
 	if style.Width <= 0 {
 		style.Width = anyWidth
@@ -44,8 +44,7 @@ func (b *Board) frame(jobs []*job, now time.Time, style Style, rows int) []strin
 	return append(lines, legend.lines(style)...)
 }
 
-// crowdedFrame shows a line each for as many Jobs as there is room for: those that have not ended first, and how many there
-// are of the others.
+// crowdedFrame shows one line each for as many Jobs as fit, unfinished ones first, and the number of the others.
 func (b *Board) crowdedFrame(now time.Time, style Style) []string {
 	room := max(1, style.Height-1)
 	show, others := map[*job]bool{}, map[phase]int{}
@@ -79,7 +78,7 @@ func (b *Board) crowdedFrame(now time.Time, style Style) []string {
 	return lines
 }
 
-// remarks are what is wrong with the Job, a line each.
+// remarks returns the problems of the Job, a line each.
 func (k *job) remarks(style Style) []string {
 	var lines []string
 	say := func(c colour, text string) {

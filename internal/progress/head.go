@@ -31,10 +31,10 @@ const (
 	columns
 )
 
-// giveWay are the columns that may be left out, those that are missed least first.
+// giveWay lists the columns that may be left out, the least important first.
 var giveWay = []column{colElapsed, colRate, colActive, colLeft, colFailed}
 
-// head is the texts of one line, without the bar, which takes what room is left.
+// head returns the texts of one line, without the bar, which takes the remaining room.
 func (b *Board) head(k *job, now time.Time) [columns]string {
 	c := [columns]string{colName: b.label(k), colDone: fmt.Sprint(k.succeeded), colState: string(k.phase())}
 	if k.completions >= 0 {
@@ -54,8 +54,8 @@ func (b *Board) head(k *job, now time.Time) [columns]string {
 	return c
 }
 
-// heads are a line for each Job, with columns below each other: name, bar, successes, Pods active, failures, rate, time left,
-// time elapsed, and what it does.
+// heads returns a line for each Job, with aligned columns: name, bar, successes, active Pods, failures, rate, time left, elapsed
+// time, and state.
 func (b *Board) heads(jobs []*job, now time.Time, style Style) []string {
 	rows := make([][columns]string, len(jobs))
 	var widths [columns]int
@@ -90,8 +90,8 @@ func (b *Board) heads(jobs []*job, now time.Time, style Style) []string {
 	return lines
 }
 
-// squeeze decides how wide the columns are, so that the line has width columns at most: what is missed least goes, then the
-// name and the outcome are cut, then the bar.
+// squeeze computes the widths of the columns, so that the line has at most width columns: it drops the least important ones, then
+// shortens the name and the outcome, then the bar.
 func squeeze(widths [columns]int, width int) [columns]int {
 	widths[colBar] = minBar
 	total := func() int {
@@ -105,7 +105,7 @@ func squeeze(widths [columns]int, width int) [columns]int {
 	}
 	for _, c := range giveWay {
 		if c == colFailed && total() > width {
-			widths[colBar] = minBar / 2 // what has failed matters more than the picture
+			widths[colBar] = minBar / 2 // failures matter more than the picture
 		}
 		if total() > width {
 			widths[c] = 0
@@ -123,7 +123,7 @@ func squeeze(widths [columns]int, width int) [columns]int {
 	return widths
 }
 
-// bar shows what is done, what is being done, and what is left. That of a work queue is full when it has ended.
+// bar shows finished, running and remaining work. The bar of a work queue is full when it has ended.
 func (k *job) bar(style Style, width int) string {
 	full, busy, empty := "#", "+", "-"
 	if style.Blocks {
@@ -140,7 +140,7 @@ func (k *job) bar(style Style, width int) string {
 	}
 	doing := min(k.done()+k.active, whole)*width/whole - done
 	if k.active > 0 && doing == 0 && done < width {
-		doing = 1 // ten of a hundred thousand are something, too
+		doing = 1 // show even ten of a hundred thousand
 	}
 	doing = max(0, doing)
 	return style.paint(strings.Repeat(full, done), k.barColour()) + style.paint(strings.Repeat(busy, doing), cyan) +

@@ -22,7 +22,7 @@ func indexedJob(completions int32, complete string) *batchv1.Job {
 	}
 }
 
-// everyOther is the longest list that a Job of so many completions can have.
+// everyOther returns the longest list that a Job with that many completions can have.
 func everyOther(completions int) string {
 	var b strings.Builder
 	for i := 0; i < completions; i += 2 {
@@ -31,7 +31,7 @@ func everyOther(completions int) string {
 	return b.String()[1:]
 }
 
-// A list of indexes is a text that somebody wrote. Whatever it is, a frame of it is made, and costs little memory.
+// A list of indexes is a text that any client may write. For every text a frame is drawn, at little memory.
 func TestListsOfIndexes(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -71,7 +71,7 @@ func TestListsOfIndexes(t *testing.T) {
 				t.Errorf("%d complete, unreadable %v", got, k.completeIndexes.unreadable)
 			}
 			if got := strings.Contains(strings.Join(lines, "\n"), "cannot be read"); got != tt.unreadable {
-				t.Errorf("the frame says that it cannot be read: %v:\n%s", got, strings.Join(lines, "\n"))
+				t.Errorf("the frame reports it as unreadable: %v:\n%s", got, strings.Join(lines, "\n"))
 			}
 			for _, line := range lines {
 				if len([]rune(line)) > 80 {
@@ -82,10 +82,11 @@ func TestListsOfIndexes(t *testing.T) {
 	}
 }
 
-// nasty is what a terminal must never see: to clear itself, to be renamed, to be told to answer, to write from right to left.
+// nasty has what a terminal must never receive: sequences that clear it, rename it, make it answer, or reverse the direction of
+// writing.
 const nasty = "\x1b[2J\x1b]0;owned\x07\x9b6n\r\x08\u202egnp.exe\u2028\xff\x00"
 
-// Names, reasons and messages come from whoever may write in the namespace.
+// Names, reasons and messages come from any user who may write in the namespace.
 func TestNothingThatAnObjectSaysReachesTheTerminalAsACommand(t *testing.T) {
 	j := indexedJob(20, "0-3")
 	j.Name, j.Namespace = nasty, nasty
@@ -131,7 +132,7 @@ func TestNothingThatAnObjectSaysReachesTheTerminalAsACommand(t *testing.T) {
 	}
 }
 
-// Pods with an owner of theirs that we do not know, or with an index that the Job does not have, change nothing.
+// Pods with an unknown owner, or with an index that the Job does not have, change nothing.
 func TestPodsThatDoNotCount(t *testing.T) {
 	var b Board
 	b.SawPod(indexPod("unknown", "1", corev1.PodRunning), false)

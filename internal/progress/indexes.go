@@ -11,16 +11,16 @@ import (
 // second index, each with its comma, is 300 kB.
 const maxIndexText = 1 << 20
 
-// indexes are those of a status: "0-3,7". They are kept as intervals, so that "0-2147483647" costs what it says.
+// indexes are the indexes in a status: "0-3,7". They are kept as intervals, so that "0-2147483647" costs no more than its text.
 type indexes struct {
 	text string
 	set  intervals.Set
-	// unreadable says that the text is not what Kubernetes writes. Then the set is empty.
+	// unreadable reports whether the text is invalid. Then the set is empty.
 	unreadable bool
 }
 
-// read takes in the text of a status of so many completions. It costs the length of the text, and nothing if it is the same
-// as before.
+// read parses the text of a status with that many completions. It costs the length of the text, and nothing if the text is
+// unchanged.
 func (x *indexes) read(text string, completions int) {
 	if text == x.text && text != "" {
 		return
@@ -38,7 +38,7 @@ func (x *indexes) read(text string, completions int) {
 	x.set = set.Below(completions)
 }
 
-// coverage tells for each of so many buckets, each of size indexes, how many of its indexes are in the set.
+// coverage returns for each bucket of size indexes how many of its indexes are in the set.
 func coverage(set intervals.Set, size, buckets int) []int {
 	counts := make([]int, buckets)
 	for _, v := range set {
@@ -49,7 +49,7 @@ func coverage(set intervals.Set, size, buckets int) []int {
 	return counts
 }
 
-// some writes as much of the set as fits into so many characters, and says how many more indexes there are.
+// some formats as much of the set as fits into width characters, and the number of the remaining indexes.
 func some(set intervals.Set, width int) string {
 	const more = len(" and 2147483647 more")
 	text, left := "", set.Len()

@@ -18,22 +18,22 @@ import (
 type phase string
 
 const (
-	waiting    phase = "Waiting" // has not started, or has no Pod just now: the next one is held back
+	waiting    phase = "Waiting" // has not started, or has no Pod now because the next one is delayed
 	running    phase = "Running"
 	suspended  phase = "Suspended"
-	completing phase = "Completing" // it is decided how it ends; its last Pods are being counted
+	completing phase = "Completing" // its result is decided; its last Pods are being counted
 	failing    phase = "Failing"
 	complete   phase = "Complete"
 	failed     phase = "Failed"
 	deleted    phase = "Deleted" // before it had ended
 )
 
-// job is what has been seen of one Job.
+// job is what has been observed of one Job.
 type job struct {
 	namespace, name string
 
 	indexed bool
-	// completions is how many successes it needs, -1 where it is a work queue, which needs none in particular.
+	// completions is the number of successes it needs, -1 for a work queue, which needs no particular number.
 	completions, parallelism  int
 	active, succeeded, failed int
 	terminating               int
@@ -42,7 +42,7 @@ type job struct {
 	decided              batchv1.JobConditionType // SuccessCriteriaMet or FailureTarget
 	result               batchv1.JobConditionType // Complete or Failed
 	reason, message      string                   // why it fails or has failed
-	obstacle             string                   // what keeps it from going on
+	obstacle             string                   // why it makes no progress
 
 	started, ended time.Time // by the clock of the cluster, in whole seconds
 	rate           rate
@@ -58,12 +58,12 @@ type job struct {
 type indexedPod struct {
 	index  int
 	failed bool
-	// leaves is how many more observations of the Job it is shown for, 0 for as long as there is the Pod.
+	// leaves is for how many more observations of the Job the Pod is shown; 0 while the Pod exists.
 	leaves int
 }
 
-// untilCounted is for how many observations of a Job a Pod that has ended is still shown as running: the Job's status needs one,
-// rarely two, until it has its index, which would look as if it waited again.
+// untilCounted is for how many observations of a Job an ended Pod is still shown as running. The Job's status needs one, rarely
+// two, until it has the Pod's index; meanwhile the index would look as if it waited again.
 const untilCounted = 2
 
 // ageing takes in that the Job was seen once more.
@@ -126,7 +126,7 @@ func (k *job) sawCondition(c batchv1.JobCondition) {
 	}
 }
 
-// phase tells what the Job does. What is final comes first.
+// phase returns what the Job does. Final states come first.
 func (k *job) phase() phase {
 	switch {
 	case k.result == batchv1.JobComplete:
@@ -149,10 +149,10 @@ func (k *job) phase() phase {
 
 func (k *job) over() bool { return k.result != "" || k.deleted }
 
-// done is how much of its work the Job is finished with, be it well or not.
+// done returns how much of its work the Job has finished, successfully or not.
 func (k *job) done() int { return k.succeeded + k.failedIndexes.set.Len() }
 
-// left is how much work the Job has before it, 0 where nobody knows.
+// left returns how much work remains, 0 if unknown.
 func (k *job) left() int { return max(0, k.completions-k.done()) }
 
 // elapsed is the time from the Job's start to its end or now; 0 where it has not started.
@@ -173,7 +173,7 @@ func (k *job) lookAtPods() {
 	}
 	k.podsChanged = false
 	if !k.indexed {
-		k.pods = nil // whoever annotates his Pods with indexes has none
+		k.pods = nil // Pods of a Job without indexes do not count, even with the annotation
 	}
 	var run, fail []int
 	for _, p := range k.pods {

@@ -17,13 +17,13 @@ type sample struct {
 	done int
 }
 
-// rate is how fast a Job does its work, as it was seen.
+// rate is the observed speed of a Job.
 type rate struct {
 	samples []sample
 	done    int
 }
 
-// saw takes in how much is done. A Job that is idle, since it may not run, does not grow slow by that.
+// saw records how much is done. Idle time, in which the Job may not run, does not lower the rate.
 func (r *rate) saw(done int, idle bool, now time.Time) {
 	r.done = done
 	if idle {
@@ -38,7 +38,7 @@ func (r *rate) saw(done int, idle bool, now time.Time) {
 	}
 }
 
-// perSecond is 0 where it is too early to tell. It goes down while nothing is done.
+// perSecond returns 0 if it is too early to tell. It decreases while no work is finished.
 func (r *rate) perSecond(now time.Time) float64 {
 	if len(r.samples) == 0 {
 		return 0
@@ -51,7 +51,7 @@ func (r *rate) perSecond(now time.Time) float64 {
 	return float64(r.done-first.done) / took.Seconds()
 }
 
-// timeLeft is how long the Job takes for what is left, if it goes on like that; 0 where nobody knows.
+// timeLeft estimates the time for the remaining work at the current rate; 0 if unknown.
 func (k *job) timeLeft(now time.Time) time.Duration {
 	const longest = 1000 * 24 * time.Hour
 	perSecond := k.rate.perSecond(now)

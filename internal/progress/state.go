@@ -6,8 +6,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// State is what a Job does, in the words that a Board uses, such as Running or Failed, and why it fails, has failed or does not go
-// on; why is "" where nothing is wrong. Both are safe to show (see Clean).
+// State returns what a Job does, in the words of a Board, such as Running or Failed, and why it fails, has failed or makes no
+// progress; why is "" if nothing is wrong. Both are safe to print (see Clean).
 func State(j *batchv1.Job) (state, why string) {
 	var k job
 	k.saw(j, time.Time{})

@@ -8,19 +8,19 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// How much of what an object says is looked at, in bytes. A message may have 32 kB, and a line shows some 100 of them.
+// How much of an object's texts is used, in bytes. A message may have 32 kB, and a line shows about 100 of them.
 const (
 	maxName    = 253
 	maxMessage = 500
 )
 
-// Why is the reason and the message of a condition, safe to show.
+// Why returns the reason and the message of a condition, safe to print.
 func Why(reason, message string) string {
 	return Clean(reason, maxName) + ": " + Clean(message, maxMessage)
 }
 
-// Clean makes a text safe to show: what is not printable, control characters and those that turn the direction of
-// writing first of all, becomes a "?"; a line break becomes a blank; and there is no more of it than so many bytes.
+// Clean makes a text safe to print: it replaces unprintable characters, above all control characters and those that change the
+// direction of writing, by "?", and line breaks by blanks, and returns at most that many bytes.
 func Clean(text string, most int) string {
 	if len(text) > most {
 		for most > 0 && !utf8.RuneStart(text[most]) {
@@ -39,7 +39,7 @@ func Clean(text string, most int) string {
 	}, text)
 }
 
-// Style says what the terminal can show.
+// Style describes the output.
 type Style struct {
 	// Width is the number of columns; 0 is as many as a line needs, which is 100 for what may have any width.
 	Width int
@@ -76,7 +76,7 @@ func (s Style) Fit(line string) string {
 	return s.fit(line, s.Width)
 }
 
-// fit cuts a text without escape sequences to so many columns, and says that it did.
+// fit cuts a text without escape sequences to that many columns, and marks the cut.
 func (s Style) fit(text string, width int) string {
 	if !s.Blocks {
 		text = strings.Map(func(r rune) rune {

@@ -53,7 +53,7 @@ func TestRoundNumbers(t *testing.T) {
 	}
 }
 
-// The rate is that of the last half minute of a quick Job: what was slow before is forgotten, and a pause does not count.
+// The rate is that of the last half minute of a quick Job: earlier work is forgotten, and pauses do not count.
 func TestRate(t *testing.T) {
 	var r rate
 	r.saw(0, true, at(0))

@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// errFull is what the kernel tells who writes to a volume that is full.
+// errFull is the kernel's error for a write to a full volume.
 const errFull = syscall.ENOSPC
 
-// script mounts, and holds the namespace until our end of its standard input is closed, as it is when we die.
+// script mounts the volume, and holds the namespace until its standard input is closed, at the latest when the test ends.
 const script = `mount --make-rprivate / && mount -t tmpfs -o size="$1",mode=0700 tmpfs "$2" && echo mounted && read -r _`
 
-// mount starts a process that holds a mount namespace with the volume. We reach it by the process's root in /proc. A namespace
-// of users, too, makes that possible for everybody; where those are forbidden, root may do without.
+// mount starts a process that holds a mount namespace with the volume. The test reaches it by the process's root in /proc. With a
+// user namespace, every user may do that; where those are forbidden, only root may.
 func mount(t testing.TB, dir string, size int) (string, error) {
 	var refused []error
 	for _, flags := range []uintptr{syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, syscall.CLONE_NEWNS} {
@@ -52,7 +52,7 @@ func hold(t testing.TB, flags uintptr, dir string, size int) (pid int, err error
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
-	if err := hear(out); err != nil {
+	if err := awaitReady(out); err != nil {
 		_ = in.Close()
 		_ = cmd.Wait()
 		return 0, fmt.Errorf("%w: %s", err, strings.TrimSpace(complaint.String()))

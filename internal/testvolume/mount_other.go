@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// errFull is what the kernel tells who writes to a volume that is full.
+// errFull is the kernel's error for a write to a full volume.
 const errFull = syscall.ENOSPC
 
 func mount(testing.TB, string, int) (string, error) {
-	return "", errors.New("nobody has written how to on " + runtime.GOOS)
+	return "", errors.New("not implemented on " + runtime.GOOS)
 }

@@ -1,5 +1,5 @@
-// Package testvolume makes small file systems for tests, which are really full when they are filled: whoever writes there is told
-// "no space left on device" by the kernel.
+// Package testvolume creates small file systems for tests. When a test has filled one, writes fail with the kernel's real "no
+// space left on device".
 package testvolume
 
 import (
@@ -13,27 +13,26 @@ import (
 	"testing"
 )
 
-// Volume is a tmpfs of its own. It exists for as long as the test does, and in a mount namespace of its own: the machine's mounts
-// stay as they are, whatever becomes of the test.
+// Volume is a tmpfs that exists as long as the test, in its own mount namespace: the machine's mounts are not changed.
 type Volume struct {
-	// Dir is its root, for every process of our user.
+	// Dir is its root, for every process of this user.
 	Dir string
 }
 
-// New makes a volume of so many bytes. Where the kernel lets us make none, the test is skipped and says why.
+// New creates a volume of that many bytes. If the kernel does not allow it, the test is skipped with the reason.
 func New(t testing.TB, size int) *Volume {
 	t.Helper()
 	dir, err := mount(t, t.TempDir(), size)
 	if err != nil {
-		t.Skipf("a file system of our own cannot be made here: %v: it takes CAP_SYS_ADMIN, or user namespaces for everybody", err)
+		t.Skipf("a file system of our own cannot be made here: %v: it takes CAP_SYS_ADMIN, or user namespaces for all users", err)
 	}
 	return &Volume{Dir: dir}
 }
 
-// ballast is what somebody else has on the volume.
+// ballast is a file that takes up the room.
 func (v *Volume) ballast() string { return filepath.Join(v.Dir, "ballast") }
 
-// Fill writes a file of somebody else's until nothing fits any more.
+// Fill extends the ballast until nothing fits any more.
 func (v *Volume) Fill(t testing.TB) {
 	t.Helper()
 	f, err := os.OpenFile(v.ballast(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -51,7 +50,7 @@ func (v *Volume) Fill(t testing.TB) {
 	}
 }
 
-// Leave takes so many bytes off the end of that file: whole pages of 4 KiB.
+// Leave shortens the ballast by that many bytes: whole pages of 4 KiB.
 func (v *Volume) Leave(t testing.TB, bytes int64) {
 	t.Helper()
 	info, err := os.Stat(v.ballast())
@@ -63,7 +62,7 @@ func (v *Volume) Leave(t testing.TB, bytes int64) {
 	}
 }
 
-// Free removes that file.
+// Free removes the ballast.
 func (v *Volume) Free(t testing.TB) {
 	t.Helper()
 	if err := os.Remove(v.ballast()); err != nil {
@@ -71,8 +70,8 @@ func (v *Volume) Free(t testing.TB) {
 	}
 }
 
-// hear waits for the holder's word that the volume is there.
-func hear(out io.Reader) error {
+// awaitReady waits until the holder reports that the volume is mounted.
+func awaitReady(out io.Reader) error {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || strings.TrimSpace(line) != "mounted" {
 		return fmt.Errorf("mount says %q", strings.TrimSpace(line))

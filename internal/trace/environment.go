@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// collector is the address that the environment names, for people; "" where it names none, or wants no spans. All other
-// variables of OpenTelemetry are read by its SDK. It is an error to ask for what we cannot do: nobody would look for spans that
-// are not there.
+// collector returns the address in the environment, for the log; "" if it names none, or wants no spans. OpenTelemetry's SDK
+// reads all other variables. An unsupported setting is an error, because otherwise the missing spans would go unnoticed.
 func collector() (string, error) {
 	variable := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 	if os.Getenv(variable) == "" {
@@ -25,7 +24,7 @@ func collector() (string, error) {
 	}
 	const spoken = "http/protobuf"
 	if p := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), spoken); p != spoken {
-		return "", fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: we speak %s only, for which a collector listens on port 4318 as a rule", p, spoken)
+		return "", fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: only %s is supported, for which a collector usually listens on port 4318", p, spoken)
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil {

@@ -15,7 +15,7 @@ func at(second int) time.Time { return time.Date(2026, 1, 2, 3, 4, second, 0, ti
 
 const continued = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-// end is how a Job of a ScheduledJob fails, but for what change makes of it.
+// end returns the failure of a ScheduledJob's Job, modified by change.
 func end(change func(*events.JobFinished)) events.JobFinished {
 	e := events.JobFinished{Job: events.Reference{Namespace: "shop", Name: "nightly-x", UID: "job-1"}, Result: events.JobFailed, Reason: "BackoffLimitExceeded",
 		Message: "Job has reached the specified backoff limit", Succeeded: 2, Failed: 7, Completions: new(int32(3)), Created: at(4), Start: at(5), End: at(58),
@@ -24,7 +24,7 @@ func end(change func(*events.JobFinished)) events.JobFinished {
 	return e
 }
 
-// named are the spans by name; two of one name fail the test.
+// named returns the spans by name; two with one name fail the test.
 func named(t *testing.T, c *tracetest.Collector) map[string]tracetest.Span {
 	t.Helper()
 	out := map[string]tracetest.Span{}
@@ -37,7 +37,7 @@ func named(t *testing.T, c *tracetest.Collector) map[string]tracetest.Span {
 	return out
 }
 
-// counts is what has become of spans.
+// counts is the number of spans by result.
 type counts struct {
 	mu sync.Mutex
 	of map[string]int
@@ -58,7 +58,7 @@ func (c *counts) get(result string) int {
 	return c.of[result]
 }
 
-// newExporter is one that the environment configures.
+// newExporter returns an exporter configured by the environment.
 func newExporter(t *testing.T, c *counts) *trace.Exporter {
 	t.Helper()
 	e, err := trace.New(trace.Config{Cluster: "prod.eu", Version: "v1.2.3", Log: slog.New(slog.DiscardHandler), Settled: c.add})
@@ -69,7 +69,7 @@ func newExporter(t *testing.T, c *counts) *trace.Exporter {
 	return e
 }
 
-// finally waits for something that takes as long as the machine is busy.
+// finally waits for a condition, for as long as a busy machine may need.
 func finally(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick, late := time.NewTicker(5*time.Millisecond), time.NewTimer(time.Minute)

@@ -11,8 +11,8 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Announced makes the spans of an event that the bus has confirmed; it returns at once. The end of a Job tells all that there is
-// to tell: the span of the Job, and of the nominal time that it was made for. The same event again is the same spans again.
+// Announced makes the spans of an event that the bus has confirmed; it returns at once. The end of a Job has all data for the
+// span of the Job and that of its nominal time. The same event again makes the same spans again.
 func (e *Exporter) Announced(p events.Public) {
 	if e == nil {
 		return
@@ -22,8 +22,8 @@ func (e *Exporter) Announced(p events.Public) {
 	}
 }
 
-// parent is what the Job's span is a child of: that of its nominal time, which is made here, or that of its annotation, which
-// somebody else makes.
+// parent returns the parent of the Job's span: the span of its nominal time, which is made here, or that of its annotation, which
+// another program makes.
 func (e *Exporter) parent(ctx context.Context, end events.JobFinished) context.Context {
 	parent, ok := end.Parent()
 	switch {
@@ -36,11 +36,11 @@ func (e *Exporter) parent(ctx context.Context, end events.JobFinished) context.C
 	return trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{TraceID: parent.ID, SpanID: parent.Span, TraceFlags: flags, Remote: true}))
 }
 
-// tick is the span of a nominal time: until its Job was made. By a clock of the API server that is behind, that was before.
+// tick makes the span of a nominal time, until the creation of its Job. If the API server's clock is behind, that may be earlier.
 func (e *Exporter) tick(ctx context.Context, end events.JobFinished, t events.Trace) context.Context {
 	due, schedule := end.Owner.Nominal, end.Owner.ScheduledJob
 	made := end.Created
-	if made.IsZero() { // announced from the memory of a version that did not know
+	if made.IsZero() { // announced from the state of a version without this field
 		made = due
 	}
 	ctx, span := e.tracer.Start(as(ctx, t), "schedule.tick", trace.WithTimestamp(due), trace.WithAttributes(
@@ -54,7 +54,7 @@ func (e *Exporter) tick(ctx context.Context, end events.JobFinished, t events.Tr
 	return ctx
 }
 
-// job is the span of a Job, from the start that it has finished from. One that never started takes no time.
+// job makes the span of a Job, from the start of its last run. A Job that never started takes no time.
 func (e *Exporter) job(ctx context.Context, end events.JobFinished) {
 	began := end.Start
 	if began.IsZero() {
@@ -79,7 +79,7 @@ func (e *Exporter) job(ctx context.Context, end events.JobFinished) {
 	span.End(trace.WithTimestamp(notBefore(end.End, began)))
 }
 
-// notBefore keeps a span from ending before it begins, where two clocks have told the times.
+// notBefore prevents a span from ending before it begins, if the times come from two clocks.
 func notBefore(end, began time.Time) time.Time {
 	if end.Before(began) {
 		return began

@@ -1,10 +1,10 @@
-// Package trace exports what has become of Jobs as OpenTelemetry spans, to a collector that the standard environment
-// variables name. It is the only one that knows OpenTelemetry.
+// Package trace exports Jobs as OpenTelemetry spans to the collector that the standard environment
+// variables name. It is the only package that imports OpenTelemetry.
 //
 //	JobFinish, confirmed --Announced--> spans with the ids of events.Trace --> queue of 2,048 --OTLP/HTTP--> collector
 //
-// Spans are for people who look for the cause of something; nothing depends on them. So nobody waits for a collector: what it
-// does not take in time is dropped, and counted.
+// Spans are for people who look for a cause; nothing depends on them. So nothing waits for a collector: spans that it
+// does not accept in time are dropped, and counted.
 package trace
 
 import (
@@ -27,37 +27,36 @@ import (
 const (
 	// queueLength is OpenTelemetry's default.
 	queueLength = 2048
-	// flushTimeout is how long a program that ends waits for its last spans: turns in hand may have taken 15 of the 20
-	// seconds that it has.
+	// flushTimeout is how long a stopping program waits for its last spans: running turns may have taken 15 of its 20 seconds.
 	flushTimeout = 2 * time.Second
-	// scope is who made the spans.
+	// scope is the instrumentation scope of the spans.
 	scope = "github.com/jobstream/jobstream"
 )
 
-// What may become of a span.
+// The results of a span.
 const (
-	// Exported says that the collector has it.
+	// Exported: the collector has it.
 	Exported = "exported"
-	// Failed says that the collector did not take it, also when it was repeated.
+	// Failed: the collector did not accept it, even after retries.
 	Failed = "failed"
-	// Dropped says that too many others waited for the collector.
+	// Dropped: too many others waited for the collector.
 	Dropped = "dropped"
 )
 
-// Results is every result that Config.Settled may hear of.
+// Results lists every result that Config.Settled may receive.
 var Results = []string{Exported, Failed, Dropped}
 
-// Config is what an Exporter needs to know beside the environment.
+// Config configures an Exporter beside the environment.
 type Config struct {
 	// Cluster is the name of the Kubernetes cluster, Version that of the program.
 	Cluster, Version string
-	// Log hears of what could not be exported; nil means slog.Default().
+	// Log receives errors of the export; nil means slog.Default().
 	Log *slog.Logger
-	// Settled, if not nil, hears what has become of how many spans. It must return at once.
+	// Settled, if not nil, receives the result of that many spans. It must return at once.
 	Settled func(result string, spans int)
 }
 
-// Exporter makes spans of public events and sends them away. A nil one does nothing.
+// Exporter makes spans of public events and sends them. A nil Exporter does nothing.
 type Exporter struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
@@ -65,8 +64,8 @@ type Exporter struct {
 	log      *slog.Logger
 }
 
-// New makes an Exporter as the environment says; nil where it names no collector. Nothing is connected yet. Its error says
-// which variable cannot work.
+// New returns an Exporter configured by the environment; nil if that names no collector. It does not connect yet. The error names
+// the invalid variable.
 func New(c Config) (*Exporter, error) {
 	endpoint, err := collector()
 	if endpoint == "" || err != nil {
@@ -78,7 +77,7 @@ func New(c Config) (*Exporter, error) {
 	if c.Settled == nil {
 		c.Settled = func(string, int) {}
 	}
-	ctx := context.Background() // of what is made here; nothing is asked of anybody
+	ctx := context.Background() // of the objects created here; no request is sent
 	r, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "jobstream"), attribute.String("service.version", c.Version),
 		attribute.String("k8s.cluster.name", c.Cluster)), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
@@ -96,7 +95,7 @@ func New(c Config) (*Exporter, error) {
 	return e, nil
 }
 
-// Close sends what waits, if the collector takes it within two seconds, and stops.
+// Close sends waiting spans, if the collector accepts them within two seconds, and stops.
 func (e *Exporter) Close() {
 	if e == nil {
 		return
@@ -106,11 +105,11 @@ func (e *Exporter) Close() {
 	if err := e.provider.Shutdown(ctx); err != nil {
 		e.log.Warn("the last spans are lost", "error", err)
 	}
-	// What is still being repeated to a collector that does not answer ends here.
+	// This ends retries to a collector that does not respond.
 	_ = e.away.Shutdown(ctx)
 }
 
-// queue bounds what waits for the collector, and counts what does not get in. The processor behind it has as much room.
+// queue limits the spans that wait for the collector, and counts those dropped. The processor behind it has the same capacity.
 type queue struct {
 	sdk.SpanProcessor
 	Config
@@ -131,7 +130,7 @@ func (q *queue) OnEnd(s sdk.ReadOnlySpan) {
 	q.SpanProcessor.OnEnd(s)
 }
 
-// sender is an exporter that tells what became of spans. It keeps its errors: nobody else would say them in our log.
+// sender is an exporter that reports the result of spans. It logs its errors here, because the SDK would not use our log.
 type sender struct {
 	sdk.SpanExporter
 	queue *queue
@@ -150,7 +149,7 @@ func (s sender) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error
 	return nil
 }
 
-// derived gives a span the ids that it is known by to everybody, wherever they read of it.
+// derived gives a span the ids from its context, which every program can compute.
 type derived struct{}
 
 type identity struct{}

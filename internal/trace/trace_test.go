@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/internal/trace/tracetest"
 )
 
-// TestTheSpansOfARun are one tree, with the ids that the events say, the times that the cluster says, and who is to blame.
+// TestTheSpansOfARun: they form one tree, with the ids of the events, the times of the cluster, and the failure's reason.
 func TestTheSpansOfARun(t *testing.T) {
 	r, settled := tracetest.Collect(t), &counts{}
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test")
@@ -71,7 +71,7 @@ func lasts(t *testing.T, s tracetest.Span, from, to time.Time) {
 	}
 }
 
-// TestOtherJobs: those that no time was meant for, those that are a part of something else, and those that clocks disagree about.
+// TestOtherJobs: Jobs without a nominal time, Jobs that are part of a larger trace, and Jobs whose clocks disagree.
 func TestOtherJobs(t *testing.T) {
 	for name, tt := range map[string]struct {
 		end          events.JobFinished
@@ -113,8 +113,8 @@ func TestOtherJobs(t *testing.T) {
 	}
 }
 
-// TestJobsThatWereMadeEarly: by the clock of an API server that is behind. The span does not end before it begins; how late it
-// was is told as it is.
+// TestJobsThatWereMadeEarly: the API server's clock is behind. The span does not end before it begins; the lateness attribute is
+// not corrected.
 func TestJobsThatWereMadeEarly(t *testing.T) {
 	for lateness, created := range map[string]time.Time{"-3": at(0).Add(-3 * time.Second), "0": {}} {
 		r := tracetest.Collect(t)
@@ -129,7 +129,7 @@ func TestJobsThatWereMadeEarly(t *testing.T) {
 	}
 }
 
-// TestTwoReplicasExportTheSame: whoever announces it, before and after any loss of memory, the collector gets the same spans.
+// TestTwoReplicasExportTheSame: the collector gets the same spans from every reconciler, before and after any loss of state.
 func TestTwoReplicasExportTheSame(t *testing.T) {
 	r := tracetest.Collect(t)
 	for range 2 {
@@ -142,7 +142,7 @@ func TestTwoReplicasExportTheSame(t *testing.T) {
 	}
 }
 
-// TestACollectorThatHangs holds up nobody: what it has no room for is dropped and counted, and the program ends.
+// TestACollectorThatHangs: nothing waits for it; excess spans are dropped and counted, and the program ends.
 func TestACollectorThatHangs(t *testing.T) {
 	tracetest.ClearEnvironment(t)
 	release := make(chan struct{})
@@ -178,7 +178,7 @@ func TestACollectorThatHangs(t *testing.T) {
 	}
 }
 
-// TestACollectorThatRefuses: what it does not take is given up and counted, and makes room.
+// TestACollectorThatRefuses: rejected spans are dropped and counted, and make room.
 func TestACollectorThatRefuses(t *testing.T) {
 	tracetest.ClearEnvironment(t)
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }))
@@ -198,8 +198,8 @@ func TestACollectorThatRefuses(t *testing.T) {
 	}
 }
 
-// TestNobodyIsConfigured: no exporter, which may be used all the same.
-func TestNobodyIsConfigured(t *testing.T) {
+// TestNothingIsConfigured: there is no exporter, and the nil one may be used.
+func TestNothingIsConfigured(t *testing.T) {
 	for _, environment := range []map[string]string{
 		{},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "true"},
@@ -218,7 +218,7 @@ func TestNobodyIsConfigured(t *testing.T) {
 	}
 }
 
-// TestWhatCannotWork is an error that names the variable, and no password.
+// TestWhatCannotWork: the error names the variable, and has no password.
 func TestWhatCannotWork(t *testing.T) {
 	for _, tt := range []struct{ name, value, want string }{
 		{"OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", "http://collector:4318"},

@@ -1,5 +1,5 @@
-// Package zone finds time zones by name. The database is compiled in, so that a schedule means the same on every machine,
-// and one without a database of its own can read it, too.
+// Package zone finds time zones by name. The database is compiled in, so that a schedule means the same on every machine, even on
+// one without a database of its own.
 package zone
 
 import (
@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"sync"
 	"time"
-	_ "time/tzdata" // where the machine has none
+	_ "time/tzdata" // for machines without one
 )
 
 // found are the zones that have been loaded: a few dozen at most, and each costs a file to read.
 var found sync.Map
 
-// Load finds a zone by its IANA name; "" is UTC. The error says what to write instead.
+// Load finds a zone by its IANA name; "" is UTC. The error has what to write instead.
 func Load(name string) (*time.Location, error) {
 	switch name {
 	case "":

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// Services get addresses that nobody routes: there is no kube-proxy. The first one is the API server's own.
+	// Services get addresses that are not routed: there is no kube-proxy. The first one is the API server's own.
 	serviceRange        = "10.0.0.0/24"
 	kubernetesServiceIP = "10.0.0.1"
 
@@ -37,8 +37,8 @@ rules:
 - level: None
 `
 
-// startEtcd starts etcd on plain HTTP: TLS to it costs CPU that benchmarks would measure. So every user of this
-// machine can reach the data: this is for development, not for secrets.
+// startEtcd starts etcd on plain HTTP, because TLS would cost CPU that distorts benchmarks. So every user of this machine can
+// reach the data: this is for development, not for secrets.
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 	client := "http://" + loopback(cp.ports.etcd)
 	peer := "http://" + loopback(0) // for other members, of which there are none
@@ -91,7 +91,7 @@ func (cp *ControlPlane) StartAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Ready comes before the namespace that everybody uses first.
+	// The server is ready before the default namespace exists, which nearly every user needs first.
 	return cp.waitFor(ctx, cp.api, cp.URL()+"/api/v1/namespaces/default")
 }
 
@@ -142,7 +142,7 @@ func (cp *ControlPlane) startProgram(ctx context.Context, slot **process, name s
 	return cp.waitFor(ctx, p, url)
 }
 
-// reportDeath keeps the first end that nobody asked for: the ends that follow are its consequences.
+// reportDeath keeps the first unexpected end: later ones are its consequences.
 func (cp *ControlPlane) reportDeath(err error) {
 	select {
 	case cp.died <- err:
@@ -161,7 +161,7 @@ func (cp *ControlPlane) stopProgram(slot **process, patience time.Duration) erro
 func (cp *ControlPlane) stopAll() error {
 	patience := etcdPatience
 	if cp.folder.Temporary() {
-		patience = 0 // nobody will read the database again
+		patience = 0 // the database is not needed again
 	}
 	return errors.Join(cp.StopControllerManager(), cp.StopAPIServer(), cp.stopProgram(&cp.etcd, patience))
 }
@@ -169,7 +169,7 @@ func (cp *ControlPlane) stopAll() error {
 // ports are the loopback ports of one control plane.
 type ports struct{ etcd, api, kcm int }
 
-// choosePorts finds free ports. Another program may take one before we do: Start tries again then.
+// choosePorts finds free ports. Another program may take one before it is used: Start then retries.
 func choosePorts(api int) (ports, error) {
 	free := make([]int, 3)
 	for i := range free {

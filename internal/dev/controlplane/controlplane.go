@@ -12,12 +12,12 @@
 // killed with -9, panicked or was interrupted, the kernel kills them with it (internal/child tells how). A temporary
 // folder that was orphaned that way is removed by the next Start.
 //
-// There is no kubelet and no scheduler: Pods stay Pending until somebody plays the node, as internal/dev/processnode
+// There is no kubelet and no scheduler: Pods stay Pending until a program plays the node, as internal/dev/processnode
 // does. The API server reaches a node's log endpoint on loopback too: pods/log (also attach, exec, port-forward)
 // dials the first InternalIP in node.status.addresses at node.status.daemonEndpoints.kubeletEndpoint.port without
 // any filter for loopback addresses, over HTTPS, does not verify the node's certificate (there is no
 // --kubelet-certificate-authority) and presents a client certificate that is signed by CAFile. So a development
-// node listens on 127.0.0.1 with a self-signed certificate and says so in its status.
+// node listens on 127.0.0.1 with a self-signed certificate and has that address in its status.
 //
 // The programs come from "make controlplane"; see the package assets for where they are looked for.
 package controlplane
@@ -37,14 +37,14 @@ import (
 	"github.com/jobstream/jobstream/internal/folder"
 )
 
-// owner is whom the folders of control planes belong to.
+// owner is the owner's name in the lock of a control plane's folder.
 const owner = "jobstream-controlplane"
 
 // startTimeout bounds one component's way to readiness. A start takes two to four seconds on an idle machine;
 // this is for two cores that also compile and run other control planes.
 const startTimeout = 2 * time.Minute
 
-// Config says what to start. The zero value is a usable API server in a temporary folder.
+// Config configures a control plane. The zero value is a usable API server in a temporary folder.
 type Config struct {
 	// Dir holds all files and keeps the cluster's state between runs. Empty: a temporary folder, removed by Stop.
 	Dir string
@@ -67,7 +67,7 @@ type Config struct {
 	EtcdFlags, APIServerFlags, ControllerManagerFlags []string
 }
 
-// Validate reports what cannot work before anything is started.
+// Validate returns an error for settings that cannot work, before anything is started.
 func (c Config) Validate() error {
 	if c.Port < 0 || c.Port > 65535 {
 		return fmt.Errorf("controlplane: port %d is not a port: use 0 for a free one, or 1 to 65535", c.Port)
@@ -145,7 +145,7 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 			return err
 		}
 		select {
-		case <-cp.died: //nolint:errcheck // of the lost race, which is no longer news
+		case <-cp.died: //nolint:errcheck // the expected end after the lost race
 		default:
 		}
 	}
@@ -159,7 +159,7 @@ func (cp *ControlPlane) prepare() error {
 		return err
 	}
 	cp.creds = creds
-	if err := os.RemoveAll(cp.folder.Path("logs")); err != nil { // of the last run
+	if err := os.RemoveAll(cp.folder.Path("logs")); err != nil { // from the previous run
 		return err
 	}
 	if !cp.config.AuditLog {
@@ -232,5 +232,5 @@ func (cp *ControlPlane) CAFile() string { return filepath.Join(cp.folder.Path("p
 // LogFile is the path of what a program ("etcd", "kube-apiserver", "kube-controller-manager") printed.
 func (cp *ControlPlane) LogFile(program string) string { return cp.folder.Path("logs", program+".log") }
 
-// Died reports the first process that ended without being asked to, with the end of what it printed.
+// Died receives the first process that ended unexpectedly, with the end of its output.
 func (cp *ControlPlane) Died() <-chan error { return cp.died }

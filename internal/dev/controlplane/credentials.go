@@ -22,7 +22,7 @@ const (
 	caFile            = "ca.crt"
 	servingCert       = "serving.crt" // of the API server and of kube-controller-manager
 	servingKey        = "serving.key"
-	nodeClientCert    = "node-client.crt" // what the API server shows to nodes
+	nodeClientCert    = "node-client.crt" // presented by the API server to nodes
 	nodeClientKey     = "node-client.key"
 	serviceAccountKey = "service-account.key"
 	tokenFile         = "tokens.csv"
@@ -33,11 +33,11 @@ const (
 type credentials struct {
 	dir   string
 	caPEM []byte
-	token string // of a member of system:masters, whom RBAC allows everything
+	token string // of a member of system:masters, which RBAC allows everything
 }
 
-// loadOrCreateCredentials makes the whole set, or reads the set that an earlier run left in dir: a kubeconfig
-// that somebody copied stays good, and so do the tokens of service accounts.
+// loadOrCreateCredentials creates all credentials, or reads those of an earlier run in dir: a copied kubeconfig
+// stays valid, and so do the tokens of service accounts.
 func loadOrCreateCredentials(dir string) (*credentials, error) {
 	c := &credentials{dir: dir}
 	// The token is written last, so it is there if all are.

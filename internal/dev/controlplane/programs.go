@@ -12,7 +12,7 @@ import (
 	"github.com/jobstream/jobstream/internal/child"
 )
 
-// errPortTaken says that a program found its port in use: choose another one and try again.
+// errPortTaken means that a program found its port in use: choose another one and retry.
 var errPortTaken = errors.New("port is taken")
 
 // process is one of the programs, which prints into a file.
@@ -21,7 +21,7 @@ type process struct {
 	name, logFile string
 }
 
-// run starts a program that appends what it prints to logFile. unasked hears of an end that nobody asked for.
+// run starts a program and appends its output to logFile. unasked is called if it ends unexpectedly.
 func run(program string, args []string, logFile string, unasked func(error)) (*process, error) {
 	if err := os.MkdirAll(filepath.Dir(logFile), 0o700); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (p *process) running() bool {
 	}
 }
 
-// ended explains an end that nobody asked for, with the last lines that the program printed.
+// ended explains an unexpected end, with the last lines of the program's output.
 func (p *process) ended(how error) error {
 	printed := tail(p.logFile, 8)
 	if strings.Contains(printed, "address already in use") {
@@ -68,7 +68,7 @@ func (p *process) ended(how error) error {
 	return fmt.Errorf("%s ended by itself (%w); the end of %s:\n%s", p.name, how, p.logFile, printed)
 }
 
-// tail returns the last lines of a file, as far as its last 16 KiB go: enough for any reason of a failure.
+// tail returns the last lines of a file, from at most its last 16 KiB: enough for any error message.
 func tail(path string, lines int) string {
 	const window = 16 << 10
 	file, err := os.Open(path)

@@ -14,8 +14,8 @@ import (
 // pollInterval is short beside a start of seconds, and costs a few hundred tiny requests at most.
 const pollInterval = 25 * time.Millisecond
 
-// waitFor returns when url answers 200. It fails when the program behind it ends, when ctx ends, or at the deadline,
-// and then says what the last answer was and where the program's own words are.
+// waitFor returns when url answers 200. It returns an error when the program behind it ends, when ctx ends, or at the deadline;
+// the error has the last response and the end of the program's output.
 func (cp *ControlPlane) waitFor(ctx context.Context, p *process, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -29,7 +29,7 @@ func (cp *ControlPlane) waitFor(ctx context.Context, p *process, url string) err
 	defer ticker.Stop()
 	for {
 		last := get(ctx, client, url)
-		if last == nil && p.running() { // else somebody else answered on a port that we did not get
+		if last == nil && p.running() { // otherwise another program answered on its port
 			return nil
 		}
 		select {
@@ -43,7 +43,7 @@ func (cp *ControlPlane) waitFor(ctx context.Context, p *process, url string) err
 	}
 }
 
-// httpClient trusts this control plane's authority only: another one that got our port is not mistaken for ours.
+// httpClient trusts this control plane's authority only, so that another control plane on the same port is not mistaken for it.
 func (cp *ControlPlane) httpClient() (*http.Client, error) {
 	config := cp.RESTConfig()
 	transport, err := rest.TLSConfigFor(config)

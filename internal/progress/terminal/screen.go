@@ -1,8 +1,8 @@
-// Package terminal is where progress is shown: lines that stay, and below them, where there is a terminal, a few lines that
-// are redrawn in place. Where there is none, or one that can do nothing (TERM=dumb), there are only lines that stay.
+// Package terminal shows progress: lines that stay and, on a terminal, a few lines below them that
+// are redrawn in place. Without a terminal, or with TERM=dumb, there are only lines that stay.
 //
 // Bubble Tea redraws. It gets no input: the terminal stays as it is, so that Ctrl-C is a signal as in any program and what is
-// typed ahead is for the shell; and it asks the terminal nothing, since nobody would read the answer.
+// typed ahead is for the shell; and it sends the terminal no queries, because it would not read the answers.
 package terminal
 
 import (
@@ -20,9 +20,9 @@ import (
 // framesPerSecond looks like motion.
 const framesPerSecond = 20
 
-// Screen is what lines are written to. Any number of goroutines may do so.
+// Screen is an output for lines. It is safe for concurrent use.
 type Screen struct {
-	// Live says that lines can be redrawn.
+	// Live reports whether lines can be redrawn.
 	Live bool
 
 	out  io.Writer
@@ -34,7 +34,7 @@ type Screen struct {
 	ended   chan struct{}
 }
 
-// New looks at what is written to, and at the environment: TERM, NO_COLOR and the locale.
+// New returns a Screen for out. It inspects out and the environment: TERM, NO_COLOR and the locale.
 func New(out io.Writer) *Screen {
 	s := &Screen{out: out, env: os.Getenv}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
@@ -50,7 +50,7 @@ func New(out io.Writer) *Screen {
 	return s
 }
 
-// Style is what the screen can show now: a window may change its size.
+// Style returns the current abilities of the screen: a window may change its size.
 func (s *Screen) Style() progress.Style {
 	if !s.Live {
 		return progress.Style{}
@@ -60,7 +60,7 @@ func (s *Screen) Style() progress.Style {
 	return progress.Style{Width: max(1, width-1), Height: max(1, height-1), Colour: s.env("NO_COLOR") == "", Blocks: s.speaksUTF8()}
 }
 
-// speaksUTF8 asks the locale, by the rules of POSIX.
+// speaksUTF8 reports whether the locale is UTF-8, by the rules of POSIX.
 func (s *Screen) speaksUTF8() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := s.env(name); v != "" {
@@ -77,7 +77,7 @@ func (s *Screen) Say(lines ...string) {
 	defer s.mu.Unlock()
 	text := strings.Join(lines, "\n")
 	if !s.drawing() {
-		_, _ = io.WriteString(s.out, text+"\n") // a terminal that is gone needs no lines
+		_, _ = io.WriteString(s.out, text+"\n") // an error means that the terminal is gone
 		return
 	}
 	if text == "" {
@@ -86,7 +86,7 @@ func (s *Screen) Say(lines ...string) {
 	s.program.Send(tea.Println(text)())
 }
 
-// Write makes the screen a place for logs. It is to be given whole lines.
+// Write writes whole log lines.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.Say(strings.Split(strings.TrimRight(string(p), "\n"), "\n")...)
 	return len(p), nil
@@ -106,7 +106,7 @@ func (s *Screen) Draw(lines []string) {
 	s.program.Send(frame(strings.Join(lines, "\n") + "\n"))
 }
 
-// drawing says that Bubble Tea has the terminal. It gives up where it cannot use it.
+// drawing reports whether Bubble Tea uses the terminal. It gives up if that fails.
 func (s *Screen) drawing() bool {
 	if s.program == nil {
 		return false
@@ -119,8 +119,8 @@ func (s *Screen) drawing() bool {
 	}
 }
 
-// Keep lets what is drawn stay as it is, gives the cursor back and returns when the terminal is as it was. It is to be called
-// before the program ends, whyever it does; what is written later stands below.
+// Keep leaves the drawn lines in place, restores the cursor and the terminal, and returns. Call it before the program ends, for
+// whatever reason; later output appears below.
 func (s *Screen) Keep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *Screen) start() {
 	s.ended = make(chan struct{})
 	go func(p *tea.Program, ended chan<- struct{}) {
 		defer close(ended)
-		_, _ = p.Run() // what it complains about is a terminal that is gone
+		_, _ = p.Run() // its only error is a lost terminal
 	}(s.program, s.ended)
 }
 

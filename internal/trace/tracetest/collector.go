@@ -20,28 +20,28 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector is what it has been sent.
+// Collector records the spans that it receives.
 type Collector struct {
 	*httptest.Server
 	mu    sync.Mutex
 	spans []Span
 }
 
-// Span is what a test asks about a span.
+// Span has the parts of a span that tests need.
 type Span struct {
 	Name string
-	// Traceparent is how the span is called by what is below it; Parent is the id of the span above it, "" for none.
+	// Traceparent identifies the span for its children; Parent is the id of its parent, "" for none.
 	Traceparent, Parent string
 	Start, End          time.Time
-	// Attributes are the span's, Resource those of who has made it; numbers are in decimal.
+	// Attributes are the span's, Resource those of its producer; numbers are in decimal.
 	Attributes, Resource map[string]string
-	// Failed says that its status is Error; Message is that of the status.
+	// Failed reports whether its status is Error; Message is that of the status.
 	Failed  bool
 	Message string
 }
 
-// Collect starts a collector on loopback, and makes the environment name it, until the test ends. What is sent there and is not
-// OTLP fails the test.
+// Collect starts a collector on loopback, and sets the environment to it, until the test ends. A request that is not OTLP fails
+// the test.
 func Collect(t testing.TB) *Collector {
 	t.Helper()
 	c := &Collector{}
@@ -57,7 +57,7 @@ func Collect(t testing.TB) *Collector {
 	return c
 }
 
-// ClearEnvironment takes away what the machine may have configured, until the test ends.
+// ClearEnvironment removes the machine's own settings, until the test ends.
 func ClearEnvironment(t testing.TB) {
 	t.Helper()
 	for _, v := range os.Environ() {
@@ -67,7 +67,7 @@ func ClearEnvironment(t testing.TB) {
 	}
 }
 
-// Spans are all that came, in their order.
+// Spans returns all received spans, in order.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *Collector) take(request *http.Request) error {
 	}
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
-		return nil //nolint:nilerr // whoever sent it was killed meanwhile
+		return nil //nolint:nilerr // the sender was killed meanwhile
 	}
 	var sent collector.ExportTraceServiceRequest
 	if err := proto.Unmarshal(body, &sent); err != nil {

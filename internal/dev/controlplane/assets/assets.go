@@ -1,11 +1,11 @@
 // Package assets knows which programs make up the test control plane, how they are built, and where they are.
 //
-// Two sides use it and must agree: test/controlplane/build writes the programs, internal/dev/controlplane starts
-// them. It imports the standard library only, so that asking "is it there?" costs nothing to compile.
+// Two packages use it and must agree: test/controlplane/build writes the programs, internal/dev/controlplane starts
+// them. It imports the standard library only, so that the check for the programs compiles quickly.
 //
 // Programs are looked for in this order:
 //
-//	KUBEBUILDER_ASSETS          a folder that somebody else filled (envtest's convention); never written to
+//	KUBEBUILDER_ASSETS          a folder filled by another program (envtest's convention); never written to
 //	JOBSTREAM_CONTROLPLANE_DIR  a folder of your choice, filled by "make controlplane"
 //	the user's cache folder     jobstream/controlplane/v1.36.3-<hash of the recipe>, filled by "make controlplane"
 package assets
@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// The environment variables that say where the programs are.
+// The environment variables with the folders of the programs.
 const (
 	EnvAssets = "KUBEBUILDER_ASSETS"
 	EnvDir    = "JOBSTREAM_CONTROLPLANE_DIR"
@@ -33,7 +33,7 @@ const (
 	EtcdVersion       = "3.7.3"
 )
 
-// A Program is one executable of the control plane and how it comes into being.
+// A Program is one executable of the control plane and its source.
 type Program struct {
 	Name     string // of the executable
 	Version  string
@@ -43,8 +43,8 @@ type Program struct {
 	Required bool // a control plane cannot start without it
 }
 
-// Programs returns what "make controlplane" builds, in the order in which it is built.
-// kubectl shares nearly all its packages with the others, so it is cheap, and it is for people: nothing here needs it.
+// Programs returns what "make controlplane" builds, in build order. kubectl shares nearly all its packages with the others, so it
+// is cheap; it is for users, and no package here needs it.
 func Programs() []Program {
 	const kubernetes = "k8s.io/kubernetes/cmd/"
 	return []Program{
@@ -77,8 +77,8 @@ func BuildFlags() []string {
 	return []string{"-trimpath", "-buildvcs=false", "-tags=selinux,notest,grpcnotrace"}
 }
 
-// Recipe describes everything that decides what the programs are. It is written beside them, and its hash is
-// in the name of the cache folder, so that a changed version or flag never meets an old program.
+// Recipe describes all inputs of the build. It is stored beside the programs, and its hash is in the name of the cache folder, so
+// that a changed version or flag never meets an old program.
 func Recipe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s/%s %s\n", runtime.GOOS, runtime.GOARCH, strings.Join(BuildFlags(), " "))

@@ -8,8 +8,8 @@ import (
 )
 
 // Start starts a control plane that ends with the test, whether it passes, fails or panics. etcd does not fsync:
-// a test does not survive a crash of the machine anyway. Without the programs the test fails, and says what to run:
-// a test that skips itself is a test that nobody misses.
+// a test does not survive a crash of the machine anyway. If the programs are missing, the test fails with the command to run:
+// a skipped test would go unnoticed.
 func Start(t testing.TB, config controlplane.Config) *controlplane.ControlPlane {
 	t.Helper()
 	config.UnsafeNoFsync = true
