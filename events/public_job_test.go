@@ -183,7 +183,7 @@ func TestPublicEventsThatCannotBeRead(t *testing.T) {
 	for message, want := range map[string]string{
 		"{":  "not a structured CloudEvent",
 		"{}": "decode public event",
-		strings.Replace(string(good), "job.finish.v1", "job.vanish.v1", 1):     "none of ours",
+		strings.Replace(string(good), "job.finish.v1", "job.vanish.v1", 1):     "does not belong to jobstream",
 		strings.Replace(string(good), `"succeeded":1`, `"succeeded":"all"`, 1): "data",
 	} {
 		if p, err := events.DecodePublic([]byte(message)); err == nil || !strings.Contains(err.Error(), want) {

@@ -10,15 +10,15 @@ import (
 	"github.com/jobstream/jobstream/bus"
 )
 
-// AllInOneConfig says how a trigger and a reconciler work in one process.
+// AllInOneConfig configures a trigger and a reconciler in one process.
 type AllInOneConfig struct {
-	// ReconcilerConfig is the reconciler's; its Options are those of both.
+	// ReconcilerConfig is the reconciler's; its Options apply to both.
 	ReconcilerConfig
 	// RelistInterval is the trigger's.
 	RelistInterval time.Duration
 }
 
-// AllInOneDefaults is what both do without any flag. Bus says nothing of a server: set Bus.Server or Bus.URL.
+// AllInOneDefaults returns the defaults of both. Bus has no server yet: set Bus.Server or Bus.URL.
 func AllInOneDefaults() AllInOneConfig {
 	c := AllInOneConfig{ReconcilerConfig: ReconcilerDefaults(), RelistInterval: TriggerDefaults().RelistInterval}
 	c.Bus.URL = ""
@@ -26,7 +26,7 @@ func AllInOneDefaults() AllInOneConfig {
 	return c
 }
 
-// AddFlags defines all flags of both but those that say where a NATS server is: who calls it has one.
+// AddFlags defines all flags of both except those for a NATS server, which the caller provides.
 func (c *AllInOneConfig) AddFlags(f *pflag.FlagSet) {
 	c.AddConnections(f)
 	c.addServers(f)
@@ -34,7 +34,7 @@ func (c *AllInOneConfig) AddFlags(f *pflag.FlagSet) {
 	c.addOwn(f)
 }
 
-// AddConnections defines those of AddFlags that say where the API server is, whose Jobs are ours, and how the streams are kept.
+// AddConnections defines those of AddFlags for the API server, the Jobs to manage, and the streams.
 func (o *Options) AddConnections(f *pflag.FlagSet) {
 	o.addCluster(f)
 	o.addStreams(f)

@@ -11,7 +11,7 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// What may become of an announcement.
+// The results of an announcement.
 const (
 	announcedConfirmed   = "confirmed"
 	announcedUnconfirmed = "unconfirmed"
@@ -32,7 +32,7 @@ func (m *metrics) announcements() *prometheus.CounterVec {
 	return c
 }
 
-// drops hears of ends of Pods that will never be announced: nothing else is dropped before anybody has tried.
+// drops counts ends of Pods that will never be announced: nothing else is dropped before the first attempt.
 func (m *metrics) drops(_ string, count int) {
 	m.announced.WithLabelValues(events.PublicType(events.PodFinished{}), announcedGap).Add(float64(count))
 }
@@ -59,7 +59,7 @@ func (c tallied) Announce(ctx context.Context, p events.Public) error {
 	return err
 }
 
-// backlog adds how full the stream of public events is, as the bus saw it last. There is nothing to see while it does not stand.
+// backlog adds metrics of the stream of public events, as last observed. They are absent while the stream does not exist.
 func (m *metrics) backlog(look func() (bus.Backlog, bool)) { m.registry.MustRegister(fill(look)) }
 
 type fill func() (bus.Backlog, bool)

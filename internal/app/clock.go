@@ -10,19 +10,19 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// addClock defines the flag that sets a program's clock. Tests set it; nobody else has a reason to, so the help is silent.
+// addClock defines the hidden flag that sets a program's clock, for tests only.
 func (o *Options) addClock(f *pflag.FlagSet) {
 	const name = "clock-offset"
 	f.DurationVar(&o.ClockOffset, name, o.ClockOffset, "`time` that the clock is ahead of the machine's, for tests")
 	if err := f.MarkHidden(name); err != nil {
-		panic(err) // it has just been defined
+		panic(err) // cannot fail: the flag has just been defined
 	}
 }
 
-// now is what the program takes for the time.
+// now returns the program's time.
 func (o *Options) now() time.Time { return time.Now().Add(o.ClockOffset) }
 
-// timers are for a program whose clock is ahead: the bus has a clock of its own.
+// timers translate times for a program whose clock is ahead: the bus has a clock of its own.
 func (o *Options) timers(t engine.Timers) engine.Timers {
 	if o.ClockOffset == 0 {
 		return t

@@ -16,7 +16,7 @@ import (
 )
 
 // A server that answers with an error of the protocol makes nats.go close the connection for good. A program that went on would
-// look well and do nothing, for ever: it ends, with the cause, and whoever looks after it starts another.
+// look well and do nothing, for ever: it ends, with the cause, and its supervisor starts another.
 func TestConnectionThatIsClosedForGoodEndsTheProgram(t *testing.T) {
 	for name, start := range map[string]func(context.Context, Options) error{
 		"trigger": func(ctx context.Context, o Options) error {
@@ -71,7 +71,7 @@ func awaitCause(t *testing.T, ended <-chan error) {
 	}
 }
 
-// rude stands before a NATS server and, once it complains, says what no client can live with.
+// rude stands before a NATS server and, on request, sends an error after which no client can continue.
 type rude struct {
 	url       string
 	at        string // what makes it complain, if the server says it; empty for nothing

@@ -15,17 +15,16 @@ import (
 	"github.com/jobstream/jobstream/bus"
 )
 
-// command is what a person asks of a reconciler's surroundings: it connects as the reconciler would, answers on standard
-// output, and ends.
+// command is a command for people: it connects as the reconciler would, prints its result on standard output, and ends.
 type command struct {
 	Options
 	output string // text or json
 }
 
-// ask completes a cobra command whose answer is what run writes.
+// ask completes a cobra command whose output run writes.
 func ask(around Surroundings, c *cobra.Command, run func(ctx context.Context, a *command, out io.Writer, args []string) error) *cobra.Command {
 	a := &command{Options: defaults(Off, Off), output: "text"}
-	a.Log = slog.New(slog.DiscardHandler) // what is wrong is part of the answer
+	a.Log = slog.New(slog.DiscardHandler) // errors are part of the output
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if a.output != "text" && a.output != "json" {
 			return Usage{fmt.Errorf("--output %q is none: use text or json", a.output)}
@@ -47,12 +46,12 @@ func ask(around Surroundings, c *cobra.Command, run func(ctx context.Context, a 
 	return c
 }
 
-// visit connects to the bus without touching it.
+// visit connects to the bus without changing it.
 func (a *command) visit(ctx context.Context) (*bus.Visitor, error) {
 	v, err := bus.Visit(ctx, a.Bus)
 	if err != nil {
 		return nil, &Fatal{Cannot: "ask the bus", Err: err,
-			Remedy: "--nats-url (" + EnvName("nats-url") + ") names the NATS server; --nats-user-file and --nats-password-file, or another of the flags for credentials, and --nats-ca say how to be let in"}
+			Remedy: "--nats-url (" + EnvName("nats-url") + ") names the NATS server; --nats-user-file and --nats-password-file, or another of the flags for credentials, and --nats-ca set the credentials"}
 	}
 	return v, nil
 }
@@ -64,7 +63,7 @@ func writeJSON(out io.Writer, answer any) error {
 	return e.Encode(answer)
 }
 
-// printable keeps what strangers have written from steering a terminal or breaking a line.
+// printable prevents text from other users from steering a terminal or breaking a line.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

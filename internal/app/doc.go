@@ -1,10 +1,10 @@
-// Package app is what the programs would repeat: flags with twins in the environment, logs, metrics, health, life and
-// death, and how a trigger and a reconciler are put together. It decides nothing about Jobs.
+// Package app is the code shared by the programs: flags and environment variables, logs, metrics, health, start and
+// end, and the assembly of a trigger and a reconciler. It decides nothing about Jobs.
 //
 //	main.go:  os.Exit(app.Main(app.Program(command, ...)))
 //
 //	Main             signals, exit codes, errors that name the cause and the remedy     lifecycle.go, fatal.go
-//	  flags, env     --nats-url is JOBSTREAM_NATS_URL; the flag beats it                flags.go, options.go
+//	  flags, env     --nats-url is JOBSTREAM_NATS_URL; the flag takes precedence        flags.go, options.go
 //	  RunTrigger     API server --watch--> bus                                          trigger.go
 //	  RunReconciler  bus --turns--> API server                                          reconciler.go, member.go, announcements.go, spans.go
 //	  RunAllInOne    both, with one of everything                                       allinone.go

@@ -18,24 +18,24 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// doctorTimeout bounds the whole visit: what has not answered by then is a finding, too.
+// doctorTimeout bounds all checks together; a request that has not returned by then becomes a finding.
 const doctorTimeout = time.Minute
 
-// Surroundings say how a command finds what a program works with.
+// Surroundings describe how a command finds the systems that a program works with.
 type Surroundings struct {
-	// AddFlags defines the flags, and Complete, if not nil, finds what they leave open.
+	// AddFlags defines the flags; Complete, if not nil, sets what they leave open.
 	AddFlags func(*Options, *pflag.FlagSet)
 	Complete func(*Options) error
 	// Role is the program's on the bus.
 	Role bus.Role
-	// NATS says what to do where no NATS server answers.
+	// NATS is the remedy if no NATS server responds.
 	NATS string
 	// Roles and Grant are those of cluster.Inspection.
 	Roles [][]byte
 	Grant string
 }
 
-// OfReconciler are the Surroundings of a reconciler: all are named by flags.
+// OfReconciler returns the Surroundings of a reconciler: all are set by flags.
 func OfReconciler() Surroundings {
 	return Surroundings{
 		AddFlags: (*Options).addConnections,
@@ -46,13 +46,13 @@ func OfReconciler() Surroundings {
 	}
 }
 
-// DoctorCommand looks at everything that a program with these surroundings needs, and touches nothing.
+// DoctorCommand checks everything that a program with these surroundings needs, and changes nothing.
 func DoctorCommand(around Surroundings) *cobra.Command {
 	return ask(around, &cobra.Command{
 		Use:   "doctor",
-		Short: "Look at NATS, the API server and our permissions, and say what is wrong",
-		Long: `doctor connects as the program itself would, with the same flags, and prints one line for each thing that it looked at, with
-advice where there is something to do. It makes no stream and changes nothing. The exit code is 1 if a line is FAIL, else 0.`,
+		Short: "Check NATS, the API server and the permissions, and report what is wrong",
+		Long: `doctor connects as the program itself would, with the same flags, and prints one line for each check, with
+advice if there is something to do. It creates and changes nothing. The exit code is 1 if a line is FAIL, else 0.`,
 		Example: `  # As the reconciler's own service account, with its own settings
   kubectl -n jobstream exec deploy/jobstream-reconciler -- /jobstream-reconciler doctor`,
 		Args: cobra.NoArgs,
@@ -70,8 +70,7 @@ advice where there is something to do. It makes no stream and changes nothing. T
 	})
 }
 
-// examine makes every check, in the order in which a reconciler would need what they are about. One more check is one more
-// line here.
+// examine runs every check, in the order in which a reconciler needs their subjects. A new check is one more line here.
 func (a *command) examine(ctx context.Context, around Surroundings) (all []finding.Finding) {
 	for _, look := range []func(context.Context, Surroundings) []finding.Finding{
 		a.examineBus,
@@ -83,7 +82,7 @@ func (a *command) examine(ctx context.Context, around Surroundings) (all []findi
 	return all
 }
 
-// examineBus looks at the server and all that we keep there.
+// examineBus checks the server and the streams.
 func (a *command) examineBus(ctx context.Context, around Surroundings) []finding.Finding {
 	v, err := bus.Visit(ctx, a.Bus)
 	if err != nil {
@@ -97,7 +96,7 @@ func (a *command) examineBus(ctx context.Context, around Surroundings) []finding
 	return v.Findings(ctx, functions, a.now)
 }
 
-// examineCluster looks at the API server and at what we may do there.
+// examineCluster checks the API server and the permissions.
 func (a *command) examineCluster(ctx context.Context, around Surroundings) []finding.Finding {
 	client, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: a.Kubeconfig, Context: a.Context, UserAgent: "jobstream-doctor/" + Version()})
 	if err != nil {
@@ -106,8 +105,8 @@ func (a *command) examineCluster(ctx context.Context, around Surroundings) []fin
 	return cluster.Inspection{Client: client, Config: config, Claim: a.claim(), Namespaces: a.Namespaces, Roles: around.Roles, Grant: around.Grant, Now: a.now}.Findings(ctx)
 }
 
-// examineZones asks for zones on both sides of Greenwich, one of them with half an hour in it. The server's own zones do
-// not matter: the timers that we set there are points in time.
+// examineZones checks zones on both sides of Greenwich, one of them with half an hour. The server's own zones do not matter,
+// because timers are points in time.
 func examineZones(context.Context, Surroundings) []finding.Finding {
 	const check = "time zones"
 	for name, want := range map[string]int{"America/New_York": -5 * 3600, "Asia/Kolkata": 5*3600 + 1800} {

@@ -31,7 +31,7 @@ func call(t *testing.T, c *cobra.Command, args ...string) (code int, stdout, std
 }
 
 // While a reconciler is at work beside a doctor, nothing is wrong but that this cluster has no ScheduledJobs, and that this NATS
-// asks nobody who they are.
+// has no authentication.
 func TestDoctorOfASystemAtWork(t *testing.T) {
 	api := apptest.Start(t)
 	c := ReconcilerDefaults()

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// drainRestMin and drainRestMax bound the time between two looks while drain waits; between them it is drainRestFactor
+	// drainRestMin and drainRestMax bound the time between two lists while drain waits; between them it is drainRestFactor
 	// times as long as the last look took, so that a cluster of many Jobs is not kept busy by the question.
 	drainRestMin, drainRestMax = time.Second, 30 * time.Second
 	drainRestFactor            = 10
@@ -21,18 +21,18 @@ const (
 	forever = "forever"
 )
 
-// drain is what the command was asked for.
+// drain is the command with its flags.
 type drain struct {
 	cluster.Leaving
 	out                  io.Writer
 	json                 bool
 	suspend, yes, waits  bool
-	limit                time.Duration // of waiting; 0 for none
+	limit                time.Duration // limit of the wait; 0 for none
 	waited, told         string        // the flag; the last line of progress
 	suspended, untouched []change
 }
 
-// change is what became of a ScheduledJob that was to be suspended, as JSON shows it.
+// change is the result of suspending one ScheduledJob, in its JSON form.
 type change struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -44,12 +44,12 @@ func DrainCommand() *cobra.Command {
 	d := &drain{}
 	c := ask(OfReconciler(), &cobra.Command{
 		Use:   "drain",
-		Short: "Say what would be left unfinished without us, and wait until nothing is",
-		Long: `drain lists what would be left unfinished if no reconciler ran any more: unfinished Jobs of ours, ScheduledJobs that may
+		Short: "List what would stay unfinished without jobstream, and wait until nothing is left",
+		Long: `drain lists what would stay unfinished if no reconciler ran any more: jobstream's unfinished Jobs, ScheduledJobs that may
 make new ones, and Pods that only we let go. It needs the API server and not the bus, and it deletes nothing. The exit code
-is 0 where nothing is left, and 1 where something is. docs/uninstall.md says what to do then.
+is 0 if nothing is left, else 1. docs/uninstall.md describes what to do then.
 
-While it waits, trigger and reconciler have to run: they are who finishes the Jobs.`,
+While it waits, trigger and reconciler must run, because they finish the Jobs.`,
 		Example: `  # Look, with the rights of the reconciler
   kubectl -n jobstream exec deploy/jobstream-reconciler -- /jobstream-reconciler drain
 
@@ -69,8 +69,8 @@ While it waits, trigger and reconciler have to run: they are who finishes the Jo
 	f := c.Flags()
 	f.StringVar(&d.waited, "wait", "", "wait until nothing is left, for so long at most; without a `time` for as long as it takes. ScheduledJobs that are not suspended are not waited for")
 	f.Lookup("wait").NoOptDefVal = forever
-	f.BoolVar(&d.suspend, "suspend-schedules", false, "suspend every ScheduledJob that is not: what its schedule says meanwhile is skipped, and never made up for. Needs --yes")
-	f.BoolVar(&d.yes, "yes", false, "do what --suspend-schedules says; without it, say only what that would be")
+	f.BoolVar(&d.suspend, "suspend-schedules", false, "suspend every ScheduledJob that is not suspended: times that pass meanwhile are skipped, and never caught up on. Needs --yes")
+	f.BoolVar(&d.yes, "yes", false, "carry out --suspend-schedules; without it, only print what would be done")
 	return c
 }
 
@@ -78,7 +78,7 @@ func (d *drain) complete() error {
 	d.waits = d.waited != ""
 	switch limit, err := time.ParseDuration(d.waited); {
 	case d.yes && !d.suspend:
-		return Usage{errors.New("--yes says yes to --suspend-schedules: give both, or neither")}
+		return Usage{errors.New("--yes confirms --suspend-schedules: give both, or neither")}
 	case !d.waits, d.waited == forever:
 		return nil
 	case err != nil:
@@ -125,7 +125,7 @@ func (d *drain) run(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("%d of %d ScheduledJobs were not suspended", n, n+len(d.suspended)))
 	}
 	if d.suspend && !d.yes && len(left.ScheduledJobs) > 0 {
-		errs = append(errs, errors.New("nothing was changed: say --yes, too, to suspend what is listed"))
+		errs = append(errs, errors.New("nothing was changed: add --yes to suspend what is listed"))
 	}
 	if !left.Empty() {
 		errs = append(errs, errors.New(sum(left)))
@@ -133,7 +133,7 @@ func (d *drain) run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// suspendAll goes on where one cannot be suspended.
+// suspendAll continues after a failure.
 func (d *drain) suspendAll(ctx context.Context, all []cluster.RemainingSchedule) {
 	for _, s := range all {
 		if s.Suspended {
@@ -149,8 +149,8 @@ func (d *drain) suspendAll(ctx context.Context, all []cluster.RemainingSchedule)
 	}
 }
 
-// wait looks until nothing is left that waiting can change, or the time is over, and returns what is left then. While the API
-// server does not answer, what it said last holds.
+// wait lists until nothing is left for which waiting helps, or the time is over, and returns what is left. If the API server does
+// not respond, the previous list counts.
 func (d *drain) wait(ctx context.Context, left cluster.Remains) cluster.Remains {
 	if d.limit > 0 {
 		var cancel context.CancelFunc
@@ -178,17 +178,17 @@ func (d *drain) wait(ctx context.Context, left cluster.Remains) cluster.Remains 
 	return left
 }
 
-// hopeful says that something is left that may end by itself.
+// hopeful reports whether something is left that may end by itself.
 func hopeful(r cluster.Remains) bool {
 	for _, s := range r.ScheduledJobs {
-		if s.Suspended { // a reconciler will take notice
+		if s.Suspended { // a reconciler still has to process the suspension
 			return true
 		}
 	}
 	return len(r.Jobs)+len(r.Pods) > 0
 }
 
-// tell prints a line of progress for a person, where it is not the last one again.
+// tell prints a line of progress, unless it repeats the previous one.
 func (d *drain) tell(line string) {
 	if d.json || line == d.told {
 		return

@@ -77,7 +77,7 @@ func TestDrainShowsWhatIsLeft(t *testing.T) {
 		says      []string
 	}{
 		{"a look", nil, ExitFatal, false, []string{"ScheduledJobs at work: 1\n", "shop       nightly  at work", "left: 0 unfinished Jobs, 0 Pods with our finalizer, 1 ScheduledJob at work"}},
-		{"what would be suspended", []string{"--suspend-schedules"}, ExitFatal, false, []string{"nothing was changed: say --yes, too"}},
+		{"what would be suspended", []string{"--suspend-schedules"}, ExitFatal, false, []string{"nothing was changed: add --yes"}},
 		{"one that is at work is not waited for", []string{"--wait"}, ExitFatal, false, []string{"left: "}},
 		{"suspended", []string{"--suspend-schedules", "--yes"}, ExitFine, true, []string{"suspended ScheduledJob shop/nightly\n", "nothing of ours"}},
 		{"again", []string{"--suspend-schedules", "--yes", "-o=json"}, ExitFine, true, nil},

@@ -9,28 +9,28 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// shownRows is how many of a kind a person is shown; JSON has all of them.
+// shownRows is the largest number of objects of a kind in the table; JSON has all of them.
 const shownRows = 50
 
-// What becomes of each kind, while nobody of us runs.
+// What becomes of each kind while no reconciler runs.
 const (
-	withoutUsSchedules = "While no reconciler runs they make no Job. Until then they make new ones: suspend them, or say --suspend-schedules."
-	withoutUsJobs      = "While no reconciler runs they stay as they are, for spec.managedBy is final and Kubernetes' own controller leaves them alone. Their " +
+	withoutUsSchedules = "While no reconciler runs they create no Job. Until then they create new ones: suspend them, or add --suspend-schedules."
+	withoutUsJobs      = "While no reconciler runs they stay as they are, because spec.managedBy cannot be changed and the built-in controller ignores them. Their " +
 		"Pods run to their end, are neither counted nor replaced, and stay with their finalizer. When one runs again, it goes on with exact counts. " +
-		"To end one, delete it. One that is deleted in the foreground waits for us."
-	withoutUsUnmanaged = "Kubernetes' own controller goes on with those without spec.managedBy, where it is switched on."
-	withoutUsPods      = "kube-controller-manager takes their finalizer off when their Job is gone. While it exists, only we do."
+		"To end one, delete it. One that is deleted in the foreground waits for a reconciler."
+	withoutUsUnmanaged = "The built-in controller continues those without spec.managedBy, if it is switched on."
+	withoutUsPods      = "kube-controller-manager removes their finalizer when their Job is gone. While the Job exists, only a reconciler does."
 )
 
-// drained is the answer as JSON shows it.
+// drained is the result in its JSON form.
 type drained struct {
 	cluster.Remains
-	// Suspended and NotSuspended are what became of --suspend-schedules.
+	// Suspended and NotSuspended are the results of --suspend-schedules.
 	Suspended    []change `json:"suspended,omitempty"`
 	NotSuspended []change `json:"notSuspended,omitempty"`
 }
 
-// sum is one line of what is left.
+// sum returns one line about what is left.
 func sum(r cluster.Remains) string {
 	held, paused := len(r.Pods), 0
 	for _, j := range r.Jobs {
@@ -71,7 +71,7 @@ func (d *drain) report(left cluster.Remains) error {
 	for _, s := range left.ScheduledJobs {
 		state := "at work"
 		if s.Suspended {
-			state = "suspended, and no reconciler has taken notice"
+			state = "suspended, and no reconciler has processed it"
 		}
 		schedules = append(schedules, fmt.Sprintf("%s\t%s\t%s", s.Namespace, s.Name, state))
 	}

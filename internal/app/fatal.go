@@ -11,7 +11,7 @@ import (
 const (
 	ExitFine  = 0
 	ExitFatal = 1 // it could not do its work
-	ExitUsage = 2 // it was called in a way that it does not understand
+	ExitUsage = 2 // the command line was wrong
 )
 
 // Fatal is a reason to end: what could not be done, why, and what to do about it.
@@ -19,7 +19,7 @@ type Fatal struct {
 	// Cannot completes "cannot ...": "reach the bus".
 	Cannot string
 	Err    error
-	// Remedy is a sentence for whoever started the program; it names the flags, which adapters do not know. May be empty.
+	// Remedy is a sentence for the user who started the program; it names the flags, which adapters do not know. May be empty.
 	Remedy string
 }
 
@@ -34,7 +34,7 @@ func (u Usage) Error() string { return u.Err.Error() }
 
 func (u Usage) Unwrap() error { return u.Err }
 
-// exitCode is the code that the error stands for.
+// exitCode returns the exit code for the error.
 func exitCode(err error) int {
 	usage := Usage{}
 	switch {
@@ -61,7 +61,7 @@ func explain(w io.Writer, program string, err error) {
 	}
 }
 
-// oneLine keeps log collectors from cutting an error in pieces.
+// oneLine prevents log collectors from splitting an error.
 func oneLine(s string) string {
 	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ")
 }

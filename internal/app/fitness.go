@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// askFitness is how often the API server is asked whether it is there, and unfitAfter how many answers in a row have to
-	// be missing: a member that gives its partitions away for one lost packet would do harm.
+	// askFitness is the interval between two requests, and unfitAfter the number of consecutive failures that count: a member that
+	// handed over its partitions after one lost packet would do harm.
 	askFitness = 2 * time.Second
 	unfitAfter = 2
 )
 
-// fitness knows whether this process can reach the API server. A member that cannot is passed over while others can.
+// fitness observes whether this process can reach the API server. A member that cannot gets no partitions while others can.
 type fitness struct {
 	ask   func(context.Context) error
 	unfit atomic.Bool
@@ -23,7 +23,7 @@ func newFitness(ask func(context.Context) error) *fitness { return &fitness{ask:
 
 func (f *fitness) fit() bool { return !f.unfit.Load() }
 
-// watch asks until ctx ends.
+// watch sends the requests until ctx ends.
 func (f *fitness) watch(ctx context.Context) {
 	tick := time.NewTicker(askFitness)
 	defer tick.Stop()

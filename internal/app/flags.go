@@ -9,20 +9,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// envPrefix begins the name of every environment variable that we read.
+// envPrefix begins the name of every environment variable of the programs.
 const envPrefix = "JOBSTREAM_"
 
-// EnvName is the twin of a flag in the environment: JOBSTREAM_NATS_URL for nats-url.
+// EnvName returns the environment variable of a flag: JOBSTREAM_NATS_URL for nats-url.
 func EnvName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// hasNoTwin are flags that ask for something instead of setting it.
+// hasNoTwin are flags that request something instead of setting a value.
 func hasNoTwin(flag string) bool {
 	return slices.Contains([]string{"help", "version", "all", "output", "wait", "suspend-schedules", "yes"}, flag)
 }
 
-// showEnv adds to the help of every flag the name of its twin.
+// showEnv adds the name of the environment variable to the help of every flag.
 func showEnv(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !hasNoTwin(f.Name) {
@@ -31,8 +31,8 @@ func showEnv(flags *pflag.FlagSet) {
 	})
 }
 
-// takeEnv sets every flag that was not given from its twin. A twin that is empty counts as not set, since that is what
-// an empty value of a chart or a Compose file means. lookup is os.LookupEnv.
+// takeEnv sets every flag that was not given from its environment variable. An empty variable counts as not set, because that is
+// what an empty value of a chart or a Compose file means. lookup is os.LookupEnv.
 func takeEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {

@@ -64,7 +64,7 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 	}
 }
 
-// Whoever starts both in one process has all flags of both, but those that say where a NATS server is.
+// The program with both in one process has all flags of both, except those for a NATS server.
 func TestAllInOneHasTheFlagsOfBoth(t *testing.T) {
 	both, nats, one := pflag.NewFlagSet("both", pflag.ContinueOnError), pflag.NewFlagSet("nats", pflag.ContinueOnError), pflag.NewFlagSet("one", pflag.ContinueOnError)
 	r, a, trigger := ReconcilerDefaults(), AllInOneDefaults(), pflag.NewFlagSet("trigger", pflag.ContinueOnError)
@@ -173,7 +173,7 @@ func TestLimitsThatCannotWork(t *testing.T) {
 			if err := f.Parse(tt.args); err != nil {
 				t.Fatal(err)
 			}
-			c.Kubeconfig, c.HealthAddress, c.MetricsAddress = "/nowhere", Off, Off // whoever gets as far as to connect says so
+			c.Kubeconfig, c.HealthAddress, c.MetricsAddress = "/nowhere", Off, Off // fails with another error if it gets as far as to connect
 			err := RunReconciler(t.Context(), c)
 			if tt.says == "" {
 				tt.says = "/nowhere"
@@ -258,7 +258,7 @@ func TestBothProgramsClaimAlike(t *testing.T) {
 					t.Errorf("the %s claims %+v, want %+v", program, got, tt.want)
 				}
 				if help := f.Lookup("claim-unmanaged").Usage; !strings.Contains(help, "--controllers=-job-controller,*") {
-					t.Errorf("the %s does not say what kube-controller-manager needs: %s", program, help)
+					t.Errorf("the help of %s lacks the flag of kube-controller-manager: %s", program, help)
 				}
 			}
 		})

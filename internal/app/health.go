@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// probeTimeout bounds one answer of /readyz; a kubelet waits one second by default, so whoever asks more sets more.
+// probeTimeout bounds one response of /readyz; a kubelet waits one second by default, so a probe with more checks needs a longer
+// timeout.
 const probeTimeout = 2 * time.Second
 
-// Probes are the named checks behind /readyz. The zero value has none and is not ready: a
-// program that has not said yet what it needs cannot have it. It must not be copied.
+// Probes are the named checks behind /readyz. The zero value has none and is not ready, because the program has not registered
+// its requirements yet. It must not be copied.
 type Probes struct {
 	mu     sync.Mutex
 	checks []probe
-	alive  func() error // nil where nothing can break for good
+	alive  func() error // nil if nothing can break permanently
 }
 
 type probe struct {
@@ -37,14 +38,14 @@ func (p *Probes) Set(name string, check func(context.Context) error) {
 	p.checks = append(p.checks, probe{name, check})
 }
 
-// SetAlive says what /healthz asks: whether something has broken that only a new process can mend.
+// SetAlive sets the check of /healthz: whether something has broken that only a new process can repair.
 func (p *Probes) SetAlive(check func() error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.alive = check
 }
 
-// broken is what only a new process can mend, nil for nothing.
+// broken returns an error that only a new process can repair, or nil.
 func (p *Probes) broken() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,12 +55,12 @@ func (p *Probes) broken() error {
 	return p.alive()
 }
 
-// await makes the check fail until it is set again: what a program still waits for at its start.
+// await makes the check fail until it is set again, for conditions that a starting program waits for.
 func (p *Probes) await(name string) {
 	p.Set(name, func(context.Context) error { return fmt.Errorf("starting") })
 }
 
-// Report asks all checks and writes a line about each, in the words of the API server's own /readyz.
+// Report runs all checks and writes a line about each, in the form of the API server's own /readyz.
 func (p *Probes) Report(ctx context.Context) (report string, ready bool) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -87,13 +88,13 @@ func (p *Probes) Report(ctx context.Context) (report string, ready bool) {
 }
 
 const (
-	// readyTimeout is for a first list of the cluster and the reconciler's first word with the others: a second, usually.
+	// readyTimeout allows for a first list of the cluster and the reconciler's first heartbeat: usually a second.
 	readyTimeout = time.Minute
-	// askReady is how often we ask: probes tell nobody when they change.
+	// askReady is the polling interval: probes do not signal changes.
 	askReady = 20 * time.Millisecond
 )
 
-// AwaitReady waits until all say that they are ready, and a minute at most. It fails at once when ctx ends or failed has an error.
+// AwaitReady waits until all are ready, for at most a minute. It returns an error at once when ctx ends or failed has an error.
 func AwaitReady(ctx context.Context, failed <-chan error, probes ...*Probes) error {
 	late := time.NewTimer(readyTimeout)
 	defer late.Stop()
@@ -121,9 +122,8 @@ func AwaitReady(ctx context.Context, failed <-chan error, probes ...*Probes) err
 	}
 }
 
-// handler serves /healthz and /readyz. /healthz says that the process answers, and that nothing has broken which only another
-// process can mend: an API server or a bus that is away would not get better by a restart, and a restart would cost the work in
-// hand.
+// handler serves /healthz and /readyz. /healthz reports that the process responds, and that nothing has broken that only another
+// process can repair. It ignores an unreachable API server or bus: a restart would not help, and would cost the unfinished work.
 func (p *Probes) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

@@ -20,8 +20,8 @@ import (
 const jobFunction = "job"
 
 // jobMetrics are the metrics of Kubernetes' own Job controller under its names, labels and buckets (1.36,
-// pkg/controller/job/metrics), so that dashboards and alerts on them go on working. Where ours mean something else than
-// theirs, docs/operations.md says so.
+// pkg/controller/job/metrics), so that dashboards and alerts built on them keep working. docs/operations.md lists the differences
+// in meaning.
 type jobMetrics struct {
 	syncs           *prometheus.CounterVec
 	syncTime        *prometheus.HistogramVec
@@ -31,7 +31,7 @@ type jobMetrics struct {
 	handled         *prometheus.CounterVec
 	created         *prometheus.CounterVec
 	held            *prometheus.CounterVec
-	announced       *prometheus.CounterVec // of ours: see announcements.go
+	announced       *prometheus.CounterVec // jobstream's own: see announcements.go
 }
 
 var _ act.Meter = (*jobMetrics)(nil)
@@ -52,10 +52,10 @@ func newJobMetrics(m *metrics) *jobMetrics {
 	}
 }
 
-// synced hears of every turn of the function of Jobs.
+// synced records every turn of the Job function.
 func (m *jobMetrics) synced(t engine.Turned) {
 	if errors.Is(t.Err, context.Canceled) {
-		return // we are ending: no fault of the Job, and nobody waits for it
+		return // the program is stopping: not an error of the Job
 	}
 	result := "success"
 	if t.Err != nil {
@@ -66,8 +66,8 @@ func (m *jobMetrics) synced(t engine.Turned) {
 	m.syncTime.WithLabelValues(labels...).Observe(t.Duration.Seconds())
 }
 
-// completionMode is told by what a turn heard, or made of it: "unknown" where that was a mere timer or refusal and no Pod
-// was made.
+// completionMode returns the mode from the facts and effects of a turn: "unknown" if it only had a timer or a refusal and created
+// no Pod.
 func completionMode(t engine.Turned) string {
 	for _, e := range t.Heard {
 		switch e := e.(type) {
@@ -100,8 +100,8 @@ func modeLabel(indexed bool) string {
 	return string(batchv1.NonIndexedCompletion)
 }
 
-// action is what a turn did about Pods. Deletions come first, as in Kubernetes, which never does both in one sync.
-// Kubernetes' fourth, "reconciling", waits for its own writes to show up; we see ours at once.
+// action returns what a turn did to Pods. Deletions come first, as in Kubernetes, which never does both in one sync. Kubernetes'
+// fourth action, "reconciling", waits for its own writes to show up; a turn sees its own at once.
 func action(tried []effect.Effect) string {
 	out := "tracking"
 	for _, e := range tried {
@@ -147,14 +147,14 @@ func (m *jobMetrics) PodCreation(j *batchv1.Job, err error) {
 	switch {
 	case err == nil:
 		add(m.created, 1, creationReason(j), "succeeded")
-	case apierrors.IsAlreadyExists(err), // nearly always our own Pod: a create that was repeated
-		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause): // nobody wants it any more
+	case apierrors.IsAlreadyExists(err), // nearly always the reconciler's own Pod, from a repeated create
+		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause): // the Pod is no longer wanted
 	default:
 		add(m.created, 1, creationReason(j), "failed")
 	}
 }
 
-// creationReason is Kubernetes' (recordJobPodsCreationTotal), told from the Job as it was last read.
+// creationReason is Kubernetes' (recordJobPodsCreationTotal), derived from the Job as last read.
 func creationReason(j *batchv1.Job) string {
 	failed := j.Status.Failed > 0
 	if u := j.Status.UncountedTerminatedPods; u != nil {
@@ -179,7 +179,7 @@ func (m *jobMetrics) VerdictUntold(v events.TickDecided) {
 	m.announced.WithLabelValues(events.PublicType(v), announcedGap).Inc()
 }
 
-// add leaves a counter alone where nothing was gained: counters panic when they are to shrink.
+// add ignores a negative difference: counters panic when they are to decrease.
 func add(c *prometheus.CounterVec, gained int32, labels ...string) {
 	if gained > 0 {
 		c.WithLabelValues(labels...).Add(float64(gained))
@@ -198,7 +198,7 @@ func moreIndexes(j *batchv1.Job, before, after string) int32 {
 	}
 	was, err := intervals.Parse(before)
 	if err != nil {
-		return 0 // somebody else's writing: better nothing than all of it
+		return 0 // another client's text: better nothing than all of it
 	}
 	is, err := intervals.Parse(after)
 	if err != nil {
@@ -215,7 +215,7 @@ func text(s *string) string {
 	return *s
 }
 
-// verdict is the condition that says how the Job ended, nil while it has not.
+// verdict returns the condition that ended the Job, or nil.
 func verdict(j *batchv1.Job) *batchv1.JobCondition {
 	for i, c := range j.Status.Conditions {
 		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {

@@ -98,8 +98,8 @@ func TestStatusWritten(t *testing.T) {
 			batchv1.JobStatus{Succeeded: 4, CompletedIndexes: "0-3"}, nil, []string{
 				`job_finished_indexes_total{backoffLimit="global",status="succeeded"} 2`,
 				`job_pods_finished_total{completion_mode="Indexed",result="succeeded"} 2`}},
-		{"counters that somebody has raised by hand", nonIndexed, batchv1.JobStatus{Succeeded: 9, Failed: 9}, batchv1.JobStatus{Succeeded: 1, Failed: 1}, nil, nil},
-		{"indexes that nobody can read", ofIndexes(4), batchv1.JobStatus{CompletedIndexes: "what"}, batchv1.JobStatus{CompletedIndexes: "0-3"}, nil, nil},
+		{"counters that another client has raised", nonIndexed, batchv1.JobStatus{Succeeded: 9, Failed: 9}, batchv1.JobStatus{Succeeded: 1, Failed: 1}, nil, nil},
+		{"unreadable indexes", ofIndexes(4), batchv1.JobStatus{CompletedIndexes: "what"}, batchv1.JobStatus{CompletedIndexes: "0-3"}, nil, nil},
 		{"a failure policy", nonIndexed, batchv1.JobStatus{}, batchv1.JobStatus{},
 			map[batchv1.PodFailurePolicyAction]int{"Ignore": 2, "FailJob": 1, "Count": 0}, []string{
 				`pod_failures_handled_by_failure_policy_total{action="FailJob"} 1`,

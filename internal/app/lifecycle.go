@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// stopTimeout is how long a program may take to end after it was asked to: less than the 30 seconds after which a kubelet
-// kills it, so that the log says what happened.
+// stopTimeout is how long a program may take to end after a signal: less than the 30 seconds after which a kubelet kills it, so
+// that the log has the reason.
 const stopTimeout = 25 * time.Second
 
-// echo is how soon after a signal the same one again means nothing: make, timeout and the like pass on what the terminal
-// has sent to everybody already.
+// echo is the time within which a second identical signal is ignored: make, timeout and similar programs forward a signal that
+// the terminal has sent to all processes already.
 const echo = 500 * time.Millisecond
 
 // Main runs the command and returns its exit code. The context of the command ends with the first SIGINT or SIGTERM; the
@@ -35,14 +35,14 @@ func Main(c *cobra.Command) int {
 	go func() {
 		if why := obey(signals, cancel, ended); why != "" {
 			fmt.Fprintf(os.Stderr, "%s: %s: ending at once\n", c.Name(), why)
-			os.Exit(ExitFatal) // what is unfinished is delivered again, to whoever comes next
+			os.Exit(ExitFatal) // unfinished work is redelivered to another process
 		}
 	}()
 	return execute(ctx, c, os.Args[1:], os.Stdout, os.Stderr)
 }
 
-// obey cancels at the first signal, and returns why the program must not go on: a second one, or too much time. It
-// returns "" where the program ended first.
+// obey cancels the context at the first signal. It returns why the program must end at once: a second signal, or too much time.
+// It returns "" if the program ended before.
 func obey(signals <-chan os.Signal, cancel func(), ended <-chan struct{}) (why string) {
 	select {
 	case <-ended:
@@ -80,8 +80,7 @@ func execute(ctx context.Context, c *cobra.Command, args []string, stdout, stder
 	return exitCode(err)
 }
 
-// prepare gives the command and all below it what our programs have in common: twins of flags, errors of our own form,
-// --version.
+// prepare adds the common parts to the command and its subcommands: environment variables, errors in one form, --version.
 func prepare(c *cobra.Command) {
 	c.Version = longVersion()
 	c.SilenceErrors, c.SilenceUsage = true, true
@@ -89,7 +88,7 @@ func prepare(c *cobra.Command) {
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage{err} })
 	c.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return takeEnv(c.Flags(), os.LookupEnv) }
 	each(c, func(c *cobra.Command) {
-		c.Flags().SortFlags = false // they stand in the order of their importance
+		c.Flags().SortFlags = false // keep the order of importance
 		showEnv(c.LocalFlags())
 		if args := c.Args; args != nil {
 			c.Args = func(c *cobra.Command, given []string) error {
@@ -102,11 +101,11 @@ func prepare(c *cobra.Command) {
 	})
 }
 
-// Program completes the command of a program that runs until it is asked to end: with the flags that add defines, those of
-// the log, and no arguments. run gets the logger that they ask for.
+// Program completes the command of a program that runs until it is stopped: with the flags that add defines, the log flags, and
+// no arguments. run gets the configured logger.
 func Program(c *cobra.Command, add func(*pflag.FlagSet), run func(context.Context, *slog.Logger) error) *cobra.Command {
 	logging := LogDefaults()
-	c.Long += "\n\nEvery flag has a twin in the environment, named in brackets; the flag beats it."
+	c.Long += "\n\nEvery flag can also be set by the environment variable in brackets; the flag takes precedence."
 	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		log, err := logging.Logger(c.ErrOrStderr())

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// readTimeout ends connections that never ask anything.
+	// readTimeout ends connections without a request.
 	readTimeout = 10 * time.Second
-	// closeTimeout is for answers that are being written while we end.
+	// closeTimeout is for responses in progress when the program ends.
 	closeTimeout = time.Second
 )
 
-// listener is an HTTP server that is there until it is closed.
+// listener is an HTTP server that runs until it is closed.
 type listener struct {
 	server *http.Server
 	done   chan struct{}
@@ -44,7 +44,7 @@ func listen(ctx context.Context, address, flag string, h http.Handler, log *slog
 	return s, nil
 }
 
-// close ends the server, if there is one, and returns when nothing of it is left.
+// close ends the server, if there is one, and returns when all its goroutines have ended.
 func (s *listener) close(ctx context.Context) {
 	if s == nil {
 		return
@@ -52,7 +52,7 @@ func (s *listener) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	if s.server.Shutdown(ctx) != nil {
-		_ = s.server.Close() // what has not been answered by now will not be missed
+		_ = s.server.Close() // drop the remaining requests
 	}
 	<-s.done
 }

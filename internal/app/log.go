@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// LogOptions say what is logged and how.
+// LogOptions configure the log.
 type LogOptions struct {
 	// Level is debug, info, warn or error; Format is text or json.
 	Level, Format string
@@ -28,8 +28,8 @@ func (o *LogOptions) Add(f *pflag.FlagSet) {
 	f.StringVar(&o.Format, "log-format", o.Format, "`format` of the log: text or json")
 }
 
-// Logger makes the program's logger, and sends through it what client-go writes. Warnings and errors that repeat are
-// thinned out: see limiter.
+// Logger returns the program's logger, and also logs client-go's messages through it. Repeated warnings and errors are limited:
+// see limiter.
 func (o LogOptions) Logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.Level)); err != nil {
@@ -49,7 +49,7 @@ func (o LogOptions) Logger(w io.Writer) (*slog.Logger, error) {
 	return log, nil
 }
 
-// Quiet is the logger without its debug level: for libraries that have much to say there.
+// Quiet is the logger without its debug level, for verbose libraries.
 func Quiet(log *slog.Logger) *slog.Logger { return slog.New(quiet{log.Handler()}) }
 
 type quiet struct{ slog.Handler }
@@ -66,16 +66,16 @@ func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.Wi
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
 
 const (
-	// floodWindow and floodBurst are how often one complaint is written: often enough to see which Jobs it is about, and
-	// an API server that is away for an hour fills no disk.
+	// floodWindow and floodBurst limit how often one message is written: often enough to see the Jobs concerned, while an API server
+	// that is unreachable for an hour does not fill a disk.
 	floodWindow = 10 * time.Second
 	floodBurst  = 10
 	// floodMessages bounds the memory: client-go puts what varies into its messages.
 	floodMessages = 1000
 )
 
-// limiter is a slog.Handler that thins out floods: of one message at most floodBurst within floodWindow, whatever its
-// attributes; the next line after that says how many were swallowed. Information is never thinned out.
+// limiter is a slog.Handler that limits repeated messages: at most floodBurst of one message within floodWindow, whatever its
+// attributes; the next line after that has the number of suppressed ones. It never limits the info level.
 type limiter struct {
 	slog.Handler
 	floods *floods
@@ -120,7 +120,7 @@ func (l limiter) WithGroup(name string) slog.Handler {
 	return limiter{l.Handler.WithGroup(name), l.floods}
 }
 
-// count says whether a message passes, and how many of its kind did not since the last that did.
+// count reports whether a message passes, and how many like it were suppressed since the last that passed.
 func (f *floods) count(message string) (swallowed int, passes bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -38,7 +38,7 @@ func TestFloodsAreThinnedOut(t *testing.T) {
 	now = now.Add(floodWindow)
 	complain(1)
 	if !strings.Contains(out.String(), "swallowed=7") {
-		t.Errorf("nobody hears how much was swallowed: %s", out.String())
+		t.Errorf("the number of suppressed lines is missing: %s", out.String())
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// handover is how long somebody else waits for the turns of a partition that is theirs by now: most take milliseconds, and
-// what the others still do meets the compare-and-set.
+// handover is how long the new owner of a partition waits for the old owner's turns: most take milliseconds, and the
+// compare-and-set stops the rest.
 const handover = 100 * time.Millisecond
 
 // MemberConfig is what a Member needs; Fit and Changed may be nil.
@@ -24,11 +24,11 @@ type MemberConfig struct {
 	Bus *bus.Bus
 	// Functions are served; Newest is filled in.
 	Functions []engine.Config
-	// Namespaces are those whose facts are taken; none means all.
+	// Namespaces are those whose facts are processed; none means all.
 	Namespaces []string
-	// Fit says whether this process can do its work.
+	// Fit reports whether this process can do its work.
 	Fit func() bool
-	// Changed hears how many partitions of the function this process serves, and how many members are live.
+	// Changed receives how many partitions of the function this process serves, and how many members are live.
 	Changed func(function string, partitions, members int)
 	Log     *slog.Logger
 }
@@ -59,11 +59,11 @@ func NewMember(c MemberConfig) *Member {
 	return m
 }
 
-// Ready is nil once we take part; its error says what is in the way.
+// Ready returns nil once this member takes part, and otherwise the reason why not.
 func (m *Member) Ready() error { return m.keeper.Ready() }
 
-// Run serves partitions until ctx ends. Then all are given away at once, and turns that run may go on for a while. Its error
-// says that the other members cannot be heard.
+// Run serves partitions until ctx ends. Then it hands over all of them at once, while running turns may continue for a while. The
+// error means that the other members' heartbeats cannot be received.
 func (m *Member) Run(ctx context.Context) error {
 	err := m.keeper.Run(ctx)
 	var all sync.WaitGroup
@@ -82,7 +82,7 @@ func (m *Member) Run(ctx context.Context) error {
 	return err
 }
 
-// serve takes the facts of one partition until ctx ends, and puts it down.
+// serve processes the facts of one partition until ctx ends, and hands it over.
 func (m *Member) serve(ctx context.Context, function string, partition int) {
 	r := m.runners[function]
 	r.Take(partition)
@@ -93,8 +93,8 @@ func (m *Member) serve(ctx context.Context, function string, partition int) {
 	r.Release(partition, handover)
 }
 
-// within lets nothing pass that is about another namespace: what was left behind when there were more of them, or what somebody
-// else has published. Nobody has to do anything about it.
+// within drops facts about other namespaces: those left over from a longer list of namespaces, or published by another program.
+// They need no work.
 func (m *Member) within(deliver func(engine.Delivery)) func(engine.Delivery) {
 	if len(m.cfg.Namespaces) == 0 {
 		return deliver
@@ -108,7 +108,7 @@ func (m *Member) within(deliver func(engine.Delivery)) func(engine.Delivery) {
 	}
 }
 
-// memberName is unique to this process, and tells people which one it is.
+// memberName is unique to this process, and readable for people.
 func memberName() string {
 	host, err := os.Hostname()
 	if err != nil {

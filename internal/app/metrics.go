@@ -16,7 +16,7 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// metrics are what one program counts. Each has a registry of its own, so that several fit into one process.
+// metrics are the metrics of one program. Each has a registry of its own, so that several fit into one process.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -56,7 +56,7 @@ func buildInfo() prometheus.Collector {
 	}, func() float64 { return 1 })
 }
 
-// forTrigger adds what a trigger counts.
+// forTrigger adds the trigger's metrics.
 func (m *metrics) forTrigger() {
 	m.published = m.counter("jobstream_facts_published_total", "Facts handed to the bus.", "function", "type")
 	m.relists = prometheus.NewCounter(prometheus.CounterOpts{
@@ -65,14 +65,14 @@ func (m *metrics) forTrigger() {
 	m.registry.MustRegister(m.relists)
 }
 
-// watches adds how many lists and watches fail.
+// watches adds the number of failing lists and watches.
 func (m *metrics) watches(failing func() int) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "jobstream_watches_failing", Help: "Lists and watches of the cluster that fail just now, and are tried again, each by itself.",
 	}, func() float64 { return float64(failing()) }))
 }
 
-// forReconciler adds what a reconciler counts.
+// forReconciler adds the reconciler's metrics.
 func (m *metrics) forReconciler() {
 	m.turns = m.counter("jobstream_turns_total", "Turns by result: ok, retry (facts went back to the bus), quarantined, newer (left to a newer version), stopped, error.", "function", "result")
 	m.turnTime = m.histogram("jobstream_turn_duration_seconds", "Time from the load of a state to the acknowledgement of its facts.", seconds, "function")
@@ -82,19 +82,19 @@ func (m *metrics) forReconciler() {
 	m.quarantined = m.counter("jobstream_quarantined_total", "Messages that could not be read, or that the function broke on, and that were set aside.", "function")
 	m.unreadFacts = m.counter("jobstream_unread_facts_total", "Facts of a type that this version does not know: upgrade the reconcilers, too. Inventory was taken instead.", "function")
 	m.partitions = m.gauge("jobstream_partitions", "Partitions that this reconciler serves; over all reconcilers of a cluster they add up to 32.", "function")
-	m.members = m.gauge("jobstream_members", "Live reconcilers of the cluster, as this one hears them.")
+	m.members = m.gauge("jobstream_members", "Live reconcilers of the cluster whose heartbeats this one receives.")
 	m.announced = m.announcements()
 	m.spans = m.counter("jobstream_spans_total", "Spans by result: exported, failed (the collector did not take them), dropped (too many were waiting).", "result")
 	m.jobs = newJobMetrics(m)
 }
 
-// expect makes the function's alarming counters start at 0: Prometheus sees no increase in one that begins with 1.
+// expect starts the function's alerting counters at 0: Prometheus sees no increase in a series that begins with 1.
 func (m *metrics) expect(function string) {
 	m.quarantined.WithLabelValues(function)
 	m.unreadFacts.WithLabelValues(function)
 }
 
-// bus adds whether the bus stands.
+// bus adds whether the bus and all streams are available.
 func (m *metrics) bus(ready func() error) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "jobstream_bus_ready", Help: "1 while the bus is connected and all streams stand, else 0.",
@@ -130,7 +130,7 @@ func (m *metrics) handler() http.Handler {
 	return mux
 }
 
-// turned hears of every finished turn.
+// turned records every finished turn.
 func (m *metrics) turned(t engine.Turned) {
 	m.turns.WithLabelValues(t.Function, turnResult(t.Err)).Inc()
 	m.turnTime.WithLabelValues(t.Function).Observe(t.Duration.Seconds())
@@ -140,13 +140,13 @@ func (m *metrics) turned(t engine.Turned) {
 	}
 }
 
-// setAside hears of every message that the bus has set aside, whoever asked it to.
+// setAside records every quarantined message, whether the bus or the engine rejected it.
 func (m *metrics) setAside(function string) { m.quarantined.WithLabelValues(function).Inc() }
 
-// unread hears of every fact whose type this version does not know.
+// unread records every fact whose type this version does not know.
 func (m *metrics) unread(function string) { m.unreadFacts.WithLabelValues(function).Inc() }
 
-// serves hears how many partitions of the function we serve, and how many members share them.
+// serves records how many partitions of the function this process serves, and how many members share them.
 func (m *metrics) serves(function string, partitions, members int) {
 	m.partitions.WithLabelValues(function).Set(float64(partitions))
 	m.members.WithLabelValues().Set(float64(members))

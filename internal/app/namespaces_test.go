@@ -51,7 +51,7 @@ func TestTriggerOfNamespacesThatItMayNotList(t *testing.T) {
 		if ready {
 			t.Fatal("it is ready, and sees nothing")
 		}
-		if strings.Contains(report, "the API server does not let us list") {
+		if strings.Contains(report, "the API server does not allow the trigger to list") {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -20,8 +20,8 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Where the programs listen unless told otherwise: on loopback, and each on ports of its own, so that a trigger and a
-// reconciler run on one machine without any flag.
+// The default addresses: on loopback, each with its own ports, so that a trigger and a reconciler run on one machine without
+// flags.
 const (
 	triggerMetrics    = "127.0.0.1:8180"
 	triggerHealth     = "127.0.0.1:8181"
@@ -29,39 +29,38 @@ const (
 	reconcilerHealth  = "127.0.0.1:8191"
 )
 
-// Off as an address of a server says that it is not wanted.
+// Off as the address of a server disables it.
 const Off = "0"
 
-// DefaultNATS is where NATS listens on this machine unless it was told otherwise.
+// DefaultNATS is the default address of NATS on this machine.
 const DefaultNATS = "nats://127.0.0.1:4222"
 
-// leastStateBytes holds a few of the largest states that there may be: with less, they would drive each other out.
+// leastStateBytes holds a few of the largest possible states: with less, they would evict each other.
 const leastStateBytes = 64 << 20
 
-// Options are what every long-running program of ours must be told. The zero value listens nowhere.
+// Options are the settings of every long-running program. The zero value listens nowhere.
 type Options struct {
-	// Kubeconfig is the path of a file; "" means the service account of the Pod that we run in. Context is one of its
-	// contexts, "" its current one.
+	// Kubeconfig is the path of a file; "" means the service account of the Pod. Context is one of its contexts, "" its current one.
 	Kubeconfig, Context string
-	// Namespaces are those where we do anything; none means everywhere.
+	// Namespaces are those in which the program works; none means all.
 	Namespaces []string
-	// ManagedBy is the spec.managedBy of the Jobs that are ours.
+	// ManagedBy is the spec.managedBy of jobstream's Jobs.
 	ManagedBy string
-	// ClaimUnmanaged claims Jobs that name nobody or Kubernetes' own controller, too, which must then be off.
+	// ClaimUnmanaged also claims Jobs without spec.managedBy and those of Kubernetes' own controller, which must then be off.
 	ClaimUnmanaged bool
 	// EventLabels are the keys of the labels of Jobs that public events carry.
 	EventLabels []string
-	// Bus says where the bus is and whose facts it carries. Name, Log and SetAside are filled in.
+	// Bus configures the bus. Name, Log and SetAside are filled in.
 	Bus bus.Config
-	// NATSRemedy says what to do where the bus cannot be had at the start; by default it names the flags about NATS.
+	// NATSRemedy is the remedy if the bus is not available at the start; by default it names the flags about NATS.
 	NATSRemedy string
-	// MetricsAddress and HealthAddress are what to listen on, "0" or "" for nothing.
+	// MetricsAddress and HealthAddress are the addresses to listen on, "0" or "" for none.
 	MetricsAddress, HealthAddress string
 	// ClockOffset is how far the program's clock is ahead of the machine's, for tests.
 	ClockOffset time.Duration
-	// Log is where to write; nil means slog.Default().
+	// Log is the logger; nil means slog.Default().
 	Log *slog.Logger
-	// Probes, if not nil, are what the health server asks: for somebody in this process who wants to ask too.
+	// Probes, if not nil, are the health server's checks, for callers in this process that also need them.
 	Probes *Probes
 }
 
@@ -71,13 +70,13 @@ func (o *Options) add(f *pflag.FlagSet) {
 	o.addServers(f)
 }
 
-// addServers defines those that say where we serve.
+// addServers defines the flags for the program's own servers.
 func (o *Options) addServers(f *pflag.FlagSet) {
 	f.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` that serves Prometheus metrics at /metrics; 0 for none")
 	f.StringVar(&o.HealthAddress, "health-bind-address", o.HealthAddress, "`address` that serves /healthz and /readyz; 0 for none")
 }
 
-// addConnections defines those that say where the API server and the bus are, and whose Jobs are ours.
+// addConnections defines the flags for the API server, the bus, and the Jobs to manage.
 func (o *Options) addConnections(f *pflag.FlagSet) {
 	o.addCluster(f)
 	o.addNATS(f)
@@ -85,39 +84,39 @@ func (o *Options) addConnections(f *pflag.FlagSet) {
 	o.addClock(f)
 }
 
-// addCluster defines those that say where the API server is, and whose Jobs are ours.
+// addCluster defines the flags for the API server and the Jobs to manage.
 func (o *Options) addCluster(f *pflag.FlagSet) {
-	f.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` that says how to reach the API server; default $KUBECONFIG, or inside of a cluster the service account of the Pod")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` with the address and credentials of the API server; default $KUBECONFIG, or inside a cluster the service account of the Pod")
 	f.StringVar(&o.Context, "context", o.Context, "`name` of the context of the kubeconfig to use; default its current one")
-	f.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces, "`names` of the namespaces where we do anything, separated by commas or by repeating the flag; default everywhere; the same for all programs of a --cluster-name")
-	f.StringVar(&o.ManagedBy, "managed-by", o.ManagedBy, "`value` of spec.managedBy of the Jobs that are ours; the same for all programs of a --cluster-name")
+	f.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces, "`names` of the namespaces to work in, separated by commas or by repeating the flag; default all; the same for all programs of a --cluster-name")
+	f.StringVar(&o.ManagedBy, "managed-by", o.ManagedBy, "`value` of spec.managedBy of the Jobs to run; the same for all programs of a --cluster-name")
 	f.BoolVar(&o.ClaimUnmanaged, "claim-unmanaged", o.ClaimUnmanaged, "also run Jobs without spec.managedBy, or with "+batchv1.JobControllerName+": only where kube-controller-manager runs with --controllers=-job-controller,*; the same for all programs of a --cluster-name")
 	f.StringSliceVar(&o.EventLabels, "event-labels", o.EventLabels, "`keys` of the labels of Jobs that JobStart and JobFinish carry, separated by commas; the same for all programs of a --cluster-name")
 }
 
-// addNATS defines those that say where a NATS server is, who we are to it, and how many servers hold each stream.
+// addNATS defines the flags for the NATS server, the credentials, and the number of replicas.
 func (o *Options) addNATS(f *pflag.FlagSet) {
-	f.StringVar(&o.Bus.URL, "nats-url", o.Bus.URL, "`URL` of the NATS server, or several separated by commas; tls:// asks for TLS")
-	f.StringVar(&o.Bus.UserFile, "nats-user-file", o.Bus.UserFile, "`file` that holds our name as a user of NATS. This file and those below are read anew whenever we connect: a Secret that is rotated needs no restart")
-	f.StringVar(&o.Bus.PasswordFile, "nats-password-file", o.Bus.PasswordFile, "`file` that holds the password of --nats-user-file")
-	f.StringVar(&o.Bus.NkeySeedFile, "nats-nkey-seed-file", o.Bus.NkeySeedFile, "`file` that holds the seed of our nkey, instead of a user and a password")
-	f.StringVar(&o.Bus.TokenFile, "nats-token-file", o.Bus.TokenFile, "`file` that holds a token, instead of a user and a password")
+	f.StringVar(&o.Bus.URL, "nats-url", o.Bus.URL, "`URL` of the NATS server, or several separated by commas; tls:// requires TLS")
+	f.StringVar(&o.Bus.UserFile, "nats-user-file", o.Bus.UserFile, "`file` with the NATS user name. This file and those below are read again at each connection: a rotated Secret needs no restart")
+	f.StringVar(&o.Bus.PasswordFile, "nats-password-file", o.Bus.PasswordFile, "`file` with the password of --nats-user-file")
+	f.StringVar(&o.Bus.NkeySeedFile, "nats-nkey-seed-file", o.Bus.NkeySeedFile, "`file` with the seed of an nkey, instead of a user and a password")
+	f.StringVar(&o.Bus.TokenFile, "nats-token-file", o.Bus.TokenFile, "`file` with a token, instead of a user and a password")
 	f.StringVar(&o.Bus.CredentialsFile, "nats-credentials", o.Bus.CredentialsFile, "NATS credentials `file` (.creds), instead of a user and a password")
 	f.StringVar(&o.Bus.CAFile, "nats-ca", o.Bus.CAFile, "PEM `file` of the authority that signed the NATS server's certificate")
 	f.StringVar(&o.Bus.CertFile, "nats-cert", o.Bus.CertFile, "PEM `file` of a client certificate for NATS")
 	f.StringVar(&o.Bus.KeyFile, "nats-key", o.Bus.KeyFile, "PEM `file` of the key of --nats-cert")
-	f.DurationVar(&o.Bus.ConnectTimeout, "nats-connect-timeout", o.Bus.ConnectTimeout, "`time` to wait for the NATS server at the start; one that is lost later is waited for without end")
+	f.DurationVar(&o.Bus.ConnectTimeout, "nats-connect-timeout", o.Bus.ConnectTimeout, "`time` to wait for the NATS server at the start; the program waits for a server that is lost later without limit")
 	f.IntVar(&o.Bus.Replicas, "nats-replicas", o.Bus.Replicas, "replicas of every stream: 1, or 3 on a NATS cluster of three servers or more; the same for all programs of a cluster")
 }
 
-// addStreams defines those that say what the streams are called and how they are kept.
+// addStreams defines the flags for the names and limits of the streams.
 func (o *Options) addStreams(f *pflag.FlagSet) {
-	f.Int64Var(&o.Bus.MaxFactsBytes, "nats-facts-bytes", o.Bus.MaxFactsBytes, "bytes that the stream of facts may take on disk before its oldest go; the same for all programs of a cluster")
-	f.Int64Var(&o.Bus.MaxStateBytes, "nats-state-bytes", o.Bus.MaxStateBytes, "bytes that the memory of each function may take on disk before its oldest states go, which costs inventories; the same for all programs of a cluster")
+	f.Int64Var(&o.Bus.MaxFactsBytes, "nats-facts-bytes", o.Bus.MaxFactsBytes, "limit of the stream of facts on disk, in bytes, beyond which the oldest are deleted; the same for all programs of a cluster")
+	f.Int64Var(&o.Bus.MaxStateBytes, "nats-state-bytes", o.Bus.MaxStateBytes, "limit of each function's states on disk, in bytes, beyond which the oldest are deleted, which costs inventories; the same for all programs of a cluster")
 	f.DurationVar(&o.Bus.MaxEventsAge, "nats-events-age", o.Bus.MaxEventsAge, "`time` for which public events are kept; the same for all programs of a cluster")
-	f.Int64Var(&o.Bus.MaxEventsBytes, "nats-events-bytes", o.Bus.MaxEventsBytes, "bytes that public events may take on disk before the oldest go; the same for all programs of a cluster")
-	f.StringVar((*string)(&o.Bus.EventMode), "event-mode", string(o.Bus.EventMode), "`mode` of the CloudEvents that subscribers get: structured, all of it JSON, or binary, attributes as headers; the same for all programs of a cluster")
-	f.StringVar(&o.Bus.Cluster, "cluster-name", o.Bus.Cluster, "`name` of the Kubernetes cluster in subjects and streams: it keeps clusters apart that share one NATS")
+	f.Int64Var(&o.Bus.MaxEventsBytes, "nats-events-bytes", o.Bus.MaxEventsBytes, "limit of public events on disk, in bytes, beyond which the oldest are deleted; the same for all programs of a cluster")
+	f.StringVar((*string)(&o.Bus.EventMode), "event-mode", string(o.Bus.EventMode), "`mode` of the CloudEvents for subscribers: structured, all JSON, or binary, with attributes as headers; the same for all programs of a cluster")
+	f.StringVar(&o.Bus.Cluster, "cluster-name", o.Bus.Cluster, "`name` of the Kubernetes cluster in subjects and streams: it distinguishes clusters that share one NATS")
 }
 
 // defaults are the options that a program starts from.
@@ -131,7 +130,7 @@ func defaults(metrics, health string) Options {
 	}
 }
 
-// complete takes what flags cannot say and refuses what cannot work.
+// complete fills in defaults that are not flags, and refuses invalid settings.
 func (o *Options) complete() error {
 	if o.Kubeconfig == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
 		o.Kubeconfig = os.Getenv("KUBECONFIG")
@@ -158,7 +157,7 @@ func (o *Options) complete() error {
 		}
 	}
 	if n := o.Bus.MaxStateBytes; n != 0 && n < leastStateBytes {
-		return Usage{fmt.Errorf("--nats-state-bytes %d: use at least %d: the memory of one Job may take 8 MB", n, leastStateBytes)}
+		return Usage{fmt.Errorf("--nats-state-bytes %d: use at least %d: the state of one Job may take 8 MB", n, leastStateBytes)}
 	}
 	for _, name := range o.Namespaces {
 		if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {

@@ -13,10 +13,10 @@ import (
 	"github.com/jobstream/jobstream/bus"
 )
 
-// shownReason is how much of a reason the list shows; JSON has all of it.
+// shownReason is how much of a reason the list shows, in characters; JSON has all of it.
 const shownReason = 160
 
-// quarantined is a message that was set aside, as JSON shows it.
+// quarantined is a quarantined message in its JSON form.
 type quarantined struct {
 	ID        uint64    `json:"id"`
 	Key       string    `json:"key"`
@@ -30,7 +30,7 @@ type quarantined struct {
 	Requeue   string    `json:"requeue,omitempty"`
 }
 
-// QuarantineCommand lists what was set aside.
+// QuarantineCommand lists the quarantined messages.
 func QuarantineCommand() *cobra.Command {
 	return ask(OfReconciler(), &cobra.Command{
 		Use:   "quarantine",
@@ -44,13 +44,13 @@ func QuarantineCommand() *cobra.Command {
 		defer v.Close()
 		all, err := v.Quarantined(ctx)
 		if err != nil {
-			return &Fatal{Cannot: "list the quarantine", Err: err, Remedy: `"jobstream-reconciler doctor" says what is wrong`}
+			return &Fatal{Cannot: "list the quarantine", Err: err, Remedy: `"jobstream-reconciler doctor" reports what is wrong`}
 		}
 		list := make([]quarantined, 0, len(all))
 		for _, q := range all {
 			one := quarantined{ID: q.ID, Key: q.Key, Time: q.Time, Reason: q.Reason, Size: q.Size, Truncated: q.Truncated,
 				Subject: q.Subject, Stream: q.Stream, Sequence: q.Sequence}
-			if q.Truncated == 0 { // else it cannot be put back
+			if q.Truncated == 0 { // a truncated message cannot be put back
 				one.Requeue = v.RequeueCommand(q)
 			}
 			list = append(list, one)
@@ -83,7 +83,7 @@ func printQuarantine(out io.Writer, list []quarantined) error {
 	return w.Flush()
 }
 
-// RequeueCommand puts messages back that were set aside.
+// RequeueCommand puts quarantined messages back.
 func RequeueCommand() *cobra.Command {
 	everything := false
 	c := ask(OfReconciler(), &cobra.Command{
@@ -101,7 +101,7 @@ lists, or <stream>/<sequence>, as it stands in the message's headers and in the 
 		if everything {
 			all, err := v.Quarantined(ctx)
 			if err != nil {
-				return &Fatal{Cannot: "list the quarantine", Err: err, Remedy: `"jobstream-reconciler doctor" says what is wrong`}
+				return &Fatal{Cannot: "list the quarantine", Err: err, Remedy: `"jobstream-reconciler doctor" reports what is wrong`}
 			}
 			for _, q := range all {
 				args = append(args, fmt.Sprint(q.ID))
@@ -111,7 +111,7 @@ lists, or <stream>/<sequence>, as it stands in the message's headers and in the 
 	})
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if everything == (len(args) > 0) {
-			return errors.New(`name the messages by their IDs, which "quarantine" lists, or say --all`)
+			return errors.New(`name the messages by their IDs, which "quarantine" lists, or add --all`)
 		}
 		return nil
 	}
@@ -119,14 +119,14 @@ lists, or <stream>/<sequence>, as it stands in the message's headers and in the 
 	return c
 }
 
-// requeued is what came of one message, as JSON shows it.
+// requeued is the result for one message in its JSON form.
 type requeued struct {
 	ID     string `json:"id"`
 	Result string `json:"result"` // requeued, absent, failed
 	Error  string `json:"error,omitempty"`
 }
 
-// requeue puts back one message after the other, and goes on where one cannot be.
+// requeue puts back one message after the other, and continues after a failure.
 func requeue(ctx context.Context, v *bus.Visitor, format string, out io.Writer, ids []string) error {
 	results, failed := []requeued{}, 0
 	for _, which := range ids {

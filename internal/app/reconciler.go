@@ -19,29 +19,29 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// drainTimeout is how long a reconciler that ends waits for the turns in hand: a request to an API server that hangs takes
-// 15 seconds to fail. What is not done by then is delivered again, to somebody.
+// drainTimeout is how long a stopping reconciler waits for its running turns: a request to a hanging API server takes 15 seconds
+// to fail. Unfinished facts are redelivered to another reconciler.
 const drainTimeout = 15 * time.Second
 
-// ReconcilerConfig says how a reconciler works.
+// ReconcilerConfig configures a reconciler.
 type ReconcilerConfig struct {
 	Options
-	// Keys is how many objects take their turns at once, Requests how many requests to the API server are under way at
-	// most; 0 means the engine's and the adapter's default.
+	// Keys is the number of turns that run at once, Requests the largest number of concurrent requests to the API server; 0 means
+	// the default.
 	Keys, Requests int
-	// Limits are what Jobs are run within.
+	// Limits are the limits within which Jobs run.
 	Limits job.Limits
 	// KeepManagedFields leaves the field ownership of Jobs and Pods alone.
 	KeepManagedFields bool
 	// CoreEvents writes a Kubernetes Event about each Job whose start or end is announced.
 	CoreEvents bool
-	// PodTraceparent tells Pods their trace where the Job's annotation does not say whether to.
+	// PodTraceparent passes the trace to Pods, unless the Job's annotation decides.
 	PodTraceparent bool
-	// Tracing makes spans of what is announced; the zero value makes none.
+	// Tracing exports announced events as spans; the zero value exports none.
 	Tracing Tracing
 }
 
-// ReconcilerDefaults is what a reconciler does without any flag.
+// ReconcilerDefaults returns the defaults of a reconciler.
 func ReconcilerDefaults() ReconcilerConfig {
 	return ReconcilerConfig{Options: defaults(reconcilerMetrics, reconcilerHealth), Keys: 64, Requests: 64, Limits: job.DefaultLimits()}
 }
@@ -52,20 +52,20 @@ func (c *ReconcilerConfig) AddFlags(f *pflag.FlagSet) {
 	c.addOwn(f)
 }
 
-// addOwn defines those that only a reconciler has.
+// addOwn defines the flags that only a reconciler has.
 func (c *ReconcilerConfig) addOwn(f *pflag.FlagSet) {
-	f.IntVar(&c.Keys, "concurrent-turns", c.Keys, "how many Jobs take their turns at once")
-	f.IntVar(&c.Requests, "concurrent-requests", c.Requests, "how many requests to the API server are under way at most; there is no other rate limit")
-	f.DurationVar(&c.Limits.PodBackoff.Base, "pod-failure-backoff-base", c.Limits.PodBackoff.Base, "`time` to wait after a Job's first failed Pod before the next is made; it doubles with each failure")
-	f.DurationVar(&c.Limits.PodBackoff.Max, "pod-failure-backoff-max", c.Limits.PodBackoff.Max, "`time` that this wait grows to at most")
-	f.IntVar(&c.Limits.MaxUncounted, "max-uncounted-pods", c.Limits.MaxUncounted, "how many ended Pods one write of a Job's status adds at most: 1 to "+strconv.Itoa(mostUncounted))
-	f.IntVar(&c.Limits.MaxPodChanges, "max-pod-changes-per-plan", c.Limits.MaxPodChanges, "how many Pods of a Job are made or deleted at most before it is decided anew")
-	f.BoolVar(&c.Limits.DeleteExpired, "ttl-after-finished", c.Limits.DeleteExpired, "delete finished Jobs when their ttlSecondsAfterFinished are over: for clusters where kube-controller-manager does not, and harmless where it does")
-	f.DurationVar(&c.Limits.Reannounce, "reannounce-window", c.Limits.Reannounce, "`time` after a Job's start or end in which it is announced again if the memory of it was lost; at most "+events.ReannounceWindow.String())
+	f.IntVar(&c.Keys, "concurrent-turns", c.Keys, "number of turns that run at once")
+	f.IntVar(&c.Requests, "concurrent-requests", c.Requests, "largest number of concurrent requests to the API server; there is no other rate limit")
+	f.DurationVar(&c.Limits.PodBackoff.Base, "pod-failure-backoff-base", c.Limits.PodBackoff.Base, "`time` to wait after a Job's first failed Pod before the next is created; it doubles with each failure")
+	f.DurationVar(&c.Limits.PodBackoff.Max, "pod-failure-backoff-max", c.Limits.PodBackoff.Max, "largest `time` of this wait")
+	f.IntVar(&c.Limits.MaxUncounted, "max-uncounted-pods", c.Limits.MaxUncounted, "largest number of ended Pods that one write of a Job's status adds: 1 to "+strconv.Itoa(mostUncounted))
+	f.IntVar(&c.Limits.MaxPodChanges, "max-pod-changes-per-plan", c.Limits.MaxPodChanges, "largest number of a Job's Pods that are created or deleted before the next decision")
+	f.BoolVar(&c.Limits.DeleteExpired, "ttl-after-finished", c.Limits.DeleteExpired, "delete finished Jobs after their ttlSecondsAfterFinished: for clusters where kube-controller-manager does not, and harmless where it does")
+	f.DurationVar(&c.Limits.Reannounce, "reannounce-window", c.Limits.Reannounce, "`time` after a Job's start or end within which it is announced again after a loss of state; at most "+events.ReannounceWindow.String())
 	f.BoolVar(&c.Limits.AnnouncePods, "event-pods", c.Limits.AnnouncePods, "announce the end of each Pod, too; the same for all reconcilers of a --cluster-name")
 	f.BoolVar(&c.CoreEvents, "core-events", c.CoreEvents, "write a Kubernetes Event, JobStart or JobFinish, about each Job whose start or end is announced")
-	f.BoolVar(&c.PodTraceparent, "pod-traceparent", c.PodTraceparent, "tell every Pod its trace in the environment variable TRACEPARENT, but for Jobs whose annotation "+v1alpha1.PodTraceparentAnnotation+" says false")
-	f.BoolVar(&c.KeepManagedFields, "keep-managed-fields", c.KeepManagedFields, "leave the managedFields of Jobs and Pods alone, instead of resetting those that nobody applies, which saves the API server up to four fifths of a write")
+	f.BoolVar(&c.PodTraceparent, "pod-traceparent", c.PodTraceparent, "pass the trace to every Pod in the environment variable TRACEPARENT, except for Jobs whose annotation "+v1alpha1.PodTraceparentAnnotation+" is false")
+	f.BoolVar(&c.KeepManagedFields, "keep-managed-fields", c.KeepManagedFields, "leave the managedFields of Jobs and Pods alone, instead of resetting those without server-side apply, which saves the API server up to four fifths of a write")
 }
 
 // mostUncounted is Kubernetes' own limit: 500 UIDs are 20 kB of every status that is written.
@@ -91,8 +91,8 @@ func (c *ReconcilerConfig) check() error {
 	return nil
 }
 
-// RunReconciler turns facts into effects on the cluster until ctx ends, and then finishes the turns in hand. Its error is
-// a Fatal or a Usage and comes from the start: later on, an API server or a bus that is away is waited for.
+// RunReconciler turns facts into effects on the cluster until ctx ends, and then finishes the running turns. Its error is a Fatal
+// or a Usage and comes from the start: later on, it waits for an unreachable API server or bus.
 func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 	m := newMetrics()
 	c.Bus.Role = bus.Reconciler
@@ -104,12 +104,12 @@ func RunReconciler(ctx context.Context, c ReconcilerConfig) error {
 	return serve(ctx, "jobstream-reconciler", c.Options, m, func(ctx context.Context, s *service) error { return s.reconcileAll(ctx, c, spans) }, probeCluster)
 }
 
-// prepare checks the configuration, completes it, and makes what a reconciler counts, and what makes its spans.
+// prepare checks and completes the configuration, and creates metrics and the exporter of spans.
 func (c *ReconcilerConfig) prepare(m *metrics) (Spans, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if age := c.Bus.MaxEventsAge; age > 0 { // the bus knows no event again that it has dropped
+	if age := c.Bus.MaxEventsAge; age > 0 { // the bus does not recognize repetitions of deleted events
 		c.Limits.Reannounce = min(c.Limits.Reannounce, age)
 	}
 	m.forReconciler()
@@ -121,7 +121,7 @@ func (c *ReconcilerConfig) prepare(m *metrics) (Spans, error) {
 	return spans, nil
 }
 
-// reconcileAll takes turns for every function until ctx ends.
+// reconcileAll runs the turns of every function until ctx ends.
 func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans Spans) error {
 	s.probes.await(probePartitions)
 	recorder := act.NewRecorder(s.client, "jobstream")
@@ -150,7 +150,7 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans Sp
 	return s.servePartitions(ctx, configs, c.Namespaces)
 }
 
-// servePartitions takes turns for our share of the partitions until ctx ends.
+// servePartitions runs the turns of this process's partitions until ctx ends.
 func (s *service) servePartitions(ctx context.Context, configs []engine.Config, namespaces []string) error {
 	fitness := newFitness(reachable(s))
 	m := NewMember(MemberConfig{Bus: s.bus, Functions: configs, Namespaces: namespaces, Fit: fitness.fit, Changed: s.metrics.serves, Log: s.log})
@@ -164,7 +164,7 @@ func (s *service) servePartitions(ctx context.Context, configs []engine.Config, 
 	return nil
 }
 
-// reachable asks whether the API server answers, in the cheapest way.
+// reachable reports whether the API server responds, by the cheapest request.
 func reachable(s *service) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := s.client.Discovery().RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()

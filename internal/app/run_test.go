@@ -39,7 +39,7 @@ func options(t *testing.T, api *apptest.API) Options {
 	return o
 }
 
-// awaitReady polls, because probes tell nobody when they change. It returns the first report that said ready.
+// awaitReady polls, because probes do not signal changes. It returns the first report that is ready.
 func awaitReady(t *testing.T, p *Probes, ended <-chan error) string {
 	t.Helper()
 	late, again := time.After(soon), time.NewTicker(5*time.Millisecond)
@@ -244,7 +244,7 @@ func TestStoppedWhileStarting(t *testing.T) {
 	}
 }
 
-// Whoever sets a message aside, the bus that cannot read it or the engine whose function broke on it, the metric counts it.
+// The metric counts every quarantined message, set aside by the bus, which cannot read it, or by the engine, whose function failed.
 func TestWhatTheBusCannotReadIsCounted(t *testing.T) {
 	c := ReconcilerDefaults()
 	c.Options = options(t, apptest.Start(t))

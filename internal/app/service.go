@@ -19,22 +19,22 @@ const (
 	probePartitions = "partitions"
 )
 
-// service is what a trigger and a reconciler have in common.
+// service holds what a trigger and a reconciler have in common.
 type service struct {
 	log     *slog.Logger
 	probes  *Probes
 	metrics *metrics
 	client  kubernetes.Interface
-	// schedules is for ScheduledJobs, which the API server need not know.
+	// schedules is a client for ScheduledJobs, a kind that the API server may not have.
 	schedules *cluster.ScheduledJobs
 	bus       *bus.Bus
 
 	servers []*listener
 }
 
-// serve makes a service, does its work, and closes what is open; /readyz waits for the bus and for the checks of those names, which
-// the work sets. Its own errors are Fatal or Usage; to be asked to stop while it starts is none. The context of the work ends, too, when the bus has closed its connection for good: nothing could be
-// done any more, and a new process can connect again.
+// serve opens a service, runs its work, and closes it; /readyz waits for the bus and for the checks with those names, which the
+// work sets. Its own errors are Fatal or Usage; a stop during the start is no error. The context of the work also ends when the
+// bus has closed its connection permanently: this process cannot continue, and a new one can connect again.
 func serve(ctx context.Context, name string, o Options, m *metrics, work func(context.Context, *service) error, awaited ...string) error {
 	if err := o.complete(); err != nil {
 		return err
@@ -55,12 +55,12 @@ func serve(ctx context.Context, name string, o Options, m *metrics, work func(co
 	case err == nil:
 		return s.whileConnected(ctx, work)
 	case ctx.Err() != nil:
-		return nil //nolint:nilerr // whatever failed then, failed because of that
+		return nil //nolint:nilerr // later errors are consequences of the stop
 	}
 	return err
 }
 
-// whileConnected does the work until it is done, ctx ends, or the bus has closed its connection for good.
+// whileConnected runs the work until it ends, ctx ends, or the bus has closed its connection permanently.
 func (s *service) whileConnected(ctx context.Context, work func(context.Context, *service) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -73,17 +73,16 @@ func (s *service) whileConnected(ctx context.Context, work func(context.Context,
 	}()
 	err := work(ctx, s)
 	if cause := s.bus.Err(); cause != nil {
-		return &Fatal{Cannot: "go on", Err: cause, Remedy: "start it again, as a kubelet does; if it comes back, the NATS server's log says what it does not like"}
+		return &Fatal{Cannot: "go on", Err: cause, Remedy: "start it again, as a kubelet does; if it comes back, the NATS server's log has the reason"}
 	}
 	return err
 }
 
-// begin goes from the inside out: servers first, so that whoever asks hears that we are not ready yet, then the API server,
-// then the bus.
+// begin opens the servers first, so that probes get "not ready", then the API server, then the bus.
 func (s *service) begin(ctx context.Context, name string, o Options) error {
 	s.log.Info("starting", "program", name, "version", Version(), "cluster", o.Bus.Cluster)
 	if o.ClockOffset != 0 {
-		s.log.Warn("our clock is not the machine's: that is for tests only", "ahead by", o.ClockOffset)
+		s.log.Warn("the program's clock differs from the machine's: that is for tests only", "ahead by", o.ClockOffset)
 	}
 	if err := s.openPorts(ctx, o); err != nil {
 		return err
@@ -109,7 +108,7 @@ func (s *service) openPorts(ctx context.Context, o Options) error {
 	return nil
 }
 
-// reachCluster makes the client and asks the API server who it is.
+// reachCluster creates the client and requests the API server's version.
 func (s *service) reachCluster(ctx context.Context, name string, o Options) error {
 	client, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: o.Kubeconfig, Context: o.Context, UserAgent: name + "/" + Version()})
 	if err != nil {
@@ -128,14 +127,14 @@ func (s *service) reachCluster(ctx context.Context, name string, o Options) erro
 	return nil
 }
 
-// reachBus connects to the bus and makes what is missing there.
+// reachBus connects to the bus and creates missing streams.
 func (s *service) reachBus(ctx context.Context, name string, o Options) error {
 	c := o.Bus
 	c.Name, c.Log = name, s.log
 	b, err := bus.Connect(ctx, c)
 	if err != nil {
 		return &Fatal{Cannot: "start", Err: err, Remedy: cmp.Or(o.NATSRemedy,
-			"--nats-url ("+EnvName("nats-url")+") names the NATS server; --nats-user-file and --nats-password-file, or another of the flags for credentials, and --nats-ca say how to be let in")}
+			"--nats-url ("+EnvName("nats-url")+") names the NATS server; --nats-user-file and --nats-password-file, or another of the flags for credentials, and --nats-ca set the credentials")}
 	}
 	s.bus = b
 	s.metrics.bus(b.Ready)

@@ -8,12 +8,12 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// Tracing makes spans of what is announced: that of internal/trace, which a program hands in so that no other has to carry it.
+// Tracing is the exporter of spans, internal/trace, passed in by a program so that other programs do not link it.
 type Tracing struct {
-	// New makes an exporter for the cluster with that name, as the environment says; what it makes may do nothing. Its error says
-	// which variable cannot work. settled hears what has become of how many spans.
+	// New creates an exporter for the cluster with that name, configured by the environment; it may export nothing. The error names
+	// the invalid variable. settled receives the result of that many spans.
 	New func(cluster string, log *slog.Logger, settled func(result string, spans int)) (Spans, error)
-	// Results is every result that settled may hear of.
+	// Results lists every result that settled may receive.
 	Results []string
 }
 
@@ -23,7 +23,7 @@ type Spans interface {
 	Close()
 }
 
-// start makes the exporter; one that does nothing where nobody has handed one in.
+// start creates the exporter, or one that does nothing.
 func (t Tracing) start(c ReconcilerConfig, m *metrics) (Spans, error) {
 	if t.New == nil {
 		return untraced{}, nil
@@ -39,7 +39,7 @@ type untraced struct{}
 func (untraced) Announced(events.Public) {}
 func (untraced) Close()                  {}
 
-// traced is an Announcer that makes spans of what it has announced.
+// traced is an Announcer that exports what it has announced.
 type traced struct {
 	engine.Announcer
 	spans Spans

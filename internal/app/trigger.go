@@ -17,17 +17,17 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// flushTimeout is for the last facts of a trigger that ends. What does not arrive is listed by the next one.
+// flushTimeout is for the last facts of a stopping trigger. The next trigger's list replaces what does not arrive.
 const flushTimeout = 5 * time.Second
 
-// TriggerConfig says how a trigger works.
+// TriggerConfig configures a trigger.
 type TriggerConfig struct {
 	Options
-	// RelistInterval is the time between two complete lists; 0 means that they are made only where they must be.
+	// RelistInterval is the time between two complete lists; 0 means only necessary ones.
 	RelistInterval time.Duration
 }
 
-// TriggerDefaults is what a trigger does without any flag.
+// TriggerDefaults returns the defaults of a trigger.
 func TriggerDefaults() TriggerConfig {
 	return TriggerConfig{
 		Options:        defaults(triggerMetrics, triggerHealth),
@@ -43,11 +43,11 @@ func (c *TriggerConfig) AddFlags(f *pflag.FlagSet) {
 
 // addRelistInterval defines the flag that only a trigger has.
 func addRelistInterval(f *pflag.FlagSet, d *time.Duration) {
-	f.DurationVar(d, "relist-interval", *d, "`time` between two complete lists that are made for safety only; 0 for never")
+	f.DurationVar(d, "relist-interval", *d, "`time` between two complete lists as a safety net; 0 for never")
 }
 
-// RunTrigger turns the cluster and the time into facts on the bus until ctx ends. Its error is a Fatal or a Usage and comes from the
-// start: later on, an API server or a bus that is away is waited for.
+// RunTrigger publishes changes of the cluster, and due notices, as facts on the bus until ctx ends. Its error is a Fatal or a
+// Usage and comes from the start: later on, it waits for an unreachable API server or bus.
 func RunTrigger(ctx context.Context, c TriggerConfig) error {
 	if err := c.check(); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (c *TriggerConfig) check() error {
 	return nil
 }
 
-// watch publishes what happens in the cluster, and when the time of a ScheduledJob has come, until ctx ends.
+// watch publishes changes in the cluster, and due notices of ScheduledJobs, until ctx ends.
 func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 	facts := sink{s.bus, s.metrics}
 	namespaces := c.Namespaces
@@ -108,7 +108,7 @@ func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 	return err
 }
 
-// watchers are one for each namespace, or one for all.
+// watchers has one watcher for each namespace, or one for all.
 type watchers []*watch.Watcher
 
 func (all watchers) relist() {
@@ -124,7 +124,8 @@ func (all watchers) failing() (n int) {
 	return n
 }
 
-// ready says why they are not: one that may not list its namespace is not waited for, unless that is all of them.
+// ready returns why the watchers are not ready. It does not wait for a watcher that may not list its namespace, unless that
+// applies to all.
 func (all watchers) ready() error {
 	refused := 0
 	for _, w := range all {
@@ -137,12 +138,12 @@ func (all watchers) ready() error {
 		}
 	}
 	if refused == len(all) {
-		return errors.New("the API server does not let us list: the log says what")
+		return errors.New("the API server does not allow the trigger to list: see its log")
 	}
 	return nil
 }
 
-// relistAfterLosses lists the cluster anew whenever the bus may have lost facts.
+// relistAfterLosses lists the cluster again whenever the bus may have lost facts.
 func relistAfterLosses(ctx context.Context, losses <-chan struct{}, relist func(), m *metrics) error {
 	for {
 		select {

@@ -11,7 +11,7 @@ var (
 	useMaxBytes = prometheus.NewDesc("jobstream_stream_limit_bytes", "Bytes that a stream of the bus may take: then its oldest messages go.", []string{"stream"}, nil)
 )
 
-// uses adds how full the streams are, as the bus saw them last.
+// uses adds the sizes of the streams, as last observed.
 func (m *metrics) uses(look func() []bus.Use) { m.registry.MustRegister(uses(look)) }
 
 type uses func() []bus.Use

@@ -9,7 +9,7 @@ import (
 // release is set by -ldflags "-X github.com/jobstream/jobstream/internal/app.release=v1.2.3" for a release.
 var release string
 
-// Version says what this program was built from: the release, else what the Go toolchain noted.
+// Version returns the version that the program was built from: the release, else what the Go toolchain recorded.
 func Version() string {
 	if release != "" {
 		return release
@@ -21,7 +21,7 @@ func Version() string {
 	return info.Main.Version
 }
 
-// longVersion is what --version prints.
+// longVersion is the output of --version.
 func longVersion() string {
 	return fmt.Sprintf("%s %s %s/%s", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

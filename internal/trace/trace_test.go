@@ -225,8 +225,8 @@ func TestWhatCannotWork(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318", "OTEL_EXPORTER_OTLP_ENDPOINT cannot be read"},
 		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "ftp://me:secret@collector", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is"},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://", "write a URL"},
-		{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "http/protobuf only"},
-		{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "http/protobuf only"},
+		{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "only http/protobuf is supported"},
+		{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "only http/protobuf is supported"},
 		{"OTEL_TRACES_EXPORTER", "zipkin", "use otlp, or none"},
 	} {
 		tracetest.ClearEnvironment(t)

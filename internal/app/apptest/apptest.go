@@ -22,10 +22,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// API is an API server that knows its version, lets everybody do everything, lists nothing, and has watches in which nothing happens.
+// API is an API server that knows its version, allows every request, has empty lists, and watches without changes.
 type API struct {
 	*http.ServeMux // for what a test wants to add
-	// URL is where it listens, Kubeconfig a file that says so.
+	// URL is its address, Kubeconfig a file with that address.
 	URL, Kubeconfig string
 }
 
@@ -39,7 +39,7 @@ func at(minor int) version.Info {
 	return version.Info{Major: "1", Minor: strconv.Itoa(minor), GitVersion: fmt.Sprintf("v1.%d.3", minor)}
 }
 
-// StartVersion starts one that says it is Kubernetes 1 of that minor version.
+// StartVersion starts an API server that reports this minor version of Kubernetes 1.
 func StartVersion(t testing.TB, minor int) *API {
 	t.Helper()
 	a := &API{ServeMux: http.NewServeMux()}
@@ -74,8 +74,8 @@ func StartVersion(t testing.TB, minor int) *API {
 	return a
 }
 
-// FreeAddress is one on loopback where nobody listens: below the ports that the kernel gives to connections, so that none takes it
-// before whoever has asked for it does.
+// FreeAddress returns a free address on loopback. Its port is below those that the kernel gives to outgoing connections, so that
+// none takes it before the caller listens there.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	const lowest, highest = 20_000, 32_000

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// bindWorkers is how many bindings are under way at once: enough to hide the API server's latency, too few to crowd
-	// out its other clients.
+	// bindWorkers is the number of concurrent bindings: enough to hide the API server's latency, too few to crowd out its other
+	// clients.
 	bindWorkers = 8
 	// bindRetry is the wait after the API server could not be reached.
 	bindRetry = time.Second
@@ -42,7 +42,7 @@ func newBinder(client kubernetes.Interface, node string, labels map[string]strin
 	return b
 }
 
-// wants says whether the Pod waits for the default scheduler and may run here.
+// wants reports whether the Pod waits for the default scheduler and may run here.
 func (b *binder) wants(p *v1.Pod) bool {
 	if p.Spec.NodeName != "" || p.Spec.SchedulerName != v1.DefaultSchedulerName || p.DeletionTimestamp != nil ||
 		len(p.Spec.SchedulingGates) > 0 || p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed {
@@ -71,14 +71,14 @@ func (b *binder) observation(p *v1.Pod) {
 	b.pending[p.UID] = p
 }
 
-// gone notes that a Pod has a node now, or is no more.
+// gone records that a Pod has a node now, or no longer exists.
 func (b *binder) gone(p *v1.Pod) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.pending, p.UID)
 }
 
-// replace notes what a complete list shows.
+// replace records the content of a complete list.
 func (b *binder) replace(list []*v1.Pod) {
 	b.mu.Lock()
 	b.pending, b.queue = map[types.UID]*v1.Pod{}, nil
@@ -88,7 +88,7 @@ func (b *binder) replace(list []*v1.Pod) {
 	}
 }
 
-// next takes the Pod that has waited longest, and waits for one; nil: the node is stopping.
+// next returns the Pod that has waited longest, and waits for one if necessary; nil means that the node is stopping.
 func (b *binder) next() *v1.Pod {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -149,16 +149,16 @@ func (b *binder) bind(ctx context.Context, p *v1.Pod) {
 		return
 	}
 	err := b.client.CoreV1().Pods(p.Namespace).Bind(ctx, &v1.Binding{
-		// The UID: a namesake that came in between must be looked at first.
+		// The UID prevents the binding of a new Pod with the same name, which must be checked first.
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID},
 		Target:     v1.ObjectReference{Kind: "Node", Name: b.node},
 	}, metav1.CreateOptions{})
 	if err == nil {
-		return // the watch of this node's Pods brings it
+		return // the watch of this node's Pods delivers it
 	}
 	b.slots.give(p.UID)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return // somebody else has bound it, or it is gone: either is seen by the watch
+		return // bound by another client, or deleted: the watch shows either
 	}
 	if ctx.Err() != nil {
 		return
@@ -167,8 +167,8 @@ func (b *binder) bind(ctx context.Context, p *v1.Pod) {
 	time.AfterFunc(bindRetry, func() { b.again(p.UID) })
 }
 
-// again queues a Pod whose binding failed, unless it has gone meanwhile. A timeout may have bound it all the same: then
-// the next attempt is a conflict.
+// again queues a Pod whose binding failed, unless it was deleted meanwhile. After a timeout it may be bound nevertheless: the
+// next attempt is then a conflict.
 func (b *binder) again(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

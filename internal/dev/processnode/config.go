@@ -17,30 +17,30 @@ type Config struct {
 	// Client talks to the API server. It should not limit its rate: every Pod costs a binding and up to two writes of its
 	// status, as soon as they are due.
 	Client kubernetes.Interface
-	// REST is used where Client is nil: a client without rate limit that speaks protobuf is made of it.
+	// REST is used if Client is nil: it becomes a client without rate limit that speaks protobuf.
 	REST *rest.Config
-	// Name of the Node; "dev" where it is empty.
+	// Name of the Node; the default is "dev".
 	Name string
-	// Address is the loopback address of the Node, its Pods and its log server; 127.0.0.1 where it is empty.
+	// Address is the loopback address of the Node, its Pods and its log server; the default is 127.0.0.1.
 	Address string
 	// Labels are added to the Node's.
 	Labels map[string]string
-	// DataDir is where the node makes a folder of its own, which goes when Run returns; the system's folder for temporary
-	// files where it is empty. A tmpfs lets a busy machine start twice as many short Pods as a disk that others write to.
+	// DataDir is the folder in which the node creates its own, which is deleted when Run returns; the default is the system's folder
+	// for temporary files. With a tmpfs, a busy machine starts twice as many short Pods as with a shared disk.
 	DataDir string
-	// MaxPods is how many Pods run at once, 110 where it is 0 as on a real node, and 10,000 on a hollow one. Others wait,
-	// unbound.
+	// MaxPods is the number of Pods that run at once; the default is 110, as on a real node, and 10,000 on a hollow one. Others
+	// wait, unbound.
 	MaxPods int
 	// Hollow plays Pods instead of running processes; see DurationAnnotation.
 	Hollow bool
-	// NoBind leaves binding to somebody else: to a scheduler, or to another node of this kind.
+	// NoBind leaves binding to another program: a scheduler, or another node of this kind.
 	NoBind bool
 	// Backoff delays the restarts of containers; the zero value is the kubelet's.
 	Backoff Backoff
-	// StatusDelay is how long a status may wait to be written together with what follows, unless it is the Pod's last;
-	// 50 ms where it is 0. A container that ends within the delay so costs one write, not two. Negative: none.
+	// StatusDelay is how long a status may wait to be written together with later changes, unless it is the Pod's last; the default
+	// is 50 ms. So a container that ends within the delay costs one write instead of two. Negative: none.
 	StatusDelay time.Duration
-	// Log takes what the node has to say; nothing is said where it is nil.
+	// Log is the logger; nil discards everything.
 	Log *slog.Logger
 }
 

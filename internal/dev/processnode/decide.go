@@ -12,12 +12,12 @@ type stopOrder struct {
 
 func (s stopOrder) given() bool { return !s.at.IsZero() }
 
-// steps are what to do next, as indexes of containers. Only one kind of step is ever given at a time.
+// steps are the next actions, as indexes of containers. Only one kind is given at a time.
 type steps struct {
 	start []int
 	term  []int
 	kill  []int
-	// done says that no container runs and none will: the Pod is at its end.
+	// done reports that no container runs and none will: the Pod has ended.
 	done bool
 	// wake is when to decide again if nothing happens before; zero: never.
 	wake time.Time
@@ -25,7 +25,7 @@ type steps struct {
 
 func (s steps) any() bool { return len(s.start)+len(s.term)+len(s.kill) > 0 }
 
-// decide says what to do next for the containers of a Pod. It looks at nothing but its arguments. After the steps are
+// decide returns the next steps for the containers of a Pod. It depends only on its arguments. After the steps are
 // done it is asked again, until there are none.
 //
 //	init 1 -> init 2 -> ... -> mains, side by side -> end
@@ -41,8 +41,8 @@ func decide(cs []container, stop stopOrder, grace time.Duration, now time.Time) 
 	return advance(cs, now)
 }
 
-// ended says whether the work is over: an init container has failed for good, or every main has ended for good. since is
-// when that happened: the sidecars' grace period counts from there.
+// ended reports whether the work is over: an init container has failed for good, or every main container has ended for good.
+// since is when that happened: the sidecars' grace period counts from there.
 func ended(cs []container) (since time.Time, over bool) {
 	mains, left := 0, 0
 	for i := range cs {
@@ -66,8 +66,8 @@ func ended(cs []container) (since time.Time, over bool) {
 	return since, mains > 0 && left == 0
 }
 
-// shutDown ends what still runs: mains and init containers at once, each sidecar when everything after it has ended, and
-// all of them by force at the deadline.
+// shutDown ends running containers: mains and init containers at once, each sidecar when everything after it has ended, and all
+// of them by force at the deadline.
 func shutDown(cs []container, deadline, now time.Time) steps {
 	var s steps
 	alive := false
@@ -103,7 +103,7 @@ func advance(cs []container, now time.Time) steps {
 		if c.role == sidecarRole {
 			s.startIfDue(c, i, now)
 			if !c.everStarted() {
-				return s // what follows may count on it
+				return s // later containers may depend on it
 			}
 			continue
 		}
@@ -120,7 +120,7 @@ func advance(cs []container, now time.Time) steps {
 	return s
 }
 
-// startIfDue adds the container where it waits or wants another run: to the starts, or to the time to wake up.
+// startIfDue adds a container that waits or is to be restarted: to the starts, or to the time to wake up.
 func (s *steps) startIfDue(c *container, i int, now time.Time) {
 	if c.stage == running || c.stage == exited && !c.again {
 		return

@@ -7,8 +7,8 @@
 //	             |         |  status: what to report       '--> env, volumes, sandbox, logs
 //	             '- bind   '---> PUT status, DELETE at the end
 //
-// Read in this order: state.go (what is known of a container), decide.go (what to do next: a pure function), status.go
-// (what the API server is told: a pure function), pod.go (the loop that joins the two), process.go (how a container
+// Read in this order: state.go (the state of a container), decide.go (the next steps: a pure function), status.go
+// (the Pod's status: a pure function), pod.go (the loop that joins the two), process.go (how a container
 // becomes a process). hollow.go replaces the process by a timer, for thousands of Pods.
 //
 // # What it promises
@@ -19,8 +19,7 @@
 //
 // # What it is not
 //
-// Commands are the host's: images are names that nothing looks at, so a container needs a command. There is no isolation
-// to trust: containers share the host's files, users and network, and see only their volumes as containers do. Probes,
-// lifecycle hooks, resource limits and exec are ignored. The scheduler looks at free slots and at nodeSelector, no
-// further.
+// Commands are the host's: image names are ignored, so a container needs a command. There is no isolation
+// to rely on: containers share the host's files, users and network, and see only their volumes as containers do. Probes,
+// lifecycle hooks, resource limits and exec are ignored. The scheduler considers only free slots and nodeSelector.
 package processnode

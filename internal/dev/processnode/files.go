@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// removeAll removes a folder also where a container has taken the rights on parts of it away. What still cannot be
-// removed is left: there is nobody to tell.
+// removeAll removes a folder, even if a container has removed the permissions on parts of it. It leaves what still cannot be
+// removed, because there is no caller to report it to.
 func removeAll(path string) {
 	if os.RemoveAll(path) == nil {
 		return

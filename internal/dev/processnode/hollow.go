@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Annotations that say how a Pod of a hollow node plays its part.
+// Annotations that control how a Pod of a hollow node behaves.
 const (
-	// DurationAnnotation is how long each main container runs: a Go duration, 0 where it is missing or wrong. Sidecars
-	// run until they are asked to end; init containers end at once.
+	// DurationAnnotation is how long each main container runs: a Go duration, 0 if it is missing or invalid. Sidecars run until they
+	// are stopped; init containers end at once.
 	DurationAnnotation = "processnode.jobstream.dev/duration"
 	// ExitCodeAnnotation is the exit code of each main container.
 	ExitCodeAnnotation = "processnode.jobstream.dev/exit-code"
@@ -22,7 +22,7 @@ const (
 // hollow is the launcher without processes: a container is a timer. A Pod costs a goroutine and its API requests.
 type hollow struct{}
 
-// hollowRun is a run of a container that is not there.
+// hollowRun is a run of a container without a process.
 type hollowRun struct {
 	once  sync.Once
 	timer *time.Timer

@@ -10,15 +10,15 @@ import (
 
 // launcher makes containers run: as processes, or hollow.
 type launcher interface {
-	// launch starts one run of a container. ended is called once, from any goroutine, when the run has ended and nothing
-	// of it is left; never where launch returns an error, which is an unready or a broken.
+	// launch starts one run of a container. ended is called once, from any goroutine, when the run and all its processes have ended;
+	// never if launch returns an error, which is an unready or a broken.
 	launch(ctx context.Context, r run, ended func(exit)) (handle, error)
-	// rest gives back what only a running Pod needs: its volumes. Logs stay.
+	// rest releases what only a running Pod needs: its volumes. Logs stay.
 	rest(uid types.UID)
 	// forget removes everything that the Pod has left.
 	forget(uid types.UID)
-	// claim marks every process that is started from now on, and clear kills all that carry the mark, whoever started
-	// them and wherever they have hidden.
+	// claim marks every process that is started from now on. clear kills all processes with the mark, whichever process started
+	// them.
 	claim(mark string)
 	clear()
 	// close ends the launcher, when all runs have ended.
@@ -35,20 +35,19 @@ type run struct {
 	id     string
 }
 
-// handle is a run that goes on.
+// handle is a run in progress.
 type handle interface {
 	// signal asks the run to end. It is harmless after the end.
 	signal(sig syscall.Signal)
 }
 
-// unready is an error that time may cure: a ConfigMap that is not there yet. The container waits with the reason and is
-// tried again.
+// unready is a temporary error: a ConfigMap that does not exist yet. The container waits with the reason and is retried.
 type unready struct{ err error }
 
 func (e unready) Error() string { return e.err.Error() }
 func (e unready) Unwrap() error { return e.err }
 
-// broken is an error that no attempt will cure: a program that does not exist. It counts as a run that failed.
+// broken is a permanent error: a program that does not exist. It counts as a run that failed.
 type broken struct{ err error }
 
 func (e broken) Error() string { return e.err.Error() }

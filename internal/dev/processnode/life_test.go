@@ -77,7 +77,7 @@ func TestSlotsBoundWhatRuns(t *testing.T) {
 	w.create(shell("one", "until test -e "+gate+"; do sleep 0.02; done"))
 	w.awaitPhase("one", v1.PodRunning)
 	w.create(shell("two", "true"))
-	bound := shell("three", "true") // somebody else has bound it: it waits on the node
+	bound := shell("three", "true") // another client has bound it: it waits on the node
 	bound.Spec.NodeName = w.config.Name
 	w.create(bound)
 	w.await("one", "waited for", func(*v1.Pod) bool { return w.node.slots.waiting() == 2 })

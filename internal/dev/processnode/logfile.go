@@ -12,8 +12,8 @@ import (
 const (
 	// logLimit ends the log of a run that writes without end before it fills the disk of a development machine.
 	logLimit = 64 << 20
-	// memoryLimit is up to where a log stays in memory: most Pods say little, and to make a file for it costs more than to
-	// run them.
+	// memoryLimit is the size up to which a log stays in memory: most Pods print little, and creating a file costs more than running
+	// them.
 	memoryLimit = 16 << 10
 	// lineLimit cuts lines that never end, where container runtimes cut them.
 	lineLimit = 16 << 10
@@ -32,7 +32,7 @@ type logFile struct {
 	moved   bool
 	ended   bool
 	size    int64
-	changed chan struct{} // closed at the next change; nil while nobody waits
+	changed chan struct{} // closed at the next change; nil without waiting readers
 }
 
 // logState is a log at one moment.
@@ -86,7 +86,7 @@ func (l *logFile) append(b []byte) int {
 	return n
 }
 
-// end says that nothing more will be written.
+// end marks the log as complete.
 func (l *logFile) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +114,7 @@ func (l *logFile) wake() {
 	}
 }
 
-// copy writes what comes out of r, line by line, until it ends.
+// copy copies the lines from r until it ends.
 func (l *logFile) copy(stream string, r io.Reader) {
 	buf := make([]byte, 0, lineLimit)
 	var out []byte

@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// server is the part of a kubelet's HTTPS server that kubectl logs needs. The API server asks the node at its InternalIP
-// and kubelet port and, unless it was given a certificate authority for kubelets, takes any certificate. There is no
-// authentication: the server listens on loopback only, for those who may read the machine's files anyway.
+// server is the part of a kubelet's HTTPS server that kubectl logs needs. The API server connects to the node's InternalIP and
+// kubelet port and, unless it has a certificate authority for kubelets, accepts any certificate. There is no authentication: the
+// server listens on loopback only, for users who can read the machine's files anyway.
 type server struct {
 	listener net.Listener
 	http     *http.Server
 }
 
-// findLog returns the log of a container; nil where it has none yet, an error where there is no such Pod.
+// findLog returns the log of a container; nil if it has none yet, an error if there is no such Pod.
 type findLog func(namespace, pod, container string, previous bool) (*logFile, error)
 
 func newServer(address string, find findLog, log *slog.Logger) (*server, error) {
@@ -53,7 +53,7 @@ func newServer(address string, find findLog, log *slog.Logger) (*server, error) 
 
 func (s *server) port() int32 { return int32(s.listener.Addr().(*net.TCPAddr).Port) }
 
-// run serves until ctx ends, and ends with it whoever still follows a log.
+// run serves until ctx ends, and then also ends followed logs.
 func (s *server) run(ctx context.Context) error {
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	stop := context.AfterFunc(ctx, func() { s.http.Close() })
@@ -88,7 +88,7 @@ func serveLog(w http.ResponseWriter, r *http.Request, find findLog) {
 	if f, ok := w.(http.Flusher); ok && q.follow {
 		flush = f.Flush
 	}
-	flush() // headers at once: who follows a silent container waits for lines, not for an answer
+	flush() // send headers at once: a client that follows a silent container waits for lines, not for a response
 	_ = l.read(r.Context(), q, w, flush)
 }
 

@@ -23,7 +23,7 @@ type Node struct {
 	registered chan struct{}
 }
 
-// New checks the configuration. It talks to nobody.
+// New checks the configuration. It sends no request.
 func New(cfg Config) (*Node, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -35,9 +35,9 @@ func New(cfg Config) (*Node, error) {
 // Registered is closed as soon as the Node is known to the API server and takes Pods.
 func (n *Node) Registered() <-chan struct{} { return n.registered }
 
-// Run is the life of the node: it registers, waiting for the API server where it must, and runs Pods until ctx ends.
-// Then it kills every process, removes every file, and returns nil. The Node object and its Pods stay as they are; the
-// next life of a node of this name reports the Pods as failed.
+// Run runs the node: it registers, waiting for the API server if necessary, and runs Pods until ctx ends. Then it kills every
+// process, removes every file, and returns nil. The Node object and its Pods stay; the next run of a node with this name reports
+// the Pods as failed.
 func (n *Node) Run(ctx context.Context) error {
 	dir, err := n.folder()
 	if err != nil {
@@ -53,7 +53,7 @@ func (n *Node) Run(ctx context.Context) error {
 	if n.server, err = newServer(n.cfg.Address, n.findLog, n.cfg.Log); err != nil {
 		return fmt.Errorf("processnode: %w", err)
 	}
-	// client-go says by itself what it returns as an error too, and a cancelled context is one to it.
+	// client-go logs what it also returns as an error, and treats a cancelled context as one.
 	group, ctx := errgroup.WithContext(klog.NewContext(ctx, klog.Logger{}))
 	n.pods = n.newPods(ctx, launcher)
 	group.Go(func() error { return n.server.run(ctx) })
@@ -81,8 +81,7 @@ func (n *Node) live(ctx context.Context, group *errgroup.Group, l launcher) erro
 		watch(ctx, n.cfg.Client, n.cfg.Log, boundTo(n.cfg.Name), n.pods.sink())
 		return nil
 	})
-	// A Pod that this life has bound must not be taken for one that a former life has left: so bind only when the first
-	// list has shown those.
+	// A Pod that this run has bound must not be mistaken for one of a former run: so bind only after the first list.
 	select {
 	case <-n.pods.synced:
 	case <-ctx.Done():
@@ -121,7 +120,7 @@ func (n *Node) newPods(ctx context.Context, l launcher) *pods {
 	}
 }
 
-// folder makes the folder of this life, in place of that of a life that could not clean up.
+// folder creates the folder of this run, and replaces that of a run that could not clean up.
 func (n *Node) folder() (string, error) {
 	if n.cfg.DataDir == "" {
 		dir, err := os.MkdirTemp("", "processnode-")

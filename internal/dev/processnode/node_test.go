@@ -124,7 +124,7 @@ func TestDeletionAsksThenKills(t *testing.T) {
 	w.awaitGone("stubborn")
 }
 
-// awaitLog polls a container's log until it says what it should.
+// awaitLog polls a container's log until it has the text.
 func (w *world) awaitLog(name, want string) {
 	w.Helper()
 	deadline := time.Now().Add(patience)
@@ -165,7 +165,7 @@ func awaitDead(t *testing.T, pid int) {
 	}
 }
 
-// dead says that the process has ended; a zombie, which only waits for its parent, has.
+// dead reports whether the process has ended; a zombie, which only waits for its parent, has.
 func dead(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(b), ") Z ")

@@ -26,15 +26,15 @@ func (o apiObjects) secret(ctx context.Context, namespace, name string) (*v1.Sec
 
 func optional(p *bool) bool { return p != nil && *p }
 
-// missing says that a key is not in its ConfigMap or Secret.
+// missing means that a key is not in its ConfigMap or Secret.
 type missing struct{ key, kind, namespace, name string }
 
 func (m missing) Error() string {
 	return fmt.Sprintf("couldn't find key %s in %s %s/%s", m.key, m.kind, m.namespace, m.name)
 }
 
-// unless forgives what is missing where the reference is optional. It forgives nothing else: a lost connection must not
-// start a container without its configuration.
+// unless ignores a missing object or key if the reference is optional. It ignores nothing else: a lost connection must not start
+// a container without its configuration.
 func unless(optional bool, err error) error {
 	var key missing
 	if optional && (apierrors.IsNotFound(err) || errors.As(err, &key)) {

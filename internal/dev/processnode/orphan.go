@@ -6,8 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// orphan makes the Pod one that a former life of the node may have run: its processes have died with that node, or been
-// killed at the start of this one. It is reported as failed and never run again, for nobody knows how far it got.
+// orphan marks the Pod as one that a former run of the node may have started: its processes died with that node, or were killed
+// at the start of this one. The node reports it as failed and never runs it again, because its progress is unknown.
 func (p *pod) orphan(now time.Time) {
 	lost := false
 	all := append(append([]v1.ContainerStatus{}, p.object.Status.InitContainerStatuses...), p.object.Status.ContainerStatuses...)
@@ -32,7 +32,7 @@ func (p *pod) orphan(now time.Time) {
 // statusUnknown is the kubelet's reason for a container that it has lost.
 const statusUnknown = "ContainerStatusUnknown"
 
-// recall takes over what the status says of a container.
+// recall restores the state of a container from the Pod's status.
 func (c *container) recall(s v1.ContainerStatus, now time.Time) {
 	c.runs = s.RestartCount + 1
 	c.id = s.ContainerID

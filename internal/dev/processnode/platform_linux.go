@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// newLauncher returns what runs the containers of this node; dir is theirs.
+// newLauncher returns the launcher of this node's containers; dir is its folder.
 func (n *Node) newLauncher(dir string) (launcher, error) {
 	if n.cfg.Hollow {
 		return hollow{}, nil
@@ -16,11 +16,11 @@ func (n *Node) newLauncher(dir string) (launcher, error) {
 	}, nil
 }
 
-// machineMemory is how much memory the machine has.
+// machineMemory returns the size of the machine's memory, in bytes.
 func machineMemory() int64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
-		return 1 << 30 // no more than a number that Kubernetes wants to see
+		return 1 << 30 // Kubernetes requires some number
 	}
 	return int64(info.Totalram * uint64(info.Unit))
 }

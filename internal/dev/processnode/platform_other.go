@@ -16,7 +16,7 @@ func (n *Node) newLauncher(string) (launcher, error) {
 		": use a hollow node, or a Linux machine")
 }
 
-// machineMemory is a number that Kubernetes wants to see.
+// machineMemory returns some number, because Kubernetes requires one.
 func machineMemory() int64 { return 8 << 30 }
 
 func kernelVersion() string { return "" }

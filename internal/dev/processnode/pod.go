@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// pod runs one Pod. One goroutine, run, owns everything but the inbox: others leave notes there and wake it.
+// pod runs one Pod. One goroutine, run, owns everything but the inbox: other goroutines post into it and wake run.
 type pod struct {
 	uid      types.UID
 	name     types.NamespacedName
@@ -39,7 +39,7 @@ type pod struct {
 	report     report
 }
 
-// inbox is what has happened since the pod's goroutine has last looked.
+// inbox collects what has happened since the goroutine last looked.
 type inbox struct {
 	object *v1.Pod
 	gone   bool
@@ -52,7 +52,7 @@ type exitOfRun struct {
 	exit      exit
 }
 
-// post leaves a note and wakes the goroutine.
+// post updates the inbox and wakes the goroutine.
 func (p *pod) post(note func(*inbox)) {
 	p.mu.Lock()
 	note(&p.inbox)
@@ -67,8 +67,8 @@ func (p *pod) nudge() {
 	}
 }
 
-// run takes the Pod from its first container to its last report. It returns when the Pod is at its end and the API
-// server knows, when the object is gone and its processes too, or when ctx ends.
+// run runs the Pod from its first container to its last report. It returns when the Pod has ended and the API server has its
+// status, when the object and its processes are gone, or when ctx ends.
 func (p *pod) run(ctx context.Context) {
 	defer p.slots.give(p.uid)
 	defer p.writes.give(p.uid)
@@ -137,7 +137,8 @@ func (p *pod) take(object *v1.Pod) {
 	}
 }
 
-// stopNow is the node's reason to end the Pod, if there is one. The first reason stays; a later one can only hasten it.
+// stopNow returns the node's reason to end the Pod, if there is one. The first reason stays; a later one can only shorten the
+// time.
 func (p *pod) stopNow(now time.Time) stopOrder {
 	stop := p.stop
 	hasten := func(grace time.Duration) {
@@ -161,7 +162,7 @@ func (p *pod) stopNow(now time.Time) stopOrder {
 	return stop
 }
 
-// deadline is when activeDeadlineSeconds end the Pod.
+// deadline returns when activeDeadlineSeconds end the Pod.
 func (p *pod) deadline() time.Time {
 	s := p.object.Spec.ActiveDeadlineSeconds
 	if s == nil || p.stop.given() {
@@ -170,7 +171,7 @@ func (p *pod) deadline() time.Time {
 	return p.started.Add(time.Duration(*s) * time.Second)
 }
 
-// advance does what there is to do now and returns what is left: nothing but waiting.
+// advance does all that can be done now and returns what to wait for.
 func (p *pod) advance(ctx context.Context) steps {
 	for {
 		now := time.Now()

@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// departedLimit is how many UIDs of Pods that are gone are remembered, so that a late observation of one, from an API server
-// that lags behind, does not run it again.
+// departedLimit is the number of remembered UIDs of deleted Pods, so that a late observation from a lagging API server does not
+// run one again.
 const departedLimit = 16_384
 
 // pods are the Pods bound to the node, by UID. It receives the watch of them.
 type pods struct {
 	node  string
 	fresh func(*v1.Pod) *pod // a pod that has not been run
-	over  func(types.UID)    // nothing is left to be kept of it
+	over  func(types.UID)    // called when nothing is left of the Pod
 	ctx   context.Context    // of the goroutines
 	work  sync.WaitGroup
 
@@ -27,7 +27,7 @@ type pods struct {
 	byName   map[types.NamespacedName]types.UID
 	departed map[types.UID]bool
 	order    []types.UID // of the departed
-	// orphaned says that the node had a former life: what the first list shows unfinished may have been run then.
+	// orphaned reports whether the node had a former run: unfinished Pods in the first list may have been started by it.
 	orphaned bool
 	synced   chan struct{} // closed after the first list
 	once     sync.Once
@@ -38,7 +38,7 @@ type entry struct {
 	finished bool // reported to the end; only its removal is left
 }
 
-// observation notes the newest state of a Pod, and runs it if it is new.
+// observation records the newest state of a Pod, and runs it if it is new.
 func (s *pods) observation(object *v1.Pod) { s.see(object, false) }
 
 func (s *pods) see(object *v1.Pod, orphan bool) {
@@ -80,7 +80,7 @@ func (s *pods) see(object *v1.Pod, orphan bool) {
 	}
 }
 
-// finish keeps of a Pod that has come to its end only what a late deletion needs.
+// finish keeps only what a late deletion of an ended Pod needs.
 func (s *pods) finish(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *pods) finish(e *entry) {
 	}
 }
 
-// gone notes that the object is no more: whatever still runs of it is killed.
+// gone records that the object was deleted: running processes of it are killed.
 func (s *pods) gone(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +121,7 @@ func (s *pods) gone(uid types.UID) {
 	e.pod.post(func(in *inbox) { in.gone = true })
 }
 
-// replace notes what a complete list shows.
+// replace records the content of a complete list.
 func (s *pods) replace(list []*v1.Pod) {
 	there := map[types.UID]bool{}
 	for _, object := range list {

@@ -33,7 +33,7 @@ type command struct {
 // process is one run of a container as a process group.
 type process struct {
 	mu   sync.Mutex
-	proc *os.Process // nil once it has been reaped: its id may belong to somebody else
+	proc *os.Process // nil once it has been reaped: its id may be reused
 }
 
 // signal sends the signal to the whole process group, so that a shell does not shield its children.
@@ -141,7 +141,7 @@ func (p *process) wait() (*os.ProcessState, time.Time) {
 	return state, finished
 }
 
-// exitOf renders how a process ended as a container runtime does: 128 + the signal where a signal ended it.
+// exitOf returns how a process ended, as a container runtime does: 128 + the signal if a signal ended it.
 func exitOf(state *os.ProcessState, e exit) exit {
 	e.code, e.reason = 255, "Error"
 	if state == nil {
@@ -159,7 +159,7 @@ func exitOf(state *os.ProcessState, e exit) exit {
 	return e
 }
 
-// notRunnable says in the words of a container runtime that a program cannot be run, and what to do.
+// notRunnable explains, like a container runtime, that a program cannot be run, and the remedy.
 func notRunnable(program, path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return broken{fmt.Errorf("exec: %q: executable file not found in $PATH (%s): the development node runs programs of "+

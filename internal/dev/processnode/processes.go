@@ -26,8 +26,8 @@ import (
 	"github.com/jobstream/jobstream/internal/dev/processnode/sandbox"
 )
 
-// messageLimit is how much a container may say in its termination message, and fallbackLimit how much of its log stands
-// in for one; both are the kubelet's.
+// messageLimit is the size limit of a container's termination message, and fallbackLimit how much of its log replaces one; both
+// are the kubelet's.
 const (
 	messageLimit  = 4096
 	fallbackLimit = 2048
@@ -142,7 +142,7 @@ func (l *processes) folder(uid types.UID, path string) error {
 	return err
 }
 
-// own remembers what goes with the Pod.
+// own records a file or folder to be removed with the Pod.
 func (l *processes) own(uid types.UID, path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,8 +151,8 @@ func (l *processes) own(uid types.UID, path string) {
 	}
 }
 
-// mountsOf makes the volumes that the container mounts, and the file for its termination message where its command
-// speaks of one: to give every container one would cost each of them a sandbox.
+// mountsOf makes the volumes that the container mounts, and the file for its termination message if its command mentions one: a
+// file for every container would cost each a sandbox.
 func mountsOf(ctx context.Context, v volumes, c *v1.Container, file string) (mounts []sandbox.Mount, message string, err error) {
 	for _, m := range c.VolumeMounts {
 		path, readOnly, err := v.volume(ctx, m.Name, c)
@@ -185,7 +185,7 @@ func mountsOf(ctx context.Context, v volumes, c *v1.Container, file string) (mou
 	return mounts, message, nil
 }
 
-// terminationMessage is what the container has left for its status.
+// terminationMessage returns the message that the container has left for its status.
 func terminationMessage(path string, policy v1.TerminationMessagePolicy, code int32, log *logFile) string {
 	if path != "" {
 		if b := head(path, messageLimit); len(b) > 0 {
@@ -243,7 +243,7 @@ func (l *processes) clear() {
 
 func (l *processes) close() { l.starter.close() }
 
-// logLine writes what the node has to say into a container's log, as the container's stderr.
+// logLine writes a message of the node into a container's log, as the container's stderr.
 type logLine struct{ *logFile }
 
 func (l logLine) Write(b []byte) (int, error) {

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// registerRetry is the wait for an API server that does not answer yet.
+	// registerRetry is the wait for an API server that does not respond yet.
 	registerRetry = 500 * time.Millisecond
 	// leaseSeconds and leasePeriod are the kubelet's: the node controller gives a silent node up after 40 s.
 	leaseSeconds = 40
 	leasePeriod  = 10 * time.Second
-	// statusPeriod is how often the Node's own status is written; the lease carries the sign of life. It is also how long
-	// a Node that somebody has deleted stays away.
+	// statusPeriod is how often the Node's own status is written; the lease is the sign of life. It is also how long a deleted Node
+	// stays away.
 	statusPeriod = time.Minute
 )
 
-// register makes the Node, or takes it over from a former life, which it then returns as true.
+// register creates the Node, or takes it over from a former run, and reports which.
 func (n *Node) register(ctx context.Context) (uid types.UID, existed bool, err error) {
 	nodes := n.cfg.Client.CoreV1().Nodes()
 	for {
@@ -40,7 +40,7 @@ func (n *Node) register(ctx context.Context) (uid types.UID, existed bool, err e
 		case err == nil:
 			return node.UID, existed, nil
 		case ctx.Err() != nil:
-			return "", false, nil //nolint:nilerr // told to stop: not worth an error
+			return "", false, nil //nolint:nilerr // stopped: not an error
 		case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err):
 			return "", false, fmt.Errorf("processnode: cannot register node %s: %w", n.cfg.Name, err)
 		}
@@ -49,7 +49,7 @@ func (n *Node) register(ctx context.Context) (uid types.UID, existed bool, err e
 	}
 }
 
-// takeOver writes what this life of the node is over what the former one was, the log server's port above all.
+// takeOver overwrites the former run's data, above all the port of the log server.
 func (n *Node) takeOver(ctx context.Context) (*v1.Node, error) {
 	nodes := n.cfg.Client.CoreV1().Nodes()
 	node, err := nodes.Get(ctx, n.cfg.Name, metav1.GetOptions{})
@@ -68,7 +68,7 @@ func (n *Node) takeOver(ctx context.Context) (*v1.Node, error) {
 	return nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
 }
 
-// object is the Node as it registers itself.
+// object returns the Node to register.
 func (n *Node) object() *v1.Node {
 	now := metav1.Now()
 	condition := func(kind v1.NodeConditionType, status v1.ConditionStatus, reason, message string) v1.NodeCondition {
@@ -89,9 +89,9 @@ func (n *Node) object() *v1.Node {
 			},
 			Conditions: []v1.NodeCondition{
 				condition(v1.NodeReady, v1.ConditionTrue, "ProcessNodeReady", "the node runs containers as processes"),
-				condition(v1.NodeMemoryPressure, v1.ConditionFalse, "NotMeasured", "the development node does not look"),
-				condition(v1.NodeDiskPressure, v1.ConditionFalse, "NotMeasured", "the development node does not look"),
-				condition(v1.NodePIDPressure, v1.ConditionFalse, "NotMeasured", "the development node does not look"),
+				condition(v1.NodeMemoryPressure, v1.ConditionFalse, "NotMeasured", "the development node does not measure it"),
+				condition(v1.NodeDiskPressure, v1.ConditionFalse, "NotMeasured", "the development node does not measure it"),
+				condition(v1.NodePIDPressure, v1.ConditionFalse, "NotMeasured", "the development node does not measure it"),
 			},
 		},
 	}
@@ -117,7 +117,7 @@ func (n *Node) capacity() v1.ResourceList {
 	}
 }
 
-// heartbeat shows that the node lives until ctx ends.
+// heartbeat renews the node's lease until ctx ends.
 func (n *Node) heartbeat(ctx context.Context, uid types.UID) error {
 	nextStatus := time.Now().Add(statusPeriod)
 	for ctx.Err() == nil {
@@ -139,7 +139,7 @@ func (n *Node) heartbeat(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// renew renews the node's lease, and makes it where it is not there.
+// renew renews the node's lease, and creates it if it is missing.
 func (n *Node) renew(ctx context.Context, uid types.UID) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -22,7 +22,7 @@ const (
 	reportRetryMax = 5 * time.Second
 )
 
-// report is what the API server has yet to be told of a Pod.
+// report is the part of a Pod's status that the API server does not have yet.
 type report struct {
 	since    time.Time // of the oldest change that has not been written; zero: all is
 	writing  bool
@@ -45,8 +45,8 @@ type written struct {
 
 func (p *pod) reported() bool { return p.report.since.IsZero() && !p.report.writing }
 
-// reportIfDue writes the status where it has something new to say, one write at a time. What happens in quick succession
-// is written together; the last word is written at once. It returns when to look again.
+// reportIfDue writes the status if it has changed, one write at a time. Changes in quick succession are written together; the
+// last one is written at once. It returns when to check again.
 func (p *pod) reportIfDue(ctx context.Context, done bool) (next time.Time) {
 	r := &p.report
 	if r.writing || r.since.IsZero() || p.gone {
@@ -71,7 +71,7 @@ func (p *pod) reportIfDue(ctx context.Context, done bool) (next time.Time) {
 	object.Status = statusOf(p.object, view{
 		containers: p.containers, stop: p.stop, done: done, started: p.started, ip: p.ip, now: now,
 	})
-	// Field ownership is the dearest part of a write, and nobody applies Pods that run on this node.
+	// Field ownership is the most expensive part of a write, and no client applies the Pods of this node.
 	object.ManagedFields = []metav1.ManagedFieldsEntry{{}}
 	go func() {
 		w := p.write(ctx, &object)
@@ -82,7 +82,7 @@ func (p *pod) reportIfDue(ctx context.Context, done bool) (next time.Time) {
 }
 
 // write puts the status. The object's resourceVersion is a precondition: the PUT carries labels and finalizers too, and
-// must not bring back those that somebody has removed.
+// must not restore those that another client has removed.
 func (p *pod) write(ctx context.Context, object *v1.Pod) written {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -101,7 +101,7 @@ func (p *pod) write(ctx context.Context, object *v1.Pod) written {
 	return written{gone: apierrors.IsConflict(err) || apierrors.IsNotFound(err), err: err}
 }
 
-// settle notes how a write went.
+// settle records the result of a write.
 func (p *pod) settle(w written, now time.Time) {
 	r := &p.report
 	r.writing = false
@@ -124,8 +124,8 @@ func (p *pod) settle(w written, now time.Time) {
 	r.failures++
 }
 
-// removeIfDeleted removes the object of a Pod that somebody has deleted and whose containers have ended: the API server
-// leaves that to the node. Finalizers may keep the object; that is not the node's business any more.
+// removeIfDeleted removes the object of a deleted Pod whose containers have ended: the API server
+// leaves that to the node. Finalizers may keep the object; the node is done then.
 func (p *pod) removeIfDeleted(ctx context.Context, object *v1.Pod) {
 	for ; asksForRemoval(object); object = p.newest(object) {
 		for !p.writes.take(p.uid, askedByPod, p.nudge) && ctx.Err() == nil {
@@ -145,12 +145,12 @@ func (p *pod) removeIfDeleted(ctx context.Context, object *v1.Pod) {
 	}
 }
 
-// asksForRemoval says that a deletion waits for the node: with grace 0 it no longer does.
+// asksForRemoval reports whether a deletion waits for the node: with grace 0 it no longer does.
 func asksForRemoval(object *v1.Pod) bool {
 	return object.DeletionTimestamp != nil && object.DeletionGracePeriodSeconds != nil && *object.DeletionGracePeriodSeconds > 0
 }
 
-// newest is the newest observation of the object that the inbox holds, or the given one.
+// newest returns the newest observation of the object in the inbox, or the given one.
 func (p *pod) newest(object *v1.Pod) *v1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,7 @@ const (
 	// configRetry is the wait before a container whose configuration was missing is tried again.
 	configRetry = 2 * time.Second
 	// killWait bounds the wait for killed processes when the node stops: SIGKILL takes effect at once unless a process
-	// hangs in the kernel, and for that nobody should wait.
+	// hangs in the kernel, which is not worth waiting for.
 	killWait = 10 * time.Second
 )
 
@@ -67,7 +67,7 @@ func (p *pod) ended(e exitOfRun) {
 	p.report.mark(time.Now())
 }
 
-// abandon ends what runs, for the node stops. Nothing is reported: the next life of the node will do that.
+// abandon ends running processes when the node stops. It reports nothing: the next run of the node does.
 func (p *pod) abandon() {
 	for i := range p.containers {
 		if p.containers[i].stage == running {

@@ -23,7 +23,7 @@ type waiter struct {
 	wake  func()
 }
 
-// asker is the part of the node that waits for a Pod's slot. Each waits once.
+// asker is the waiting part of the node. Each waits once.
 type asker int
 
 const (
@@ -33,8 +33,7 @@ const (
 
 func newSlots(n int) *slots { return &slots{free: n, held: map[types.UID]time.Time{}} }
 
-// take holds a slot for the Pod and says so. Where none is free it calls wake as soon as it
-// holds one.
+// take takes a slot for the Pod and reports whether it did. If none is free, it calls wake as soon as the Pod holds one.
 func (s *slots) take(uid types.UID, by asker, wake func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +51,7 @@ func (s *slots) take(uid types.UID, by asker, wake func()) bool {
 	return false
 }
 
-// give returns the Pod's slot, or its place in the queue. It is harmless where there is neither.
+// give releases the Pod's slot, or its place in the queue. It is harmless without either.
 func (s *slots) give(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +72,7 @@ func (s *slots) give(uid types.UID) {
 	}
 }
 
-// waiting is how many wait for a slot.
+// waiting returns the number of waiters.
 func (s *slots) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

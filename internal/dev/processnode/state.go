@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// role says when a container runs.
+// role is when a container runs.
 type role int
 
 const (
@@ -16,7 +16,7 @@ const (
 	mainRole                // side by side, after the init containers
 )
 
-// stage is where a container is in its life. An exited container that restarts goes back to running.
+// stage is a container's stage of life. An exited container that restarts goes back to running.
 type stage int
 
 const (
@@ -35,7 +35,7 @@ type exit struct {
 	id                string
 }
 
-// container is what the node knows about one container. It is plain data: decide and status read it, pod.go writes it.
+// container is the node's state of one container. It is plain data: decide and status read it, pod.go writes it.
 type container struct {
 	name string
 	role role
@@ -57,7 +57,7 @@ type container struct {
 	signalled signalled
 }
 
-// signalled is how hard the node has asked the container to end.
+// signalled is the strongest signal that the node has sent to the container.
 type signalled int
 
 const (
@@ -66,13 +66,13 @@ const (
 	killed
 )
 
-// succeeded says that the container has ended well and for good.
+// succeeded reports whether the container has ended successfully and for good.
 func (c *container) succeeded() bool { return c.stage == exited && !c.again && c.exit.code == 0 }
 
-// failed says that the container has ended badly and for good.
+// failed reports whether the container has failed for good.
 func (c *container) failed() bool { return c.stage == exited && !c.again && c.exit.code != 0 }
 
-// everStarted says that there has been a run, even one that could not find its program.
+// everStarted reports whether there has been a run, even one that could not find its program.
 func (c *container) everStarted() bool { return c.stage == running || c.exit != nil }
 
 // containersOf lists a Pod's containers in the order in which they start: init containers, then mains.
@@ -98,8 +98,8 @@ func containersOf(spec *v1.PodSpec) []container {
 	return out
 }
 
-// restarts says whether the container is run again after it ended with the code: its own rules first, then its own
-// policy, then the Pod's.
+// restarts reports whether the container is restarted after this exit code: by its own rules first, then its own policy, then the
+// Pod's.
 func restarts(c *v1.Container, pod v1.RestartPolicy, code int32) bool {
 	if c.RestartPolicy == nil {
 		return pod == v1.RestartPolicyAlways || pod == "" || pod == v1.RestartPolicyOnFailure && code != 0

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// view is all that a Pod's status is made of.
+// view has all inputs of a Pod's status.
 type view struct {
 	containers []container
 	stop       stopOrder
@@ -19,8 +19,8 @@ type view struct {
 	now        time.Time
 }
 
-// statusOf renders the status of a Pod as the kubelet would. What others have written into the status (the scheduler,
-// and whoever adds a DisruptionTarget condition before an eviction) stays.
+// statusOf returns the status of a Pod as the kubelet would. What other clients have written into the status (the scheduler, or a
+// DisruptionTarget condition before an eviction) stays.
 func statusOf(pod *v1.Pod, v view) v1.PodStatus {
 	s := *pod.Status.DeepCopy()
 	s.ObservedGeneration = pod.Generation
@@ -72,7 +72,8 @@ func phaseOf(v view) v1.PodPhase {
 	return v1.PodRunning
 }
 
-// initialized says that the mains have been reached: all before them has succeeded, or has started if it is a sidecar.
+// initialized reports whether the main containers have been reached: all before them have succeeded or, if sidecars, have
+// started.
 func initialized(cs []container) bool {
 	for i := range cs {
 		if c := &cs[i]; c.role == initRole && !c.succeeded() || c.role == sidecarRole && !c.everStarted() {
@@ -105,7 +106,7 @@ func containerStatus(c *container, v view) v1.ContainerStatus {
 		s.LastTerminationState.Terminated = terminated(c.prior)
 		s.ContainerID = c.exit.id
 	case v.done && c.role == mainRole && initialized(v.containers):
-		// As the kubelet does: what should have run and is not there is a failure, not a wait that never ends.
+		// As in the kubelet, a container that should have run and is missing is a failure, not an endless wait.
 		s.State.Terminated = &v1.ContainerStateTerminated{
 			ExitCode: 137, Reason: "ContainerStatusUnknown",
 			Message: "The container could not be located when the pod was terminated",

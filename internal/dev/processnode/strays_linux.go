@@ -13,8 +13,8 @@ import (
 // inherited: the mark finds processes that have left their group, and those of a node that was killed.
 const markName = "JOBSTREAM_NODE"
 
-// killStrays kills every process that carries the mark and returns how many there were. It looks again until it finds
-// none, for a process may fork while it looks.
+// killStrays kills every process that carries the mark and returns their number. It repeats the search until it finds none,
+// because a process may fork meanwhile.
 func killStrays(mark string) int {
 	const rounds = 20 // one kill takes effect at once: more rounds meet only a fork bomb
 	want := []byte(markName + "=" + mark)

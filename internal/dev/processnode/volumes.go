@@ -51,7 +51,7 @@ func (v volumes) volume(ctx context.Context, name string, c *v1.Container) (path
 	if err := v.fill(ctx, vol, fresh, c); err != nil {
 		return "", false, err
 	}
-	// As a kubelet does: whoever the container runs as may use its volumes.
+	// As in the kubelet, the container's user, whichever it is, may use its volumes.
 	mode := fs.FileMode(0o777)
 	if readOnly {
 		mode = 0o755

@@ -31,7 +31,7 @@ func enter() error {
 	if err := os.Chdir(spec.Dir); err != nil {
 		return fmt.Errorf("workingDir: %w", err)
 	}
-	// A change of user on the way clears the order to die with the node.
+	// A change of user clears the parent-death signal, so set it again.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("prctl: %w", err)
 	}
@@ -49,7 +49,7 @@ func fail(err error) {
 		f.Message = err.Error()
 	}
 	_ = json.NewEncoder(os.NewFile(errorFD, "error")).Encode(f)
-	os.Exit(125) // what docker run and env use for "could not even start"; nobody reads it
+	os.Exit(125) // as docker run and env for "could not start"; the code is not used
 }
 
 // build puts the new root together and moves into it.

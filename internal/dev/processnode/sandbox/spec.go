@@ -9,7 +9,7 @@ const (
 	errorFD = 4 // a Failure, as JSON; closed without a word when the container's program runs
 )
 
-// Spec says what to build and to run.
+// Spec describes what to build and to run.
 type Spec struct {
 	// Stage is an empty folder on which the new root is put together.
 	Stage string `json:"stage"`
@@ -28,9 +28,9 @@ type Mount struct {
 	ReadOnly bool   `json:"readOnly,omitempty"`
 }
 
-// Failure says why a sandbox could not be built or its program not be run.
+// Failure explains why a sandbox could not be built or its program could not be run.
 type Failure struct {
-	// Program is set where everything stood and only the program could not be run.
+	// Program reports that the sandbox was built and only the program could not be run.
 	Program bool   `json:"program,omitempty"`
 	Missing bool   `json:"missing,omitempty"` // it does not exist
 	Message string `json:"message"`
