@@ -2,11 +2,13 @@
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 MAKEFLAGS += --no-print-directory
 
 CACHE    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/jobstream
 LINT      = $(CACHE)/bin/golangci-lint-v2.15.0
 CONTROLLER_GEN = $(CACHE)/bin/controller-gen-v0.21.0
+LONG      = JOBSTREAM_LONG=1 # see internal/dev/size
 SEEDS    ?= 2000
 MINUTES  ?= 10
 
@@ -35,8 +37,16 @@ krew: ## VERSION=v0.1.0 BASE=https://…: archives of kubectl jobstream and the 
 
 ##@ Check it
 
+# One stage after another, each a target of its own: docs/testing.md.
+STAGES = go run ./internal/dev/stages -times=$(CACHE)/stages.json
+
 .PHONY: test
-test: lint unit sim e2e hostile chaos-short ## the whole truth: lint, laws, scripts, simulator, bus, end to end on a real control plane, attacks, chaos
+test: ## the whole truth in a quarter of an hour: all that follows down to chaos-short; "make -k test" goes on after a failure
+	@$(STAGES) lint unit sim e2e hostile chaos-short
+
+.PHONY: test-long
+test-long: ## what takes longer: the same tests in their long forms
+	@$(STAGES) unit-long sim-long e2e-long chaos
 
 .PHONY: check
 check: ## the quick inner loop: vet, unit tests, scripts, a few simulated worlds, the contract
@@ -57,14 +67,26 @@ $(LINT):
 	@GOBIN=$(CACHE)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(lastword $(subst -, ,$(LINT)))
 	@mv $(CACHE)/bin/golangci-lint $(LINT)
 
+# What has no goroutines has no races: these run without the race detector, ten times as fast. unit-long has them run under it, too.
+PURE = ./api/... ./events/... ./functions/... ./internal/sim/...
+
 .PHONY: unit
-unit: controlplane $(CONTROLLER_GEN) ## unit, law, script, bus and adapter tests under the race detector
-	@go test -race -timeout 20m ./...
+unit: controlplane $(CONTROLLER_GEN) ## unit, law, script, bus and adapter tests; under the race detector where there are goroutines
+	@go test -timeout 20m $(PURE); pure=$$?; \
+		go test -race -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
+
+.PHONY: unit-long
+unit-long: controlplane $(CONTROLLER_GEN) ## all of unit under the race detector, in the long form
+	@$(LONG) go test -race -count=1 -timeout 60m ./...
 
 .PHONY: sim
 sim: ## SEEDS=2000 simulated worlds from a fresh random base
 	@go test ./internal/sim -count=1 -timeout 60m -v -run TestWorlds -seeds=$(SEEDS) | grep -v '^=== '
 	@go test ./internal/sim/schedules -count=1 -timeout 60m -seeds=$(SEEDS)
+
+.PHONY: sim-long
+sim-long: ## ten times as many worlds, of which every row of docs/conformance.md is expected
+	@$(MAKE) sim SEEDS=20000
 
 .PHONY: mutants
 mutants: ## plant deliberate bugs and see which the simulator finds
@@ -72,7 +94,11 @@ mutants: ## plant deliberate bugs and see which the simulator finds
 
 .PHONY: e2e
 e2e: controlplane ## end to end: real API server, real JetStream, real processes as Pods
-	@go test -C test -count=1 -timeout 40m $$(go list -C test ./... | grep -v '/test/chaos$$\|/test/hostile$$')
+	@go test -C test -count=1 -timeout 60m $$(go list -C test ./... | grep -v '/test/chaos$$\|/test/hostile$$')
+
+.PHONY: e2e-long
+e2e-long: controlplane ## the same in the long form: more completions, more inputs, more minutes
+	@$(LONG) $(MAKE) e2e
 
 .PHONY: hostile
 hostile: controlplane ## what tenants and clients of the bus can do to a peaceful neighbour, and how much slower he gets
