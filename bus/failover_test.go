@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/dev/size"
 	"github.com/jobstream/jobstream/internal/engine"
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-var failoverRounds = flag.Int("rounds", 3, "how often TestFailover kills a server: the leader of the facts, of the states, and of the cluster, in turn")
+var failoverRounds = flag.Int("rounds", size.FailoverRounds, "how often TestFailover kills a server: the leader of the facts, of the states, and of the cluster, in turn")
 
 // failover is a cluster of three under load. Everything that the servers confirm is written down here, and compared with
 // what they know at the end.

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -16,15 +15,13 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/internal/dev/size"
 	"github.com/jobstream/jobstream/internal/sim"
 	"github.com/jobstream/jobstream/test/oracle"
 )
 
-// worldsEnv says how many worlds TestWorlds runs; the long form is 20000.
-const worldsEnv = "JOBSTREAM_ORACLE_WORLDS"
-
 var (
-	worlds = flag.Int("worlds", fromEnv(worldsEnv, 2000), "how many worlds TestWorlds runs; "+worldsEnv+" sets it, too")
+	worlds = flag.Int("worlds", size.OracleWorlds, "how many worlds TestWorlds runs")
 	base   = flag.Uint64("base", 0, "seed of the first world; 0 draws one")
 	seed   = flag.Uint64("seed", 0, "run this one world and print its trace")
 )
@@ -72,13 +69,6 @@ func TestWorlds(t *testing.T) {
 	if writes < 2**worlds {
 		t.Errorf("%d worlds have written %d statuses only", *worlds, writes)
 	}
-}
-
-func fromEnv(name string, otherwise int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-		return n
-	}
-	return otherwise
 }
 
 // clerk keeps what the oracle has said about one world: the first write that is refused, and the first thing of the

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobstream/jobstream/internal/dev/size"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -102,13 +103,10 @@ func standIn(program, script string) func(*Side, *batchv1.Job) {
 	}
 }
 
-// longEnv asks for runs of full length.
-const longEnv = "JOBSTREAM_E2E_LONG"
-
-// aTenth makes "sleep" ten times as fast: nothing is learnt from the rest of the time.
+// aTenth makes "sleep" ten times as fast in the short form.
 func aTenth(s *Side, j *batchv1.Job) {
-	if os.Getenv(longEnv) == "" {
-		standIn("sleep", "exec sleep $(($1 / 10))")(s, j)
+	if size.SleepDivisor > 1 {
+		standIn("sleep", fmt.Sprintf("exec sleep $(($1 / %d))", size.SleepDivisor))(s, j)
 	}
 }
 
