@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,10 @@ const Root = "../.."
 // Programs are the paths of the binaries.
 type Programs struct{ Trigger, Reconciler, Jobstream, Dev, NATS, Node string }
 
+// keptPrograms is where the programs that were built last stay, in the checkout: "go build" does not link a program again that is up
+// to date, which takes seconds for each.
+var keptPrograms = filepath.Join(Root, ".cache", "programs")
+
 // BuildPrograms builds the binaries from the source beside the tests into a folder. The flags are for the build of the
 // programs under test.
 func BuildPrograms(ctx context.Context, dir string, flags ...string) (Programs, error) {
@@ -29,6 +34,15 @@ func BuildPrograms(ctx context.Context, dir string, flags ...string) (Programs, 
 		NATS:       filepath.Join(dir, "natsd"),
 		Node:       filepath.Join(dir, "noded"),
 	}
+	at := dir
+	if len(flags) == 0 {
+		at = keptPrograms
+		unlock, err := lockKept()
+		if err != nil {
+			return p, err
+		}
+		defer unlock()
+	}
 	test := filepath.Join(Root, "test")
 	for _, b := range []struct {
 		path, module, pkg string
@@ -37,13 +51,55 @@ func BuildPrograms(ctx context.Context, dir string, flags ...string) (Programs, 
 		{p.Trigger, Root, "./cmd/trigger", flags}, {p.Reconciler, Root, "./cmd/reconciler", flags}, {p.Jobstream, Root, "./cmd/jobstream", flags}, {p.Dev, Root, "./cmd/dev", nil},
 		{p.NATS, test, "./e2e/natsd", nil}, {p.Node, test, "./e2e/noded", nil},
 	} {
-		build := exec.CommandContext(ctx, "go", append(append([]string{"build"}, b.flags...), "-o", b.path, b.pkg)...)
+		built, err := filepath.Abs(filepath.Join(at, filepath.Base(b.path)))
+		if err != nil {
+			return p, err
+		}
+		build := exec.CommandContext(ctx, "go", append(append([]string{"build"}, b.flags...), "-o", built, b.pkg)...)
 		build.Dir = b.module
 		if out, err := build.CombinedOutput(); err != nil {
 			return p, fmt.Errorf("build %s: %w\n%s", b.pkg, err, out)
 		}
+		if at != dir {
+			if err := copyProgram(built, b.path); err != nil {
+				return p, err
+			}
+		}
 	}
 	return p, nil
+}
+
+// lockKept waits until no other run of tests builds into keptPrograms. The kernel frees the lock when the process ends.
+func lockKept() (unlock func(), err error) {
+	if err := os.MkdirAll(keptPrograms, 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(filepath.Join(keptPrograms, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+// copyProgram copies a program to where this run of tests starts it: the next build may replace the original meanwhile.
+func copyProgram(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o700)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }
 
 const (
