@@ -184,6 +184,7 @@ func selecting(app string) func(*batchv1.JobSpec) {
 
 // Whatever a tenant makes, the neighbour's Jobs end with exact counts, and no program ends.
 func TestAttacks(t *testing.T) {
+	t.Parallel() // one attack after another, beside tests that wait
 	s := system(t)
 	p := newPeace(t, s)
 	p.round(t) // as it is without an attack
