@@ -24,8 +24,13 @@ var propagationPolicies = []metav1.DeletionPropagation{
 // controller runs, it lets the Pods go as soon as the Job is gone, although the Job was not its own. Where it does not, and
 // under Foreground, where the Job goes after its Pods, we let them go when we are back.
 func TestJobDeletedWhileWeAreAwayLeavesNothingBehind(t *testing.T) {
-	t.Run("BesideTheBuiltInController", func(t *testing.T) { deletedWhileAway(t, own(t, harness.Config{}), true) })
+	t.Parallel()
+	t.Run("BesideTheBuiltInController", func(t *testing.T) {
+		t.Parallel()
+		deletedWhileAway(t, own(t, harness.Config{}), true)
+	})
 	t.Run("WithoutTheBuiltInController", func(t *testing.T) {
+		t.Parallel()
 		deletedWhileAway(t, own(t, harness.Config{NoBuiltInJobs: true}), false)
 	})
 }

@@ -21,6 +21,7 @@ import (
 // away, and nothing keeps it from that. The Pod counts for nothing then, like any whose finalizer somebody else has taken. Its
 // work is done by another.
 func TestBuiltInControllerThatIsBehindLosesNoWork(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{NoBuiltInJobs: true, Proxied: true})
 	p := s.Space(t)
 	startBuiltIn(t, s)

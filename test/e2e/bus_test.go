@@ -79,6 +79,7 @@ func TestUnreadableMessagesAreQuarantinedAndTheRestFlowsOn(t *testing.T) {
 // What a Pod is told never travels: neither in what the streams keep nor in anything that passed while the Job ran, failed,
 // was refused and was deleted.
 func TestSecretsOfAPodAppearNowhereOnTheBus(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{}) // every message of its streams can be read, because there are few
 	wire := s.Tap(t)
 	const secret = "hunter2-e2e-never-on-the-bus"

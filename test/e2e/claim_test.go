@@ -19,6 +19,7 @@ import (
 // With --claim-unmanaged we are the cluster's Job controller: also of Jobs in whose middle the built-in one was switched off.
 // What it has made and counted stays counted, and its Pods become ours.
 func TestWeTakeOverFromTheBuiltInController(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{NoBuiltInJobs: true, NoBuiltInTTL: true, Flags: []string{"--claim-unmanaged"}, ReconcilerFlags: []string{"--ttl-after-finished"}})
 	eachMode(t, func(t *testing.T, indexed bool) { takesOver(t, s, indexed) })
 	t.Run("JobThatNamesNobody", func(t *testing.T) { claimed(t, s, nil) })

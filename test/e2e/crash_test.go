@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/jobstream/jobstream/internal/dev/size"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -17,15 +18,6 @@ const (
 	// crashParallelism is that of the large runs.
 	crashParallelism = 100
 )
-
-// crashCompletions is the size of a run that something breaks in: what is under way at the moment of the crash, which
-// parallelism bounds, is what may be miscounted, so a shorter run shows as much.
-func crashCompletions() int {
-	if long() {
-		return 1000
-	}
-	return 400
-}
 
 // eachMode runs the test for both kinds of Jobs.
 func eachMode(t *testing.T, test func(t *testing.T, indexed bool)) {
@@ -46,7 +38,7 @@ func (b *batch) awaitMiddle() {
 
 // killInTheMiddle kills a program in the middle of a run and starts it again five seconds later.
 func killInTheMiddle(t *testing.T, s *harness.System, p *harness.Process, indexed bool) {
-	b := startBatch(t, s, crashCompletions(), crashParallelism, indexed)
+	b := startBatch(t, s, size.CrashCompletions, crashParallelism, indexed)
 	b.awaitMiddle()
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
@@ -63,15 +55,17 @@ func killInTheMiddle(t *testing.T, s *harness.System, p *harness.Process, indexe
 }
 
 func TestKilledReconcilerMiscountsNothing(t *testing.T) {
+	t.Parallel()
+	s := own(t, harness.Config{})
 	eachMode(t, func(t *testing.T, indexed bool) {
-		s := shared(t)
 		killInTheMiddle(t, s, s.Reconcilers[0], indexed)
 	})
 }
 
 func TestKilledTriggerMiscountsNothing(t *testing.T) {
+	t.Parallel()
+	s := own(t, harness.Config{})
 	eachMode(t, func(t *testing.T, indexed bool) {
-		s := shared(t)
 		killInTheMiddle(t, s, s.Triggers[0], indexed)
 	})
 }
@@ -80,9 +74,10 @@ func TestKilledTriggerMiscountsNothing(t *testing.T) {
 // on: what was known there has to be learnt from the cluster again. It happens twice in one run: at once, when nobody has
 // noticed yet, and with five seconds without any bus.
 func TestBusReplacedByAnEmptyOneMiscountsNothing(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{})
 	eachMode(t, func(t *testing.T, indexed bool) {
-		b := startBatch(t, s, crashCompletions(), crashParallelism, indexed)
+		b := startBatch(t, s, size.CrashCompletions, crashParallelism, indexed)
 		hit := 0
 		for i, away := range []time.Duration{0, absence} {
 			b.awaitDone(b.completions/10 + i*b.completions/3 + rand.IntN(b.completions/4))
@@ -120,9 +115,10 @@ func replaceBus(t *testing.T, s *harness.System, away time.Duration) {
 
 // Everything of ours is lost at once, and starts again from what the cluster knows.
 func TestEverythingLostAtOnceMiscountsNothing(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{})
 	eachMode(t, func(t *testing.T, indexed bool) {
-		b := startBatch(t, s, crashCompletions(), crashParallelism, indexed)
+		b := startBatch(t, s, size.CrashCompletions, crashParallelism, indexed)
 		b.awaitMiddle()
 		for _, p := range append(s.Triggers, s.Reconcilers...) {
 			if err := p.Kill(); err != nil {
@@ -153,9 +149,10 @@ func startAll(t *testing.T, s *harness.System) {
 
 // The API server dies in the middle of a run, and comes back five seconds later.
 func TestKilledAPIServerMiscountsNothing(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{})
 	eachMode(t, func(t *testing.T, indexed bool) {
-		b := startBatch(t, s, crashCompletions(), crashParallelism, indexed)
+		b := startBatch(t, s, size.CrashCompletions, crashParallelism, indexed)
 		b.awaitMiddle()
 		if err := s.ControlPlane.StopAPIServer(); err != nil {
 			t.Fatal(err)
@@ -170,10 +167,11 @@ func TestKilledAPIServerMiscountsNothing(t *testing.T) {
 
 // Two of each work at once. One of each is killed for good.
 func TestTwoOfEachAndOneOfEachKilled(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{Triggers: 2, Reconcilers: 2})
 	eachMode(t, func(t *testing.T, indexed bool) {
 		startAll(t, s) // what the mode before has killed
-		b := startBatch(t, s, crashCompletions()/2, crashParallelism/2, indexed)
+		b := startBatch(t, s, size.CrashCompletions/2, crashParallelism/2, indexed)
 		b.awaitMiddle()
 		for _, p := range []*harness.Process{s.Reconcilers[0], s.Triggers[0]} {
 			if err := p.Kill(); err != nil {
@@ -186,9 +184,10 @@ func TestTwoOfEachAndOneOfEachKilled(t *testing.T) {
 
 // Two of each work at once. One of each is frozen, given up by the others, and goes on later with what it knew.
 func TestFrozenProgramsThatWakeUpLateMiscountNothing(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{Triggers: 2, Reconcilers: 2})
 	eachMode(t, func(t *testing.T, indexed bool) {
-		b := startBatch(t, s, crashCompletions(), crashParallelism, indexed)
+		b := startBatch(t, s, size.CrashCompletions, crashParallelism, indexed)
 		frozen := []*harness.Process{s.Reconcilers[0], s.Triggers[0]}
 		hit := 0
 		for i := range 2 {
@@ -218,6 +217,7 @@ func TestFrozenProgramsThatWakeUpLateMiscountNothing(t *testing.T) {
 // A Job that waits out its backoff when everything of ours is lost is not forgotten: it makes no news that would wake
 // anybody. Nor does it start early.
 func TestBackoffOutlivesWhoeverWaitsForIt(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{})
 	for _, lose := range []struct {
 		name string

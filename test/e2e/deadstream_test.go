@@ -17,6 +17,7 @@ import (
 // started meanwhile. When the subjects are free again, what is due is announced. A subscriber that never acknowledges changes
 // nothing.
 func TestJobsRunOnWithoutEventsStream(t *testing.T) {
+	t.Parallel()
 	const jobs = 5
 	s := own(t, harness.Config{})
 	p, js := s.Space(t), connectNATS(t, s)

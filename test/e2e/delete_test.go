@@ -39,6 +39,7 @@ func awaitNoPods(t *testing.T, p *harness.Space, j *batchv1.Job) {
 // kubectl delete job: as soon as the garbage collector has deleted the Pods, nothing of ours keeps them. The built-in Job
 // controller, which would help us out, is off.
 func TestDeletedJobs(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{NoBuiltInJobs: true})
 	t.Run("PodsAreGoneInSeconds", func(t *testing.T) { podsAreGone(t, s.Space(t)) })
 	t.Run("PodsMayStay", func(t *testing.T) { podsMayStay(t, s.Space(t)) })

@@ -32,7 +32,10 @@ var demoLines = []*regexp.Regexp{
 // The demo runs to its end, says that all went well, and leaves neither a process nor a folder behind. On a terminal it redraws
 // in place, and in the end the terminal is as it was.
 func TestDemoEndsWellAndLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	t.Run("AsPlainLines", func(t *testing.T) {
+		t.Parallel()
+		suite.Place(t)
 		temp := t.TempDir()
 		p := startDemo(t, temp)
 		began := time.Now()
@@ -45,6 +48,8 @@ func TestDemoEndsWellAndLeavesNothingBehind(t *testing.T) {
 		nothingLeft(t, temp)
 	})
 	t.Run("OnATerminal", func(t *testing.T) {
+		t.Parallel()
+		suite.Place(t)
 		temp := t.TempDir()
 		term := openDemo(t, temp)
 		code, err := term.Exit(4 * time.Minute)
@@ -68,7 +73,10 @@ func TestDemoEndsWellAndLeavesNothingBehind(t *testing.T) {
 
 // However the demo ends, its processes end with it: the control plane's, the reconciler's and the Pods'.
 func TestDemoThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	t.Run("ByCtrlC", func(t *testing.T) {
+		t.Parallel()
+		suite.Place(t)
 		temp := t.TempDir()
 		term := openDemo(t, temp)
 		harness.Until(t, time.Minute, "the reconciler to be killed", func(context.Context) error {
@@ -87,6 +95,8 @@ func TestDemoThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 		nothingLeft(t, temp)
 	})
 	t.Run("ByFailure", func(t *testing.T) {
+		t.Parallel()
+		suite.Place(t)
 		temp := t.TempDir()
 		p := startDemo(t, temp, "--timeout=12s")
 		code, err := p.Exit(2 * time.Minute)
@@ -96,6 +106,8 @@ func TestDemoThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 		nothingLeft(t, temp)
 	})
 	t.Run("ByKill9", func(t *testing.T) {
+		t.Parallel()
+		suite.Place(t)
 		temp := t.TempDir()
 		p := startDemo(t, temp)
 		if _, err := p.Await(t.Context(), regexp.MustCompile(`(SIGKILL in the middle of harvest)`)); err != nil {

@@ -31,7 +31,7 @@
 //	make controlplane                                                       # once
 //	go test -C test ./e2e -v -run 'Thousand/^Indexed'
 //	go test -C test ./e2e -v -run KilledReconciler -count=10                # the moment of the kill is another one each time
-//	JOBSTREAM_E2E_LONG=1 go test -C test ./e2e -v -run 'Killed|Empty'       # with 1,000 completions instead of 400
+//	JOBSTREAM_LONG=1 go test -C test ./e2e -v -run 'Killed|Empty'           # the long forms: see internal/dev/size
 //
 // # Logs
 //

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/jobstream/jobstream/internal/dev/size"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -26,10 +27,12 @@ type publicEvent struct{ Source, ID, Type, Subject, Sequence string }
 
 func (e publicEvent) finish() bool { return e.Type == "dev.jobstream.job.finish.v1" }
 
-// While 1,000 Jobs run, one subscriber is off, and another (examples/subscriber) is killed twenty times. Neither misses a
+// While many Jobs run, one subscriber is off, and another (examples/subscriber) is killed twenty times. Neither misses a
 // JobFinish; the one that was off hears of each once, after its JobStart.
 func TestSubscribersMissNothing(t *testing.T) {
-	const jobs, kills, underWay = 1000, 20, 30
+	t.Parallel()
+	const kills, underWay = 20, 30
+	jobs := size.SubscriberJobs
 	s := own(t, harness.Config{})
 	p := s.Space(t)
 	truth, filter := watchTruth(p), "jobstream.events."+harness.ClusterName+"."+p.Namespace+".job.>"

@@ -26,6 +26,7 @@ const eventsOf = "jobstream_" + harness.ClusterName + "_events"
 // The examples do what their READMEs say, each as a program, with no more than deploy/nats/accounts.conf gives to a
 // subscriber; trigger and reconciler have no more than it gives to them.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{Subscribers: []string{"audit", "example", "javascript", "chain", "webhook"}})
 	for _, e := range []struct {
 		name string

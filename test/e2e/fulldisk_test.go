@@ -21,6 +21,7 @@ import (
 // what to do, once, and are not ready; no Job fails and no Pod is made twice. Room alone does not help, as they have said; room and a
 // new start of the NATS server do, and neither program needs one. Then all counts are exact.
 func TestFullDiskOfTheBusIsNamedAndCostsNothing(t *testing.T) {
+	t.Parallel()
 	const jobs, completions = 6, 2
 	volume := testvolume.New(t, 16<<20)
 	s := own(t, harness.Config{Disk: volume.Dir})

@@ -29,6 +29,8 @@ func typed(guide string) (lines []string) {
 // What "make dev" prints is typed as it stands there, by a user who has nothing: no kubectl, no plugin, no kubeconfig. The first
 // two lines are a finished Indexed Job, and README.md shows them.
 func TestDevGuide(t *testing.T) {
+	t.Parallel()
+	suite.Place(t)
 	path := "PATH=" + pathWithoutKubectl(t)
 	temp := filepath.Join(t.TempDir(), "it's a folder") // where it makes its own, and by which its processes are known
 	if err := os.Mkdir(temp, 0o700); err != nil {

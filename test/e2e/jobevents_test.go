@@ -25,6 +25,7 @@ import (
 // A durable subscriber hears of each start and each end of each Job once by source and id, though the reconciler is killed
 // while they run and the bus is wiped when they have ended. Nothing that it hears is untrue.
 func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{Reconcilers: 2, Flags: []string{"--event-labels=team"}})
 	p := s.Space(t)
 	truth, subscriber := watchTruth(p), p.Subscribe()

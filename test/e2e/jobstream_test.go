@@ -163,6 +163,7 @@ func (n *newcomer) exact(w *twenty) {
 
 // From a kubeconfig of a fresh control plane to a finished Job, by the commands of README.md.
 func TestFirstHour(t *testing.T) {
+	t.Parallel()
 	n := arrive(t, own(t, harness.Config{Bare: true}))
 	const begin, hello, tick, get, doctor, again = "bin/jobstream --install-crds", "bin/kubectl-jobstream run hello --image=busybox --logs -- echo hello",
 		`bin/kubectl-jobstream run tick --run-at="*/10 * * * * *" --image=busybox -- date`, "kubectl get scheduledjobs,jobs", "bin/jobstream doctor", "bin/jobstream"
@@ -222,6 +223,7 @@ func TestFirstHour(t *testing.T) {
 // deploy/README.md says how to go on with trigger, reconciler and a NATS server of their own: stop jobstream, start them. Nothing
 // of jobstream's bus comes along.
 func TestMoveFromJobstream(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name       string
 		stop, move int // which comes first
@@ -229,7 +231,10 @@ func TestMoveFromJobstream(t *testing.T) {
 		{"stop it before the others start, as the document says", 0, 1},
 		{"by mistake, stop it when the others are at work", 1, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) { move(t, tt.stop, tt.move) })
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			move(t, tt.stop, tt.move)
+		})
 	}
 }
 

@@ -88,6 +88,7 @@ func readFrame(lines []string) (f frame, found bool, err error) {
 // A session of "run --wait" with 200 completions, one of which fails once, on a terminal: each screen on the way is a whole
 // frame that agrees with itself, and in the end the terminal is as it was. docs/ has some of the frames.
 func TestKubectlRunWaitOnATerminal(t *testing.T) {
+	t.Parallel()
 	u := open(t)
 	once := filepath.Join(t.TempDir(), "once")
 	const line = `kubectl jobstream run render --image=busybox --completions=200 --parallelism=20 --backoff-seconds=2 --wait -- `
@@ -186,6 +187,7 @@ func record(t *testing.T, line string, frames []harness.Shot) {
 
 // Ctrl-C gives the terminal back, and the Job goes on.
 func TestKubectlWatchIsInterrupted(t *testing.T) {
+	t.Parallel()
 	u := open(t)
 	gate := filepath.Join(t.TempDir(), "go")
 	u.succeeds(`kubectl jobstream run render --image=busybox --completions=12 --parallelism=3 -- sh -c 'until [ -e "` + gate + `" ]; do sleep 0.2; done'`)
@@ -216,6 +218,7 @@ func TestKubectlWatchIsInterrupted(t *testing.T) {
 
 // Logs come by index, of whom one asks for, of attempts that have failed, and as they come.
 func TestKubectlLogs(t *testing.T) {
+	t.Parallel()
 	u := open(t)
 	once := filepath.Join(t.TempDir(), "once")
 	gate := filepath.Join(t.TempDir(), "go")

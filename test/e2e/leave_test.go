@@ -29,6 +29,7 @@ type leaver struct {
 // Uninstalling loses nothing. The Deployments of deploy/base cannot run here, for there is no image: so the programs run as
 // processes, and are stopped when the Deployments are deleted.
 func TestUninstallingLosesNothing(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{})
 	p := s.Space(t)
 	l := &leaver{Space: p, ledger: harness.NewLedger(t), gate: filepath.Join(t.TempDir(), "gate"),

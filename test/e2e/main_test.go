@@ -8,9 +8,6 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// longEnv names the environment variable that gives every run the full size; see doc.go.
-const longEnv = "JOBSTREAM_E2E_LONG"
-
 // suite has the System that most tests use: everything as it is by default.
 var suite = harness.NewSuite("e2e", harness.Config{})
 
@@ -33,6 +30,3 @@ func shared(t *testing.T) *harness.System { t.Helper(); return suite.Shared(t) }
 
 // own is a System of the test's own, for those that break what others need.
 func own(t *testing.T, c harness.Config) *harness.System { t.Helper(); return suite.Own(t, c) }
-
-// long says that every run has the full size.
-func long() bool { return os.Getenv(longEnv) != "" }

@@ -24,6 +24,7 @@ var counted = regexp.MustCompile(`^job_controller_(jobs_finished_total|job_pods_
 
 // The metrics that dashboards and alerts are made of have the names, labels and values of the built-in controller's.
 func TestMetricsTellOfJobsAsTheBuiltInControllersDo(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{})
 	p := s.Space(t)
 	want := map[string]batchv1.JobConditionType{}

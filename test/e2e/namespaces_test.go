@@ -18,6 +18,7 @@ import (
 // is in these, do not touch a Job of ours in a third, although facts about it lie on the bus, and are refused nothing. A namespace
 // that does not exist holds nobody up.
 func TestNamespacesOnly(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{})
 	shop, lab, other := s.Space(t), s.Space(t), s.Space(t)
 	for _, p := range append(s.Triggers, s.Reconcilers...) {

@@ -40,6 +40,7 @@ const terminated = "because it is being terminated"
 // The programs have the service accounts, the roles, the users and the permissions of deploy/, TLS and nothing else. While they do all
 // that they can do, nobody is refused anything; and at the end each verb and each subject that is granted has been used, and none that is not.
 func TestDeployedPermissionsAreExact(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("credentials.sh wants openssl: ", err)
 	}

@@ -19,6 +19,7 @@ import (
 // though reconcilers are killed meanwhile. With --core-events each Job has one Event of its start and one of its end, also after
 // the bus was wiped and the public events are announced again.
 func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{Reconcilers: 2, ReconcilerFlags: []string{"--event-pods", "--core-events", "--pod-failure-backoff-base=1s"}})
 	p := s.Space(t)
 	subscriber := p.Subscribe()

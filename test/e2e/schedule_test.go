@@ -17,11 +17,13 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/dev/size"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
 // Every second a Job, while somebody kills programs, and wipes the bus: each second gets one Job, one verdict, and one run.
 func TestEverySecondRunsOnce(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		harm func(t *testing.T, s *harness.System, r *harness.Recorder, until time.Time)
@@ -30,11 +32,12 @@ func TestEverySecondRunsOnce(t *testing.T) {
 		{"WhileTheBusIsWipedTwice", wipeTwice},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s := own(t, harness.Config{Triggers: 3, Reconcilers: 3})
 			p, heard := s.Space(t), s.Record(t)
 			ran := filepath.Join(t.TempDir(), "ran")
 			made := p.Schedule(harness.Every("tick", "* * * * * *", "echo $SCHEDULE $RUN >> "+ran, harness.KeepAll, catchUpAll))
-			c.harm(t, s, heard, time.Now().Add(scheduleTime()))
+			c.harm(t, s, heard, time.Now().Add(size.ScheduleTime))
 			startAll(t, s)
 			p.Reschedule("tick", `{"suspend":true}`)
 			end := p.AwaitSchedule("tick", time.Minute, "to be suspended, and its Jobs to have ended", func(j *v1alpha1.ScheduledJob) bool {
@@ -43,14 +46,6 @@ func TestEverySecondRunsOnce(t *testing.T) {
 			checkEachSecond(t, p, made, end, heard, ran)
 		})
 	}
-}
-
-// scheduleTime is how long a schedule is watched.
-func scheduleTime() time.Duration {
-	if long() {
-		return 5 * time.Minute
-	}
-	return time.Minute
 }
 
 func catchUpAll(s *v1alpha1.ScheduledJobSpec) { s.CatchUp = v1alpha1.CatchUpAll }
@@ -131,6 +126,7 @@ func checkEachSecond(t *testing.T, p *harness.Space, made, end *v1alpha1.Schedul
 
 // A clock that is set back an hour makes nothing twice. What it had decided by the wrong time stays decided.
 func TestClockSetBackRunsNothingTwice(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{Flags: []string{"--clock-offset=1h"}})
 	p := s.Space(t)
 	made := p.Schedule(harness.Every("tick", "* * * * * *", "true", harness.KeepAll))

@@ -13,6 +13,7 @@ import (
 // A hundred Pods that fail at once, where one status write may list ten: they are counted in many writes, and the Job has
 // not failed before the last.
 func TestManyFailuresAreCountedAFewAtATime(t *testing.T) {
+	t.Parallel()
 	const atATime, pods = 10, 100
 	s := own(t, harness.Config{ReconcilerFlags: []string{"--max-uncounted-pods=10"}})
 	p := s.Space(t)

@@ -21,6 +21,7 @@ const oldNATS = "v2.10.29"
 // What cannot work ends within seconds, with an exit code, the cause and the remedy. cmd/start_test.go has many more of
 // these against servers that are played; here they are real.
 func TestProgramsThatCannotWorkSayWhyAndEnd(t *testing.T) {
+	t.Parallel()
 	s := shared(t)
 	kubeconfig := "--kubeconfig=" + s.ControlPlane.Kubeconfig()
 	small := func(t *testing.T) string { return startNATS(t, "-max-payload", "1048576") }

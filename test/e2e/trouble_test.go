@@ -17,11 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/dev/size"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
 // A Job that somebody changes all the time: every write of ours meets a conflict sooner or later.
 func TestJobThatChangesUnderUsIsCountedExactly(t *testing.T) {
+	t.Parallel()
 	eachMode(t, func(t *testing.T, indexed bool) {
 		b := startBatch(t, shared(t), 200, 20, indexed)
 		changes := meddle(t, b.Space, b.job.Name)
@@ -122,23 +124,16 @@ func TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor(t *testing.T) {
 	awaitHeldNone(t, p)
 }
 
-// troubleTime is for how long the API server is in trouble.
-func troubleTime() time.Duration {
-	if long() {
-		return time.Minute
-	}
-	return 15 * time.Second
-}
-
 // An API server that answers everything with 429 and 500 for a while, as one that is overloaded: work resumes, and nothing
 // is done twice.
 func TestAPIServerThatAnswers429And500MiscountsNothing(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{Proxied: true})
 	eachMode(t, func(t *testing.T, indexed bool) {
 		b := startBatch(t, s, 300, 50, indexed)
 		b.awaitDone(60)
 		s.Proxy.Begin(inTurn(tooManyRequests, internalError))
-		harness.Pass(t, troubleTime())
+		harness.Pass(t, size.TroubleTime)
 		at := b.Job(b.job.Name).Status
 		t.Logf("%d requests were answered with 429 or 500; then the Job was %s", s.Proxy.End(), harness.Brief(at))
 		if int(at.Succeeded) >= b.completions {

@@ -29,6 +29,7 @@ func setParallelism(t *testing.T, p *harness.Space, job string, n int) {
 
 // A Job grows and shrinks while it runs, down to nothing and up again. The Pods that are taken away are no failures.
 func TestParallelismGoesUpAndDownWithoutFailures(t *testing.T) {
+	t.Parallel()
 	eachMode(t, func(t *testing.T, indexed bool) {
 		p, ledger := shared(t).Space(t), harness.NewLedger(t)
 		const completions = 60
@@ -66,6 +67,7 @@ func TestParallelismGoesUpAndDownWithoutFailures(t *testing.T) {
 
 // One failure more than backoffLimit allows ends the Job. The second Pod comes ten seconds after the first has failed.
 func TestJobFailsAtItsBackoffLimit(t *testing.T) {
+	t.Parallel()
 	p, ledger := shared(t).Space(t), harness.NewLedger(t)
 	p.Apply(harness.Shell("doomed", ledger.Script("0", "code=7"), harness.Size(1, 1, 1)))
 	end := p.AwaitEnd("doomed", batchv1.JobFailed, time.Minute)
@@ -100,6 +102,7 @@ func backedOff(t *testing.T, pods []corev1.Pod) {
 
 // Workers that share a queue: once one of them finds it empty, none is started any more, and the Job ends with the last.
 func TestWorkQueueIsWorkedOffOnce(t *testing.T) {
+	t.Parallel()
 	const tasks, workers = 30, 5
 	queue, done := t.TempDir(), t.TempDir()
 	for i := range tasks {
@@ -131,6 +134,7 @@ func TestWorkQueueIsWorkedOffOnce(t *testing.T) {
 
 // A container that is restarted in place is no failed Pod.
 func TestContainerThatIsRestartedInPlaceIsNoFailure(t *testing.T) {
+	t.Parallel()
 	p, ledger, dir := shared(t).Space(t), harness.NewLedger(t), t.TempDir()
 	first := `mkdir '` + dir + `'/$POD_UID 2>/dev/null && exit 1`
 	j := harness.Shell("stumbling", ledger.Script("1", first), harness.Size(3, 3, 6))
@@ -150,6 +154,7 @@ func TestContainerThatIsRestartedInPlaceIsNoFailure(t *testing.T) {
 
 // Restarts in place count against backoffLimit too, and then the Pod that keeps restarting is deleted.
 func TestRestartsInPlaceEndAtTheBackoffLimit(t *testing.T) {
+	t.Parallel()
 	p := shared(t).Space(t)
 	j := harness.Shell("stubborn", "exit 1", harness.Size(1, 1, 1))
 	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure

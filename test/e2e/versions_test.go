@@ -15,6 +15,7 @@ import (
 // A newer version of both programs joins in the middle of a run, in either order, and is taken back in either: no count is
 // wrong and no message is set aside. Neither reconciler can read what the other's trigger says; that costs inventories.
 func TestVersionsMayBeMixedInAnyOrder(t *testing.T) {
+	t.Parallel()
 	s := own(t, harness.Config{})
 	next := buildNextVersion(t)
 	trigger := pair{s.Triggers[0], s.Program("trigger-next", next.Trigger)}

@@ -21,12 +21,17 @@ import (
 // to a temporary one, which goes with the run.
 const LogsEnv = "JOBSTREAM_E2E_LOGS"
 
+// systemsAtOnce is how many clusters of tests' own run at once beside the shared one. Each is half a dozen processes that mostly wait for
+// a backoff, a redelivery or a controller: more of them would have two cores busy with their idling.
+const systemsAtOnce = 5
+
 // Suite is what all tests of a package share: a folder, the binaries, and one System. Each is there once somebody asks for it.
 type Suite struct {
 	name     string
 	folder   *Folder
 	programs func() (Programs, error)
 	shared   func() (*System, error)
+	places   chan struct{} // one for each cluster of a test's own that runs
 
 	mu      sync.Mutex
 	systems []*System // that were ever started, for the end
@@ -34,7 +39,7 @@ type Suite struct {
 
 // NewSuite is for the tests of the package of that name; shared says what their common System consists of.
 func NewSuite(name string, shared Config) *Suite {
-	u := &Suite{name: name}
+	u := &Suite{name: name, places: make(chan struct{}, systemsAtOnce)}
 	u.programs = sync.OnceValues(func() (Programs, error) {
 		return BuildPrograms(context.Background(), filepath.Join(u.folder.Dir, "bin"))
 	})
@@ -141,6 +146,7 @@ func (u *Suite) Shared(t testing.TB) *System {
 // test.
 func (u *Suite) Own(t testing.TB, c Config) *System {
 	t.Helper()
+	u.Place(t)
 	s, err := u.start(t.Context(), t.Name(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -151,4 +157,16 @@ func (u *Suite) Own(t testing.TB, c Config) *System {
 		}
 	})
 	return s
+}
+
+// Place waits until there is room for one more cluster, and keeps that room until the test ends. Own does it; it is for tests that
+// start a cluster by other means. A test that holds a place must not ask for another: all might wait for each other then.
+func (u *Suite) Place(t testing.TB) {
+	t.Helper()
+	select {
+	case u.places <- struct{}{}:
+		t.Cleanup(func() { <-u.places })
+	case <-t.Context().Done():
+		t.Fatal("the test ended before there was room for its cluster: ", t.Context().Err())
+	}
 }
