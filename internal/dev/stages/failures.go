@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"sync"
 )
 
 // failures passes on what a stage prints, and keeps of it what has failed: "go test" names a test where it fails, and its package
@@ -12,8 +13,9 @@ import (
 type failures struct {
 	out io.Writer
 
-	line  []byte   // that has not ended yet
-	tests []string // that have failed, of a package that is not named yet
+	mu    sync.Mutex // guards all of it: the stage writes, and what reports that it still runs
+	line  []byte     // that has not ended yet
+	tests []string   // that have failed, of a package that is not named yet
 	found []string
 	tail  []string // the last lines, for a stage that fails without a test
 }
@@ -29,6 +31,8 @@ const tailLines = 15
 
 // Write passes the text on and looks at its lines.
 func (f *failures) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.line = append(f.line, p...)
 	for {
 		line, rest, whole := bytes.Cut(f.line, []byte("\n"))

@@ -86,9 +86,10 @@ func keepGoing(makeflags string) bool {
 // errStopped means that a user or a CI system has stopped the run.
 var errStopped = errors.New("stopped")
 
-// execute runs a stage and returns how much time of the processor it and its children took. A terminal sends Ctrl-C to the tests, too:
-// they stop what they have started, which is waited for. A SIGTERM is for this process alone and is passed on.
-func execute(name string, out io.Writer) (cpu time.Duration, err error) {
+// execute runs a stage, calls stillRuns every minute meanwhile, and returns how much time of the processors the stage took. A terminal
+// sends Ctrl-C to the tests, too: they stop what they have started, which is waited for. A SIGTERM is for this process alone and is
+// passed on.
+func execute(name string, out io.Writer, stillRuns func()) (cpu time.Duration, err error) {
 	cmd := exec.Command("make", name)
 	cmd.Stdout, cmd.Stderr = out, out
 	asked := make(chan os.Signal, 2)
@@ -99,9 +100,13 @@ func execute(name string, out io.Writer) (cpu time.Duration, err error) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
+	minute := time.NewTicker(time.Minute)
+	defer minute.Stop()
 	stopped := false
 	for {
 		select {
+		case <-minute.C:
+			stillRuns()
 		case s := <-asked:
 			stopped = true
 			if s == syscall.SIGTERM {

@@ -33,9 +33,9 @@ func TestRun(t *testing.T) {
 		not       []string
 	}{
 		{name: "all pass", stages: []string{"good"},
-			prints: []string{"1 stages: good", "[1/1] good: what is well\n", "all is well\n", "[1/1] good: ok, 0m00s; left: nothing\n"}},
+			prints: []string{"1 stages: good", "[1/1] good: what is well\n", "all is well\n", "[1/1] good: ok, ", "; left: nothing\n"}},
 		{name: "the first that fails is the last", stages: []string{"broken", "good"}, err: "failed: broken",
-			prints: []string{"[1/2] broken: what is broken", "[1/2] broken: FAILED, 0m00s; left: good", "together",
+			prints: []string{"[1/2] broken: what is broken", "[1/2] broken: FAILED, ", "; left: good", "together",
 				"  example.com/a TestA\n", "  example.com/a TestA/b\n", "  example.com/c [build failed]\n"},
 			not: []string{"all is well"}},
 		{name: "make -k", makeflags: "k --no-print-directory", stages: []string{"broken", "good"}, err: "failed: broken",

@@ -30,7 +30,9 @@ func (r *report) run(i int) (took time.Duration, err error) {
 	}
 	fmt.Fprintf(r.out, "\n%s %s: %s%s\n", at, s.name, s.shows, expected)
 	began, said := time.Now(), &failures{out: r.out}
-	cpu, err := execute(s.name, said)
+	cpu, err := execute(s.name, said, func() {
+		fmt.Fprintf(said, "%s %s: %s so far%s\n", at, s.name, short(time.Since(began)), expected)
+	})
 	took = time.Since(began)
 	verdict := "ok"
 	if err != nil {
