@@ -68,21 +68,21 @@ $(LINT):
 	@mv $(CACHE)/bin/golangci-lint $(LINT)
 
 # What has no goroutines has no races: these run without the race detector, ten times as fast. unit-long has them run under it, too.
+# The others mostly wait for servers, so more of them run at once than there are cores.
 PURE = ./api/... ./events/... ./functions/... ./internal/sim/...
 
 .PHONY: unit
 unit: controlplane $(CONTROLLER_GEN) ## unit, law, script, bus and adapter tests; under the race detector where there are goroutines
 	@go test -timeout 20m $(PURE); pure=$$?; \
-		go test -race -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
+		go test -race -p 4 -parallel 4 -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
 
 .PHONY: unit-long
 unit-long: controlplane $(CONTROLLER_GEN) ## all of unit under the race detector, in the long form
-	@$(LONG) go test -race -count=1 -timeout 60m ./...
+	@$(LONG) go test -race -p 4 -parallel 4 -count=1 -timeout 60m ./...
 
 .PHONY: sim
 sim: ## SEEDS=2000 simulated worlds from a fresh random base
-	@go test ./internal/sim -count=1 -timeout 60m -v -run TestWorlds -seeds=$(SEEDS) | grep -v '^=== '
-	@go test ./internal/sim/schedules -count=1 -timeout 60m -seeds=$(SEEDS)
+	@go test ./internal/sim ./internal/sim/schedules -count=1 -timeout 60m -v -run TestWorlds -seeds=$(SEEDS) | grep -v '^=== '
 
 .PHONY: sim-long
 sim-long: ## ten times as many worlds, of which every row of docs/conformance.md is expected
