@@ -8,8 +8,13 @@ import (
 	"time"
 )
 
-// pollEvery is often enough for a person who waits and rare enough for two busy cores.
-const pollEvery = 50 * time.Millisecond
+const (
+	// pollEvery is how often a condition is looked at that is about to come true.
+	pollEvery = 50 * time.Millisecond
+	// pollRarely is how often one is looked at that has taken ten times as long: a dozen tests that wait for a backoff would have the
+	// API server busy with their questions.
+	pollRarely = 200 * time.Millisecond
+)
 
 // Hopeless is an error that waiting does not cure.
 type Hopeless struct{ error }
@@ -19,9 +24,9 @@ func (h Hopeless) Unwrap() error { return h.error }
 
 // Poll asks until there is no error, the error is Hopeless, or ctx ends; then it returns the last error.
 func Poll(ctx context.Context, check func(context.Context) error) error {
-	again := time.NewTicker(pollEvery)
+	began, last := time.Now(), errors.New("never asked")
+	again := time.NewTimer(pollEvery)
 	defer again.Stop()
-	last := errors.New("never asked")
 	for {
 		err := check(ctx)
 		if hopeless := (Hopeless{}); err == nil || errors.As(err, &hopeless) {
@@ -30,6 +35,7 @@ func Poll(ctx context.Context, check func(context.Context) error) error {
 		if ctx.Err() == nil {
 			last = err // after the end, every question fails for that reason alone
 		}
+		again.Reset(min(max(pollEvery, time.Since(began)/10), pollRarely))
 		select {
 		case <-again.C:
 		case <-ctx.Done():
