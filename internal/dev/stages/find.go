@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"time"
 )
@@ -51,6 +52,9 @@ func writeTimes(file string, past map[string]float64) error {
 	}
 	text, err := json.MarshalIndent(past, "", "  ")
 	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(file, append(text, '\n'), 0o644)

@@ -51,7 +51,7 @@ func TestRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out strings.Builder
-			err := run(&out, "times", c.stages)
+			err := run(&out, "cache/times", c.stages)
 			switch {
 			case c.err == "" && err != nil, c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
 				t.Errorf("it returns %v, want %q", err, c.err)
@@ -81,18 +81,18 @@ func TestTimesAreRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := run(&out, "times", []string{"good", "broken"}); err == nil {
+	if err := run(&out, "cache/times", []string{"good", "broken"}); err == nil {
 		t.Fatal("a stage has failed, and the run has not")
 	}
-	past, err := readTimes("times")
+	past, err := readTimes("cache/times")
 	if err != nil || past["good"] <= 0 || past["broken"] != 0 {
 		t.Fatalf("remembered is %v, %v", past, err)
 	}
-	if err := writeTimes("times", map[string]float64{"good": 61}); err != nil {
+	if err := writeTimes("cache/times", map[string]float64{"good": 61}); err != nil {
 		t.Fatal(err)
 	}
 	out.Reset()
-	if err := run(&out, "times", []string{"good"}); err != nil {
+	if err := run(&out, "cache/times", []string{"good"}); err != nil {
 		t.Fatal(err)
 	}
 	if !regexp.MustCompile(`(?s)good \(about 1m01s by the last runs\)\n.*what is well \(1m01s last time\)`).MatchString(out.String()) {
