@@ -104,7 +104,7 @@ var examples = map[string][]typedLine{
 		{line: `kubectl get job encode -o jsonpath='{.status.conditions[*].type} {.status.conditions[0].reason}'`, out: `FailureTarget Failed ManuallyTerminated`},
 	},
 	"doctor": {
-		{line: `kubectl jobstream doctor`, out: `(?s).*`, err: `NATS and the programs are beyond a kubeconfig`},
+		{line: `kubectl jobstream doctor`, out: `(?s).*`, err: `NATS and the programs are not visible with a kubeconfig`},
 		{line: `kubectl jobstream doctor -A -o json`, out: `(?s)\[.*\]\n`, err: `(?s).*`},
 	},
 	"convert": {
@@ -146,6 +146,7 @@ EOF`
 
 // Each example of the help runs as it stands there, and prints what the table above says: none is left out.
 func TestKubectlExamplesOfEveryCommand(t *testing.T) {
+	t.Parallel()
 	system := own(t, harness.Config{})
 	help := exampleLines(t)
 	for _, lines := range examples {

@@ -13,7 +13,7 @@ var suite = harness.NewSuite("e2e", harness.Config{})
 
 // atOnce is how many parallel tests run at once: they wait for a backoff or a deadline most of the time, so there may be
 // more of them than cores, but not so many that the node has no room for their Pods.
-const atOnce = 16
+const atOnce = 12
 
 func TestMain(m *testing.M) {
 	if err := harness.Parallel(atOnce); err != nil {

@@ -14,8 +14,9 @@ import (
 const Env = "JOBSTREAM_LONG"
 
 var (
-	// OracleChecks and DifferentialChecks are on how many inputs each property of test/oracle and test/differential is tried.
-	OracleChecks       = of(3_000, 15_000)
+	// OracleChecks are on how many inputs each property of test/oracle is tried.
+	OracleChecks = of(3_000, 15_000)
+	// DifferentialChecks are on how many inputs each property of test/differential is tried.
 	DifferentialChecks = of(2_000, 10_000)
 	// OracleWorlds are the simulator's worlds whose status writes test/oracle judges.
 	OracleWorlds = of(2_000, 20_000)

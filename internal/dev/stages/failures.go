@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"sync"
 )
 
@@ -67,7 +68,7 @@ func (f *failures) read(line string) {
 
 // of is what to print of a stage that has failed.
 func (f *failures) of(stage string, err error) []string {
-	what := append(f.found, f.tests...)
+	what := slices.Concat(f.found, f.tests)
 	if len(what) == 0 {
 		for _, line := range f.tail {
 			what = append(what, "  "+line)

@@ -23,7 +23,7 @@ const LogsEnv = "JOBSTREAM_E2E_LOGS"
 
 // systemsAtOnce is how many clusters of tests' own run at once beside the shared one. Each is half a dozen processes that mostly wait for
 // a backoff, a redelivery or a controller: more of them would have two cores busy with their idling.
-const systemsAtOnce = 5
+const systemsAtOnce = 4
 
 // Suite is what all tests of a package share: a folder, the binaries, and one System. Each is there once somebody asks for it.
 type Suite struct {
