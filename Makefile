@@ -92,13 +92,15 @@ sim-long: ## ten times as many worlds, of which every row of docs/conformance.md
 mutants: ## plant deliberate bugs and see which the simulator finds
 	@go run ./internal/sim/mutants
 
+E2E = go test -C test -count=1 -timeout 60m $$(go list -C test ./... | grep -v '/test/chaos$$\|/test/hostile$$')
+
 .PHONY: e2e
 e2e: controlplane ## end to end: real API server, real JetStream, real processes as Pods
-	@go test -C test -count=1 -timeout 60m $$(go list -C test ./... | grep -v '/test/chaos$$\|/test/hostile$$')
+	@$(E2E)
 
 .PHONY: e2e-long
-e2e-long: controlplane ## the same in the long form: more completions, more inputs, more minutes
-	@$(LONG) $(MAKE) e2e
+e2e-long: controlplane ## the same in the long form: more completions, more inputs, more minutes; fewer tests at once
+	@$(LONG) $(E2E) -parallel 4
 
 .PHONY: hostile
 hostile: controlplane ## what tenants and clients of the bus can do to a peaceful neighbour, and how much slower he gets
