@@ -338,7 +338,9 @@ func TestKubectlWait(t *testing.T) {
 	if code != 1 || !strings.Contains(errOut, "error: the Job fails has failed: BackoffLimitExceeded: Job has reached the specified backoff limit (0 succeeded, 2 failed") {
 		t.Errorf("exit code %d: %s", code, errOut)
 	}
-	out, _, code = u.enter(`kubectl jobstream run again --image=busybox --logs -o name -- sh -c 'if [ -e '$PWD'/once ]; then echo second; else touch '$PWD'/once; echo first; exit 1; fi'`)
+	// The first attempt stays for a moment: a request can name the latest attempt and the one before, and which these are changes when
+	// the kubelet runs the container again.
+	out, _, code = u.enter(`kubectl jobstream run again --image=busybox --logs -o name -- sh -c 'if [ -e '$PWD'/once ]; then echo second; else touch '$PWD'/once; echo first; sleep 3; exit 1; fi'`)
 	if code != 0 || out != "job.batch/again\nfirst\nsecond\n" { // the kubelet has run it again in its Pod
 		t.Errorf("exit code %d: %q", code, out)
 	}

@@ -169,7 +169,7 @@ func TestScheduleThatCannotWorkStallsAlone(t *testing.T) {
 	if c := meta.FindStatusCondition(stalled.Status.Conditions, v1alpha1.StalledCondition); c.Reason != v1alpha1.ReasonInvalidSchedule || !strings.Contains(c.Message, "schedule") {
 		t.Errorf("it is stalled by %s: %s", c.Reason, c.Message)
 	}
-	harness.Until(t, 20*time.Second, "an Event to say so", func(context.Context) error {
+	harness.Until(t, patience, "an Event to say so", func(context.Context) error {
 		text := p.DescribeKind("scheduledjob", "never")
 		_, told, _ := strings.Cut(text, "\nEvents:")
 		if !hasAll(told, []string{"Warning", v1alpha1.ReasonInvalidSchedule}) {

@@ -96,7 +96,7 @@ func TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor(t *testing.T) {
 	if c := harness.Condition(j, v1alpha1.RefusedCondition); !hasAll(c.Message, []string{webhook.Name, why}) {
 		t.Errorf("the condition is %s: %s", c.Reason, c.Message)
 	}
-	harness.Until(t, 30*time.Second, "kubectl describe to name what blocks", func(context.Context) error {
+	harness.Until(t, patience, "kubectl describe to name what blocks", func(context.Context) error {
 		text := p.Describe("watched")
 		_, events, _ := strings.Cut(text, "\nEvents:")
 		if !hasAll(events, []string{"Warning", webhook.Name, why}) {
