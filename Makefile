@@ -74,11 +74,11 @@ PURE = ./api/... ./events/... ./functions/... ./internal/sim/...
 .PHONY: unit
 unit: controlplane $(CONTROLLER_GEN) ## unit, law, script, bus and adapter tests; under the race detector where there are goroutines
 	@go test -timeout 20m $(PURE); pure=$$?; \
-		go test -race -p 4 -parallel 4 -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
+		go test -race -p 4 -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
 
 .PHONY: unit-long
 unit-long: controlplane $(CONTROLLER_GEN) ## all of unit under the race detector, in the long form
-	@$(LONG) go test -race -p 4 -parallel 4 -count=1 -timeout 60m ./...
+	@$(LONG) go test -race -p 4 -count=1 -timeout 60m ./...
 
 .PHONY: sim
 sim: ## SEEDS=2000 simulated worlds from a fresh random base
