@@ -41,11 +41,11 @@ krew: ## VERSION=v0.1.0 BASE=https://…: archives of kubectl jobstream and the 
 STAGES = go run ./internal/dev/stages -times=$(CACHE)/stages.json
 
 .PHONY: test
-test: ## the whole truth in a quarter of an hour: all that follows down to chaos-short; "make -k test" goes on after a failure
+test: ## every layer in its short form: lint, unit, sim, e2e, hostile, chaos-short; "make -k test" goes on after a failure
 	@$(STAGES) lint unit sim e2e hostile chaos-short
 
 .PHONY: test-long
-test-long: ## what takes longer: the same tests in their long forms
+test-long: ## the same tests in their long forms: unit-long, sim-long, e2e-long, chaos
 	@$(STAGES) unit-long sim-long e2e-long chaos
 
 .PHONY: check
