@@ -17,8 +17,7 @@ func prune(s State) (out []effect.Effect) {
 	if limit == nil {
 		return nil
 	}
-	oldest := slices.DeleteFunc(slices.Collect(maps.Values(s.Kept)), func(p events.Pod) bool { return p.Deleting })
-	slices.SortFunc(oldest, func(a, b events.Pod) int {
+	oldest := slices.SortedFunc(maps.Values(s.Kept), func(a, b events.Pod) int {
 		return cmp.Or(a.Finished.Compare(b.Finished), cmp.Compare(a.Version, b.Version), cmp.Compare(a.UID, b.UID))
 	})
 	for _, p := range oldest[:max(0, len(oldest)-*limit)] {

@@ -8,7 +8,8 @@ import (
 )
 
 // ListVersions is up to which version lists of Pods have been folded, by ranges of UIDs: a large list comes in parts, some of which may
-// be missing. A Pod that we do not know, at or below it, is history.
+// be missing. The end of a failed Pod is folded like a list of this one UID, which does not have it. A Pod that we do not know, at or
+// below it, is history.
 //
 //	UIDs       "" ........ 3 ........ 6 ........
 //	version        20           17        20         after a list of 17, and two parts of three of a list of 20
@@ -36,13 +37,18 @@ func (h ListVersions) of(uid types.UID) uint64 {
 	return h[i].Version
 }
 
-// newest is the newest list of which anything has been folded.
+// newest is the newest list of which anything has been folded. What is known of one UID alone is no list.
 func (h ListVersions) newest() (version uint64) {
-	for _, r := range h {
-		version = max(version, r.Version)
+	for i, r := range h {
+		if i+1 == len(h) || h[i+1].From != after(r.From) {
+			version = max(version, r.Version)
+		}
 	}
 	return version
 }
+
+// after bounds a range that has the one UID.
+func after(uid types.UID) types.UID { return uid + "\x00" }
 
 // fold is the list version after a list of the UIDs from one, up to another and without it; "" is no bound. Older never overwrites newer.
 func (h ListVersions) fold(from, to types.UID, version uint64) ListVersions {

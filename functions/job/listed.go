@@ -64,7 +64,7 @@ func compare(s State, list events.JobPartListed) State {
 		listed[p.UID] = true
 		if h := s.ListVersions.of(p.UID); p.Version > h {
 			s = seePod(s, p)
-		} else if list.Version >= max(h, s.Forgotten) {
+		} else if list.Version >= h {
 			s.keepSettled(p)
 		}
 	}

@@ -223,7 +223,7 @@ func missPod(s State, p events.Pod) State {
 	case ok && r.intended() && p.UID != "":
 		// It came and went before we saw it. Its serial must not be made again: that would run it twice.
 		s.put(p.Serial, Row{Pod: p, Gone: true})
-		s.bury(p)
+		s.leaves(p)
 		return s
 	case ok && r.intended() && r.Withdrawn:
 		delete(s.Pods, p.Serial)
@@ -232,7 +232,7 @@ func missPod(s State, p events.Pod) State {
 		return s
 	}
 	delete(s.Strays, p.UID)
-	s.bury(p)
+	s.leaves(p)
 	s.found(p.UID, events.NoSerial)
 	if serial, known := s.serialOf(p); known && s.Pods[serial].Pod.UID == p.UID {
 		r := s.Pods[serial]

@@ -21,7 +21,7 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 	case !s.Known:
 		s, out = ask(s, now, &at)
 	case s.Job.Foreign:
-		s.forgetKept()
+		s.Kept = nil
 		return s, nil
 	case s.Gone || s.Job.Deleting:
 		s, out = removeFinalizers(s)
@@ -44,7 +44,9 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 	out = atOnce(out, s.limits.MaxPodChanges)
 	at.By(s.Waits.End(now))
 	s.Outbox.judge(s.Known, now, s.limits.Reannounce)
-	s.forgetKept()
+	if s.Job.Options.FailedPodsLimit == nil {
+		s.Kept = nil
+	}
 	out = append(out, s.announce()...)
 	return s, append(out, at.Timer()...)
 }

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -43,13 +42,9 @@ type State struct {
 	// Finds are Pods that carry no serial of this Job, or one that their names do not show, by UID: each is stamped before it
 	// counts.
 	Finds map[types.UID]Find
-	// Kept are the failed Pods that have been counted, where their number is limited. Those that are Deleting may be gone: they
-	// no longer matter, and are remembered until a snapshot does not list them. Whether there is a limit only Plan asks: it may be
-	// heard of before or after the Pods.
+	// Kept are the failed Pods that have been counted and stay, where their number is limited. Whether it is only Plan asks: the limit
+	// may be heard of before or after the Pods.
 	Kept map[types.UID]events.Pod `cbor:",omitempty"`
-	// Forgotten is the newest observation of a Pod that goes, has gone or is not the Job's any more, and is not among Kept: a snapshot of
-	// before would bring it back.
-	Forgotten uint64 `cbor:",omitempty"`
 	// Crowded says that Pods were passed over because there were too many, of them or of Jobs that adopt: inventory is taken again
 	// once there is room.
 	Crowded bool `cbor:",omitempty"`
@@ -136,47 +131,38 @@ func (s *State) settleSerial(serial int) {
 	s.Settled = s.Settled.With(serial)
 }
 
-// buriedMax bounds how many Pods that go or have gone are remembered, more than go while an observation of before is on its way.
-const buriedMax = 1000
-
-// keep remembers a failed Pod that has been counted; and one that goes or has gone, until a snapshot no longer lists it, so that a
-// observation of before does not make it one that stays. A newer observation of one that does not go says that it was taken for gone while
-// somebody had taken its labels.
+// keep remembers a failed Pod that has been counted, as long as it stays. What was seen of it before it goes, or before it was the
+// Job's no longer, is history.
 func (s *State) keep(p events.Pod) {
-	old := s.Kept[p.UID]
-	if old.Version > p.Version {
-		return
-	}
-	if old.Deleting && (p.Deleting || p.Version == old.Version) {
-		old.Version = p.Version
-		s.Kept[p.UID] = old
-		return
-	}
-	if p.Phase != events.Failed || p.Held || !mine(s.Job, p) {
-		if p.Deleting || !mine(s.Job, p) { // it goes, or is somebody else's by now
-			s.forget(p)
-		}
+	old, kept := s.Kept[p.UID]
+	switch own := mine(s.Job, p); {
+	case p.Version < old.Version:
+	case p.Phase == events.Failed && (p.Deleting || !own && (kept || s.Settled.Has(p.Serial))):
+		s.leaves(p)
+	case p.Phase != events.Failed || p.Held || !own:
 		delete(s.Kept, p.UID)
+	default:
+		if s.Kept == nil {
+			s.Kept = map[types.UID]events.Pod{}
+		}
+		s.Kept[p.UID] = events.Pod{Name: p.Name, UID: p.UID, Version: p.Version, Finished: p.Finished}
+	}
+}
+
+// leaves notes that a failed Pod goes, has gone, or is not the Job's any more. A GET that found nothing knows no version.
+func (s *State) leaves(p events.Pod) {
+	old, kept := s.Kept[p.UID]
+	if p.Version > 0 && p.Version < old.Version {
 		return
 	}
-	if p.Deleting && old.UID == "" && !s.new(p) {
-		return
+	delete(s.Kept, p.UID)
+	if kept || p.Phase == events.Failed {
+		s.ListVersions = s.ListVersions.fold(p.UID, after(p.UID), max(p.Version, old.Version))
 	}
-	if s.Kept == nil {
-		s.Kept = map[types.UID]events.Pod{}
-	}
-	s.Kept[p.UID] = events.Pod{Name: p.Name, UID: p.UID, Version: p.Version, Deleting: p.Deleting, Finished: p.Finished}
 }
 
 // new says that the observation is newer than the lists, which keep what was seen before from being seen again.
 func (s State) new(p events.Pod) bool { return p.Version > s.ListVersions.of(p.UID) }
-
-// forget notes that a Pod which goes, has gone or is not the Job's any more is not remembered.
-func (s *State) forget(p events.Pod) {
-	if s.new(p) {
-		s.Forgotten = max(s.Forgotten, p.Version)
-	}
-}
 
 // keepSettled remembers a failed Pod that a snapshot lists and that was history before: it was counted when the Job did not limit
 // yet how many may stay.
@@ -186,47 +172,6 @@ func (s *State) keepSettled(p events.Pod) {
 	if _, known := s.rowOf(p.UID); !known && !stray && !find && p.Terminal() {
 		s.keep(p)
 	}
-}
-
-// bury notes that a Pod has gone which is kept, or may be by an observation of before.
-func (s *State) bury(p events.Pod) {
-	switch old := s.Kept[p.UID]; {
-	case p.Version == 0 && !old.Deleting: // a GET that found nothing knows no version
-		delete(s.Kept, p.UID)
-	case p.Version > old.Version && s.new(p): // else a snapshot has not listed it
-		p.Deleting = true
-		s.keep(p)
-		s.forgetBuried()
-	}
-}
-
-// forgetBuried drops the oldest of those that go or have gone, half of them at once, where there are too many.
-func (s *State) forgetBuried() {
-	if len(s.Kept) <= buriedMax {
-		return
-	}
-	buried := slices.DeleteFunc(slices.Collect(maps.Values(s.Kept)), func(p events.Pod) bool { return !p.Deleting })
-	if len(buried) <= buriedMax {
-		return
-	}
-	slices.SortFunc(buried, func(a, b events.Pod) int { return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.UID, b.UID)) })
-	for _, p := range buried[:len(buried)-buriedMax/2] {
-		s.forget(p)
-		delete(s.Kept, p.UID)
-	}
-}
-
-// forgetKept forgets all that are kept where their number is not limited.
-func (s *State) forgetKept() {
-	if s.Job.Options.FailedPodsLimit != nil {
-		return
-	}
-	for _, p := range s.Kept {
-		if p.Deleting {
-			s.forget(p)
-		}
-	}
-	s.Kept = nil
 }
 
 // found drops a Pod from those that wait for a serial: it is known by that one, or needs none any more. The one that it was
