@@ -2,7 +2,6 @@ package job
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -52,8 +51,8 @@ func claim(s State, now time.Time) (State, []effect.Effect) {
 			changes++
 		}
 	}
-	for _, f := range s.finds() {
-		p := f.Pod
+	for _, u := range s.unplaced(false) {
+		p := u.Pod
 		switch {
 		case !matches(s.Job, p) && !p.Orphan:
 			want(effect.ReleasePod{Name: p.Name, UID: p.UID})
@@ -61,15 +60,15 @@ func claim(s State, now time.Time) (State, []effect.Effect) {
 			if p.Held {
 				want(effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 			} else {
-				s.found(p.UID, events.NoSerial)
+				s.placed(p.UID, events.NoSerial)
 			}
 		default:
-			if f.Serial == events.NoSerial {
-				f.Serial = s.serialFor(p)
-				s.Next = max(s.Next, f.Serial+1)
-				s.Finds[p.UID] = f
+			if u.Serial == events.NoSerial {
+				u.Serial = s.serialFor(p)
+				s.Next = max(s.Next, u.Serial+1)
+				s.Unplaced[p.UID] = u
 			}
-			want(adopt(s.Job, p, f.Serial))
+			want(adopt(s.Job, p, u.Serial))
 		}
 		if changes >= s.limits.MaxPodChanges {
 			break // the answers bring the rest
@@ -100,8 +99,8 @@ func (s State) serialFor(p events.Pod) int {
 	own := s.named(p)
 	r, used := s.Pods[own]
 	used = used && (!r.intended() || r.Pod.Name != p.Name)
-	for _, f := range s.Finds {
-		used = used || f.Serial == own
+	for _, u := range s.Unplaced {
+		used = used || u.Serial == own
 	}
 	if own == events.NoSerial || used || s.Settled.Has(own) {
 		return s.Next
@@ -123,26 +122,37 @@ func adopt(j events.Job, p events.Pod, serial int) effect.Effect {
 // mine says that the Pod is the Job's: owned, and selected.
 func mine(j events.Job, p events.Pod) bool { return !p.Orphan && matches(j, p) }
 
-// finds lists the Pods that wait for a serial, in an order that depends on nothing else.
-func (s State) finds() []Find {
-	return slices.SortedFunc(maps.Values(s.Finds), func(a, b Find) int {
+// unplaced lists the strays, or the Pods that wait for a serial, in an order that depends on nothing else.
+func (s State) unplaced(strays bool) (out []Unplaced) {
+	for _, u := range s.Unplaced {
+		if u.Stray == strays {
+			out = append(out, u)
+		}
+	}
+	slices.SortFunc(out, func(a, b Unplaced) int {
 		return cmp.Or(a.Pod.Created.Compare(b.Pod.Created), cmp.Compare(a.Pod.UID, b.Pod.UID))
 	})
+	return out
 }
 
-// releaseFinds lets go of Pods that wait for a serial of a Job that is over; if it has finished, its own may not run on.
-func releaseFinds(s State, finished bool) (State, []effect.Effect) {
-	var out []effect.Effect
-	for _, f := range s.finds() {
-		p := f.Pod
+// releaseUnplaced lets go of Pods of a Job that is over; if it has finished, its own may not run on.
+func (s *State) releaseUnplaced(finished bool) (out []effect.Effect) {
+	for _, u := range append(s.unplaced(true), s.unplaced(false)...) {
+		p := u.Pod
 		switch {
-		case finished && mine(s.Job, p) && !p.Terminal() && (p.Held || !p.Deleting):
-			out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: p.Held})
+		case finished && (u.Stray || mine(s.Job, p) && !p.Terminal() && (p.Held || !p.Deleting)):
+			out = append(out, u.remove())
 		case p.Held:
 			out = append(out, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 		default:
-			s.found(p.UID, events.NoSerial)
+			s.placed(p.UID, events.NoSerial)
 		}
 	}
-	return s, out
+	return out
+}
+
+// remove takes the finalizer off the Pod, and deletes it. The precondition is the observation itself: a late observation of a Pod that was counted long
+// ago no longer holds, and nothing happens.
+func (u Unplaced) remove() effect.Effect {
+	return effect.DeletePod{Name: u.Pod.Name, UID: u.Pod.UID, Version: u.Pod.Version, RemoveFinalizer: u.Pod.Held}
 }

@@ -44,7 +44,9 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 		creates = nil
 	}
 	creates = creates[:min(len(creates), slowStart(s, c))]
-	deletes = append(deletes, deleteStrays(s)...)
+	for _, u := range s.unplaced(true) {
+		deletes = append(deletes, u.remove())
+	}
 	return append(append(creates, others...), deletes...)
 }
 

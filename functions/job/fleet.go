@@ -2,7 +2,6 @@ package job
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -22,7 +21,7 @@ const (
 )
 
 // unsettled is how many Pods are kept in mind.
-func (s State) unsettled() int { return len(s.Pods) + len(s.Finds) + len(s.Strays) }
+func (s State) unsettled() int { return len(s.Pods) + len(s.Unplaced) }
 
 // mostUnsettled is how many Pods may be kept in mind. Of a Job that goes piecemeal, those come on top that the API server refuses to
 // let go: others have to get their turn.
@@ -61,7 +60,7 @@ func arrange(s State, v outcome, c count, now time.Time) (State, outcome) {
 		}
 		if s.Job.Suspended {
 			s = empty(s, false)
-		} else if len(s.Finds) == 0 && !s.Crowded {
+		} else if c.unplaced == 0 && !s.Crowded {
 			s = size(s, c, now)
 		}
 		c = tally(s)
@@ -222,10 +221,4 @@ func expendable(a, b events.Pod) int {
 		b.Created.Compare(a.Created),
 		cmp.Compare(b.Serial, a.Serial),
 	)
-}
-
-func sortedStrays(s State) []events.Pod {
-	return slices.SortedFunc(maps.Values(s.Strays), func(a, b events.Pod) int {
-		return cmp.Or(cmp.Compare(a.Serial, b.Serial), cmp.Compare(a.UID, b.UID))
-	})
 }

@@ -22,7 +22,7 @@ func takeInventory(s State, list events.JobListed) State {
 		return s
 	}
 	s.Known, s.ListVersions = true, ListVersions{{Version: list.Version}}
-	s.Pods, s.Strays, s.Finds = map[int]Row{}, map[types.UID]events.Pod{}, map[types.UID]Find{}
+	s.Pods, s.Unplaced = map[int]Row{}, map[types.UID]Unplaced{}
 	if list.Job == nil {
 		s.Gone = true
 	} else {
@@ -77,13 +77,12 @@ func compare(s State, list events.JobPartListed) State {
 			s.Pods[serial] = r
 		}
 	}
-	maps.DeleteFunc(s.Strays, func(_ types.UID, p events.Pod) bool { return gone(p) })
 	if list.Job != nil && list.Job.Options.FailedPodsLimit != nil { // else it lists none that are kept
 		maps.DeleteFunc(s.Kept, func(_ types.UID, p events.Pod) bool { return gone(p) })
 	}
-	for uid, f := range s.Finds {
-		if gone(f.Pod) {
-			s.found(uid, events.NoSerial)
+	for uid, u := range s.Unplaced {
+		if gone(u.Pod) {
+			s.placed(uid, events.NoSerial)
 		}
 	}
 	s.ListVersions = s.ListVersions.fold(list.From, list.To, list.Version)

@@ -46,8 +46,8 @@ func TestLabelsAreForgottenOnceTheyAreJudged(t *testing.T) {
 	if len(s.Pods) != 1 || s.Pods[0].Pod.Labels != nil {
 		t.Errorf("Pods %v", s.Pods)
 	}
-	if len(s.Finds) != 2 || s.Finds["-1-batch"].Pod.Labels != nil || len(s.Finds["-1-web"].Pod.Labels) != 1 || s.Finds["-1-web"].Pod.Labels["app"] != "" {
-		t.Errorf("found %v", s.Finds)
+	if len(s.Unplaced) != 2 || s.Unplaced["-1-batch"].Pod.Labels != nil || len(s.Unplaced["-1-web"].Pod.Labels) != 1 || s.Unplaced["-1-web"].Pod.Labels["app"] != "" {
+		t.Errorf("found %v", s.Unplaced)
 	}
 }
 
@@ -152,8 +152,8 @@ func TestTooManyStrangersArePassedOver(t *testing.T) {
 	s, effects := f.Decide(job.State{}, []events.Event{events.TimerFired{}}, now)
 	ask := effects[0].(effect.TakeInventory)
 	s, effects = f.Decide(s, []events.Event{events.JobListed{ID: ask.ID, Job: &j, JobsVersion: 2, Version: 20, Pods: pods}}, now)
-	if len(s.Finds) != full || !s.Crowded {
-		t.Fatalf("%d are kept in mind, crowded %v", len(s.Finds), s.Crowded)
+	if len(s.Unplaced) != full || !s.Crowded {
+		t.Fatalf("%d are kept in mind, crowded %v", len(s.Unplaced), s.Crowded)
 	}
 	var written []batchv1.JobCondition
 	for _, e := range effects {
@@ -171,8 +171,8 @@ func TestTooManyStrangersArePassedOver(t *testing.T) {
 	for _, p := range pods[:full/10-1] {
 		gone = append(gone, events.PodGone{Pod: p})
 	}
-	if s, _ = f.Decide(s, gone, now); !s.Known || len(s.Finds) != full-len(gone) {
-		t.Errorf("%d are kept in mind, known %v", len(s.Finds), s.Known)
+	if s, _ = f.Decide(s, gone, now); !s.Known || len(s.Unplaced) != full-len(gone) {
+		t.Errorf("%d are kept in mind, known %v", len(s.Unplaced), s.Known)
 	}
 	s, effects = f.Decide(s, []events.Event{events.PodGone{Pod: pods[full/10]}}, now)
 	if _, asks := effects[0].(effect.TakeInventory); !asks || s.Known {

@@ -133,23 +133,22 @@ func seeJob(s State, j events.Job) State {
 // seePod remembers the newest observation of a Pod that is not settled yet.
 func seePod(s State, p events.Pod) State {
 	p.Labels = judged(s.Job, p)
-	if f, ok := s.Finds[p.UID]; ok && p.Version < f.Pod.Version {
+	if u, ok := s.Unplaced[p.UID]; ok && p.Version <= u.Pod.Version {
 		return s
-	}
-	if stray, ok := s.Strays[p.UID]; ok && stray.Version < p.Version {
-		delete(s.Strays, p.UID) // it may have a serial of its own by now
 	}
 	serial, known := s.serialOf(p)
 	if _, tracked := s.Pods[serial]; !known || !tracked && !mine(s.Job, p) {
-		return find(s, p)
+		s.setAside(p, false)
+		return s
 	}
-	s.found(p.UID, serial)
+	s.placed(p.UID, serial)
 	unstamped := p.Serial != serial
 	p.Serial = serial
 	r, ok := s.Pods[serial]
 	switch {
 	case !ok && s.Settled.Has(p.Serial):
-		return seeStray(s, p)
+		s.setAside(p, true)
+		return s
 	case !ok:
 		if s.Next = max(s.Next, p.Serial+1); s.full() {
 			return s
@@ -157,7 +156,8 @@ func seePod(s State, p events.Pod) State {
 	case p.Version <= r.Pod.Version, r.Gone && r.Pod.UID == p.UID:
 		return s
 	case r.Gone && r.Pod.Name != p.Name:
-		return seeStray(s, p) // the serial is over, and the observation perhaps of before this Pod had one of its own
+		s.setAside(p, true) // the serial is over, and the observation perhaps of before this Pod had one of its own
+		return s
 	case r.intended():
 		s.allowMore()
 	case r.Pod.UID != p.UID: // somebody made a Pod of the same name after ours had gone
@@ -175,44 +175,21 @@ func seePod(s State, p events.Pod) State {
 	return s
 }
 
-// seeStray remembers a Pod whose serial is settled as long as somebody holds it or it runs: whoever released it may have
-// died before he deleted it.
-func seeStray(s State, p events.Pod) State {
-	old, ok := s.Strays[p.UID]
-	switch {
-	case ok && old.Version >= p.Version:
-	case p.Held, !p.Terminal() && !p.Deleting:
-		if !ok && s.full() {
-			return s
-		}
-		s.Strays[p.UID] = s.withEnd(p, old)
-	default:
-		delete(s.Strays, p.UID)
-		s.keep(p)
-	}
-	return s
-}
-
-// find remembers a Pod that has no serial of this Job yet. One that is the Job's, has ended and is not held was counted
-// before we knew it.
-func find(s State, p events.Pod) State {
+// setAside remembers a Pod that has no row: as long as it needs a serial, or, as a stray, somebody holds it or it runs, since whoever
+// released it may have died before he deleted it. What is the Job's, has ended and is not held was counted before.
+func (s *State) setAside(p events.Pod, stray bool) {
+	u, ok := s.Unplaced[p.UID]
 	s.keep(p)
-	if p.Terminal() && !p.Held && !p.Orphan {
-		s.found(p.UID, events.NoSerial)
-		return s
+	switch {
+	case !p.Held && (p.Terminal() && (stray || !p.Orphan) || stray && p.Deleting):
+		s.placed(p.UID, events.NoSerial)
+	case !ok && s.full():
+	default:
+		if !ok {
+			u.Serial = events.NoSerial
+		}
+		s.Unplaced[p.UID] = Unplaced{Pod: s.withEnd(p, u.Pod), Serial: u.Serial, Stray: stray}
 	}
-	f, ok := s.Finds[p.UID]
-	if !ok && s.full() {
-		return s
-	}
-	if !ok {
-		f.Serial = events.NoSerial
-	}
-	if !ok || f.Pod.Version < p.Version {
-		f.Pod = s.withEnd(p, f.Pod)
-		s.Finds[p.UID] = f
-	}
-	return s
 }
 
 // missPod notes that a Pod is gone. A GET that found nothing knows no UID where we knew none.
@@ -231,9 +208,8 @@ func missPod(s State, p events.Pod) State {
 	if p.UID == "" {
 		return s
 	}
-	delete(s.Strays, p.UID)
 	s.leaves(p)
-	s.found(p.UID, events.NoSerial)
+	s.placed(p.UID, events.NoSerial)
 	if serial, known := s.serialOf(p); known && s.Pods[serial].Pod.UID == p.UID {
 		r := s.Pods[serial]
 		if r.Gone = true; s.limits.AnnouncePods && p.End != nil { // of one that was told to end, only this observation knows how it did

@@ -146,15 +146,7 @@ func removeFinalizers(s State) (State, []effect.Effect) {
 			s.settleSerial(serial)
 		}
 	}
-	for _, p := range sortedStrays(s) {
-		if p.Held {
-			out = append(out, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
-		} else {
-			delete(s.Strays, p.UID)
-		}
-	}
-	s, left := releaseFinds(s, false)
-	return s, append(out, left...)
+	return s, append(out, s.releaseUnplaced(false)...)
 }
 
 // cleanUp cleans up behind a Job that is Complete or Failed: nothing of it may stay held, and nothing may run on.
@@ -173,8 +165,7 @@ func cleanUp(s State) (State, []effect.Effect) {
 			s.settleSerial(serial)
 		}
 	}
-	s, left := releaseFinds(s, true)
-	return s, slices.Concat(out, deleteStrays(s), left, prune(s))
+	return s, slices.Concat(out, s.releaseUnplaced(true), prune(s))
 }
 
 // rests says that nothing is left to do for the Job.
@@ -185,7 +176,7 @@ func rests(s State) bool {
 	if !s.Known {
 		return !s.NeedsSync
 	}
-	clean := len(s.Pods)+len(s.Strays)+len(s.Finds) == 0
+	clean := s.unsettled() == 0
 	finished := s.Job.Finished() && !s.Crowded && expiry(s).IsZero() && len(prune(s)) == 0
 	return s.Job.Foreign || clean && (s.Gone || finished)
 }
@@ -204,13 +195,4 @@ func settle(s State) State {
 		s.settleSerial(serial)
 	}
 	return s
-}
-
-// deleteStrays removes the finalizers of strays, and deletes them. The precondition is the observation itself: a late observation of a Pod that was counted long
-// ago no longer holds, and nothing happens.
-func deleteStrays(s State) (out []effect.Effect) {
-	for _, p := range sortedStrays(s) {
-		out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: p.Held})
-	}
-	return out
 }

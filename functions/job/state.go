@@ -36,12 +36,8 @@ type State struct {
 	Job events.Job
 	// Pods are the unsettled ones, by serial.
 	Pods map[int]Row
-	// Strays carry a serial that is settled: made a second time by a worker that slept, copied by a user, or seen late.
-	// They are released and deleted, never counted.
-	Strays map[types.UID]events.Pod
-	// Finds are Pods that carry no serial of this Job, or one that their names do not show, by UID: each is stamped before it
-	// counts.
-	Finds map[types.UID]Find
+	// Unplaced are Pods of the Job that have no row, by UID.
+	Unplaced map[types.UID]Unplaced
 	// Kept are the failed Pods that have been counted and stay, where their number is limited. Whether it is only Plan asks: the limit
 	// may be heard of before or after the Pods.
 	Kept map[types.UID]events.Pod `cbor:",omitempty"`
@@ -98,12 +94,15 @@ type Row struct {
 	Result events.PodResult
 }
 
-// Find is a Pod that somebody else has made, or an older version of us.
-type Find struct {
+// Unplaced is a Pod without a row: one that carries no serial of this Job, or one that its name does not show, is given a serial and
+// stamped with it before it counts. A stray carries a serial that is settled: made a second time by a worker that slept, copied by a
+// user, or seen late. It is released and deleted, and never counted.
+type Unplaced struct {
 	_   struct{} `cbor:",toarray"`
 	Pod events.Pod
 	// Serial is the one that it is going to have, events.NoSerial as long as none has been given.
 	Serial int
+	Stray  bool
 }
 
 func (r Row) intended() bool { return r.Pod.UID == "" && !r.Gone }
@@ -167,20 +166,19 @@ func (s State) new(p events.Pod) bool { return p.Version > s.ListVersions.of(p.U
 // keepSettled remembers a failed Pod that a snapshot lists and that was history before: it was counted when the Job did not limit
 // yet how many may stay.
 func (s *State) keepSettled(p events.Pod) {
-	_, stray := s.Strays[p.UID]
-	_, find := s.Finds[p.UID]
-	if _, known := s.rowOf(p.UID); !known && !stray && !find && p.Terminal() {
+	_, unplaced := s.Unplaced[p.UID]
+	if _, known := s.rowOf(p.UID); !known && !unplaced && p.Terminal() {
 		s.keep(p)
 	}
 }
 
-// found drops a Pod from those that wait for a serial: it is known by that one, or needs none any more. The one that it was
-// going to have is over, because it may have been stamped with it for a moment, and a late observation of that would make it a new Pod.
-func (s *State) found(uid types.UID, serial int) {
-	f, ok := s.Finds[uid]
-	delete(s.Finds, uid)
-	if _, used := s.Pods[f.Serial]; ok && !used && f.Serial != events.NoSerial && f.Serial != serial {
-		s.Settled = s.Settled.With(f.Serial)
+// placed drops a Pod from those without a row: it has one under that serial, or needs none any more. The one that it was going to have is
+// over, because it may have been stamped with it for a moment, and a late observation of that would make it a new Pod.
+func (s *State) placed(uid types.UID, serial int) {
+	u, ok := s.Unplaced[uid]
+	delete(s.Unplaced, uid)
+	if _, used := s.Pods[u.Serial]; ok && !used && u.Serial != events.NoSerial && u.Serial != serial {
+		s.Settled = s.Settled.With(u.Serial)
 	}
 }
 
@@ -206,8 +204,8 @@ func (s *State) serialOf(p events.Pod) (serial int, known bool) {
 
 // stamped says that the Pod carries the serial that this memory has given it.
 func (s *State) stamped(p events.Pod) bool {
-	f, ok := s.Finds[p.UID]
-	return ok && f.Serial == p.Serial
+	u, ok := s.Unplaced[p.UID]
+	return ok && u.Serial == p.Serial
 }
 
 // named is the serial under which we have made the Pod, events.NoSerial for one that somebody else has made. Annotations can

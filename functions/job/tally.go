@@ -24,6 +24,8 @@ type count struct {
 	indexes indexStatus
 	// active Pods run, ready ones are among them; terminating ones are on their way out; intended ones are to come.
 	active, ready, terminating, intended int32
+	// unplaced is how many Pods wait for a serial.
+	unplaced int
 	// unsure is how many Pods are withdrawn and may exist nevertheless.
 	unsure int
 	// seen are the UIDs of Pods that are added: an edited serial must not make two of one.
@@ -56,8 +58,10 @@ func tally(s State) count {
 	for _, serial := range s.serials() {
 		c.add(s.Job, s.Pods[serial], failing)
 	}
-	for _, f := range s.Finds {
-		c.find(s.Job, f.Pod)
+	for _, u := range s.Unplaced {
+		if !u.Stray {
+			c.addUnplaced(s.Job, u.Pod)
+		}
 	}
 	c.lost += len(c.failed)
 	if s.Job.Indexed {
@@ -109,8 +113,9 @@ func (c *count) add(j events.Job, r Row, failing bool) {
 	}
 }
 
-// find counts a Pod that has no serial yet: it runs, or is on its way out; if it has ended that has to wait.
-func (c *count) find(j events.Job, p events.Pod) {
+// addUnplaced counts a Pod that has no serial yet: it runs, or is on its way out; if it has ended that has to wait.
+func (c *count) addUnplaced(j events.Job, p events.Pod) {
+	c.unplaced++
 	if p.Held {
 		c.held++
 	}

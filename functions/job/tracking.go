@@ -66,14 +66,9 @@ func flush(st *batchv1.JobStatus, s State) {
 			held[r.Pod.UID] = true
 		}
 	}
-	for _, f := range s.Finds {
-		if f.Pod.Held {
-			held[f.Pod.UID] = true
-		}
-	}
-	for _, p := range s.Strays {
-		if p.Held {
-			held[p.UID] = true
+	for uid, u := range s.Unplaced {
+		if u.Pod.Held {
+			held[uid] = true
 		}
 	}
 	old := st.UncountedTerminatedPods
