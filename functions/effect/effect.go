@@ -138,6 +138,11 @@ const (
 	StateTooLarge = "StateTooLarge"
 )
 
+// Unconfirmed is the refusal of an Announce that the bus has not confirmed: the event may have been stored or not.
+func Unconfirmed(err error, at time.Time) events.EffectRefused {
+	return events.EffectRefused{Effect: Announce{}.Kind(), Serial: events.NoSerial, Reason: "Unconfirmed", Message: err.Error(), At: at}
+}
+
 // Report is a Kubernetes Event about the Job.
 type Report struct {
 	Warning bool

@@ -82,7 +82,7 @@ func setBlockedConditions(st *batchv1.JobStatus, s State, now time.Time) {
 		setCondition(st, v1alpha1.NotAdoptingCondition, corev1.ConditionFalse, "Adopting", "", now)
 	}
 	for _, what := range slices.Sorted(maps.Keys(s.Waits)) {
-		if w := s.Waits[what]; w.Reason != "" {
+		if w := s.Waits[what]; w.Reason != "" && what != (effect.Announce{}).Kind() {
 			refusal(st, w.Reason, fmt.Sprintf("%s: %s", what, w.Message), now)
 			return
 		}

@@ -14,22 +14,28 @@ func observe(s State, e events.Event) State {
 	if s.Name == "" {
 		s.Name = nameIn(e)
 	}
-	if told, ok := e.(events.Announced); ok {
-		s.Outbox.confirmed(told.ID)
+	switch e := e.(type) { // known or not
+	case events.Announced:
+		if s.Outbox.confirmed(e.ID) {
+			s.accept(effect.Announce{}.Kind(), "")
+		}
 		return s
-	}
-	if no, ok := e.(events.EffectRefused); ok && no.Effect == effect.SaveState {
-		return s.shrink(no)
-	}
-	switch list := e.(type) {
+	case events.EffectRefused:
+		switch e.Effect {
+		case effect.SaveState:
+			return s.shrink(e)
+		case effect.Announce{}.Kind():
+			s.Waits.Refuse(e)
+			return s
+		}
 	case events.JobListed:
 		if !s.Known {
-			return takeInventory(s, list)
+			return takeInventory(s, e)
 		}
-		return compare(s, events.JobPartListed{JobListed: list})
+		return compare(s, events.JobPartListed{JobListed: e})
 	case events.JobPartListed:
 		if s.Known {
-			return compare(s, list)
+			return compare(s, e)
 		}
 	}
 	if !s.Known {

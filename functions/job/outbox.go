@@ -111,17 +111,21 @@ func (n Notice) at() time.Time {
 // settle notes that nothing is left to do about it.
 func (n *Notice) settle() { *n = Notice{ID: n.ID} }
 
-// confirmed notes that the bus holds the event with that ID. Who has lost the memory of it since will see it again.
-func (o *Outbox) confirmed(id string) {
-	if o.confirmedPod(id) {
-		return
+// confirmed notes that the bus holds the event with that ID, and reports whether that is news. Who has lost the memory of it since will
+// see it again.
+func (o *Outbox) confirmed(id string) (news bool) {
+	if news, of := o.confirmedPod(id); of {
+		return news
 	}
-	if i := o.find(id); i >= 0 {
-		o.Notices[i].settle()
-		slices.SortStableFunc(o.Notices, inOrder)
-	} else {
+	i := o.find(id)
+	if i < 0 {
 		o.add(Notice{ID: id})
+		return true
 	}
+	news = !o.Notices[i].done()
+	o.Notices[i].settle()
+	slices.SortStableFunc(o.Notices, inOrder)
+	return news
 }
 
 // judge decides once about each notice. What has happened before this memory began was announced by the memory before it,

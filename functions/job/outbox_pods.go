@@ -105,11 +105,12 @@ func bySerial(a, b PodNotice) int {
 	return cmp.Or(cmp.Compare(a.Pod.Serial, b.Pod.Serial), cmp.Compare(a.Pod.UID, b.Pod.UID))
 }
 
-// confirmedPod notes that nothing is left to do about an id that is no start or end of the Job; ok is false where it is one.
-func (o *Outbox) confirmedPod(id string) (ok bool) {
-	if uid, ok := events.FinishedPod(id); ok {
+// confirmedPod notes that nothing is left to do about an id that is no start or end of the Job; of is false where it is one.
+func (o *Outbox) confirmedPod(id string) (news, of bool) {
+	if uid, of := events.FinishedPod(id); of {
+		due := len(o.Pods)
 		o.Pods = slices.DeleteFunc(o.Pods, func(n PodNotice) bool { return n.Pod.UID == uid })
-		return true
+		return len(o.Pods) < due, true
 	}
 	text, ok := strings.CutPrefix(id, droppedMark)
 	if n := 0; ok {
@@ -117,7 +118,7 @@ func (o *Outbox) confirmedPod(id string) (ok bool) {
 			o.Reported = max(o.Reported, min(n, o.Dropped))
 		}
 	}
-	return ok
+	return false, ok
 }
 
 // announce is what is announced next, one after the other: a subscriber hears of the start before the end, and in between of

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 )
@@ -160,5 +162,52 @@ func TestStartsWithoutEnd(t *testing.T) {
 	}
 	if _, said := tell(s); len(said) == 0 || said[0] != fmt.Sprintf("JobStart %s", noon.Add(-9000*time.Minute).Format(time.RFC3339)) {
 		t.Errorf("begins with %.1q", said)
+	}
+}
+
+// TestAnnouncementsRestAfterARefusal, ever longer, known or not, and for a second again after one that is confirmed. Nothing of it stands
+// in the Job's status: the Job goes on.
+func TestAnnouncementsRestAfterARefusal(t *testing.T) {
+	for name, s := range map[string]State{"the Job is known": known(t, observationOf(1, 0, 0)), "it is not": {}} {
+		t.Run(name, func(t *testing.T) {
+			f := New(DefaultLimits())
+			now := noon
+			announced := func(facts ...events.Event) (id string) {
+				var effects []effect.Effect
+				s, effects = f.Decide(s, facts, now)
+				for _, e := range effects {
+					switch e := e.(type) {
+					case effect.Announce:
+						id = events.PublicID(e.Event)
+					case effect.WriteJobStatus:
+						if _, refused := (&events.Job{Status: e.Status}).Condition(v1alpha1.RefusedCondition); refused {
+							t.Errorf("wanted %v", e)
+						}
+					}
+				}
+				return id
+			}
+			refused := func() { announced(effect.Unconfirmed(errors.New("timeout"), now)) }
+			start := announced(events.JobObserved{Job: observationOf(9, 1, 0)})
+			if start == "" {
+				t.Fatal("nothing is announced")
+			}
+			for _, rest := range []time.Duration{1, 2, 4} {
+				refused()
+				if now = now.Add(rest*time.Second - 1); announced() != "" {
+					t.Errorf("it does not rest for %d s", rest)
+				}
+				if now = now.Add(1); announced() != start {
+					t.Errorf("it is not tried again after %d s", rest)
+				}
+			}
+			if announced(events.Announced{ID: start}, events.JobObserved{Job: observationOf(10, 1, 1)}) == "" {
+				t.Error("the next one rests after a confirmation")
+			}
+			refused()
+			if now = now.Add(time.Second); announced() == "" {
+				t.Error("it rests for more than a second")
+			}
+		})
 	}
 }

@@ -40,14 +40,17 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 	if s.Known { // else nobody knows yet what is wanted
 		s = clearBackoff(s, out)
 	}
+	s.Outbox.judge(s.Known, now, s.limits.Reannounce)
+	out = append(out, s.announce()...)
+	if s.Outbox.empty() {
+		s.accept(effect.Announce{}.Kind(), "")
+	}
 	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e, now) })
 	out = atOnce(out, s.limits.MaxPodChanges)
 	at.By(s.Waits.End(now))
-	s.Outbox.judge(s.Known, now, s.limits.Reannounce)
 	if s.Job.Options.FailedPodsLimit == nil {
 		s.Kept = nil
 	}
-	out = append(out, s.announce()...)
 	return s, append(out, at.Timer()...)
 }
 
@@ -109,9 +112,10 @@ func clearBackoff(s State, wanted []effect.Effect) State {
 	for _, kind := range s.Waits.Kinds() {
 		wants := func(e effect.Effect) bool { return e.Kind() == kind }
 		// These may be wanted and rest for reasons of their own.
+		announce := kind == (effect.Announce{}).Kind()
 		write := kind == (effect.WriteJobStatus{}).Kind() && s.Known && !s.Gone
 		create := kind == (effect.CreatePod{}).Kind() && slices.ContainsFunc(slices.Collect(maps.Values(s.Pods)), func(r Row) bool { return r.intended() && !r.Withdrawn })
-		if !write && !create && !slices.ContainsFunc(wanted, wants) {
+		if !announce && !write && !create && !slices.ContainsFunc(wanted, wants) {
 			s.accept(kind, "")
 		}
 	}

@@ -24,8 +24,10 @@ func observe(s State, e events.Event) State {
 		if s.Told == nil {
 			s.Told = map[string]bool{}
 		}
+		if !s.Told[e.ID] {
+			s.Waits.Accept(effect.Announce{}.Kind(), "")
+		}
 		s.Told[e.ID] = true
-		s.Deaf = Deaf{}
 	}
 	if no, ok := e.(events.EffectRefused); ok && no.Effect == effect.SaveState {
 		return shrink(s, no)

@@ -57,17 +57,11 @@ func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effe
 		s = recall(s, t)
 	}
 	s.forget(t)
-	untold := announce(s)
-	s.Deaf = s.Deaf.since(len(untold) > 0, now)
-	out = append(append(out, untold...), prune(s)...)
+	out = append(append(out, announce(s)...), prune(s)...)
 	write, differs := account(s, t, problem, now)
 	if differs {
 		out = append(out, write)
 	}
-	if len(untold) == v1alpha1.RecentVerdicts && (len(s.Said) > 0 || s.waiting()) && !s.Deaf.hopeless() {
-		at.By(later(now, s.Deaf.Since.Add(hearing)))
-	}
-	s.Deaf = s.Deaf.trying(now)
 	// It was notified by a clock that is ahead of ours, or its start is delayed.
 	if next, ok := upcoming(s, t); ok && (!next.After(s.Noticed) || !next.After(now)) {
 		if start := next.Add(Delay(s.Object)); start.After(now) {

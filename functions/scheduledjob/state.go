@@ -46,8 +46,6 @@ type State struct {
 	Said []v1alpha1.TickVerdict
 	// Told are the IDs of the verdicts in the status that the bus has confirmed.
 	Told map[string]bool
-	// Deaf is how long the bus has confirmed nothing though something was to be announced.
-	Deaf Deaf
 	// Noticed is the latest nominal time that has been fired for and has not come yet: the trigger's clock is ahead of ours.
 	Noticed time.Time
 	// Applied is the generation of the spec whose changes have been applied; Text and Paused are what it was before the next.

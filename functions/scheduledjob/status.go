@@ -105,7 +105,7 @@ func (b *book) count(name string, r Row) {
 }
 
 // enter moves decidedUntil over the verdicts, up to the first time that is still due, and lists their Jobs; a verdict that
-// is not announced yet keeps its place among the recent ones, unless the bus is hopeless.
+// is not announced yet keeps its place among the recent ones, unless the bus is deaf.
 func (b *book) enter() {
 	st := &b.status
 	until := b.decidedUntil()

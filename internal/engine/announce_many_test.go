@@ -59,7 +59,7 @@ func TestAnImpossibleAnnouncementSilencesNoOther(t *testing.T) {
 	}
 	b.Deliver(fact{b, "a b c"})
 	b.await(t, "ack a b c")
-	if b.count("announce a") != 1 || b.count("announce b") != 1 || b.count("announce c") != 1 || b.count("timer announce") != 0 {
+	if b.count("announce a") != 1 || b.count("announce b") != 1 || b.count("announce c") != 1 || b.count("timer wake") != 0 {
 		t.Errorf("got %q", b.lines)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/backoff"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/internal/engine"
@@ -33,32 +34,43 @@ func tickOf(name string) events.TickDecided {
 		Verdict: events.Started, Nominal: time.Unix(int64(name[0]), 0), Count: 1}
 }
 
-// herald owes an announcement and a released Pod for each name that a fact has, until it hears that they are done.
+// herald owes an announcement and a released Pod for each name that a fact has, until it hears that they are done. What is refused rests.
 func herald() fn.Registered {
-	type state struct{ Owed, Held []string }
+	type state struct {
+		Owed, Held []string
+		Waits      backoff.Waits
+	}
 	return fn.Register(fn.Function[state]{Name: "count", Version: 1,
 		Observe: func(s state, e events.Event) state {
 			switch e := e.(type) {
 			case events.TimerFired:
 				for name := range strings.FieldsSeq(e.Name) {
-					s.Owed, s.Held = append(s.Owed, name), append(s.Held, name)
+					if name != "wake" {
+						s.Owed, s.Held = append(s.Owed, name), append(s.Held, name)
+					}
 				}
 			case events.Announced:
 				s.Owed = slices.DeleteFunc(s.Owed, func(name string) bool { return events.PublicID(tickOf(name)) == e.ID })
+			case events.EffectRefused:
+				s.Waits.Refuse(e)
 			case events.PodGone:
 				s.Held = slices.DeleteFunc(s.Held, func(name string) bool { return name == e.Pod.Name })
 			}
 			return s
 		},
-		Plan: func(s state, _ time.Time) (state, []effect.Effect) {
+		Plan: func(s state, now time.Time) (state, []effect.Effect) {
 			var out []effect.Effect
 			for _, name := range s.Owed {
-				out = append(out, effect.Announce{Event: tickOf(name)})
+				if e := (effect.Announce{Event: tickOf(name)}); !s.Waits.Blocked(e, now) {
+					out = append(out, e)
+				}
 			}
 			for _, name := range s.Held {
 				out = append(out, effect.RemoveFinalizer{Name: name})
 			}
-			return s, out
+			var at effect.Wake
+			at.By(s.Waits.End(now))
+			return s, append(out, at.Timer()...)
 		}})
 }
 
@@ -78,80 +90,100 @@ func TestAnnouncedComesBackInTheSameTurn(t *testing.T) {
 	})
 }
 
-// The bus does not confirm: a timer on the bus sees to it that the announcement is repeated, and what else there was to do
-// is done meanwhile, once.
+// The bus does not confirm: the function hears of it as of any refusal, and repeats the announcement by its timer on the bus; what else
+// there was to do is done meanwhile, once.
 func TestAnnouncementIsRepeatedUntilItIsConfirmed(t *testing.T) {
-	b := start(t, herald())
-	b.act = gone
-	failures := 3
-	b.announce = func(string) error { // one at a time: there is one name
-		if failures--; failures >= 0 {
-			return engine.Retry{After: 10 * time.Millisecond, Err: errors.New("nobody confirms")}
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, herald())
+		b.act = gone
+		failures := 3
+		b.announce = func(string) error { // one at a time: there is one name
+			if failures--; failures >= 0 {
+				return errors.New("nobody confirms")
+			}
+			return nil
 		}
-		return nil
-	}
-	b.Deliver(fact{b, "a"})
-	b.await(t, "timer announce")
-	b.await(t, "ack a")
-	deadline := time.After(10 * time.Second)
-	for b.count("announce a") < 4 {
+		b.Deliver(fact{b, "a"})
+		b.await(t, "timer wake")
+		b.await(t, "ack a")
+		b.reaches(t, "announce a", 4)
+		b.Deliver(fact{b, ""}) // a turn after the last one: nothing is owed any more
+		b.await(t, "ack ")
+		if b.count("announce a") != 4 || b.count("act RemoveFinalizer a") != 1 {
+			t.Errorf("got %q", b.lines)
+		}
+	})
+}
+
+// reaches waits until a line stands there so many times.
+func (b *bench) reaches(t *testing.T, line string, times int) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for b.count(line) < times {
 		select {
 		case <-deadline:
-			t.Fatalf("not repeated: %q", b.lines)
+			t.Fatalf("%q does not come %d times: %q", line, times, b.lines)
 		case <-time.After(time.Millisecond):
 		}
 	}
-	b.Deliver(fact{b, ""}) // a turn after the last one: nothing is owed any more
-	b.await(t, "ack ")
-	if b.count("announce a") != 4 || b.count("act RemoveFinalizer a") != 1 {
-		t.Errorf("got %q", b.lines)
-	}
 }
 
-// An error of any kind is told as a Retry: the fact is in the state, and need not come again.
-func TestAnnouncementThatFailsIsARetry(t *testing.T) {
+// An announcement that is not confirmed is no failure of the turn: its refusal is in the state, and the fact need not come again.
+func TestAnnouncementThatFailsIsARefusal(t *testing.T) {
 	b := start(t, herald())
 	b.act = gone
 	b.announce = func(string) error { return errors.New("timeout") }
 	b.Deliver(fact{b, "a"})
-	got := <-b.turned
-	if retry := (engine.Retry{}); !errors.As(got.Err, &retry) || !strings.Contains(retry.Error(), "timeout") {
-		t.Errorf("the turn says %v", got.Err)
-	}
-	if got.Effects != 1 {
-		t.Errorf("%d effects were done, want the one that is not an announcement", got.Effects)
+	if got := <-b.turned; got.Err != nil || got.Rounds != 2 {
+		t.Errorf("%d rounds, %v", got.Rounds, got.Err)
 	}
 	b.await(t, "ack a")
+	b.await(t, "timer wake")
 }
 
-// Whoever subscribes is no reason for a Job to wait: while announcements rest after a failure, everything else is done at
+// Subscribers are no reason for a Job to wait: while announcements rest after a failure, everything else is done at
 // once, and they are not tried each time.
 func TestNothingWaitsForAnAnnouncement(t *testing.T) {
-	b := start(t, herald())
-	b.act = gone
-	b.announce = func(string) error { return engine.Retry{After: time.Hour, Err: errors.New("nobody confirms")} }
-	for _, name := range []string{"a", "b", "c"} {
-		b.Deliver(fact{b, name})
-		b.await(t, "act RemoveFinalizer "+name)
-		b.await(t, "ack "+name)
-	}
-	if b.count("announce a") != 1 || b.count("announce b")+b.count("announce c") != 0 || b.count("timer again") != 0 {
-		t.Errorf("got %q", b.lines)
-	}
+	synctest.Test(t, func(t *testing.T) { // they rest for a second of the clock
+		b := start(t, herald())
+		b.act = gone
+		b.announce = func(string) error { return errors.New("nobody confirms") }
+		for _, name := range []string{"a", "b", "c"} {
+			b.Deliver(fact{b, name})
+			b.await(t, "act RemoveFinalizer "+name)
+			b.await(t, "ack "+name)
+		}
+		if b.count("announce a") != 1 || b.count("announce b")+b.count("announce c") != 0 || b.count("timer again") != 0 {
+			t.Errorf("got %q", b.lines)
+		}
+	})
 }
 
-// Effects that rest after a failure of their own do not keep an announcement that was confirmed from counting, and the other
-// way round: each is repeated by a timer of its own.
+// An effect that fails does not keep an announcement beside it from counting, nor its refusal from being remembered.
 func TestAnnouncementsAndEffectsRestApart(t *testing.T) {
-	b := start(t, herald())
-	b.act = func(effect.Effect) engine.Answer {
-		return engine.Answer{Err: engine.Retry{After: time.Hour, Err: errors.New("timeout")}}
+	for name, refusal := range map[string]error{"it is confirmed": nil, "it is refused": errors.New("nobody confirms")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := start(t, herald())
+				failed := false
+				b.act = func(e effect.Effect) engine.Answer {
+					if !failed {
+						failed = true
+						return engine.Answer{Err: engine.Retry{After: time.Millisecond, Err: errors.New("timeout")}}
+					}
+					return gone(e)
+				}
+				b.announce = func(string) error { return refusal }
+				b.Deliver(fact{b, "a"})
+				b.await(t, "timer again")
+				b.await(t, "ack a")
+				b.reaches(t, "act RemoveFinalizer a", 2)
+				if b.count("announce a") != 1 {
+					t.Errorf("got %q", b.lines)
+				}
+			})
+		})
 	}
-	b.announce = func(string) error { return engine.Retry{After: time.Hour, Err: errors.New("nobody confirms")} }
-	b.Deliver(fact{b, "a"})
-	b.await(t, "timer again")
-	b.await(t, "timer announce")
-	b.await(t, "ack a")
 }
 
 // While announcements rest, the key may take a turn for another reason. They are made when their rest is over all the same.
@@ -167,58 +199,16 @@ func TestAnnouncementIsRepeatedAfterAnotherTurn(t *testing.T) {
 		}
 		b.announce = func(string) error {
 			if announcements++; announcements == 1 {
-				return engine.Retry{After: 300 * time.Millisecond, Err: errors.New("nobody confirms")}
+				return errors.New("nobody confirms")
 			}
 			return nil
 		}
 		b.Deliver(fact{b, "a"})
-		deadline := time.After(10 * time.Second)
-		for b.count("announce a") < 2 {
-			select {
-			case <-deadline:
-				t.Fatalf("not repeated: %q", b.lines)
-			case <-time.After(time.Millisecond):
-			}
-		}
+		b.reaches(t, "announce a", 2)
 		if b.count("act RemoveFinalizer a") != 2 {
 			t.Errorf("got %q", b.lines)
 		}
 	})
-}
-
-// A confirmation ends what failures before it have added up to: the next one rests for a second again.
-func TestAnnouncementsRestForASecondAfterASuccess(t *testing.T) {
-	b := start(t, herald())
-	b.act = gone
-	calls := 0
-	b.announce = func(string) error {
-		switch calls++; {
-		case calls > 8:
-			return errors.New("nobody confirms")
-		case calls%2 == 1:
-			return engine.Retry{After: time.Millisecond, Err: errors.New("nobody confirms")}
-		}
-		return nil
-	}
-	for _, name := range []string{"a", "b", "c", "d"} {
-		b.Deliver(fact{b, name})
-		deadline := time.After(10 * time.Second)
-		for b.count("announce "+name) < 2 {
-			select {
-			case <-deadline:
-				t.Fatalf("not repeated: %q", b.lines)
-			case <-time.After(time.Millisecond):
-			}
-		}
-	}
-	began := time.Now()
-	b.Deliver(fact{b, "e"})
-	b.await(t, "ack e")
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if rest := b.timer.Sub(began); rest > 5*time.Second {
-		t.Errorf("it is repeated after %v", rest)
-	}
 }
 
 // An announcement that hangs is given up after a second, long before the facts of the turn would go to somebody else.
@@ -237,7 +227,7 @@ func TestAnnouncementThatHangs(t *testing.T) {
 	if w := <-waited; w >= engine.AckWait {
 		t.Errorf("the turn has waited for %v", w)
 	}
-	if b.count("timer announce") != 1 {
+	if b.count("timer wake") != 1 {
 		t.Errorf("got %q", b.lines)
 	}
 }
@@ -251,7 +241,7 @@ func TestAnnouncementThatIsImpossible(t *testing.T) {
 	b.await(t, "ack a")
 	b.Deliver(fact{b, ""})
 	b.await(t, "ack ")
-	if b.count("announce a") != 1 || b.count("timer announce") != 0 {
+	if b.count("announce a") != 1 || b.count("timer wake") != 0 {
 		t.Errorf("got %q", b.lines)
 	}
 }

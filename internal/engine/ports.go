@@ -59,13 +59,6 @@ type Announcer interface {
 	Announce(ctx context.Context, p events.Public) error
 }
 
-// Unconfirmed says that an announcement has to be repeated, because the bus has not confirmed it.
-type Unconfirmed struct{ Err error }
-
-func (e Unconfirmed) Error() string { return e.Err.Error() }
-
-func (e Unconfirmed) Unwrap() error { return e.Err }
-
 // ErrConflict says that the state has moved on since it was loaded.
 var ErrConflict = errors.New("state has moved on")
 

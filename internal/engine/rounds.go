@@ -64,15 +64,10 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 	} else if err == nil && !quiet {
 		r.succeed(key)
 	}
-	if t.Unsaid() != nil {
-		err = errors.Join(err, r.repeat(key, t.Unsaid()))
-	}
 	r.settle(key, batch, err)
 	if r.cfg.Turned != nil {
 		if err == nil && retry.Err != nil {
 			err = retry
-		} else if err == nil && t.Unsaid() != nil {
-			err = Retry{Err: t.Unsaid()}
 		}
 		r.cfg.Turned(Turned{Function: r.cfg.Function.Name, Key: key, Heard: facts, Rounds: t.rounds, Effects: done, Tried: t.tried,
 			Duration: time.Since(began), Err: err})
@@ -192,7 +187,6 @@ func (r *Runner) commit(t *Turn) error {
 
 // act does effects of the decision, several at once.
 func (r *Runner) act(t *Turn, effects []effect.Effect) {
-	effects = r.audible(t.Key, effects)
 	if len(effects) == 0 {
 		return
 	}
@@ -205,7 +199,7 @@ func (r *Runner) act(t *Turn, effects []effect.Effect) {
 		defer func() { _ = r.slots.Acquire(context.WithoutCancel(r.ctx), t.Key.Namespace) }() // those who have one end soon, also in the end
 	}
 	answers := make([]Answer, len(effects))
-	actor := untilUnconfirmed(r.perform)
+	actor := untilRefused(r.perform)
 	var both sync.WaitGroup
 	for _, bus := range []bool{false, true} { // behind a thousand calls of the API server, what the bus is asked would always be late
 		both.Go(func() {
@@ -226,7 +220,6 @@ func (r *Runner) act(t *Turn, effects []effect.Effect) {
 	for _, a := range answers {
 		t.Answer(a)
 	}
-	r.listen(t.Key, effects, answers)
 }
 
 // ofBus says that the effect is done without the API server.
@@ -244,7 +237,7 @@ func (r *Runner) perform(ctx context.Context, key events.Key, e effect.Effect) (
 	case effect.SetTimer:
 		return nil, r.setTimer(ctx, key, e)
 	case effect.Announce:
-		return r.announce(ctx, key, e)
+		return r.announce(ctx, key, e), nil
 	case effect.ReportDropped:
 		return r.reportDropped(key, e), nil
 	}

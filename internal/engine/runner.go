@@ -85,7 +85,6 @@ type keyState struct {
 	inVain      int       // turns in which everything was done in vain, since the last progress
 	pause       time.Time // effects rest until then
 	backed      bool      // something on the bus wakes the key then: a timer, or a fact that was given back
-	hush        hush      // announcements rest, and nothing else does
 }
 
 // NewRunner returns a Runner that takes deliveries until ctx ends; Wait returns once it has put everything down.

@@ -77,8 +77,6 @@ func (r *Runner) until(key events.Key, name string) time.Duration {
 	switch k := r.state(key); name {
 	case again:
 		return time.Until(k.pause)
-	case unsaid:
-		return time.Until(k.hush.until)
 	default:
 		return k.timer.Sub(r.cfg.Now())
 	}

@@ -44,7 +44,6 @@ type Turn struct {
 	done      int // effects of the last decision that were done
 	wasted    int // effects that were done, and are wanted again just as they were: since the state was read
 	retry     *Retry
-	unsaid    error // why an announcement has to be repeated later
 	forgot    error // why the state could not be saved, and was forgotten
 }
 
@@ -121,7 +120,7 @@ func (t *Turn) Commit(ctx context.Context) error {
 		return nil // nothing to remember
 	}
 	revision, err := t.store.Save(ctx, t.Key, t.decision.State, t.revision, t.decision.Rests)
-	if tooLarge(err) {
+	if permanent(err) {
 		revision, err = t.saveLess(ctx, err)
 	}
 	if err != nil {
@@ -135,10 +134,10 @@ func (t *Turn) Commit(ctx context.Context) error {
 	return nil
 }
 
-// tooLarge says that the store will never take the state, however often it is asked.
-func tooLarge(err error) bool {
-	var permanent interface{ Permanent() bool }
-	return errors.As(err, &permanent) && permanent.Permanent()
+// permanent reports whether the bus will never take what it has refused, however often it is asked.
+func permanent(err error) bool {
+	var p interface{ Permanent() bool }
+	return errors.As(err, &p) && p.Permanent()
 }
 
 // saveLess tells the function that its state is too large, and saves what it makes of that; if that is too large as well, what it
@@ -147,7 +146,7 @@ func tooLarge(err error) bool {
 func (t *Turn) saveLess(ctx context.Context, why error) (revision uint64, err error) {
 	err = why
 	for _, state := range [][]byte{t.decision.State, nil} {
-		if !tooLarge(err) {
+		if !permanent(err) {
 			break
 		}
 		refused := events.EffectRefused{Effect: effect.SaveState, Serial: events.NoSerial, Reason: effect.StateTooLarge, Message: err.Error(), At: t.decided}
@@ -203,10 +202,6 @@ type Answer struct {
 func (t *Turn) Answer(a Answer) {
 	t.inbox = append(t.inbox, a.Facts...)
 	t.late = t.late || a.Late
-	if unsaid := (Unconfirmed{}); errors.As(a.Err, &unsaid) {
-		t.unsaid = a.Err
-		return
-	}
 	if a.Err == nil && !a.Late {
 		t.done++
 	}
@@ -234,9 +229,6 @@ func (t *Turn) Err() error {
 	}
 	return nil
 }
-
-// Unsaid is why an announcement has to be repeated later: an Unconfirmed, or nil. Everything else goes on meanwhile.
-func (t *Turn) Unsaid() error { return t.unsaid }
 
 // Poisoned says that a function could not digest a fact: the fact is quarantined, the key's state forgotten.
 type Poisoned struct{ Cause error }

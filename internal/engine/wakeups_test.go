@@ -102,28 +102,6 @@ func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
 			}
 		})
 	})
-	t.Run("announce", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			b := start(t, herald())
-			b.act, b.announce = gone, func(string) error { return patience(nil).Err }
-			b.Deliver(fact{b, "a"})
-			b.await(t, "ack a")
-			b.Deliver(fired{fact{b, "announce"}, time.Now().Add(time.Minute)})
-			b.await(t, "ack announce")
-			if n, at := b.set("announce"); n != 2 || at.Before(time.Now().Add(time.Minute)) {
-				t.Errorf("set %d times, at last for %v: %q", n, at, b.lines)
-			}
-		})
-	})
-	t.Run("announce, and not the function's own", func(t *testing.T) {
-		_, r, set := startWaker(t, time.Now().Add(time.Hour))
-		b := &bench{}
-		r.Deliver(fact{b, "announce"})
-		b.await(t, "ack announce")
-		if len(set) > 0 {
-			t.Errorf("set for %v, though nothing has to be announced", <-set)
-		}
-	})
 }
 
 // A turn that no fact had woken could not even set a timer. What comes in while the key rests from that is remembered, and

@@ -131,13 +131,13 @@ func (w *World) announce(ctx context.Context, k *worker, e effect.Announce) engi
 	t := w.of(k.turn.Key)
 	if broken && before {
 		t.trace("%s %v: nobody confirms it", k, e)
-		return engine.Answer{Err: engine.Unconfirmed{Err: errors.New("no responders")}}
+		return engine.Answer{Facts: []events.Event{effect.Unconfirmed(errors.New("no responders"), k.of.clock())}}
 	}
 	t.trace("%s %v", k, e)
 	facts, err := t.call(ctx, k, e, false)
 	if broken {
 		t.trace("%s hears nothing of it", k)
-		return engine.Answer{Err: engine.Unconfirmed{Err: errors.New("timeout")}}
+		return engine.Answer{Facts: []events.Event{effect.Unconfirmed(errors.New("timeout"), k.of.clock())}}
 	}
 	return engine.Answer{Facts: facts, Err: err}
 }

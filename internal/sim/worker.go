@@ -227,9 +227,6 @@ func (w *World) undecided(k *worker, err error) {
 
 // finish acknowledges. What could not be done is repeated in a second, because a timer on the bus says so.
 func (w *World) finish(k *worker) {
-	if k.turn.Unsaid() != nil {
-		_ = w.bus.Set(context.Background(), k.turn.Key, "announce", w.now.Add(time.Second))
-	}
 	if k.failed != nil {
 		_ = w.bus.Set(context.Background(), k.turn.Key, again, w.now.Add(time.Second))
 	}

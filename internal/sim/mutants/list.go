@@ -60,7 +60,7 @@ var ofTracking = []mutant{
 		new: "		if true {"},
 	{name: "decide-without-inventory", file: "functions/job/observe.go",
 		old: "	if !s.Known {\n\t\treturn observeUnsynced(s, e)\n\t}",
-		new: "	if j, ok := e.(events.JobObserved); ok && !s.Known {\n\t\ts.Known, s.Job, s.Pods, s.Unplaced = true, j.Job, map[int]Row{}, map[types.UID]Unplaced{}\n\t}\n\tif !s.Known {\n\t\treturn observeUnsynced(s, e)\n\t}"},
+		new: "	if j, ok := e.(events.JobObserved); ok && !s.Known {\n\t\ts.Asked = \"x\"\n\t\treturn takeInventory(s, events.JobListed{ID: \"x\", Job: &j.Job})\n\t}\n\tif !s.Known {\n\t\treturn observeUnsynced(s, e)\n\t}"},
 	{name: "snapshot-finds-nothing-gone", file: "functions/job/listed.go",
 		old: "			r.Gone = true\n\t\t\ts.Pods[serial] = r\n\t\t}\n\t}\n\tif list.Job",
 		new: "			_, _ = r, serial\n\t\t}\n\t}\n\tif list.Job"},

@@ -5,6 +5,7 @@ package schedules
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -224,7 +225,7 @@ func (a *API) Act(e effect.Effect) []events.Event {
 
 func (a *API) announce(p events.Public) []events.Event {
 	if a.Deaf {
-		return nil
+		return []events.Event{effect.Unconfirmed(errors.New("timeout"), a.Now)}
 	}
 	id := events.PublicID(p)
 	for _, t := range a.Ledger {

@@ -33,11 +33,13 @@ type Truth struct {
 	users  *byHand
 	// confirmed is when the function has heard last that the bus took an announcement.
 	confirmed time.Time
+	// heard are the ids of what it has heard to be taken.
+	heard map[string]bool
 }
 
 // NewTruth begins to watch.
 func NewTruth(a *API) *Truth {
-	return &Truth{world: a, users: newByHand(a), made: map[string]int{}, missed: map[string]bool{}, vain: map[string]bool{}, unsure: map[string]bool{}}
+	return &Truth{world: a, heard: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]bool{}, vain: map[string]bool{}, unsure: map[string]bool{}}
 }
 
 // Err is the first law that was broken.
@@ -139,7 +141,8 @@ func (t *Truth) begin() time.Time {
 // hears is what a worker tells the function.
 func (t *Truth) hears(batch []events.Event) {
 	for _, e := range batch {
-		if _, ok := e.(events.Announced); ok {
+		if told, ok := e.(events.Announced); ok && !t.heard[told.ID] { // what is told once more says nothing about the bus of today
+			t.heard[told.ID] = true
 			t.confirmed = t.world.Now
 		}
 	}

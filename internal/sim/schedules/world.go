@@ -207,6 +207,7 @@ func (w *World) calm() error {
 		w.Edit(func(j *events.ScheduledJob) { j.Suspended = false })
 	}
 	w.log("calm")
+	w.pass(time.Minute) // what was refused rests for as long at most
 	for round := range 200 {
 		w.Facts = append(w.Facts, w.List(fmt.Sprint("calm", round)), events.TimerFired{Name: "wake"})
 		for range 500 {
@@ -219,12 +220,14 @@ func (w *World) calm() error {
 		}
 		running := w.Running()
 		rests := w.Timer.Sub(w.Now) // what was refused lately is tried again after a minute at most
-		if len(running) == 0 && w.truth.Settled() && (rests <= 0 || rests > 2*time.Minute || round > 50) {
-			if !w.Deaf {
-				return w.truth.Check()
-			}
+		switch {
+		case len(running) > 0 || !w.truth.Settled():
+		case w.Deaf:
 			w.Deaf = false
 			w.log("the events stream is back, %d verdicts were never announced", len(w.Untold))
+			w.pass(time.Minute) // what it has refused rests for as long at most
+		case rests <= 0 || rests > 2*time.Minute || round > 50:
+			return w.truth.Check()
 		}
 		for _, name := range running {
 			w.end(name, map[bool]events.RunResult{false: events.RunComplete}[w.Jobs[name].Deleting])
