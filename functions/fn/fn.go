@@ -31,6 +31,9 @@ type Function[S any] struct {
 	Plan func(S, time.Time) (S, []effect.Effect)
 	// Rests reports that nothing is left to do and the state may be forgotten after a while.
 	Rests func(S) bool
+	// Valid returns which law of its parts a state breaks, nil for none. No bug of the function should make one that does, and nothing
+	// can be decided from it: it is forgotten like one that cannot be read.
+	Valid func(S) error
 }
 
 // Decide folds a batch and plans once.
@@ -58,8 +61,10 @@ type Registered struct {
 	// State is the type that has been forgotten, for whoever looks at its shape.
 	State reflect.Type
 	// Decide decodes the state (nil is the empty one), folds the batch, plans, and encodes. Its error is ErrNewer or a
-	// state that cannot be decoded, which is healed by forgetting it.
+	// state that cannot be decoded or is not valid, which is healed by forgetting it.
 	Decide func(state []byte, batch []events.Event, now time.Time) (Decision, error)
+	// Valid returns the error that Decide would of the state.
+	Valid func(state []byte) error
 }
 
 // ErrNewer says that the state was written by a newer version of the function. An older one must not touch it.
@@ -82,9 +87,19 @@ var decoding = must(cbor.DecOptions{MaxArrayElements: 1 << 20, MaxMapPairs: 1 <<
 
 // Register forgets the state type of f.
 func Register[S any](f Function[S]) Registered {
+	read := func(b []byte) (S, error) {
+		s, err := decode[S](b, f.Version)
+		if err == nil && f.Valid != nil {
+			if broken := f.Valid(s); broken != nil {
+				return s, fmt.Errorf("state is not valid: %w", broken)
+			}
+		}
+		return s, err
+	}
 	return Registered{Name: f.Name, Version: f.Version, Wakes: f.Wakes, State: reflect.TypeFor[S](),
+		Valid: func(b []byte) error { _, err := read(b); return err },
 		Decide: func(b []byte, batch []events.Event, now time.Time) (Decision, error) {
-			s, err := decode[S](b, f.Version)
+			s, err := read(b)
 			if err != nil {
 				return Decision{}, err
 			}

@@ -8,6 +8,7 @@
 //	leftovers.go what is deleted at the end  failure.go   backoffLimit, exponential backoff
 //	fleet.go     how many Pods, which        finish.go    conditions and Events
 //	pod.go       the Pod that a serial becomes    outbox*.go   JobStart, JobFinish, PodFinish
+//	valid.go     what is true of every memory
 //	overgrown.go a memory that is too large       list_versions.go what lists have proved
 //
 // A Pod is known by its serial, which is in its name:
@@ -39,6 +40,7 @@ func New(l Limits) fn.Function[State] {
 		Observe: func(s State, e events.Event) State { s.limits = l; return observe(s, e) },
 		Plan:    func(s State, now time.Time) (State, []effect.Effect) { s.limits = l; return plan(s, now) },
 		Rests:   func(s State) bool { s.limits = l; return rests(s) },
+		Valid:   State.valid,
 	}
 }
 

@@ -129,6 +129,18 @@ func TestAKeptPodThatWasTakenForGoneCountsAgain(t *testing.T) {
 	}
 }
 
+// TestALateObservationOfAKeptPodIsHistory: it ran then, and its name shows no serial. It does not wait for one again.
+func TestALateObservationOfAKeptPodIsHistory(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
+	w.wake()
+	a := events.Pod{Name: "a", UID: "a", Owner: "pi", Serial: events.NoSerial, Index: events.NoIndex, Phase: events.Failed, Finished: w.now, Version: 1001}
+	before := a
+	before.Phase, before.Version = events.Running, 1000
+	if once := w.remembers(events.PodObserved{Pod: a}); w.remembers(events.PodObserved{Pod: a}, events.PodObserved{Pod: before}) != once {
+		t.Error("the late observation is remembered")
+	}
+}
+
 // TestPodsThatAreGoneDoNotFillTheMemory: thousands of failed Pods go before a snapshot comes. A late observation of the last one does not bring
 // it back.
 func TestPodsThatAreGoneDoNotFillTheMemory(t *testing.T) {

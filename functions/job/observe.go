@@ -139,7 +139,7 @@ func seeJob(s State, j events.Job) State {
 // seePod remembers the newest observation of a Pod that is not settled yet.
 func seePod(s State, p events.Pod) State {
 	p.Labels = judged(s.Job, p)
-	if u, ok := s.Unplaced[p.UID]; ok && p.Version <= u.Pod.Version {
+	if u, ok := s.Unplaced[p.UID]; ok && p.Version <= u.Pod.Version || p.Version < s.Kept[p.UID].Version {
 		return s
 	}
 	serial, known := s.serialOf(p)

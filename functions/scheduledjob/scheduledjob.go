@@ -46,5 +46,6 @@ func New(zones Zones) fn.Function[State] {
 		Observe: observe,
 		Plan:    func(s State, now time.Time) (State, []effect.Effect) { return plan(s, zones, now) },
 		Rests:   rests,
+		Valid:   State.valid,
 	}
 }

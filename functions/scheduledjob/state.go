@@ -2,6 +2,7 @@ package scheduledjob
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -54,6 +55,25 @@ type State struct {
 	Paused  bool
 	// Waits are the effects that the API server refuses just now, or once did.
 	Waits backoff.Waits
+}
+
+// valid returns which law a memory breaks, nil for none: nominal times are due in order, each once, and none is due or has a verdict before
+// the inventory; a Job stands under its own UID.
+func (s State) valid() error {
+	if !s.Known && len(s.Due)+len(s.Said) > 0 {
+		return fmt.Errorf("%d times are due and %d have a verdict, and no inventory has been taken", len(s.Due), len(s.Said))
+	}
+	for i := 1; i < len(s.Due); i++ {
+		if !s.Due[i-1].Nominal.Before(s.Due[i].Nominal) {
+			return fmt.Errorf("%v is due before %v", s.Due[i-1].Nominal, s.Due[i].Nominal)
+		}
+	}
+	for uid, r := range s.Runs {
+		if r.Run.UID != uid {
+			return fmt.Errorf("the Job %s stands under the UID %s", r.Run.UID, uid)
+		}
+	}
+	return nil
 }
 
 // Row is one Job of the ScheduledJob.

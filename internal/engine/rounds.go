@@ -170,7 +170,7 @@ func (r *Runner) commit(t *Turn) error {
 		}
 		err := t.Commit(r.ctx)
 		if why := t.Forgot(); why != nil && err == nil {
-			r.cfg.Log.Warn("what is remembered is too large to be saved: forgotten; inventory follows, later and later as long as it does not fit",
+			r.cfg.Log.Warn("what is remembered is too large to be saved, or not valid: forgotten; inventory follows, later and later as long as it does not fit",
 				"function", r.cfg.Function.Name, "key", t.Key.String(), "cause", why)
 		}
 		if !errors.Is(err, ErrConflict) {

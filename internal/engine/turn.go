@@ -44,7 +44,7 @@ type Turn struct {
 	done      int // effects of the last decision that were done
 	wasted    int // effects that were done, and are wanted again just as they were: since the state was read
 	retry     *Retry
-	forgot    error // why the state could not be saved, and was forgotten
+	forgot    error // why the state could not be saved or used, and was forgotten
 }
 
 // NewTurn begins a turn for the key with the facts that woke it.
@@ -69,7 +69,7 @@ func (t *Turn) Load(ctx context.Context) error {
 	return nil
 }
 
-// Decide folds the inbox and plans. A state that cannot be read is forgotten: inventory heals it. It returns
+// Decide folds the inbox and plans. A state that cannot be read, or is not valid, is forgotten: inventory heals it, and nothing else would. It returns
 // fn.ErrNewer where the state belongs to a newer version, and a Poisoned where the function panicked.
 func (t *Turn) Decide(now time.Time) error {
 	t.rounds++
@@ -95,6 +95,7 @@ func (t *Turn) decide(state []byte, batch []events.Event, now time.Time) (d fn.D
 	}()
 	d, err = t.fn.Decide(state, batch, now)
 	if newer := (fn.ErrNewer{}); err != nil && !errors.As(err, &newer) {
+		t.forgot = err
 		d, err = t.fn.Decide(nil, batch, now)
 	}
 	return d, err
@@ -163,7 +164,8 @@ func (t *Turn) saveLess(ctx context.Context, why error) (revision uint64, err er
 	return revision, err
 }
 
-// Forgot is why what the function remembered was forgotten: it was too large to be saved; nil where that was not so.
+// Forgot is why what the function remembered was forgotten: it was too large to be saved, could not be read, or broke a law of the function;
+// nil where that was not so.
 func (t *Turn) Forgot() error { return t.forgot }
 
 // Wasted is how many effects were done and answered, and are wanted again just as they were; 0 where the answers have changed

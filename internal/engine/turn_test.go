@@ -1,13 +1,17 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
@@ -39,5 +43,29 @@ func TestAForgottenMemoryIsToldEverythingAgain(t *testing.T) {
 	want := []effect.Effect{effect.RemoveFinalizer{Name: "a"}, effect.RemoveFinalizer{Name: "b"}}
 	if got := turn.Effects(); !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// TestAnInvalidMemoryIsForgotten: a state that breaks a law of its function is treated like a lost one, and the reason is there for the log.
+func TestAnInvalidMemoryIsForgotten(t *testing.T) {
+	type state struct{ Folded, Broken bool }
+	f := fn.Register(fn.Function[state]{Name: "count", Version: 1,
+		Observe: func(s state, e events.Event) state { return state{Folded: true, Broken: !s.Folded} },
+		Plan:    func(s state, _ time.Time) (state, []effect.Effect) { return s, nil },
+		Valid: func(s state) error {
+			if s.Broken {
+				return errors.New("it is broken")
+			}
+			return nil
+		}})
+	ctx, b := context.Background(), &bench{}
+	for _, want := range []string{"", "state is not valid: it is broken"} { // the first memory is the broken one
+		turn := engine.NewTurn(f, b, key, fact{b, "a"}.Event())
+		if err := errors.Join(turn.Load(ctx), turn.Decide(time.Now()), turn.Commit(ctx)); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(turn.Forgot()); got != cmp.Or(want, "<nil>") {
+			t.Errorf("forgot because %q, want %q", got, want)
+		}
 	}
 }

@@ -80,6 +80,10 @@ func (w *World) work(k *worker) bool {
 			w.happens("state too large", "%s forgets what it knows of %s: %v", k, k.turn.Key, why)
 			w.of(k.turn.Key).forgot()
 		}
+		newer := fn.ErrNewer{}
+		if err := k.of.fns[k.turn.Key.Function].Valid(w.bus.states[k.turn.Key].data); err != nil && !errors.As(err, &newer) {
+			w.of(k.turn.Key).fail("%v", err)
+		}
 		if k.failed != nil { // the answers are remembered, and what failed is repeated later
 			w.finish(k)
 			return true

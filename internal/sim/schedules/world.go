@@ -161,6 +161,9 @@ func (w *World) turn(rough bool) (effects int) {
 		panic(err)
 	}
 	w.state = d.State
+	if err := w.decide.Valid(w.state); err != nil {
+		w.truth.fail("%v", err)
+	}
 	for _, e := range d.Effects {
 		if rough && w.random.IntN(8) == 0 {
 			w.log("not done: %v", e)
