@@ -34,8 +34,8 @@ type (
 		Version      uint64
 		Status       v1alpha1.ScheduledJobStatus
 		Reports      []Report
-		// Untold are verdicts that leave the status and were never announced, because the bus takes none.
-		Untold []events.TickDecided
+		// Unannounced are verdicts that leave the status and were never announced, because the bus takes none.
+		Unannounced []events.TickDecided
 	}
 
 	// DeleteScheduledJob deletes the ScheduledJob and its Job, because its time to live is over. Preconditions: the key's UID,
@@ -121,8 +121,8 @@ func (e WriteScheduleStatus) String() string {
 			out += fmt.Sprintf(" %s(%s)", c.Type, c.Reason)
 		}
 	}
-	if n := len(e.Untold); n > 0 {
-		out += fmt.Sprintf(" untold=%d", n)
+	if n := len(e.Unannounced); n > 0 {
+		out += fmt.Sprintf(" unannounced=%d", n)
 	}
 	return out
 }

@@ -36,14 +36,14 @@ func judged(j events.Job, p events.Pod) map[string]string {
 	return map[string]string{strange: ""}
 }
 
-// claim makes Pods the Job's own that it may have, and gives up those that it may not (upstream: ClaimPods):
+// claimPods makes Pods the Job's own that it may have, and gives up those that it may not (upstream: ClaimPods):
 //
 //	            selector matches                 does not
 //	orphan      adopt, with a serial and held    leave alone, let go
 //	owned       give a serial where it has none  release
 //
-// No Pod is made as long as one waits to be claimed: it may be the one that is missing.
-func claim(s State, now time.Time) (State, []effect.Effect) {
+// No Pod is made as long as one waits to be adopted: it may be the one that is missing.
+func claimPods(s State, now time.Time) (State, []effect.Effect) {
 	var out []effect.Effect
 	changes := 0
 	want := func(e effect.Effect) {

@@ -79,7 +79,7 @@ func handled(s State, c count, want batchv1.JobStatus) (by map[batchv1.PodFailur
 	if s.Job.PodFailurePolicy == nil {
 		return nil
 	}
-	for _, p := range append(written(c.failed, want, s.Job), s.untold(c.ignored)...) {
+	for _, p := range append(written(c.failed, want, s.Job), s.unreported(c.ignored)...) {
 		if h := policy.Failure(s.Job.PodFailurePolicy, s.Job.Namespace, p); h.Action != "" {
 			if by == nil {
 				by = map[batchv1.PodFailurePolicyAction]int{}
@@ -90,14 +90,14 @@ func handled(s State, c count, want batchv1.JobStatus) (by map[batchv1.PodFailur
 	return by
 }
 
-// untold are the ignored Pods that no status has told of yet. The backoff record covers those that one has told of, but for
+// unreported returns the ignored Pods that no status has told of yet. The backoff record covers those that one has told of, but for
 // failures per index, which no status records.
-func (s State) untold(ignored []events.Pod) (out []events.Pod) {
+func (s State) unreported(ignored []events.Pod) (out []events.Pod) {
 	if s.Job.BackoffLimitPerIndex == nil {
 		return unrecorded(s.Job, ignored)
 	}
 	for _, p := range ignored {
-		if !s.Told.Has(p.Serial) {
+		if !s.Reported.Has(p.Serial) {
 			out = append(out, p)
 		}
 	}

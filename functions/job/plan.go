@@ -75,9 +75,9 @@ func atOnce(effects []effect.Effect, most int) []effect.Effect {
 func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	s.accountFor()
 	s = settle(s)
-	s, out := claim(s, now) // which Pods are ours
-	c := tally(s)           // KEP step 1: what has ended, what runs
-	v := verdict(s, c, now) // is it over?
+	s, out := claimPods(s, now) // which Pods are ours
+	c := tally(s)               // KEP step 1: what has ended, what runs
+	v := verdict(s, c, now)     // is it over?
 	s, v = arrange(s, v, c, now)
 	c = tally(s)                                 // what was just intended or marked surplus stands in the status at once
 	out = append(out, release(s, c, v)...)       // KEP step 3: only what the observed status lists
@@ -97,8 +97,8 @@ func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	if want, differs := account(s, c, v, now); differs { // KEP steps 2 and 4: list UIDs, count what was released
 		if write, due := writeStatus(s, want, c, now, at); due {
 			s.Written = now
-			for _, p := range s.untold(c.ignored) {
-				s.Told = s.Told.With(p.Serial)
+			for _, p := range s.unreported(c.ignored) {
+				s.Reported = s.Reported.With(p.Serial)
 			}
 			out = append([]effect.Effect{write}, out...)
 		}

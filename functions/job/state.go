@@ -48,9 +48,9 @@ type State struct {
 	Settled intervals.Set
 	// Next is the next serial.
 	Next int
-	// Told are the serials of Pods whose failure a podFailurePolicy ignores and a status write has told of, where failures
+	// Reported are the serials of Pods whose failure a podFailurePolicy ignores and a status write has told of, where failures
 	// count per index. They are told of for metrics only: if the memory is lost, some are told of twice.
-	Told intervals.Set
+	Reported intervals.Set
 	// Written is when a status was last written.
 	Written time.Time
 	// Allowed is how many intended Pods may be created at once after a refusal: 1, then 2, 4, …; 0 is no limit.

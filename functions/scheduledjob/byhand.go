@@ -70,12 +70,12 @@ func (s State) unlisted(st *v1alpha1.ScheduledJobStatus, until time.Time) (out [
 func (s State) waiting() bool { return len(s.unlisted(&s.Object.Status, s.decidedUntil())) > 0 }
 
 // enterByHand lists the Jobs that users have started, with their verdicts, as far as there is room for these.
-func (b *book) enterByHand(untold int, until time.Time) {
+func (b *book) enterByHand(unannounced int, until time.Time) {
 	for _, r := range b.unlisted(&b.status, until) {
-		if !b.room(untold) {
+		if !b.room(unannounced) {
 			return
 		}
-		untold++
+		unannounced++
 		v := byHandVerdict(r.Run)
 		b.status.Recent = append(b.status.Recent, v)
 		b.status.LastResult = v.Verdict

@@ -266,13 +266,13 @@ func latest(s State, t Times, upTo time.Time, which string) State {
 	return s
 }
 
-// dropDue gives up what is due. What is claimed may have been made, and has to be looked for: a refusal says nothing about
+// dropDue gives up what is due. What is intended may have been made, and has to be looked for: a refusal says nothing about
 // another try whose answer was lost.
 func dropDue(s State, v events.Verdict, reason, message string, now time.Time) State {
 	var left []Due
 	for _, d := range s.Due {
 		switch {
-		case d.Claimed:
+		case d.Intended:
 			if _, seen := s.runAt(d.Nominal); !seen && d.Withdrawn == "" {
 				d.withdraw(reason, now)
 			}

@@ -39,7 +39,7 @@ func decideAt[E effect.Effect](s *State, now time.Time, heard ...events.Event) (
 }
 
 func verdicts(s State) (all []string) {
-	for _, v := range s.Said {
+	for _, v := range s.Pending {
 		all = append(all, public(s.Object, v).String())
 	}
 	return all
@@ -169,18 +169,18 @@ func TestARangeIsCutAroundAJob(t *testing.T) {
 		{"another", missed(1, 1), 2, times, []v1alpha1.TickVerdict{missed(1, 1)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := State{Said: []v1alpha1.TickVerdict{c.said}}
+			s := State{Pending: []v1alpha1.TickVerdict{c.said}}
 			if !s.retract(minute(c.turnedUp), c.t) {
 				t.Error("it cannot be taken back")
 			}
-			if !slices.EqualFunc(s.Said, c.want, func(a, b v1alpha1.TickVerdict) bool {
+			if !slices.EqualFunc(s.Pending, c.want, func(a, b v1alpha1.TickVerdict) bool {
 				return a.Time.Equal(&b.Time) && a.Count == b.Count && (a.Until == nil) == (b.Until == nil) && last(a).Equal(last(b)) && a.Reason == b.Reason
 			}) {
-				t.Errorf("left are %+v, want %+v", s.Said, c.want)
+				t.Errorf("left are %+v, want %+v", s.Pending, c.want)
 			}
 		})
 	}
-	if s := (State{Said: []v1alpha1.TickVerdict{missed(1, 3)}}); s.retract(minute(2), nil) {
+	if s := (State{Pending: []v1alpha1.TickVerdict{missed(1, 3)}}); s.retract(minute(2), nil) {
 		t.Error("a range was cut without a timetable")
 	}
 }

@@ -21,13 +21,13 @@ func observe(s State, e events.Event) State {
 			s.Noticed = e.Nominal.UTC()
 		}
 	case events.Announced:
-		if s.Told == nil {
-			s.Told = map[string]bool{}
+		if s.Acked == nil {
+			s.Acked = map[string]bool{}
 		}
-		if !s.Told[e.ID] {
+		if !s.Acked[e.ID] {
 			s.Waits.Accept(effect.Announce{}.Kind(), "")
 		}
-		s.Told[e.ID] = true
+		s.Acked[e.ID] = true
 	}
 	if no, ok := e.(events.EffectRefused); ok && no.Effect == effect.SaveState {
 		return shrink(s, no)
@@ -149,10 +149,10 @@ func (s *State) put(r Row) {
 }
 
 // own takes the nominal time off a Job that does not bear its name: somebody has copied ours, annotations and all. One that
-// has lost it, and bears the name of one that we have claimed, gets it back.
+// has lost it, and bears the name of one that is intended, gets it back.
 func (s State) own(r events.Run) events.Run {
 	for _, d := range s.Due {
-		if d.Claimed && childName(s.Object.Name, d.Nominal) == r.Name {
+		if d.Intended && childName(s.Object.Name, d.Nominal) == r.Name {
 			r.Nominal = d.Nominal
 		}
 	}
@@ -227,10 +227,10 @@ func seeRun(s State, r events.Run) State {
 	return s
 }
 
-// awaits says that the Job is one that we have claimed: it may be older than a deletion that we have heard of.
+// awaits says that the Job is one that is intended: it may be older than a deletion that we have heard of.
 func (s State) awaits(r events.Run) bool {
 	for _, d := range s.Due {
-		if d.Claimed && d.Nominal.Equal(r.Nominal) {
+		if d.Intended && d.Nominal.Equal(r.Nominal) {
 			return true
 		}
 	}

@@ -17,7 +17,7 @@ func plan(s State, zones Zones, now time.Time) (State, []effect.Effect) {
 	var out []effect.Effect
 	switch {
 	case s.Gone || s.Known && s.Object.Deleting: // the garbage collector sees to the Jobs
-		s.Due, s.Said, s.Waits, s.Unread = nil, nil, nil, ""
+		s.Due, s.Pending, s.Waits, s.Unread = nil, nil, nil, ""
 		return s, nil
 	case !s.Known:
 		s, out = ask(s, now)
@@ -96,7 +96,7 @@ func begin(s State, zones Zones, now time.Time) []effect.Effect {
 // does it once more, word for word.
 func announce(s State) (out []effect.Effect) {
 	for _, v := range s.Object.Status.Recent {
-		if t := public(s.Object, v); !v.Announced && !s.Told[events.PublicID(t)] {
+		if t := public(s.Object, v); !v.Announced && !s.Acked[events.PublicID(t)] {
 			out = append(out, effect.Announce{Event: t})
 		}
 	}
@@ -109,7 +109,7 @@ func rests(s State) bool {
 	if !s.Known {
 		return !s.NeedsSync && (s.Object.UID == "" || s.Object.Deleting || over(s.Object))
 	}
-	return s.Gone || s.Object.Deleting || s.Unread == "" && over(s.Object) && len(s.Said)+len(s.Due)+len(s.Object.Status.Active)+len(announce(s)) == 0 && !s.waiting() && s.Object.TTLSecondsAfterFinished == nil
+	return s.Gone || s.Object.Deleting || s.Unread == "" && over(s.Object) && len(s.Pending)+len(s.Due)+len(s.Object.Status.Active)+len(announce(s)) == 0 && !s.waiting() && s.Object.TTLSecondsAfterFinished == nil
 }
 
 // over says that a ScheduledJob that runs once has done what it was for, and nobody has changed it since.
@@ -128,7 +128,7 @@ func upcoming(s State, t Times) (time.Time, bool) {
 // expire deletes a ScheduledJob that has run once, when its time to live is over and everybody has been told.
 func expire(s State, now time.Time, at *effect.Wake) []effect.Effect {
 	end := s.Object.Expires()
-	if end.IsZero() || len(s.Said)+len(announce(s)) > 0 || s.waiting() {
+	if end.IsZero() || len(s.Pending)+len(announce(s)) > 0 || s.waiting() {
 		return nil
 	}
 	if now.Before(end) {

@@ -18,7 +18,7 @@ func recall(s State, t Times) State {
 		n := r.Run.Nominal
 		covered := !n.After(s.Until) || t != nil && t.Count(s.Until, n) == 0
 		due := slices.ContainsFunc(s.Due, func(d Due) bool { return d.Nominal.Equal(n) })
-		said := slices.ContainsFunc(s.Said, func(v v1alpha1.TickVerdict) bool { return v.JobUID == r.Run.UID })
+		said := slices.ContainsFunc(s.Pending, func(v v1alpha1.TickVerdict) bool { return v.JobUID == r.Run.UID })
 		if covered && !due && !said && n.After(s.decidedUntil()) && s.retract(n, t) {
 			s.sayStarted(r.Run)
 			s.Until = later(s.Until, n)
@@ -46,15 +46,15 @@ func recallSuspended(s State, t Times, now time.Time, at *effect.Wake) State {
 // retract takes back what was said about a nominal time and does not stand in the status yet: its Job has turned up after all,
 // and a time has one verdict. One that is about a range is cut in two, which takes a timetable.
 func (s *State) retract(n time.Time, t Times) bool {
-	i := slices.IndexFunc(s.Said, func(v v1alpha1.TickVerdict) bool { return !n.Before(v.Time.Time) && !n.After(last(v)) })
+	i := slices.IndexFunc(s.Pending, func(v v1alpha1.TickVerdict) bool { return !n.Before(v.Time.Time) && !n.After(last(v)) })
 	if i < 0 {
 		return true
 	}
-	v := s.Said[i]
+	v := s.Pending[i]
 	if v.Until != nil && t == nil {
 		return false
 	}
-	s.Said = slices.Delete(s.Said, i, i+1)
+	s.Pending = slices.Delete(s.Pending, i, i+1)
 	if v.Until == nil {
 		return true
 	}

@@ -5,16 +5,16 @@
 //	state.go     the memory itself           cover.go    which nominal times have come
 //	start.go     concurrency, deadlines      status.go   counters, conditions, Events
 //	history.go   which Jobs are kept         child.go    the Job that a nominal time becomes
-//	recall.go    Jobs that turn up           deaf.go     a bus that confirms nothing
+//	recall.go    Jobs that turn up           room.go     a bus that confirms nothing
 //
 // A nominal time goes one way:
 //
-//	passed --covered--> due --claimed--> its Job is seen ----------> verdict --written--> in the status --announced--> on the bus
+//	passed --covered--> due --intended--> its Job is seen ----------> verdict --written--> in the status --announced--> on the bus
 //	          |          |       '------ or found not to exist ----> verdict
 //	          |          '-------------- too late, overlap --------> verdict
 //	          '------------------------- superseded, suspended ----> verdict
 //
-// What is claimed is committed before its Job is made, so that every worker makes the same Jobs; the Job's name is a hash of
+// What is intended is committed before its Job is made, so that every worker makes the same Jobs; the Job's name is a hash of
 // the nominal time, so that it is made once. The cluster remembers the rest: one write moves status.decidedUntil past the
 // time, puts its Job into status.active, and its verdict among status.recent. Only what stands there is announced, and it
 // stays there until it has been: so the ledger never says what the cluster does not, and misses nothing, unless the bus takes
@@ -40,7 +40,7 @@ type Zones func(name string) (*time.Location, error)
 func New(zones Zones) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    Name,
-		Version: 10,
+		Version: 11,
 		Wakes: []events.Type{events.TypeScheduledJobObserved, events.TypeScheduledJobGone, events.TypeScheduleListed, events.TypeScheduleDue,
 			events.TypeRunObserved, events.TypeRunGone, events.TypeRunMissing, events.TypeAnnounced, events.TypeTimerFired, events.TypeEffectRefused},
 		Observe: observe,

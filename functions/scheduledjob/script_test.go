@@ -109,7 +109,7 @@ func (s *stage) play(t *testing.T, d *datadriven.TestData) string {
 			return s.counted()
 		}
 	case "stream": // "stream away": the bus takes no announcements; "stream back": it does again
-		s.api.Deaf = name == "away"
+		s.api.BusDown = name == "away"
 	case "unread": // what waits was told in words that only a newer reconciler understands
 		s.api.Facts = []events.Event{events.TimerFired{Name: events.Unread, At: s.api.Now}}
 	case "lose": // all memory is lost

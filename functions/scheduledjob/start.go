@@ -25,7 +25,7 @@ func start(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 		case d.Withdrawn != "" && d.Absent:
 			s.unmade(d)
 			continue
-		case d.Claimed && d.Withdrawn == "" && (hopeless(d.Refused) || late(s.Object, d.Nominal, now)):
+		case d.Intended && d.Withdrawn == "" && (hopeless(d.Refused) || late(s.Object, d.Nominal, now)):
 			d.withdraw("Deadline", now)
 			out = append(out, s.search(d, now, at)...)
 		case d.Withdrawn != "":
@@ -33,7 +33,7 @@ func start(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 		case late(s.Object, d.Nominal, now):
 			s.say(events.Missed, "Deadline", "it could not be started before its deadline", d.Nominal)
 			continue
-		case d.Claimed:
+		case d.Intended:
 			out = append(out, s.create(d, at))
 		case s.Object.ConcurrencyPolicy == v1alpha1.ForbidConcurrent && s.busy(left):
 			s.say(events.Skipped, "Overlap", "an earlier Job was still active, and concurrencyPolicy is Forbid", d.Nominal)
@@ -42,7 +42,7 @@ func start(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 			out = append(out, s.replace()...)
 			s.wake(d, at)
 		default:
-			d.Claimed = true
+			d.Intended = true
 			out = append(out, s.create(d, at))
 		}
 		left = append(left, d)
@@ -70,7 +70,7 @@ func (s State) busy(earlier []Due) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(earlier, func(d Due) bool { return d.Claimed })
+	return slices.ContainsFunc(earlier, func(d Due) bool { return d.Intended })
 }
 
 // replace deletes the Jobs that are active. They are gone only after their Pods, so that two never run at once; and they go
@@ -106,7 +106,7 @@ func (s State) search(d Due, now time.Time, at *effect.Wake) []effect.Effect {
 	return []effect.Effect{effect.FindRun{Name: childName(s.Object.Name, d.Nominal), ID: d.Search}}
 }
 
-// unmade gives the verdict of a Job that was claimed and never made.
+// unmade gives the verdict of a Job that was intended and never made.
 func (s *State) unmade(d Due) {
 	switch {
 	case d.Withdrawn == "Suspended":

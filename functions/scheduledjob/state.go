@@ -43,10 +43,10 @@ type State struct {
 	Until time.Time
 	// Due are the nominal times whose Jobs shall be made, in order.
 	Due []Due
-	// Said are the verdicts that the status does not remember yet, in order.
-	Said []v1alpha1.TickVerdict
-	// Told are the IDs of the verdicts in the status that the bus has confirmed.
-	Told map[string]bool
+	// Pending are the verdicts that the status does not remember yet, in order.
+	Pending []v1alpha1.TickVerdict
+	// Acked are the IDs of the verdicts in the status that the bus has confirmed.
+	Acked map[string]bool
 	// Noticed is the latest nominal time that has been fired for and has not come yet: the trigger's clock is ahead of ours.
 	Noticed time.Time
 	// Applied is the generation of the spec whose changes have been applied; Text and Paused are what it was before the next.
@@ -60,8 +60,8 @@ type State struct {
 // valid returns which law a memory breaks, nil for none: nominal times are due in order, each once, and none is due or has a verdict before
 // the inventory; a Job stands under its own UID.
 func (s State) valid() error {
-	if !s.Known && len(s.Due)+len(s.Said) > 0 {
-		return fmt.Errorf("%d times are due and %d have a verdict, and no inventory has been taken", len(s.Due), len(s.Said))
+	if !s.Known && len(s.Due)+len(s.Pending) > 0 {
+		return fmt.Errorf("%d times are due and %d have a verdict, and no inventory has been taken", len(s.Due), len(s.Pending))
 	}
 	for i := 1; i < len(s.Due); i++ {
 		if !s.Due[i-1].Nominal.Before(s.Due[i].Nominal) {
@@ -90,9 +90,9 @@ type Row struct {
 type Due struct {
 	_       struct{} `cbor:",toarray"`
 	Nominal time.Time
-	// Claimed says that its Job may have been made: that is what is decided, whatever else happens.
-	Claimed bool
-	// Withdrawn is why a Job that was claimed, and has not been seen, is no longer wanted: Deadline, Superseded or Suspended.
+	// Intended reports whether the commit that decides to make its Job is done: the Job may exist from then on.
+	Intended bool
+	// Withdrawn is why a Job that was intended, and has not been seen, is no longer wanted: Deadline, Superseded or Suspended.
 	// Whether it has been made has to be found out, by a search under this ID.
 	Withdrawn, Search string
 	// Since is when it was withdrawn.
@@ -173,20 +173,20 @@ func (s State) counts(uid types.UID) bool {
 // until the list version is over its last observation, which told once more would be that of a new one.
 func (s *State) forget(t Times) {
 	decided := s.decidedUntil()
-	s.Said = slices.DeleteFunc(s.Said, func(v v1alpha1.TickVerdict) bool { return !last(v).After(decided) })
-	for i, v := range s.Said {
+	s.Pending = slices.DeleteFunc(s.Pending, func(v v1alpha1.TickVerdict) bool { return !last(v).After(decided) })
+	for i, v := range s.Pending {
 		if v.Until == nil || v.Time.After(decided) || t == nil {
 			continue
 		}
 		if first, ok := t.Next(decided); ok && !first.After(last(v)) {
-			s.Said[i] = between(v, t, first, last(v))
+			s.Pending[i] = between(v, t, first, last(v))
 		}
 	}
 	recent := map[string]bool{}
 	for _, v := range s.Object.Status.Recent {
 		recent[events.PublicID(public(s.Object, v))] = true
 	}
-	maps.DeleteFunc(s.Told, func(id string, _ bool) bool { return !recent[id] })
+	maps.DeleteFunc(s.Acked, func(id string, _ bool) bool { return !recent[id] })
 	for uid, r := range s.Runs {
 		if r.New && remembers(&s.Object.Status, r.Run) {
 			r.New = false
@@ -209,6 +209,6 @@ func (s *State) sayStarted(r events.Run) {
 }
 
 func (s *State) sayOf(v v1alpha1.TickVerdict) {
-	s.Said = append(s.Said, v)
-	slices.SortStableFunc(s.Said, func(a, b v1alpha1.TickVerdict) int { return a.Time.Compare(b.Time.Time) })
+	s.Pending = append(s.Pending, v)
+	slices.SortStableFunc(s.Pending, func(a, b v1alpha1.TickVerdict) int { return a.Time.Compare(b.Time.Time) })
 }

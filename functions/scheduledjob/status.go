@@ -41,10 +41,10 @@ func account(s State, t Times, p *Problem, now time.Time) (effect.WriteScheduleS
 		}
 	}
 	b.conditions(p)
-	write := effect.WriteScheduleStatus{ScheduledJob: s.Object.Name, Version: s.Object.Version, Status: b.status, Reports: b.reports, Untold: b.untold}
+	write := effect.WriteScheduleStatus{ScheduledJob: s.Object.Name, Version: s.Object.Version, Status: b.status, Reports: b.reports, Unannounced: b.dropped}
 	differs := !equality.Semantic.DeepEqual(b.status, s.Object.Status)
 	for i, v := range st.Recent {
-		st.Recent[i].Announced = v.Announced || s.Told[events.PublicID(public(s.Object, v))]
+		st.Recent[i].Announced = v.Announced || s.Acked[events.PublicID(public(s.Object, v))]
 	}
 	write.Status = b.status
 	return write, differs
@@ -58,8 +58,8 @@ type book struct {
 	reports []effect.Report
 	// left are the verdicts that this write does not remember yet.
 	left []v1alpha1.TickVerdict
-	// untold are the verdicts that it forgets though nobody has been told.
-	untold []events.TickDecided
+	// dropped are the verdicts that the status forgets before the bus has confirmed them.
+	dropped []events.TickDecided
 }
 
 func (b *book) report(warning bool, reason, format string, args ...any) {
@@ -109,17 +109,17 @@ func (b *book) count(name string, r Row) {
 func (b *book) enter() {
 	st := &b.status
 	until := b.decidedUntil()
-	untold := len(announce(b.State))
-	for i, v := range b.Said {
-		if len(b.Due) > 0 && !last(v).Before(b.Due[0].Nominal) || !b.room(untold) {
-			b.left = b.Said[i:]
+	unannounced := len(announce(b.State))
+	for i, v := range b.Pending {
+		if len(b.Due) > 0 && !last(v).Before(b.Due[0].Nominal) || !b.room(unannounced) {
+			b.left = b.Pending[i:]
 			break
 		}
 		b.take(v)
-		untold++
+		unannounced++
 		until = last(v)
 	}
-	b.enterByHand(untold, until)
+	b.enterByHand(unannounced, until)
 	b.makeRoom()
 	if len(b.Due)+len(b.left) == 0 {
 		until = later(until, b.Until) // a new schedule may begin where there was no nominal time

@@ -174,8 +174,8 @@ func creationReason(j *batchv1.Job) string {
 // know a first observation takes a memory of every Pod, which a reconciler that may be replaced at any time does not have.
 func (m *jobMetrics) FinalizerRemoved() { add(m.held, 1, "delete") }
 
-// VerdictUntold implements act.Meter.
-func (m *jobMetrics) VerdictUntold(v events.TickDecided) {
+// VerdictUnannounced implements act.Meter.
+func (m *jobMetrics) VerdictUnannounced(v events.TickDecided) {
 	m.announced.WithLabelValues(events.PublicType(v), announcedGap).Inc()
 }
 

@@ -98,7 +98,7 @@ func TestMetrics(t *testing.T) {
 	for _, err := range []error{nil, io.EOF, forGood{}} {
 		_ = m.announcing(announcer{err}).Announce(t.Context(), events.JobFinished{}) // counted is all that it is
 	}
-	m.jobs.VerdictUntold(events.TickDecided{})
+	m.jobs.VerdictUnannounced(events.TickDecided{})
 	full := bus.Backlog{Messages: 7, Bytes: 80, MaxBytes: 100, MaxAge: time.Hour, First: 12, Oldest: time.Unix(1000, 0)}
 	m.backlog(func() (bus.Backlog, bool) { return full, full.Messages > 0 })
 	m.uses(func() []bus.Use {

@@ -138,7 +138,7 @@ func TestClockSetBackRunsNothingTwice(t *testing.T) {
 		program.Args = slices.DeleteFunc(program.Args, func(a string) bool { return strings.HasPrefix(a, "--clock-offset") })
 	}
 	startAll(t, s)
-	// What was claimed before may be made now; then there is nothing to do for an hour.
+	// What was intended before may be made now; then there is nothing to do for an hour.
 	settled := p.AwaitSchedule("tick", time.Minute, "to have no active Jobs", func(j *v1alpha1.ScheduledJob) bool { return len(j.Status.Active) == 0 })
 	before := len(p.Runs(made.UID))
 	harness.Holds(t, 5*time.Second, "no Job to be made", func(context.Context) error {

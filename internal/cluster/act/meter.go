@@ -17,8 +17,8 @@ type Meter interface {
 	PodCreation(j *batchv1.Job, err error)
 	// FinalizerRemoved follows each removal of our finalizer from a Pod. A removal that is repeated calls again.
 	FinalizerRemoved()
-	// VerdictUntold follows each verdict that a status of a ScheduledJob has forgotten, and that was never announced.
-	VerdictUntold(events.TickDecided)
+	// VerdictUnannounced follows each verdict that a status of a ScheduledJob has forgotten, and that was never announced.
+	VerdictUnannounced(events.TickDecided)
 }
 
 // noMeter is nobody who counts.
@@ -27,4 +27,4 @@ type noMeter struct{}
 func (noMeter) StatusWritten(_, _ *batchv1.Job, _ map[batchv1.PodFailurePolicyAction]int) {}
 func (noMeter) PodCreation(*batchv1.Job, error)                                           {}
 func (noMeter) FinalizerRemoved()                                                         {}
-func (noMeter) VerdictUntold(events.TickDecided)                                          {}
+func (noMeter) VerdictUnannounced(events.TickDecided)                                     {}

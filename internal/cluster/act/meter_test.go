@@ -34,7 +34,7 @@ func (m *tally) PodCreation(j *batchv1.Job, err error) {
 }
 func (m *tally) FinalizerRemoved() { m.hear("release") }
 
-func (m *tally) VerdictUntold(v events.TickDecided) { m.hear("untold %v", v) }
+func (m *tally) VerdictUnannounced(v events.TickDecided) { m.hear("unannounced %v", v) }
 
 func TestMeter(t *testing.T) {
 	m := &tally{}
@@ -80,12 +80,12 @@ func TestMeter(t *testing.T) {
 		w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID})
 		heard(t)
 	})
-	t.Run("of each verdict that a status forgets untold, once", func(t *testing.T) {
-		sj, key := w.CreateSchedule("untold")
+	t.Run("of each verdict that a status forgets unannounced, once", func(t *testing.T) {
+		sj, key := w.CreateSchedule("unannounced")
 		e := scheduleStatusEffect(sj)
-		e.Untold = []events.TickDecided{{Verdict: events.Started, Nominal: clustertest.Noon}}
+		e.Unannounced = []events.TickDecided{{Verdict: events.Started, Nominal: clustertest.Noon}}
 		w.act(key, e)
-		heard(t, "untold "+e.Untold[0].String())
+		heard(t, "unannounced "+e.Unannounced[0].String())
 		w.act(key, e) // at a version that has passed
 		heard(t)
 	})

@@ -65,6 +65,6 @@ func (h *hollowRun) signal(sig syscall.Signal) {
 
 func (hollow) rest(types.UID)   {}
 func (hollow) forget(types.UID) {}
-func (hollow) claim(string)     {}
+func (hollow) setMark(string)   {}
 func (hollow) clear()           {}
 func (hollow) close()           {}

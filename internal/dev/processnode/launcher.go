@@ -17,9 +17,9 @@ type launcher interface {
 	rest(uid types.UID)
 	// forget removes everything that the Pod has left.
 	forget(uid types.UID)
-	// claim marks every process that is started from now on. clear kills all processes with the mark, whichever process started
+	// setMark marks every process that is started from now on. clear kills all processes with the mark, whichever process started
 	// them.
-	claim(mark string)
+	setMark(mark string)
 	clear()
 	// close ends the launcher, when all runs have ended.
 	close()

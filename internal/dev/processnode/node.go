@@ -70,7 +70,7 @@ func (n *Node) live(ctx context.Context, group *errgroup.Group, l launcher) erro
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	l.claim(string(uid))
+	l.setMark(string(uid))
 	if existed {
 		l.clear()
 	}

@@ -233,7 +233,7 @@ func (l *processes) forget(uid types.UID) {
 	}
 }
 
-func (l *processes) claim(mark string) { l.mark = mark }
+func (l *processes) setMark(mark string) { l.mark = mark }
 
 func (l *processes) clear() {
 	if l.mark != "" {

@@ -28,10 +28,10 @@ type API struct {
 	Jobs map[string]*Job
 	// Ledger are the verdicts on the bus in the order of their arrival, each ID once.
 	Ledger []events.TickDecided
-	// Deaf says that the bus takes no announcements.
-	Deaf bool
-	// Untold are the verdicts that a status has forgotten without an announcement, each a gap on the ledger.
-	Untold []events.TickDecided
+	// BusDown says that the bus takes no announcements.
+	BusDown bool
+	// Unannounced are the verdicts that a status has forgotten without an announcement, each a gap on the ledger.
+	Unannounced []events.TickDecided
 	// Contradiction says that a verdict was announced a second time in other words.
 	Contradiction string
 	// Facts are what the trigger has seen and nobody has been told of.
@@ -224,7 +224,7 @@ func (a *API) Act(e effect.Effect) []events.Event {
 }
 
 func (a *API) announce(p events.Public) []events.Event {
-	if a.Deaf {
+	if a.BusDown {
 		return []events.Event{effect.Unconfirmed(errors.New("timeout"), a.Now)}
 	}
 	id := events.PublicID(p)
@@ -283,7 +283,7 @@ func (a *API) writeStatus(e effect.WriteScheduleStatus) []events.Event {
 		return []events.Event{events.ScheduledJobGone{Name: e.ScheduledJob}}
 	}
 	if a.Object.Version == e.Version {
-		a.Untold = append(a.Untold, e.Untold...)
+		a.Unannounced = append(a.Unannounced, e.Unannounced...)
 		a.Object.Status = *e.Status.DeepCopy()
 		a.Reports = append(a.Reports, e.Reports...)
 		a.touch()

@@ -75,7 +75,7 @@ func (b *byHand) told() map[string]int {
 		}
 		jobs[name][id] = true
 	}
-	for _, all := range [][]events.TickDecided{b.world.Ledger, b.world.Untold} {
+	for _, all := range [][]events.TickDecided{b.world.Ledger, b.world.Unannounced} {
 		for _, v := range all {
 			if ofUser(v) {
 				note(v.Job.Name, string(v.Job.UID)+v.String())

@@ -93,7 +93,7 @@ func (t *Truth) Before(e effect.Effect) {
 	case effect.WriteScheduleStatus:
 		if e.Version == w.Object.Version {
 			t.gaps(e)
-			t.onLedger(e.Status, e.Untold...)
+			t.onLedger(e.Status, e.Unannounced...)
 		}
 	}
 }
@@ -148,11 +148,11 @@ func (t *Truth) hears(batch []events.Event) {
 	}
 }
 
-// gaps: no verdict goes untold while the bus is heard to take others, or while one that has been told has a place in the status.
+// gaps: no verdict goes unannounced while the bus is heard to take others, or while one that has been told has a place in the status.
 // What the bus has taken, and a worker has died before it could say so, nobody knows.
 func (t *Truth) gaps(e effect.WriteScheduleStatus) {
 	const nearlyAMinute = 50 * time.Second // clocks differ
-	for _, v := range e.Untold {
+	for _, v := range e.Unannounced {
 		if t.world.Now.Sub(t.confirmed) < nearlyAMinute {
 			t.fail("%v is given up at %s, and the bus was heard to take another at %s", v, t.world.Now.Format(time.TimeOnly), t.confirmed.Format(time.TimeOnly))
 		}
@@ -164,13 +164,13 @@ func (t *Truth) gaps(e effect.WriteScheduleStatus) {
 
 // onLedger says that each nominal time up to decidedUntil has one verdict, no more and no less: on the ledger, in the status on
 // its way there, or among those that were given up.
-func (t *Truth) onLedger(st v1alpha1.ScheduledJobStatus, untold ...events.TickDecided) {
+func (t *Truth) onLedger(st v1alpha1.ScheduledJobStatus, unannounced ...events.TickDecided) {
 	if t.Edited {
 		return
 	}
 	times, until := t.world.Times(), st.DecidedUntil.Time
 	var told int64
-	for _, v := range t.verdicts(st, untold...) {
+	for _, v := range t.verdicts(st, unannounced...) {
 		last := v.Nominal
 		if !v.Until.IsZero() {
 			last = v.Until
@@ -189,7 +189,7 @@ func (t *Truth) onLedger(st v1alpha1.ScheduledJobStatus, untold ...events.TickDe
 }
 
 // verdicts are those about nominal times: on the ledger, given up, with these among them, and in the status.
-func (t *Truth) verdicts(st v1alpha1.ScheduledJobStatus, untold ...events.TickDecided) []events.TickDecided {
+func (t *Truth) verdicts(st v1alpha1.ScheduledJobStatus, unannounced ...events.TickDecided) []events.TickDecided {
 	type what struct {
 		nominal int64
 		verdict events.Verdict
@@ -204,7 +204,7 @@ func (t *Truth) verdicts(st v1alpha1.ScheduledJobStatus, untold ...events.TickDe
 			all = append(all, v)
 		}
 	}
-	for _, v := range slices.DeleteFunc(slices.Concat(t.world.Untold, untold), ofUser) {
+	for _, v := range slices.DeleteFunc(slices.Concat(t.world.Unannounced, unannounced), ofUser) {
 		add(v)
 	}
 	for _, v := range st.Recent {

@@ -113,8 +113,8 @@ func (w *World) happen() {
 		w.state = nil
 		w.log("memory lost")
 	case n >= 90:
-		w.Deaf = !w.Deaf
-		w.log("the events stream is away: %v", w.Deaf)
+		w.BusDown = !w.BusDown
+		w.log("the events stream is away: %v", w.BusDown)
 	case n < 87:
 		w.state, w.Facts, w.old = nil, nil, nil
 		w.log("bus lost")
@@ -171,7 +171,7 @@ func (w *World) turn(rough bool) (effects int) {
 		}
 		_, timer := e.(effect.SetTimer)
 		_, said := e.(effect.Announce)
-		if !timer && (!said || !w.Deaf) { // what nobody takes is said again in every turn
+		if !timer && (!said || !w.BusDown) { // what nobody takes is said again in every turn
 			effects++
 			w.log("%v", e)
 		}
@@ -225,9 +225,9 @@ func (w *World) calm() error {
 		rests := w.Timer.Sub(w.Now) // what was refused lately is tried again after a minute at most
 		switch {
 		case len(running) > 0 || !w.truth.Settled():
-		case w.Deaf:
-			w.Deaf = false
-			w.log("the events stream is back, %d verdicts were never announced", len(w.Untold))
+		case w.BusDown:
+			w.BusDown = false
+			w.log("the events stream is back, %d verdicts were never announced", len(w.Unannounced))
 			w.pass(time.Minute) // what it has refused rests for as long at most
 		case rests <= 0 || rests > 2*time.Minute || round > 50:
 			return w.truth.Check()
