@@ -15,13 +15,13 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Effect is one thing to do for one key. The set is closed.
+// Effect is one thing to do for one key. Those of this package are all that internal/cluster/act and the engine can do; a function that
+// wants another brings the engine.Actor that does it (examples/function), and an Actor answers an effect that it does not know by an error.
 type Effect interface {
 	// Kind is the effect's name in the vocabulary, such as "CreatePod".
 	Kind() string
 	// String is one short word or two for logs and traces, such as "CreatePod#3".
 	String() string
-	effect()
 }
 
 type (
@@ -308,16 +308,3 @@ func (e SetTimer) String() string {
 
 // String implements Effect.
 func (e TakeInventory) String() string { return "TakeInventory" }
-
-func (CreatePod) effect()       {}
-func (FindPod) effect()         {}
-func (RemoveFinalizer) effect() {}
-func (AddFinalizer) effect()    {}
-func (AdoptPod) effect()        {}
-func (ReleasePod) effect()      {}
-func (DeletePod) effect()       {}
-func (DeleteJob) effect()       {}
-func (ReadParameters) effect()  {}
-func (WriteJobStatus) effect()  {}
-func (SetTimer) effect()        {}
-func (TakeInventory) effect()   {}

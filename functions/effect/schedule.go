@@ -149,11 +149,3 @@ func (e Announce) String() string { return "Announce " + e.Event.String() }
 
 // String implements Effect.
 func (e ReportDropped) String() string { return fmt.Sprintf("ReportDropped %d", e.Count) }
-
-func (CreateJob) effect()           {}
-func (FindRun) effect()             {}
-func (WriteScheduleStatus) effect() {}
-func (DeleteScheduledJob) effect()  {}
-func (DeleteRun) effect()           {}
-func (Announce) effect()            {}
-func (ReportDropped) effect()       {}
