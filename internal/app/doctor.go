@@ -12,7 +12,6 @@ import (
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/deploy"
 	"github.com/jobstream/jobstream/functions/catalog"
-	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/finding"
 	"github.com/jobstream/jobstream/internal/zone"
@@ -90,8 +89,8 @@ func (a *command) examineBus(ctx context.Context, around Surroundings) []finding
 	}
 	defer v.Close()
 	var functions []string
-	for _, f := range catalog.All(job.DefaultLimits(), zone.Load) {
-		functions = append(functions, f.Name)
+	for _, f := range catalog.Names() {
+		functions = append(functions, string(f))
 	}
 	return v.Findings(ctx, functions, a.now)
 }

@@ -16,9 +16,6 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// jobFunction is the name of the function whose turns are what Kubernetes calls a sync of a Job.
-const jobFunction = "job"
-
 // jobMetrics are the metrics of Kubernetes' own Job controller under its names, labels and buckets (1.36,
 // pkg/controller/job/metrics), so that dashboards and alerts built on them keep working. docs/operations.md lists the differences
 // in meaning.
@@ -52,7 +49,7 @@ func newJobMetrics(m *metrics) *jobMetrics {
 	}
 }
 
-// synced records every turn of the Job function.
+// synced records every turn of the Job function: what Kubernetes calls a sync of a Job.
 func (m *jobMetrics) synced(t engine.Turned) {
 	if errors.Is(t.Err, context.Canceled) {
 		return // the program is stopping: not an error of the Job

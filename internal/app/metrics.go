@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/internal/engine"
@@ -135,8 +136,10 @@ func (m *metrics) turned(t engine.Turned) {
 	m.turns.WithLabelValues(t.Function, turnResult(t.Err)).Inc()
 	m.turnTime.WithLabelValues(t.Function).Observe(t.Duration.Seconds())
 	m.facts.WithLabelValues(t.Function).Add(float64(len(t.Heard)))
-	if t.Function == jobFunction {
+	switch catalog.Name(t.Function) {
+	case catalog.Job:
 		m.jobs.synced(t)
+	case catalog.ScheduledJob: // Kubernetes counts no syncs of CronJobs
 	}
 }
 

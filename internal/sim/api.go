@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/job"
 )
 
 // API is an API server as far as the effects of functions reach: objects with UIDs and versions, finalizers that keep
@@ -86,12 +87,12 @@ func NewAPI(now func() time.Time) *API {
 
 // Key is the key of a Job's state in the default namespace.
 func Key(uid types.UID) events.Key {
-	return events.Key{Function: jobFunction, Namespace: "default", UID: uid}
+	return events.Key{Function: job.Name, Namespace: "default", UID: uid}
 }
 
 // Key is the key of a Job's state.
 func (a *API) Key(uid types.UID) events.Key {
-	return events.Key{Function: jobFunction, Namespace: a.Namespace, UID: uid}
+	return events.Key{Function: job.Name, Namespace: a.Namespace, UID: uid}
 }
 
 // name makes a UID that no other namespace has.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
@@ -61,7 +62,7 @@ func (f *fleet) join() { f.start(f.rand.IntN(len(f.versions))) }
 
 func (f *fleet) start(version int) {
 	r := f.add(version, 1+f.rand.IntN(2))
-	f.happens("join", "%s comes, with version %d, its clock is %v ahead", r.name, r.fns[jobFunction].Version, r.skew)
+	f.happens("join", "%s comes, with version %d, its clock is %v ahead", r.name, r.fns[job.Name].Version, r.skew)
 }
 
 // remove ends the process: what it had in hand comes again, to somebody else.
@@ -201,7 +202,7 @@ func (f *fleet) heal() {
 			continue
 		}
 		r.member.deaf, r.member.mute = time.Time{}, time.Time{}
-		if len(f.versions) == 2 && survives < 2 && r.fns[jobFunction].Version != f.versions[survives][jobFunction].Version {
+		if len(f.versions) == 2 && survives < 2 && r.fns[job.Name].Version != f.versions[survives][job.Name].Version {
 			f.trace("%s is taken out of service", r.name)
 			f.members = slices.DeleteFunc(f.members, func(x *reconciler) bool { return x == r })
 		}

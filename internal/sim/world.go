@@ -98,9 +98,6 @@ func NewLimited(seed uint64, make func(job.Limits) fn.Function[job.State], rates
 	return w
 }
 
-// jobFunction is the name of the function that runs Jobs.
-const jobFunction = "job"
-
 // know adds a version.
 func (w *World) know(fs ...fn.Registered) {
 	version := map[string]fn.Registered{}

@@ -17,11 +17,9 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/functions/job"
-	"github.com/jobstream/jobstream/internal/zone"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -63,7 +61,7 @@ func newForger(t *testing.T, s *harness.System) *forger {
 func jobFunction() fn.Registered {
 	l := job.DefaultLimits()
 	l.DeleteExpired = true
-	return catalog.All(l, zone.Load)[0]
+	return fn.Register(job.New(l))
 }
 
 // remember makes the memory of the key hold what these facts say, by the reconciler's own function, and puts it in the place of what

@@ -150,14 +150,18 @@ func New(c Config) (*Actor, error) {
 
 // Act implements engine.Actor for every effect but SetTimer.
 func (a *Actor) Act(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
-	facts, err := a.do(ctx, key, e)
+	o, err := a.object(key)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := a.do(ctx, key, o, e)
 	if retry := (engine.Retry{}); errors.As(err, &retry) && ctx.Err() == nil {
-		a.complain(key, e, retry)
+		a.complain(key, o, e, retry)
 	}
 	return facts, err
 }
 
-func (a *Actor) do(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
+func (a *Actor) do(ctx context.Context, key events.Key, o object, e effect.Effect) ([]events.Event, error) {
 	switch e := e.(type) {
 	case effect.CreatePod:
 		return a.createPod(ctx, key, e)
@@ -180,9 +184,7 @@ func (a *Actor) do(ctx context.Context, key events.Key, e effect.Effect) ([]even
 	case effect.WriteJobStatus:
 		return a.writeJobStatus(ctx, key, e)
 	case effect.TakeInventory:
-		if key.Function != scheduledjob.Name {
-			return a.takeInventory(ctx, key, e)
-		}
+		return o.takeInventory(ctx, key, e)
 	}
 	return a.doScheduled(ctx, key, e)
 }
@@ -190,7 +192,7 @@ func (a *Actor) do(ctx context.Context, key events.Key, e effect.Effect) ([]even
 // doScheduled does the effects of ScheduledJobs.
 func (a *Actor) doScheduled(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
 	if a.schedules == nil {
-		return nil, fmt.Errorf("actor: %s: there is no client for ScheduledJobs: set Config.ScheduledJobs", e.Kind())
+		return nil, noSchedules(e)
 	}
 	switch e := e.(type) {
 	case effect.CreateJob:
@@ -203,10 +205,12 @@ func (a *Actor) doScheduled(ctx context.Context, key events.Key, e effect.Effect
 		return a.writeScheduleStatus(ctx, key, e)
 	case effect.DeleteScheduledJob:
 		return a.deleteScheduledJob(ctx, key, e)
-	case effect.TakeInventory:
-		return a.takeScheduleInventory(ctx, key, e)
 	}
 	return nil, fmt.Errorf("actor: effect %s is none that a cluster can do: give it to another actor", e.Kind())
+}
+
+func noSchedules(e effect.Effect) error {
+	return fmt.Errorf("actor: %s: there is no client for ScheduledJobs: set Config.ScheduledJobs", e.Kind())
 }
 
 // call sends one request when its namespace may have a slot, and reads the answer. It does not repeat anything itself, so that
@@ -248,11 +252,9 @@ func (a *Actor) report(key events.Key, name string, r effect.Report) {
 	if a.recorder == nil || name == "" {
 		return
 	}
-	about := corev1.ObjectReference{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Namespace: key.Namespace, Name: name, UID: key.UID}
-	if key.Function == scheduledjob.Name {
-		about.APIVersion, about.Kind = v1alpha1.GroupVersion.String(), v1alpha1.ScheduledJobKind
+	if o, err := a.object(key); err == nil { // else no effect has got as far as here
+		a.recorder.Report(&corev1.ObjectReference{APIVersion: o.apiVersion, Kind: o.kind, Namespace: key.Namespace, Name: name, UID: key.UID}, r)
 	}
-	a.recorder.Report(&about, r)
 }
 
 func (a *Actor) sawJob(j *batchv1.Job) []events.Event {

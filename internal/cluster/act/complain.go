@@ -9,18 +9,14 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
-	"github.com/jobstream/jobstream/functions/scheduledjob"
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
 // complain tells whoever describes the Job or ScheduledJob that the API server cannot do just now what it needs. It is tried
 // again, and nothing has to be done about it here; but somebody may wonder why there are no Pods. client-go counts repetitions
 // instead of repeating them.
-func (a *Actor) complain(key events.Key, e effect.Effect, err error) {
-	name := a.jobs.name(cluster.IdentityOfKey(key))
-	if key.Function == scheduledjob.Name {
-		name = a.scheduled.name(cluster.IdentityOfKey(key))
-	}
+func (a *Actor) complain(key events.Key, o object, e effect.Effect, err error) {
+	name := o.name(cluster.IdentityOfKey(key))
 	what, ok := blocked(err)
 	if name == "" || !ok {
 		return

@@ -15,6 +15,7 @@
 //	refusal.go     a Retry, or a refusal, which is a fact; complain.go reports what blocks a Job to people
 //	create.go, pods.go, adopt.go        Pods: made, released, held, adopted, deleted
 //	status.go, expire.go, parameters.go Jobs: their status, their end, the ConfigMap that gives values to their indexes
+//	object.go                           what each function of the catalog works on: its kind, and its inventory
 //	runs.go, schedulestatus.go          ScheduledJobs: the Jobs that they make, and their status
 //	inventory.go   lists for empty states, shared by all Jobs that ask at the same time
 //	recorder.go, announce.go            Kubernetes Events for people

@@ -47,6 +47,9 @@ func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.Take
 
 // takeScheduleInventory answers with a snapshot of the ScheduledJob. Where the kind itself is gone, so is the ScheduledJob.
 func (a *Actor) takeScheduleInventory(ctx context.Context, key events.Key, e effect.TakeInventory) ([]events.Event, error) {
+	if a.schedules == nil {
+		return nil, noSchedules(e)
+	}
 	r, err := a.scheduleInventory.ask(ctx, key)
 	if err == nil && r.Unlisted != nil && !cluster.Unserved(r.Unlisted) {
 		err = r.Unlisted

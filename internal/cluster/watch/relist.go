@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/cluster"
 )
@@ -183,19 +184,23 @@ func (w *Watcher) relist(ctx context.Context) (cluster.Lists, error) {
 	}
 	w.strangers.leftOut(r.Unseen)
 	id := w.snapshotID(&w.lastID, r.JobsVersion, r.PodsVersion)
-	n, err := w.tellJobs(ctx, r, id, now, since)
-	if err != nil {
-		return r, err
-	}
-	schedules, err := w.tellSchedules(ctx, r)
-	if err != nil {
-		return r, err
+	var snapshots, schedules int
+	for _, f := range catalog.Names() {
+		switch f {
+		case catalog.Job:
+			snapshots, err = w.tellJobs(ctx, r, id, now, since)
+		case catalog.ScheduledJob:
+			schedules, err = w.tellSchedules(ctx, r)
+		}
+		if err != nil {
+			return r, err
+		}
 	}
 	if err := w.flush(ctx); err != nil {
 		return r, err
 	}
 	w.listed, w.lost = now.Add(-finishedLate), false
-	w.log.Info("listed everything", "jobs", len(r.Jobs), "snapshots", n, "scheduledJobs", len(r.Schedules), "scheduleSnapshots", schedules,
+	w.log.Info("listed everything", "jobs", len(r.Jobs), "snapshots", snapshots, "scheduledJobs", len(r.Schedules), "scheduleSnapshots", schedules,
 		"version", id, "took", time.Since(began).Round(time.Millisecond))
 	return cluster.Lists{SchedulesVersion: r.SchedulesVersion, Unlisted: r.Unlisted, Schedules: r.Schedules, JobsVersion: r.JobsVersion,
 		Marked: r.Marked, BuiltIn: r.BuiltIn, Claimants: r.Claimants}, nil // the rest may be large
