@@ -192,13 +192,13 @@ func TestAnnouncementsRestAfterARefusal(t *testing.T) {
 			if start == "" {
 				t.Fatal("nothing is announced")
 			}
-			for _, rest := range []time.Duration{1, 2, 4} {
+			for _, rest := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 				refused()
-				if now = now.Add(rest*time.Second - 1); announced() != "" {
-					t.Errorf("it does not rest for %d s", rest)
+				if now = now.Add(rest - 1); announced() != "" {
+					t.Errorf("it does not rest for %v", rest)
 				}
 				if now = now.Add(1); announced() != start {
-					t.Errorf("it is not tried again after %d s", rest)
+					t.Errorf("it is not tried again after %v", rest)
 				}
 			}
 			if announced(events.Announced{ID: start}, events.JobObserved{Job: observationOf(10, 1, 1)}) == "" {

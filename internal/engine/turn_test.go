@@ -50,7 +50,7 @@ func TestAForgottenMemoryIsToldEverythingAgain(t *testing.T) {
 func TestAnInvalidMemoryIsForgotten(t *testing.T) {
 	type state struct{ Folded, Broken bool }
 	f := fn.Register(fn.Function[state]{Name: "count", Version: 1,
-		Observe: func(s state, e events.Event) state { return state{Folded: true, Broken: !s.Folded} },
+		Observe: func(s state, _ events.Event) state { return state{Folded: true, Broken: !s.Folded} },
 		Plan:    func(s state, _ time.Time) (state, []effect.Effect) { return s, nil },
 		Valid: func(s state) error {
 			if s.Broken {
