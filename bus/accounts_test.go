@@ -118,7 +118,7 @@ func guardedBus(t *testing.T, change ...string) (b *Bus, operator *client, as fu
 func TestAccountsAreEnoughForJobstream(t *testing.T) {
 	_, _, as := guardedBus(t)
 	for user, role := range map[string]Role{"trigger": Trigger, "reconciler": Reconciler} {
-		all := findings(t, visit(t, as(user), func(c *Config) { c.Role = role }))
+		all := findings(t, inspect(t, as(user), func(c *Config) { c.Role = role }))
 		expect(t, all, "nats permissions", finding.OK, "none is refused")
 		expect(t, all, "nats excess permissions", finding.OK, "all are refused")
 	}

@@ -64,7 +64,7 @@ func TestAFullMemoryForgetsItsOldest(t *testing.T) {
 	if u := useOf(t, b, b.names.state("job")); u.MaxBytes != room || u.Bytes > room || u.Bytes < room*3/4 {
 		t.Errorf("use %+v", u)
 	}
-	expect(t, findings(t, visit(t, s.URL(), func(c *Config) { c.MaxStateBytes = room })), "stream "+b.names.state("job"),
+	expect(t, findings(t, inspect(t, s.URL(), func(c *Config) { c.MaxStateBytes = room })), "stream "+b.names.state("job"),
 		finding.Warn, "are full: the oldest go", "--nats-state-bytes")
 
 	lost := keyOf(uid(0))

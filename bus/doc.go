@@ -33,7 +33,7 @@
 // announce.go for what leaves it, and the package cloudevent for how that lies in a message, inspect.go and requeue.go for
 // people who look after it.
 //
-// A program on the bus has a Role (role.go). deploy/nats/accounts.conf is what the user of each role needs, to the letter: a Visitor
+// A program on the bus has a Role (role.go). deploy/nats/accounts.conf is what the user of each role needs, to the letter: an Inspector
 // tries all of it (inspect_permissions.go), and what nobody needs (inspect_open.go). Who may do Everything needs what both do
 // below facts.<cluster>.>, timers.<cluster>.>, quarantine.<cluster>.>, members.<cluster>, jobstream.events.<cluster>.>, $KV.<bucket>.>, $JS.API.> and $JS.ACK.>,
 // and to subscribe to members.<cluster> and _INBOX_jobstream_<cluster>.>; "requeue" also publishes to fired.<cluster>.>.

@@ -71,7 +71,7 @@ func TestFailover(t *testing.T) {
 	for n := range *failoverRounds {
 		rows = append(rows, f.round(n))
 	}
-	f.visit(url)
+	f.inspect(url)
 	enough()
 	writers.Wait()
 	lost, twice := f.settle(store(t, f.trigger))
@@ -235,10 +235,10 @@ func (f *failover) whole() bool {
 }
 
 // visit asks the doctor, who must find three replicas of everything and be content with them.
-func (f *failover) visit(url string) {
-	v := visit(f.t, url, func(c *Config) { c.Replicas = 3 })
+func (f *failover) inspect(url string) {
+	v := inspect(f.t, url, func(c *Config) { c.Replicas = 3 })
 	var all map[string]finding.Finding
-	until(f.t, "the cluster answers a visitor", func() bool { // it may just have lost its leader
+	until(f.t, "the cluster answers an inspector", func() bool { // it may just have lost its leader
 		all = findings(f.t, v)
 		return all["nats jetstream"].Level == finding.OK
 	})

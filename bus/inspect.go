@@ -19,12 +19,12 @@ const asksAgain = 2
 // varzTimeout is how long servers may take to tell of themselves: each answers at once, but nobody knows how many they are.
 const varzTimeout = 500 * time.Millisecond
 
-// Visitor is a connection for people: it looks at everything, makes nothing and mends nothing, and so finds what a Bus
+// Inspector is a connection for people: it looks at everything, makes nothing and mends nothing, and so finds what a Bus
 // would have made good without a word.
-type Visitor struct{ bus *Bus }
+type Inspector struct{ bus *Bus }
 
-// Visit connects. The server need not be good for anything else: that is for Findings to say.
-func Visit(ctx context.Context, c Config) (*Visitor, error) {
+// Inspect connects. The server need not be good for anything else: that is for Findings to say.
+func Inspect(ctx context.Context, c Config) (*Inspector, error) {
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
@@ -35,15 +35,15 @@ func Visit(ctx context.Context, c Config) (*Visitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Visitor{b}, nil
+	return &Inspector{b}, nil
 }
 
 // Close ends the connection.
-func (v *Visitor) Close() { v.bus.Close() }
+func (v *Inspector) Close() { v.bus.Close() }
 
 // Findings looks at the server, at our permissions, and at every stream and consumer that the functions need. now is the
 // clock of this program.
-func (v *Visitor) Findings(ctx context.Context, functions []string, now func() time.Time) []finding.Finding {
+func (v *Inspector) Findings(ctx context.Context, functions []string, now func() time.Time) []finding.Finding {
 	b := v.bus
 	all := []finding.Finding{finding.Good("nats", "%s: connected to %s, nats-server %s", b.cfg.where(), b.nc.ConnectedServerName(), b.nc.ConnectedServerVersion())}
 	all = append(all, b.inspectOpen(ctx)...)

@@ -15,25 +15,25 @@ import (
 // The doctor says what is open that need not be, and is content with a server as deploy/nats makes it.
 func TestFindingsAboutWhatIsOpen(t *testing.T) {
 	t.Run("a server that asks nobody", func(t *testing.T) {
-		all := findings(t, visit(t, serve(t).URL()))
+		all := findings(t, inspect(t, serve(t).URL()))
 		expect(t, all, "nats credentials", finding.Warn, "asks nobody who they are", "deploy/README.md")
 		expect(t, all, "nats tls", finding.OK, "on this machine")
 		expect(t, all, "nats monitoring", finding.OK, "not visible")
 	})
 	t.Run("a password in the URL, of a user who may do anything", func(t *testing.T) {
 		s := configure(t, allowed("", ""))
-		all := findings(t, visit(t, "nats://root:s3cret@"+s.listen, func(c *Config) { c.Role = Reconciler }))
+		all := findings(t, inspect(t, "nats://root:s3cret@"+s.listen, func(c *Config) { c.Role = Reconciler }))
 		expect(t, all, "nats credentials", finding.Warn, "in --nats-url", "--nats-password-file")
 		expect(t, all, "nats excess permissions", finding.Warn, "publish to jobstream.doctor.never", "publish to $JS.API.STREAM.DELETE.", "publish to facts.test.",
 			"publish to fired.test.", "subscribe to facts.test.>", "deploy/nats/accounts.conf")
 	})
 	t.Run("a password in a file", func(t *testing.T) {
 		s := configure(t, allowed("", ""))
-		expect(t, findings(t, visit(t, "", by(t, s, "me"))), "nats credentials", finding.OK, "asks who we are")
+		expect(t, findings(t, inspect(t, "", by(t, s, "me"))), "nats credentials", finding.OK, "asks who we are")
 	})
 	t.Run("another machine, without TLS", func(t *testing.T) {
 		here := elsewhere(t)
-		b := visit(t, strings.Replace(bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20}), "0.0.0.0", "127.0.0.1", 1)).bus
+		b := inspect(t, strings.Replace(bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20}), "0.0.0.0", "127.0.0.1", 1)).bus
 		b.cfg.URL = "nats://" + here + ":4222,nats://nats.messaging:4222" // as if we had come by these
 		if f := b.inspectTLS(); f.Level != finding.Warn || !holds(f.Found+f.Advice, "nats.messaging", "not encrypted", "tls://", "--nats-ca") {
 			t.Errorf("%+v", f)

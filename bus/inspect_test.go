@@ -19,13 +19,13 @@ import (
 )
 
 // visit looks at the bus of the cluster "test".
-func visit(t *testing.T, url string, change ...func(*Config)) *Visitor {
+func inspect(t *testing.T, url string, change ...func(*Config)) *Inspector {
 	t.Helper()
 	c := Config{URL: url, Cluster: "test", Log: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&c)
 	}
-	v, err := Visit(t.Context(), c)
+	v, err := Inspect(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +33,8 @@ func visit(t *testing.T, url string, change ...func(*Config)) *Visitor {
 	return v
 }
 
-// findings are what a visitor finds, by check; of one check the lines are joined and the worst counts.
-func findings(t *testing.T, v *Visitor) map[string]finding.Finding {
+// findings are what an inspector finds, by check; of one check the lines are joined and the worst counts.
+func findings(t *testing.T, v *Inspector) map[string]finding.Finding {
 	t.Helper()
 	all := map[string]finding.Finding{}
 	for _, f := range v.Findings(t.Context(), []string{"job"}, time.Now) {
@@ -80,10 +80,10 @@ func streamsOf(t *testing.T, js jetstream.JetStream) (names []string) {
 	return names
 }
 
-// A visitor of an empty server finds everything missing, and leaves it as empty as it was.
-func TestVisitorMakesNothing(t *testing.T) {
+// An inspector of an empty server finds everything missing, and leaves it as empty as it was.
+func TestInspectorMakesNothing(t *testing.T) {
 	t.Parallel()
-	v := visit(t, serve(t).URL())
+	v := inspect(t, serve(t).URL())
 	all := findings(t, v)
 	expect(t, all, "stream jobstream_test_facts", finding.Warn, "is not there")
 	expect(t, all, "stream KV_jobstream_test_state_job", finding.Warn, "is not there")
@@ -94,12 +94,12 @@ func TestVisitorMakesNothing(t *testing.T) {
 		t.Errorf("%v, %v", aside, err)
 	}
 	if names := streamsOf(t, v.bus.js); len(names) > 0 {
-		t.Errorf("a visitor made %q", names)
+		t.Errorf("an inspector made %q", names)
 	}
 }
 
 // On a bus at work nothing is amiss, and the probes of a visit leave no trace: no message, no consumer, no setting.
-func TestVisitorTouchesNothing(t *testing.T) {
+func TestInspectorTouchesNothing(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	b := connect(t, s)
@@ -126,7 +126,7 @@ func TestVisitorTouchesNothing(t *testing.T) {
 	before := portrait()
 	var all map[string]finding.Finding
 	until(t, "every consumer has somebody who listens", func() bool { // a pull is on its way when its consumer is there
-		all = findings(t, visit(t, s.URL()))
+		all = findings(t, inspect(t, s.URL()))
 		return all["facts for job"].Level == finding.OK && all["fired timers for job"].Level == finding.OK
 	})
 	for check, f := range all {
@@ -163,7 +163,7 @@ func TestFindingsNameWhatIsWrong(t *testing.T) {
 	if _, err := b.js.UpdateStream(t.Context(), facts); err != nil {
 		t.Fatal(err)
 	}
-	all := findings(t, visit(t, s.URL()))
+	all := findings(t, inspect(t, s.URL()))
 	expect(t, all, "stream jobstream_test_facts", finding.Warn, "max_age")
 	expect(t, all, "quarantine", finding.Warn, "1 messages", "jobstream-reconciler quarantine")
 	expect(t, all, "facts for job", finding.Warn, "31 of 32 partitions have never been served")
@@ -173,7 +173,7 @@ func TestFindingsNameWhatIsWrong(t *testing.T) {
 	memory := b.factsStream()
 	memory.Storage = jetstream.MemoryStorage
 	if _, err := b.js.CreateStream(t.Context(), memory); err == nil { // else the bus was faster, and there is nothing to see
-		expect(t, findings(t, visit(t, s.URL())), "stream jobstream_test_facts", finding.Warn, "memory")
+		expect(t, findings(t, inspect(t, s.URL())), "stream jobstream_test_facts", finding.Warn, "memory")
 	}
 }
 
@@ -184,7 +184,7 @@ func TestFindingsSeeWhoListens(t *testing.T) {
 	b := connect(t, s)
 	e := listen(t, b, allPartitions(), nil)
 	until(t, "all partitions are consumed", func() bool { return consumers(t, b) == 64 })
-	v := visit(t, s.URL())
+	v := inspect(t, s.URL())
 	until(t, "all listen", func() bool { return findings(t, v)["facts for job"].Level == finding.OK })
 	e.end(t)
 	b.Close()
@@ -197,19 +197,19 @@ func TestFindingsSeeWhoListens(t *testing.T) {
 func TestFindingsAboutServers(t *testing.T) {
 	t.Parallel()
 	t.Run("small messages", func(t *testing.T) {
-		all := findings(t, visit(t, bare(t, server.Options{JetStream: true})))
+		all := findings(t, inspect(t, bare(t, server.Options{JetStream: true})))
 		expect(t, all, "nats max_payload", finding.Fail, "1048576", "max_payload: 8MB")
 	})
 	t.Run("no JetStream", func(t *testing.T) {
-		all := findings(t, visit(t, bare(t, server.Options{MaxPayload: 8 << 20})))
+		all := findings(t, inspect(t, bare(t, server.Options{MaxPayload: 8 << 20})))
 		expect(t, all, "nats jetstream", finding.Fail, "JetStream is off", "-js")
 	})
 	t.Run("replicas of one server", func(t *testing.T) {
-		all := findings(t, visit(t, serve(t).URL(), func(c *Config) { c.Replicas = 3 }))
+		all := findings(t, inspect(t, serve(t).URL(), func(c *Config) { c.Replicas = 3 }))
 		expect(t, all, "nats cluster", finding.Fail, "3 replicas are asked for, and the server is alone")
 	})
 	t.Run("a clock that is wrong", func(t *testing.T) {
-		v := visit(t, serve(t).URL())
+		v := inspect(t, serve(t).URL())
 		for ahead, want := range map[time.Duration]finding.Level{5 * time.Second: finding.Warn, -time.Hour: finding.Fail} {
 			for _, f := range v.Findings(t.Context(), nil, func() time.Time { return time.Now().Add(ahead) }) {
 				if strings.HasPrefix(f.Check, "clock") && f.Level != want {
@@ -220,7 +220,7 @@ func TestFindingsAboutServers(t *testing.T) {
 	})
 }
 
-// A user who lacks one permission at a time: the visitor names the subject, and what to allow.
+// A user who lacks one permission at a time: the inspector names the subject, and what to allow.
 func TestFindingsNameMissingPermissions(t *testing.T) {
 	t.Parallel()
 	publish := []string{"facts.test.>", "timers.test.>", "fired.test.>", "quarantine.test.>", "jobstream.events.test.>", "$KV.jobstream_test_state_job.>", "$JS.API.>", "$JS.ACK.>", "members.test"}
@@ -238,7 +238,7 @@ func TestFindingsNameMissingPermissions(t *testing.T) {
 	add("alone", publish, inbox)
 	url := bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20, Users: users})
 	as := func(name string) map[string]finding.Finding {
-		return findings(t, visit(t, strings.Replace(url, "nats://", "nats://"+name+":s3cret@", 1)))
+		return findings(t, inspect(t, strings.Replace(url, "nats://", "nats://"+name+":s3cret@", 1)))
 	}
 	expect(t, as("all"), "nats permissions", finding.OK)
 	for n, subject := range publish {
@@ -262,7 +262,7 @@ func TestFindingsNameMissingPermissions(t *testing.T) {
 	expect(t, as("alone"), "nats permissions", finding.Fail, "may not subscribe to members.test")
 }
 
-// Where the account imports what servers tell of themselves, the visitor reads how often they sync.
+// Where the account imports what servers tell of themselves, the inspector reads how often they sync.
 func TestFindingsSeeSyncWhereAllowed(t *testing.T) {
 	t.Parallel()
 	for sync, want := range map[string]string{"always": "each syncs every write", "30s": "syncs every 30s"} {
@@ -283,9 +283,9 @@ func TestFindingsSeeSyncWhereAllowed(t *testing.T) {
 			t.Fatal(err)
 		}
 		url := bare(t, *o)
-		expect(t, findings(t, visit(t, strings.Replace(url, "nats://", "nats://me:s3cret@", 1))), "nats fsync", finding.OK, want)
+		expect(t, findings(t, inspect(t, strings.Replace(url, "nats://", "nats://me:s3cret@", 1))), "nats fsync", finding.OK, want)
 	}
-	expect(t, findings(t, visit(t, serve(t).URL())), "nats fsync", finding.OK, "not visible", "sync_interval: always")
+	expect(t, findings(t, inspect(t, serve(t).URL())), "nats fsync", finding.OK, "not visible", "sync_interval: always")
 }
 
 // Limits of an account that are too low are found before the first stream cannot be made.
@@ -303,6 +303,6 @@ func TestFindingsAboutAccounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := findings(t, visit(t, strings.Replace(bare(t, *o), "nats://", "nats://me:s3cret@", 1)))
+	all := findings(t, inspect(t, strings.Replace(bare(t, *o), "nats://", "nats://me:s3cret@", 1)))
 	expect(t, all, "nats account", finding.Fail, "streams is 3, and we need 5", "consumers is 10, and we need 64", "may store 1.0 GiB")
 }

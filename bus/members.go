@@ -34,7 +34,7 @@ func (b *Members) Send(heartbeat partition.Heartbeat) error {
 func (b *Members) Listen(hear func(partition.Heartbeat)) (stop func(), err error) {
 	s, err := b.bus.nc.Subscribe(b.bus.names.members(), func(m *nats.Msg) {
 		if len(m.Data) == 0 {
-			return // a Visitor has tried whether it may
+			return // an Inspector has tried whether it may
 		}
 		var heartbeat partition.Heartbeat
 		if err := json.Unmarshal(m.Data, &heartbeat); err != nil || heartbeat.Member == "" {

@@ -18,7 +18,7 @@ import (
 var ErrNotQuarantined = errors.New("not in the quarantine (any more)")
 
 // Quarantined lists what was set aside, oldest first, without the payloads: of which Size is the length.
-func (v *Visitor) Quarantined(ctx context.Context) ([]Quarantined, error) {
+func (v *Inspector) Quarantined(ctx context.Context) ([]Quarantined, error) {
 	var all []Quarantined
 	err := v.bus.eachQuarantined(ctx, func(q Quarantined) {
 		q.Payload = nil // there may be 256 MB of them
@@ -31,7 +31,7 @@ func (v *Visitor) Quarantined(ctx context.Context) ([]Quarantined, error) {
 }
 
 // RequeueCommand is what puts the message back.
-func (v *Visitor) RequeueCommand(q Quarantined) string {
+func (v *Inspector) RequeueCommand(q Quarantined) string {
 	return v.bus.requeueCommand(strconv.FormatUint(q.ID, 10))
 }
 
@@ -45,7 +45,7 @@ func (b *Bus) requeueCommand(which string) string {
 
 // Find returns the ID of a message: of its ID as text, or of "<stream>/<sequence>", which says where it came from and is
 // what its headers and the log know it by.
-func (v *Visitor) Find(ctx context.Context, which string) (uint64, error) {
+func (v *Inspector) Find(ctx context.Context, which string) (uint64, error) {
 	if id, err := strconv.ParseUint(which, 10, 64); err == nil {
 		return id, nil
 	}
@@ -73,7 +73,7 @@ func (v *Visitor) Find(ctx context.Context, which string) (uint64, error) {
 // The message's new id is its number in the quarantine. So the window of duplicates, which knows the old id, lets it pass
 // once, however often and by however many this is repeated after a crash in between. Should the function break on it
 // again, it is set aside anew, under another number.
-func (v *Visitor) Requeue(ctx context.Context, id uint64) error {
+func (v *Inspector) Requeue(ctx context.Context, id uint64) error {
 	b := v.bus
 	fail := func(err error) error { return fmt.Errorf("requeue %d: %w", id, err) }
 	s, err := b.find(ctx, b.names.quarantine())

@@ -17,7 +17,7 @@ import (
 )
 
 // quarantine waits until so many messages are set aside.
-func quarantine(t *testing.T, v *Visitor, want int) (aside []Quarantined) {
+func quarantine(t *testing.T, v *Inspector, want int) (aside []Quarantined) {
 	t.Helper()
 	until(t, strconv.Itoa(want)+" messages in the quarantine", func() (ok bool) {
 		var err error
@@ -33,7 +33,7 @@ func TestRequeue(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	b := connect(t, s, patient)
-	v := visit(t, s.URL())
+	v := inspect(t, s.URL())
 	key := keyOf(uid(1))
 	var mended atomic.Bool
 	e := listen(t, b, allPartitions(), func(d engine.Delivery) {
@@ -88,7 +88,7 @@ func TestRequeueIsHarmlessTwice(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	b := connect(t, s, patient)
-	v := visit(t, s.URL())
+	v := inspect(t, s.URL())
 	key := keyOf(uid(1))
 	var mended atomic.Bool
 	e := listen(t, b, allPartitions(), func(d engine.Delivery) {
@@ -153,7 +153,7 @@ func TestRequeueRefuses(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	b := connect(t, s, patient)
-	v := visit(t, s.URL())
+	v := inspect(t, s.URL())
 	key := keyOf(uid(1))
 	put := func(h nats.Header) uint64 {
 		t.Helper()
@@ -195,7 +195,7 @@ func TestQuarantinedMessageNamesItsCommand(t *testing.T) {
 	f := observation(keyOf(uid(1)), 1)
 	f.Cluster = "prod eu"
 	publish(t, b, f)
-	v := visit(t, s.URL(), in)
+	v := inspect(t, s.URL(), in)
 	q := quarantine(t, v, 1)[0]
 	stream, err := b.find(t.Context(), b.names.quarantine())
 	if err != nil {
@@ -255,5 +255,5 @@ func TestUnreadableMessageUnsettlesItsKey(t *testing.T) {
 	if n := e.count(nil); n != 1 {
 		t.Errorf("%d deliveries", n)
 	}
-	quarantine(t, visit(t, s.URL()), 1)
+	quarantine(t, inspect(t, s.URL()), 1)
 }

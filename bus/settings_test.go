@@ -92,7 +92,7 @@ func TestDifferentSettingsAreToldAndNotFoughtOver(t *testing.T) {
 		t.Errorf("the stream may hold %d bytes: somebody has written back what the last one wanted", n)
 	}
 	publish(t, old, observation(keyOf(uid(1)), 1)) // it works all the same
-	expect(t, findings(t, visit(t, s.URL(), func(c *Config) { c.MaxFactsBytes, c.MaxEventsAge = 1<<20, time.Hour })), "stream jobstream_test_facts",
+	expect(t, findings(t, inspect(t, s.URL(), func(c *Config) { c.MaxFactsBytes, c.MaxEventsAge = 1<<20, time.Hour })), "stream jobstream_test_facts",
 		finding.Warn, "max_bytes is 2097152, not 1048576", "--nats-facts-bytes")
 
 	old.Close()

@@ -126,7 +126,7 @@ func TestShippedNATSIsClosed(t *testing.T) {
 			}
 		}
 	}
-	v, err := bus.Visit(t.Context(), config(bus.Reconciler))
+	v, err := bus.Inspect(t.Context(), config(bus.Reconciler))
 	if err != nil {
 		t.Fatal(err)
 	}

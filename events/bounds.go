@@ -19,9 +19,9 @@ const (
 	maxName      = 253
 	// maxFunction is longer than the name of any function.
 	maxFunction = 63
-	// MaxClaimants is how many Jobs of one namespace, the oldest first, may adopt Pods by a user's own selector: each change of an
+	// MaxAdoptingJobs is how many Jobs of one namespace, the oldest first, may adopt Pods by a user's own selector: each change of an
 	// orphan becomes that many facts, and each orphan appears in that many snapshots.
-	MaxClaimants = 8
+	MaxAdoptingJobs = 8
 	// MaxLabels is how many labels of a Pod are used, in the order of their keys: each may take 380 bytes of a fact.
 	MaxLabels = 128
 	// ownLabels is more than the number of labels that the reconciler adds to those of a Pod's template.

@@ -77,7 +77,7 @@ func setBlockedConditions(st *batchv1.JobStatus, s State, now time.Time) {
 	if s.AdoptsNone {
 		setCondition(st, v1alpha1.NotAdoptingCondition, corev1.ConditionTrue, "TooManySelectors", fmt.Sprintf(
 			"this namespace has more than %d unfinished Jobs with a selector of their own: the oldest adopt Pods, this one runs with those that it makes; "+
-				"let others finish, delete them, or do without manualSelector", events.MaxClaimants), now)
+				"let others finish, delete them, or do without manualSelector", events.MaxAdoptingJobs), now)
 	} else {
 		setCondition(st, v1alpha1.NotAdoptingCondition, corev1.ConditionFalse, "Adopting", "", now)
 	}

@@ -46,9 +46,9 @@ func ask(around Surroundings, c *cobra.Command, run func(ctx context.Context, a 
 	return c
 }
 
-// visit connects to the bus without changing it.
-func (a *command) visit(ctx context.Context) (*bus.Visitor, error) {
-	v, err := bus.Visit(ctx, a.Bus)
+// inspect connects to the bus without changing it.
+func (a *command) inspect(ctx context.Context) (*bus.Inspector, error) {
+	v, err := bus.Inspect(ctx, a.Bus)
 	if err != nil {
 		return nil, &Fatal{Cannot: "ask the bus", Err: err,
 			Remedy: "--nats-url (" + EnvName("nats-url") + ") names the NATS server; --nats-user-file and --nats-password-file, or another of the flags for credentials, and --nats-ca set the credentials"}

@@ -83,7 +83,7 @@ func (a *command) examine(ctx context.Context, around Surroundings) (all []findi
 
 // examineBus checks the server and the streams.
 func (a *command) examineBus(ctx context.Context, around Surroundings) []finding.Finding {
-	v, err := bus.Visit(ctx, a.Bus)
+	v, err := bus.Inspect(ctx, a.Bus)
 	if err != nil {
 		return []finding.Finding{finding.Worry("nats", finding.Fail, around.NATS, "%v", err)}
 	}

@@ -37,7 +37,7 @@ func QuarantineCommand() *cobra.Command {
 		Short: "List the messages that were set aside, and how to put them back",
 		Args:  cobra.NoArgs,
 	}, func(ctx context.Context, a *command, out io.Writer, _ []string) error {
-		v, err := a.visit(ctx)
+		v, err := a.inspect(ctx)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func RequeueCommand() *cobra.Command {
 confirmed that. It may be repeated, also by two people at once: each message goes back once. An ID is what "quarantine"
 lists, or <stream>/<sequence>, as it stands in the message's headers and in the log.`,
 	}, func(ctx context.Context, a *command, out io.Writer, args []string) error {
-		v, err := a.visit(ctx)
+		v, err := a.inspect(ctx)
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ type requeued struct {
 }
 
 // requeue puts back one message after the other, and continues after a failure.
-func requeue(ctx context.Context, v *bus.Visitor, format string, out io.Writer, ids []string) error {
+func requeue(ctx context.Context, v *bus.Inspector, format string, out io.Writer, ids []string) error {
 	results, failed := []requeued{}, 0
 	for _, which := range ids {
 		id, err := v.Find(ctx, which)

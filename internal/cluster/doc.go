@@ -16,7 +16,7 @@
 //	identity.go          Identity: an object's namespace and UID, and the key of its function
 //	list.go              Lister: complete, consistent lists. A trigger relists from them, a reconciler takes inventory: both must
 //	                     see the same Pods, so one place selects them
-//	claimants.go         which Jobs may adopt a Pod that carries no mark of ours
+//	adopting_jobs.go         which Jobs may adopt a Pod that carries no mark of ours
 //	answers.go           what an error of a list or a watch means, and how long a message may be
 //
 // What commands of the operator need:

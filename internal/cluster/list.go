@@ -87,7 +87,7 @@ type Lists struct {
 	Marked, BuiltIn uint64
 	Jobs            map[Identity]*events.Job
 	Pods            map[Identity][]events.Pod
-	Claimants       Claimants
+	AdoptingJobs    AdoptingJobs
 	// Unseen is why the unmarked Pods of these namespaces could not be listed.
 	Unseen map[string]error
 	// early are the Pods of the lists before the last.
@@ -97,7 +97,7 @@ type Lists struct {
 // JobListed is the snapshot of one Job, with that ID.
 func (r *Lists) JobListed(id string, of Identity) events.JobListed {
 	out := events.JobListed{ID: id, Job: r.Jobs[of], JobsVersion: r.JobsVersion, Version: r.PodsVersion, Pods: r.Pods[of],
-		AdoptsNone: r.Claimants.tooMany(of)}
+		AdoptsNone: r.AdoptingJobs.tooMany(of)}
 	switch {
 	case out.Job != nil:
 		out.Name = out.Job.Name
@@ -118,8 +118,8 @@ func (r *Lists) ScheduleListed(id string, of Identity) events.ScheduleListed {
 
 // Hidden is why nothing can be said of a Job's Pods: it may adopt some that could not be listed.
 func (r *Lists) Hidden(of Identity) error {
-	is := func(one claimant) bool { return one.uid == of.UID }
-	if err := r.Unseen[of.Namespace]; err != nil && slices.ContainsFunc(r.Claimants.may(of.Namespace), is) {
+	is := func(one adoptingJob) bool { return one.uid == of.UID }
+	if err := r.Unseen[of.Namespace]; err != nil && slices.ContainsFunc(r.AdoptingJobs.may(of.Namespace), is) {
 		return err
 	}
 	return nil
@@ -138,7 +138,7 @@ func (l Lister) List(ctx context.Context, w Wants) (r Lists, err error) {
 
 func (l Lister) listOnce(ctx context.Context, w Wants) (Lists, error) {
 	r := Lists{Schedules: map[Identity]*events.ScheduledJob{}, Runs: map[Identity][]events.Run{},
-		Jobs: map[Identity]*events.Job{}, Pods: map[Identity][]events.Pod{}, Claimants: Claimants{}, Unseen: map[string]error{}, early: map[types.UID]struct{}{}}
+		Jobs: map[Identity]*events.Job{}, Pods: map[Identity][]events.Pod{}, AdoptingJobs: AdoptingJobs{}, Unseen: map[string]error{}, early: map[types.UID]struct{}{}}
 	if err := l.listSchedules(ctx, &r, w.Schedule); err != nil {
 		return r, fmt.Errorf("list ScheduledJobs: %w", err)
 	}
@@ -156,7 +156,7 @@ func (l Lister) listOnce(ctx context.Context, w Wants) (Lists, error) {
 				continue
 			}
 			p := events.ProjectJob(j, l.Claim)
-			r.Claimants.Put(p) // also of those that nobody asks for: how many there are decides who may adopt
+			r.AdoptingJobs.Put(p) // also of those that nobody asks for: how many there are decides who may adopt
 			if wanted {
 				r.Jobs[IdentityOf(j)] = &p
 			}
@@ -221,22 +221,22 @@ func (l Lister) listPods(ctx context.Context, r *Lists, wanted func(Identity) bo
 	}
 	var err error
 	if l.Claim.Unmanaged {
-		if r.BuiltIn, err = list(l.Namespace, BuiltInPods, false, r.Claimants.Recipients); err != nil {
+		if r.BuiltIn, err = list(l.Namespace, BuiltInPods, false, r.AdoptingJobs.Recipients); err != nil {
 			return err
 		}
 	}
-	for namespace := range r.Claimants {
-		asked := func(one claimant) bool { return r.Jobs[Identity{namespace, one.uid}] != nil }
-		if !slices.ContainsFunc(r.Claimants.may(namespace), asked) {
+	for namespace := range r.AdoptingJobs {
+		asked := func(one adoptingJob) bool { return r.Jobs[Identity{namespace, one.uid}] != nil }
+		if !slices.ContainsFunc(r.AdoptingJobs.may(namespace), asked) {
 			continue
 		}
-		if _, err = list(namespace, UnmarkedPods(l.Claim), false, r.Claimants.Of); ctx.Err() != nil || Expired(err) {
+		if _, err = list(namespace, UnmarkedPods(l.Claim), false, r.AdoptingJobs.Of); ctx.Err() != nil || Expired(err) {
 			return err
 		} else if err != nil {
 			r.Unseen[namespace] = err
 		}
 	}
-	r.Marked, err = list(l.Namespace, MarkedPods, true, r.Claimants.Recipients)
+	r.Marked, err = list(l.Namespace, MarkedPods, true, r.AdoptingJobs.Recipients)
 	return err
 }
 

@@ -31,7 +31,7 @@ var exceptions = []exception{
 	},
 	{
 		"Of the unfinished Jobs of one namespace with `manualSelector`, the oldest 8 adopt Pods; the others run with the Pods that they make, and say so in the condition `jobstream.dev/NotAdopting`",
-		"each change of an orphan is told to every Job that may adopt it: with a thousand such Jobs one namespace would fill the bus for all (transcript `selector_of_one_job_too_many`, cluster `TestOldestClaimantsAdopt`)",
+		"each change of an orphan is told to every Job that may adopt it: with a thousand such Jobs one namespace would fill the bus for all (transcript `selector_of_one_job_too_many`, cluster `TestOldestJobsAdopt`)",
 	},
 	{
 		"A running Pod that has lost its finalizer gets it back; the built-in controller would not count its end and run it again",

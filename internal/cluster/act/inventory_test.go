@@ -310,9 +310,9 @@ func TestInventoriesOfKinds(t *testing.T) {
 }
 
 // An inventory tells a Job that it comes too late to adopt, though it has been asked for by nobody else.
-func TestInventoryOfOneClaimantTooMany(t *testing.T) {
+func TestInventoryOfOneJobTooMany(t *testing.T) {
 	w := newWorld(t)
-	keys := make([]events.Key, events.MaxClaimants+1)
+	keys := make([]events.Key, events.MaxAdoptingJobs+1)
 	for n := range keys {
 		_, keys[n] = w.CreateJob(fmt.Sprintf("j%02d", n), clustertest.Picky("pi"))
 	}

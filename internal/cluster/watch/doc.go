@@ -13,8 +13,8 @@
 //	watcher.go     the Watcher, its Sink, and one watch that goes on where it broke
 //	relist.go      a session; which snapshots a complete list tells: functions/job.Idle decides which Jobs need none
 //	pods.go        what a watch of Pods shows, and what has become of a Pod that it shows no longer
-//	strangers.go   watches of Pods without our label, in namespaces where a Job may adopt them: the selectors of such Jobs are all
+//	unlabelled.go   watches of Pods without our label, in namespaces where a Job may adopt them: the selectors of such Jobs are all
 //	               that is remembered of the cluster
 //	schedules.go   ScheduledJobs, which may not be installed; the Alarm hears of each
-//	trouble.go     pauses between attempts, and one line in the log when it begins and ends
+//	retrylog.go     pauses between attempts, and one line in the log when it begins and ends
 package watch

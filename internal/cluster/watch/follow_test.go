@@ -51,7 +51,7 @@ func TestWatcherTakesABrokenWatchUp(t *testing.T) {
 	client, seen := clustertest.Client(t)
 	var opened atomic.Int32
 	seen.Inject(func(q *http.Request) (*http.Response, error) {
-		if clustertest.IsWatch(q, "pods") && q.URL.Path == "/api/v1/pods" { // not those of namespaces where earlier tests have left claimants
+		if clustertest.IsWatch(q, "pods") && q.URL.Path == "/api/v1/pods" { // not those of namespaces where earlier tests have left adoptingJobs
 			if n := opened.Add(1); n == 1 || n == 2 {
 				return clustertest.Answer(q, http.StatusInternalServerError, metav1.Status{Status: "Failure", Code: http.StatusInternalServerError}), nil
 			}

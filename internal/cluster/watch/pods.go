@@ -24,21 +24,21 @@ func (w *Watcher) onPod(ctx context.Context, t watch.EventType, o runtime.Object
 	case !ok:
 		return nil
 	case t == watch.Deleted && len(p.Finalizers) > 0 && p.DeletionTimestamp == nil:
-		return w.left(ctx, p, w.strangers.recipients(p))
+		return w.left(ctx, p, w.unlabelled.recipients(p))
 	case t == watch.Deleted:
-		return w.missed(ctx, p, w.strangers.recipients(p))
+		return w.missed(ctx, p, w.unlabelled.recipients(p))
 	}
-	return w.saw(ctx, p, w.strangers.recipients(p))
+	return w.saw(ctx, p, w.unlabelled.recipients(p))
 }
 
 // onUnmarked publishes what the watch of Pods has shown that others have made for Jobs.
 func (w *Watcher) onUnmarked(ctx context.Context, t watch.EventType, o runtime.Object) error {
-	return w.unmarked(ctx, t, o, w.strangers.recipients)
+	return w.unmarked(ctx, t, o, w.unlabelled.recipients)
 }
 
-// onStranger publishes what the watch of a namespace has shown whose Pods our claimants may adopt.
-func (w *Watcher) onStranger(ctx context.Context, t watch.EventType, o runtime.Object) error {
-	return w.unmarked(ctx, t, o, w.strangers.of)
+// onUnlabelled publishes what the watch of a namespace has shown whose Pods our adoptingJobs may adopt.
+func (w *Watcher) onUnlabelled(ctx context.Context, t watch.EventType, o runtime.Object) error {
+	return w.unmarked(ctx, t, o, w.unlabelled.of)
 }
 
 // unmarked takes no end of a Pod for sure: whoever adopts it gives it our mark, and then it leaves the selection.
@@ -88,7 +88,7 @@ func (w *Watcher) left(ctx context.Context, p *corev1.Pod, jobs []types.UID) err
 	case live == nil:
 		return w.missed(ctx, p, jobs)
 	}
-	still := w.strangers.recipients(live)
+	still := w.unlabelled.recipients(live)
 	for _, uid := range jobs {
 		switch {
 		case !slices.Contains(still, uid):
@@ -112,7 +112,7 @@ func (w *Watcher) watched(p *corev1.Pod, job types.UID) bool {
 	has := func(label string) bool { _, ok := p.Labels[label]; return ok }
 	return has(v1alpha1.ManagedLabel) ||
 		w.config.Claim.Unmanaged && has(batchv1.ControllerUidLabel) ||
-		slices.Contains(w.strangers.of(p), job)
+		slices.Contains(w.unlabelled.of(p), job)
 }
 
 // look reads the Pod live, by a list of one: a trigger may list, and nothing else. nil means that it is gone.

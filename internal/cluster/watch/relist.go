@@ -26,19 +26,19 @@ const flushInterval = time.Second
 // Run lists, publishes and watches until ctx ends, and then returns nil. No trouble ends it: an API server or a sink that
 // is away is waited for.
 func (w *Watcher) Run(ctx context.Context) error {
-	trouble := w.trouble("turn the cluster into facts")
-	defer trouble.forget()
+	retry := w.retry("turn the cluster into facts")
+	defer retry.forget()
 	for {
-		err := w.session(ctx, trouble.over)
+		err := w.session(ctx, retry.over)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if cluster.Expired(err) || cluster.Unserved(err) {
 			w.log.Info("a watch cannot go on as it was: listing everything again", "cause", err)
 		} else {
-			trouble.begins(err)
+			retry.begins(err)
 		}
-		if trouble.wait(ctx, w.again) != nil {
+		if retry.wait(ctx, w.again) != nil {
 			return nil //nolint:nilerr // only the end of ctx ends the wait, and that is how Run is meant to end
 		}
 	}
@@ -48,7 +48,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 // what was published. Lists that are made for safety only run beside the watches.
 //
 //	LIST ScheduledJobs, Jobs, Pods --> snapshots --> watch each from its list on
-//	                                     watch unmarked Pods where a Job may adopt them (strangers.go)
+//	                                     watch unmarked Pods where a Job may adopt them (unlabelled.go)
 //	                                     list again now and then, or when asked to
 func (w *Watcher) session(ctx context.Context, works func()) error {
 	select {
@@ -67,7 +67,7 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 	w.ready.Store(true)
 	w.resetAlarm(lists)
 	g, ctx := errgroup.WithContext(ctx)
-	w.watchStrangers(ctx, g, lists.Claimants)
+	w.watchUnlabelled(ctx, g, lists.AdoptingJobs)
 	g.Go(func() error {
 		return w.follow(ctx, "Jobs", lists.JobsVersion, w.config.Client.BatchV1().Jobs(w.config.Namespace).Watch, w.onJob)
 	})
@@ -103,8 +103,8 @@ func (w *Watcher) relists(ctx context.Context) error {
 		defer t.Stop()
 		tick = t.C
 	}
-	trouble := w.trouble("list everything again")
-	defer trouble.forget()
+	retry := w.retry("list everything again")
+	defer retry.forget()
 	for {
 		select {
 		case <-ctx.Done():
@@ -121,12 +121,12 @@ func (w *Watcher) relists(ctx context.Context) error {
 			if isSink(err) || ctx.Err() != nil {
 				return err
 			}
-			trouble.begins(err)
-			if err := trouble.wait(ctx, nil); err != nil {
+			retry.begins(err)
+			if err := retry.wait(ctx, nil); err != nil {
 				return err
 			}
 		}
-		trouble.over()
+		retry.over()
 	}
 }
 
@@ -182,7 +182,7 @@ func (w *Watcher) relist(ctx context.Context) (cluster.Lists, error) {
 	if err != nil {
 		return r, err
 	}
-	w.strangers.leftOut(r.Unseen)
+	w.unlabelled.leftOut(r.Unseen)
 	id := w.snapshotID(&w.lastID, r.JobsVersion, r.PodsVersion)
 	var snapshots, schedules int
 	for _, f := range catalog.Names() {
@@ -203,7 +203,7 @@ func (w *Watcher) relist(ctx context.Context) (cluster.Lists, error) {
 	w.log.Info("listed everything", "jobs", len(r.Jobs), "snapshots", snapshots, "scheduledJobs", len(r.Schedules), "scheduleSnapshots", schedules,
 		"version", id, "took", time.Since(began).Round(time.Millisecond))
 	return cluster.Lists{SchedulesVersion: r.SchedulesVersion, Unlisted: r.Unlisted, Schedules: r.Schedules, JobsVersion: r.JobsVersion,
-		Marked: r.Marked, BuiltIn: r.BuiltIn, Claimants: r.Claimants}, nil // the rest may be large
+		Marked: r.Marked, BuiltIn: r.BuiltIn, AdoptingJobs: r.AdoptingJobs}, nil // the rest may be large
 }
 
 // finishedLate is how much earlier than now the end of a Job may be that a list does not show yet: the clocks differ of who

@@ -60,7 +60,7 @@ func everySchedule(cluster.Identity) bool { return true }
 // again by itself, for as long as it takes: what is wrong with them does not concern Jobs. It returns only where the sink fails
 // or ctx ends.
 func (w *Watcher) followScheduledJobs(ctx context.Context, version uint64, unlisted error) error {
-	pace := newTrouble(w.log, "")
+	pace := newRetryLog(w.log, "")
 	for {
 		if unlisted == nil {
 			err := w.follow(ctx, "ScheduledJobs", version, w.config.ScheduledJobs.In(w.config.Namespace).Watch, w.onScheduledJob)

@@ -73,8 +73,8 @@ type Watcher struct {
 	ready  atomic.Bool
 	// refused says that the API server does not let us list.
 	refused atomic.Bool
-	// strangers are those of the current session.
-	strangers strangers
+	// unlabelled are those of the current session.
+	unlabelled unlabelled
 	// failing counts the lists and watches that fail just now.
 	failing atomic.Int64
 	// listed is up to when the last relist has told of Jobs that have finished, and lost says that the next must tell of more. Only
@@ -154,9 +154,9 @@ func (w *Watcher) Failing() int {
 	return n
 }
 
-// trouble is one that counts for Failing.
-func (w *Watcher) trouble(what string) *trouble {
-	t := newTrouble(w.log, what)
+// retry returns one that counts for Failing.
+func (w *Watcher) retry(what string) *retryLog {
+	t := newRetryLog(w.log, what)
 	t.count = &w.failing
 	return t
 }
@@ -195,11 +195,11 @@ func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object
 		return err
 	}
 	if t == watch.Deleted {
-		w.strangers.missed(j.Namespace, j.UID)
+		w.unlabelled.missed(j.Namespace, j.UID)
 		return w.publish(ctx, j.Namespace, j.UID, events.JobGone{Name: j.Name, Version: events.Version(j.ResourceVersion)})
 	}
 	p := events.ProjectJob(j, w.config.Claim)
-	w.strangers.saw(p)
+	w.unlabelled.saw(p)
 	return w.publish(ctx, j.Namespace, j.UID, events.JobObserved{Job: p})
 }
 
@@ -211,8 +211,8 @@ func (w *Watcher) follow(ctx context.Context, what string, version uint64,
 	handle func(context.Context, watch.EventType, runtime.Object) error,
 ) error {
 	at := strconv.FormatUint(version, 10)
-	trouble := w.trouble("watch " + what)
-	defer trouble.forget()
+	retry := w.retry("watch " + what)
+	defer retry.forget()
 	for {
 		before := at
 		err := followOnce(ctx, &at, open, handle)
@@ -223,7 +223,7 @@ func (w *Watcher) follow(ctx context.Context, what string, version uint64,
 			return fmt.Errorf("watch %s: %w", what, err)
 		}
 		if at != before {
-			trouble.over()
+			retry.over()
 		}
 		if err == nil && at != before {
 			continue // servers end watches now and then
@@ -231,8 +231,8 @@ func (w *Watcher) follow(ctx context.Context, what string, version uint64,
 		if err == nil {
 			err = errors.New("the API server ended the watch at once")
 		}
-		trouble.begins(err)
-		if err := trouble.wait(ctx, nil); err != nil {
+		retry.begins(err)
+		if err := retry.wait(ctx, nil); err != nil {
 			return err
 		}
 	}

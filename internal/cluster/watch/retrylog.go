@@ -14,8 +14,8 @@ const (
 	lastPause  = 30 * time.Second
 )
 
-// trouble paces attempts at something that fails, and says so once when it begins and once when it is over.
-type trouble struct {
+// retryLog paces attempts at something that fails, and says so once when it begins and once when it is over.
+type retryLog struct {
 	log   *slog.Logger
 	what  string
 	count *atomic.Int64 // of all that are in trouble; nil where nobody counts
@@ -24,10 +24,10 @@ type trouble struct {
 	pause time.Duration
 }
 
-func newTrouble(log *slog.Logger, what string) *trouble { return &trouble{log: log, what: what} }
+func newRetryLog(log *slog.Logger, what string) *retryLog { return &retryLog{log: log, what: what} }
 
 // begins says that it does not work.
-func (t *trouble) begins(err error) {
+func (t *retryLog) begins(err error) {
 	if t.since.IsZero() {
 		t.since = time.Now()
 		if t.count != nil {
@@ -38,7 +38,7 @@ func (t *trouble) begins(err error) {
 }
 
 // over says that it works again.
-func (t *trouble) over() {
+func (t *retryLog) over() {
 	if !t.since.IsZero() {
 		t.log.Info("can "+t.what+" again", "after", time.Since(t.since).Round(time.Second))
 		t.forget()
@@ -46,7 +46,7 @@ func (t *trouble) over() {
 }
 
 // forget is for whoever stops trying: it is counted no longer.
-func (t *trouble) forget() {
+func (t *retryLog) forget() {
 	if !t.since.IsZero() && t.count != nil {
 		t.count.Add(-1)
 	}
@@ -56,7 +56,7 @@ func (t *trouble) forget() {
 // wait lets some time pass before the next attempt: none if the last one held for a while, else ever more, so that what
 // fails again and again right after it worked is paced too. It is over at once if somebody asks by sooner, which may be nil,
 // and fails only if ctx ends.
-func (t *trouble) wait(ctx context.Context, sooner <-chan struct{}) error {
+func (t *retryLog) wait(ctx context.Context, sooner <-chan struct{}) error {
 	if time.Since(t.last) > lastPause+t.pause {
 		t.pause = 0
 	}

@@ -74,9 +74,9 @@ func (x *watching) once(t *testing.T) {
 
 // watches says whether the unmarked Pods of the namespace are watched.
 func (x *watching) watches(namespace string) bool {
-	x.strangers.mu.Lock()
-	defer x.strangers.mu.Unlock()
-	return x.strangers.watches[namespace] != nil
+	x.unlabelled.mu.Lock()
+	defer x.unlabelled.mu.Unlock()
+	return x.unlabelled.watches[namespace] != nil
 }
 
 func TestWatcherShowsOrphansToWhoMayAdoptThem(t *testing.T) {

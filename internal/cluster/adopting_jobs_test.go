@@ -15,8 +15,8 @@ import (
 
 // Hundreds of Jobs may select the same Pods. Only the oldest are told of each, whatever order they are heard of in; when one of
 // them ends, the next comes up.
-func TestOldestClaimantsAdopt(t *testing.T) {
-	c := Claimants{}
+func TestOldestJobsAdopt(t *testing.T) {
+	c := AdoptingJobs{}
 	job := func(n int) events.Job {
 		return events.Job{Namespace: "evil", UID: types.UID(fmt.Sprintf("u%03d", n)), Created: time.Unix(int64(n/2), 0), // two in a second
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}
@@ -28,17 +28,17 @@ func TestOldestClaimantsAdopt(t *testing.T) {
 	}
 	orphan := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "evil", Labels: map[string]string{"app": "x"}}}
 	var oldest []types.UID
-	for n := range events.MaxClaimants {
+	for n := range events.MaxAdoptingJobs {
 		oldest = append(oldest, job(n).UID)
 	}
 	if got := c.Of(orphan); !slices.Equal(got, oldest) {
 		t.Errorf("told are %v", got)
 	}
-	if c.tooMany(Identity{"evil", oldest[0]}) || !c.tooMany(Identity{"evil", job(events.MaxClaimants).UID}) || c.tooMany(Identity{"shop", "u149"}) || c.tooMany(Identity{"evil", "unknown"}) {
+	if c.tooMany(Identity{"evil", oldest[0]}) || !c.tooMany(Identity{"evil", job(events.MaxAdoptingJobs).UID}) || c.tooMany(Identity{"shop", "u149"}) || c.tooMany(Identity{"evil", "unknown"}) {
 		t.Error("who comes too late?")
 	}
 	c.Remove("evil", oldest[3])
-	if got := c.Of(orphan); len(got) != events.MaxClaimants || !slices.Contains(got, job(events.MaxClaimants).UID) || slices.Contains(got, oldest[3]) {
+	if got := c.Of(orphan); len(got) != events.MaxAdoptingJobs || !slices.Contains(got, job(events.MaxAdoptingJobs).UID) || slices.Contains(got, oldest[3]) {
 		t.Errorf("when one has gone, told are %v", got)
 	}
 	orphan.Namespace = "shop"
@@ -49,7 +49,7 @@ func TestOldestClaimantsAdopt(t *testing.T) {
 
 // A selector is tried on every orphan: one of thousands of values selects none.
 func TestSelectorOfThousandsOfValuesSelectsNothing(t *testing.T) {
-	c := Claimants{}
+	c := AdoptingJobs{}
 	values := []string{"x"}
 	for n := range maxSelector {
 		values = append(values, fmt.Sprintf("v%d", n))

@@ -15,7 +15,7 @@ import (
 func TestTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &clustertest.Buffer{}
-		x := newTrouble(slog.New(slog.NewTextHandler(log, nil)), "do it")
+		x := newRetryLog(slog.New(slog.NewTextHandler(log, nil)), "do it")
 		fail := func() time.Duration {
 			began := time.Now()
 			x.begins(errors.New("away"))

@@ -33,12 +33,12 @@ func UnmarkedPods(c events.Claim) string {
 	return "!" + v1alpha1.ManagedLabel
 }
 
-// Claimants are the Jobs of ours that ask to adopt any Pod of their namespace, the oldest first: those with a selector of their
-// user's own (manualSelector) that are neither finished nor being deleted. Of each namespace the first events.MaxClaimants may;
+// AdoptingJobs are the Jobs of ours that ask to adopt any Pod of their namespace, the oldest first: those with a selector of their
+// user's own (manualSelector) that are neither finished nor being deleted. Of each namespace the first events.MaxAdoptingJobs may;
 // else one Pod would be told of as often as somebody has made such Jobs.
-type Claimants map[string][]claimant
+type AdoptingJobs map[string][]adoptingJob
 
-type claimant struct {
+type adoptingJob struct {
 	uid      types.UID
 	created  time.Time
 	selector labels.Selector
@@ -48,7 +48,7 @@ type claimant struct {
 const maxSelector = 256
 
 // Put adds the Job, or removes it where it can adopt nothing any more.
-func (c Claimants) Put(j events.Job) {
+func (c AdoptingJobs) Put(j events.Job) {
 	c.Remove(j.Namespace, j.UID)
 	if j.Foreign || j.Deleting || j.Selector == nil || j.Finished() {
 		return
@@ -64,36 +64,38 @@ func (c Claimants) Put(j events.Job) {
 	if size > maxSelector {
 		s = labels.Nothing()
 	}
-	one := claimant{j.UID, j.Created, s}
+	one := adoptingJob{j.UID, j.Created, s}
 	at, _ := slices.BinarySearchFunc(c[j.Namespace], one, older)
 	c[j.Namespace] = slices.Insert(c[j.Namespace], at, one)
 }
 
 // older orders by age. Two of one second are ordered by their UIDs, the same way for everybody.
-func older(a, b claimant) int { return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.uid, b.uid)) }
+func older(a, b adoptingJob) int {
+	return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.uid, b.uid))
+}
 
 // Remove forgets the Job.
-func (c Claimants) Remove(namespace string, uid types.UID) {
-	c[namespace] = slices.DeleteFunc(c[namespace], func(one claimant) bool { return one.uid == uid })
+func (c AdoptingJobs) Remove(namespace string, uid types.UID) {
+	c[namespace] = slices.DeleteFunc(c[namespace], func(one adoptingJob) bool { return one.uid == uid })
 	if len(c[namespace]) == 0 {
 		delete(c, namespace)
 	}
 }
 
 // may are those of the namespace that adopt.
-func (c Claimants) may(namespace string) []claimant {
+func (c AdoptingJobs) may(namespace string) []adoptingJob {
 	all := c[namespace]
-	return all[:min(len(all), events.MaxClaimants)]
+	return all[:min(len(all), events.MaxAdoptingJobs)]
 }
 
 // tooMany says that the Job would adopt, and comes too late.
-func (c Claimants) tooMany(of Identity) bool {
-	is := func(one claimant) bool { return one.uid == of.UID }
+func (c AdoptingJobs) tooMany(of Identity) bool {
+	is := func(one adoptingJob) bool { return one.uid == of.UID }
 	return slices.ContainsFunc(c[of.Namespace], is) && !slices.ContainsFunc(c.may(of.Namespace), is)
 }
 
-// Of are the claimants that the Pod concerns: the one that owns it, or all whose selector matches an orphan.
-func (c Claimants) Of(p *corev1.Pod) (out []types.UID) {
+// Of are the adoptingJobs that the Pod concerns: the one that owns it, or all whose selector matches an orphan.
+func (c AdoptingJobs) Of(p *corev1.Pod) (out []types.UID) {
 	owned := metav1.GetControllerOf(p) != nil
 	for _, one := range c.may(p.Namespace) {
 		if owned && one.uid == events.OwnerUID(p) || !owned && one.selector.Matches(labels.Set(p.Labels)) {
@@ -104,8 +106,8 @@ func (c Claimants) Of(p *corev1.Pod) (out []types.UID) {
 }
 
 // Recipients are all Jobs that the Pod concerns: its owner, or the one that an orphan's generated label remembers, and the
-// claimants.
-func (c Claimants) Recipients(p *corev1.Pod) []types.UID {
+// adoptingJobs.
+func (c AdoptingJobs) Recipients(p *corev1.Pod) []types.UID {
 	out := c.Of(p)
 	if owner := events.OwnerUID(p); owner != "" && !slices.Contains(out, owner) {
 		out = append(out, owner)
