@@ -57,7 +57,8 @@ check: ## the quick inner loop: vet, unit tests, scripts, a few simulated worlds
 	@go test -C test ./contract
 
 .PHONY: lint
-lint: $(LINT) ## golangci-lint: the import arrows and the house rules
+lint: $(LINT) ## golangci-lint: the import arrows and the house rules; words that ADR 33 has replaced
+	@go run ./internal/dev/words
 	@$(LINT) run ./...
 	@cd test && $(LINT) run ./...
 

@@ -72,7 +72,7 @@ func Connect(ctx context.Context, c Config) (*Bus, error) {
 	b.done.Go(func() { <-b.closed; stop() })
 	b.done.Go(func() { b.top.watch(run) })
 	b.done.Go(func() { b.pub.run(run) })
-	b.done.Go(func() { b.lookAfterTroubles(run) })
+	b.done.Go(func() { b.lookAfterProblems(run) })
 	return b, nil
 }
 

@@ -138,8 +138,8 @@ func (t *problems) due(now time.Time) (retry []problem, gone []string) {
 	return retry, gone
 }
 
-// lookAfterTroubles tries refused subjects and full streams again, and looks at why we are not connected, until the context ends.
-func (b *Bus) lookAfterTroubles(ctx context.Context) {
+// lookAfterProblems tries refused subjects and full streams again, and looks at why we are not connected, until the context ends.
+func (b *Bus) lookAfterProblems(ctx context.Context) {
 	tick := time.NewTicker(askAgain / 4)
 	defer tick.Stop()
 	for {

@@ -19,8 +19,8 @@ import (
 	"github.com/jobstream/jobstream/internal/child"
 )
 
-// reconcilerPatience is how long a reconciler may take to stop, which includes handing over its partitions.
-const reconcilerPatience = 10 * time.Second
+// reconcilerTimeout is how long a reconciler may take to stop, which includes handing over its partitions.
+const reconcilerTimeout = 10 * time.Second
 
 // killable is a reconciler in a process of its own: this program with its hidden command "reconciler".
 type killable struct {
@@ -49,7 +49,7 @@ func (s *system) startKillable(ctx context.Context, ready *app.Probes) error {
 		return err
 	}
 	ready.Set("reconciler", func(ctx context.Context) error { return askReady(ctx, health) })
-	s.onStop(func() error { return s.plan.Killable.process.Stop(reconcilerPatience) })
+	s.onStop(func() error { return s.plan.Killable.process.Stop(reconcilerTimeout) })
 	return nil
 }
 

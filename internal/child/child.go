@@ -54,11 +54,11 @@ func Start(cmd *exec.Cmd, unasked func(error)) (*Process, error) {
 
 // Stop sends SIGTERM, waits for patience, and then kills the child; with no patience it kills at once. It returns when the child
 // has ended, and may be called again. The error means that the child cannot be killed.
-func (p *Process) Stop(patience time.Duration) error {
+func (p *Process) Stop(timeout time.Duration) error {
 	p.asked.Store(true)
-	if patience > 0 {
+	if timeout > 0 {
 		p.signal(syscall.SIGTERM)
-		deadline := time.NewTimer(patience)
+		deadline := time.NewTimer(timeout)
 		defer deadline.Stop()
 		select {
 		case <-p.done:

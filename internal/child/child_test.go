@@ -32,8 +32,8 @@ func TestStopReachesTheWholeGroup(t *testing.T) {
 	if err := stubborn.Err(); err != nil {
 		t.Errorf("it runs, and has ended by %v", err)
 	}
-	for what, patience := range map[string]time.Duration{"stop": 50 * time.Millisecond, "again": 0} {
-		if err := stubborn.Stop(patience); err != nil {
+	for what, timeout := range map[string]time.Duration{"stop": 50 * time.Millisecond, "again": 0} {
+		if err := stubborn.Stop(timeout); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

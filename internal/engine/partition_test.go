@@ -70,7 +70,7 @@ func TestAPartitionThatWasPutDownIsQuietUntilItIsTakenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, counter())
 		b.act = func(effect.Effect) engine.Answer {
-			return engine.Answer{Err: engine.Retry{After: time.Second, Err: errors.New("the server asks for patience")}}
+			return engine.Answer{Err: engine.Retry{After: time.Second, Err: errors.New("the server asks for timeout")}}
 		}
 		b.Deliver(fact{b, "a"})
 		b.await(t, "ack a")

@@ -68,7 +68,7 @@ func TestWhatCouldNotBeDoneIsTriedAgain(t *testing.T) {
 	b.act = func(e effect.Effect) engine.Answer {
 		if failures > 0 {
 			failures--
-			return engine.Answer{Err: engine.Retry{After: 10 * time.Millisecond, Err: errors.New("the server asks for patience")}}
+			return engine.Answer{Err: engine.Retry{After: 10 * time.Millisecond, Err: errors.New("the server asks for timeout")}}
 		}
 		return gone(e)
 	}
@@ -171,7 +171,7 @@ func TestOneKeyNeverTakesTwoTurnsAtOnce(t *testing.T) {
 func TestFactsAreRememberedAndNothingIsDoneWhileEffectsRest(t *testing.T) {
 	b := start(t, counter())
 	b.act = func(effect.Effect) engine.Answer {
-		return engine.Answer{Err: engine.Retry{After: time.Hour, Err: errors.New("the server asks for patience")}}
+		return engine.Answer{Err: engine.Retry{After: time.Hour, Err: errors.New("the server asks for timeout")}}
 	}
 	b.Deliver(fact{b, "a"})
 	b.await(t, "ack a")

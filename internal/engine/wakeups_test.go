@@ -17,9 +17,9 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// patience is the answer of a server that asks to be left alone for a minute.
-func patience(effect.Effect) engine.Answer {
-	return engine.Answer{Err: engine.Retry{After: time.Minute, Err: errors.New("the server asks for patience")}}
+// timeout is the answer of a server that asks to be left alone for a minute.
+func timeout(effect.Effect) engine.Answer {
+	return engine.Answer{Err: engine.Retry{After: time.Minute, Err: errors.New("the server asks for timeout")}}
 }
 
 // before says that one line of the journal stands before the other.
@@ -92,7 +92,7 @@ func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
 	t.Run("again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := start(t, counter())
-			b.act = patience
+			b.act = timeout
 			b.Deliver(fact{b, "a"})
 			b.await(t, "ack a")
 			b.Deliver(fired{fact{b, "again"}, time.Now().Add(time.Minute)})
@@ -109,7 +109,7 @@ func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
 func TestNothingIsAcknowledgedThatOnlyAnAlarmOfOursWouldLookAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, counter())
-		b.act = patience
+		b.act = timeout
 		b.Deliver(fact{b, "a"})
 		b.await(t, "ack a")
 		synctest.Wait()

@@ -36,7 +36,7 @@ func newDoctor(t *tool) *cobra.Command {
 		Use:   "doctor [-A] [-o json]",
 		Short: "Report problems with jobstream in this cluster, as far as a user can see them",
 		Long: `Report problems with jobstream in this cluster, as far as a user can see them: the API server, the kind ScheduledJob, whether jobstream does
-its work, what you may do, and which Jobs and ScheduledJobs of the namespace are in trouble. It changes nothing.
+its work, what you may do, and which Jobs and ScheduledJobs of the namespace have a problem. It changes nothing.
 
 The exit code is 1 if a line is FAIL, else 0. "jobstream-reconciler doctor" looks at NATS and the programs themselves.`,
 		Example: `  kubectl jobstream doctor
@@ -100,7 +100,7 @@ func (d *doctorCommand) examine(ctx context.Context, c *client) []finding.Findin
 	}
 	all = append(all, permissions(ctx, c, scheduled)...)
 	if len(problems) == 0 {
-		all = append(all, observation.Troubles()...)
+		all = append(all, observation.Problems()...)
 	}
 	return all
 }

@@ -36,7 +36,7 @@ func (w *World) fault() bool {
 		w.happens("bus lost", "bus      everything is lost")
 		w.forgot()
 		w.bus.clear()
-		w.fleet.hush()
+		w.fleet.dropHeartbeats()
 		w.relist()
 	case !w.gap && w.odds(w.rates.Gap):
 		w.happens("watch gap", "trigger  is away")

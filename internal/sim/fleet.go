@@ -127,8 +127,8 @@ func (f *fleet) send(from *member, b partition.Heartbeat) {
 	}
 }
 
-// hush loses all heartbeats that are on their way: the bus has gone with them.
-func (f *fleet) hush() {
+// dropHeartbeats loses all heartbeats that are on their way: the bus has gone with them.
+func (f *fleet) dropHeartbeats() {
 	for _, r := range f.members {
 		if r.member != nil {
 			r.member.letters, r.member.healthy = nil, 0

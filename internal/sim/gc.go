@@ -61,8 +61,8 @@ func (w *tenant) lose(p *pod) {
 	w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Held = false })
 }
 
-// farewell removes a Job that has been deleted and has no Pods any more.
-func (w *tenant) farewell() bool {
+// removeDeleted removes a Job that has been deleted and has no Pods any more.
+func (w *tenant) removeDeleted() bool {
 	for _, uid := range slices.Sorted(maps.Keys(w.api.leaving)) {
 		if !w.owns(uid) {
 			w.happens("left "+string(w.api.leaving[uid]), "gc       the Job is removed")

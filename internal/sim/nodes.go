@@ -17,14 +17,14 @@ func (w *tenant) live() bool {
 			return true
 		}
 	}
-	return w.farewell()
+	return w.removeDeleted()
 }
 
 func (w *tenant) liveOne(p *pod) bool {
 	switch {
 	case p.Terminal():
 		return false
-	case p.Deleting && !w.calm && w.rand.IntN(w.patience()) > 0:
+	case p.Deleting && !w.calm && w.rand.IntN(w.timeout()) > 0:
 		return false // its grace period
 	case p.Deleting:
 		w.end(p, w.rand.IntN(4) == 0) // told to end; some succeed yet
@@ -35,7 +35,7 @@ func (w *tenant) liveOne(p *pod) bool {
 		w.api.UpdatePod(p.Name, func(p *events.Pod) {
 			p.Phase, p.Scheduled, p.Ready, p.ReadySince, p.Waiting = events.Running, true, true, w.now, ""
 		})
-	case w.plan.slow && !w.calm && w.rand.IntN(w.patience()) > 0:
+	case w.plan.slow && !w.calm && w.rand.IntN(w.timeout()) > 0:
 		return false
 	case w.retries(p) && w.rand.IntN(4) == 0:
 		w.trace("node     %s restarts a container", p.Name)
@@ -46,8 +46,8 @@ func (w *tenant) liveOne(p *pod) bool {
 	return true
 }
 
-// patience is how long things take: a Pod's work and its end.
-func (w *tenant) patience() int {
+// timeout is how long things take: a Pod's work and its end.
+func (w *tenant) timeout() int {
 	if w.plan.slow {
 		return 12
 	}

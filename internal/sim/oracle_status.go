@@ -164,20 +164,20 @@ func (t *truth) indexes(old, next events.Job) {
 			t.fail("of the indexes %s some are beyond completions %d", x[1], n)
 		}
 	}
-	done, doomed := map[int]bool{}, map[int]bool{}
+	done, surplus := map[int]bool{}, map[int]bool{}
 	for _, r := range t.pods {
 		if r.well {
 			done[r.index] = true
 		}
 		if t.endsIndex(next, r) {
-			doomed[r.index] = true
+			surplus[r.index] = true
 		}
 	}
 	for i := range n {
 		if set.Has(i) && !done[i] {
 			t.fail("index %d is completed and no Pod of it has succeeded", i)
 		}
-		if lost.Has(i) && !doomed[i] {
+		if lost.Has(i) && !surplus[i] {
 			t.fail("index %d is failed and no Pod of it was its last", i)
 		}
 	}

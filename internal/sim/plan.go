@@ -44,7 +44,7 @@ const (
 	perIndex   feature = "perindex"   // backoffLimitPerIndex, maxFailedIndexes
 	success    feature = "success"    // successPolicy
 	elastic    feature = "elastic"    // completions change with parallelism
-	adopting   feature = "adopt"      // orphans, strangers, labels that change
+	adopting   feature = "adopt"      // orphans, foreignPods, labels that change
 	unstamped  feature = "unstamped"  // Pods without a serial
 	expiring   feature = "ttl"        // ttlSecondsAfterFinished
 	waiting    feature = "backoff"    // backoff-seconds

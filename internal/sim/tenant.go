@@ -23,7 +23,7 @@ type tenant struct {
 	// parent is the ScheduledJob that has made the Job, nil where a user has.
 	parent *scheduler
 
-	strangers int // Pods that users have made
+	foreignPods int // Pods that users have made
 }
 
 func newTenant(w *World, namespace string, p plan) *tenant {

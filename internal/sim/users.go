@@ -32,7 +32,7 @@ func init() { // here, since they mention what mentions them
 		{3, adopting, (*tenant).ownAgain},
 		{3, adopting, (*tenant).relabel},
 		{3, adopting, (*tenant).labelAgain},
-		{12, adopting, (*tenant).addStranger},
+		{12, adopting, (*tenant).addForeignPod},
 		{20, adopting, (*tenant).copyPod},
 		{4, unstamped, (*tenant).spoilSerial},
 		{1, declaring, (*tenant).declareFailed},
@@ -178,13 +178,13 @@ func (w *tenant) labelAgain() bool {
 	return true
 }
 
-// addStranger makes a Pod that the Job's own selector matches, in any phase and, for an Indexed Job, with any index.
-func (w *tenant) addStranger() bool {
+// addForeignPod makes a Pod that the Job's own selector matches, in any phase and, for an Indexed Job, with any index.
+func (w *tenant) addForeignPod() bool {
 	if w.plan.job.Selector == nil {
 		return false
 	}
-	w.strangers++
-	p := events.Pod{Name: fmt.Sprintf("stranger-%d", w.strangers), Serial: events.NoSerial, Index: w.rand.IntN(6) - 1, Phase: events.Pending,
+	w.foreignPods++
+	p := events.Pod{Name: fmt.Sprintf("foreign-%d", w.foreignPods), Serial: events.NoSerial, Index: w.rand.IntN(6) - 1, Phase: events.Pending,
 		Labels: w.plan.job.Selector.MatchLabels}
 	if !w.plan.job.Indexed {
 		p.Index = events.NoIndex
@@ -208,9 +208,9 @@ func (w *tenant) copyPod() bool {
 	if p == nil || w.api.jobs[w.uid] == nil {
 		return false
 	}
-	w.strangers++
+	w.foreignPods++
 	twin := p.Pod
-	twin.Name, twin.Phase, twin.Scheduled, twin.Ready, twin.Restarts, twin.Waiting = fmt.Sprintf("copy-%d", w.strangers), events.Pending, false, false, 0, ""
+	twin.Name, twin.Phase, twin.Scheduled, twin.Ready, twin.Restarts, twin.Waiting = fmt.Sprintf("copy-%d", w.foreignPods), events.Pending, false, false, 0, ""
 	w.trace("user     makes %s, a copy of %s", twin.Name, p.Name)
 	twin = w.api.AddPod(w.uid, twin)
 	w.truth.made(twin, w.uid)

@@ -27,7 +27,7 @@ type world struct {
 	// deaf says that a wipe has taken events that nobody had heard.
 	deaf bool
 	// trouble is what has gone wrong on the way: an event that cannot be read, a fault that cannot be healed.
-	trouble findings
+	problems findings
 }
 
 // findings are what is wrong.
@@ -37,7 +37,7 @@ func (f *findings) add(format string, args ...any) { *f = append(*f, fmt.Sprintf
 
 // check says what is wrong once everything has come to rest.
 func (w world) check() (wrong findings) {
-	wrong = append(wrong, w.trouble...)
+	wrong = append(wrong, w.problems...)
 	w.checkLedger(&wrong)
 	w.checkHeld(&wrong)
 	w.checkJobs(&wrong)

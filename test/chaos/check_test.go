@@ -164,7 +164,7 @@ func TestCheckerFinds(t *testing.T) {
 		"an end that was told twice":                           {func(w *world) { w.announce(w.jobs["plain"]) }, "Job plain plain has finished twice"},
 		"an end that was told too early":                       {func(w *world) { w.status("indexed", func(s *batchv1.JobStatus) { s.Failed++ }) }, "Job indexed: its JobFinish says"},
 		"an event about a Job without UID":                     {func(w *world) { w.events = append(w.events, told{Type: startType, Data: json.RawMessage(`{}`)}) }, "names no Job"},
-		"a fault that nobody can heal":                         {func(w *world) { w.trouble.add("no healing") }, "no healing"},
+		"a fault that nobody can heal":                         {func(w *world) { w.problems.add("no healing") }, "no healing"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := sound()

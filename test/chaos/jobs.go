@@ -68,7 +68,7 @@ func (t Task) shape() (size func(*batchv1.JobSpec), rule string, want intent) {
 		return harness.Size(1, 1, plenty), "", complete(1)
 	case Large:
 		return harness.Size(400, 60, plenty), harness.OneInTwenty, complete(400)
-	case Doomed:
+	case Failing:
 		return harness.Size(4, 2, 1), "code=1", intent{end: batchv1.JobFailed, reason: batchv1.JobReasonBackoffLimitExceeded}
 	case Policy:
 		return harness.Size(6, 2, plenty), "code=42", intent{end: batchv1.JobFailed, reason: batchv1.JobReasonPodFailurePolicy}

@@ -198,7 +198,7 @@ func (r *run) look(ctx context.Context) (world, error) {
 	wrongs = append(wrongs, r.storm.wrong...)
 	r.storm.mu.Unlock()
 	for _, e := range wrongs {
-		w.trouble.add("%v", e)
+		w.problems.add("%v", e)
 	}
 	return w, nil
 }

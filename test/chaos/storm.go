@@ -45,13 +45,13 @@ func (s *storm) run(ctx context.Context, faults []Fault) {
 		if !pass(ctx, f.At-time.Since(began)) {
 			return
 		}
-		all.Go(func() { s.suffer(ctx, f) })
+		all.Go(func() { s.inject(ctx, f) })
 	}
 	pass(ctx, time.Hour) // what is under way lasts until it is over or the time is
 }
 
-// suffer is one fault from its begin to its heal.
-func (s *storm) suffer(ctx context.Context, f Fault) {
+// inject is one fault from its begin to its heal.
+func (s *storm) inject(ctx context.Context, f Fault) {
 	p := s.plan(f)
 	lock := s.lock(p.part)
 	lock.Lock() // the fault before is healed first

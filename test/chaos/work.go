@@ -28,7 +28,7 @@ const (
 	Single    Sort = "single"    // 1 Pod
 	Twenty    Sort = "twenty"    // 20 Pods, some of which fail
 	Large     Sort = "large"     // 400 Pods, some of which fail
-	Doomed    Sort = "doomed"    // fails by its backoffLimit
+	Failing   Sort = "failing"   // fails by its backoffLimit
 	Policy    Sort = "policy"    // fails by its podFailurePolicy
 	Indexes   Sort = "indexes"   // two of its indexes fail, the others complete
 	Fragile   Sort = "fragile"   // no failure is allowed but that of a node
@@ -40,7 +40,7 @@ const (
 )
 
 // deckOf is what comes in each round, in any order.
-var deckOf = []Sort{Single, Single, Twenty, Twenty, Doomed, Policy, Indexes, Fragile, Paused, Deleted, Once, Triggered, Large}
+var deckOf = []Sort{Single, Single, Twenty, Twenty, Failing, Policy, Indexes, Fragile, Paused, Deleted, Once, Triggered, Large}
 
 // tasksApart is how far one is from the next on average: a round in half a minute, which keeps two cores busy and no more.
 const tasksApart = 2500 * time.Millisecond

@@ -15,8 +15,8 @@ import (
 const (
 	// statusWritesMax is the issue's: a status write costs the API server as much as a Pod.
 	statusWritesMax = 100
-	// patience is for a run on two cores that are also busy with other things.
-	patience = 2 * time.Minute
+	// timeout is for a run on two cores that are also busy with other things.
+	timeout = 2 * time.Minute
 )
 
 // batch is a Job whose Pods write into a ledger, five in a hundred of them failing, and what is known about it.
@@ -47,7 +47,7 @@ func startBatch(t *testing.T, s *harness.System, completions, parallelism int, i
 // awaitDone waits until so many Pods have succeeded.
 func (b *batch) awaitDone(n int) {
 	b.Helper()
-	b.Await(b.job.Name, patience, fmt.Sprintf("to have %d succeeded Pods", n), func(j *batchv1.Job) bool { return int(j.Status.Succeeded) >= n })
+	b.Await(b.job.Name, timeout, fmt.Sprintf("to have %d succeeded Pods", n), func(j *batchv1.Job) bool { return int(j.Status.Succeeded) >= n })
 }
 
 // runs says that the Job has not ended yet.
@@ -59,7 +59,7 @@ func (b *batch) runs() bool {
 // finish waits for the end and checks everything that must be true then. It returns the number of status writes.
 func (b *batch) finish(t *testing.T) (statusWrites int) {
 	t.Helper()
-	j := b.AwaitEnd(b.job.Name, batchv1.JobComplete, patience)
+	j := b.AwaitEnd(b.job.Name, batchv1.JobComplete, timeout)
 	took := time.Since(b.began)
 	sum := b.ledger.Read(t)
 	b.checkStatus(t, j, sum)

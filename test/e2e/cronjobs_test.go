@@ -172,7 +172,7 @@ func (c realCronJobs) checkRuns(t *testing.T, u *terminal, originals []*unstruct
 		name := o.GetName()
 		switch o.GetKind() {
 		case "Job": // a hook, which says nothing of jobstream
-			if j := u.AwaitEnd(name, batchv1.JobComplete, patience); j.Spec.ManagedBy != nil {
+			if j := u.AwaitEnd(name, batchv1.JobComplete, timeout); j.Spec.ManagedBy != nil {
 				t.Errorf("Job %s is managed by %s now", name, *j.Spec.ManagedBy)
 			}
 			continue
@@ -181,7 +181,7 @@ func (c realCronJobs) checkRuns(t *testing.T, u *terminal, originals []*unstruct
 			continue
 		}
 		if slices.Contains(c.paused, name) {
-			u.AwaitSchedule(name, patience, "to be suspended", func(s *v1alpha1.ScheduledJob) bool {
+			u.AwaitSchedule(name, timeout, "to be suspended", func(s *v1alpha1.ScheduledJob) bool {
 				return slices.ContainsFunc(s.Status.Conditions, func(c metav1.Condition) bool {
 					return c.Type == v1alpha1.SuspendedCondition && c.Status == metav1.ConditionTrue
 				})
@@ -193,7 +193,7 @@ func (c realCronJobs) checkRuns(t *testing.T, u *terminal, originals []*unstruct
 		ends := batchv1.JobComplete
 		switch {
 		case slices.Contains(c.imageOnly, name):
-			harness.Until(t, patience, "a Pod of "+run.Name, func(context.Context) error {
+			harness.Until(t, timeout, "a Pod of "+run.Name, func(context.Context) error {
 				if len(u.Pods(run.Name)) == 0 {
 					return errors.New("there is none")
 				}
@@ -204,7 +204,7 @@ func (c realCronJobs) checkRuns(t *testing.T, u *terminal, originals []*unstruct
 		case slices.Contains(c.fails, name):
 			ends = batchv1.JobFailed
 		}
-		if got := strings.Join(u.printed(u.AwaitEnd(run.Name, ends, patience)), "\n"); !c.prints[name].MatchString(got) {
+		if got := strings.Join(u.printed(u.AwaitEnd(run.Name, ends, timeout)), "\n"); !c.prints[name].MatchString(got) {
 			t.Errorf("the Pods of %s have printed %q, and not %s", run.Name, got, c.prints[name])
 		}
 	}
@@ -213,7 +213,7 @@ func (c realCronJobs) checkRuns(t *testing.T, u *terminal, originals []*unstruct
 // firstRun waits for the first Job of a ScheduledJob.
 func (u *terminal) firstRun(name string) batchv1.Job {
 	u.Helper()
-	s := u.AwaitSchedule(name, patience, "to have made a Job", func(s *v1alpha1.ScheduledJob) bool { return s.Status.LastScheduleTime != nil })
+	s := u.AwaitSchedule(name, timeout, "to have made a Job", func(s *v1alpha1.ScheduledJob) bool { return s.Status.LastScheduleTime != nil })
 	runs := u.Runs(s.UID)
 	first := ""
 	for nominal := range runs {

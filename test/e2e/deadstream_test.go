@@ -22,7 +22,7 @@ func TestJobsRunOnWithoutEventsStream(t *testing.T) {
 	s := own(t, harness.Config{})
 	p, js := s.Space(t), connectNATS(t, s)
 	truth := watchTruth(p)
-	harness.Until(t, patience, "somebody else to have the subjects", func(context.Context) error { // ours is remade at once, if it can be
+	harness.Until(t, timeout, "somebody else to have the subjects", func(context.Context) error { // ours is remade at once, if it can be
 		if err := js.DeleteStream(t.Context(), eventsStream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return harness.Stop(err)
 		}
@@ -34,7 +34,7 @@ func TestJobsRunOnWithoutEventsStream(t *testing.T) {
 			p.Apply(harness.Shell(fmt.Sprintf("%s-%d", name, i), "true", harness.Size(2, 2, 0)))
 		}
 		for i := range jobs {
-			p.AwaitEnd(fmt.Sprintf("%s-%d", name, i), batchv1.JobComplete, patience)
+			p.AwaitEnd(fmt.Sprintf("%s-%d", name, i), batchv1.JobComplete, timeout)
 		}
 	}
 	run("before")
@@ -48,7 +48,7 @@ func TestJobsRunOnWithoutEventsStream(t *testing.T) {
 	if err := js.DeleteStream(t.Context(), "taken"); err != nil {
 		t.Fatal(err)
 	}
-	harness.Until(t, patience, "the stream to stand again", func(ctx context.Context) error {
+	harness.Until(t, timeout, "the stream to stand again", func(ctx context.Context) error {
 		s, err := js.Stream(ctx, eventsStream)
 		if err != nil {
 			return err

@@ -44,13 +44,13 @@ func chain(t *testing.T, s *harness.System) {
 	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
 	p.Apply(quick("link-0"))
 	for i := range links {
-		p.AwaitEnd(fmt.Sprintf("link-%d", i), batchv1.JobComplete, patience)
+		p.AwaitEnd(fmt.Sprintf("link-%d", i), batchv1.JobComplete, timeout)
 		kill(p, e) // while it starts the next
 		begin(p, e)
 	}
-	p.AwaitEnd("twin", batchv1.JobComplete, patience)
-	p.AwaitEnd("bad", batchv1.JobFailed, patience)
-	p.Await("slow", patience, "to run", func(j *batchv1.Job) bool { return j.Status.StartTime != nil })
+	p.AwaitEnd("twin", batchv1.JobComplete, timeout)
+	p.AwaitEnd("bad", batchv1.JobFailed, timeout)
+	p.Await("slow", timeout, "to run", func(j *batchv1.Job) bool { return j.Status.StartTime != nil })
 
 	paused := quick("paused") // has been started by us before, and was suspended by somebody
 	paused.Spec.Suspend = ptr.To(true)

@@ -79,8 +79,8 @@ func shell(t *testing.T, s *harness.System) {
 	}
 	p.Apply(quick("pi"))
 	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
-	p.AwaitEnd("pi", batchv1.JobComplete, patience)
-	p.AwaitEnd("bad", batchv1.JobFailed, patience)
+	p.AwaitEnd("pi", batchv1.JobComplete, timeout)
+	p.AwaitEnd("bad", batchv1.JobFailed, timeout)
 	announced(p, tick(p, "nightly", 0))
 	announced(p, events.PodFinished{Job: events.Reference{Namespace: p.Namespace, Name: "pi", UID: "uid-of-pi"}, // a try of pi, which has succeeded in the end
 		Pod: events.Reference{Namespace: p.Namespace, Name: "pi-1", UID: "uid-of-pi-1"}, Result: events.PodFailed, End: time.Now()})

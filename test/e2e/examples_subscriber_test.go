@@ -48,9 +48,9 @@ func TestSubscribersMissNothing(t *testing.T) {
 	began, killed, lines := time.Now(), 0, 0
 	for i := range jobs {
 		p.Apply(harness.Shell(fmt.Sprintf("job-%d", i), "true", harness.Size(1, 1, 0)))
-		harness.Until(t, patience, "most Jobs to end", func(context.Context) error { return atLeast(ends(truth), i+1-underWay) })
+		harness.Until(t, timeout, "most Jobs to end", func(context.Context) error { return atLeast(ends(truth), i+1-underWay) })
 		if (i+1)%(jobs/kills) == 0 {
-			harness.Until(t, patience, "the subscriber to hear something in this life", func(context.Context) error { return atLeast(len(readEvents(t, example)), lines+1) })
+			harness.Until(t, timeout, "the subscriber to hear something in this life", func(context.Context) error { return atLeast(len(readEvents(t, example)), lines+1) })
 			if err := example.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -60,12 +60,12 @@ func TestSubscribersMissNothing(t *testing.T) {
 			}
 		}
 	}
-	harness.Until(t, patience, "all Jobs to end", func(context.Context) error { return atLeast(ends(truth), jobs) })
+	harness.Until(t, timeout, "all Jobs to end", func(context.Context) error { return atLeast(ends(truth), jobs) })
 	t.Logf("%d Jobs in %v, %d at once", jobs, time.Since(began).Round(time.Second), underWay)
 
 	heardAll(t, truth, off, jobs)
 	want := finishes(truth)
-	harness.Until(t, patience, "the subscriber that was killed to have heard of every end", func(context.Context) error {
+	harness.Until(t, timeout, "the subscriber that was killed to have heard of every end", func(context.Context) error {
 		have := map[string]int{}
 		for _, e := range readEvents(t, example) {
 			have[e.ID]++
@@ -84,7 +84,7 @@ func TestSubscribersMissNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Apply(harness.Shell("afterwards", "true", harness.Size(1, 1, 0)))
-	harness.Until(t, patience, "the subscriber to go on with the stream that was made anew", func(context.Context) error {
+	harness.Until(t, timeout, "the subscriber to go on with the stream that was made anew", func(context.Context) error {
 		for _, e := range readEvents(t, example) {
 			if e.finish() && e.Subject == "afterwards" {
 				return nil
@@ -95,7 +95,7 @@ func TestSubscribersMissNothing(t *testing.T) {
 	if err := example.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if code, err := example.Exit(patience); err != nil || code != 0 {
+	if code, err := example.Exit(timeout); err != nil || code != 0 {
 		t.Errorf("asked to stop, it exits with %d, %v", code, err)
 	}
 }
@@ -105,7 +105,7 @@ func heardAll(t *testing.T, truth *jobTruth, c jetstream.Consumer, jobs int) {
 	t.Helper()
 	began := time.Now()
 	var all []publicEvent
-	harness.Until(t, patience, "the subscriber that was off to hear of every end", func(context.Context) error {
+	harness.Until(t, timeout, "the subscriber that was off to hear of every end", func(context.Context) error {
 		batch, err := c.Fetch(500, jetstream.FetchMaxWait(time.Second))
 		if err != nil {
 			return err

@@ -80,7 +80,7 @@ func gone(p *harness.Space, consumer string) jetstream.JetStream {
 // settled waits until the consumer has nothing to give and nothing in hand.
 func settled(p *harness.Space, c jetstream.Consumer) {
 	p.Helper()
-	harness.Until(p, patience, "all events to be acknowledged", func(ctx context.Context) error {
+	harness.Until(p, timeout, "all events to be acknowledged", func(ctx context.Context) error {
 		info, err := c.Info(ctx)
 		if err != nil || info.NumPending+uint64(info.NumAckPending) == 0 {
 			return err
@@ -136,7 +136,7 @@ func kill(p *harness.Space, e *harness.Process) {
 // prints waits until the process has printed all of it, in any of its lives.
 func prints(p *harness.Space, e *harness.Process, all ...string) {
 	p.Helper()
-	harness.Until(p, patience, e.Name+" to print all", func(context.Context) error {
+	harness.Until(p, timeout, e.Name+" to print all", func(context.Context) error {
 		text, err := os.ReadFile(e.LogFile)
 		for _, want := range all {
 			if err == nil && !strings.Contains(string(text), want) {
@@ -211,10 +211,10 @@ func javascript(t *testing.T, s *harness.System) {
 			want = append(want, p.Namespace+"/"+names[i]+" Succeeded")
 		}
 		for _, name := range names {
-			p.AwaitEnd(name, batchv1.JobComplete, patience)
+			p.AwaitEnd(name, batchv1.JobComplete, timeout)
 		}
 		begin(p, e)
-		harness.Until(p, patience, "one of them to be told", func(context.Context) error { // and so it has the others in hand when it is killed
+		harness.Until(p, timeout, "one of them to be told", func(context.Context) error { // and so it has the others in hand when it is killed
 			if !strings.Contains(e.Printed(), fmt.Sprintf("/good-%d-", round)) {
 				return errors.New("none is")
 			}
@@ -223,7 +223,7 @@ func javascript(t *testing.T, s *harness.System) {
 	}
 	kill(p, e)
 	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
-	p.AwaitEnd("bad", batchv1.JobFailed, patience)
+	p.AwaitEnd("bad", batchv1.JobFailed, timeout)
 	begin(p, e)
 	binary(p, events.JobFinished{Job: events.Reference{Namespace: p.Namespace, Name: "binary", UID: "1"}, Result: events.JobSucceeded, Reason: "CompletionsReached", End: time.Now()})
 	prints(p, e, append(want, p.Namespace+"/bad Failed (BackoffLimitExceeded)", p.Namespace+"/binary Succeeded (CompletionsReached)")...)
@@ -231,7 +231,7 @@ func javascript(t *testing.T, s *harness.System) {
 	if err := e.Stop(); err != nil {
 		t.Error(err)
 	}
-	if code, err := e.Exit(patience); err != nil || code != 0 {
+	if code, err := e.Exit(timeout); err != nil || code != 0 {
 		t.Errorf("asked to stop, it ends with %d, %v", code, err)
 	}
 }
@@ -252,7 +252,7 @@ func binary(p *harness.Space, public events.Public) {
 		p.Fatal(err)
 	}
 	defer nc.Close()
-	if _, err := nc.RequestMsg(&nats.Msg{Subject: events.PublicSubject(harness.ClusterName, public), Header: header, Data: data}, patience); err != nil {
+	if _, err := nc.RequestMsg(&nats.Msg{Subject: events.PublicSubject(harness.ClusterName, public), Header: header, Data: data}, timeout); err != nil {
 		p.Fatal(err)
 	}
 }

@@ -122,16 +122,16 @@ func webhook(t *testing.T, s *harness.System) {
 	for i := range 20 {
 		apply(fmt.Sprintf("plain-%d", i))
 		if i%7 == 6 {
-			p.AwaitEnd(fmt.Sprintf("plain-%d", i-3), batchv1.JobComplete, patience)
+			p.AwaitEnd(fmt.Sprintf("plain-%d", i-3), batchv1.JobComplete, timeout)
 			kill(p, e)
 			begin(p, e)
 		}
 	}
 	killedInRequest(p, r, e)
 	for _, job := range jobs {
-		p.AwaitEnd(job, batchv1.JobComplete, patience)
+		p.AwaitEnd(job, batchv1.JobComplete, timeout)
 	}
-	harness.Until(t, patience, "every event to be delivered or set aside", func(context.Context) error {
+	harness.Until(t, timeout, "every event to be delivered or set aside", func(context.Context) error {
 		text, err := os.ReadFile(e.LogFile)
 		if err != nil {
 			return err
@@ -184,7 +184,7 @@ func webhook(t *testing.T, s *harness.System) {
 func killedInRequest(p *harness.Space, r *receiver, e *harness.Process) {
 	p.Helper()
 	p.Apply(quick("killed"))
-	harness.Until(p, patience, "the receiver to be asked", func(context.Context) error {
+	harness.Until(p, timeout, "the receiver to be asked", func(context.Context) error {
 		if len(r.asked("killed")) == 0 {
 			return fmt.Errorf("it is not")
 		}

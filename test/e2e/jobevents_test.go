@@ -34,7 +34,7 @@ func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
 	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
 	p.Apply(harness.Shell("brief", "true", harness.Size(1, 1, 0), func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](0) }))
 	p.Apply(harness.Shell("paused", "sleep 1", harness.Size(4, 1, 0), func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) }))
-	p.Await("paused", patience, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) })
+	p.Await("paused", timeout, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) })
 	p.Apply(harness.Shell("deleted", "sleep 600", harness.Size(1, 1, 0)))
 	running := func(j *batchv1.Job) bool { return j.Status.StartTime != nil && j.Status.Active > 0 }
 	for _, suspend := range []bool{false, true, false} {
@@ -42,11 +42,11 @@ func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
 			harness.Pass(t, time.Second) // a resume in the second of the start before is that start: startTime is the same
 		}
 		pause(t, p, "paused", suspend)
-		p.Await("paused", patience, fmt.Sprintf("suspended: %v", suspend), func(j *batchv1.Job) bool {
+		p.Await("paused", timeout, fmt.Sprintf("suspended: %v", suspend), func(j *batchv1.Job) bool {
 			return harness.Is(j, batchv1.JobSuspended) == suspend && (suspend || running(j))
 		})
 	}
-	p.Await("deleted", patience, "to run", running)
+	p.Await("deleted", timeout, "to run", running)
 	p.Delete("deleted")
 
 	const many = 20
@@ -61,11 +61,11 @@ func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
 		}
 	}
 	for i := range many {
-		p.AwaitEnd(fmt.Sprintf("many-%d", i), batchv1.JobComplete, patience)
+		p.AwaitEnd(fmt.Sprintf("many-%d", i), batchv1.JobComplete, timeout)
 	}
-	p.AwaitEnd("good", batchv1.JobComplete, patience)
-	p.AwaitEnd("bad", batchv1.JobFailed, patience)
-	p.AwaitEnd("paused", batchv1.JobComplete, patience)
+	p.AwaitEnd("good", batchv1.JobComplete, timeout)
+	p.AwaitEnd("bad", batchv1.JobFailed, timeout)
+	p.AwaitEnd("paused", batchv1.JobComplete, timeout)
 	hearsAll(t, truth, subscriber)
 	received := subscriber.Received()
 	stored := len(received)
@@ -76,9 +76,9 @@ func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
 
 	replaceBus(t, s, 0)
 	p.Apply(harness.Shell("afterwards", "true", harness.Size(1, 1, 0)))
-	p.AwaitEnd("afterwards", batchv1.JobComplete, patience)
+	p.AwaitEnd("afterwards", batchv1.JobComplete, timeout)
 	again := 0
-	harness.Until(t, patience, "what happened within the hour to be announced again", func(context.Context) error {
+	harness.Until(t, timeout, "what happened within the hour to be announced again", func(context.Context) error {
 		again = 0
 		for _, r := range subscriber.Received()[stored:] {
 			if _, end := r.Event.(events.JobFinished); end {
@@ -110,7 +110,7 @@ func pause(t *testing.T, p *harness.Space, job string, suspend bool) {
 // hearsAll waits until the subscriber has heard of what the cluster had, of nothing else, and of each end after its start.
 func hearsAll(t *testing.T, truth *jobTruth, subscriber *harness.Subscriber) {
 	t.Helper()
-	harness.Until(t, patience, "the subscriber to have heard of every start and end", func(context.Context) error {
+	harness.Until(t, timeout, "the subscriber to have heard of every start and end", func(context.Context) error {
 		heard := byKey(subscriber.Received())
 		var missing []string
 		for id, what := range truth.all() {
@@ -124,7 +124,7 @@ func hearsAll(t *testing.T, truth *jobTruth, subscriber *harness.Subscriber) {
 		}
 		return nil
 	})
-	harness.Until(t, patience, "all that was heard to have been true", func(context.Context) error { // the watch may be behind
+	harness.Until(t, timeout, "all that was heard to have been true", func(context.Context) error { // the watch may be behind
 		known := truth.all()
 		for id, e := range byKey(subscriber.Received()) {
 			if _, ok := known[id]; !ok {

@@ -28,10 +28,10 @@ func TestKubectlDoctor(t *testing.T) {
 	lost := harness.Shell("lost", "true", harness.Size(2, 2, 0), harness.Indexed)
 	lost.Annotations = map[string]string{v1alpha1.PerCompletionEnvAnnotation: "nowhere", v1alpha1.BackoffSecondsAnnotation: "soon"}
 	u.Apply(lost)
-	u.Await("lost", patience, "to be refused", func(j *batchv1.Job) bool {
+	u.Await("lost", timeout, "to be refused", func(j *batchv1.Job) bool {
 		return harness.Is(j, v1alpha1.RefusedCondition) && harness.Is(j, v1alpha1.IgnoredCondition)
 	})
-	u.AwaitSchedule("nightly", patience, "to be stalled", func(s *v1alpha1.ScheduledJob) bool {
+	u.AwaitSchedule("nightly", timeout, "to be stalled", func(s *v1alpha1.ScheduledJob) bool {
 		return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.StalledCondition)
 	})
 	out, errOut, code := u.enter("kubectl jobstream doctor")

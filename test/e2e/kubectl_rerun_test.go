@@ -69,7 +69,7 @@ func TestKubectlRerunFailedIndexes(t *testing.T) {
 
 	works("0", "2")
 	u.succeeds(strings.ReplaceAll(peel, "DIR", u.dir))
-	first := u.AwaitEnd("peel", batchv1.JobFailed, patience)
+	first := u.AwaitEnd("peel", batchv1.JobFailed, timeout)
 	if *first.Status.FailedIndexes != "1,3,4" {
 		t.Fatalf("the failed indexes are %s", *first.Status.FailedIndexes)
 	}
@@ -96,7 +96,7 @@ func TestKubectlRerunFailedIndexes(t *testing.T) {
 	// All of it, with a ConfigMap that is the new Job's own.
 	u.succeeds("kubectl jobstream rerun peel --name=whole")
 	u.succeeds("kubectl delete job peel && kubectl delete configmap fruits")
-	got, want := u.printed(u.AwaitEnd("whole", batchv1.JobComplete, patience)), []string{"0 0 apple 0-apple", "1 1 banana 1-banana", "2 2 cherry 2-cherry", "3 3 $(date) 3-$(date)", "4 4 elder 4-elder"}
+	got, want := u.printed(u.AwaitEnd("whole", batchv1.JobComplete, timeout)), []string{"0 0 apple 0-apple", "1 1 banana 1-banana", "2 2 cherry 2-cherry", "3 3 $(date) 3-$(date)", "4 4 elder 4-elder"}
 	if !slices.Equal(got, want) {
 		t.Errorf("it has printed %q, want %q", got, want)
 	}

@@ -25,9 +25,9 @@ func TestKubectlStop(t *testing.T) {
 	u.Apply(harness.Shell("theirs", script, harness.Size(9, 5, 0), harness.Indexed, func(s *batchv1.JobSpec) { s.ManagedBy = nil }))
 	u.Apply(harness.Shell("never", "true", harness.Size(2, 2, 0), func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) }))
 	for _, name := range []string{"works", "theirs"} {
-		u.Await(name, patience, "to have 2 successes and 5 Pods that run", func(j *batchv1.Job) bool { return j.Status.Succeeded == 2 && ptr.Deref(j.Status.Ready, 0) == 5 })
+		u.Await(name, timeout, "to have 2 successes and 5 Pods that run", func(j *batchv1.Job) bool { return j.Status.Succeeded == 2 && ptr.Deref(j.Status.Ready, 0) == 5 })
 	}
-	u.Await("never", patience, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) })
+	u.Await("never", timeout, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) })
 
 	out, errOut, code := u.enter("kubectl jobstream stop works theirs never --wait --timeout=1m")
 	if code != 0 || out != "job.batch/works stopped\njob.batch/theirs stopped\njob.batch/never stopped\n" || !strings.Contains(errOut, "job.batch/works is Failed: ManuallyTerminated: Job was stopped by a user (2 succeeded, 5 failed") {
@@ -49,7 +49,7 @@ func TestKubectlStop(t *testing.T) {
 			t.Errorf("%s: these Pods have a finalizer: %v", name, held)
 		}
 	}
-	harness.Until(t, patience, "a subscriber to hear of the ends", func(context.Context) error {
+	harness.Until(t, timeout, "a subscriber to hear of the ends", func(context.Context) error {
 		heard := map[string]int{}
 		for _, r := range subscriber.Received() {
 			if e, is := r.Event.(events.JobFinished); is && e.Reason == "ManuallyTerminated" {

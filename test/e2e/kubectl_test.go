@@ -126,7 +126,7 @@ func (u *terminal) outcome(printed string) (lines []string) {
 	for _, c := range created.FindAllStringSubmatch(printed, -1) {
 		name := c[2]
 		if c[1] != "job.batch" {
-			s := u.AwaitSchedule(name, patience, "to have made its Job", func(s *v1alpha1.ScheduledJob) bool { return s.Status.LastScheduleTime != nil })
+			s := u.AwaitSchedule(name, timeout, "to have made its Job", func(s *v1alpha1.ScheduledJob) bool { return s.Status.LastScheduleTime != nil })
 			for _, runs := range u.Runs(s.UID) {
 				name = runs[0].Name
 			}
@@ -134,7 +134,7 @@ func (u *terminal) outcome(printed string) (lines []string) {
 		if j := u.Job(name); j.Spec.Suspend != nil && *j.Spec.Suspend {
 			continue // it waits for another
 		}
-		lines = append(lines, u.printed(u.AwaitEnd(name, batchv1.JobComplete, patience))...)
+		lines = append(lines, u.printed(u.AwaitEnd(name, batchv1.JobComplete, timeout))...)
 	}
 	return lines
 }
@@ -221,7 +221,7 @@ func TestKubectlProposals(t *testing.T) {
 			}
 			got := u.outcome(printed)
 			if len(row.lines) == 4 {
-				got = append(got, u.printed(u.AwaitEnd("merge-files", batchv1.JobComplete, patience))...)
+				got = append(got, u.printed(u.AwaitEnd("merge-files", batchv1.JobComplete, timeout))...)
 			}
 			if !slices.Equal(got, row.prints) {
 				t.Errorf("the Pods have printed\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(row.prints, "\n"))
@@ -244,7 +244,7 @@ func (u *terminal) chain() *harness.Process {
 func (u *terminal) everyJuly(line string) {
 	u.Helper()
 	u.succeeds(line)
-	s := u.AwaitSchedule("pi", patience, "to know its time", func(s *v1alpha1.ScheduledJob) bool { return s.Status.NextScheduleTime != nil })
+	s := u.AwaitSchedule("pi", timeout, "to know its time", func(s *v1alpha1.ScheduledJob) bool { return s.Status.NextScheduleTime != nil })
 	next := s.Status.NextScheduleTime.UTC()
 	if at := next.Format("01-02 15:04:05"); at != "07-21 14:00:00" || !next.After(time.Now()) || next.After(time.Now().AddDate(1, 0, 1)) {
 		u.Errorf("the next Job starts at %v", next)
@@ -297,7 +297,7 @@ func TestKubectlHelpExamples(t *testing.T) {
 				t.Errorf("it has printed\n%s", printed)
 			}
 		case job == "once" || job == "nightly":
-			u.AwaitSchedule(job, patience, "to know its time", func(s *v1alpha1.ScheduledJob) bool {
+			u.AwaitSchedule(job, timeout, "to know its time", func(s *v1alpha1.ScheduledJob) bool {
 				return s.Status.NextScheduleTime != nil && s.Status.NextScheduleTime.After(time.Now())
 			})
 		default:
@@ -349,7 +349,7 @@ func TestKubectlWait(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errOut)
 	}
 	out = u.succeeds("kubectl delete job logs")
-	harness.Until(t, patience, "the ConfigMap to be gone with its Job", func(context.Context) error {
+	harness.Until(t, timeout, "the ConfigMap to be gone with its Job", func(context.Context) error {
 		if left, _, _ := u.enter("kubectl get configmaps -o name | grep logs-env-"); left != "" {
 			return fmt.Errorf("%s is left", left)
 		}

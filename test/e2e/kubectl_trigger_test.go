@@ -51,7 +51,7 @@ spec:
 		u.Fatal(err)
 	}
 	u.succeeds("kubectl apply -f " + name + ".yaml")
-	u.AwaitSchedule(name, patience, "to be taken up", func(s *v1alpha1.ScheduledJob) bool { return s.Status.DecidedUntil != nil })
+	u.AwaitSchedule(name, timeout, "to be taken up", func(s *v1alpha1.ScheduledJob) bool { return s.Status.DecidedUntil != nil })
 }
 
 // A user runs a schedule now: each example of the help as it stands there. The Job has a verdict of its own, is counted, and no
@@ -81,7 +81,7 @@ func TestKubectlTrigger(t *testing.T) {
 		}
 		jobs[created.FindStringSubmatch(out)[2]] = true
 	}
-	s := u.AwaitSchedule("nightly", patience, "to have counted both", func(s *v1alpha1.ScheduledJob) bool { return s.Status.Successful == 2 })
+	s := u.AwaitSchedule("nightly", timeout, "to have counted both", func(s *v1alpha1.ScheduledJob) bool { return s.Status.Successful == 2 })
 	told := verdictsOfUsers(s)
 	for name := range jobs {
 		if told[name] != "Started (Manual)" {
@@ -133,7 +133,7 @@ func TestKubectlBackfill(t *testing.T) {
 		t.Errorf("what has run is\n%swant\n%s", runs, want)
 	}
 	n := int64(strings.Count(want, "\n"))
-	s := u.AwaitSchedule("hourly", patience, "to have counted them all", func(s *v1alpha1.ScheduledJob) bool { return s.Status.Successful+s.Status.Failed >= n })
+	s := u.AwaitSchedule("hourly", timeout, "to have counted them all", func(s *v1alpha1.ScheduledJob) bool { return s.Status.Successful+s.Status.Failed >= n })
 	if told := verdictsOfUsers(s); int64(len(told)) != n || s.Status.Successful != n-1 || s.Status.Failed != 1 || s.Status.Missed != 0 {
 		t.Errorf("the verdicts are %v, and the status %+v", told, s.Status)
 	}

@@ -94,7 +94,7 @@ func TestKubectlRunWaitOnATerminal(t *testing.T) {
 	const line = `kubectl jobstream run render --image=busybox --completions=200 --parallelism=20 --backoff-seconds=2 --wait -- `
 	script := `sleep 1; test $JOB_COMPLETION_INDEX = 77 && mkdir "` + once + `" 2>/dev/null && exit 1; true`
 	term := u.onTerminal(line + `sh -c '` + script + `'`)
-	code, err := term.Exit(patience)
+	code, err := term.Exit(timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestKubectlWatchIsInterrupted(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "go")
 	u.succeeds(`kubectl jobstream run render --image=busybox --completions=12 --parallelism=3 -- sh -c 'until [ -e "` + gate + `" ]; do sleep 0.2; done'`)
 	term := u.onTerminal("kubectl jobstream watch render", "NO_COLOR=1")
-	harness.Until(t, patience, "a map of the indexes", func(context.Context) error {
+	harness.Until(t, timeout, "a map of the indexes", func(context.Context) error {
 		shots := term.Shots()
 		if len(shots) == 0 || !strings.Contains(strings.Join(shots[len(shots)-1].Lines, "\n"), "   0 ▒▒▒·········") {
 			return fmt.Errorf("the terminal got %q", term.Written())
@@ -202,7 +202,7 @@ func TestKubectlWatchIsInterrupted(t *testing.T) {
 	if err := term.Type("\x03"); err != nil {
 		t.Fatal(err)
 	}
-	code, err := term.Exit(patience)
+	code, err := term.Exit(timeout)
 	if err != nil || code != 130 {
 		t.Errorf("exit code %d, %v", code, err)
 	}
@@ -213,7 +213,7 @@ func TestKubectlWatchIsInterrupted(t *testing.T) {
 		t.Errorf("colours in spite of NO_COLOR, or nothing said: %q", written)
 	}
 	touch(t, gate)
-	u.AwaitEnd("render", batchv1.JobComplete, patience)
+	u.AwaitEnd("render", batchv1.JobComplete, timeout)
 }
 
 // Logs come by index, of whom one asks for, of attempts that have failed, and as they come.
@@ -232,12 +232,12 @@ func TestKubectlLogs(t *testing.T) {
 	if err := follow.Start(); err != nil {
 		t.Fatal(err)
 	}
-	u.Await("say", patience, "to have a failed Pod", func(j *batchv1.Job) bool { return j.Status.Failed == 1 })
+	u.Await("say", timeout, "to have a failed Pod", func(j *batchv1.Job) bool { return j.Status.Failed == 1 })
 	if got := u.succeeds("kubectl jobstream logs say --failed"); got != "it breaks\n" {
 		t.Errorf("of the Pod that failed: %q", got)
 	}
 	touch(t, gate)
-	u.AwaitEnd("say", batchv1.JobComplete, patience)
+	u.AwaitEnd("say", batchv1.JobComplete, timeout)
 	if err := follow.Wait(); err != nil {
 		t.Errorf("logs -f: %v", err)
 	}

@@ -141,7 +141,7 @@ func TestOptionThatCannotBeReadIsIgnoredAndReported(t *testing.T) {
 // awaitTold waits until what "kubectl describe" shows under Events has all these words in one line.
 func awaitTold(t *testing.T, p *harness.Space, job string, words []string) {
 	t.Helper()
-	harness.Until(t, patience, "kubectl describe to tell of "+strings.Join(words, " "), func(context.Context) error {
+	harness.Until(t, timeout, "kubectl describe to tell of "+strings.Join(words, " "), func(context.Context) error {
 		text := p.Describe(job)
 		_, events, _ := strings.Cut(text, "\nEvents:")
 		for line := range strings.Lines(events) {

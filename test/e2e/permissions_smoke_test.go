@@ -51,18 +51,18 @@ func withParameters(p *harness.Space) {
 		p.Fatal(err)
 	}
 	p.Apply(fruitJob(2))
-	p.AwaitEnd("fruit", batchv1.JobComplete, patience)
+	p.AwaitEnd("fruit", batchv1.JobComplete, timeout)
 }
 
 func failing(p *harness.Space) {
 	j := harness.Shell("failing", "exit 1", harness.Size(1, 1, 2))
 	p.Apply(annotated(annotated(j, v1alpha1.BackoffSecondsAnnotation, "1"), v1alpha1.FailedPodsLimitAnnotation, "1"))
-	p.AwaitEnd("failing", batchv1.JobFailed, patience)
+	p.AwaitEnd("failing", batchv1.JobFailed, timeout)
 }
 
 func tenPods(p *harness.Space) {
 	p.Apply(harness.Shell("ten", "exit 0", harness.Size(10, 10, 0)))
-	if end := p.AwaitEnd("ten", batchv1.JobComplete, patience); len(end.ManagedFields) > 0 {
+	if end := p.AwaitEnd("ten", batchv1.JobComplete, timeout); len(end.ManagedFields) > 0 {
 		p.Errorf("it has %d managedFields", len(end.ManagedFields))
 	}
 }
@@ -78,7 +78,7 @@ func adopting(p *harness.Space) {
 	p.Apply(j)
 	ours := func(want bool) {
 		p.Helper()
-		harness.Until(p, patience, fmt.Sprintf("the Pod to be the Job's: %v", want), func(ctx context.Context) error {
+		harness.Until(p, timeout, fmt.Sprintf("the Pod to be the Job's: %v", want), func(ctx context.Context) error {
 			pod, err := pods.Get(ctx, "orphan", metav1.GetOptions{})
 			if err == nil && (metav1.GetControllerOf(pod) != nil) != want {
 				err = fmt.Errorf("its owners are %v", pod.OwnerReferences)
@@ -97,12 +97,12 @@ func adopting(p *harness.Space) {
 func suspended(p *harness.Space) {
 	p.Apply(harness.Shell("paused", "sleep 600", harness.Size(2, 2, 0)))
 	for range 2 {
-		p.Await("paused", patience, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 2 })
+		p.Await("paused", timeout, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 2 })
 		suspend(p, "paused", true)
-		p.Await("paused", patience, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) && j.Status.Active == 0 })
+		p.Await("paused", timeout, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) && j.Status.Active == 0 })
 		suspend(p, "paused", false)
 	}
-	harness.Until(p, patience, "an Event that happened twice", func(context.Context) error {
+	harness.Until(p, timeout, "an Event that happened twice", func(context.Context) error {
 		all := p.Events("paused")
 		if slices.ContainsFunc(all, func(e corev1.Event) bool { return e.Count > 1 }) {
 			return nil
@@ -121,7 +121,7 @@ func suspend(p *harness.Space, job string, on bool) {
 
 func expiring(p *harness.Space) {
 	p.Apply(harness.Shell("brief", "exit 0", harness.Size(1, 1, 0), func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](1) }))
-	harness.Until(p, patience, "the Job to be deleted", func(ctx context.Context) error {
+	harness.Until(p, timeout, "the Job to be deleted", func(ctx context.Context) error {
 		_, err := p.Client.BatchV1().Jobs(p.Namespace).Get(ctx, "brief", metav1.GetOptions{})
 		if err == nil {
 			return errors.New("it is there")
@@ -138,15 +138,15 @@ func replacing(p *harness.Space) {
 		s.ConcurrencyPolicy = v1alpha1.ReplaceConcurrent
 		s.JobTemplate.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
 	}))
-	p.AwaitSchedule("latest", patience, "to have replaced a Job", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Failed > 0 && len(j.Status.Active) > 0 })
+	p.AwaitSchedule("latest", timeout, "to have replaced a Job", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Failed > 0 && len(j.Status.Active) > 0 })
 	p.Unschedule("latest", metav1.DeletePropagationBackground)
 }
 
 func forgetting(p *harness.Space) {
 	sj := p.Schedule(harness.Every("tick", "* * * * * *", "exit 0", func(s *v1alpha1.ScheduledJobSpec) { s.SuccessfulJobsHistoryLimit = ptr.To[int32](1) }))
-	p.AwaitSchedule("tick", patience, "to have run four times", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful >= 4 })
+	p.AwaitSchedule("tick", timeout, "to have run four times", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful >= 4 })
 	p.Reschedule("tick", `{"suspend":true}`)
-	harness.Until(p, patience, "one Job to be kept", func(context.Context) error {
+	harness.Until(p, timeout, "one Job to be kept", func(context.Context) error {
 		if n := len(p.Runs(sj.UID)); n > 1 {
 			return fmt.Errorf("%d are", n)
 		}
@@ -159,13 +159,13 @@ func runningOnce(p *harness.Space) {
 		s.RunAt = ptr.To(metav1.NewTime(time.Now().Add(2 * time.Second).Truncate(time.Second)))
 		s.TTLSecondsAfterFinished = ptr.To[int32](2)
 	}))
-	harness.Until(p, patience, "the ScheduledJob to be deleted", func(context.Context) error { return p.Unscheduled("once") })
+	harness.Until(p, timeout, "the ScheduledJob to be deleted", func(context.Context) error { return p.Unscheduled("once") })
 }
 
 func unreadable(p *harness.Space) {
 	j := p.Apply(harness.Shell("beset", "exit 0", harness.Size(4, 1, 0)))
 	setAside(p, "job", j.UID)
-	p.AwaitEnd("beset", batchv1.JobComplete, patience)
+	p.AwaitEnd("beset", batchv1.JobComplete, timeout)
 }
 
 // setAside publishes a message about an object that nobody can read, and waits until "quarantine" lists it.
@@ -175,7 +175,7 @@ func setAside(p *harness.Space, function string, uid types.UID) {
 	if _, err := operator(p, p.System).Publish(p.Context(), subject, []byte("no JSON")); err != nil {
 		p.Fatal(err)
 	}
-	harness.Until(p, patience, "the message to be set aside", func(context.Context) error {
+	harness.Until(p, timeout, "the message to be set aside", func(context.Context) error {
 		if code, out := as(p, p.System, "quarantine"); code != 0 || !strings.Contains(out, string(uid)) {
 			return fmt.Errorf("exit code %d: %s", code, out)
 		}
@@ -202,16 +202,16 @@ func subscribing(p *harness.Space) {
 		p.Fatal(err)
 	}
 	p.Apply(harness.Shell("plain", "exit 0", harness.Size(3, 2, 0)))
-	p.AwaitEnd("plain", batchv1.JobComplete, patience)
+	p.AwaitEnd("plain", batchv1.JobComplete, timeout)
 	for _, want := range []string{"JobStart", "JobFinish"} {
-		m, err := c.Next(jetstream.FetchMaxWait(patience))
+		m, err := c.Next(jetstream.FetchMaxWait(timeout))
 		if err != nil {
 			p.Fatalf("%s: %v", want, err)
 		}
 		if err := m.DoubleAck(p.Context()); err != nil {
 			p.Fatal(err)
 		}
-		if m, err := live.NextMsg(patience); err != nil || !strings.HasPrefix(m.Subject, strings.TrimSuffix(filter, ">")) {
+		if m, err := live.NextMsg(timeout); err != nil || !strings.HasPrefix(m.Subject, strings.TrimSuffix(filter, ">")) {
 			p.Fatalf("%s: %v, %v", want, m, err)
 		}
 	}
@@ -281,7 +281,7 @@ func busIsLost(t *testing.T, s *harness.System) {
 	t.Helper()
 	p, reconciler := s.Space(t), s.Reconcilers[0]
 	p.Apply(annotated(harness.Shell("again", "exit 1", harness.Size(1, 1, 1)), v1alpha1.BackoffSecondsAnnotation, "3"))
-	p.Await("again", patience, "to have failed once", func(j *batchv1.Job) bool { return j.Status.Failed == 1 })
+	p.Await("again", timeout, "to have failed once", func(j *batchv1.Job) bool { return j.Status.Failed == 1 })
 	if err := reconciler.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -304,8 +304,8 @@ func busIsLost(t *testing.T, s *harness.System) {
 			return nil
 		}
 	}
-	harness.Until(t, patience, "facts to wait", waiting("facts"))
-	harness.Until(t, patience, "a fired timer to wait", waiting("timers"))
+	harness.Until(t, timeout, "facts to wait", waiting("facts"))
+	harness.Until(t, timeout, "a fired timer to wait", waiting("timers"))
 	code, out := as(t, s, "doctor")
 	if code != 0 || !hasAll(out, []string{" 0 FAIL", "none is refused", "that we do not use, all are refused", "all are ours", "the server asks who we are", "the connection is encrypted"}) {
 		t.Errorf("doctor: exit code %d:\n%s", code, out)
@@ -314,19 +314,19 @@ func busIsLost(t *testing.T, s *harness.System) {
 		t.Fatal(err)
 	}
 	js := operator(t, s)
-	harness.Until(t, patience, "the trigger to make the stream of facts", func(ctx context.Context) error {
+	harness.Until(t, timeout, "the trigger to make the stream of facts", func(ctx context.Context) error {
 		_, err := js.Stream(ctx, "jobstream_"+harness.ClusterName+"_facts")
 		return err
 	})
 	if err := errors.Join(reconciler.Start(), harness.Ready(t.Context(), reconciler)); err != nil {
 		t.Fatal(err)
 	}
-	p.AwaitEnd("again", batchv1.JobFailed, patience)
-	p.AwaitEnd("later", batchv1.JobComplete, patience)
+	p.AwaitEnd("again", batchv1.JobFailed, timeout)
+	p.AwaitEnd("later", batchv1.JobComplete, timeout)
 	tick := p.Schedule(harness.Every("tick", "* * * * * *", "exit 0"))
 	ran := func(atLeast int64) {
 		t.Helper()
-		p.AwaitSchedule("tick", patience, "to run", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful >= atLeast })
+		p.AwaitSchedule("tick", timeout, "to run", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful >= atLeast })
 	}
 	ran(1)
 	setAside(p, "scheduledjob", tick.UID)

@@ -30,7 +30,7 @@ func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 	p.Apply(harness.Shell("ignored", "mkdir "+once+" && exit 42; true", harness.Size(1, 1, 0), ignores(42)))
 	p.Apply(harness.Shell("wide", "sleep 0.5", harness.Size(60, 10, 0)))
 	for i, r := range s.Reconcilers {
-		p.Await("wide", patience, "to be on its way", func(j *batchv1.Job) bool { return int(j.Status.Succeeded) >= 10+20*i })
+		p.Await("wide", timeout, "to be on its way", func(j *batchv1.Job) bool { return int(j.Status.Succeeded) >= 10+20*i })
 		if err := r.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 	}
 	jobs := map[string]batchv1.JobConditionType{"indexed": batchv1.JobComplete, "bad": batchv1.JobFailed, "ignored": batchv1.JobComplete, "wide": batchv1.JobComplete}
 	for name, end := range jobs {
-		p.AwaitEnd(name, end, patience)
+		p.AwaitEnd(name, end, timeout)
 	}
 	heard := hearsOfPods(t, p, subscriber, jobs)
 	for name := range jobs {
@@ -60,7 +60,7 @@ func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 	coreEvents(t, p, jobs)
 
 	replaceBus(t, s, 0)
-	harness.Until(t, patience, "the ends of Jobs to be announced again", func(context.Context) error {
+	harness.Until(t, timeout, "the ends of Jobs to be announced again", func(context.Context) error {
 		again := 0
 		for _, r := range subscriber.Received()[stored:] {
 			if _, ok := r.Event.(events.JobFinished); ok {
@@ -73,7 +73,7 @@ func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 		return nil
 	})
 	p.Apply(harness.Shell("afterwards", "true", harness.Size(1, 1, 0)))
-	p.AwaitEnd("afterwards", batchv1.JobComplete, patience)
+	p.AwaitEnd("afterwards", batchv1.JobComplete, timeout)
 	jobs["afterwards"] = batchv1.JobComplete
 	hearsOfPods(t, p, subscriber, jobs)
 	coreEvents(t, p, jobs)
@@ -99,7 +99,7 @@ func hearsOfPods(t *testing.T, p *harness.Space, subscriber *harness.Subscriber,
 	}
 	var heard map[types.UID]events.PodFinished
 	var late []events.PodFinished
-	harness.Until(t, patience, "the subscriber to have heard of every Pod and Job", func(context.Context) error {
+	harness.Until(t, timeout, "the subscriber to have heard of every Pod and Job", func(context.Context) error {
 		ends := map[string]bool{}
 		heard, late = map[types.UID]events.PodFinished{}, nil
 		for _, r := range subscriber.Received() {
@@ -145,7 +145,7 @@ func coreEvents(t *testing.T, p *harness.Space, jobs map[string]batchv1.JobCondi
 		if end == batchv1.JobFailed {
 			want[0] = "JobFinish Warning x1"
 		}
-		harness.Until(t, patience, "the Events of "+name, func(context.Context) error {
+		harness.Until(t, timeout, "the Events of "+name, func(context.Context) error {
 			var got []string
 			for _, e := range p.Events(name) {
 				if e.Reason == "JobStart" || e.Reason == "JobFinish" {

@@ -67,7 +67,7 @@ func tellsAndGoesOn(t *testing.T, r refusal) {
 	if c.Reason != r.reason || !hasAll(c.Message, r.says) {
 		t.Errorf("the condition is %s: %s; want %s: %v", c.Reason, c.Message, r.reason, r.says)
 	}
-	harness.Until(t, patience, "a Warning Event on the Job", func(context.Context) error {
+	harness.Until(t, timeout, "a Warning Event on the Job", func(context.Context) error {
 		for _, e := range p.Events("refused") {
 			if e.Type == corev1.EventTypeWarning && e.Reason == "FailedCreate" && hasAll(e.Message, r.says) {
 				return nil

@@ -27,7 +27,7 @@ const (
 // awaitRunAt waits for a Job whose nominal time is a multiple of so many seconds, and was a moment ago.
 func awaitRunAt(t *testing.T, p *harness.Space, sj *v1alpha1.ScheduledJob, every int) (nominal time.Time) {
 	t.Helper()
-	harness.Until(t, patience, fmt.Sprintf("a Job at a multiple of %d seconds", every), func(context.Context) error {
+	harness.Until(t, timeout, fmt.Sprintf("a Job at a multiple of %d seconds", every), func(context.Context) error {
 		for at := range p.Runs(sj.UID) {
 			when, err := time.Parse(time.RFC3339, at)
 			if err != nil {
@@ -80,7 +80,7 @@ func between(p *harness.Space, sj *v1alpha1.ScheduledJob, after, before time.Tim
 // awaitRun waits until there is one Job of that time.
 func awaitRun(p *harness.Space, sj *v1alpha1.ScheduledJob, what string, at time.Time) {
 	p.Helper()
-	harness.Until(p, patience, what, func(context.Context) error {
+	harness.Until(p, timeout, what, func(context.Context) error {
 		if runs := p.Runs(sj.UID); len(runs[key(at)]) != 1 {
 			return fmt.Errorf("there are Jobs at %d times", len(runs))
 		}

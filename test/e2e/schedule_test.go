@@ -81,7 +81,7 @@ func checkEachSecond(t *testing.T, p *harness.Space, made, end *v1alpha1.Schedul
 	t.Helper()
 	runs := p.Runs(made.UID)
 	verdicts := map[string][]events.TickDecided{}
-	harness.Until(t, patience, "all verdicts to be on the bus", func(context.Context) error {
+	harness.Until(t, timeout, "all verdicts to be on the bus", func(context.Context) error {
 		clear(verdicts)
 		for _, v := range heard.Ticks(t) {
 			if v.ScheduledJob.UID == made.UID && v.Verdict == events.Started {
@@ -169,7 +169,7 @@ func TestScheduleThatCannotWorkStallsAlone(t *testing.T) {
 	if c := meta.FindStatusCondition(stalled.Status.Conditions, v1alpha1.StalledCondition); c.Reason != v1alpha1.ReasonInvalidSchedule || !strings.Contains(c.Message, "schedule") {
 		t.Errorf("it is stalled by %s: %s", c.Reason, c.Message)
 	}
-	harness.Until(t, patience, "an Event to say so", func(context.Context) error {
+	harness.Until(t, timeout, "an Event to say so", func(context.Context) error {
 		text := p.DescribeKind("scheduledjob", "never")
 		_, told, _ := strings.Cut(text, "\nEvents:")
 		if !hasAll(told, []string{"Warning", v1alpha1.ReasonInvalidSchedule}) {

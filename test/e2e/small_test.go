@@ -20,7 +20,7 @@ func TestManyFailuresAreCountedAFewAtATime(t *testing.T) {
 	gate := t.TempDir() + "/go"
 	j := p.Apply(harness.Shell("many", "until [ -e '"+gate+"' ]; do sleep 0.5; done; exit 1", harness.Size(pods, pods, 0), harness.Indexed))
 	trail := p.Follow(j)
-	p.Await("many", patience, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == pods })
+	p.Await("many", timeout, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == pods })
 	touch(t, gate)
 	end := p.AwaitEnd("many", batchv1.JobFailed, time.Minute)
 	if end.Status.Failed != pods || end.Status.Succeeded != 0 {

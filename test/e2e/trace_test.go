@@ -36,10 +36,10 @@ func TestOneTraceFromTheTickToThePod(t *testing.T) {
 	tick := harness.Every("tick", "* * * * * *", said.script("tick"), harness.KeepAll)
 	tick.Spec.JobTemplate.Annotations = map[string]string{v1alpha1.PodTraceparentAnnotation: "true"}
 	p.Schedule(tick)
-	p.AwaitSchedule("tick", patience, "to have run", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful > 0 })
+	p.AwaitSchedule("tick", timeout, "to have run", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful > 0 })
 	p.Reschedule("tick", `{"suspend":true}`)
-	p.AwaitEnd("untold", batchv1.JobFailed, patience)
-	p.AwaitEnd("part", batchv1.JobComplete, patience)
+	p.AwaitEnd("untold", batchv1.JobFailed, timeout)
+	p.AwaitEnd("part", batchv1.JobComplete, timeout)
 	said.await("told", 1)
 	run := spanOf(t, collector, said.await("tick", 1)[0])
 	due := spanOf(t, collector, run.Traceparent[:36]+run.Parent+"-01")
@@ -61,7 +61,7 @@ func TestOneTraceFromTheTickToThePod(t *testing.T) {
 	p.Apply(harness.Shell("all", said.script("all"), harness.Size(1, 1, 0)))
 	p.Apply(annotated(harness.Shell("none", said.script("none"), harness.Size(1, 1, 0)), v1alpha1.PodTraceparentAnnotation, "false"))
 	for _, job := range []string{"told", "all", "none"} {
-		p.AwaitEnd(job, batchv1.JobComplete, patience)
+		p.AwaitEnd(job, batchv1.JobComplete, timeout)
 	}
 
 	for _, job := range []string{"untold", "none"} {
@@ -110,7 +110,7 @@ func isOne(t *testing.T, s *harness.System, collector *tracetest.Collector, job,
 // hasTrace waits until an event of that kind is stored which carries the traceparent.
 func hasTrace(t *testing.T, s *harness.System, kind, traceparent string) {
 	t.Helper()
-	harness.Until(t, patience, "a "+kind+" of "+traceparent, func(context.Context) error {
+	harness.Until(t, timeout, "a "+kind+" of "+traceparent, func(context.Context) error {
 		var others []string
 		for _, m := range s.Tap(t).StoredIn(t, func(stream string) bool { return strings.HasSuffix(stream, "_events") }) {
 			var e struct{ Type, Subject, Traceparent string }
@@ -132,7 +132,7 @@ func hasTrace(t *testing.T, s *harness.System, kind, traceparent string) {
 // spanOf waits for the span.
 func spanOf(t *testing.T, collector *tracetest.Collector, traceparent string) (found tracetest.Span) {
 	t.Helper()
-	harness.Until(t, patience, "the span "+traceparent, func(context.Context) error {
+	harness.Until(t, timeout, "the span "+traceparent, func(context.Context) error {
 		all := collector.Spans()
 		i := slices.IndexFunc(all, func(s tracetest.Span) bool { return s.Traceparent == traceparent })
 		if i < 0 {
@@ -157,7 +157,7 @@ func (s said) script(job string) string {
 // await waits until so many Pods of the Job have written, and returns what.
 func (s said) await(job string, pods int) (out []string) {
 	s.t.Helper()
-	harness.Until(s.t, patience, fmt.Sprintf("%d Pods of %s to say what they are told", pods, job), func(context.Context) error {
+	harness.Until(s.t, timeout, fmt.Sprintf("%d Pods of %s to say what they are told", pods, job), func(context.Context) error {
 		text, err := os.ReadFile(s.path)
 		if err != nil {
 			return err

@@ -96,7 +96,7 @@ func TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor(t *testing.T) {
 	if c := harness.Condition(j, v1alpha1.RefusedCondition); !hasAll(c.Message, []string{webhook.Name, why}) {
 		t.Errorf("the condition is %s: %s", c.Reason, c.Message)
 	}
-	harness.Until(t, patience, "kubectl describe to name what blocks", func(context.Context) error {
+	harness.Until(t, timeout, "kubectl describe to name what blocks", func(context.Context) error {
 		text := p.Describe("watched")
 		_, events, _ := strings.Cut(text, "\nEvents:")
 		if !hasAll(events, []string{"Warning", webhook.Name, why}) {
@@ -133,7 +133,7 @@ func TestAPIServerThatAnswers429And500MiscountsNothing(t *testing.T) {
 		b := startBatch(t, s, 300, 50, indexed)
 		b.awaitDone(60)
 		s.Proxy.Begin(inTurn(tooManyRequests, internalError))
-		harness.Pass(t, size.TroubleTime)
+		harness.Pass(t, size.OutageTime)
 		at := b.Job(b.job.Name).Status
 		t.Logf("%d requests were answered with 429 or 500; then the Job was %s", s.Proxy.End(), harness.Brief(at))
 		if int(at.Succeeded) >= b.completions {

@@ -41,7 +41,7 @@ func TestParallelismGoesUpAndDownWithoutFailures(t *testing.T) {
 		trail := p.Follow(p.Apply(j))
 		active := func(n int) {
 			t.Helper()
-			p.Await("elastic", patience, fmt.Sprintf("to have %d ready Pods", n), func(j *batchv1.Job) bool {
+			p.Await("elastic", timeout, fmt.Sprintf("to have %d ready Pods", n), func(j *batchv1.Job) bool {
 				return int(j.Status.Active) == n && int(ptr.Deref(j.Status.Ready, 0)) == n
 			})
 		}
@@ -51,7 +51,7 @@ func TestParallelismGoesUpAndDownWithoutFailures(t *testing.T) {
 			active(n)
 		}
 		touch(t, gate)
-		end := p.AwaitEnd("elastic", batchv1.JobComplete, patience)
+		end := p.AwaitEnd("elastic", batchv1.JobComplete, timeout)
 		if sum := ledger.Read(t); end.Status.Succeeded != completions || end.Status.Failed != 0 || sum.Succeeded != completions || sum.Failed > 0 {
 			t.Errorf("%d Pods say that they have succeeded: %s", sum.Succeeded, harness.Brief(end.Status))
 		}
@@ -116,9 +116,9 @@ func TestWorkQueueIsWorkedOffOnce(t *testing.T) {
 	work := `until [ -e '` + gate + `' ]; do sleep 0.2; done; for task in '` + queue + `'/*; do mv "$task" '` + done + `'/"${task##*/}.$POD_UID" 2>/dev/null && sleep 0.1; done`
 	j := harness.Shell("queue", ledger.Script("0", work), func(s *batchv1.JobSpec) { s.Parallelism = ptr.To[int32](workers) })
 	p.Apply(j)
-	p.Await("queue", patience, "to have all its workers", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == workers })
+	p.Await("queue", timeout, "to have all its workers", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == workers })
 	touch(t, gate)
-	end := p.AwaitEnd("queue", batchv1.JobComplete, patience)
+	end := p.AwaitEnd("queue", batchv1.JobComplete, timeout)
 	if sum := ledger.Read(t); sum.Succeeded != workers || end.Status.Succeeded != workers || end.Status.Failed != 0 {
 		t.Errorf("%d workers have ended well: %s", sum.Succeeded, harness.Brief(end.Status))
 	}

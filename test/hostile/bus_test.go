@@ -121,9 +121,9 @@ func TestForgedMemoriesChangeNothingThatIsNotOurs(t *testing.T) {
 	p.Apply(harness.Shell("idle", "true", func(s *batchv1.JobSpec) { s.ManagedBy, s.Suspend = nil, ptr.To(true) }))
 	p.Apply(harness.Shell("ours", "sleep 1000", harness.Size(1, 1, 0)))
 	for _, name := range []string{"built-in", "ours"} {
-		p.Await(name, patience, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 1 })
+		p.Await(name, timeout, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 1 })
 	}
-	idle := p.Await("idle", patience, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) })
+	idle := p.Await("idle", timeout, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) })
 	builtIn, ours := p.Job("built-in"), p.Job("ours")
 	victims := map[string]string{}
 	for _, pod := range append(p.Pods("built-in"), *bystander) {
@@ -215,7 +215,7 @@ func TestForgedFactsHarmNobody(t *testing.T) {
 			}
 		}
 	}
-	if err := f.nc.FlushTimeout(patience); err != nil {
+	if err := f.nc.FlushTimeout(timeout); err != nil {
 		t.Fatal(err)
 	}
 	p.round(t)

@@ -29,7 +29,7 @@ func TestScheduledJobsThatNobodyCanList(t *testing.T) {
 	s := own(t, harness.Config{})
 	p := newPeace(t, s)
 	p.Schedule(harness.Every("steady", "* * * * * *", "true", harness.KeepAll))
-	p.AwaitSchedule("steady", patience, "to run", func(s *v1alpha1.ScheduledJob) bool { return s.Status.Successful > 0 })
+	p.AwaitSchedule("steady", timeout, "to run", func(s *v1alpha1.ScheduledJob) bool { return s.Status.Successful > 0 })
 	webhook := convert(t, s)
 	version := func(v string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: v1alpha1.GroupVersion.Group, Version: v, Resource: v1alpha1.ScheduledJobResource}
@@ -41,12 +41,12 @@ func TestScheduledJobsThatNobodyCanList(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(o, "status")
-	harness.Until(t, patience, "the second version to be served", func(ctx context.Context) error {
+	harness.Until(t, timeout, "the second version to be served", func(ctx context.Context) error {
 		_, err := objects(t, s).Resource(version(secondVersion)).Namespace(p.Namespace).Create(ctx, &unstructured.Unstructured{Object: o}, metav1.CreateOptions{})
 		return err
 	})
 	old := objects(t, s).Resource(version(v1alpha1.GroupVersion.Version)).Namespace(p.Namespace)
-	harness.Until(t, patience, "ScheduledJobs to be unreadable", func(ctx context.Context) error {
+	harness.Until(t, timeout, "ScheduledJobs to be unreadable", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		switch _, err := old.List(ctx, metav1.ListOptions{}); {
@@ -96,8 +96,8 @@ func TestScheduledJobsThatNobodyCanList(t *testing.T) {
 		return n, err
 	}
 	var before int64
-	harness.Until(t, patience, "ScheduledJobs to be readable", func(ctx context.Context) (err error) { before, err = successful(ctx); return err })
-	harness.Until(t, patience, "ScheduledJobs to run again", func(ctx context.Context) error {
+	harness.Until(t, timeout, "ScheduledJobs to be readable", func(ctx context.Context) (err error) { before, err = successful(ctx); return err })
+	harness.Until(t, timeout, "ScheduledJobs to run again", func(ctx context.Context) error {
 		if n, err := successful(ctx); err != nil || n <= before {
 			return fmt.Errorf("%d Jobs had succeeded before, now %d: %w", before, n, err)
 		}

@@ -22,7 +22,7 @@ func TestPodsOfOneNamespaceCountForNoJobOfAnother(t *testing.T) {
 	p, m := newPeace(t, s), newTenant(t, s)
 	gate := t.TempDir() + "/go"
 	target := p.Apply(harness.Shell("target", "until [ -e '"+gate+"' ]; do sleep 0.2; done", harness.Size(3, 3, 0), harness.Indexed))
-	p.Await("target", patience, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 3 })
+	p.Await("target", timeout, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 3 })
 	for index := range 3 {
 		m.pod(asBuilt(target, 10+index, index), held)
 		m.pod(held, func(p *corev1.Pod) { // an orphan that remembers the Job
@@ -30,7 +30,7 @@ func TestPodsOfOneNamespaceCountForNoJobOfAnother(t *testing.T) {
 			p.Annotations[batchv1.JobCompletionIndexAnnotation] = fmt.Sprint(index)
 		})
 	}
-	harness.Until(t, patience, "forged Pods to succeed", func(context.Context) error {
+	harness.Until(t, timeout, "forged Pods to succeed", func(context.Context) error {
 		for _, pod := range m.Pods("") {
 			if pod.Status.Phase == corev1.PodSucceeded {
 				return nil
@@ -53,7 +53,7 @@ func TestPodsOfOneNamespaceCountForNoJobOfAnother(t *testing.T) {
 		return nil
 	})
 	open(t, gate)
-	end := p.AwaitEnd("target", batchv1.JobComplete, patience)
+	end := p.AwaitEnd("target", batchv1.JobComplete, timeout)
 	if end.Status.Succeeded != 3 || len(own) != 3 {
 		t.Errorf("it had %d Pods and is %s", len(own), harness.Brief(end.Status))
 	}
@@ -83,7 +83,7 @@ func TestJobsOfOneNamespaceAreNoRunsOfAnother(t *testing.T) {
 	})
 	relistAll(t, s)
 	p.Reschedule("tick", `{"suspend":false,"schedule":"* * * * * *"}`)
-	harness.Until(t, patience, "the ScheduledJob to run in spite of them", func(context.Context) error {
+	harness.Until(t, timeout, "the ScheduledJob to run in spite of them", func(context.Context) error {
 		if st := p.Scheduled("tick").Status; st.Successful < 2 || st.Failed > 0 {
 			return fmt.Errorf("its status is %+v", st)
 		}
@@ -95,7 +95,7 @@ func TestJobsOfOneNamespaceAreNoRunsOfAnother(t *testing.T) {
 // relistAll makes everybody list the cluster: the triggers because they are new, the reconcilers because their memory is gone.
 func relistAll(t *testing.T, s *harness.System) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if err := s.NATS.Wipe(); err != nil {
 		t.Fatal(err)

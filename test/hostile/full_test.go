@@ -190,8 +190,8 @@ func TestFullStreamsForgetAndNobodyIsHarmed(t *testing.T) {
 	gate := t.TempDir() + "/go"
 	running := p.Apply(harness.Shell("running", "until [ -e '"+gate+"' ]; do sleep 0.2; done", harness.Size(3, 3, 0), harness.Indexed))
 	late := p.Apply(harness.Shell("late", "sleep 1000", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](20) }))
-	p.Await("running", patience, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 3 })
-	p.Await("late", patience, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 1 })
+	p.Await("running", timeout, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 3 })
+	p.Await("late", timeout, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 1 })
 	f.forget(timers, late)
 	f.forget(states, late)
 	if _, n, err := f.look(t.Context(), states.stream, states.about(running)); err != nil || n > 0 {
@@ -204,7 +204,7 @@ func TestFullStreamsForgetAndNobodyIsHarmed(t *testing.T) {
 		if told := doctor(t, s, one.stream); !strings.Contains(told, "are full: the oldest go") || !strings.Contains(told, one.remedy) {
 			t.Errorf("the doctor says of the full stream %s: %s", one.stream, told)
 		}
-		harness.Until(t, patience, "the metrics to show that "+one.stream+" is full", func(ctx context.Context) error {
+		harness.Until(t, timeout, "the metrics to show that "+one.stream+" is full", func(ctx context.Context) error {
 			if n, err := use(ctx, s.Reconcilers[0], one.stream); err != nil || n <= 0.8 { // that of the alert in docs/operations.md
 				return fmt.Errorf("%v: %w", n, err)
 			}
@@ -214,12 +214,12 @@ func TestFullStreamsForgetAndNobodyIsHarmed(t *testing.T) {
 	stop := f.keep(states)
 	p.round(t)
 	open(t, gate)
-	if end := p.AwaitEnd("running", batchv1.JobComplete, patience); end.Status.Succeeded != 3 || end.Status.CompletedIndexes != "0-2" {
+	if end := p.AwaitEnd("running", batchv1.JobComplete, timeout); end.Status.Succeeded != 3 || end.Status.CompletedIndexes != "0-2" {
 		t.Errorf("the Job whose memory was lost is %s", harness.Brief(end.Status))
 	}
 	stop()
 	relist(t, s)
-	if end := p.AwaitEnd("late", batchv1.JobFailed, patience); end.Status.Failed != 1 {
+	if end := p.AwaitEnd("late", batchv1.JobFailed, timeout); end.Status.Failed != 1 {
 		t.Errorf("the Job whose timer was lost is %s", harness.Brief(end.Status))
 	}
 	unharmed(t, s)

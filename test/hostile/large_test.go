@@ -78,7 +78,7 @@ func (m *tenant) patch(pod, patch string, subresources ...string) {
 // relist has a trigger list the cluster: it has just been started.
 func relist(t *testing.T, s *harness.System) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	for _, trigger := range s.Triggers {
 		if err := trigger.Kill(); err != nil {
@@ -107,7 +107,7 @@ func TestASnapshotLargerThanAMessage(t *testing.T) {
 	j := m.job(harness.Shell("wide", "true", harness.Size(pods, pods, 0), selecting("wide"), func(s *batchv1.JobSpec) {
 		s.Template.Spec.NodeSelector = map[string]string{tenantLabel: "nobody"}
 	}))
-	m.Await("wide", patience, "to have adopted all of them", func(j *batchv1.Job) bool { return j.Status.Active == pods })
+	m.Await("wide", timeout, "to have adopted all of them", func(j *batchv1.Job) bool { return j.Status.Active == pods })
 	tap := s.Tap(t)
 	for _, trigger := range s.Triggers {
 		if err := trigger.Kill(); err != nil {
@@ -125,7 +125,7 @@ func TestASnapshotLargerThanAMessage(t *testing.T) {
 		t.Fatalf("%d Pods are there before the list: this run proves nothing", n)
 	}
 	relist(t, s)
-	harness.Until(t, patience, "the Job to make Pods for those that have gone", func(context.Context) error {
+	harness.Until(t, timeout, "the Job to make Pods for those that have gone", func(context.Context) error {
 		if n := len(m.Pods("")); n != pods {
 			return fmt.Errorf("%d Pods, want %d", n, pods)
 		}
@@ -162,7 +162,7 @@ func TestAStateTooLargeToSave(t *testing.T) {
 	status := `{"status":{"phase":"Failed","conditions":[` + strings.TrimSuffix(evidence.String(), ",") + `]}}`
 	many(pods, func(n int) { m.patch(fmt.Sprintf("bloated-%d", n), status, "status") })
 	j := m.job(harness.Shell("bloated", "true", selecting("bloated")))
-	told := m.Await("bloated", patience, "to say that it is too large", func(j *batchv1.Job) bool {
+	told := m.Await("bloated", timeout, "to say that it is too large", func(j *batchv1.Job) bool {
 		c := harness.Condition(j, v1alpha1.RefusedCondition)
 		return c != nil && c.Status == corev1.ConditionTrue && c.Reason == effect.StateTooLarge
 	})
@@ -173,7 +173,7 @@ func TestAStateTooLargeToSave(t *testing.T) {
 	if _, err := p.Client.BatchV1().Jobs(p.Namespace).Patch(t.Context(), neighbour.Name, types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if end := p.AwaitEnd(neighbour.Name, batchv1.JobComplete, patience); end.Status.Succeeded != 1 || end.Status.Failed != 0 {
+	if end := p.AwaitEnd(neighbour.Name, batchv1.JobComplete, timeout); end.Status.Succeeded != 1 || end.Status.Failed != 0 {
 		t.Errorf("the Job of the same partition is %s", harness.Brief(end.Status))
 	}
 	p.round(t)
@@ -205,7 +205,7 @@ func (m *tenant) mayWritePodStatus() {
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: m.user}}}, metav1.CreateOptions{}); err != nil {
 		m.Fatal(err)
 	}
-	harness.Until(m, patience, "the role to be in force", func(ctx context.Context) error {
+	harness.Until(m, timeout, "the role to be in force", func(ctx context.Context) error {
 		_, err := m.Interface.CoreV1().Pods(m.Namespace).Patch(ctx, "nobody", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}, "status")
 		if apierrors.IsNotFound(err) {
 			return nil

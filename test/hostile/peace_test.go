@@ -12,9 +12,9 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// patience is for a peaceful Job beside an attacker, on two cores that do everything: it is a bound against waiting for ever, not a
+// timeout is for a peaceful Job beside an attacker, on two cores that do everything: it is a bound against waiting for ever, not a
 // measure. neighbour_test.go measures.
-const patience = time.Minute
+const timeout = time.Minute
 
 // peace is the peaceful namespace.
 type peace struct {
@@ -45,7 +45,7 @@ func (p *peace) round(t *testing.T) {
 		{name("indexed"), batchv1.JobFailed, 2, 1, "0,2"},
 		{name("failing"), batchv1.JobFailed, 0, 1, ""},
 	} {
-		j := space.AwaitEnd(want.name, want.end, patience)
+		j := space.AwaitEnd(want.name, want.end, timeout)
 		if s := j.Status; s.Succeeded != want.succeeded || s.Failed != want.failed || s.CompletedIndexes != want.indexes {
 			t.Errorf("the peaceful Job %s is %s", want.name, harness.Brief(s))
 		}
@@ -60,7 +60,7 @@ func (p *peace) round(t *testing.T) {
 // unharmed fails the test where a program has ended, or is not ready any more.
 func unharmed(t *testing.T, s *harness.System) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	for _, program := range append(append([]*harness.Process{}, s.Triggers...), s.Reconcilers...) {
 		if err := harness.Ready(ctx, program); err != nil {

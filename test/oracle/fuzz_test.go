@@ -42,7 +42,7 @@ func anySoundStatus(t *rapid.T) {
 	var pods []events.Pod
 	drawn := draw.Pods(t, real)
 	if rapid.IntRange(0, 2).Draw(t, "strangers") == 2 {
-		draw.Strangers(t, drawn)
+		draw.ForeignPods(t, drawn)
 	}
 	for _, p := range drawn {
 		pods = append(pods, events.ProjectPod(p))

@@ -53,7 +53,7 @@ func TestATenantThatHangsKeepsNoRequestFromOthers(t *testing.T) {
 	}
 	defer all.Wait()
 	defer stop()
-	quick, end := context.WithTimeout(t.Context(), clustertest.Patience)
+	quick, end := context.WithTimeout(t.Context(), clustertest.Timeout)
 	defer end()
 	for n := range share {
 		select {

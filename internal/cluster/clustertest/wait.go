@@ -9,20 +9,20 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Patience is for two cores that also compile.
-const Patience = 30 * time.Second
+// Timeout is for two cores that also compile.
+const Timeout = 30 * time.Second
 
 // Eventually polls until ok, which says what it still waits for.
 func Eventually(t testing.TB, ok func() (waitsFor string)) {
 	t.Helper()
-	deadline := time.Now().Add(Patience)
+	deadline := time.Now().Add(Timeout)
 	for {
 		what := ok()
 		if what == "" {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("still waiting after %v: %s", Patience, what)
+			t.Fatalf("still waiting after %v: %s", Timeout, what)
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):

@@ -21,9 +21,9 @@ const (
 
 	auditPolicyFile = "audit-policy.yaml"
 
-	// etcdPatience lets etcd close its database. The others keep no state, and at SIGTERM the API server would
+	// etcdTimeout lets etcd close its database. The others keep no state, and at SIGTERM the API server would
 	// wait for the end of every watch.
-	etcdPatience = 5 * time.Second
+	etcdTimeout = 5 * time.Second
 )
 
 // statusWritesPolicy logs one line per write of a Job's status: enough to see who wrote, when, and with what result.
@@ -150,20 +150,20 @@ func (cp *ControlPlane) reportDeath(err error) {
 	}
 }
 
-func (cp *ControlPlane) stopProgram(slot **process, patience time.Duration) error {
+func (cp *ControlPlane) stopProgram(slot **process, timeout time.Duration) error {
 	cp.mu.Lock()
 	p := *slot
 	cp.mu.Unlock()
-	return p.stop(patience)
+	return p.stop(timeout)
 }
 
 // stopAll ends clients before servers.
 func (cp *ControlPlane) stopAll() error {
-	patience := etcdPatience
+	timeout := etcdTimeout
 	if cp.folder.Temporary() {
-		patience = 0 // the database is not needed again
+		timeout = 0 // the database is not needed again
 	}
-	return errors.Join(cp.StopControllerManager(), cp.StopAPIServer(), cp.stopProgram(&cp.etcd, patience))
+	return errors.Join(cp.StopControllerManager(), cp.StopAPIServer(), cp.stopProgram(&cp.etcd, timeout))
 }
 
 // ports are the loopback ports of one control plane.

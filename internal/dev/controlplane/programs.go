@@ -39,11 +39,11 @@ func run(program string, args []string, logFile string, unasked func(error)) (*p
 }
 
 // stop stops the program, if it was started.
-func (p *process) stop(patience time.Duration) error {
+func (p *process) stop(timeout time.Duration) error {
 	if p == nil {
 		return nil
 	}
-	return p.Stop(patience)
+	return p.Stop(timeout)
 }
 
 // running reports whether it was started and has not ended.

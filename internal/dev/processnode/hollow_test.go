@@ -65,7 +65,7 @@ func BenchmarkPods(b *testing.B) {
 // burst creates many Pods at once and returns when all have succeeded.
 func (w *world) burst(count int) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.Context(), timeout)
 	defer cancel()
 	succeeded := make(chan string, count)
 	observation := func(p *v1.Pod) {

@@ -169,7 +169,7 @@ func TestFollowedLog(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	w.create(shell("talk", "echo one; until test -e "+gate+"; do sleep 0.02; done; echo two; printf three"))
 	w.awaitPhase("talk", v1.PodRunning)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	r, err := w.client.CoreV1().Pods(w.namespace).GetLogs("talk", &v1.PodLogOptions{Follow: true, Timestamps: true}).Stream(ctx)
 	if err != nil {

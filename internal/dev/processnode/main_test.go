@@ -19,8 +19,8 @@ import (
 	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
-// patience is how long a test waits for what should take a moment: the machine may be busy with other things.
-const patience = 60 * time.Second
+// timeout is how long a test waits for what should take a moment: the machine may be busy with other things.
+const timeout = 60 * time.Second
 
 // plane is the control plane that all tests of this package share.
 var plane struct {
@@ -112,7 +112,7 @@ func (w *world) startNode() {
 	case <-node.Registered():
 	case err := <-ended:
 		w.Fatalf("the node ended with: %v", err)
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		w.Fatal("the node did not register")
 	}
 }
@@ -144,7 +144,7 @@ func (w *world) create(p *v1.Pod) *v1.Pod {
 func (w *world) await(name, what string, is func(*v1.Pod) bool) *v1.Pod {
 	w.Helper()
 	var p *v1.Pod
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for time.Now().Before(deadline) {
 		var err error
 		p, err = w.client.CoreV1().Pods(w.namespace).Get(w.Context(), name, metav1.GetOptions{})

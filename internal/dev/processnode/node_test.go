@@ -27,7 +27,7 @@ func TestNodeRegisters(t *testing.T) {
 	if !ready || n.Labels["zone"] != "here" || n.Labels[v1.LabelHostname] != w.config.Name || n.Status.Capacity.Pods().Value() != 110 {
 		t.Errorf("node is %+v %+v", n.Labels, n.Status)
 	}
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for {
 		_, err := w.client.CoordinationV1().Leases(v1.NamespaceNodeLease).Get(t.Context(), w.config.Name, metav1.GetOptions{})
 		if err == nil {
@@ -127,7 +127,7 @@ func TestDeletionAsksThenKills(t *testing.T) {
 // awaitLog polls a container's log until it has the text.
 func (w *world) awaitLog(name, want string) {
 	w.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for log := ""; time.Now().Before(deadline); pause(w.Context(), 10*time.Millisecond) {
 		if log = w.logs(name, &v1.PodLogOptions{}); strings.Contains(log, want) {
 			return
@@ -158,7 +158,7 @@ func readPID(file string) int {
 // awaitDead polls until the process has ended.
 func awaitDead(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !dead(pid); pause(t.Context(), 10*time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !dead(pid); pause(t.Context(), 10*time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("process %d still runs", pid)
 		}

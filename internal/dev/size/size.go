@@ -31,8 +31,8 @@ var (
 	// SleepDivisor is by what a Pod of test/e2e/parity that sleeps sleeps less than its manifest says: nothing is learnt from the
 	// rest of the time.
 	SleepDivisor = of(10, 1)
-	// TroubleTime is how long the API server of test/e2e answers with 429 and 500.
-	TroubleTime = of(15*time.Second, time.Minute)
+	// OutageTime is how long the API server of test/e2e answers with 429 and 500.
+	OutageTime = of(15*time.Second, time.Minute)
 
 	// FailoverRounds are how often package bus kills one of three NATS servers under load: each of three leaders once, or
 	// four times.

@@ -22,9 +22,9 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// Patience is how long an object may wait before the most likely explanation is that jobstream does not run. It usually takes a
+// Timeout is how long an object may wait before the most likely explanation is that jobstream does not run. It usually takes a
 // tenth of a second, and some seconds after a crash.
-const Patience = 30 * time.Second
+const Timeout = 30 * time.Second
 
 // Observation is what doctor has listed.
 type Observation struct {
@@ -65,7 +65,7 @@ func (s Observation) Running() finding.Finding {
 			continue
 		}
 		ours++
-		if since := jobWaits(j); !since.IsZero() && s.Now.Sub(since) > Patience {
+		if since := jobWaits(j); !since.IsZero() && s.Now.Sub(since) > Timeout {
 			note(s.job(j), since)
 		}
 		trace(s.job(j), j.Status.StartTime)
@@ -76,7 +76,7 @@ func (s Observation) Running() finding.Finding {
 	for i := range s.ScheduledJobs {
 		sj := &s.ScheduledJobs[i]
 		ours++
-		if since := scheduleWaits(sj); !since.IsZero() && s.Now.Sub(since) > Patience {
+		if since := scheduleWaits(sj); !since.IsZero() && s.Now.Sub(since) > Timeout {
 			note(s.scheduled(sj), since)
 		}
 		trace(s.scheduled(sj), sj.Status.LastScheduleTime)

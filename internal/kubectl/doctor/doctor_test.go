@@ -94,8 +94,8 @@ func blocked(s *v1alpha1.ScheduledJob) {
 	s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.BlockedCondition, Status: metav1.ConditionTrue, Reason: "NameTaken", Message: "another owner's Job has the name"}}
 }
 
-// TestTroubles: each problem has its remedy, their number is limited, and healthy objects are not mentioned.
-func TestTroubles(t *testing.T) {
+// TestProblems: each problem has its remedy, their number is limited, and healthy objects are not mentioned.
+func TestProblems(t *testing.T) {
 	suspended := func(by string) func(*batchv1.Job) {
 		return func(j *batchv1.Job) {
 			j.Spec.Suspend, j.Labels = ptr.To(true), map[string]string{v1alpha1.SuspendedByLabel: by}
@@ -127,7 +127,7 @@ func TestTroubles(t *testing.T) {
 		{"a long message", observation([]batchv1.Job{job("pi", says(v1alpha1.RefusedCondition, "X", strings.Repeat("é", 1000)))}), "FAIL job/pi: jobstream.dev/Refused: X: " + strings.Repeat("é", 300-len("jobstream.dev/Refused: X: ")-1) + "… -> "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			all := tt.observation.Troubles()
+			all := tt.observation.Problems()
 			if len(all) != 1 {
 				t.Fatalf("want one finding, got %+v", all)
 			}
@@ -142,7 +142,7 @@ func TestTroubles(t *testing.T) {
 	}
 	s := observation(many)
 	s.More, s.AllNamespaces, s.Where = true, true, "all namespaces"
-	all := s.Troubles()
+	all := s.Problems()
 	if len(all) != 21 || all[0].Check != "job/j-0 in shop" || all[20].Found != "10 more problems are not shown: 30 Jobs of jobstream and 0 ScheduledJobs in all namespaces were checked; there are more" {
 		t.Errorf("%d findings, the last is %+v", len(all), all[len(all)-1])
 	}

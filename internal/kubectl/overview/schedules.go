@@ -22,7 +22,7 @@ var scheduleColumns = []string{"SCHEDULEDJOB", "SCHEDULE", "ZONE", "NEXT", "IN",
 
 // The order of ScheduledJobs: those with problems, those that are due, those that are suspended.
 const (
-	rankTrouble = iota
+	rankProblem = iota
 	rankDue
 	rankSuspended
 )
@@ -39,7 +39,7 @@ func (o *Overview) SawScheduledJob(s *v1alpha1.ScheduledJob, zones scheduledjob.
 	if at := s.Spec.RunAt; at != nil {
 		schedule = "once"
 	}
-	why := trouble(s)
+	why := problem(s)
 	next, in := o.next(s, zones)
 	switch {
 	case ptr.Deref(s.Spec.Suspend, false):
@@ -47,9 +47,9 @@ func (o *Overview) SawScheduledJob(s *v1alpha1.ScheduledJob, zones scheduledjob.
 		l.rank, l.state = rankSuspended, "suspended"
 		next, in = cmp.Or(by(s.Labels[v1alpha1.SuspendedByLabel]), "suspended"), ""
 	case why != "":
-		l.rank = rankTrouble
+		l.rank = rankProblem
 	case st.ObservedGeneration == 0 && o.Now.Sub(s.CreationTimestamp.Time) > untouched:
-		l.rank, why = rankTrouble, "not taken up: it waits until jobstream runs in this cluster"
+		l.rank, why = rankProblem, "not taken up: it waits until jobstream runs in this cluster"
 	}
 	if st.NextScheduleTime != nil {
 		l.at = st.NextScheduleTime.Time
@@ -76,8 +76,8 @@ func (o *Overview) next(s *v1alpha1.ScheduledJob, zones scheduledjob.Zones) (at,
 	return at, duration.HumanDuration(max(0, due.Sub(o.Now)))
 }
 
-// trouble explains why a ScheduledJob creates no Jobs; "" if it does.
-func trouble(s *v1alpha1.ScheduledJob) string {
+// problem explains why a ScheduledJob creates no Jobs; "" if it does.
+func problem(s *v1alpha1.ScheduledJob) string {
 	for _, kind := range []string{v1alpha1.StalledCondition, v1alpha1.BlockedCondition} {
 		if c := meta.FindStatusCondition(s.Status.Conditions, kind); c != nil && c.Status == "True" {
 			return clean(c.Reason + ": " + c.Message)

@@ -73,7 +73,7 @@ func ended(p events.Pod, code int32) *events.PodEnd {
 }
 
 // stranger reads a Pod that somebody else has made. It carries no serial of ours unless one is given.
-func stranger(t *testing.T, job types.UID, d *datadriven.TestData) (types.UID, events.Pod) {
+func foreignPod(t *testing.T, job types.UID, d *datadriven.TestData) (types.UID, events.Pod) {
 	t.Helper()
 	p := events.Pod{Name: d.CmdArgs[0].Key, Serial: events.NoSerial, Index: events.NoIndex, Phase: events.Running, Scheduled: true}
 	owner := types.UID("")

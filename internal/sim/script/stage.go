@@ -91,7 +91,7 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 	case "declare-suspended": // somebody else writes the status of a suspended Job
 		s.api.UpdateJob(s.uid, declareSuspended)
 	case "stranger": // "stranger NAME app=batch [ended] [owned] [held] [serial=1]": a Pod that somebody else has made
-		s.api.AddPod(stranger(t, s.uid, d))
+		s.api.AddPod(foreignPod(t, s.uid, d))
 	case "values": // "values NAME count=3 [mutable]": a ConfigMap of per-completion values
 		s.api.SetValues(values(t, d))
 	case "announce-pods": // the end of each Pod is announced, too

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// patience is for a server that reads back what it holds, on a machine that is busy.
-	patience = 30 * time.Second
+	// timeout is for a server that reads back what it holds, on a machine that is busy.
+	timeout = 30 * time.Second
 	// nobody is where nobody listens.
 	nobody = "127.0.0.1:1"
 )
@@ -53,9 +53,9 @@ func run(o *server.Options) (url string, shutdown func(), err error) {
 	}
 	s.ConfigureLogger()
 	s.Start()
-	if !s.ReadyForConnections(patience) {
+	if !s.ReadyForConnections(timeout) {
 		s.Shutdown()
-		return "", nil, fmt.Errorf("%s is not ready after %v: what it has printed says why", s.Name(), patience)
+		return "", nil, fmt.Errorf("%s is not ready after %v: what it has printed says why", s.Name(), timeout)
 	}
 	return s.ClientURL(), func() { s.Shutdown(); s.WaitForShutdown() }, nil
 }

@@ -79,9 +79,9 @@ func (c Case) skipUnlessPossible(t *testing.T) {
 
 // portray runs the Job under one controller, in a namespace of its own, and takes its portrait in the end.
 func (c Case) portray(t *testing.T, system *harness.System, ours bool) Portrait {
-	s := &Side{Space: system.Space(t), Dir: t.TempDir(), Ours: ours, patience: c.within}
-	if s.patience == 0 {
-		s.patience = time.Minute
+	s := &Side{Space: system.Space(t), Dir: t.TempDir(), Ours: ours, timeout: c.within}
+	if s.timeout == 0 {
+		s.timeout = time.Minute
 	}
 	j := c.read(t, s.Dir)
 	s.JobName = j.Name
@@ -100,7 +100,7 @@ func (c Case) portray(t *testing.T, system *harness.System, ours bool) Portrait 
 		c.steps(s)
 	}
 	if c.ends != "" {
-		s.AwaitEnd(s.JobName, c.ends, s.patience)
+		s.AwaitEnd(s.JobName, c.ends, s.timeout)
 	}
 	p := s.portrait(t, c.ends)
 	if c.after != nil {

@@ -30,9 +30,9 @@ type Side struct {
 	// Ours says that the Job is ours, not the built-in controller's.
 	Ours bool
 
-	patience time.Duration
-	found    *batchv1.Job // as the last wait has found it
-	notes    []string
+	timeout time.Duration
+	found   *batchv1.Job // as the last wait has found it
+	notes   []string
 }
 
 // open makes the file that Pods wait for.
@@ -73,7 +73,7 @@ func (s *Side) phases() string {
 // await waits until the Job is as the step wants it.
 func (s *Side) await(what string, is func(*batchv1.Job) bool) {
 	s.Helper()
-	s.found = s.Await(s.JobName, s.patience, what, is)
+	s.found = s.Await(s.JobName, s.timeout, what, is)
 }
 
 // awaitReady waits until exactly so many Pods are active, all of them ready, none is on its way out, and all others are counted.
@@ -88,7 +88,7 @@ func (s *Side) awaitReady(n int32) {
 // awaitTrapped waits until so many shells hear their signals: a container is ready before its shell has read a word.
 func (s *Side) awaitTrapped(n int) {
 	s.Helper()
-	harness.Until(s, s.patience, "the shells to have set their traps", func(context.Context) error {
+	harness.Until(s, s.timeout, "the shells to have set their traps", func(context.Context) error {
 		if files, _ := filepath.Glob(filepath.Join(s.Dir, "trapped-*")); len(files) != n {
 			return fmt.Errorf("%d of %d have", len(files), n)
 		}
@@ -119,7 +119,7 @@ func (s *Side) awaitCondition(t batchv1.JobConditionType) {
 // awaitNoneLeaving waits until no Pod is on its way out but those that somebody else's finalizer keeps.
 func (s *Side) awaitNoneLeaving() {
 	s.Helper()
-	harness.Until(s, s.patience, "the deleted Pods to be gone", func(context.Context) error {
+	harness.Until(s, s.timeout, "the deleted Pods to be gone", func(context.Context) error {
 		for _, p := range s.Pods("") {
 			foreign := slices.ContainsFunc(p.Finalizers, func(f string) bool { return f != batchv1.JobTrackingFinalizer })
 			if p.DeletionTimestamp != nil && !foreign {
@@ -133,7 +133,7 @@ func (s *Side) awaitNoneLeaving() {
 // awaitGone waits until the Job is gone.
 func (s *Side) awaitGone() {
 	s.Helper()
-	harness.Until(s, s.patience, "the Job to be gone", func(ctx context.Context) error {
+	harness.Until(s, s.timeout, "the Job to be gone", func(ctx context.Context) error {
 		j, err := s.Client.BatchV1().Jobs(s.Namespace).Get(ctx, s.JobName, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

@@ -34,7 +34,7 @@ func (s *Side) leave(j *batchv1.Job, name, index string) {
 // awaitAll waits until all Pods of the namespace are in that phase.
 func (s *Side) awaitAll(phase corev1.PodPhase) {
 	s.Helper()
-	harness.Until(s, s.patience, "all Pods to be "+string(phase), func(context.Context) error {
+	harness.Until(s, s.timeout, "all Pods to be "+string(phase), func(context.Context) error {
 		for _, p := range s.Pods("") {
 			if p.Status.Phase != phase {
 				return fmt.Errorf("%s is %s", p.Name, p.Status.Phase)
@@ -65,7 +65,7 @@ func (s *Side) awaitSeen() {
 	s.Helper()
 	elsewhere := s.System.Space(s.TB)
 	elsewhere.Apply(harness.Shell("later", "true", func(j *batchv1.JobSpec) { j.ManagedBy = nil }))
-	elsewhere.AwaitEnd("later", batchv1.JobComplete, s.patience)
+	elsewhere.AwaitEnd("later", batchv1.JobComplete, s.timeout)
 }
 
 func adoptsAndReleases(s *Side) {
@@ -76,7 +76,7 @@ func adoptsAndReleases(s *Side) {
 	if _, err := s.Client.CoreV1().Pods(s.Namespace).Patch(s.Context(), orphan, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		s.Fatal(err)
 	}
-	harness.Until(s, s.patience, "the Pod to be released, and another one to be ready in its place", func(context.Context) error {
+	harness.Until(s, s.timeout, "the Pod to be released, and another one to be ready in its place", func(context.Context) error {
 		released, ready := false, 0
 		for _, p := range s.Pods("") {
 			if p.Name == orphan {

@@ -18,7 +18,7 @@ import (
 // awaitNoPods waits until the namespace is empty.
 func (s *Side) awaitNoPods() {
 	s.Helper()
-	harness.Until(s, s.patience, "all Pods to be gone", func(context.Context) error {
+	harness.Until(s, s.timeout, "all Pods to be gone", func(context.Context) error {
 		if words := s.phases(); words != "[]" {
 			return fmt.Errorf("there are %s", words)
 		}
@@ -48,7 +48,7 @@ func isOrphaned(s *Side) {
 	s.awaitReady(3)
 	s.deleteJob(metav1.DeletePropagationOrphan)
 	s.awaitGone()
-	harness.Until(s, s.patience, "the Pods to be let go", func(context.Context) error {
+	harness.Until(s, s.timeout, "the Pods to be let go", func(context.Context) error {
 		for _, p := range s.Pods("") {
 			if held(&p) || len(p.OwnerReferences) > 0 {
 				return fmt.Errorf("%s has finalizers %v and owners %v", p.Name, p.Finalizers, p.OwnerReferences)
@@ -61,7 +61,7 @@ func isOrphaned(s *Side) {
 func isDeletedAndKept(s *Side) {
 	s.awaitReady(2)
 	s.deleteJob(metav1.DeletePropagationBackground)
-	harness.Until(s, s.patience, "the Pods to be let go", func(context.Context) error {
+	harness.Until(s, s.timeout, "the Pods to be let go", func(context.Context) error {
 		if names := harness.Held(s.Pods("")); len(names) > 0 {
 			return fmt.Errorf("held are %v", names)
 		}
@@ -118,7 +118,7 @@ func byCronJob(s *Side, j *batchv1.Job) {
 	if _, err := crons.Create(s.Context(), cron, metav1.CreateOptions{}); err != nil {
 		s.Fatal(err)
 	}
-	harness.Until(s, s.patience, "the CronJob controller to make a Job", func(ctx context.Context) error {
+	harness.Until(s, s.timeout, "the CronJob controller to make a Job", func(ctx context.Context) error {
 		list, err := s.Client.BatchV1().Jobs(s.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err

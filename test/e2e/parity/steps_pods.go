@@ -16,7 +16,7 @@ import (
 // awaitPodGone waits until the Pod's object is gone.
 func (s *Side) awaitPodGone(name string) {
 	s.Helper()
-	harness.Until(s, s.patience, "Pod "+name+" to be gone", func(ctx context.Context) error {
+	harness.Until(s, s.timeout, "Pod "+name+" to be gone", func(ctx context.Context) error {
 		p, err := s.Client.CoreV1().Pods(s.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

@@ -40,9 +40,9 @@ func Pod(t *rapid.T, j *batchv1.Job, i int) *corev1.Pod {
 	return p
 }
 
-// Strangers makes of some of the Pods such as somebody else has meddled with: without a serial, without an owner, with other
+// ForeignPods makes of some of the Pods such as somebody else has meddled with: without a serial, without an owner, with other
 // labels.
-func Strangers(t *rapid.T, pods []*corev1.Pod) {
+func ForeignPods(t *rapid.T, pods []*corev1.Pod) {
 	for _, p := range pods {
 		switch rapid.IntRange(0, 14).Draw(t, "meddled") {
 		case 11:

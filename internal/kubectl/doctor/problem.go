@@ -14,51 +14,51 @@ import (
 )
 
 const (
-	// mostTroubles is the largest number of problems printed. If there are more, they usually share a cause with these.
-	mostTroubles = 20
+	// mostProblems is the largest number of problems printed. If there are more, they usually share a cause with these.
+	mostProblems = 20
 	// longestFound is the number of characters of a message that is printed; kubectl describe has the rest.
 	longestFound = 300
 	// interrupted is the age from which a Job suspended by "kubectl jobstream run" is no longer one that it is just creating.
 	interrupted = time.Minute
 )
 
-// trouble is a condition that is True, with the advice to the user. NAME and NAMESPACE in the advice stand for the object's.
-type trouble struct {
+// problem is a condition that is True, with the advice to the user. NAME and NAMESPACE in the advice stand for the object's.
+type problem struct {
 	condition string
 	level     finding.Level
 	advice    string
 }
 
-var jobTroubles = []trouble{
+var jobProblems = []problem{
 	{v1alpha1.UnsupportedCondition, finding.Fail, "delete it, and create it without that: kubectl delete job NAME -n NAMESPACE; docs/jobs.md lists what is supported"},
 	{v1alpha1.RefusedCondition, finding.Fail, "correct what rejects its Pods, such as a quota, a webhook, the Pod template or its ConfigMap; the Job then goes on by itself"},
 	{v1alpha1.IgnoredCondition, finding.Warn, "correct the annotation: kubectl edit job NAME -n NAMESPACE; docs/jobs.md lists the valid values"},
 	{v1alpha1.NotAdoptingCondition, finding.Warn, "leave out manualSelector where it is not needed, or wait until other such Jobs of the namespace have ended"},
 }
 
-var scheduleTroubles = []trouble{
+var scheduleProblems = []problem{
 	{v1alpha1.StalledCondition, finding.Fail, "correct its spec: kubectl edit scheduledjob NAME -n NAMESPACE"},
 	{v1alpha1.BlockedCondition, finding.Fail, "correct what rejects its Job, or delete the object that has the Job's name; the reconciler retries by itself"},
 }
 
-// Troubles returns a finding for each problem of a Job or ScheduledJob, or one finding that there are none.
-func (s Observation) Troubles() (all []finding.Finding) {
+// Problems returns a finding for each problem of a Job or ScheduledJob, or one finding that there are none.
+func (s Observation) Problems() (all []finding.Finding) {
 	left := 0
 	add := func(f finding.Finding) {
-		if len(all) == mostTroubles {
+		if len(all) == mostProblems {
 			left++
 			return
 		}
 		all = append(all, f)
 	}
 	for i := range s.ScheduledJobs {
-		s.scheduleTroubles(&s.ScheduledJobs[i], add)
+		s.scheduleProblems(&s.ScheduledJobs[i], add)
 	}
 	ours := 0
 	for i := range s.Jobs {
 		if j := &s.Jobs[i]; isOurs(j) {
 			ours++
-			s.jobTroubles(j, add)
+			s.jobProblems(j, add)
 		}
 	}
 	const check = "jobs and scheduledjobs"
@@ -75,11 +75,11 @@ func (s Observation) Troubles() (all []finding.Finding) {
 	return all
 }
 
-func (s Observation) jobTroubles(j *batchv1.Job, add func(finding.Finding)) {
+func (s Observation) jobProblems(j *batchv1.Job, add func(finding.Finding)) {
 	if j.DeletionTimestamp != nil || condition(j, batchv1.JobFailed, batchv1.JobComplete) != nil {
 		return
 	}
-	for _, t := range jobTroubles {
+	for _, t := range jobProblems {
 		if c := condition(j, batchv1.JobConditionType(t.condition)); c != nil {
 			add(found(s.job(j), t, j.Name, j.Namespace, c.Reason, c.Message))
 		}
@@ -96,11 +96,11 @@ func (s Observation) jobTroubles(j *batchv1.Job, add func(finding.Finding)) {
 	}
 }
 
-func (s Observation) scheduleTroubles(o *v1alpha1.ScheduledJob, add func(finding.Finding)) {
+func (s Observation) scheduleProblems(o *v1alpha1.ScheduledJob, add func(finding.Finding)) {
 	if o.DeletionTimestamp != nil {
 		return
 	}
-	for _, t := range scheduleTroubles {
+	for _, t := range scheduleProblems {
 		if c := meta.FindStatusCondition(o.Status.Conditions, t.condition); c != nil && c.Status == "True" {
 			add(found(s.scheduled(o), t, o.Name, o.Namespace, c.Reason, c.Message))
 		}
@@ -122,7 +122,7 @@ func (s Observation) suspendedBy(check, by, kind, name, namespace string) findin
 	return finding.Worry(check, finding.Warn, "ask them, or: "+resume, "was suspended by %q (label %s)", by, v1alpha1.SuspendedByLabel)
 }
 
-func found(check string, t trouble, name, namespace, reason, message string) finding.Finding {
+func found(check string, t problem, name, namespace, reason, message string) finding.Finding {
 	text := []rune(fmt.Sprintf("%s: %s: %s", t.condition, reason, message))
 	if len(text) > longestFound {
 		text = append(text[:longestFound-1], '…')
