@@ -1,6 +1,6 @@
 package main
 
-// ofFeatures are bugs of what the Job API has beyond KEP-2307, and of what we add to it.
+// ofFeatures are bugs in what the Job API has beyond KEP-2307, and in what this project adds to it.
 var ofFeatures = []mutant{
 	// suspend and the deadline
 	{name: "suspended-pods-count-as-failed", file: "functions/job/command.go",
@@ -80,7 +80,7 @@ var ofFeatures = []mutant{
 		old: "if failing || !j.ReplaceFailedOnly {",
 		new: "if failing || j.ReplaceFailedOnly {"},
 
-	// whose Pods they are
+	// ownership of Pods
 	{name: "adopted-without-finalizer", file: "functions/job/adopt.go",
 		old: "Hold: !counted && !p.Deleting}",
 		new: "Hold: counted && p.Deleting}"},
@@ -102,18 +102,18 @@ var ofFeatures = []mutant{
 	{name: "serial-of-a-taken-name-is-over", file: "functions/job/observe.go",
 		old: "		if ok && r.intended() {\n\t\t\tdelete(s.Pods, e.Serial)",
 		new: "		if ok && r.intended() {\n\t\t\ts.settleSerial(e.Serial)"},
-	{name: "stray-that-nobody-holds-runs-on", file: "functions/job/observe.go",
+	{name: "unheld-stray-runs-on", file: "functions/job/observe.go",
 		old: "case !p.Held && (p.Terminal() && (stray || !p.Orphan) || stray && p.Deleting):",
 		new: "case !p.Held && (p.Terminal() && !p.Orphan || stray):"},
 	{name: "unheld-surplus-without-version", file: "functions/job/command.go",
 		old: "deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version})",
 		new: "deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID})"},
 
-	// deletion in time, limits, parameters, what others have written
+	// time to live, limits, parameters, conditions of others
 	{name: "part-for-the-whole", file: "functions/job/listed.go",
 		old: "covers(list.From, list.To, p.UID) && ",
 		new: ""},
-	{name: "part-is-all-there-is-to-know", file: "functions/job/listed.go",
+	{name: "part-taken-for-the-whole-list", file: "functions/job/listed.go",
 		old: "s.ListVersions.fold(list.From, list.To, list.Version)",
 		new: "s.ListVersions.fold(\"\", \"\", list.Version)"},
 	{name: "ttl-over-at-once", file: "functions/job/leftovers.go",
@@ -145,5 +145,5 @@ var ofFeatures = []mutant{
 		new: "room := max(0, 1<<30-"},
 	{name: "conditions-of-others-dropped", file: "functions/job/finish.go",
 		old: "	setBlockedConditions(st, s, now)\n",
-		new: "	st.Conditions = slices.DeleteFunc(st.Conditions, func(c batchv1.JobCondition) bool { return strings.HasPrefix(string(c.Type), \"example.com\") })\n\tobstacles(st, s, now)\n"},
+		new: "	st.Conditions = slices.DeleteFunc(st.Conditions, func(c batchv1.JobCondition) bool { return strings.HasPrefix(string(c.Type), \"example.com\") })\n\tsetBlockedConditions(st, s, now)\n"},
 }

@@ -5,7 +5,7 @@ type mutant struct {
 	name     string
 	file     string
 	old, new string
-	harmless string // why the simulator may let it live
+	harmless string // why the simulator need not find it
 }
 
 // ofTracking are bugs that break a law, a precondition or a step of KEP-2307.
@@ -52,7 +52,7 @@ var ofTracking = []mutant{
 	{name: "settled-pods-come-back", file: "functions/job/observe.go",
 		old: "case !ok && s.Settled.Has(p.Serial):",
 		new: "case false:"},
-	{name: "anybodys-inventory", file: "functions/job/listed.go",
+	{name: "inventory-of-another-request", file: "functions/job/listed.go",
 		old: `if s.Asked == "" || list.ID != s.Asked {`,
 		new: `if s.Asked == "" {`},
 	{name: "no-list-version", file: "functions/job/observe.go",
@@ -88,7 +88,7 @@ var ofTracking = []mutant{
 		new: "	case p.Phase == events.Failed:\n\t\tif c.fail(j, p, fresh); fresh && j.Indexed {\n\t\t\tc.indexes.completed = c.indexes.completed.With(p.Index)\n\t\t}"},
 }
 
-// ofAnnouncements are bugs of JobStart and JobFinish.
+// ofAnnouncements are bugs in JobStart, JobFinish and PodFinish.
 var ofAnnouncements = []mutant{
 	{name: "announced-before-it-is-true", file: "functions/job/plan.go",
 		old: "			s.Written = now\n",

@@ -1,10 +1,10 @@
-// Mutants plants deliberate bugs, one at a time, and lets the simulator look for them, and then the transcripts. A
-// simulator that does not notice a planted bug would not notice a real one either.
+// Mutants plants deliberate bugs, one at a time, and runs the simulator against each, and then the transcripts. A simulator that
+// does not find a planted bug would not find a real one either.
 //
 //	go run ./internal/sim/mutants [-seeds 4000] [-only name]
 //
-// Each bug is a replacement of text in one file, given to the compiler as an overlay: the tree is never touched. It
-// fails where a bug no longer fits the code, or where one that is not harmless is not found.
+// Each bug is a replacement of text in one file, passed to the compiler as an overlay, so the working tree stays unchanged. The
+// program fails if a bug no longer fits the code, or if a bug that is not marked as harmless is not found.
 package main
 
 import (
@@ -69,14 +69,14 @@ func run(ctx context.Context, seeds int, only string) error {
 	return nil
 }
 
-// plant writes the changed file and an overlay that puts it in the place of the real one.
+// plant writes the changed file, and an overlay that replaces the original with it.
 func plant(dir string, m mutant) (overlay string, err error) {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", fmt.Errorf("%w (run it from the root of the repository)", err)
 	}
 	if n := strings.Count(string(source), m.old); n != 1 {
-		return "", fmt.Errorf("%s: the text to replace stands %d times in %s: bring the bug up to date with the code", m.name, n, m.file)
+		return "", fmt.Errorf("%s: %s contains the text to replace %d times, not once: bring the bug up to date with the code", m.name, m.file, n)
 	}
 	changed := filepath.Join(dir, m.name+".go")
 	if err := os.WriteFile(changed, []byte(strings.Replace(string(source), m.old, m.new, 1)), 0o600); err != nil {
@@ -96,8 +96,8 @@ func plant(dir string, m mutant) (overlay string, err error) {
 
 var finding = regexp.MustCompile(`(?m)(?:^.*sim_test.go:\d+: |--- FAIL: TestScripts/)(.*)$`)
 
-// hunt runs worlds against the changed code and returns what the simulator said first. What takes a rarer accident than
-// so many worlds have is looked for in the transcripts.
+// hunt runs worlds against the changed code and returns the first finding. Bugs that need a rarer accident than so many worlds
+// contain are left to the transcripts.
 func hunt(ctx context.Context, overlay string, seeds int) (found bool, how string) {
 	worlds := []string{"./internal/sim", "-run", "TestWorlds", "-base=1", "-first", fmt.Sprintf("-seeds=%d", seeds)}
 	if found, how = test(ctx, overlay, worlds...); found {
@@ -107,7 +107,7 @@ func hunt(ctx context.Context, overlay string, seeds int) (found bool, how strin
 	return found, "by a transcript: " + how
 }
 
-// test runs tests against the changed code. A bug that does not build is not found.
+// test runs tests against the changed code. A bug that does not compile is not found.
 func test(ctx context.Context, overlay string, args ...string) (found bool, how string) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-vet=off", "-overlay", overlay}, args...)...)
 	out, err := cmd.CombinedOutput()
@@ -117,5 +117,5 @@ func test(ctx context.Context, overlay string, args ...string) (found bool, how 
 	if m := finding.FindSubmatch(out); m != nil {
 		return true, string(m[1])
 	}
-	return false, "does not build or ends oddly: " + strings.TrimSpace(string(out[max(0, len(out)-300):]))
+	return false, "does not build, or fails without a finding: " + strings.TrimSpace(string(out[max(0, len(out)-300):]))
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestBugsFitTheCode: a bug that no longer fits has to be brought up to date, not forgotten.
+// TestBugsFitTheCode: a bug that no longer fits must be brought up to date, not forgotten.
 func TestBugsFitTheCode(t *testing.T) {
 	for _, m := range slices.Concat(ofTracking, ofFeatures, ofAnnouncements, ofPartitions, ofSchedules) {
 		source, err := os.ReadFile(filepath.Join("../../..", m.file))
@@ -16,7 +16,7 @@ func TestBugsFitTheCode(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := strings.Count(string(source), m.old); n != 1 {
-			t.Errorf("%s: the text to replace stands %d times in %s", m.name, n, m.file)
+			t.Errorf("%s: %s contains the text to replace %d times, not once: bring the bug up to date with the code", m.name, m.file, n)
 		}
 	}
 }

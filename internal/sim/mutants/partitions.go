@@ -1,20 +1,20 @@
 package main
 
-// ofPartitions are bugs in who serves which partition, in versions that run side by side, and in clocks that differ.
+// ofPartitions are bugs in the assignment of partitions, in versions that run side by side, and in clocks that differ.
 var ofPartitions = []mutant{
 	{name: "partitions-ignore-versions", file: "internal/partition/table.go",
 		old: "return b.Versions[function] < newest })",
 		new: "return b.Versions[function] < 0 })"},
-	{name: "the-silent-live-on", file: "internal/partition/table.go",
+	{name: "silent-members-stay", file: "internal/partition/table.go",
 		old: "return t.ticks-h.at >= DeadAfter })",
 		new: "return t.ticks < h.at })"},
-	{name: "time-passes-by-looking", file: "internal/partition/table.go",
+	{name: "assignment-counts-as-a-tick", file: "internal/partition/table.go",
 		old: "	mine = t.assigned(",
 		new: "	t.ticks++\n\tmine = t.assigned("},
-	{name: "who-leaves-keeps-its-partitions", file: "internal/partition/table.go",
+	{name: "leaver-keeps-its-partitions", file: "internal/partition/table.go",
 		old: "return !b.Serves || b.Versions",
 		new: "return b.Versions"},
-	{name: "a-partition-nobody-serves", file: "internal/partition/assign.go",
+	{name: "unserved-partition", file: "internal/partition/assign.go",
 		old: "		for partition := range events.Partitions {",
 		new: "		for partition := range events.Partitions - 1 {"},
 	{name: "unfair-shares", file: "internal/partition/assign.go",
@@ -23,10 +23,10 @@ var ofPartitions = []mutant{
 	{name: "old-distribution-kept", file: "internal/partition/table.go",
 		old: "ok && slices.Equal(last.members, members) {",
 		new: "ok && len(last.members) == len(members) {"},
-	{name: "nobody-is-newest", file: "internal/partition/table.go",
+	{name: "no-reconciler-is-newest", file: "internal/partition/table.go",
 		old: "		if h.heartbeat.Versions[function] > version {",
 		new: "		if h.heartbeat.Versions[function] > 0 {"},
-	{name: "everybody-is-newest", file: "internal/partition/table.go",
+	{name: "every-reconciler-is-newest", file: "internal/partition/table.go",
 		old: "		if h.heartbeat.Versions[function] > version {",
 		new: "		if h.heartbeat.Versions[function] < 0 {"},
 	{name: "older-version-writes-over-newer", file: "functions/fn/fn.go",
