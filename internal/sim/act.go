@@ -33,7 +33,7 @@ func (a *API) Act(_ context.Context, key events.Key, e effect.Effect) ([]events.
 		return a.changePod(e.Name, e.UID, 0, func(p *pod) bool { return a.release(p, e) }), nil
 	case effect.AddFinalizer:
 		return a.changePod(e.Name, e.UID, e.Version, func(p *pod) bool {
-			if p.Held || p.Deleting { // the API server takes no finalizer on what is being deleted
+			if p.Held || p.Deleting { // the API server accepts no finalizer on an object that is being deleted
 				return false
 			}
 			p.Held = true
@@ -45,7 +45,7 @@ func (a *API) Act(_ context.Context, key events.Key, e effect.Effect) ([]events.
 		return a.adoptPod(key, e), nil
 	case effect.ReleasePod:
 		return a.releasePod(key, e), nil
-	case effect.Announce: // by the bus, which is here for those who have none
+	case effect.Announce: // for callers without a bus; in worlds the bus does it
 		if a.Announced != nil {
 			a.Announced(e.Event)
 		}
@@ -94,8 +94,8 @@ func (a *API) takeInventory(key events.Key, e effect.TakeInventory) []events.Eve
 	return []events.Event{list}
 }
 
-// neverStarted says that nothing in the Job speaks of a Pod. One with a selector of the user's own may have Pods that were
-// there before it.
+// neverStarted reports whether the Job's status shows no trace of a Pod. A Job with its own selector may match Pods that are
+// older than the Job.
 func neverStarted(j events.Job) bool {
 	s := j.Status
 	return s.StartTime == nil && len(s.Conditions) == 0 && s.Active == 0 && s.Succeeded == 0 && s.Failed == 0 && s.CompletedIndexes == "" &&
@@ -145,7 +145,7 @@ func (a *API) readValues(e effect.ReadParameters) []events.Event {
 	return []events.Event{events.ParametersObserved{Name: e.ConfigMap, Count: a.values[e.ConfigMap].Count, At: a.Now().Add(a.skew)}}
 }
 
-// badValues says what is wrong with a ConfigMap, in the words of the cluster adapter; "" for nothing.
+// badValues returns what is wrong with a ConfigMap, with the reason and message of the cluster adapter; "" if nothing is.
 func (a *API) badValues(name string) (reason, message string) {
 	switch v, ok := a.values[name]; {
 	case !ok:
@@ -207,7 +207,7 @@ func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {
 	return []events.Event{events.PodObserved{Pod: p.Pod}}
 }
 
-// isOurs says what the cluster adapter says: the generated label tells whose an orphan was, and one that leaves is nobody's.
+// isOurs follows the cluster adapter: the generated label names the Job of an orphan. A deleted orphan belongs to no Job.
 func (p *pod) isOurs(key events.Key, serial int) bool {
 	return p.owner == key.UID && p.Serial == serial && (!p.Orphan || p.Labels == nil && !p.Deleting)
 }
@@ -220,7 +220,7 @@ func (a *API) findPod(key events.Key, e effect.FindPod) []events.Event {
 	return []events.Event{events.PodGone{Pod: events.Pod{Name: e.Name, Serial: e.Serial}}}
 }
 
-// adoptPod looks at the Job live, as upstream does, before it takes a Pod for it.
+// adoptPod reads the Job from the API server before it adopts a Pod, as the built-in controller does.
 func (a *API) adoptPod(key events.Key, e effect.AdoptPod) []events.Event {
 	j := a.jobs[key.UID]
 	switch {
@@ -231,7 +231,7 @@ func (a *API) adoptPod(key events.Key, e effect.AdoptPod) []events.Event {
 	}
 	return a.changePod(e.Name, e.UID, e.Version, func(p *pod) bool {
 		if !p.Orphan && p.owner != key.UID || e.Hold && p.Deleting && !p.Held {
-			return false // invalid: another controller has it, or a finalizer comes too late
+			return false // invalid: another controller owns it, or it is being deleted and takes no finalizer
 		}
 		if a.Check != nil {
 			a.Check.PodAdopted(*j, p.Pod, e)
@@ -242,7 +242,7 @@ func (a *API) adoptPod(key events.Key, e effect.AdoptPod) []events.Event {
 	})
 }
 
-// releasePod lets a Pod go its own way: none of our labels, nobody who holds it.
+// releasePod removes the tracking label, the controller reference and the finalizer from a Pod.
 func (a *API) releasePod(key events.Key, e effect.ReleasePod) []events.Event {
 	p := a.pods[e.Name]
 	if p != nil && p.UID == e.UID && !p.Orphan && p.owner == key.UID {
@@ -255,8 +255,8 @@ func (a *API) releasePod(key events.Key, e effect.ReleasePod) []events.Event {
 	return []events.Event{events.PodGone{Pod: events.Pod{Name: e.Name, UID: e.UID, Serial: events.NoSerial, Index: events.NoIndex}}}
 }
 
-// changePod applies a change whose preconditions hold, and answers with the Pod as it is now. One that says that it has
-// changed nothing leaves no trace.
+// changePod applies a change if its preconditions hold, and returns the Pod as it is now. A change that reports false is not
+// written.
 func (a *API) changePod(name string, uid types.UID, version uint64, change func(*pod) (changed bool)) []events.Event {
 	p := a.pods[name]
 	if p == nil || p.UID != uid {

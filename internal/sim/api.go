@@ -15,40 +15,40 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// API is an API server as far as the effects of functions reach: objects with UIDs and versions, finalizers that keep
-// what is deleted, preconditions. It implements engine.Actor the way the cluster adapter does.
+// API is the part of an API server that the effects of functions reach: objects with UIDs and versions, finalizers that keep
+// deleted objects, preconditions. It implements engine.Actor the way the cluster adapter does.
 type API struct {
-	// Namespace is where everything is.
+	// Namespace is the namespace of all objects.
 	Namespace string
-	// Now is the world's clock.
+	// Now returns the simulated time.
 	Now func() time.Time
-	// Emit hears of every change, as a watch does. It may be nil.
+	// Emit receives every change, as a watch does. It may be nil.
 	Emit func(events.Key, events.Event)
-	// Refuse may answer a CreatePod with a refusal, as a quota does. It may be nil.
+	// Refuse returns a reason to refuse a CreatePod, as a quota does; "" accepts it. It may be nil.
 	Refuse func(effect.CreatePod) (reason, message string)
-	// Crowded says that so many other Jobs have selectors of their own that no Job adopts by one any more.
+	// Crowded turns adoption by a Job's own selector off: too many other Jobs have selectors of their own.
 	Crowded bool
-	// Lingering says that the Jobs' templates have a finalizer of the user's own.
+	// Lingering adds a finalizer of the user's own to the Jobs' templates.
 	Lingering bool
-	// Check hears of every effect before it is done, and says what is wrong with it. It may be nil.
+	// Check sees every effect before it is carried out, and records what is wrong with it. It may be nil.
 	Check Checker
-	// Wrote hears of every status write that was stored. It may be nil.
+	// Wrote receives every status write that was stored. It may be nil.
 	Wrote func(before, after events.Job)
-	// Announced hears of every announcement that was stored. It may be nil.
+	// Announced receives every announcement that was stored. It may be nil.
 	Announced func(events.Public)
 
 	version uint64
 	made    int
-	skew    time.Duration   // how far the clock of the process that acts is ahead
-	torn    bool            // who releases a Pod and deletes it then comes to grief between the two calls
-	names   map[string]bool // every Pod name there has been, or was looked for in vain
+	skew    time.Duration   // how far the clock of the acting process is ahead
+	torn    bool            // the process dies after it has released a Pod and before it deletes it
+	names   map[string]bool // every Pod name that has existed, or that a FindPod did not find
 	jobs    map[types.UID]*events.Job
-	leaving map[types.UID]metav1.DeletionPropagation // how a Job that is being deleted takes leave of its Pods
+	leaving map[types.UID]metav1.DeletionPropagation // Jobs being deleted, and what is to happen to their Pods
 	pods    map[string]*pod
 	values  map[string]Values
 }
 
-// Checker holds the effects on the API against the truth. Jobs and Pods are as they are before the effect.
+// Checker compares effects on the API with the truth. Jobs and Pods are those before the effect.
 type Checker interface {
 	StatusWritten(old, next events.Job)
 	PodCreated(j events.Job, p events.Pod, e effect.CreatePod)
@@ -60,22 +60,22 @@ type Checker interface {
 	JobDeleted(j events.Job)
 }
 
-// pod is a Pod and what the API server knows besides the projection.
+// pod is a Pod, and what the API server knows beyond the projection.
 type pod struct {
 	events.Pod
-	// owner is the Job that controls the Pod; of an orphan the one that its generated label remembers, "" for none.
+	// owner is the Job that controls the Pod. For an orphan it is the Job that the generated label names, "" for none.
 	owner types.UID
-	// managed says that it carries our label: without it the trigger sees a Pod only where a Job selects it.
+	// managed reports whether the Pod has our label. Without it the trigger sees the Pod only if a Job selects it.
 	managed bool
-	// lingers says that it carries a finalizer of the user's own, which keeps it when it is deleted.
+	// lingers reports whether the Pod has a finalizer of the user's own, which keeps it when it is deleted.
 	lingers bool
 }
 
 // Values is a ConfigMap of per-completion values.
 type Values struct {
-	// Count is how many values each of its lists has.
+	// Count is the number of values in each of its lists.
 	Count int
-	// Mutable ones are refused.
+	// Mutable ConfigMaps are refused.
 	Mutable bool
 }
 
@@ -95,7 +95,7 @@ func (a *API) Key(uid types.UID) events.Key {
 	return events.Key{Function: job.Name, Namespace: a.Namespace, UID: uid}
 }
 
-// name makes a UID that no other namespace has.
+// name returns a UID that is unique across namespaces.
 func (a *API) name(kind string) types.UID {
 	a.made++
 	if a.Namespace != "default" {
@@ -104,7 +104,7 @@ func (a *API) name(kind string) types.UID {
 	return types.UID(fmt.Sprintf("%s-%d", kind, a.made))
 }
 
-// CreateJob stores a Job and returns it, under a new UID where it has none. The name must be free.
+// CreateJob stores a Job and returns it, with a new UID if it has none. The name must be free.
 func (a *API) CreateJob(j events.Job) events.Job {
 	if j.UID == "" {
 		j.UID = a.name("job")
@@ -135,8 +135,8 @@ func (a *API) DeleteJob(uid types.UID) {
 	}
 }
 
-// LeaveJob begins the deletion of the Job, which then waits for the garbage collector: in the foreground it goes after its
-// Pods, as an orphaner it leaves them behind.
+// LeaveJob starts the deletion of the Job, which the garbage collector completes: in the foreground after its Pods are gone,
+// with orphaning after they have lost their owner.
 func (a *API) LeaveJob(uid types.UID, how metav1.DeletionPropagation) {
 	if j := a.jobs[uid]; j != nil && !j.Deleting {
 		a.leaving[uid] = how
@@ -144,7 +144,7 @@ func (a *API) LeaveJob(uid types.UID, how metav1.DeletionPropagation) {
 	}
 }
 
-// AddPod stores a Pod that somebody else has made. owner is the Job that controls it, "" for none.
+// AddPod stores a Pod that neither the reconciler nor a Job has made. owner is the Job that controls it, "" for none.
 func (a *API) AddPod(owner types.UID, p events.Pod) events.Pod {
 	p.UID, p.Version, p.Created, p.Orphan = a.name("pod"), a.tick(), a.Now(), owner == ""
 	x := &pod{Pod: p, owner: owner, managed: owner != ""}
@@ -153,7 +153,7 @@ func (a *API) AddPod(owner types.UID, p events.Pod) events.Pod {
 	return p
 }
 
-// UpdatePod changes a Pod and lets it go where it is deleted and nobody holds it.
+// UpdatePod changes a Pod. A deleted Pod without finalizers is removed.
 func (a *API) UpdatePod(name string, change func(*events.Pod)) {
 	p := a.pods[name]
 	if p == nil {
@@ -177,7 +177,7 @@ func (a *API) removePod(name string) {
 	}
 }
 
-// SetValues makes the ConfigMap of that name, or replaces it; nil deletes it.
+// SetValues creates or replaces the ConfigMap of that name; nil deletes it.
 func (a *API) SetValues(name string, v *Values) {
 	if delete(a.values, name); v != nil {
 		a.values[name] = *v
@@ -202,8 +202,8 @@ func (a *API) emit(owner types.UID, e events.Event) {
 	}
 }
 
-// hears is the Job whose key is told of the Pod, "" for none: its controller, of an orphan of ours the one that its
-// generated label names, and of any other orphan the Job that selects it.
+// hears returns the Job that receives observations of the Pod, "" for none: its controller; for an orphan with our label the Job
+// that the generated label names; for any other orphan the Job that selects it.
 func (a *API) hears(p *pod) types.UID {
 	if !p.Orphan || p.managed && p.Labels == nil {
 		return p.owner
@@ -216,7 +216,7 @@ func (a *API) hears(p *pod) types.UID {
 	return ""
 }
 
-// matches says that the Job's selector matches the Pod.
+// matches reports whether the Job's selector matches the Pod.
 func matches(j *events.Job, p *pod) bool {
 	if p.Labels == nil {
 		return p.owner == j.UID
@@ -228,14 +228,14 @@ func matches(j *events.Job, p *pod) bool {
 	return err == nil && s.Matches(labels.Set(p.Labels))
 }
 
-// job is a copy that nobody else changes.
+// job returns a deep copy of the Job.
 func (a *API) job(uid types.UID) events.Job {
 	j := *a.jobs[uid]
 	j.Status = *j.Status.DeepCopy()
 	return j
 }
 
-// List is a snapshot of the Job: the Job first, then its Pods.
+// List returns a snapshot: the Job, then its Pods.
 func (a *API) List(id string, uid types.UID) events.JobListed {
 	out := events.JobListed{ID: id, JobsVersion: a.version, Version: a.version}
 	keepsFailed := false
@@ -248,7 +248,7 @@ func (a *API) List(id string, uid types.UID) events.JobListed {
 		p := a.pods[name]
 		if needed := p.Held || !p.Terminal() || p.Orphan || keepsFailed && p.Phase == events.Failed; needed && a.hears(p) == uid {
 			seen := p.Pod
-			seen.End = nil // the adapter leaves it out
+			seen.End = nil // the adapter omits it
 			out.Pods = append(out.Pods, seen)
 		}
 	}

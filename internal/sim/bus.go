@@ -18,21 +18,21 @@ type message struct {
 	key       events.Key
 	partition int
 	event     events.Event
-	// until is when the bus gives it to another, zero where nobody has it.
+	// until is when the bus delivers the message again; zero if no worker holds it.
 	until time.Time
 }
 
-// bus is JetStream as far as it matters: facts in partitions that are delivered at least once, in any order; timers; state with
-// compare-and-set.
+// bus is the part of JetStream that matters here: facts in partitions, delivered at least once and in any order; timers; state
+// with compare-and-set.
 type bus struct {
 	facts    []*message
 	timers   map[string]timer
-	firing   []timer // read by the server, and not stored yet
+	firing   []timer // read by the server and not yet stored
 	states   map[events.Key]state
 	sequence uint64
-	// crossed hears of a state that one version of a function writes over that of another.
+	// crossed is called when one version of a function overwrites the state of another version.
 	crossed func(key events.Key, was, is int)
-	// tight is asked of every state how large one may be, 0 for any size.
+	// tight returns the largest size of a key's state, 0 for any size.
 	tight func(key events.Key) int
 }
 
@@ -53,7 +53,7 @@ func (b *bus) publish(key events.Key, e events.Event) {
 	b.facts = append(b.facts, &message{key: key, partition: key.Partition(), event: e})
 }
 
-// remove acknowledges a message, which may have been lost in the meantime.
+// remove acknowledges a message. It may have been lost already.
 func (b *bus) remove(m *message) {
 	if i := slices.Index(b.facts, m); i >= 0 {
 		b.facts = slices.Delete(b.facts, i, i+1)
@@ -82,7 +82,7 @@ func (b *bus) Save(_ context.Context, key events.Key, data []byte, revision uint
 	return b.sequence, nil
 }
 
-// tooLarge is what no repetition cures.
+// tooLarge is an error that no retry cures.
 type tooLarge struct{ error }
 
 func (tooLarge) Permanent() bool { return true }
@@ -99,11 +99,11 @@ func (b *bus) Set(_ context.Context, key events.Key, name string, at time.Time) 
 	return nil
 }
 
-// version is that of a state, by its envelope: an array of the version and the state itself. It is 0 where there is none.
+// version returns the version of a state from its envelope, an array of the version and the state itself; 0 if there is none.
 func version(data []byte) (v int) {
 	var envelope []cbor.RawMessage
 	if cbor.Unmarshal(data, &envelope) == nil && len(envelope) > 0 {
-		_ = cbor.Unmarshal(envelope[0], &v) // 0 where it is no number
+		_ = cbor.Unmarshal(envelope[0], &v) // stays 0 if it is no number
 	}
 	return v
 }
@@ -111,11 +111,11 @@ func version(data []byte) (v int) {
 // clear loses everything.
 func (b *bus) clear() {
 	b.facts, b.timers, b.firing, b.states = nil, map[string]timer{}, nil, map[events.Key]state{}
-	b.sequence += 1000 // a new server's revisions: a worker that remembers one must not match by chance
+	b.sequence += 1000 // as a new server does: a revision that a worker remembers must not match by chance
 }
 
-// fire publishes the timers that are due, or one that nearly is: the real ones may be a second early. Like the real server it
-// takes a step to do so, and then removes whatever is set under the name, also what was set during the step.
+// fire publishes the timers that are due, or one that is nearly due: real timers may fire a second early. Like the server it
+// publishes in one step and removes in the next, which also removes a timer set under the same name in between.
 func (b *bus) fire(now time.Time) {
 	for _, t := range b.firing {
 		delete(b.timers, t.key.String()+t.name)
@@ -129,7 +129,7 @@ func (b *bus) fire(now time.Time) {
 	}
 }
 
-// next is the earliest timer, zero where there is none.
+// next returns the earliest timer; zero if there is none.
 func (b *bus) next() (at time.Time) {
 	for _, t := range b.timers {
 		if at.IsZero() || t.at.Before(at) {

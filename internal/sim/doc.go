@@ -1,9 +1,9 @@
-// Package sim runs the real functions through the real engine turn, and the real distribution of partitions, in a world where
-// everything happens that may happen: turns end between any two steps, sleep and wake late, messages are repeated and
-// reordered, several reconcilers have the same key, come, leave, die, are stopped, do not hear each other, know different
-// versions, have wrong clocks, the memory and the whole bus are lost, the API server conflicts, refuses and fails after it
-// has done the work, Pods fail, vanish and are deleted, users scale and delete. One seed decides all of it, so a bad world
-// can be run again and read as a trace.
+// Package sim runs the real functions through the real engine turn and the real distribution of partitions, and injects every
+// fault that can occur. Turns end between any two steps, sleep, and continue late. Messages are repeated and reordered.
+// Reconcilers share a key, join, leave, die, are stopped, miss each other's heartbeats, have different versions and wrong
+// clocks. The memory or the whole bus is lost. The API server reports conflicts, refuses requests, and fails after it has done
+// the work. Pods fail, vanish and are deleted; users scale and delete Jobs. One seed decides all of it: a world that breaks a
+// law can be replayed and read as a trace.
 //
 //	world.go        time, step by step           tenant.go      one Job in a namespace of its own
 //	api.go          an API server as far as effects reach: preconditions, versions, finalizers

@@ -8,7 +8,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// fault lets something go wrong now and then.
+// fault injects at most one fault.
 func (w *World) fault() bool {
 	hands := w.fleet.hands()
 	k := hands[w.rand.IntN(len(hands))]
@@ -42,7 +42,7 @@ func (w *World) fault() bool {
 		w.happens("watch gap", "trigger  is away")
 		w.gap = true
 	case w.gap && w.rand.IntN(30) == 0:
-		w.trace("trigger  is back and relists")
+		w.trace("trigger  reconnects and relists")
 		w.relist()
 	case !w.gap && w.odds(w.rates.Relist):
 		w.happens("relist", "trigger  relists")
@@ -59,10 +59,10 @@ func (w *World) fault() bool {
 	return true
 }
 
-// misread takes a fact off the bus that nobody has yet, as a bus does which cannot read it: its key is fired within seconds.
+// misread takes an undelivered fact off the bus as a bus does that cannot decode it: the key's timer fires within seconds.
 func (w *World) misread() bool {
 	i := slices.IndexFunc(w.bus.facts, func(m *message) bool {
-		_, fired := m.event.(events.TimerFired) // reconcilers set those
+		_, fired := m.event.(events.TimerFired) // reconcilers publish those themselves
 		return !fired && m.until.IsZero()
 	})
 	if i < 0 {
@@ -70,7 +70,7 @@ func (w *World) misread() bool {
 	}
 	m := w.bus.facts[i]
 	at := w.now.Add(time.Duration(1+w.rand.IntN(5000)) * time.Millisecond)
-	w.happens("unknown fact", "bus      nobody can read %T of %s; it is fired for at %s", m.event, m.key, at.Format("15:04:05.000"))
+	w.happens("unknown fact", "bus      no reconciler can decode %T of %s; its timer fires at %s", m.event, m.key, at.Format("15:04:05.000"))
 	for _, t := range w.tenants {
 		t.truth.unread(m.event)
 	}
@@ -79,7 +79,7 @@ func (w *World) misread() bool {
 	return true
 }
 
-// forgot notes that memory was lost.
+// forgot records that memory was lost.
 func (w *World) forgot() {
 	for _, t := range w.tenants {
 		t.truth.forgot()
@@ -91,8 +91,8 @@ func (w *World) happens(what, format string, args ...any) {
 	w.trace(format, args...)
 }
 
-// Calm ends all faults: what is broken heals, and nothing new breaks. Nobody relists who does not have to: what was
-// missed until now must heal by itself.
+// Calm ends all faults. No relist follows unless a gap or a late limit demands one: whatever else was missed must heal by
+// itself.
 func (w *World) Calm() {
 	w.trace("world    calms down")
 	w.rates, w.quota, w.calm, w.calmAt = Rates{}, false, true, w.now
@@ -108,16 +108,16 @@ func (w *World) Calm() {
 	}
 }
 
-// heal is what the users do to let the Job come to an end.
+// heal makes the changes by which users let the Job finish.
 func (w *tenant) heal() {
 	if w.has(parameters) {
-		w.trace("user     makes a ConfigMap of %d values", plenty)
+		w.trace("user     creates a ConfigMap of %d values", plenty)
 		w.api.SetValues(parametersName, &Values{Count: plenty})
 	}
 	if j := w.unfinished(); j != nil && j.Suspended && w.rand.IntN(2) == 0 {
 		w.setSuspended(false)
 	}
-	if j := w.unfinished(); j != nil && w.parent != nil && j.Parallelism == 0 { // else the ScheduledJob waits for it for ever
+	if j := w.unfinished(); j != nil && w.parent != nil && j.Parallelism == 0 { // otherwise the ScheduledJob would wait for it for ever
 		w.edit(func(j *events.Job) { j.Parallelism = 1 })
 	}
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// fleet is all reconcilers that run. Either they share the partitions by what they hear of each other; or, in a crowd, everybody
-// serves all partitions for ever, which is as bad as any distribution of partitions can get.
+// fleet is the set of running reconcilers. Either they share the partitions by heartbeats; or, in a crowd, every reconciler
+// serves all partitions for ever, the worst distribution there can be.
 type fleet struct {
 	*World
 	members []*reconciler
 	all     []*worker
 	born    int
 	skewed  bool          // the clocks differ
-	broken  error         // the first law of the partitions that was broken
-	fastest time.Duration // how far the fastest clock that there has been is ahead of the cluster's
+	broken  error         // the first law about partitions that was broken
+	fastest time.Duration // how far the fastest clock has ever been ahead of the cluster's
 }
 
-// most is how many reconcilers run at once.
+// most is the maximum number of running reconcilers.
 const most = 4
 
-// crowd has two reconcilers, each with one turn at a time.
+// crowd returns two reconcilers with one worker each.
 func crowd(w *World) *fleet {
 	f := &fleet{World: w, skewed: w.rand.IntN(4) == 0}
 	for range 2 {
@@ -62,13 +62,13 @@ func (f *fleet) join() { f.start(f.rand.IntN(len(f.versions))) }
 
 func (f *fleet) start(version int) {
 	r := f.add(version, 1+f.rand.IntN(2))
-	f.happens("join", "%s comes, with version %d, its clock is %v ahead", r.name, r.fns[job.Name].Version, r.skew)
+	f.happens("join", "%s joins with version %d, its clock is %v ahead", r.name, r.fns[job.Name].Version, r.skew)
 }
 
-// remove ends the process: what it had in hand comes again, to somebody else.
+// remove ends the process. The bus delivers the facts that it held to another reconciler.
 func (f *fleet) remove(r *reconciler) {
 	f.members = slices.DeleteFunc(f.members, func(x *reconciler) bool { return x == r })
-	if f.trace("%s is gone", r.name); len(f.members) == 0 { // there is always one more: the Deployment sees to it
+	if f.trace("%s is gone", r.name); len(f.members) == 0 { // one is always left: the Deployment restarts it
 		f.start(r.version)
 	}
 	f.recount()
@@ -83,7 +83,7 @@ func (f *fleet) recount() {
 
 func (f *fleet) hands() []*worker { return f.all }
 
-// setClock draws how wrong a clock is.
+// setClock draws a clock's error.
 func (f *fleet) setClock(r *reconciler) {
 	if f.skewed && f.rand.IntN(3) > 0 {
 		r.skew = time.Duration(f.rand.IntN(16_000)-8_000) * time.Millisecond
@@ -91,7 +91,7 @@ func (f *fleet) setClock(r *reconciler) {
 	}
 }
 
-// ahead is the latest time that any clock shows: what has been decided may have been decided by it.
+// ahead returns the latest time that any clock has shown; decisions may have been made at it.
 func (f *fleet) ahead() time.Time { return f.now.Add(f.fastest) }
 
 // pass lets the members receive and send.
@@ -103,7 +103,7 @@ func (f *fleet) pass() {
 	}
 }
 
-// send carries a heartbeat to everybody, the sender too. Heartbeats of one sender arrive in their order, if they do.
+// send delivers a heartbeat to every member, the sender included. Heartbeats that arrive keep their sender's order.
 func (f *fleet) send(from *member, b partition.Heartbeat) {
 	from.said = b
 	for _, r := range f.members {
@@ -127,7 +127,7 @@ func (f *fleet) send(from *member, b partition.Heartbeat) {
 	}
 }
 
-// dropHeartbeats loses all heartbeats that are on their way: the bus has gone with them.
+// hush drops all heartbeats in flight: the bus that carried them is lost.
 func (f *fleet) dropHeartbeats() {
 	for _, r := range f.members {
 		if r.member != nil {
@@ -136,7 +136,7 @@ func (f *fleet) dropHeartbeats() {
 	}
 }
 
-// waits tells of everything for which the processes wait: the partitions, too, until they are in order.
+// waits reports every time that a process waits for, and those of the partitions until they are in order.
 func (f *fleet) waits(sooner func(time.Time)) {
 	distributing := f.distributed() != nil && (!f.calm || f.now.Sub(f.calmAt) < time.Minute)
 	for _, r := range f.members {
@@ -148,7 +148,7 @@ func (f *fleet) waits(sooner func(time.Time)) {
 			sooner(a.at)
 		}
 		if distributing && r.member != nil {
-			if sooner(r.member.tick); !r.member.tick.After(f.now) { // it has just come
+			if sooner(r.member.tick); !r.member.tick.After(f.now) { // it has just joined
 				sooner(f.now.Add(time.Millisecond))
 			}
 			for _, l := range r.member.letters {
@@ -158,7 +158,7 @@ func (f *fleet) waits(sooner func(time.Time)) {
 	}
 }
 
-// misfortune is what befalls a reconciler. It reports whether it could.
+// misfortune injects a fault into one reconciler. It reports whether it could.
 func (f *fleet) misfortune() bool {
 	r := f.members[f.rand.IntN(len(f.members))]
 	later := func() time.Time { return f.now.Add(time.Duration(f.rand.IntN(8000)) * time.Millisecond) }
@@ -166,7 +166,7 @@ func (f *fleet) misfortune() bool {
 	switch {
 	case n == 0 && f.skewed && !slices.ContainsFunc(r.hands, func(k *worker) bool { return k.stage != idle }):
 		f.setClock(r)
-		f.happens("clock set", "%s: its clock is %v ahead now", r.name, r.skew)
+		f.happens("clock set", "%s: its clock is now %v ahead", r.name, r.skew)
 	case r.member == nil:
 		return false
 	case n <= 2 && len(f.members) < most:
@@ -182,10 +182,10 @@ func (f *fleet) misfortune() bool {
 		f.happens("stop", "%s is stopped until %s", r.name, r.asleep.Format("15:04:05.000"))
 	case n == 9:
 		r.member.deaf = later()
-		f.happens("deaf", "%s hears nobody until %s", r.name, r.member.deaf.Format("15:04:05.000"))
+		f.happens("deaf", "%s receives no heartbeats until %s", r.name, r.member.deaf.Format("15:04:05.000"))
 	case n == 10:
 		r.member.mute = later()
-		f.happens("mute", "nobody hears %s until %s", r.name, r.member.mute.Format("15:04:05.000"))
+		f.happens("mute", "no heartbeat of %s is delivered until %s", r.name, r.member.mute.Format("15:04:05.000"))
 	default:
 		r.member.deaf = later()
 		r.member.mute = r.member.deaf
@@ -194,9 +194,9 @@ func (f *fleet) misfortune() bool {
 	return true
 }
 
-// heal ends all misfortune. Of two versions now and then one is left: an upgrade has come to its end, or was taken back.
+// heal ends all faults of reconcilers. In some worlds with two versions only one is left: an upgrade completed, or rolled back.
 func (f *fleet) heal() {
-	survives := f.rand.IntN(3) // both do
+	survives := f.rand.IntN(3) // 2: both
 	for _, r := range slices.Clone(f.members) {
 		if r.member == nil {
 			continue
@@ -220,19 +220,19 @@ func (f *fleet) fail(format string, args ...any) {
 	}
 }
 
-// forgets: an old reconciler forgets what it cannot read only where it hears of nobody who can. healthy is how often
-// both have to have beaten in peace to know of each other.
+// forgets checks that an old reconciler forgets a state that it cannot read only while it knows of no reconciler that can.
+// healthy is the number of undisturbed heartbeats that both need to know of each other.
 func (f *fleet) forgets(r *reconciler, key events.Key) {
 	const healthy = 2 * partition.DeadAfter
 	for _, other := range f.members {
 		if other.fns[key.Function].Version > r.fns[key.Function].Version && other.member.joined && min(r.member.healthy, other.member.healthy) >= healthy {
-			f.fail("%s forgets %s, and %s can read it", r.name, key, other.name)
+			f.fail("%s forgets %s, which %s can read", r.name, key, other.name)
 		}
 	}
 }
 
-// distributed says whether every partition of every function is served by exactly one reconciler, of the newest version that
-// runs, and whether the shares are fair.
+// distributed checks that exactly one reconciler, of the newest running version, serves each partition of each function, and
+// that the shares are fair.
 func (f *fleet) distributed() error {
 	if f.members[0].member == nil {
 		return nil
@@ -250,22 +250,22 @@ func (f *fleet) distributed() error {
 			case r.member.leaving:
 				return fmt.Errorf("%s has not left yet", r.name)
 			case h.stopping != 0:
-				return fmt.Errorf("%s has not put down the partitions %v of %s", r.name, h.stopping, name)
+				return fmt.Errorf("%s has not handed over the partitions %v of %s", r.name, h.stopping, name)
 			case served&h.serving != 0:
 				return fmt.Errorf("the partitions %v of %s are served twice", served&h.serving, name)
 			case r.fns[name].Version < newest && h.serving != 0:
-				return fmt.Errorf("%s serves the partitions %v of %s, and there is a newer version", r.name, h.serving, name)
+				return fmt.Errorf("%s serves the partitions %v of %s, though a newer version runs", r.name, h.serving, name)
 			case r.fns[name].Version == newest:
 				shares[r.name] = h.serving.Len()
 			}
 			served |= h.serving
 		}
 		if served != partition.All {
-			return fmt.Errorf("nobody serves the partitions %v of %s", partition.All&^served, name)
+			return fmt.Errorf("no reconciler serves the partitions %v of %s", partition.All&^served, name)
 		}
 		for r, n := range shares {
 			if fair := events.Partitions / len(shares); n != fair && (n != fair+1 || events.Partitions%len(shares) == 0) {
-				return fmt.Errorf("%s serves %d partitions of %s, %d reconcilers share them", r, n, name, len(shares))
+				return fmt.Errorf("%s serves %d partitions of %s, which %d reconcilers share", r, n, name, len(shares))
 			}
 		}
 	}

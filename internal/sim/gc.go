@@ -10,8 +10,8 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// collect does to the Pod what kube-controller-manager does: it collects garbage, cleans up, and takes the tracking
-// finalizer off Pods that no Job owns. It reports whether there was anything to do.
+// collect does what kube-controller-manager does to the Pod: it collects garbage, removes ended Pods, and removes the tracking
+// finalizer from Pods that no Job owns. It reports whether there was anything to do.
 func (w *tenant) collect(p *pod) bool {
 	j := w.api.jobs[p.owner]
 	switch {
@@ -19,7 +19,7 @@ func (w *tenant) collect(p *pod) bool {
 		if !w.calm && w.rand.IntN(20) > 0 {
 			return false
 		}
-		w.trace("user     takes his own finalizer off %s", p.Name)
+		w.trace("user     removes the finalizer of the user's own from %s", p.Name)
 		w.row("foreign-finalizer")
 		w.api.removePod(p.Name)
 	case p.Terminal() && p.Deleting && !p.Held:
@@ -29,13 +29,13 @@ func (w *tenant) collect(p *pod) bool {
 		w.trace("gc       %s deleted: its Job is gone", p.Name)
 		w.delete(p.Name)
 	case !p.Orphan && j != nil && j.Deleting && w.api.leaving[j.UID] == metav1.DeletePropagationOrphan:
-		w.trace("gc       %s is orphaned: its Job goes", p.Name)
+		w.trace("gc       %s is orphaned: its Job is being deleted", p.Name)
 		w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Orphan = true })
 	case !p.Orphan && j != nil && j.Deleting && !p.Deleting:
-		w.trace("gc       %s deleted: its Job goes", p.Name)
+		w.trace("gc       %s deleted: its Job is being deleted", p.Name)
 		w.delete(p.Name)
 	case p.Orphan && p.Held && (w.api.hears(p) == "" || w.rand.IntN(20) == 0):
-		w.trace("kcm      takes the finalizer off %s: no Job owns it", p.Name)
+		w.trace("kcm      removes the finalizer from %s: no Job owns it", p.Name)
 		w.lose(p)
 	case p.Terminal() && !p.Held && w.rand.IntN(12) == 0 && !w.keeps(p):
 		w.trace("gc       %s collected", p.Name)
@@ -46,13 +46,13 @@ func (w *tenant) collect(p *pod) bool {
 	return true
 }
 
-// keeps says that the Pod is for the Job to delete: where the number of failed Pods is limited, the garbage collector
-// leaves most of them, lest there is nothing to see.
+// keeps reports whether the Job must delete the Pod. With a limit of failed Pods, the garbage collector leaves most of them, so
+// that there is something for the limit to delete.
 func (w *tenant) keeps(p *pod) bool {
 	return p.Phase == events.Failed && w.has(keeping) && w.rand.IntN(8) > 0
 }
 
-// lose takes the finalizer off a Pod. Nobody can count it for sure if it has ended.
+// lose removes the finalizer from a Pod. Whether an ended Pod is then counted is uncertain.
 func (w *tenant) lose(p *pod) {
 	if p.Terminal() || p.Deleting {
 		w.truth.setUncertain(p.UID)
@@ -61,7 +61,7 @@ func (w *tenant) lose(p *pod) {
 	w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Held = false })
 }
 
-// removeDeleted removes a Job that has been deleted and has no Pods any more.
+// removeDeleted removes a deleted Job that has no Pods left.
 func (w *tenant) removeDeleted() bool {
 	for _, uid := range slices.Sorted(maps.Keys(w.api.leaving)) {
 		if !w.owns(uid) {

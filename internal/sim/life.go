@@ -12,7 +12,7 @@ const (
 	quietSteps = 60 // and as many for each Job
 )
 
-// rest lets the world go on until nothing moves any more.
+// rest runs the world until nothing moves.
 func (w *World) rest() error {
 	for i := 0; w.Step(); i++ {
 		if err := w.Check(); err != nil {
@@ -25,9 +25,9 @@ func (w *World) rest() error {
 	return nil
 }
 
-// reach lets the world rest and wants it in order then. What was missed may, very rarely, need the relist that the trigger
-// does every ten minutes: a worker that lost its facts to another one and dies between commit and act leaves nobody to
-// repeat its effects. The run counts these worlds.
+// reach runs the world to rest and then requires order. Very rarely a missed fact needs the relist that the trigger does every
+// ten minutes: if a worker loses its facts to another one and dies between commit and act, no worker repeats its effects. The
+// run counts these worlds.
 func (w *World) reach(order func() error) error {
 	if err := w.rest(); err != nil {
 		return err
@@ -43,11 +43,12 @@ func (w *World) reach(order func() error) error {
 	return order()
 }
 
-// HealedByRelist names the step that counts worlds which came in order only after another relist.
+// HealedByRelist is the name under which steps counts the worlds that needed another relist to come in order.
 const HealedByRelist = "healed by relist"
 
-// Live lives through the world: rough weather; then calm, first with the nodes frozen to see that the fleet is what the
-// Job asks for, then until everything has settled; then a little longer to see that it stays so. It returns the first law that is broken, and adds to steps what happened.
+// Live runs the world through rough weather; then through calm, first with the nodes frozen to check that the Pods are those
+// that the Job asks for, then until everything has settled; then a little longer to check that it stays settled. It returns the
+// first law that was broken, and adds what happened to steps.
 func Live(w *World, steps map[string]int) error {
 	defer func() {
 		for k, n := range w.Steps {
@@ -83,8 +84,8 @@ func Live(w *World, steps map[string]int) error {
 	return w.scheduler.resumed()
 }
 
-// quiet: what is at rest stays at rest, whatever is listed. Where a newer version meets a memory for the first time, that is
-// lost: it looks once more, and may find something to do.
+// quiet checks that a world at rest stays at rest, whatever is listed. If a newer version meets a state for the first time, it
+// forgets the state, takes inventory once more, and may find something to do.
 func (w *World) quiet() error {
 	w.frozen = true
 	for {
@@ -105,7 +106,7 @@ func (w *World) quiet() error {
 	}
 }
 
-// freeze stops the nodes, takes a few finalizers off, and sees that the fleet comes in order.
+// freeze stops the nodes, removes a few finalizers, and checks that the Pods come in order.
 func (w *World) freeze() error {
 	w.frozen = true
 	for _, t := range w.tenants {
@@ -118,7 +119,7 @@ func (w *World) freeze() error {
 	return nil
 }
 
-// writes is how often anything has changed in the cluster.
+// writes returns the number of changes in the cluster so far.
 func (w *World) writes() (n uint64) {
 	for _, t := range w.tenants {
 		n += t.api.version
@@ -126,7 +127,7 @@ func (w *World) writes() (n uint64) {
 	return n
 }
 
-// each holds a law against every Job.
+// each checks a law for every Job.
 func (w *World) each(law func(*tenant) error) error {
 	for _, t := range w.tenants {
 		if err := law(t); err != nil && len(w.tenants) > 1 {
@@ -138,7 +139,7 @@ func (w *World) each(law func(*tenant) error) error {
 	return nil
 }
 
-// Check holds at every step.
+// Check checks what must hold at every step.
 func (w *World) Check() error {
 	if w.fleet.broken != nil {
 		return w.fleet.broken
@@ -149,7 +150,7 @@ func (w *World) Check() error {
 	return w.each((*tenant).check)
 }
 
-// Steady holds when nothing is left to do and the nodes are frozen.
+// Steady checks what must hold when nothing is left to do and the nodes are frozen.
 func (w *World) Steady() error {
 	if err := w.served(); err != nil {
 		return err
@@ -157,7 +158,7 @@ func (w *World) Steady() error {
 	return w.each((*tenant).steady)
 }
 
-// Settled says whether the world has come to its end.
+// Settled checks what must hold at the end of the world.
 func (w *World) Settled() error {
 	if err := w.served(); err != nil {
 		return err
@@ -170,28 +171,28 @@ func (w *World) Settled() error {
 	return w.each((*tenant).settled)
 }
 
-// served: when nothing moves, the partitions are distributed and no fact is left undelivered.
+// served checks a world at rest: the partitions are distributed and no fact is undelivered.
 func (w *World) served() error {
 	if err := w.fleet.distributed(); err != nil {
 		return err
 	}
 	for _, m := range w.bus.facts {
-		return fmt.Errorf("nobody takes %v of %s, in partition %d", m.event, m.key, m.partition)
+		return fmt.Errorf("no reconciler takes %v of %s, in partition %d", m.event, m.key, m.partition)
 	}
 	return nil
 }
 
-// stripSome takes a few finalizers off.
+// stripSome removes a few finalizers.
 func (w *tenant) stripSome() {
 	for _, name := range w.api.podNames() {
 		if p := w.api.pods[name]; w.rand.IntN(4) == 0 {
-			w.trace("user     takes the finalizer off %s", name)
+			w.trace("user     removes the finalizer from %s", name)
 			w.lose(p)
 		}
 	}
 }
 
-// ticking says that some Job does not wait: while the nodes do nothing, its time runs out.
+// ticking reports whether the time of some Job runs out while the nodes are frozen.
 func (w *World) ticking() bool {
 	for _, t := range w.tenants {
 		if t.plan.job.ActiveDeadlineSeconds != nil || t.plan.job.Options.PendingDeadlineSeconds != nil {

@@ -9,40 +9,40 @@ import (
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// member is a reconciler's part in the distribution of partitions. It drives the real Table the way partition.Keeper does, without
+// member is a reconciler's part in the distribution of partitions. It drives the real Table as partition.Keeper does, without
 // its goroutines and its clock.
 type member struct {
 	of      *reconciler
 	table   *partition.Table
 	holds   map[string]*holding // by function
-	letters []letter            // heartbeats that are on their way to it
+	letters []letter            // heartbeats on their way to it
 	tick    time.Time           // when it sends the next heartbeat
 	number  int                 // of the last regular heartbeat
 	sent    time.Time           // when that was sent
-	said    partition.Heartbeat // what was sent last
-	healthy int                 // how often it has beaten since it was last in trouble
+	said    partition.Heartbeat // the last heartbeat sent
+	healthy int                 // undisturbed heartbeats since its last fault
 	joined  bool
 	leaving bool
-	deaf    time.Time // until when it hears nobody
-	mute    time.Time // until when nobody hears it
+	deaf    time.Time // until when it receives no heartbeats
+	mute    time.Time // until when none of its heartbeats is delivered
 }
 
-// holding is what a member has of one function.
+// holding is the set of partitions of one function that a member has.
 type holding struct {
-	serving  partition.Set // from which it takes facts, or has some in hand
-	stopping partition.Set // those of them from which it takes no more
+	serving  partition.Set // it takes facts from these, or still works on some
+	stopping partition.Set // those of them from which it takes no more facts
 }
 
-// letter is a heartbeat that arrives in a while.
+// letter is a heartbeat with its time of arrival.
 type letter struct {
 	partition.Heartbeat
 	at time.Time
 }
 
 const (
-	// lost is how long a member waits for its own heartbeat to come back before it sends another.
+	// resendAfter is how long a member waits for its own heartbeat before it sends another.
 	resendAfter = 2 * time.Second
-	// joinTicks is how many of its own heartbeats a member hears before it serves.
+	// joinTicks is the number of its own heartbeats that a member receives before it serves.
 	joinTicks = 2
 )
 
@@ -59,7 +59,7 @@ func (m *member) serves(key events.Key) bool {
 	return h != nil && (h.serving &^ h.stopping).Has(key.Partition())
 }
 
-// live is what the process does about partitions whenever it runs: it receives what has arrived, and sends a heartbeat when it is time.
+// live does the process's share of the distribution: it receives the heartbeats that have arrived, and sends one if it is due.
 func (m *member) live(f *fleet) {
 	heartbeats := func() {
 		if !m.tick.After(f.now) {
@@ -70,11 +70,11 @@ func (m *member) live(f *fleet) {
 			m.tick = f.now.Add(partition.HeartbeatInterval + time.Duration(f.rand.IntN(20))*time.Millisecond)
 			m.regular(f)
 			if begun := m.settle(f); begun != 0 {
-				f.fail("%s begins with the partitions %v and has heard nothing new", m.of.name, begun)
+				f.fail("%s starts to serve the partitions %v without a new heartbeat", m.of.name, begun)
 			}
 		}
 	}
-	first := f.rand.IntN(2) == 0 // who was stopped finds both, a tick and letters
+	first := f.rand.IntN(2) == 0 // a process that was stopped finds both a tick and letters
 	if first {
 		heartbeats()
 	}
@@ -110,7 +110,7 @@ func (m *member) hear(f *fleet, b partition.Heartbeat) {
 	}
 }
 
-// own is what the member says of itself now.
+// own returns the member's heartbeat as of now.
 func (m *member) own() partition.Heartbeat {
 	b := partition.Heartbeat{Member: m.of.name, Tick: m.table.Ticks(), Versions: map[string]int{}, Holds: map[string]partition.Set{},
 		Serves: m.joined && !m.leaving}
@@ -123,19 +123,19 @@ func (m *member) own() partition.Heartbeat {
 	return b
 }
 
-// regular sends the next regular heartbeat, unless the last one has not come back and may yet.
+// regular sends the next regular heartbeat, unless the last one has not come back and still may.
 func (m *member) regular(f *fleet) {
 	b := m.own()
 	if b.Tick < m.number && f.now.Sub(m.sent) < resendAfter {
 		return
 	}
 	b.Tick++
-	b.Probe = !m.joined // an answer does not: several who have just come would ask each other without end
+	b.Probe = !m.joined // an answer is no probe: several new members would probe each other without end
 	m.number, m.sent = b.Tick, f.now
 	f.send(m, b)
 }
 
-// settle begins with the partitions that have become ours, ends those that are not ours any more, and says so at once.
+// settle starts to serve the partitions assigned to the member, stops serving the others, and announces it at once.
 func (m *member) settle(f *fleet) (begun partition.Set) {
 	own := m.own()
 	for _, name := range slices.Sorted(maps.Keys(m.holds)) {
@@ -149,7 +149,7 @@ func (m *member) settle(f *fleet) (begun partition.Set) {
 		if stop|begin != 0 {
 			f.trace("%s serves %s %v", m.of.name, name, h.serving&^h.stopping)
 		}
-		for _, k := range m.of.hands { // some are told to stop, some come to their end
+		for _, k := range m.of.hands { // some workers stop at once, some finish their turn
 			k.ends = k.ends || k.stage != idle && k.turn.Key.Function == name && stop.Has(k.turn.Key.Partition()) && f.rand.IntN(2) == 0
 		}
 	}
@@ -159,7 +159,7 @@ func (m *member) settle(f *fleet) (begun partition.Set) {
 	return begun
 }
 
-// putDown lets go of the partitions that it is to stop serving, once nothing of them is in hand.
+// putDown hands over the partitions that the member is to stop serving once it holds none of their facts.
 func (m *member) putDown() (changed bool) {
 	for name, h := range m.holds {
 		over := h.stopping

@@ -8,7 +8,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// live moves one Pod one step on, as the kubelet and the garbage collector do. It reports whether there was one to move.
+// live moves one Pod one step on, as the kubelet and the garbage collector do. It reports whether any Pod could move.
 func (w *tenant) live() bool {
 	names := w.api.podNames()
 	w.rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -25,9 +25,9 @@ func (w *tenant) liveOne(p *pod) bool {
 	case p.Terminal():
 		return false
 	case p.Deleting && !w.calm && w.rand.IntN(w.timeout()) > 0:
-		return false // its grace period
+		return false // within its grace period
 	case p.Deleting:
-		w.end(p, w.rand.IntN(4) == 0) // told to end; some succeed yet
+		w.end(p, w.rand.IntN(4) == 0) // terminated; some still succeed
 	case p.Phase == events.Pending && w.stuck(p):
 		return false
 	case p.Phase == events.Pending:
@@ -46,7 +46,7 @@ func (w *tenant) liveOne(p *pod) bool {
 	return true
 }
 
-// timeout is how long things take: a Pod's work and its end.
+// timeout draws how long a Pod's work or its termination takes.
 func (w *tenant) timeout() int {
 	if w.plan.slow {
 		return 12
@@ -59,8 +59,8 @@ func (w *tenant) retries(p *pod) bool {
 	return j != nil && j.RestartsInPlace
 }
 
-// stuck says that the Pod waits for an image. It is mended now and then, and in calm weather where nobody else would do
-// anything about it.
+// stuck reports whether the Pod waits for an image. A node gets the image now and then, and always in calm weather if no pending
+// deadline would replace the Pod.
 func (w *tenant) stuck(p *pod) bool {
 	if p.Waiting == "" {
 		if w.calm || p.Scheduled || w.rand.IntN(100) >= w.plan.stuckPercent {
@@ -76,7 +76,7 @@ func (w *tenant) stuck(p *pod) bool {
 	return w.rand.IntN(200) > 0
 }
 
-// end lets a Pod's containers end.
+// end ends a Pod's containers.
 func (w *tenant) end(p *pod, well bool) {
 	phase, code := events.Failed, int32(0)
 	if well {
@@ -94,18 +94,17 @@ func (w *tenant) end(p *pod, well bool) {
 		p.End = &events.PodEnd{Node: "node", Start: p.Created, Container: &events.ContainerEnd{Name: "main", ExitCode: code}}
 		if !well {
 			p.Exits = []events.Exit{{Container: "main", Code: code}}
-			if w.rand.IntN(3) == 0 { // whatever a sidecar does, no rule asks for it
+			if w.rand.IntN(3) == 0 { // no rule is about sidecars
 				p.Exits = append(p.Exits, events.Exit{Container: "sidecar", Code: 1 + w.rand.Int32N(codes)})
 			}
 		}
 	})
 }
 
-// killed is how a container ends that was told to.
+// killed is the exit code of a terminated container.
 const killed = 137
 
-// exitCode draws how a main container fails. In calm weather none fails in a way that counts for nothing, so that an end
-// comes.
+// exitCode draws how a main container fails. In calm weather every failure counts, so that the Job ends.
 func (w *tenant) exitCode(p *pod) int32 {
 	if p.Deleting {
 		return killed
@@ -117,7 +116,7 @@ func (w *tenant) exitCode(p *pod) int32 {
 	return code
 }
 
-// delete sets a deletion timestamp; a Pod that has ended and that nobody holds goes at once.
+// delete sets a deletion timestamp. An ended Pod without finalizers is removed at once.
 func (w *tenant) delete(name string) {
 	w.truth.of(w.api.pods[name].UID).deleted = true
 	w.api.UpdatePod(name, func(*events.Pod) { w.api.markDeleted(w.api.pods[name]) })

@@ -11,56 +11,56 @@ import (
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-// truth is what really happened, and holds every effect on the API server against it.
+// truth records what really happened, and checks every effect on the API server against it.
 type truth struct {
 	w   *tenant
 	Err error // the first law that was broken
 
 	pods  map[types.UID]*record
-	lines map[line][]*record       // the Pods of each index, in the order of their making
-	told  map[string]*moment       // what subscribers are to be told, by id
-	ends  map[types.UID]*podMoment // the same of ends of Pods
-	// completed are the indexes that have ever stood in a status as completed.
+	lines map[line][]*record       // the Pods of each index, in the order of their creation
+	told  map[string]*moment       // announcements due to subscribers, by id
+	ends  map[types.UID]*podMoment // the same for ends of Pods
+	// completed are the indexes that any status has listed as completed.
 	completed map[line]bool
 	// sizes are the completions that Indexed Jobs have had.
 	sizes map[spec]int
-	most  int // the highest parallelism the Job has had
+	most  int // the highest parallelism that the Job has had
 	least int // the fewest completions that an Indexed Job has had
-	keeps int // the smallest number of failed Pods that were ever to stay
+	keeps int // the lowest limit of failed Pods so far
 
-	values    int       // of how many completions anybody has been told the values
+	values    int       // the most completions for which values were found
 	successes int       // Pods that have succeeded
 	recorded  time.Time // when the last status was written
 
 	losses      int // how often memory was lost
-	withdrawals int // how often intended Pods may have been taken back
-	zombies     int // Pods made by a worker that slept between its last look at the clock and the call
+	withdrawals int // how often intended Pods may have been withdrawn
+	zombies     int // Pods created by a worker that slept between its last look at the clock and the call
 	scalings    int // how often users have scaled the Job
-	guests      int // how often users have given the Job Pods that it had not made, or taken some away
-	stripped    int // how often somebody took a finalizer off
+	guests      int // how often users have moved Pods that the Job had not created into it, or others out of it
+	stripped    int // how often a user or a controller removed a finalizer
 }
 
-// record is what is true of one Pod.
+// record is the truth about one Pod.
 type record struct {
 	uid         types.UID
 	owner       types.UID
 	name        string
 	index       int
-	failures    int32 // how often its index had failed, as its annotations say
+	failures    int32 // how often its index had failed before, by its annotations
 	ignored     int32
 	ended, well bool
 	code        int32
 	evicted     bool
 	counted     bool // its UID has left status.uncounted into a counter
-	again       int  // how often it has been made like one that was never counted
-	uncertain   bool // a user took it out of our hands: nobody can count it for sure
-	deletedByUs bool // as one too many, and not released before
-	deleted     bool // by anybody
-	surplus     bool // released by a deletion while it ran: it counts for nothing
+	again       int  // how often it was changed so that it looks like a Pod that was never counted
+	uncertain   bool // a user has interfered: whether it is counted is uncertain
+	deletedByUs bool // as surplus, and not released before
+	deleted     bool // by the reconciler, a user or a controller
+	surplus     bool // released by a deletion while it ran: not counted
 	finished    time.Time
 }
 
-// spec is one version of a Job's.
+// spec is one version of a Job's spec.
 type spec struct {
 	job        types.UID
 	generation int64
@@ -81,7 +81,7 @@ func newTruth(w *tenant) *truth {
 	return t
 }
 
-// of is the record of a Pod.
+// of returns the record of a Pod.
 func (t *truth) of(uid types.UID) *record {
 	r := t.pods[uid]
 	if r == nil {
@@ -91,7 +91,7 @@ func (t *truth) of(uid types.UID) *record {
 	return r
 }
 
-// made notes a new Pod of a Job.
+// made records a new Pod of a Job.
 func (t *truth) made(p events.Pod, owner types.UID) {
 	r := t.of(p.UID)
 	r.owner, r.name, r.index, r.failures, r.ignored = owner, p.Name, p.Index, p.IndexFailures, p.IndexIgnoredFailures
@@ -106,8 +106,8 @@ func (t *truth) fail(format string, args ...any) {
 	}
 }
 
-// ended notes how a Pod has ended. A zombie's end counts for nothing, since its Job was over; that of an orphan belongs to
-// nobody, though it may be adopted yet.
+// ended records how a Pod has ended. The end of a zombie is not counted, since its Job had finished. That of an orphan belongs
+// to no Job, though a Job may still adopt it.
 func (t *truth) ended(p *pod, well bool, code int32) {
 	r := t.of(p.UID)
 	r.index, r.ended, r.well, r.code, r.finished = p.Index, true, well, code, t.w.now.Truncate(time.Second)
@@ -121,7 +121,7 @@ func (t *truth) ended(p *pod, well bool, code int32) {
 
 func (t *truth) setUncertain(uid types.UID) { t.of(uid).uncertain = true }
 
-// guest notes that a user has moved a Pod into the Job or out of it.
+// guest records that a user has moved a Pod into the Job or out of it.
 func (t *truth) guest(p *pod) {
 	t.guests++
 	if r := t.of(p.UID); p.Terminal() || p.Deleting {
@@ -138,14 +138,14 @@ func (t *truth) scaled(to int32) {
 	}
 }
 
-// limited notes how many failed Pods may stay, nil for all.
+// limited records a new limit of failed Pods, nil for none.
 func (t *truth) limited(to *int) {
 	if to != nil {
 		t.keeps = min(t.keeps, *to)
 	}
 }
 
-// stretched notes that indexes may have gone out of range: what has succeeded there may be forgotten.
+// stretched records new completions: successes of indexes that are now out of range may be forgotten.
 func (t *truth) stretched(to int32) {
 	t.withdrawals++
 	t.least = min(t.least, int(to))
@@ -156,10 +156,10 @@ func (t *truth) stretched(to int32) {
 	}
 }
 
-// paused notes that the Job was suspended or resumed: intended Pods are taken back.
+// paused records that the Job was suspended or resumed: intended Pods are withdrawn.
 func (t *truth) paused() { t.withdrawals++ }
 
-// renewed notes that another Job takes the place of this one.
+// renewed records that another Job has replaced this one.
 func (t *truth) renewed() {
 	for _, r := range t.pods {
 		r.uncertain = true
@@ -172,13 +172,13 @@ func (t *truth) forgot() {
 	t.forgetMoments()
 }
 
-// strict says that nothing has happened that could have made a Pod of which its Job knows nothing.
+// strict reports whether nothing has happened that could have created a Pod unknown to its Job.
 func (t *truth) strict() bool {
 	return t.losses+t.withdrawals+t.zombies+t.guests+t.stripped == 0
 }
 
-// action is what the podFailurePolicy makes of a Pod's failure, by the table that it was made from. An evicted Pod is
-// killed, which is an exit code that no rule is about.
+// action returns what the podFailurePolicy does about a Pod's failure, from the table that the policy was generated from. An
+// evicted Pod is killed, with an exit code that no rule names.
 func (t *truth) action(r *record) batchv1.PodFailurePolicyAction {
 	if r.evicted && t.w.plan.evicted != "" {
 		return t.w.plan.evicted
@@ -186,7 +186,7 @@ func (t *truth) action(r *record) batchv1.PodFailurePolicyAction {
 	return t.w.plan.fates[r.code]
 }
 
-// failed says that the Pod has failed in a way that counts, and ignored that it has in a way that does not.
+// failed reports whether the Pod has failed in a way that counts; ignored, whether it has in a way that does not.
 func (t *truth) failed(r *record) bool {
 	return r.ended && !r.well && t.action(r) != batchv1.PodFailurePolicyActionIgnore
 }
@@ -195,7 +195,7 @@ func (t *truth) ignored(r *record) bool {
 	return r.ended && !r.well && t.action(r) == batchv1.PodFailurePolicyActionIgnore
 }
 
-// check holds at every step.
+// check checks what must hold at every step.
 func (w *tenant) check() error {
 	t := w.truth
 	running, leaving := 0, 0
@@ -208,7 +208,7 @@ func (w *tenant) check() error {
 			running++
 		}
 	}
-	if w.plan.job.ReplaceFailedOnly { // then a Pod that is on its way out has no successor yet
+	if w.plan.job.ReplaceFailedOnly { // a terminating Pod has no successor yet
 		running += leaving
 	}
 	if running > t.most && t.losses+t.zombies+t.guests == 0 {

@@ -16,17 +16,17 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// moment is a start or the end of a Job as it stood in the API server, and what a subscriber has heard of it.
+// moment is the start or the end of a Job as the API server stored it, and whether subscribers have received it.
 type moment struct {
 	job   types.UID
 	event events.Public
 	heard bool
-	// unsure says that nobody may know of it but the Job itself: the memory was lost before anybody had confirmed it, or the
-	// trigger was away when it happened, or what it told could not be read.
+	// unsure reports whether the Job itself may be the only source left: the memory was lost before the bus had confirmed the
+	// announcement, the trigger had a gap when it happened, or the fact could not be decoded.
 	unsure bool
 }
 
-// happened notes what a new version of a Job shows.
+// happened records what a new version of a Job shows.
 func (t *truth) happened(e events.Event) {
 	seen, ok := e.(events.JobObserved)
 	if !ok {
@@ -56,7 +56,8 @@ func (t *truth) forgetMoments() {
 	}
 }
 
-// unread notes that an observation of the Job could not be read: until the inventory, only the Job itself says what it showed.
+// unread records that an observation of the Job could not be decoded: until the inventory, only the Job itself shows what it
+// showed.
 func (t *truth) unread(e events.Event) {
 	seen, ok := e.(events.JobObserved)
 	for _, m := range t.told {
@@ -64,8 +65,8 @@ func (t *truth) unread(e events.Event) {
 	}
 }
 
-// announced holds what a subscriber hears against what has happened. It reads at once, so that what it has heard survives
-// the loss of the bus.
+// announced compares what subscribers receive with what has happened. Subscribers read at once, so what they have received
+// survives the loss of the bus.
 func (t *truth) announced(p events.Public) {
 	if end, ok := p.(events.PodFinished); ok {
 		t.podAnnounced(end)
@@ -91,8 +92,8 @@ func (t *truth) announced(p events.Public) {
 	}
 }
 
-// unannounced is what should have been told by the end and was not. What nobody may know of but the Job has to be told as
-// long as the Job says so, for an hour.
+// unannounced returns an error for what should have been announced by the end and was not. What only the Job itself still shows
+// must be announced while the Job shows it, for an hour.
 func (t *truth) unannounced() error {
 	for _, id := range slices.Sorted(maps.Keys(t.told)) {
 		m := t.told[id]
@@ -103,10 +104,10 @@ func (t *truth) unannounced() error {
 	return nil
 }
 
-// slack is how long it may take from the loss of a memory to the first look at the Job.
+// slack is how long it may take from the loss of a memory to the next turn of the Job.
 const slack = 10 * time.Minute
 
-// shows says that the Job still says so, and not for too long.
+// shows reports whether the Job still shows it, and has not done so for too long.
 func (t *truth) shows(m *moment) bool {
 	j := t.w.api.jobs[m.job]
 	if j == nil {
@@ -125,18 +126,18 @@ func (t *truth) shows(m *moment) bool {
 	return t.w.now.Sub(at) < events.ReannounceWindow-slack
 }
 
-// announce tells subscribers; now and then the bus does not confirm it, though it may hold the event.
+// announce publishes to subscribers. Now and then the bus does not confirm it, though it may have stored the event.
 func (w *World) announce(ctx context.Context, k *worker, e effect.Announce) engine.Answer {
 	broken, before := w.odds(10*w.rates.Fail), w.rand.IntN(2) == 0
 	t := w.of(k.turn.Key)
 	if broken && before {
-		t.trace("%s %v: nobody confirms it", k, e)
+		t.trace("%s %v: the bus does not confirm it", k, e)
 		return engine.Answer{Facts: []events.Event{effect.Unconfirmed(errors.New("no responders"), k.of.clock())}}
 	}
 	t.trace("%s %v", k, e)
 	facts, err := t.call(ctx, k, e, false)
 	if broken {
-		t.trace("%s hears nothing of it", k)
+		t.trace("%s gets no answer", k)
 		return engine.Answer{Facts: []events.Event{effect.Unconfirmed(errors.New("timeout"), k.of.clock())}}
 	}
 	return engine.Answer{Facts: facts, Err: err}

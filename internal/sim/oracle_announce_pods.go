@@ -10,16 +10,16 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// podMoment is that a status accounts for the end of a Pod, and what a subscriber has heard of it.
+// podMoment records that a status accounts for the end of a Pod, and whether subscribers have received it.
 type podMoment struct {
 	job    types.UID
 	result events.PodResult
 	heard  bool
-	// unsure says that nobody may know of it: the memory was lost before anybody had confirmed it.
+	// unsure reports whether the memory was lost before the bus had confirmed the announcement.
 	unsure bool
 }
 
-// accounts notes whose ends a status that is written accounts for.
+// accounts records the Pods whose ends a written status accounts for.
 func (t *truth) accounts(j events.Job) {
 	if set := completed(j.Status); j.Indexed {
 		for i := range int(*j.Completions) {
@@ -43,8 +43,8 @@ func (t *truth) accounted(j events.Job, uid types.UID, result events.PodResult) 
 	}
 }
 
-// letGo notes that a Pod is released whose end only the Pod itself and its index show. Who releases it may have lost the
-// memory of it a moment ago.
+// letGo records the release of a Pod whose end only the Pod itself and its index show. The worker that releases it may just have
+// lost its memory of that end.
 func (t *truth) letGo(j events.Job, p events.Pod) {
 	switch r := t.of(p.UID); {
 	case j.Indexed && p.Phase == events.Succeeded && completed(j.Status).Has(p.Index):
@@ -58,8 +58,8 @@ func (t *truth) letGo(j events.Job, p events.Pod) {
 	m.unsure = m.unsure || t.losses > 0 && !m.heard
 }
 
-// podAnnounced holds what a subscriber hears of a Pod against what has happened: it has ended as it says, or was told to,
-// and that counts as it says.
+// podAnnounced compares what subscribers receive about a Pod with what has happened: how it ended, or that it was told to end,
+// and how that counts.
 func (t *truth) podAnnounced(e events.PodFinished) {
 	r, m := t.of(e.Pod.UID), t.ends[e.Pod.UID]
 	t.w.Steps["PodFinish "+string(e.Result)]++
@@ -71,7 +71,7 @@ func (t *truth) podAnnounced(e events.PodFinished) {
 	case (e.Index == nil) != (r.index == events.NoIndex) || e.Index != nil && *e.Index != r.index:
 		t.fail("%v is announced of index %v, and has %d", e, e.Index, r.index)
 	}
-	if m == nil || m.heard { // who has not heard of the confirmation repeats it, also after the end
+	if m == nil || m.heard { // a worker that did not receive the confirmation publishes it again, even after the end
 		return
 	}
 	m.heard = true
@@ -82,27 +82,27 @@ func (t *truth) podAnnounced(e events.PodFinished) {
 	}
 }
 
-// counts says that the end of the Pod counts as the event says.
+// counts reports whether the end of the Pod counts as the event says.
 func (t *truth) counts(e events.PodFinished, r *record) bool {
 	m := t.ends[e.Pod.UID]
 	switch {
 	case m != nil && m.job == e.Job.UID && m.result == e.Result:
 		return true
-	case e.Result == events.PodSucceeded: // a user took it out of our hands when its index was recorded
+	case e.Result == events.PodSucceeded: // a user removed its finalizer when its index was recorded
 		return r.well && t.completed[line{e.Job.UID, r.index}]
 	}
 	return e.Result == events.PodIgnored && t.ignored(r)
 }
 
-// unannouncedPods is whose end should have been told by now and was not. A Job that is gone may have taken it along, and who
-// takes a Pod's finalizer off takes the Pod out of our hands.
+// unannouncedPods returns an error for a Pod whose end should have been announced and was not. The ends may be lost of Pods
+// whose Job is gone, and of Pods whose finalizer a user has removed.
 func (t *truth) unannouncedPods(j *events.Job) error {
 	if !t.w.limits.AnnouncePods {
 		return nil
 	}
 	for _, uid := range slices.Sorted(maps.Keys(t.ends)) {
 		if m := t.ends[uid]; !m.heard && !m.unsure && m.job == j.UID && !t.of(uid).uncertain {
-			return fmt.Errorf("that %s is %s is never announced", uid, m.result)
+			return fmt.Errorf("the end of %s, %s, is never announced", uid, m.result)
 		}
 	}
 	return nil

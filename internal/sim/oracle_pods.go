@@ -11,14 +11,14 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// PodCreated implements Checker: no Pod before the Job has started, none without its values, and one of an index that has
-// failed before knows how often.
+// PodCreated implements Checker: no Pod is created before the Job has started or without its values, and a Pod of an index that
+// has failed before has the number of its failures.
 func (t *truth) PodCreated(j events.Job, p events.Pod, e effect.CreatePod) {
 	switch {
 	case j.Status.StartTime == nil && len(j.Status.Conditions) == 0:
-		t.fail("%s is made before its Job has started", p.Name)
+		t.fail("%s is created before its Job has started", p.Name)
 	case j.Options.Parameters != e.Parameters, j.Options.Parameters != "" && p.Index >= t.w.api.values[j.Options.Parameters].Count:
-		t.fail("%s of index %d is made without the values of %q", p.Name, p.Index, j.Options.Parameters)
+		t.fail("%s of index %d is created without the values of %q", p.Name, p.Index, j.Options.Parameters)
 	case e.PerIndex != (j.BackoffLimitPerIndex != nil):
 		t.fail("%s: failures per index %v", p.Name, e.PerIndex)
 	case j.Indexed && (p.Index < 0 || p.Index >= int(*j.Completions)) && !t.w.has(elastic):
@@ -30,30 +30,31 @@ func (t *truth) PodCreated(j events.Job, p events.Pod, e effect.CreatePod) {
 	t.w.noteCreate(j, p)
 }
 
-// asked hears of an effect that is about to be done: no Pod is asked for before it is known that there are values for it, and none
-// of an index that the Job, as it was known, does not have.
+// asked checks an effect before it is carried out: no Pod is created before its values are known to exist, nor for an index that
+// the Job, as it was known, does not have.
 func (t *truth) asked(of types.UID, e effect.Effect) {
 	c, ok := e.(effect.CreatePod)
 	if !ok {
 		return
 	}
 	if c.Parameters != "" && c.Index >= t.values {
-		t.fail("%s of index %d is asked for when values for %d completions are known", c.Name, c.Index, t.values)
+		t.fail("%s of index %d is created when values for %d completions are known", c.Name, c.Index, t.values)
 	}
 	if n, indexed := t.sizes[spec{of, c.Generation}]; indexed && c.Index >= n {
-		t.fail("%s of index %d is asked for when the Job is known to have %d completions", c.Name, c.Index, n)
+		t.fail("%s of index %d is created when the Job is known to have %d completions", c.Name, c.Index, n)
 	}
 }
 
-// sized notes how many completions an Indexed Job has.
+// sized records how many completions an Indexed Job has.
 func (t *truth) sized(j events.Job) {
 	if j.Indexed {
 		t.sizes[spec{j.UID, j.Generation}] = int(*j.Completions)
 	}
 }
 
-// tooEarly: in calm weather a Pod is not made before the delay after failures has passed. What was intended before the
-// failure may still be made then; a minute is enough for that. A success that no status lists yet forgets them.
+// tooEarly: in calm weather no Pod is created before the delay after failures has passed. One that was intended before the
+// failure may still be created during the delay; a minute is enough for that. A success that no status lists yet resets the
+// delay.
 func (t *truth) tooEarly(j events.Job, p events.Pod) {
 	if t.w.calmAt.IsZero() || t.w.now.Sub(t.w.calmAt) < time.Minute || t.w.now.Sub(t.recorded) < time.Minute/10 || j.BackoffLimitPerIndex != nil {
 		return
@@ -71,11 +72,11 @@ func (t *truth) tooEarly(j events.Job, p events.Pod) {
 		delay = min(2*delay, 10*time.Minute)
 	}
 	if ends := j.Backoff.Last.Add(delay); j.Backoff.Failures > 0 && t.w.fleet.ahead().Before(ends) {
-		t.fail("%s is made %v before the backoff of %d failures ends", p.Name, ends.Sub(t.w.fleet.ahead()), j.Backoff.Failures)
+		t.fail("%s is created %v before the backoff of %d failures ends", p.Name, ends.Sub(t.w.fleet.ahead()), j.Backoff.Failures)
 	}
 }
 
-// inherits: the failures of an index are handed from Pod to Pod. Where nobody has meddled with them, they are true.
+// inherits: failures of an index are handed from Pod to Pod. They are exact unless a user has interfered.
 func (t *truth) inherits(j events.Job, p events.Pod) {
 	l := t.lines[line{j.UID, p.Index}]
 	if j.BackoffLimitPerIndex == nil || !t.strict() {
@@ -85,7 +86,7 @@ func (t *truth) inherits(j events.Job, p events.Pod) {
 	if len(l) > 0 {
 		last := l[len(l)-1]
 		if last.surplus || last.well || last.uncertain {
-			return // it counts for nothing, and what it had been handed went with it
+			return // it is not counted, and the failures that it carried are lost with it
 		}
 		failures, ignored = last.failures, last.ignored
 		switch {
@@ -94,20 +95,21 @@ func (t *truth) inherits(j events.Job, p events.Pod) {
 		case t.failed(last), !j.ReplaceFailedOnly && last.deleted:
 			failures++
 		case t.scalings > 0:
-			return // the last one is too many, and about to be deleted
+			return // the last one is surplus, and about to be deleted
 		default:
-			t.fail("%s is made for index %d, of which %s still runs", p.Name, p.Index, last.name)
+			t.fail("%s is created for index %d, of which %s still runs", p.Name, p.Index, last.name)
 		}
 	}
 	switch {
 	case p.IndexFailures != failures || p.IndexIgnoredFailures != ignored:
-		t.fail("%s says that index %d failed %d and %d times; it did %d and %d times", p.Name, p.Index, p.IndexFailures, p.IndexIgnoredFailures, failures, ignored)
+		t.fail("%s of index %d has %d failures and %d ignored ones in its annotations; the truth is %d and %d", p.Name, p.Index, p.IndexFailures, p.IndexIgnoredFailures, failures, ignored)
 	case failures > *j.BackoffLimitPerIndex:
-		t.fail("%s is made for index %d, which has failed %d times", p.Name, p.Index, failures)
+		t.fail("%s is created for index %d, which has failed %d times", p.Name, p.Index, failures)
 	}
 }
 
-// FinalizerRemoved implements Checker: a finalizer may go only once the Pod's end is safe in the status, or counts for nothing.
+// FinalizerRemoved implements Checker: a finalizer may be removed only once the Pod's end is safe in the status, or is not
+// counted.
 func (t *truth) FinalizerRemoved(p events.Pod, owner types.UID, by effect.Effect) {
 	j := t.w.api.jobs[owner]
 	if j == nil || j.Deleting || p.Orphan {
@@ -116,7 +118,7 @@ func (t *truth) FinalizerRemoved(p events.Pod, owner types.UID, by effect.Effect
 	r := t.of(p.UID)
 	if d, ok := by.(effect.DeletePod); ok && d.RemoveFinalizer {
 		if p.Phase == events.Succeeded && t.zombies == 0 && !j.Finished() {
-			t.fail("%s has succeeded and is thrown away", p.Name)
+			t.fail("%s has succeeded and its end is lost", p.Name)
 		}
 		r.surplus, r.deleted = true, true
 		return
@@ -129,7 +131,7 @@ func (t *truth) FinalizerRemoved(p events.Pod, owner types.UID, by effect.Effect
 	u := uncounted(j.Status)
 	switch {
 	case worthless, j.Indexed && p.Phase == events.Succeeded && completed(j.Status).Union(failedIndexes(j.Status)).Has(p.Index):
-	case r.uncertain: // a user was in between
+	case r.uncertain: // a user has interfered
 	case !r.counted && !slices.Contains(u.Succeeded, p.UID) && !slices.Contains(u.Failed, p.UID) && !t.ignored(r):
 		t.fail("%s (%s) is released before its UID is safe in the status", p.Name, p.Phase)
 	default:
@@ -137,7 +139,7 @@ func (t *truth) FinalizerRemoved(p events.Pod, owner types.UID, by effect.Effect
 	}
 }
 
-// handedOver: the last failed Pod of an index is held until another one knows how often the index has failed.
+// handedOver: the last failed Pod of an index is held until another Pod carries the number of the index's failures.
 func (t *truth) handedOver(j events.Job, p events.Pod) {
 	_, failing := j.Condition(batchv1.JobFailureTarget)
 	_, met := j.Condition(batchv1.JobSuccessCriteriaMet)
@@ -149,26 +151,26 @@ func (t *truth) handedOver(j events.Job, p events.Pod) {
 			return
 		}
 	}
-	t.fail("%s is released, and no other Pod knows of its %d failures of index %d", p.Name, p.IndexFailures+1, p.Index)
+	t.fail("%s is released, and no other Pod carries its %d failures of index %d", p.Name, p.IndexFailures+1, p.Index)
 }
 
-// PodDeleted implements Checker: we delete a Pod, and do not release it before.
+// PodDeleted implements Checker: the reconciler deletes a Pod without releasing it before.
 func (t *truth) PodDeleted(p events.Pod, owner types.UID, e effect.DeletePod) {
 	r := t.of(p.UID)
 	defer func() { r.deleted = true }()
 	j := t.w.api.jobs[owner]
 	wait := t.w.plan.job.Options.PendingDeadlineSeconds
 	switch {
-	case p.Orphan: // a user was faster
+	case p.Orphan: // a user orphaned it first
 	case p.Phase == events.Failed && (j == nil || j.Finished() || has(*j, batchv1.JobFailureTarget) || r.uncertain):
-		// told to end with its Job, or while it ran on its own
+		// terminated with its Job, or while it was an orphan
 	case p.Phase == events.Failed && p.Held:
 		t.fail("%s has failed and is deleted while it is held", p.Name)
 	case p.Phase == events.Failed:
 		t.tooMany(j, p)
 	case e.Report.Reason != "":
 		if wait == nil || p.Phase != events.Pending || t.w.fleet.ahead().Before(p.Created.Add(time.Duration(*wait)*time.Second)) {
-			t.fail("%s (%s) is deleted because it has been Pending for too long, which is not true", p.Name, p.Phase)
+			t.fail("%s (%s) is deleted for being Pending too long, which it is not", p.Name, p.Phase)
 		}
 		t.w.row("pending-deadline")
 	case p.Held:
@@ -176,8 +178,8 @@ func (t *truth) PodDeleted(p events.Pod, owner types.UID, e effect.DeletePod) {
 	}
 }
 
-// tooMany: only a failed Pod that is counted goes, and only where enough newer ones have failed: as many as were to stay when
-// fewest were, since a decision of then may be carried out late.
+// tooMany: only a counted failed Pod is deleted for the limit, and only if enough newer ones have failed. Enough is the lowest
+// limit so far, since an older decision may be carried out late.
 func (t *truth) tooMany(j *events.Job, p events.Pod) {
 	r := t.of(p.UID)
 	safe := r.counted || r.surplus || t.ignored(r) || j.Indexed && (p.Index < 0 || p.Index >= t.least) || slices.Contains(uncounted(j.Status).Failed, p.UID)
@@ -196,7 +198,7 @@ func (t *truth) tooMany(j *events.Job, p events.Pod) {
 	t.w.row("failed-pods-limit")
 }
 
-// PodAdopted implements Checker: who becomes a Pod of the Job is held, unless it has been counted before.
+// PodAdopted implements Checker: an adopted Pod is held, unless it has been counted before.
 func (t *truth) PodAdopted(j events.Job, p events.Pod, e effect.AdoptPod) {
 	r := t.of(p.UID)
 	held := p.Held || e.Hold
@@ -224,8 +226,8 @@ func (t *truth) PodAdopted(j events.Job, p events.Pod, e effect.AdoptPod) {
 	}
 }
 
-// countsAgain: who takes its serial and its owner off a Pod that was counted makes it like one that never was. Nobody can
-// tell, and it counts once more, as it does upstream.
+// countsAgain: a user who removes serial and owner of a counted Pod makes it indistinguishable from one that was never counted.
+// It is counted once more, as by the built-in controller.
 func (t *truth) countsAgain(r *record) {
 	r.again++
 	if r.counted, r.uncertain = false, true; r.well {
@@ -233,7 +235,7 @@ func (t *truth) countsAgain(r *record) {
 	}
 }
 
-// PodReleased implements Checker: only a Pod that the selector does not match is let go.
+// PodReleased implements Checker: only a Pod that the selector does not match is released.
 func (t *truth) PodReleased(p events.Pod, owner types.UID) {
 	if p.Labels == nil && t.guests == 0 {
 		t.fail("%s is released though its Job's selector matches it", p.Name)
@@ -244,7 +246,7 @@ func (t *truth) PodReleased(p events.Pod, owner types.UID) {
 	t.of(p.UID).uncertain = true
 }
 
-// JobDeleted implements Checker: a Job is deleted when its time to live is over, and where we are to do it.
+// JobDeleted implements Checker: a Job is deleted once its time to live is over, and only if the reconciler is to do it.
 func (t *truth) JobDeleted(j events.Job) {
 	ttl := j.TTLSecondsAfterFinished
 	if !t.w.limits.DeleteExpired || !j.Finished() || ttl == nil || t.w.decided.Before(j.FinishedAt().Add(time.Duration(*ttl)*time.Second)) {
@@ -253,7 +255,7 @@ func (t *truth) JobDeleted(j events.Job) {
 	t.w.row("ttl")
 }
 
-// PodRepeated implements Checker: a Pod of this name has been before, or was looked for in vain. That takes a worker that
-// slept between its look at the clock and the call, a second one that was at the key just then, or a user who took the
-// first Pod away by force.
+// PodRepeated implements Checker: a Pod of this name existed before, or a FindPod did not find it. The cause is a worker that
+// slept between its look at the clock and the call, another worker on the same key at that moment, or a user who deleted the
+// first Pod by force.
 func (t *truth) PodRepeated(events.Pod) { t.zombies++ }

@@ -11,8 +11,8 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// steady holds when nothing is left to do and the nodes are frozen: the fleet is what the Job asks for, every Pod of it is
-// held, and the status says so.
+// steady checks what must hold when nothing is left to do and the nodes are frozen: the Pods are those that the Job asks for,
+// each is held, and the status agrees.
 func (w *tenant) steady() error {
 	j := w.api.jobs[w.uid]
 	if j == nil || j.Finished() || j.Deleting {
@@ -24,10 +24,10 @@ func (w *tenant) steady() error {
 			continue
 		}
 		if running++; !p.Held {
-			return fmt.Errorf("%s runs and nobody holds it", p.Name)
+			return fmt.Errorf("%s runs and is not held", p.Name)
 		}
 		if late := w.plan.job.Options.PendingDeadlineSeconds; late != nil && p.Phase == events.Pending && !w.now.Before(p.Created.Add(time.Duration(*late)*time.Second)) {
-			return fmt.Errorf("%s is Pending since %s", p.Name, p.Created.Format(time.TimeOnly))
+			return fmt.Errorf("%s has been Pending since %s", p.Name, p.Created.Format(time.TimeOnly))
 		}
 	}
 	_, ending := j.Condition(batchv1.JobFailureTarget)
@@ -41,7 +41,7 @@ func (w *tenant) steady() error {
 	switch {
 	case j.Suspended:
 		return w.quiet(j, running)
-	case j.ActiveDeadlineSeconds != nil: // all clocks have fired, and none for this one
+	case j.ActiveDeadlineSeconds != nil: // every timer has fired, and none for this deadline
 		return fmt.Errorf("the Job goes on for ever, its deadline is %v", deadlineOf(*j))
 	}
 	if j.Completions == nil && j.Status.Succeeded > 0 {
@@ -49,7 +49,7 @@ func (w *tenant) steady() error {
 	}
 	for _, p := range w.api.pods {
 		if p.Deleting && j.ReplaceFailedOnly {
-			return nil // it is waited for
+			return nil // the end of the Pod is awaited
 		}
 	}
 	want := int(j.Parallelism)
@@ -70,13 +70,13 @@ func (w *tenant) quiet(j *events.Job, running int) error {
 	return nil
 }
 
-// belonging: who matches is adopted, who does not is let go, and everybody has a serial.
+// belonging: a Pod that the selector matches is adopted, one that it does not match is released, and every Pod has a serial.
 func (w *tenant) belonging(j *events.Job) error {
 	for _, p := range w.api.pods {
 		switch r := w.truth.of(p.UID); {
 		case p.Deleting, w.api.hears(p) != j.UID:
 		case p.Orphan && matches(j, p) && (!p.Terminal() || !r.counted && !r.uncertain && !r.surplus):
-			return fmt.Errorf("%s matches the selector and nobody adopts it", p.Name)
+			return fmt.Errorf("%s matches the selector and is not adopted", p.Name)
 		case !p.Orphan && !matches(j, p) && (p.Held || !p.Terminal()):
 			return fmt.Errorf("%s is owned by a Job whose selector does not match it", p.Name)
 		case !p.Orphan && p.Serial == events.NoSerial && (p.Held || !p.Terminal()):
@@ -86,7 +86,7 @@ func (w *tenant) belonging(j *events.Job) error {
 	return nil
 }
 
-// settled says whether the world has come to its end: the Job finished or gone or paused, nothing held, nothing running.
+// settled checks the end of the world: the Job is finished, gone or paused, and no Pod is held or runs.
 func (w *tenant) settled() error {
 	j := w.api.jobs[w.uid]
 	paused := j != nil && (j.Parallelism == 0 || j.Suspended)
@@ -133,13 +133,13 @@ func (w *tenant) settled() error {
 	return w.complete(j)
 }
 
-// carries says that the Pod is the last of an index that has failed and goes on when the Job does.
+// carries reports whether the Pod is the last of a failed index whose Job goes on, so that the next Pod of the index needs it.
 func (w *tenant) carries(j *events.Job, p *pod) bool {
 	return !j.Finished() && j.BackoffLimitPerIndex != nil && p.Phase == events.Failed
 }
 
-// complete says whether every end was counted that nobody has thrown away. What fails once a Job has succeeded, or waits
-// to hand its index's failures on, is not.
+// complete returns an error if an end is not counted, unless a user has discarded it. Failures after a Job has succeeded, and
+// those that wait to be handed to the next Pod of their index, are not counted.
 func (w *tenant) complete(j *events.Job) error {
 	t := w.truth
 	set := completed(j.Status)
@@ -154,8 +154,8 @@ func (w *tenant) complete(j *events.Job) error {
 			return fmt.Errorf("%s has failed and is not counted", uid)
 		}
 	}
-	// Of a success that one write had no room for somebody may have taken the finalizer; and what has met its completions
-	// is over even if they are raised then.
+	// A user may have removed the finalizer of a success for which one write had no room. A Job that has met its completions is
+	// over even if they are raised then.
 	robbed := w.World.has(limited) && t.stripped+t.zombies+t.guests > 0 || w.has(elastic)
 	if j.Completions != nil && j.Finished() && !failed && !robbed && met.Reason != batchv1.JobReasonSuccessPolicy && j.Status.Succeeded < *j.Completions {
 		return fmt.Errorf("complete with %d of %d successes", j.Status.Succeeded, *j.Completions)

@@ -16,8 +16,8 @@ import (
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-// StatusWritten implements Checker: what each status write must satisfy. The write's precondition is the Job's version, so
-// old is what it was decided on, and what follows from the Job alone must be exact.
+// StatusWritten implements Checker: what each status write must satisfy. Its precondition is the Job's version, so the decision
+// was about old; whatever follows from the Job alone must be exact.
 func (t *truth) StatusWritten(old, next events.Job) {
 	t.recorded = t.w.now
 	if c, is := next.Condition(v1alpha1.RefusedCondition); is && c.Reason == effect.StateTooLarge {
@@ -38,7 +38,7 @@ func (t *truth) StatusWritten(old, next events.Job) {
 	t.w.noteStatus(old, next)
 }
 
-// standsStill: who cannot remember the Job's Pods says so, and nothing else.
+// standsStill: if the Job's Pods cannot be remembered, the status reports it and changes in nothing else.
 func (t *truth) standsStill(old, next events.Job) {
 	a, b := old.Status.DeepCopy(), next.Status.DeepCopy()
 	a.Conditions, b.Conditions = nil, nil
@@ -54,7 +54,7 @@ func (t *truth) standsStill(old, next events.Job) {
 	}
 }
 
-// counters move by exactly what leaves the list of the uncounted.
+// counters move by exactly what leaves status.uncountedTerminatedPods.
 func (t *truth) counters(old, next events.Job) {
 	a, b := old.Status, next.Status
 	was, is := uncounted(a), uncounted(b)
@@ -91,7 +91,7 @@ func (t *truth) counters(old, next events.Job) {
 	}
 }
 
-// count marks the UIDs that have left the list as counted and returns how many they are.
+// count marks the UIDs that have left the list as counted and returns their number.
 func (t *truth) count(was []types.UID, still map[types.UID]bool) (n int) {
 	for _, uid := range was {
 		if !still[uid] {
@@ -114,7 +114,7 @@ func (t *truth) holder(uid types.UID) *pod {
 	return nil
 }
 
-// lists: who is listed as ended has ended so, and is one that counts.
+// lists: every UID listed as ended belongs to a Pod that has ended so and counts.
 func (t *truth) lists(old, next events.Job) {
 	was, is := uncounted(old.Status), uncounted(next.Status)
 	_, failing := next.Condition(batchv1.JobFailureTarget)
@@ -128,8 +128,8 @@ func (t *truth) lists(old, next events.Job) {
 		r := t.of(uid)
 		switch {
 		case r.deletedByUs && !failing:
-			t.fail("%s was one too many and is listed as failed", uid)
-		case declared || slices.Contains(was.Failed, uid): // a Job that fails counts whatever was told to end
+			t.fail("%s was surplus and is listed as failed", uid)
+		case declared || slices.Contains(was.Failed, uid): // a failing Job counts every Pod that it terminates
 		case t.ignored(r):
 			t.fail("%s failed in a way that is ignored, and is listed as failed", uid)
 		case old.ReplaceFailedOnly && !t.failed(r):
@@ -140,8 +140,8 @@ func (t *truth) lists(old, next events.Job) {
 	}
 }
 
-// indexes: every completed index belongs to a Pod that succeeded, every failed one to a Pod that was its last, none is
-// both, and none that was there is lost.
+// indexes: every completed index has a Pod that succeeded, every failed one a Pod that used up its limit; no index is both, and
+// none is lost.
 func (t *truth) indexes(old, next events.Job) {
 	st := next.Status
 	set, err := intervals.Parse(st.CompletedIndexes)
@@ -161,7 +161,7 @@ func (t *truth) indexes(old, next events.Job) {
 			t.fail("of the indexes %s only %s are left", was, x[1])
 		}
 		if x[1].Below(n).Len() != x[1].Len() {
-			t.fail("of the indexes %s some are beyond completions %d", x[1], n)
+			t.fail("some of the indexes %s are beyond completions %d", x[1], n)
 		}
 	}
 	done, surplus := map[int]bool{}, map[int]bool{}
@@ -175,15 +175,15 @@ func (t *truth) indexes(old, next events.Job) {
 	}
 	for i := range n {
 		if set.Has(i) && !done[i] {
-			t.fail("index %d is completed and no Pod of it has succeeded", i)
+			t.fail("index %d is completed, and no Pod of it has succeeded", i)
 		}
 		if lost.Has(i) && !surplus[i] {
-			t.fail("index %d is failed and no Pod of it was its last", i)
+			t.fail("index %d is failed, and no Pod of it used up its limit", i)
 		}
 	}
 }
 
-// endsIndex says that the Pod's failure is one too many for its index.
+// endsIndex reports whether the Pod's failure exceeds the limit of its index.
 func (t *truth) endsIndex(j events.Job, r *record) bool {
 	if j.BackoffLimitPerIndex == nil {
 		return false
@@ -192,7 +192,7 @@ func (t *truth) endsIndex(j events.Job, r *record) bool {
 	return failed && (r.failures >= *j.BackoffLimitPerIndex || t.action(r) == batchv1.PodFailurePolicyActionFailIndex)
 }
 
-// conditions: what is final stays, and what somebody else has written is left alone.
+// conditions: final conditions stay, and those of other writers are left alone.
 func (t *truth) conditions(old, next events.Job) {
 	if old.Finished() && !next.Finished() {
 		t.fail("a finished Job is unfinished")
@@ -210,8 +210,8 @@ func (t *truth) conditions(old, next events.Job) {
 	}
 }
 
-// leftBehind: a Job does not finish over Pods that it holds. Only one that it cannot know of may be left: made by a worker
-// whose memory was lost, or whose creation was taken back when a user scaled to nothing.
+// leftBehind: a Job does not finish while it holds Pods. Only a Pod that it cannot know of may be left: one created by a worker
+// whose memory was lost, or one withdrawn when a user scaled to zero.
 func (t *truth) leftBehind(j events.Job) {
 	for _, p := range t.w.api.pods {
 		if p.owner != j.UID || !p.Held {
@@ -224,8 +224,8 @@ func (t *truth) leftBehind(j events.Job) {
 	}
 }
 
-// times: what a status says of time is what the clock of who decided it showed, to the second; and no end is before the
-// start, whoever has written that.
+// times: each time in a status is what the clock of the deciding reconciler showed, to the second; and no end is before the
+// start, even one that another process wrote.
 func (t *truth) times(old, next events.Job) {
 	a, b := old.Status, next.Status
 	shown := func(at *metav1.Time) bool {
@@ -243,8 +243,8 @@ func (t *truth) times(old, next events.Job) {
 	}
 }
 
-// suspension: a Job is suspended in the write that says that nothing runs and forgets the start, and resumed in the one
-// that starts it again.
+// suspension: the write that suspends a Job also reports that no Pod is active and resets startTime; the write that resumes it
+// also sets startTime.
 func (t *truth) suspension(old, next events.Job) {
 	a, b := suspended(old), suspended(next)
 	st := next.Status
@@ -252,9 +252,9 @@ func (t *truth) suspension(old, next events.Job) {
 	case a != corev1.ConditionTrue && b == corev1.ConditionTrue && (!old.Suspended || st.Active > 0 || st.StartTime != nil):
 		t.fail("becomes Suspended (asked for: %v) with active %d and startTime %v", old.Suspended, st.Active, st.StartTime)
 	case a == corev1.ConditionTrue && b != corev1.ConditionTrue && (old.Suspended || st.StartTime == nil):
-		t.fail("is Suspended no more (asked for: %v) with startTime %v", !old.Suspended, st.StartTime)
+		t.fail("is no longer Suspended (asked for: %v) with startTime %v", !old.Suspended, st.StartTime)
 	case a == "" && b == corev1.ConditionFalse:
-		t.fail("says that it is not Suspended though it never was")
+		t.fail("has Suspended=False though it was never suspended")
 	}
 	if !old.Suspended && st.StartTime == nil && len(old.Unsupported) == 0 {
 		t.fail("is not suspended and has not started")
@@ -267,7 +267,7 @@ func (t *truth) suspension(old, next events.Job) {
 	}
 }
 
-// suspended is the status of the condition, "" where there is none.
+// suspended returns the status of the condition; "" if there is none.
 func suspended(j events.Job) corev1.ConditionStatus {
 	for _, c := range j.Status.Conditions {
 		if c.Type == batchv1.JobSuspended {

@@ -59,7 +59,7 @@ func (t *truth) failsFor(old, next events.Job, reason string) {
 	}
 }
 
-// deadlineOf is when the Job must have ended; zero where it has not started.
+// deadlineOf returns when the Job must have ended; zero if it has not started.
 func deadlineOf(j events.Job) time.Time {
 	if j.Status.StartTime == nil {
 		return time.Time{}
@@ -67,7 +67,7 @@ func deadlineOf(j events.Job) time.Time {
 	return j.Status.StartTime.Add(time.Duration(or(j.ActiveDeadlineSeconds)) * time.Second)
 }
 
-// lostIndexes is how many indexes have truly failed, written or not.
+// lostIndexes returns how many indexes have truly failed, whether or not a status lists them.
 func (t *truth) lostIndexes(j events.Job) int {
 	lost := failedIndexes(j.Status)
 	t.any(j, func(r *record) bool {
@@ -96,14 +96,14 @@ func (t *truth) succeedsFor(next events.Job, reason string) {
 		t.fail("succeeds with %d failures, of at most %d", int(st.Failed)+len(uncounted(st).Failed), next.BackoffLimit)
 	case reason == batchv1.JobReasonSuccessPolicy:
 		all := completed(st)
-		t.any(next, func(r *record) bool { // what is true may not be written yet
+		t.any(next, func(r *record) bool { // what is true may not have been written yet
 			if r.well && r.index >= 0 && r.index < int(*next.Completions) {
 				all = all.With(r.index)
 			}
 			return false
 		})
 		if !satisfied(next, all) {
-			t.fail("succeeds by its successPolicy with completedIndexes %s", st.CompletedIndexes)
+			t.fail("succeeds by its successPolicy, which completedIndexes %s do not satisfy", st.CompletedIndexes)
 		}
 	case reason != batchv1.JobReasonCompletionsReached:
 		t.fail("succeeds for %q", reason)
@@ -112,7 +112,7 @@ func (t *truth) succeedsFor(next events.Job, reason string) {
 	}
 }
 
-// satisfied says that a rule of the successPolicy is: read from the documentation of the API, index by index.
+// satisfied reports whether the successPolicy has a rule that is met. It follows the API documentation, index by index.
 func satisfied(j events.Job, done intervals.Set) bool {
 	if j.SuccessPolicy == nil || done.Len() == 0 {
 		return false
@@ -131,7 +131,7 @@ func satisfied(j events.Job, done intervals.Set) bool {
 	})
 }
 
-// unfinished: what is written would end the Job, and the same write must say so.
+// unfinished: a write that meets an end condition must report that end.
 func (t *truth) unfinished(old, next events.Job) {
 	if _, failing := next.Condition(batchv1.JobFailureTarget); failing {
 		return

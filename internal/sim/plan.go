@@ -17,19 +17,19 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// plan is what one seed makes of the Job, its Pods and its users.
+// plan is what a seed draws for one Job, its Pods and its users.
 type plan struct {
 	job         events.Job
 	features    map[feature]bool
 	failPercent int
 	// stuckPercent of the Pods cannot pull their image.
 	stuckPercent int
-	// fates are what the podFailurePolicy makes of an exit code, and evicted of an eviction; "" where no rule matches.
+	// fates are the podFailurePolicy's actions by exit code, and evicted its action for an eviction; "" if no rule matches.
 	fates   map[int32]batchv1.PodFailurePolicyAction
 	evicted batchv1.PodFailurePolicyAction
-	// slow Pods run for a while, so that there is time to do something to them.
+	// slow Pods run for a while, so that users have time to act on them.
 	slow bool
-	// heirlooms are how many Pods without a serial the Job begins with: an older version has made them.
+	// heirlooms is the number of Pods without a serial, from an older version, that the Job begins with.
 	heirlooms int
 }
 
@@ -44,34 +44,34 @@ const (
 	perIndex   feature = "perindex"   // backoffLimitPerIndex, maxFailedIndexes
 	success    feature = "success"    // successPolicy
 	elastic    feature = "elastic"    // completions change with parallelism
-	adopting   feature = "adopt"      // orphans, foreignPods, labels that change
+	adopting   feature = "adopt"      // orphans, Pods that users create, labels that change
 	unstamped  feature = "unstamped"  // Pods without a serial
 	expiring   feature = "ttl"        // ttlSecondsAfterFinished
 	waiting    feature = "backoff"    // backoff-seconds
 	keeping    feature = "keep"       // failed-pods-limit
 	pending    feature = "pending"    // pending-deadline-seconds
 	parameters feature = "parameters" // per-completion-env
-	declaring  feature = "declare"    // somebody else writes conditions
-	deleting   feature = "delete"     // the Job is deleted in the foreground, with orphans, or made anew
+	declaring  feature = "declare"    // another controller writes conditions
+	deleting   feature = "delete"     // the Job is deleted in the foreground, with orphans, or recreated
 	limited    feature = "limits"     // small limits of the process
 	lingering  feature = "linger"     // Pods have a finalizer of the user's own
 )
 
-// allowed reads the switch by which one feature is watched alone.
+// allowed reads the environment variable that restricts features, to watch one alone.
 var allowed = func() func(feature) bool {
 	text := os.Getenv("JOBSTREAM_SIM_FEATURES")
 	names := strings.Split(text, ",")
 	return func(f feature) bool { return text == "" || slices.Contains(names, string(f)) }
 }()
 
-// meddlers are how many users there are: as many as there are things to do.
+// meddlers returns how many users there are: one more than features.
 func (p plan) meddlers() int { return 1 + len(p.features) }
 
-// parametersName is the ConfigMap of per-completion values.
+// parametersName is the name of the ConfigMap of per-completion values.
 const parametersName = "values"
 
-// choose draws the Job of this world: in every other one a plain Job, so that what has always been looked at is still
-// looked at as often; else one with any features that the API server accepts together.
+// choose draws the Job of a world: a plain Job in every other one, so that older behaviour is exercised as often as before
+// features were added; otherwise one with any features that the API server accepts together.
 func choose(r *rand.Rand) plan {
 	j := events.Job{Name: "pi", Parallelism: int32(1 + r.IntN(5)), BackoffLimit: int32(r.IntN(12)),
 		Indexed: r.IntN(2) == 0, RestartsInPlace: r.IntN(5) == 0, ReplaceFailedOnly: r.IntN(4) == 0}
@@ -91,7 +91,7 @@ func choose(r *rand.Rand) plan {
 	return p
 }
 
-// chooseRun draws a Job that a ScheduledJob makes: a small plain one, so that there are several.
+// chooseRun draws a Job that a ScheduledJob creates: small and plain, so that there are several.
 func chooseRun(r *rand.Rand) plan {
 	n := int32(1 + r.IntN(2))
 	j := events.Job{Name: "run", Parallelism: n, Completions: &n, BackoffLimit: int32(r.IntN(2)), Indexed: r.IntN(2) == 0}
@@ -104,7 +104,7 @@ type draw struct {
 	plan *plan
 }
 
-// chance draws a feature, and notes it.
+// chance draws a feature, and records it.
 func (d draw) chance(percent int, f feature) bool {
 	if d.rand.IntN(100) >= percent || !allowed(f) {
 		return false
@@ -139,8 +139,8 @@ func (d draw) spec() {
 	}
 }
 
-// policy draws a podFailurePolicy, of which each rule is about one exit code or about evictions, so that the truth is a
-// table. The API server wants restartPolicy Never, and replaces failed Pods only.
+// policy draws a podFailurePolicy. Each rule is about one exit code or about evictions, so that the truth is a table. The API
+// server demands restartPolicy Never for it, and replaces only failed Pods.
 func (d draw) policy() {
 	r, j := d.rand, &d.plan.job
 	perIndexed := j.Indexed && d.chance(50, perIndex)
@@ -227,7 +227,7 @@ func (d draw) options() {
 	}
 }
 
-// chooseLimits draws what the flags of the processes say.
+// chooseLimits draws the values of the processes' flags.
 func chooseLimits(r *rand.Rand, small bool) job.Limits {
 	l := job.DefaultLimits()
 	l.DeleteExpired = r.IntN(2) == 0
@@ -248,7 +248,7 @@ func describe(p plan) string {
 	if len(p.features) == 0 {
 		return out
 	}
-	out += fmt.Sprintf("\n  features %v, slow %v, suspended %v, %d heirlooms, %d %% stuck, exit codes %v, evictions %q", slices.Sorted(maps.Keys(p.features)),
+	out += fmt.Sprintf("\n  features %v, slow %v, suspended %v, %d Pods of an older version, %d %% stuck, exit codes %v, evictions %q", slices.Sorted(maps.Keys(p.features)),
 		p.slow, j.Suspended, p.heirlooms, p.stuckPercent, p.fates, p.evicted)
 	say := func(name string, value any, set bool) {
 		if set {

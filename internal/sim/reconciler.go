@@ -11,23 +11,23 @@ import (
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
-// reconciler is one process that takes turns.
+// reconciler is one process.
 type reconciler struct {
 	world *World
 	name  string
-	// version is an index into the versions of the world.
+	// version is an index into the world's versions.
 	version int
 	fns     map[string]fn.Registered
 	skew    time.Duration // how far its clock is ahead of the cluster's
-	// asleep is until when the process is stopped: it goes on with what it had in hand, and knows nothing of it.
+	// asleep is until when the process is stopped. It then continues what it was doing, unaware of the pause.
 	asleep time.Time
 	hands  []*worker
 	timers []*localTimer
-	member *member // nil where everybody serves all partitions
+	member *member // nil if every reconciler serves all partitions
 }
 
-// localTimer is what the process has set for a key: the timer on the bus, and its own beside it, which fires when
-// that of the bus is ahead. It is the engine's Runner in this.
+// localTimer is the timer that the process has set for a key: the one on the bus, and one in the process that covers for a bus
+// whose clock is behind. The engine's Runner works the same way.
 type localTimer struct {
 	key   events.Key
 	at    time.Time // zero once it has fired
@@ -36,17 +36,17 @@ type localTimer struct {
 
 func (r *reconciler) clock() time.Time { return r.world.now.Add(r.skew) }
 
-// takes says that the process may take a fact of the key in hand: the partition is its own, and it has not the key already.
+// takes reports whether the process may fetch facts of the key: it serves the partition and has no turn of the key.
 func (r *reconciler) takes(key events.Key) bool {
 	return !r.works(key) && (r.member == nil || r.member.serves(key))
 }
 
-// works says that there is a turn of the key.
+// works reports whether the process has a turn of the key.
 func (r *reconciler) works(key events.Key) bool {
 	return slices.ContainsFunc(r.hands, func(k *worker) bool { return k.stage != idle && k.turn.Key == key })
 }
 
-// newest says that the process knows of nobody who reads newer states.
+// newest reports whether the process knows of no reconciler that reads newer states.
 func (r *reconciler) newest(function string) bool {
 	return r.member != nil && r.member.table.Newest(function, r.fns[function].Version)
 }
@@ -63,12 +63,12 @@ func (r *reconciler) timer(key events.Key) *localTimer {
 	return a
 }
 
-// rested: when a turn is over and no alarm is set, the process forgets the key.
+// rested: the process forgets a key whose turn is over and that has no timer.
 func (r *reconciler) rested(key events.Key) {
 	r.timers = slices.DeleteFunc(r.timers, func(a *localTimer) bool { return a.key == key && a.at.IsZero() })
 }
 
-// setTimer sets the timer on the bus, unless it is the one that was set last, and an alarm in the process.
+// setTimer sets the timer on the bus, unless it is already set to that time, and the one in the process.
 func (w *World) setTimer(ctx context.Context, k *worker, t effect.SetTimer) error {
 	a, at := k.of.timer(k.turn.Key), t.At.Add(-k.of.skew)
 	if a.at.IsZero() || at.Before(a.at) {
@@ -83,8 +83,8 @@ func (w *World) setTimer(ctx context.Context, k *worker, t effect.SetTimer) erro
 	return w.bus.Set(ctx, k.turn.Key, t.Name, t.At)
 }
 
-// firedEarly sets the timer on the bus once more where it has fired and the clock of the process says that it is too early, or
-// where it has fired for the time before: its own alarm would die with it.
+// firedEarly sets the timer on the bus again if it fired too early by the clock of the process, or if it fired for an earlier
+// setting. Otherwise only the timer in the process would be left, and end with it.
 func (w *World) firedEarly(k *worker, key events.Key, facts []events.Event) {
 	for _, e := range facts {
 		if fired, ok := e.(events.TimerFired); ok && fired.Name != again && fired.Name != events.Unread {
@@ -98,7 +98,7 @@ func (w *World) firedEarly(k *worker, key events.Key, facts []events.Event) {
 	}
 }
 
-// wake begins a turn without a fact where an alarm of the process has fired.
+// wake starts a turn without a fact for a timer of the process that has fired.
 func (w *World) wake(k *worker) bool {
 	for _, a := range k.of.timers {
 		if !a.at.IsZero() && !a.at.After(w.now) && !k.of.works(a.key) {

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// Row is one row of the behaviour table that a Job controller has to satisfy: what Kubernetes 1.36 does, in the order of
-// our reference of it, and then what we add.
+// Row is one row of the behaviour table of a Job controller: what Kubernetes 1.36 does, in the order of the reference, then what
+// this project adds.
 type Row struct {
 	ID    string
 	Title string
-	// Elsewhere is the test that exercises the row, where a simulator cannot by its nature.
+	// Elsewhere names the test of a row that a simulator cannot exercise.
 	Elsewhere string
 }
 
@@ -24,18 +24,18 @@ var Rows = []Row{
 	{ID: "reason-DeadlineExceeded", Title: "failure reason DeadlineExceeded"},
 	{ID: "reason-MaxFailedIndexesExceeded", Title: "failure reason MaxFailedIndexesExceeded"},
 	{ID: "reason-FailedIndexes", Title: "failure reason FailedIndexes"},
-	{ID: "failure-declared", Title: "FailureTarget that somebody else wrote is honoured"},
+	{ID: "failure-declared", Title: "FailureTarget that another controller wrote is honoured"},
 	{ID: "condition-fields", Title: "conditions of unknown types survive status writes"},
 	{ID: "events", Title: "Events: Completed, the failure's reason, Suspended, Resumed"},
-	{ID: "start-time", Title: "startTime: set at the first unsuspended look, reset at resume"},
-	{ID: "suspend", Title: "suspend: Pods go uncounted, Suspended=True, startTime forgotten"},
-	{ID: "resume", Title: "resume: Suspended=False, startTime anew"},
+	{ID: "start-time", Title: "startTime: set at the first unsuspended turn, reset at resume"},
+	{ID: "suspend", Title: "suspend: Pods are deleted uncounted, Suspended=True, startTime reset"},
+	{ID: "resume", Title: "resume: Suspended=False, startTime set again"},
 	{ID: "suspend-completes", Title: "suspended Job with nothing to do completes"},
 	{ID: "mutable-template", Title: "template mutable while suspended, Pods from the current one",
 		Elsewhere: "internal/cluster/act TestCreatePodFromTheRightTemplate; test/e2e/parity suspended.yaml"},
 	{ID: "active-ready-terminating", Title: "active, ready and terminating follow the Pods"},
 	{ID: "parallelism", Title: "parallelism with fixed completions"},
-	{ID: "scale-down", Title: "scale-down: the most expendable Pods go, uncounted"},
+	{ID: "scale-down", Title: "scale-down: the most expendable Pods are deleted, uncounted"},
 	{ID: "work-queue", Title: "work queue: no Pods after the first success, complete when all have ended"},
 	{ID: "replace-terminating", Title: "podReplacementPolicy TerminatingOrFailed: terminating Pods count and are replaced at once"},
 	{ID: "replace-failed", Title: "podReplacementPolicy Failed: terminating Pods are waited for"},
@@ -51,32 +51,32 @@ var Rows = []Row{
 	{ID: "policy-Ignore", Title: "podFailurePolicy Ignore"},
 	{ID: "policy-Count", Title: "podFailurePolicy Count"},
 	{ID: "policy-conditions", Title: "podFailurePolicy on Pod conditions"},
-	{ID: "success-policy", Title: "successPolicy: SuccessCriteriaMet, the rest goes uncounted"},
-	{ID: "active-deadline", Title: "activeDeadlineSeconds, edited ones, too"},
+	{ID: "success-policy", Title: "successPolicy: SuccessCriteriaMet, the other Pods are deleted uncounted"},
+	{ID: "active-deadline", Title: "activeDeadlineSeconds, also when edited"},
 	{ID: "ttl", Title: "ttlSecondsAfterFinished"},
 	{ID: "index-assignment", Title: "Indexed: lowest free indexes first"},
-	{ID: "index-duplicates", Title: "Indexed: duplicates, and indexes that are none, are deleted"},
+	{ID: "index-duplicates", Title: "Indexed: duplicates and invalid indexes are deleted"},
 	{ID: "index-identity", Title: "Indexed: annotation, label, env and hostname of a Pod",
 		Elsewhere: "functions/job TestBuildPod, TestHostnameIsALabel; test/e2e/parity indexed.yaml, template.yaml"},
 	{ID: "completed-indexes", Title: "status.completedIndexes"},
 	{ID: "elastic-indexed", Title: "elastic Indexed: completions and parallelism change in tandem"},
 	{ID: "adoption", Title: "adoption of Pods that match"},
-	{ID: "release-of-pods", Title: "release of Pods that do not match any more"},
-	{ID: "manual-selector", Title: "selector of the user's own"},
+	{ID: "release-of-pods", Title: "release of Pods that no longer match"},
+	{ID: "manual-selector", Title: "the user's own selector"},
 	{ID: "finalizer", Title: "finalizer on Pods until they are counted"},
-	{ID: "uncounted-cap", Title: "uncounted cap: the rest waits for another write"},
+	{ID: "uncounted-cap", Title: "uncounted cap: the others wait for another write"},
 	{ID: "pod-flips-phase", Title: "Pod that is listed as failed and then succeeds stays failed"},
-	{ID: "partial-release", Title: "release of a finalizer fails: only those that went are counted"},
+	{ID: "partial-release", Title: "release of a finalizer fails: only the released ones are counted"},
 	{ID: "deleted-pods", Title: "Pods that users delete count as failed and are replaced"},
-	{ID: "failing-leftovers", Title: "failing Job: Pods that are left count as failed"},
+	{ID: "failing-leftovers", Title: "failing Job: remaining Pods count as failed"},
 	{ID: "deleted-background", Title: "Job deleted in the background"},
 	{ID: "deleted-foreground", Title: "Job deleted in the foreground"},
 	{ID: "deleted-orphan", Title: "Job deleted, Pods left behind"},
 	{ID: "finished-jobs", Title: "finished Job: Pods that still have the finalizer lose it"},
 	{ID: "recreated", Title: "delete and recreate under the same name"},
-	{ID: "stale-caches", Title: "stale observations: no Pod twice, no second end"},
-	{ID: "status-conflict", Title: "status conflict: decided anew, never overwritten"},
-	{ID: "slow-start", Title: "creates that are refused: a few feel their way"},
+	{ID: "stale-caches", Title: "stale observations: no Pod is created twice or ends twice"},
+	{ID: "status-conflict", Title: "status conflict: decided again, never overwritten"},
+	{ID: "slow-start", Title: "slow start: after refusals creations come in growing batches"},
 	{ID: "api-backoff", Title: "API errors: tried again later"},
 	{ID: "metrics", Title: "metrics that users scrape",
 		Elsewhere: "internal/app TestNamesOfKubernetes; test/e2e TestMetricsTellOfJobsAsTheBuiltInControllersDo"},
@@ -89,13 +89,13 @@ var Rows = []Row{
 	{ID: "failed-pods-limit", Title: "ours: failed-pods-limit deletes counted failed Pods"},
 	{ID: "pending-deadline", Title: "ours: pending-deadline-seconds"},
 	{ID: "parameters", Title: "ours: per-completion parameters"},
-	{ID: "parameters-bad", Title: "ours: per-completion parameters that are missing or too few, and become good"},
+	{ID: "parameters-bad", Title: "ours: per-completion parameters that are missing or too few, then fixed"},
 	{ID: "no-serial", Title: "ours: Pods without a serial are given one"},
-	{ID: "foreign-finalizer", Title: "ours: a finalizer of the user's own keeps deleted Pods, and nobody spins"},
-	{ID: "memory-lost", Title: "ours: memory or the whole bus lost in the middle"},
+	{ID: "foreign-finalizer", Title: "ours: the user's own finalizer keeps deleted Pods, without a busy loop"},
+	{ID: "memory-lost", Title: "ours: memory or the whole bus lost in a turn"},
 }
 
-// row notes that the world has exercised a row.
+// row records that the world has exercised a row.
 func (w *World) row(id string) {
 	if !w.Rows[id] && !slices.ContainsFunc(Rows, func(r Row) bool { return r.ID == id }) {
 		panic("there is no row " + id)
@@ -103,7 +103,7 @@ func (w *World) row(id string) {
 	w.Rows[id] = true
 }
 
-// PrintRows writes how many worlds have exercised each row, and returns the ids of those that fewer than least did.
+// PrintRows prints how many worlds have exercised each row, and returns the ids of those exercised by fewer than least.
 func PrintRows(out io.Writer, worlds map[string]int, least int) (rare []string) {
 	for _, r := range Rows {
 		count := fmt.Sprint(worlds[r.ID])

@@ -11,7 +11,7 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// noteStatus notes the rows that show in a status write.
+// noteStatus records the rows that show in a status write.
 func (w *tenant) noteStatus(old, next events.Job) {
 	w.row("finalizer")
 	a, b := old.Status, next.Status
@@ -54,7 +54,7 @@ func (w *tenant) noteStatus(old, next events.Job) {
 	w.noteEnd(old, next)
 }
 
-// noteEnd notes how a Job ends.
+// noteEnd records how a Job ends.
 func (w *tenant) noteEnd(old, next events.Job) {
 	if next.Finished() && !old.Finished() {
 		_, failed := next.Condition(batchv1.JobFailed)
@@ -90,7 +90,7 @@ func has(j events.Job, t batchv1.JobConditionType) bool {
 	return ok
 }
 
-// noteCreate notes the rows that show in a new Pod.
+// noteCreate records the rows that show in a new Pod.
 func (w *tenant) noteCreate(j events.Job, p events.Pod) {
 	w.row("parallelism")
 	if j.Indexed {
@@ -123,7 +123,7 @@ func (w *tenant) noteCreate(j events.Job, p events.Pod) {
 	}
 }
 
-// noteAct notes the rows that show in an effect that is about to be done.
+// noteAct records the rows that show in an effect before it is carried out.
 func (w *tenant) noteAct(uid types.UID, e effect.Effect) {
 	j := w.api.jobs[uid]
 	switch e := e.(type) {
@@ -158,7 +158,7 @@ func (w *tenant) noteAct(uid types.UID, e effect.Effect) {
 	}
 }
 
-// noteSurplus notes why a Pod is one too many.
+// noteSurplus records why a Pod is surplus.
 func (w *tenant) noteSurplus(j *events.Job, p *pod) {
 	if j.Finished() && p.Held {
 		w.row("finished-jobs")
@@ -183,7 +183,7 @@ func (w *tenant) noteSurplus(j *events.Job, p *pod) {
 	w.row("scale-down")
 }
 
-// noteFacts notes the rows that show in the answer to an effect.
+// noteFacts records the rows that show in the answer to an effect.
 func (w *tenant) noteFacts(facts []events.Event) {
 	for _, f := range facts {
 		switch f := f.(type) {

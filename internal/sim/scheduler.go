@@ -18,15 +18,15 @@ import (
 	"github.com/jobstream/jobstream/internal/sim/schedules"
 )
 
-// scheduler is a ScheduledJob whose Jobs are Jobs of this world: each is a tenant that the job function runs, and what
-// becomes of it is told to the ScheduledJob's own API, which holds its truth.
+// scheduler is a ScheduledJob whose Jobs are Jobs of this world: each is a tenant that the job function runs. Its changes are
+// forwarded to the ScheduledJob's own API, which keeps its truth.
 type scheduler struct {
 	*World
 	api    *schedules.API
 	truth  *schedules.Truth
 	runs   map[types.UID]*tenant
-	fired  time.Time // the latest time that the alarm has fired for
-	looked time.Time // when it looked
+	fired  time.Time // the latest time for which the alarm has fired
+	looked time.Time // when the trigger last looked
 }
 
 // shop is the namespace of the ScheduledJob.
@@ -54,7 +54,7 @@ func newScheduler(w *World) *scheduler {
 	return s
 }
 
-// schedule draws one by which Jobs are due while there is rough weather.
+// schedule draws a schedule with which Jobs are due during the rough weather.
 func (s *scheduler) schedule() string {
 	return []string{"* * * * *", "@every 20s", "@every 7s", "*/10 * * * * *"}[s.rand.IntN(4)]
 }
@@ -63,10 +63,10 @@ func (s *scheduler) trace(format string, args ...any) { s.World.trace("["+shop+"
 
 func (s *scheduler) fail(format string, args ...any) { s.fleet.fail("["+shop+"] "+format, args...) }
 
-// forgot: an empty memory proves nothing here, the verdicts are exact all the same.
+// forgot does nothing: a lost memory excuses nothing here, since verdicts stay exact without it.
 func (s *scheduler) forgot() {}
 
-// late notes that something was done long after it was decided.
+// late records that an effect was carried out long after it was decided.
 func (s *scheduler) late(e effect.Effect) {
 	if _, ok := e.(effect.CreateJob); ok {
 		s.truth.Late = true
@@ -108,7 +108,7 @@ func (s *scheduler) relist() {
 	s.bus.publish(s.key(), s.api.List(fmt.Sprintf("relist-%d", s.lists)))
 }
 
-// call does an effect, under the eyes of the oracle.
+// call carries an effect out, checked by the oracle.
 func (s *scheduler) call(_ context.Context, _ *worker, e effect.Effect, _ bool) ([]events.Event, error) {
 	s.api.Now, s.truth.Ahead = s.now, s.fleet.fastest
 	if s.api.Refuse = ""; s.quota {
@@ -118,14 +118,14 @@ func (s *scheduler) call(_ context.Context, _ *worker, e effect.Effect, _ bool) 
 	facts := s.api.Act(e)
 	s.truth.After(e)
 	if c, ok := e.(effect.CreateJob); ok && s.truth.Vain(c.Name) {
-		s.happens("run in vain", "[%s] %s is made after it was looked for in vain", shop, c.Name)
+		s.happens("run in vain", "[%s] %s is created after another worker did not find it", shop, c.Name)
 	}
 	s.follow()
 	s.flush()
 	return facts, nil
 }
 
-// follow makes the cluster do what the ScheduledJob's API was told: Jobs appear, are about to go, and are gone.
+// follow makes the cluster follow the ScheduledJob's API: Jobs appear, are being deleted, and are gone.
 func (s *scheduler) follow() {
 	for _, name := range s.api.Names() {
 		run := s.api.Jobs[name]
@@ -145,7 +145,7 @@ func (s *scheduler) follow() {
 	}
 }
 
-// run makes the tenant of a Job.
+// run creates the tenant of a Job.
 func (s *scheduler) run(run *schedules.Job) *tenant {
 	t := newTenant(s.World, fmt.Sprintf("%s-%d", shop, len(s.runs)+1), chooseRun(s.rand))
 	t.plan.job.Name, t.plan.job.UID, t.parent = run.Name, run.UID, s
@@ -160,7 +160,7 @@ func (s *scheduler) exists(t *tenant) bool {
 	return run != nil && run.UID == t.uid
 }
 
-// hear is told of a Job that has changed.
+// hear forwards a change of a Job to the ScheduledJob's API.
 func (s *scheduler) hear(t *tenant, e events.Event) {
 	if !s.exists(t) {
 		return
@@ -191,7 +191,7 @@ func (s *scheduler) hear(t *tenant, e events.Event) {
 	s.flush()
 }
 
-// meddle is what users do to a ScheduledJob.
+// meddle draws what users do to a ScheduledJob.
 func (s *scheduler) meddle() {
 	switch s.rand.IntN(4) {
 	case 0:
@@ -211,14 +211,14 @@ func (s *scheduler) edit(change func(*events.ScheduledJob)) {
 	s.flush()
 }
 
-// heal lets no more Jobs start, so that an end comes.
+// heal suspends the ScheduledJob, so that no more Jobs start and the world ends.
 func (s *scheduler) heal() { s.edit(func(j *events.ScheduledJob) { j.Suspended = true }) }
 
-// resumed holds the books against what happened. What has come while it was suspended is decided when it goes on, by a
-// reconciler whose clock may be behind; what starts meanwhile comes to its end.
+// resumed compares the status and the ledger with what happened. Nominal times of the suspension are decided when the
+// ScheduledJob resumes, by a reconciler whose clock may be behind; Jobs that start meanwhile run to their end.
 func (s *scheduler) resumed() error {
 	if s.truth.Late {
-		return nil // a Job was made by one that slept: what it was made for may have been decided otherwise
+		return nil // a sleeping worker created a Job whose nominal time may have another verdict
 	}
 	s.frozen = false
 	s.truth.Until = s.now
@@ -240,7 +240,7 @@ func (s *scheduler) resumed() error {
 	return s.Settled()
 }
 
-// settled says that no Job of it goes on.
+// settled checks that none of its Jobs is unfinished.
 func (s *scheduler) settled() error {
 	if active := s.api.Object.Status.Active; len(active) > 0 && !s.truth.Late {
 		return fmt.Errorf("[%s] active %v", shop, active)

@@ -88,18 +88,18 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
-// misfortunes are what befalls reconcilers and the bus, and what comes of it: a long run has all of it.
+// misfortunes are the faults of reconcilers and the bus, and their consequences. A long run has all of them.
 var misfortunes = []string{"join", "leave", "die", "stop", "deaf", "mute", "cut off", "clock set", "newer state", "rolled back", "upgraded", "unknown fact", "state lost", "bus lost"}
 
 const (
-	// long is how many worlds make a run from which every row is expected,
+	// long is the number of worlds from which a run must exercise every row,
 	long = 20_000
-	// and fewest is by how many of them.
+	// and fewest is the number of worlds that must exercise it.
 	fewest = 100
 )
 
-// run lives through one world: rough weather, then calm until it settles, then on to see that it stays so. It returns the
-// rows that the world has exercised.
+// run plays one world: rough weather, then calm until it settles, then a while longer to check that it stays settled. It returns
+// the rows that the world has exercised.
 func run(seed uint64, out io.Writer, steps map[string]int) (rows map[string]bool, err error) {
 	w := sim.NewLimited(seed, job.New, sim.Rough, out)
 	err = sim.Live(w, steps)

@@ -13,17 +13,17 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// tenant is one Job in a namespace of its own, with the users who meddle with it and the truth about it.
+// tenant is one Job in a namespace of its own, with the users who change it and the truth about it.
 type tenant struct {
 	*World
 	plan  plan
 	api   *API
 	truth *truth
 	uid   types.UID
-	// parent is the ScheduledJob that has made the Job, nil where a user has.
+	// parent is the ScheduledJob that created the Job, nil if a user did.
 	parent *scheduler
 
-	foreignPods int // Pods that users have made
+	foreignPods int // Pods that users have created
 }
 
 func newTenant(w *World, namespace string, p plan) *tenant {
@@ -46,7 +46,7 @@ func (w *tenant) begin() {
 	if w.plan.heirlooms > 0 {
 		j.Status.StartTime = &metav1.Time{Time: w.now}
 	}
-	w.uid = j.UID // empty, unless a ScheduledJob has named it
+	w.uid = j.UID // empty, unless a ScheduledJob has set it
 	w.uid = w.api.CreateJob(j).UID
 	w.trace("user     creates the Job: %s", describe(w.plan))
 	most := int(j.Parallelism)
@@ -63,7 +63,7 @@ func (w *tenant) begin() {
 		}
 		p = w.api.AddPod(w.uid, p)
 		w.truth.made(p, w.uid)
-		w.trace("world    an older version has made %s", p.Name)
+		w.trace("world    an older version has created %s", p.Name)
 	}
 }
 
@@ -73,14 +73,14 @@ func (w *tenant) fail(format string, args ...any) { w.truth.fail(format, args...
 
 func (w *tenant) forgot() { w.truth.forgot() }
 
-// late notes that something was done long after it was decided.
+// late records that an effect was carried out long after it was decided.
 func (w *tenant) late(e effect.Effect) {
 	if _, ok := e.(effect.CreatePod); ok {
 		w.truth.zombies++
 	}
 }
 
-// trace says of which Job it is about, where there are several.
+// trace names the Job, if there are several.
 func (w *tenant) trace(format string, args ...any) {
 	if len(w.tenants) > 1 {
 		format = "[" + w.api.Namespace + "] " + format
@@ -108,10 +108,10 @@ func (w *tenant) observe(key events.Key, e events.Event) {
 	}
 }
 
-// relist publishes one snapshot for every Job of the namespace that may need one.
+// relist publishes one snapshot of every Job of the namespace that may need one.
 func (w *tenant) relist() {
 	seen := map[types.UID]bool{}
-	for uid, j := range w.api.jobs { // one that has finished may have to be deleted yet, or failed Pods of it, or announced
+	for uid, j := range w.api.jobs { // a finished Job may still have to be deleted, or to announce, or have failed Pods to delete
 		seen[uid] = !j.Finished() || j.TTLSecondsAfterFinished != nil || j.Options.FailedPodsLimit != nil || w.now.Sub(j.FinishedAt()) < events.ReannounceWindow
 	}
 	for _, p := range w.api.pods {

@@ -6,7 +6,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// mischief is something that users do at the worst moment. It reports whether it could be done.
+// mischief is what a user does at the worst moment. do reports whether it was possible.
 type mischief struct {
 	weight int
 	of     feature // "" for any world
@@ -16,7 +16,7 @@ type mischief struct {
 // mischiefs are all that users do.
 var mischiefs []mischief
 
-func init() { // here, since they mention what mentions them
+func init() { // here, to avoid an initialization cycle
 	mischiefs = []mischief{
 		{8, "", (*tenant).deletePod},
 		{2, "", (*tenant).forceDelete},
@@ -66,7 +66,7 @@ func (w *tenant) meddle() {
 	}
 }
 
-// anyPod draws a Pod of which something is true; nil where there is none.
+// anyPod draws a Pod for which of returns true; nil if there is none.
 func (w *tenant) anyPod(of func(*pod) bool) *pod {
 	var out []*pod
 	for _, name := range w.api.podNames() {
@@ -95,9 +95,9 @@ func (w *tenant) forceDelete() bool {
 	if p == nil {
 		return false
 	}
-	w.trace("user     takes the finalizer off %s and deletes it by force", p.Name)
+	w.trace("user     removes the finalizer from %s and deletes it by force", p.Name)
 	w.truth.setUncertain(p.UID)
-	w.truth.zombies++ // its name is free, and whoever has not heard of it makes it again
+	w.truth.zombies++ // its name is free, and a worker that has not observed the deletion creates it again
 	p.Held = false
 	w.api.removePod(p.Name)
 	return true
@@ -108,12 +108,12 @@ func (w *tenant) strip() bool {
 	if p == nil {
 		return false
 	}
-	w.trace("user     takes the finalizer off %s", p.Name)
+	w.trace("user     removes the finalizer from %s", p.Name)
 	w.lose(p)
 	return true
 }
 
-// evict deletes a Pod as a drained node does: a condition says why.
+// evict deletes a Pod as a drained node does, with a condition that names the reason.
 func (w *tenant) evict() bool {
 	p := w.anyPod(func(p *pod) bool { return !p.Terminal() && !p.Deleting })
 	if p == nil {
@@ -126,19 +126,19 @@ func (w *tenant) evict() bool {
 	return true
 }
 
-// orphan takes a Pod from its Job.
+// orphan removes a Pod from its Job.
 func (w *tenant) orphan() bool {
 	p := w.anyPod(func(p *pod) bool { return !p.Orphan })
 	if p == nil {
 		return false
 	}
-	w.trace("user     takes %s from its Job", p.Name)
+	w.trace("user     orphans %s", p.Name)
 	w.truth.guest(p)
 	w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Orphan = true })
 	return true
 }
 
-// ownAgain gives an orphan back to the Job that it came from.
+// ownAgain gives an orphan back to its former Job.
 func (w *tenant) ownAgain() bool {
 	p := w.anyPod(func(p *pod) bool { return p.Orphan && p.managed && w.api.jobs[p.owner] != nil })
 	if p == nil {
@@ -168,7 +168,7 @@ func (w *tenant) labelAgain() bool {
 	if p == nil {
 		return false
 	}
-	w.trace("user     puts the labels of %s back", p.Name)
+	w.trace("user     restores the labels of %s", p.Name)
 	w.truth.guest(p)
 	w.api.UpdatePod(p.Name, func(q *events.Pod) {
 		if q.Labels = nil; w.plan.job.Selector != nil {
@@ -178,7 +178,7 @@ func (w *tenant) labelAgain() bool {
 	return true
 }
 
-// addForeignPod makes a Pod that the Job's own selector matches, in any phase and, for an Indexed Job, with any index.
+// addForeignPod creates a Pod that the Job's own selector matches, in any phase and, for an Indexed Job, with any index.
 func (w *tenant) addForeignPod() bool {
 	if w.plan.job.Selector == nil {
 		return false
@@ -192,7 +192,7 @@ func (w *tenant) addForeignPod() bool {
 	if w.rand.IntN(3) == 0 {
 		p.Phase, p.Scheduled, p.Finished = events.Succeeded, true, w.now
 	}
-	w.trace("user     makes %s, which the Job's selector matches: %s", p.Name, p.Phase)
+	w.trace("user     creates %s, which the Job's selector matches: %s", p.Name, p.Phase)
 	p = w.api.AddPod("", p)
 	x := w.api.pods[p.Name]
 	w.truth.guest(x)
@@ -202,7 +202,7 @@ func (w *tenant) addForeignPod() bool {
 	return true
 }
 
-// copyPod makes a Pod from the manifest of one that runs: its serial, its index, its finalizer, another name.
+// copyPod creates a Pod from the manifest of a running one: the same serial, index and finalizer, another name.
 func (w *tenant) copyPod() bool {
 	p := w.anyPod(func(p *pod) bool { return p.owner == w.uid && !p.Orphan && !p.Terminal() && !p.Deleting && p.managed })
 	if p == nil || w.api.jobs[w.uid] == nil {
@@ -211,15 +211,15 @@ func (w *tenant) copyPod() bool {
 	w.foreignPods++
 	twin := p.Pod
 	twin.Name, twin.Phase, twin.Scheduled, twin.Ready, twin.Restarts, twin.Waiting = fmt.Sprintf("copy-%d", w.foreignPods), events.Pending, false, false, 0, ""
-	w.trace("user     makes %s, a copy of %s", twin.Name, p.Name)
+	w.trace("user     creates %s, a copy of %s", twin.Name, p.Name)
 	twin = w.api.AddPod(w.uid, twin)
 	w.truth.made(twin, w.uid)
 	w.truth.guest(w.api.pods[twin.Name])
-	w.truth.zombies++ // once the other is counted, it looks like one
+	w.truth.zombies++ // once the other one is counted, it looks like a zombie
 	return true
 }
 
-// spoilSerial takes the annotation off a Pod by which it is known, or edits it: the small numbers are those of other Pods.
+// spoilSerial removes or edits the annotation that identifies a Pod. Small numbers are the serials of other Pods.
 func (w *tenant) spoilSerial() bool {
 	p := w.anyPod(func(p *pod) bool { return !p.Orphan && p.Serial != events.NoSerial })
 	if p == nil {
@@ -235,14 +235,14 @@ func (w *tenant) spoilSerial() bool {
 	return true
 }
 
-// holdAgain puts our finalizer on a Pod whose Job is over.
+// holdAgain adds the tracking finalizer to a Pod whose Job has finished.
 func (w *tenant) holdAgain() bool {
 	j := w.api.jobs[w.uid]
 	p := w.anyPod(func(p *pod) bool { return p.owner == w.uid && !p.Orphan && !p.Held && !p.Deleting })
 	if p == nil || j == nil || !j.Finished() {
 		return false
 	}
-	w.trace("user     puts the finalizer on %s", p.Name)
+	w.trace("user     adds the finalizer to %s", p.Name)
 	w.truth.setUncertain(p.UID)
 	w.api.UpdatePod(p.Name, func(p *events.Pod) { p.Held = true })
 	return true

@@ -12,7 +12,7 @@ import (
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-// unfinished returns the Job while it goes on, else nil.
+// unfinished returns the Job, nil once it has finished.
 func (w *tenant) unfinished() *events.Job {
 	if j := w.api.jobs[w.uid]; j != nil && !j.Finished() {
 		return j
@@ -42,7 +42,7 @@ func (w *tenant) scale() bool {
 	return true
 }
 
-// stretch changes completions and parallelism together, as far down as the rest of the spec allows.
+// stretch changes completions and parallelism together, down to what the rest of the spec allows.
 func (w *tenant) stretch() bool {
 	j := w.unfinished()
 	if j == nil {
@@ -97,7 +97,7 @@ func (w *tenant) editDeadline() bool {
 	return true
 }
 
-// editLimit changes how many failed Pods may stay. Those that failed before there was a limit go with the next list.
+// editLimit changes the limit of failed Pods. Pods that failed before there was a limit are deleted after the next list.
 func (w *tenant) editLimit() bool {
 	if w.api.jobs[w.uid] == nil {
 		return false
@@ -106,14 +106,14 @@ func (w *tenant) editLimit() bool {
 	if w.rand.IntN(4) > 0 {
 		to = new(w.rand.IntN(3))
 	}
-	w.trace("user     lets %d failed Pods stay (all: %v)", or(to), to == nil)
+	w.trace("user     sets the limit of failed Pods to %d (none: %v)", or(to), to == nil)
 	w.truth.limited(to)
 	w.lateLimit = true
 	w.api.UpdateJob(w.uid, func(j *events.Job) { j.Options.FailedPodsLimit = to })
 	return true
 }
 
-// declareFailed is what a controller of another kind does that has found out more about the Job.
+// declareFailed declares the Job failed, as another controller that knows more about the Job does.
 func (w *tenant) declareFailed() bool {
 	j := w.unfinished()
 	if j == nil || slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
@@ -131,7 +131,7 @@ func (w *tenant) addCondition() bool {
 	if w.api.jobs[w.uid] == nil {
 		return false
 	}
-	w.trace("user     adds a condition of his own")
+	w.trace("user     adds a condition of an unknown type")
 	w.addStatus(batchv1.JobConditionType("example.com/Note"), "Remark", w.now.String())
 	return true
 }
@@ -145,22 +145,21 @@ func (w *tenant) addStatus(t batchv1.JobConditionType, reason, message string) {
 	})
 }
 
-// editValues does to the ConfigMap of per-completion values what it can: it is missing, may change, has too few values, or
-// is good.
+// editValues changes the ConfigMap of per-completion values: it is missing, mutable, too short, or valid.
 func (w *tenant) editValues() bool {
 	switch w.rand.IntN(5) {
 	case 0:
 		w.trace("user     deletes the ConfigMap")
 		w.api.SetValues(parametersName, nil)
 	case 1:
-		w.trace("user     makes a ConfigMap that may change")
+		w.trace("user     creates a mutable ConfigMap")
 		w.api.SetValues(parametersName, &Values{Count: plenty, Mutable: true})
 	case 2:
 		n := w.rand.IntN(4)
-		w.trace("user     makes a ConfigMap of %d values", n)
+		w.trace("user     creates a ConfigMap of %d values", n)
 		w.api.SetValues(parametersName, &Values{Count: n})
 	default:
-		w.trace("user     makes a ConfigMap of %d values", plenty)
+		w.trace("user     creates a ConfigMap of %d values", plenty)
 		w.api.SetValues(parametersName, &Values{Count: plenty})
 	}
 	return true
@@ -188,7 +187,7 @@ func (w *tenant) deleteJob() bool {
 	return true
 }
 
-// leaveJob deletes the Job in one of the ways that take time, or makes it anew under the same name.
+// leaveJob deletes the Job in one of the ways that take time, or recreates it under the same name.
 func (w *tenant) leaveJob() bool {
 	j := w.api.jobs[w.uid]
 	if j == nil || j.Deleting || w.rand.IntN(2) > 0 {
@@ -200,12 +199,12 @@ func (w *tenant) leaveJob() bool {
 		w.row("deleted-foreground")
 		w.api.LeaveJob(w.uid, metav1.DeletePropagationForeground)
 	case 1:
-		w.trace("user     deletes the Job and leaves its Pods behind")
+		w.trace("user     deletes the Job and orphans its Pods")
 		w.row("deleted-orphan")
 		w.truth.guests += len(w.api.pods)
 		w.api.LeaveJob(w.uid, metav1.DeletePropagationOrphan)
 	default:
-		w.trace("user     deletes the Job and makes it anew")
+		w.trace("user     deletes the Job and recreates it")
 		w.row("recreated")
 		w.api.DeleteJob(w.uid)
 		w.truth.renewed()

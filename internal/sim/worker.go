@@ -17,7 +17,7 @@ import (
 type worker struct {
 	of      *reconciler
 	id      int
-	ends    bool // it puts down what it has in hand, since the partition is somebody else's
+	ends    bool // it abandons its turn, since another reconciler has the partition
 	asleep  time.Time
 	held    []*message
 	turn    *engine.Turn
@@ -30,7 +30,7 @@ type worker struct {
 	failed  error // why effects have to be repeated
 }
 
-// again is the name of the timer by which effects that could not be done are repeated.
+// again is the name of the timer that repeats failed effects.
 const again = "again"
 
 type stage int
@@ -61,7 +61,7 @@ func (w *World) work(k *worker) bool {
 			panic(err)
 		}
 		if _, known := w.bus.states[k.turn.Key]; !known {
-			k.of.timer(k.turn.Key).timer = time.Time{} // where the memory was lost, the timer may be lost with it
+			k.of.timer(k.turn.Key).timer = time.Time{} // if the memory was lost, the timer may be lost, too
 		}
 		k.stage = deciding
 	case deciding:
@@ -84,7 +84,7 @@ func (w *World) work(k *worker) bool {
 		if err := k.of.fns[k.turn.Key.Function].Valid(w.bus.states[k.turn.Key].data); err != nil && !errors.As(err, &newer) {
 			w.of(k.turn.Key).fail("%v", err)
 		}
-		if k.failed != nil { // the answers are remembered, and what failed is repeated later
+		if k.failed != nil { // the answers are stored, and what failed is repeated later
 			w.finish(k)
 			return true
 		}
@@ -97,7 +97,7 @@ func (w *World) work(k *worker) bool {
 	return true
 }
 
-// fetch takes facts of one key that wait in the partitions of the reconciler: some of them, in any order. Or its own alarm fires.
+// fetch takes some waiting facts of one key of the reconciler's partitions, in any order. Or a timer of the process fires.
 func (w *World) fetch(k *worker) bool {
 	var free []*message
 	for _, m := range w.bus.facts {
@@ -128,7 +128,7 @@ func (w *World) turn(k *worker, key events.Key, facts ...events.Event) {
 	w.Steps["turns"]++
 }
 
-// act does the worker's next effect in two steps, so that it may fall asleep between the look at the clock and the call.
+// act carries out the worker's next effect in two steps, so that it may fall asleep between its look at the clock and the call.
 func (w *World) act(ctx context.Context, k *worker) {
 	if len(k.effects) == 0 {
 		for _, a := range k.answers {
@@ -157,7 +157,7 @@ func (w *World) act(ctx context.Context, k *worker) {
 	k.answers = append(k.answers, w.call(ctx, k, e))
 }
 
-// call does an effect; now and then it fails, before or after the work.
+// call carries out an effect; now and then it fails, before or after the work.
 func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Answer {
 	w.Steps[e.Kind()]++
 	if t, ok := e.(effect.SetTimer); ok {
@@ -165,7 +165,7 @@ func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Ans
 	}
 	t := w.of(k.turn.Key)
 	if k.checked.Sub(k.decided) > engine.Lateness {
-		t.fail("%v is done %v after it was decided", e, k.checked.Sub(k.decided))
+		t.fail("%v is carried out %v after it was decided", e, k.checked.Sub(k.decided))
 	}
 	if announce, ok := e.(effect.Announce); ok {
 		return w.announce(ctx, k, announce)
@@ -188,13 +188,13 @@ func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Ans
 	t.trace("%s %v", k, e)
 	facts, err := t.call(ctx, k, e, broken && w.rand.IntN(2) == 0)
 	if broken {
-		t.trace("%s hears nothing of it", k)
+		t.trace("%s gets no answer", k)
 		return engine.Answer{Err: engine.Retry{Err: errors.New("timeout")}}
 	}
 	return engine.Answer{Facts: facts, Err: err}
 }
 
-// call does an effect in the namespace, under the eyes of the oracle.
+// call carries out an effect in the namespace, checked by the oracle.
 func (w *tenant) call(ctx context.Context, k *worker, e effect.Effect, torn bool) ([]events.Event, error) {
 	w.truth.asked(k.turn.Key.UID, e)
 	w.noteAct(k.turn.Key.UID, e)
@@ -206,8 +206,8 @@ func (w *tenant) call(ctx context.Context, k *worker, e effect.Effect, torn bool
 	return facts, err
 }
 
-// undecided is a turn that comes to no decision. An old reconciler that meets the state of a newer one leaves it alone,
-// unless there is none any more: then it forgets what it cannot read, and takes inventory.
+// undecided ends a turn without a decision. An old reconciler leaves the state of a newer one alone while the newer one lives;
+// after that it forgets the state, which it cannot read, and takes inventory.
 func (w *World) undecided(k *worker, err error) {
 	key := k.turn.Key
 	if newer := (fn.ErrNewer{}); !errors.As(err, &newer) {
@@ -229,7 +229,7 @@ func (w *World) undecided(k *worker, err error) {
 	w.drop(k)
 }
 
-// finish acknowledges. What could not be done is repeated in a second, because a timer on the bus says so.
+// finish acknowledges. A timer on the bus repeats failed effects in a second.
 func (w *World) finish(k *worker) {
 	if k.failed != nil {
 		_ = w.bus.Set(context.Background(), k.turn.Key, again, w.now.Add(time.Second))
@@ -240,7 +240,7 @@ func (w *World) finish(k *worker) {
 	w.drop(k)
 }
 
-// putDown gives back what has not come to its end.
+// putDown returns unfinished facts to the bus.
 func (w *World) putDown(k *worker) {
 	w.trace("%s puts down %s", k, k.turn.Key)
 	for _, m := range k.held {
@@ -249,7 +249,7 @@ func (w *World) putDown(k *worker) {
 	w.drop(k)
 }
 
-// drop forgets the worker's turn; the bus gives its facts to somebody else in time.
+// drop abandons the worker's turn; the bus redelivers its facts to another one later.
 func (w *World) drop(k *worker) {
 	if k.turn != nil {
 		k.of.rested(k.turn.Key)

@@ -15,21 +15,21 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// Rates are how often things go wrong, per 10,000 steps. The zero value is a world where nothing does.
+// Rates are how often each fault occurs, per 10,000 steps. The zero value is a world without faults.
 type Rates struct {
 	Repeat   int // a fact is published twice
-	Crash    int // a turn ends between two steps, and nobody knows how far it came
-	Sleep    int // a turn stops for a while, and goes on with its old plans
-	Member   int // a reconciler comes, leaves, dies, is stopped, does not hear the others, or has its clock set
+	Crash    int // a turn ends between two steps, with unknown progress
+	Sleep    int // a turn pauses for a while, and continues with its old plans
+	Member   int // a reconciler joins, leaves, dies, is stopped, misses heartbeats, or has its clock set
 	Meddle   int // a user does something
 	Lose     int // the state bucket is lost
 	Wipe     int // the whole bus is lost: facts, timers, state, heartbeats
 	Gap      int // the trigger sees nothing for a while, then relists
 	Fail     int // an API call fails, before or after it has done the work
 	Relist   int // the trigger relists without need, as it does every ten minutes
-	Quota    int // the API server begins or ceases to refuse Pods
+	Quota    int // the API server starts or stops refusing Pods
 	RestTime int // time jumps by up to a minute
-	Unknown  int // a reconciler cannot read a fact, since a newer trigger has published it
+	Unknown  int // a reconciler cannot decode a fact, since a newer trigger has published it
 }
 
 // Rough is a world worse than any real one.
@@ -40,34 +40,33 @@ type World struct {
 	rand     *rand.Rand
 	rates    Rates
 	limits   job.Limits
-	versions []map[string]fn.Registered // what a reconciler of each version knows, the oldest first
+	versions []map[string]fn.Registered // the functions that a reconciler of each version has, the oldest first
 	bus      *bus
 	fleet    *fleet
 	tenants  []*tenant
-	// scheduler is nil in worlds without a ScheduledJob. The tenants that it makes are among the others.
+	// scheduler is nil in worlds without a ScheduledJob. The tenants that it creates are in tenants, too.
 	scheduler *scheduler
 	wrote     func(before, after events.Job)
 	now       time.Time
-	gap       bool // the trigger is blind
-	lateLimit bool // only a list tells of the Pods that a limit set later is about
+	gap       bool // the trigger sees nothing
+	lateLimit bool // a limit was set late: only a list shows the Pods that it is about
 	quota     bool // Pods are refused
 	out       io.Writer
 	lists     int
 	saves     int
-	share     int  // how many Pods one message has room for, 0 for any number
-	calm      bool // nothing goes wrong any more
+	share     int  // how many Pods fit into one message, 0 for any number
+	calm      bool // no more faults
 	calmAt    time.Time
 	frozen    bool      // the nodes do nothing
-	decided   time.Time // when the effect that is being done was decided, by the clock of who decided it
+	decided   time.Time // when the effect in progress was decided, by the clock of the worker that decided it
 
-	// Steps counts what happened, by name, for the run's summary.
+	// Steps counts what happened, by name, for the summary of the run.
 	Steps map[string]int
 	// Rows are the ids of the rows of the behaviour table that this world has exercised.
 	Rows map[string]bool
 }
 
-// New makes the world of a seed for a function that was made with the default limits. out, if not nil, gets a readable
-// trace.
+// New creates the world of a seed for a function made with the default limits. out, if not nil, receives a readable trace.
 func New(seed uint64, f fn.Registered, rates Rates, out io.Writer) *World {
 	w := newWorld(seed, rates, out)
 	w.limits = job.DefaultLimits()
@@ -76,12 +75,11 @@ func New(seed uint64, f fn.Registered, rates Rates, out io.Writer) *World {
 	return w
 }
 
-// NewLimited is New for a function that is made with limits which the seed decides, too. In some worlds there are two
-// versions of it at once.
+// NewLimited is New for a function made with limits that the seed draws, too. Some worlds have two versions of it at once.
 func NewLimited(seed uint64, make func(job.Limits) fn.Function[job.State], rates Rates, out io.Writer) *World {
 	w := newWorld(seed, rates, out)
 	w.limits = chooseLimits(w.rand, w.has(limited))
-	w.limits.AnnouncePods = seed%2 == 0 // drawn without a draw: worlds stay what they were
+	w.limits.AnnouncePods = seed%2 == 0 // from the seed, without a draw: existing worlds stay the same
 	f := make(w.limits)
 	fs := []fn.Registered{fn.Register(f)}
 	s, scheduled := scheduledjob.New(zone.Load), w.rand.IntN(4) == 0
@@ -107,7 +105,7 @@ func (w *World) know(fs ...fn.Registered) {
 	w.versions = append(w.versions, version)
 }
 
-// namespaces are those of the Jobs of a world, one each.
+// namespaces are those of the world's Jobs, one each.
 var namespaces = []string{"default", "blue", "red"}
 
 func newWorld(seed uint64, rates Rates, out io.Writer) *World {
@@ -115,10 +113,10 @@ func newWorld(seed uint64, rates Rates, out io.Writer) *World {
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Steps: map[string]int{}, Rows: map[string]bool{}}
 	w.bus.crossed = w.crossed
 	w.bus.tight = func(events.Key) int { return 0 }
-	if seed%4 == 2 { // drawn without a draw
+	if seed%4 == 2 { // without a draw
 		w.share = 1 + int(seed/4%3)
 	}
-	if seed%8 == 5 { // drawn without a draw: worlds stay what they were
+	if seed%8 == 5 { // without a draw: existing worlds stay the same
 		w.bus.tight = w.tight
 	}
 	jobs := 1
@@ -132,7 +130,7 @@ func newWorld(seed uint64, rates Rates, out io.Writer) *World {
 	return w
 }
 
-// crossed: no version writes over the state of a newer one; that of an older one it forgets.
+// crossed checks that no version overwrites the state of a newer one; it may forget that of an older one.
 func (w *World) crossed(key events.Key, was, is int) {
 	w.happens("upgraded", "bus      the state of %s goes from version %d to %d", key, was, is)
 	if t := w.of(key); is < was {
@@ -142,7 +140,7 @@ func (w *World) crossed(key events.Key, was, is int) {
 	}
 }
 
-// tight lets the bus take no large states now and then.
+// tight makes the bus refuse large states now and then.
 func (w *World) tight(events.Key) int {
 	if w.saves++; w.calm || w.saves%100 < 70 {
 		return 0
@@ -166,7 +164,7 @@ func (w *World) begin() {
 	}
 }
 
-// namespace is what a key is about, and who knows the truth about it.
+// namespace is what a key's namespace has to do, whether it has a Job or a ScheduledJob.
 type namespace interface {
 	call(ctx context.Context, k *worker, e effect.Effect, torn bool) ([]events.Event, error)
 	trace(format string, args ...any)
@@ -175,7 +173,7 @@ type namespace interface {
 	late(e effect.Effect)
 }
 
-// anyTenant draws one; nil where there is none yet.
+// anyTenant draws one; nil if there is none yet.
 func (w *World) anyTenant() *tenant {
 	if len(w.tenants) == 0 {
 		return nil
@@ -183,7 +181,7 @@ func (w *World) anyTenant() *tenant {
 	return w.tenants[w.rand.IntN(len(w.tenants))]
 }
 
-// of is the namespace that the key is about.
+// of returns the namespace of the key.
 func (w *World) of(key events.Key) namespace {
 	if key.Namespace == shop {
 		return w.scheduler
@@ -205,7 +203,7 @@ func (w *World) has(f feature) bool {
 	return false
 }
 
-// Watch tells f of every status write that the API server stores: the Job before it and after.
+// Watch calls f with every status write that the API server stores: the Job before it and after.
 func (w *World) Watch(f func(before, after events.Job)) {
 	for _, t := range w.tenants {
 		t.api.Wrote = f
@@ -240,7 +238,7 @@ func (w *World) refuse(effect.CreatePod) (reason, message string) {
 	return "", ""
 }
 
-// Step lets one random thing happen. It reports whether anything could.
+// Step makes one random thing happen. It reports whether anything could.
 func (w *World) Step() bool {
 	w.now = w.now.Add(time.Duration(1+w.rand.IntN(80/len(w.fleet.hands()))) * time.Millisecond)
 	if w.fault() {
@@ -264,7 +262,7 @@ func (w *World) Step() bool {
 	return w.live() || w.skip() || w.busy()
 }
 
-// live lets something happen in the cluster that nobody else has a part in.
+// live moves the cluster: Pods, the garbage collector, and what else needs no reconciler.
 func (w *World) live() bool {
 	if w.frozen || len(w.tenants) == 0 {
 		return false
@@ -278,7 +276,7 @@ func (w *World) live() bool {
 	return false
 }
 
-// busy says that slow Pods run on.
+// busy reports whether slow Pods still run.
 func (w *World) busy() bool {
 	for _, t := range w.tenants {
 		if t.plan.slow && !w.calm && t.unfinished() != nil {
@@ -288,7 +286,7 @@ func (w *World) busy() bool {
 	return false
 }
 
-// skip lets time pass to the next thing that waits for it.
+// skip advances time to the next thing that waits for it.
 func (w *World) skip() bool {
 	next := w.bus.next()
 	sooner := func(t time.Time) {

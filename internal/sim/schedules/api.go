@@ -1,6 +1,6 @@
-// Package schedules simulates the world of one ScheduledJob: an API server that holds it and its Jobs, the trigger's alarm,
-// the ledger on the bus, a clock. Scripts play in it (functions/scheduledjob), and random worlds (world.go) that crash,
-// repeat, reorder and lose.
+// Package schedules simulates the world of one ScheduledJob: an API server that holds it and its Jobs, the trigger's alarm, the
+// ledger on the bus, a clock. Scripts (functions/scheduledjob) and random worlds (world.go) run in it; the latter crash, repeat,
+// reorder and lose.
 package schedules
 
 import (
@@ -18,45 +18,45 @@ import (
 	"github.com/jobstream/jobstream/functions/schedule"
 )
 
-// API is the cluster and the bus, as far as one ScheduledJob is concerned. What happens in it is in Facts until somebody
-// takes it.
+// API is the cluster and the bus as one ScheduledJob sees them. Observations of every change collect in Facts until a caller
+// takes them.
 type API struct {
 	Now time.Time
 	// Object is nil once it is deleted.
 	Object *events.ScheduledJob
-	// Jobs are all of the namespace, by name.
+	// Jobs are all Jobs of the namespace, by name.
 	Jobs map[string]*Job
-	// Ledger are the verdicts on the bus in the order of their arrival, each ID once.
+	// Ledger holds the verdicts on the bus in the order of their arrival, each ID once.
 	Ledger []events.TickDecided
-	// BusDown says that the bus takes no announcements.
+	// BusDown makes the bus accept no announcements.
 	BusDown bool
-	// Unannounced are the verdicts that a status has forgotten without an announcement, each a gap on the ledger.
+	// Unannounced are the verdicts that a status has dropped without an announcement, each a gap on the ledger.
 	Unannounced []events.TickDecided
-	// Contradiction says that a verdict was announced a second time in other words.
+	// Contradiction describes a verdict that was announced twice with different contents; "" if there is none.
 	Contradiction string
-	// Facts are what the trigger has seen and nobody has been told of.
+	// Facts are what the trigger has seen and no worker has received.
 	Facts []events.Event
-	// Refuse is the reason why the API server refuses to make Jobs, "" while it does not.
+	// Refuse is the reason why the API server refuses to create Jobs, "" while it accepts them.
 	Refuse string
-	// Prefix begins every UID, so that those of another API are others.
+	// Prefix begins every UID, so that they differ from those of another API.
 	Prefix string
-	// Timer is when the timer fires; zero while none is set.
+	// Timer is when the timer fires; zero if none is set.
 	Timer time.Time
-	// Reports are the Events that people have been told.
+	// Reports are the Kubernetes Events so far.
 	Reports []effect.Report
 
 	version uint64
 	uids    int
 }
 
-// Job is one that exists.
+// Job is an existing Job.
 type Job struct {
 	events.Run
 	// Owner is the UID of the ScheduledJob that owns it.
 	Owner types.UID
 }
 
-// NewAPI is an empty cluster at the given time.
+// NewAPI returns an empty cluster at the given time.
 func NewAPI(now time.Time) *API { return &API{Now: now, Jobs: map[string]*Job{}} }
 
 func (a *API) next() uint64 { a.version++; return a.version }
@@ -66,7 +66,7 @@ func (a *API) uid(prefix string) types.UID {
 	return types.UID(fmt.Sprintf("%s%s-%d", a.Prefix, prefix, a.uids))
 }
 
-// Create makes the ScheduledJob; it replaces one of the same name, whose Jobs stay unless they are told to go.
+// Create creates the ScheduledJob. It replaces one of the same name, whose Jobs stay until they are deleted.
 func (a *API) Create(j events.ScheduledJob) {
 	j.UID, j.Version, j.Generation, j.Created = a.uid("uid"), a.next(), 1, a.Now
 	a.Object = &j
@@ -85,14 +85,14 @@ func (a *API) touch() {
 	a.Facts = append(a.Facts, events.ScheduledJobObserved{ScheduledJob: a.observation()})
 }
 
-// observation is the ScheduledJob as it is now; later changes do not show in it.
+// observation returns the ScheduledJob as it is now; later changes do not affect it.
 func (a *API) observation() events.ScheduledJob {
 	j := *a.Object
 	j.Status = *j.Status.DeepCopy()
 	return j
 }
 
-// AddJob adds a Job that somebody else has made. Owned makes it one of the ScheduledJob's.
+// AddJob adds a Job that this controller has not created. With owned the ScheduledJob owns it.
 func (a *API) AddJob(name string, owned bool) {
 	j := &Job{Run: events.Run{Name: name, UID: a.uid("job"), Version: a.next(), Created: a.Now}}
 	if owned {
@@ -102,7 +102,7 @@ func (a *API) AddJob(name string, owned bool) {
 	a.tell(j)
 }
 
-// Backfill makes a Job for a nominal time, as a user does. There is one for each time at most.
+// Backfill creates a Job for a nominal time, as a user does. At most one exists for each time.
 func (a *API) Backfill(nominal time.Time) (name string, made bool) {
 	name = a.Object.Name + "-" + events.NominalHash(nominal)
 	if a.Jobs[name] != nil {
@@ -121,7 +121,7 @@ func (a *API) Finish(name string, result events.RunResult) {
 	a.tell(j)
 }
 
-// Remove deletes a Job for good.
+// Remove removes a Job.
 func (a *API) Remove(name string) {
 	j := a.Jobs[name]
 	j.Version = a.next()
@@ -148,10 +148,10 @@ func (a *API) tell(j *Job) {
 	}
 }
 
-// Names are those of all Jobs, sorted.
+// Names returns the names of all Jobs, sorted.
 func (a *API) Names() []string { return slices.Sorted(maps.Keys(a.Jobs)) }
 
-// Running are the names of the ScheduledJob's own Jobs that have not finished.
+// Running returns the names of the ScheduledJob's own unfinished Jobs.
 func (a *API) Running() (names []string) {
 	for _, name := range a.Names() {
 		if j := a.Jobs[name]; a.Object != nil && j.Owner == a.Object.UID && j.Result == "" {
@@ -161,13 +161,13 @@ func (a *API) Running() (names []string) {
 	return names
 }
 
-// Known says that the cluster remembers the Job: one that vanishes before that may be made again.
+// Known reports whether a status lists the Job. One that vanishes before that may be created again.
 func (a *API) Known(name string) bool {
 	d := a.Object.Status.DecidedUntil
 	return d != nil && !a.Jobs[name].Nominal.After(d.Time)
 }
 
-// Times are those at which Jobs are due.
+// Times returns the schedule of the ScheduledJob.
 func (a *API) Times() schedule.Schedule {
 	s, err := schedule.Parse(a.Object.Schedule, schedule.Options{Seed: string(a.Object.UID), Anchor: a.Object.Created})
 	if err != nil {
@@ -176,7 +176,7 @@ func (a *API) Times() schedule.Schedule {
 	return s
 }
 
-// List is a snapshot.
+// List returns a snapshot.
 func (a *API) List(id string) events.ScheduleListed {
 	out := events.ScheduleListed{ID: id, SchedulesVersion: a.version, Version: a.version}
 	if a.Object == nil {
@@ -193,7 +193,7 @@ func (a *API) List(id string) events.ScheduleListed {
 	return out
 }
 
-// Act does an effect, and returns what the answer tells.
+// Act carries out an effect, and returns the facts of the answer.
 func (a *API) Act(e effect.Effect) []events.Event {
 	switch e := e.(type) {
 	case effect.SetTimer:
@@ -218,7 +218,7 @@ func (a *API) Act(e effect.Effect) []events.Event {
 			a.Delete()
 		}
 	default:
-		panic("nobody here can do " + e.String())
+		panic("no part of this world carries out " + e.String())
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ func (a *API) announce(p events.Public) []events.Event {
 			continue
 		}
 		if t.String() != p.String() {
-			a.Contradiction = fmt.Sprintf("%v is announced, and was %v", p, t)
+			a.Contradiction = fmt.Sprintf("%v is announced, and was announced as %v before", p, t)
 		}
 		return []events.Event{events.Announced{ID: id}}
 	}
@@ -251,7 +251,7 @@ func (a *API) createJob(e effect.CreateJob) []events.Event {
 	case j != nil && j.Owner == a.Object.UID:
 		return []events.Event{events.RunObserved{Run: j.Run}}
 	case j != nil:
-		return refuse("AlreadyExists", fmt.Sprintf("a Job %s exists that is not ours: delete it", e.Name))
+		return refuse("AlreadyExists", fmt.Sprintf("a Job %s exists that the ScheduledJob does not own: delete it", e.Name))
 	case a.Refuse != "":
 		return refuse(a.Refuse, "the API server refuses it")
 	}

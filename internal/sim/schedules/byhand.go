@@ -30,12 +30,12 @@ func (w *World) startByHand() {
 	}
 }
 
-// byHand are the Jobs that users have started.
+// byHand records the Jobs that users have started.
 type byHand struct {
 	world *API
 	uids  map[string]types.UID
-	// doubt are those that had ended before a status knew of them. If their facts came out of order, or the memory of them was lost,
-	// they have no verdict and are not counted.
+	// doubt holds those that had ended before a status listed them. If their facts arrived out of order, or the memory of them
+	// was lost, they have no verdict and are not counted.
 	doubt map[string]bool
 }
 
@@ -55,18 +55,18 @@ func (b *byHand) ended(name string) {
 	}
 }
 
-// started reports whether a user has started the Job. Beside it a Job may be made that was decided before.
+// started reports whether a user has started the Job. The reconciler may still create the Job of an earlier decision beside it.
 func (b *byHand) started(name string) bool {
 	_, is := b.uids[name]
 	return is
 }
 
-// unseen reports whether a user has started the Job and no status has known of it.
+// unseen reports whether a user has started the Job and no status has listed it.
 func (b *byHand) unseen(name string) bool {
 	return b.started(name) && b.told()[name] == 0
 }
 
-// told is how many verdicts there are on each: on the ledger, given up, or in the status on their way there.
+// told returns the number of verdicts on each: on the ledger, dropped, or in the status on their way there.
 func (b *byHand) told() map[string]int {
 	jobs := map[string]map[string]bool{}
 	note := func(name, id string) {
@@ -95,17 +95,17 @@ func (b *byHand) told() map[string]int {
 	return count
 }
 
-// check: each Job that a user has started has one verdict, and nothing else has one of these.
+// check checks that each Job that a user has started has one such verdict, and no other Job has one.
 func (b *byHand) check(fail func(string, ...any)) {
 	told := b.told()
 	for name := range b.uids {
 		if n := told[name]; n > 1 || n == 0 && !b.doubt[name] {
-			fail("%s was started by a user, and has %d verdicts", name, n)
+			fail("%s was started by a user and has %d verdicts", name, n)
 		}
 	}
 	for name := range told {
 		if !b.started(name) {
-			fail("%s has the verdict of a Job that a user has started, and no user has", name)
+			fail("%s has the verdict of a Job that a user has started, though no user has", name)
 		}
 	}
 }

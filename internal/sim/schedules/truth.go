@@ -10,46 +10,46 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// Truth is what really happened, kept apart from what the function believes.
+// Truth is what really happened, independent of what the function believes.
 type Truth struct {
-	// Edited says that the schedule has changed: by which one a time was due nobody knows afterwards.
+	// Edited reports whether the schedule has changed. By which schedule a time was due is then unknown.
 	Edited bool
-	// Late says that a Job was made by a worker that slept between its look at the clock and the call: what is gone by then
-	// may come again.
+	// Late reports whether a Job was created by a worker that slept between its look at the clock and the call: a Job that is
+	// gone by then may reappear.
 	Late bool
-	// Until is up to when everything has to be decided in the end; zero is now.
+	// Until is the time up to which everything must be decided in the end; zero is now.
 	Until time.Time
 	// Ahead is how far the fastest clock is ahead.
 	Ahead time.Duration
 
 	world  *API
-	made   map[string]int // Jobs that were made, by name
+	made   map[string]int // Jobs that were created, by name
 	ends   []ending
 	unsure map[string]bool // Jobs that were gone before a status had counted them, by name
-	missed map[string]bool // Jobs that were looked for in vain, by name
-	vain   map[string]bool // and of them those that somebody else has made all the same
+	missed map[string]bool // Jobs that a worker did not find, by name
+	vain   map[string]bool // those of them that another worker created all the same
 	broken error
 	jobs   int
 	users  *byHand
-	// confirmed is when the function has heard last that the bus took an announcement.
+	// confirmed is when the function last received the confirmation of an announcement.
 	confirmed time.Time
 	// heard are the ids of what it has heard to be taken.
 	heard map[string]bool
 }
 
-// NewTruth begins to watch.
+// NewTruth returns the truth about a, from now on.
 func NewTruth(a *API) *Truth {
 	return &Truth{world: a, heard: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]bool{}, vain: map[string]bool{}, unsure: map[string]bool{}}
 }
 
-// Err is the first law that was broken.
+// Err returns the first law that was broken.
 func (t *Truth) Err() error { return t.broken }
 
-// Vain says that the Job was made after another worker had looked for it in vain and given another verdict: by one that
-// had decided it before, and was on its way. It is deleted as soon as it is seen, and counts for nothing.
+// Vain reports whether the Job was created after another worker had not found it and had given a different verdict. The worker
+// that created it had decided before that. The Job is deleted as soon as it is seen, and is not counted.
 func (t *Truth) Vain(name string) bool { return t.vain[name] }
 
-// Ended notes how a Job has ended; "" is for one that has vanished.
+// Ended records how a Job has ended; "" is for one that has vanished.
 func (t *Truth) Ended(name string, result events.RunResult) {
 	t.ends = append(t.ends, ending{name, result})
 	t.users.ended(name)
@@ -60,7 +60,8 @@ type ending struct {
 	result events.RunResult
 }
 
-// Gone notes that a Job is deleted that has ended. If no status has counted it, and the memory of it is lost, nobody knows how.
+// Gone records the deletion of a Job that has ended. If no status has counted it and the memory of it is lost, its result is
+// unknown.
 func (t *Truth) Gone(name string) {
 	for _, ref := range t.world.Object.Status.Active {
 		t.unsure[name] = t.unsure[name] || ref.Name == name
@@ -73,7 +74,7 @@ func (t *Truth) fail(format string, args ...any) {
 	}
 }
 
-// Before looks at an effect that is about to be done.
+// Before checks an effect before it is carried out.
 func (t *Truth) Before(e effect.Effect) {
 	w := t.world
 	t.jobs = len(w.Jobs)
@@ -81,7 +82,7 @@ func (t *Truth) Before(e effect.Effect) {
 	case effect.CreateJob:
 		if !t.Late && w.Object != nil && w.Jobs[e.Name] == nil && w.Refuse == "" && w.Object.ConcurrencyPolicy != v1alpha1.AllowConcurrent {
 			if beside := slices.DeleteFunc(w.Running(), t.users.started); len(beside) > 0 {
-				t.fail("%v beside %v, and the policy is %s", e, beside, w.Object.ConcurrencyPolicy)
+				t.fail("%v beside %v, though the policy is %s", e, beside, w.Object.ConcurrencyPolicy)
 			}
 		}
 	case effect.DeleteRun:
@@ -98,7 +99,7 @@ func (t *Truth) Before(e effect.Effect) {
 	}
 }
 
-// After looks at what an effect has done.
+// After records what an effect has done.
 func (t *Truth) After(e effect.Effect) {
 	if t.world.Contradiction != "" {
 		t.fail("%s", t.world.Contradiction)
@@ -130,7 +131,7 @@ func (t *Truth) listed(j *Job) bool {
 	return false
 }
 
-// begin is from when on the ScheduledJob is answerable.
+// begin returns the time from which the ScheduledJob is responsible for nominal times.
 func (t *Truth) begin() time.Time {
 	if after := t.world.Object.StartAfter; !after.IsZero() {
 		return after
@@ -138,7 +139,7 @@ func (t *Truth) begin() time.Time {
 	return t.world.Object.Created.Truncate(time.Second)
 }
 
-// hears is what a worker tells the function.
+// hears records what a worker passes to the function.
 func (t *Truth) hears(batch []events.Event) {
 	for _, e := range batch {
 		if told, ok := e.(events.Announced); ok && !t.heard[told.ID] { // what is told once more says nothing about the bus of today
@@ -148,22 +149,22 @@ func (t *Truth) hears(batch []events.Event) {
 	}
 }
 
-// gaps: no verdict goes unannounced while the bus is heard to take others, or while one that has been told has a place in the status.
-// What the bus has taken, and a worker has died before it could say so, nobody knows.
+// gaps: no verdict is dropped unannounced while the bus confirms others, or while the status holds one that is announced and
+// could make room. What the bus has stored is unknown if the worker died before it could record the confirmation.
 func (t *Truth) gaps(e effect.WriteScheduleStatus) {
 	const nearlyAMinute = 50 * time.Second // clocks differ
 	for _, v := range e.Unannounced {
 		if t.world.Now.Sub(t.confirmed) < nearlyAMinute {
-			t.fail("%v is given up at %s, and the bus was heard to take another at %s", v, t.world.Now.Format(time.TimeOnly), t.confirmed.Format(time.TimeOnly))
+			t.fail("%v is dropped at %s, though the bus confirmed another at %s", v, t.world.Now.Format(time.TimeOnly), t.confirmed.Format(time.TimeOnly))
 		}
 		if len(e.Status.Recent) != v1alpha1.RecentVerdicts || slices.ContainsFunc(e.Status.Recent, func(r v1alpha1.TickVerdict) bool { return r.Announced }) {
-			t.fail("%v is given up, and there was room for it", v)
+			t.fail("%v is dropped, though there was room for it", v)
 		}
 	}
 }
 
-// onLedger says that each nominal time up to decidedUntil has one verdict, no more and no less: on the ledger, in the status on
-// its way there, or among those that were given up.
+// onLedger checks that each nominal time up to decidedUntil has exactly one verdict: on the ledger, in the status on its way
+// there, or among those that were dropped.
 func (t *Truth) onLedger(st v1alpha1.ScheduledJobStatus, unannounced ...events.TickDecided) {
 	if t.Edited {
 		return
@@ -176,19 +177,19 @@ func (t *Truth) onLedger(st v1alpha1.ScheduledJobStatus, unannounced ...events.T
 			last = v.Until
 		}
 		if last.After(until) {
-			t.fail("%v is told, and %s decided", v, until.Format(time.TimeOnly))
+			t.fail("%v is announced, though decidedUntil is %s", v, until.Format(time.TimeOnly))
 		}
 		if n := times.Count(v.Nominal.Add(-time.Second), last); n != v.Count {
-			t.fail("%v is about %d times", v, n)
+			t.fail("%v should have count %d", v, n)
 		}
 		told += v.Count
 	}
 	if n := times.Count(t.begin(), until); n != told {
-		t.fail("%d times up to %s, and %d are on the ledger", n, until.Format(time.TimeOnly), told)
+		t.fail("of %d times up to %s %d are on the ledger", n, until.Format(time.TimeOnly), told)
 	}
 }
 
-// verdicts are those about nominal times: on the ledger, given up, with these among them, and in the status.
+// verdicts returns those about nominal times: on the ledger, dropped (including unannounced), and in the status.
 func (t *Truth) verdicts(st v1alpha1.ScheduledJobStatus, unannounced ...events.TickDecided) []events.TickDecided {
 	type what struct {
 		nominal int64
@@ -220,13 +221,13 @@ func (t *Truth) verdicts(st v1alpha1.ScheduledJobStatus, unannounced ...events.T
 	return all
 }
 
-// decided are the verdicts on the ledger and those that were given up.
+// decided returns the verdicts on the ledger and those that were dropped.
 func (t *Truth) decided() []events.TickDecided { return t.verdicts(v1alpha1.ScheduledJobStatus{}) }
 
-// Settled says that everything that has come is decided, and no Job goes on.
+// Settled reports whether everything due is decided and no Job is unfinished.
 func (t *Truth) Settled() bool { return t.Decided() && len(t.world.Object.Status.Active) == 0 }
 
-// Decided says that everything that has come is decided, up to now or to the time that was set.
+// Decided reports whether everything due is decided, up to now or to Until.
 func (t *Truth) Decided() bool {
 	w := t.world
 	upTo := t.Until
@@ -238,7 +239,7 @@ func (t *Truth) Decided() bool {
 	return st.DecidedUntil != nil && (!ok || !last.After(t.begin()) || !st.DecidedUntil.Time.Before(last))
 }
 
-// Check holds the books against what happened.
+// Check compares the status and the ledger with what happened.
 func (t *Truth) Check() error {
 	w, st := t.world, t.world.Object.Status
 	if !t.Settled() {
@@ -248,7 +249,7 @@ func (t *Truth) Check() error {
 	t.onLedger(st)
 	t.users.check(t.fail)
 	if told, all := len(t.decided()), len(t.verdicts(st)); told < all {
-		t.fail("%d verdicts are on the ledger, or given up, of %d", told, all)
+		t.fail("%d of %d verdicts are on the ledger or dropped", told, all)
 	}
 	var missed int64
 	started := map[string]bool{}
@@ -263,22 +264,22 @@ func (t *Truth) Check() error {
 	}
 	for name := range t.made {
 		if !started[name] && !t.vain[name] {
-			t.fail("%s was made and no verdict says so", name)
+			t.fail("%s was created without a verdict", name)
 		}
 	}
 	for name := range started {
 		if t.made[name] == 0 {
-			t.fail("%s has started and was never made", name)
+			t.fail("%s has started and was never created", name)
 		}
 	}
 	if st.Missed != missed {
-		t.fail("missed=%d, and %d are on the ledger", st.Missed, missed)
+		t.fail("missed=%d, but %d are on the ledger", st.Missed, missed)
 	}
 	t.counts(st, started, missed)
 	kept := map[events.RunResult]int32{}
 	for name, j := range w.Jobs {
 		if t.vain[name] && !started[name] && j.Result == "" && !j.Deleting {
-			t.fail("%s runs on, and its verdict is another", name)
+			t.fail("%s still runs, though its verdict is another", name)
 		}
 		kept[j.Result]++
 	}
@@ -303,9 +304,9 @@ func (t *Truth) counts(st v1alpha1.ScheduledJobStatus, started map[string]bool, 
 		}
 	}
 	if least := ends[events.RunComplete]; st.Successful < least || st.Successful > least+unsure {
-		t.fail("successful=%d, and %d Jobs completed, and %d of which nobody may know", st.Successful, least, unsure)
+		t.fail("successful=%d, but %d Jobs completed, and the results of %d are unknown", st.Successful, least, unsure)
 	}
 	if all := ends[events.RunComplete] + unsure + ends[events.RunFailed] + ends[""] + missed; st.Successful+st.Failed != all {
-		t.fail("successful=%d failed=%d, and %v Jobs ended, %d of which nobody may know, %d times were missed", st.Successful, st.Failed, ends, unsure, missed)
+		t.fail("successful=%d failed=%d, but %v Jobs ended, the results of %d are unknown, and %d times were missed", st.Successful, st.Failed, ends, unsure, missed)
 	}
 }

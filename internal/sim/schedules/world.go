@@ -11,8 +11,8 @@ import (
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
-// World is a random life of one ScheduledJob: users, a clock that jumps, workers that die between two effects, facts that
-// come twice, late and in any order, memory and bus that are lost. The same seed is the same life.
+// World is a random life of one ScheduledJob: users, a clock that jumps, workers that die between two effects, facts that arrive
+// twice, late and in any order, memory and bus that are lost. The same seed gives the same life.
 type World struct {
 	*API
 	// Trace is what happened, for people.
@@ -26,7 +26,7 @@ type World struct {
 	truth  *Truth
 }
 
-// New is a world at its beginning.
+// New returns the world of a seed at its beginning.
 func New(seed uint64, f fn.Registered) *World {
 	r := rand.New(rand.NewPCG(seed, 4))
 	w := &World{API: NewAPI(time.Date(2026, 7, 1, 10, 0, r.IntN(60), 0, time.UTC)), random: r, decide: f}
@@ -62,7 +62,7 @@ func (w *World) log(format string, args ...any) {
 	w.Trace = append(w.Trace, w.Now.Format(time.TimeOnly)+" "+fmt.Sprintf(format, args...))
 }
 
-// Live lets n things happen, then everything calm down, and returns which law was broken.
+// Live makes n things happen, then lets everything calm down, and returns the law that was broken.
 func (w *World) Live(n int) error {
 	for range n {
 		w.happen()
@@ -74,7 +74,7 @@ func (w *World) Live(n int) error {
 	return w.calm()
 }
 
-// happen lets one thing happen to the world.
+// happen makes one thing happen.
 func (w *World) happen() {
 	running := w.Running()
 	if w.random.IntN(20) == 0 {
@@ -87,7 +87,7 @@ func (w *World) happen() {
 		w.pass(time.Duration(w.random.IntN(4000)) * time.Second)
 	case n < 70 && len(running) > 0:
 		name := running[w.random.IntN(len(running))]
-		if w.Jobs[name].Deleting { // its Pods are gone at last
+		if w.Jobs[name].Deleting { // its Pods are gone
 			w.end(name, "")
 		} else {
 			w.end(name, []events.RunResult{events.RunComplete, events.RunComplete, events.RunFailed}[w.random.IntN(3)])
@@ -122,7 +122,7 @@ func (w *World) happen() {
 	}
 }
 
-// end finishes a Job, or deletes it where there is no result.
+// end finishes a Job, or deletes it if there is no result.
 func (w *World) end(name string, result events.RunResult) {
 	w.truth.Ended(name, result)
 	if result == "" {
@@ -134,7 +134,7 @@ func (w *World) end(name string, result events.RunResult) {
 	w.Finish(name, result)
 }
 
-// pass lets time pass; the alarm fires for the latest time that has come.
+// pass advances time; the alarm fires for the latest time that is due.
 func (w *World) pass(d time.Duration) {
 	w.Now = w.Now.Add(d)
 	if !w.Timer.IsZero() && !w.Timer.After(w.Now) {
@@ -147,7 +147,7 @@ func (w *World) pass(d time.Duration) {
 	}
 }
 
-// turn is one turn of a worker. A rough one takes some of the facts, in any order, some twice; and dies between two effects.
+// turn is one turn of a worker. A rough one takes some of the facts, in any order, some twice, and dies between two effects.
 func (w *World) turn(rough bool) (effects int) {
 	w.Now = w.Now.Add(time.Microsecond) // no two inventories are asked for at once
 	batch := w.Facts
@@ -171,7 +171,7 @@ func (w *World) turn(rough bool) (effects int) {
 		}
 		_, timer := e.(effect.SetTimer)
 		_, said := e.(effect.Announce)
-		if !timer && (!said || !w.BusDown) { // what nobody takes is said again in every turn
+		if !timer && (!said || !w.BusDown) { // what the bus refuses is announced again in every turn
 			effects++
 			w.log("%v", e)
 		}
@@ -202,8 +202,8 @@ func (w *World) disturb(batch []events.Event) []events.Event {
 	return now
 }
 
-// calm ends all trouble and every Job, and lets the worker come to rest: then the books must be right. A stream of events that
-// is away stays away until all is decided: nothing may wait for it.
+// calm ends all faults and every Job, and lets the worker come to rest: then status and ledger must be right. A stream of events
+// that is away stays away until all is decided, since nothing may wait for it.
 func (w *World) calm() error {
 	w.Refuse = ""
 	if w.Object.Suspended {
@@ -222,13 +222,13 @@ func (w *World) calm() error {
 			}
 		}
 		running := w.Running()
-		rests := w.Timer.Sub(w.Now) // what was refused lately is tried again after a minute at most
+		rests := w.Timer.Sub(w.Now) // refused effects are repeated within a minute
 		switch {
 		case len(running) > 0 || !w.truth.Settled():
 		case w.BusDown:
 			w.BusDown = false
 			w.log("the events stream is back, %d verdicts were never announced", len(w.Unannounced))
-			w.pass(time.Minute) // what it has refused rests for as long at most
+			w.pass(time.Minute) // refused announcements are repeated within a minute
 		case rests <= 0 || rests > 2*time.Minute || round > 50:
 			return w.truth.Check()
 		}

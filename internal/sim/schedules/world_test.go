@@ -13,13 +13,13 @@ import (
 )
 
 var (
-	seed  = flag.Uint64("seed", 0, "play this world alone, and tell what happens in it")
+	seed  = flag.Uint64("seed", 0, "play this world alone, and print what happens in it")
 	seeds = flag.Uint64("seeds", 300, "how many worlds to play")
 	steps = flag.Int("steps", 60, "how many things happen in each")
 )
 
-// TestWorlds plays random worlds: whatever dies, is late, comes twice or is lost, each nominal time gets one verdict, each
-// Job is made once and counted once, and no two run at once where they must not.
+// TestWorlds plays random worlds: whatever dies, is late, arrives twice or is lost, each nominal time gets one verdict, each Job
+// is created once and counted once, and no two run at once if the policy forbids it.
 func TestWorlds(t *testing.T) {
 	f := fn.Register(scheduledjob.New(zone.Load))
 	first, last := uint64(time.Now().UnixNano())&(1<<32-1), *seeds //nolint:gosec // it is positive

@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// limits are Kubernetes' own, and finished Jobs are deleted in time.
+// limits are the defaults of Kubernetes, with finished Jobs deleted in time.
 func limits() job.Limits {
 	l := job.DefaultLimits()
 	l.DeleteExpired = true

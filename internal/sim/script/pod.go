@@ -72,7 +72,7 @@ func ended(p events.Pod, code int32) *events.PodEnd {
 	return &events.PodEnd{Node: "node", Start: p.Created, Container: &events.ContainerEnd{Name: "main", ExitCode: code}}
 }
 
-// stranger reads a Pod that somebody else has made. It carries no serial of ours unless one is given.
+// stranger reads a Pod that the reconciler has not created. It has no serial unless one is given.
 func foreignPod(t *testing.T, job types.UID, d *datadriven.TestData) (types.UID, events.Pod) {
 	t.Helper()
 	p := events.Pod{Name: d.CmdArgs[0].Key, Serial: events.NoSerial, Index: events.NoIndex, Phase: events.Running, Scheduled: true}

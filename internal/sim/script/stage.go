@@ -1,5 +1,5 @@
-// Package script plays transcripts of the Job function: the files in functions/job/testdata. A command is something that
-// happens; below the line stands what the function has done about it, effect by effect, until nothing was left to do.
+// Package script plays transcripts of the Job function: the files in functions/job/testdata. A command is an occurrence; the
+// output below it is what the function did about it, effect by effect, until nothing was left to do.
 package script
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/jobstream/jobstream/internal/sim"
 )
 
-// Stage is a script's world: the simulator's API server, one worker that never fails, and facts that arrive at once.
+// Stage is the world of a script: the simulator's API server, one worker that never fails, and facts that arrive at once.
 type Stage struct {
 	fn    fn.Registered
 	api   *sim.API
@@ -28,21 +28,21 @@ type Stage struct {
 	uid   types.UID
 	state []byte
 	inbox []events.Event
-	facts []events.Event // all that were ever delivered, for repeats
+	facts []events.Event // all facts ever delivered, for repeats
 	timer time.Time
 	quota bool
 	// refused is what a webhook refuses: an effect's kind, and the name of the Pod.
 	refused map[string]bool
 	blind   bool // the trigger sees nothing
 	crash   bool // the next worker dies before it has done anything
-	lost    bool // the next worker that makes a Pod dies of it, and nobody has seen the Pod
+	lost    bool // the next worker that creates a Pod dies at once, and no watch sees the Pod
 	deaf    bool // the bus confirms no announcement
 	tight   bool // the bus takes no state that has taken inventory
-	// reports are the Kubernetes Events that went with statuses.
+	// reports are the Kubernetes Events of the stored statuses.
 	reports []string
 	out     strings.Builder
 
-	// Written, if not nil, hears of every status that is written.
+	// Written, if not nil, receives every status write.
 	Written func(before, after events.Job)
 }
 
@@ -69,7 +69,7 @@ func New() *Stage {
 	return s
 }
 
-// Play does one command and returns what came of it.
+// Play carries out one command and returns its output.
 func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
 	s.out.Reset()
@@ -84,13 +84,13 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		for _, change := range d.CmdArgs[1:] {
 			s.pod(t, d, d.CmdArgs[0].Key, change.Key)
 		}
-	case "touch": // somebody writes the Job without changing anything
+	case "touch": // a user writes the Job without changing anything
 		s.api.UpdateJob(s.uid, func(*events.Job) {})
-	case "fail-target": // somebody else declares the Job failed
+	case "fail-target": // another controller declares the Job failed
 		s.api.UpdateJob(s.uid, declareFailed)
-	case "declare-suspended": // somebody else writes the status of a suspended Job
+	case "declare-suspended": // another controller writes the status of a suspended Job
 		s.api.UpdateJob(s.uid, declareSuspended)
-	case "stranger": // "stranger NAME app=batch [ended] [owned] [held] [serial=1]": a Pod that somebody else has made
+	case "stranger": // "stranger NAME app=batch [ended] [owned] [held] [serial=1]": a Pod that the reconciler has not created
 		s.api.AddPod(foreignPod(t, s.uid, d))
 	case "values": // "values NAME count=3 [mutable]": a ConfigMap of per-completion values
 		s.api.SetValues(values(t, d))
@@ -98,11 +98,11 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		l := limits()
 		l.AnnouncePods = true
 		s.fn = fn.Register(job.New(l))
-	case "announcements": // "announcements unconfirmed": the bus does not say that it holds them, until "announcements confirmed"
+	case "announcements": // "announcements unconfirmed": the bus confirms none, until "announcements confirmed"
 		if s.deaf = d.CmdArgs[0].Key == "unconfirmed"; !s.deaf {
 			s.inbox = append(s.inbox, events.TimerFired{Name: "announce"})
 		}
-	case "add-condition": // somebody else has something to say
+	case "add-condition": // another controller adds a condition
 		s.api.UpdateJob(s.uid, func(j *events.Job) { addCondition(j, d.CmdArgs[0].Key) })
 	case "delete-job":
 		s.api.DeleteJob(s.uid)
@@ -117,35 +117,35 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		}
 		s.advance(by)
 		return s.result()
-	case "forget": // the memory is lost, and the next thing that happens is a timer's fired timer, or with "quietly" nothing
+	case "forget": // the memory is lost, then a timer fires; with "quietly" nothing follows
 		s.state = nil
 		if len(d.CmdArgs) == 0 {
 			s.inbox = append(s.inbox, events.TimerFired{Name: "wake"})
 		}
-	case "repeat": // every fact that ever was is delivered again, oldest first
+	case "repeat": // every fact so far is delivered again, oldest first
 		s.inbox = append(s.inbox, s.facts...)
-	case "hear": // "hear NAME": what the Pod is like now is seen though the watch is off
+	case "hear": // "hear NAME": the Pod's current state arrives though the watch is off
 		s.hear(d.CmdArgs[0].Key)
-	case "unread": // something was told in words that only a newer reconciler understands
+	case "unread": // a fact arrives that only a newer reconciler can decode
 		s.inbox = append(s.inbox, events.TimerFired{Name: events.Unread, At: s.now})
 	case "crash": // the next worker dies between its commit and its first effect
 		s.crash = true
 		return s.result()
-	case "crowd": // "crowd on": other Jobs with selectors of their own came first, and there are too many, until "crowd off"
+	case "crowd": // "crowd on": earlier Jobs with selectors of their own are too many, until "crowd off"
 		s.api.Crowded = d.CmdArgs[0].Key == "on"
 		return s.result()
-	case "lingering": // the template has a finalizer of the user's own, which keeps Pods that are deleted
+	case "lingering": // the template has a finalizer of the user's own, which keeps deleted Pods
 		s.api.Lingering = true
-	case "too-large": // "too-large on": the bus does not take what is remembered, nor what an inventory brings, until "too-large off"
+	case "too-large": // "too-large on": the bus takes neither the state nor what an inventory brings, until "too-large off"
 		s.tighten(d.CmdArgs[0].Key == "on")
-	case "unheard": // the next worker that makes a Pod dies before it has heard the answer, and the watch is off from then on
+	case "unheard": // the next worker that creates a Pod dies before the answer arrives, and the watch is off from then on
 		s.lost = true
 		return s.result()
-	case "redelivery": // what the dead worker had in hand comes again; it has been committed, so all it does is wake
+	case "redelivery": // the facts of the dead worker are delivered again; its decision is committed, so they only cause a turn
 		s.inbox = append(s.inbox, events.TimerFired{Name: "wake"})
-	case "late": // "late NAME [PHASE]": the first observation that there ever was of a Pod, or of one in that phase, is delivered again
+	case "late": // "late NAME [PHASE]": the first observation of a Pod, or of the Pod in that phase, is delivered again
 		s.inbox = append(s.inbox, s.firstObservation(t, d))
-	case "watch": // "watch off": what happens is not seen until "watch on" relists
+	case "watch": // "watch off": no change is seen until "watch on" relists
 		if s.blind = d.CmdArgs[0].Key == "off"; !s.blind {
 			s.inbox = append(s.inbox, s.api.List("relist", s.uid))
 		}
@@ -153,7 +153,7 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		s.inbox = append(s.inbox, s.relist(t, d)...)
 	case "status":
 		return s.status()
-	case "reports": // the Kubernetes Events since the last time
+	case "reports": // the Kubernetes Events since the last "reports"
 		out := strings.Join(s.reports, "\n") + "\n"
 		s.reports = nil
 		return out
@@ -181,11 +181,11 @@ func (s *Stage) firstObservation(t *testing.T, d *datadriven.TestData) events.Ev
 			return e
 		}
 	}
-	d.Fatalf(t, "no such Pod has ever been seen: %v", d.CmdArgs)
+	d.Fatalf(t, "no such Pod has been observed: %v", d.CmdArgs)
 	return nil
 }
 
-// mostRounds are more than any behaviour takes.
+// mostRounds exceeds what any behaviour takes.
 const mostRounds = 1000
 
 // turns decides and acts until nothing is left to do.
@@ -234,7 +234,7 @@ func (s *Stage) turns() {
 	}
 }
 
-// act does an effect, unless a webhook refuses it.
+// act carries out an effect, unless a webhook refuses it.
 func (s *Stage) act(e effect.Effect) []events.Event {
 	if name := effect.Subject(e); s.refused[e.Kind()+" "+name] {
 		return []events.Event{events.EffectRefused{Effect: e.Kind(), Serial: events.NoSerial, Name: name, Reason: "Forbidden",
@@ -247,7 +247,7 @@ func (s *Stage) act(e effect.Effect) []events.Event {
 	return facts
 }
 
-// relist reads "relist [of=2 parts=(1,0)]": a snapshot, or these parts of one that has so many Pods in each, in that order.
+// relist reads "relist [of=2 parts=(1,0)]": a snapshot, or these parts, in this order, of one with so many Pods in each.
 func (s *Stage) relist(t *testing.T, d *datadriven.TestData) (heard []events.Event) {
 	t.Helper()
 	share, wanted := events.Share{}, []string{"0"}
@@ -272,12 +272,12 @@ func (s *Stage) tighten(on bool) {
 	}
 }
 
-// tooLarge is what the engine answers where the bus does not take the state.
+// tooLarge returns the engine's answer when the bus does not take the state.
 func (s *Stage) tooLarge() events.Event {
 	return events.EffectRefused{Effect: effect.SaveState, Reason: effect.StateTooLarge, Message: "raise max_payload of the NATS server", At: s.now}
 }
 
-// advance lets time pass; the timer fires when it is due.
+// advance advances time; the timer fires when it is due.
 func (s *Stage) advance(by time.Duration) {
 	end := s.now.Add(by)
 	for !s.timer.IsZero() && !s.timer.After(end) {
