@@ -20,19 +20,19 @@ import (
 )
 
 var (
-	minutes = flag.Float64("minutes", 2, "how long things break")
-	seed    = flag.Uint64("seed", 0, "what breaks and what there is to do; 0 draws one")
-	settle  = flag.Duration("settle", 5*time.Minute, "how long everything may take to come to rest afterwards")
+	minutes = flag.Float64("minutes", 2, "how long faults occur")
+	seed    = flag.Uint64("seed", 0, "decides the faults and the work; 0 draws one")
+	settle  = flag.Duration("settle", 5*time.Minute, "how long everything may take to come to rest after the faults")
 	overlay = flag.String("overlay", "", "file for the -overlay flag of the build of the programs under test: see mutants")
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says in this process about servers that we have killed
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go's complaints, in this process, about servers that the test has killed
 	os.Exit(m.Run())
 }
 
-// Everything breaks, at random, and afterwards nothing is wrong.
+// Faults of all kinds occur at random. Afterwards the checker finds nothing wrong.
 func TestChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: takes minutes and a whole control plane")

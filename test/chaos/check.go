@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// world is all that the checker knows: the API server, the file of the Pods, and its own subscription.
+// world is all that the checker knows: the API server, the Pods' file, and its own subscription.
 type world struct {
 	jobs      map[types.UID]batchv1.Job
 	pods      []corev1.Pod
@@ -24,9 +24,9 @@ type world struct {
 	events    []told
 	wants     map[string]want
 	onces     map[string]bool
-	// deaf says that a wipe has taken events that nobody had heard.
+	// deaf reports whether a wipe has deleted events that the recorder had not received.
 	deaf bool
-	// trouble is what has gone wrong on the way: an event that cannot be read, a fault that cannot be healed.
+	// trouble is what went wrong during the run: an event that cannot be decoded, a fault that cannot be healed.
 	problems findings
 }
 
@@ -35,7 +35,7 @@ type findings []string
 
 func (f *findings) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
-// check says what is wrong once everything has come to rest.
+// check returns what is wrong once everything has come to rest.
 func (w world) check() (wrong findings) {
 	wrong = append(wrong, w.problems...)
 	w.checkLedger(&wrong)
@@ -47,7 +47,7 @@ func (w world) check() (wrong findings) {
 	return wrong
 }
 
-// unfinished says what has not come to rest.
+// unfinished returns what has not come to rest.
 func (w world) unfinished() (open findings) {
 	byName := map[string]batchv1.Job{}
 	for _, j := range w.jobs {
@@ -58,7 +58,7 @@ func (w world) unfinished() (open findings) {
 	}
 	for name, t := range w.wants {
 		if j, there := byName[name]; there == (t.Sort == Deleted) && (!there || j.UID == t.uid) {
-			open.add("Job %s is there: %t", name, there)
+			open.add("Job %s exists: %t", name, there)
 		}
 	}
 	there := map[string]bool{}
@@ -74,7 +74,7 @@ func (w world) unfinished() (open findings) {
 	}
 	for name := range w.onces {
 		if !there[name] {
-			open.add("ScheduledJob %s is not there", name)
+			open.add("ScheduledJob %s does not exist", name)
 		}
 	}
 	for _, p := range w.pods {
@@ -82,7 +82,7 @@ func (w world) unfinished() (open findings) {
 		if slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) {
 			open.add("Pod %s is held: %s", p.Name, p.Status.Phase)
 		} else if _, known := w.jobs[ownerUID(owner)]; owner != nil && !known {
-			open.add("Pod %s of a Job that is gone is there", p.Name)
+			open.add("Pod %s exists, though its Job is gone", p.Name)
 		}
 	}
 	slices.Sort(open)
@@ -96,10 +96,10 @@ func ownerUID(owner *metav1.OwnerReference) types.UID {
 	return owner.UID
 }
 
-// checkHeld: nobody may be left that waits to be counted.
+// checkHeld: no Pod may be left that waits to be counted.
 func (w world) checkHeld(wrong *findings) {
 	for _, name := range harness.Held(w.pods) {
-		wrong.add("Pod %s keeps our finalizer", name)
+		wrong.add("Pod %s keeps the tracking finalizer", name)
 	}
 	there := map[types.UID]bool{}
 	for _, p := range w.pods {
@@ -107,12 +107,12 @@ func (w world) checkHeld(wrong *findings) {
 	}
 	for uid, l := range w.lives {
 		if !l.gone && !there[uid] {
-			wrong.add("Pod %s was seen and not seen to go, and is not there: the watch and the list differ", uid)
+			wrong.add("Pod %s is missing from the list, and the watch has not shown its deletion", uid)
 		}
 	}
 }
 
-// checkLedger holds what Pods have done against what the API server has shown of them.
+// checkLedger compares what Pods have done with what the API server has shown of them.
 func (w world) checkLedger(wrong *findings) {
 	ran := map[types.UID]line{}
 	for _, l := range w.lines {
@@ -123,7 +123,7 @@ func (w world) checkLedger(wrong *findings) {
 		seen, known := w.lives[l.uid]
 		switch {
 		case !known:
-			wrong.add("Pod %s of Job %s has run, and was never seen", l.uid, l.job)
+			wrong.add("Pod %s of Job %s has run, and the watch has not shown it", l.uid, l.job)
 		case l.code == 0 && seen.phase == corev1.PodFailed && !seen.disrupted && !seen.withdrawn && !seen.gone:
 			wrong.add("Pod %s of Job %s has succeeded, and its phase is %s", l.uid, l.job, seen.phase)
 		case l.code != 0 && seen.phase == corev1.PodSucceeded:
@@ -132,7 +132,7 @@ func (w world) checkLedger(wrong *findings) {
 	}
 	for uid, seen := range w.lives {
 		if l, has := ran[uid]; seen.counts == corev1.PodSucceeded && (!has || l.code != 0) {
-			wrong.add("Pod %s counts as succeeded, and has not done its work", uid)
+			wrong.add("Pod %s counts as succeeded, though it has not done its work", uid)
 		}
 	}
 }

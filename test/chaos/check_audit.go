@@ -2,16 +2,16 @@ package chaos
 
 import "github.com/jobstream/jobstream/test/e2e/harness"
 
-// checkReleases marks the Pods that Kubernetes' own Job controller has let go before we did: they may be counted or not. It takes
-// the finalizer off a Pod that goes and whose Job it does not know, and its watch of Jobs may be behind that of Pods when the API
-// server has been away.
+// checkReleases marks the Pods that the built-in Job controller released before the reconciler did: they may be counted or not.
+// The built-in controller removes the finalizer from a Pod being deleted whose Job it does not know, and after an outage of the
+// API server its watch of Jobs may be behind that of Pods.
 func (w world) checkReleases(requests []harness.Request, wrong *findings) {
 	theirs, ours, lives := map[string]bool{}, map[string]bool{}, map[string]int{}
 	for _, q := range requests {
 		switch {
 		case harness.OurPatch(q):
 			ours[q.Name] = true
-		case harness.BuiltInRelease(q) && !ours[q.Name]: // else there was nothing left for it to take off
+		case harness.BuiltInRelease(q) && !ours[q.Name]: // otherwise it found no finalizer to remove
 			theirs[q.Name] = true
 		}
 	}
@@ -20,13 +20,13 @@ func (w world) checkReleases(requests []harness.Request, wrong *findings) {
 	}
 	n := 0
 	for uid, l := range w.lives {
-		if _, there := w.jobs[l.job]; there && theirs[l.name] && lives[l.name] == 1 { // of two of one name nobody knows which
+		if _, there := w.jobs[l.job]; there && theirs[l.name] && lives[l.name] == 1 { // of two Pods with one name, either may have been released
 			l.stripped = true
 			w.lives[uid] = l
 			n++
 		}
 	}
 	if n > max(3, len(w.lives)/100) {
-		wrong.add("Kubernetes' own Job controller has let %d of %d Pods go: too many to be believed", n, len(w.lives))
+		wrong.add("the built-in Job controller has released %d of %d Pods: implausibly many", n, len(w.lives))
 	}
 }

@@ -15,7 +15,7 @@ const (
 	finishType = "dev.jobstream.job.finish.v1"
 )
 
-// finish is what a JobFinish says, and a JobStart in part.
+// finish is the data of a JobFinish, and part of that of a JobStart.
 type finish struct {
 	Job               struct{ UID types.UID }
 	Result            string
@@ -23,9 +23,9 @@ type finish struct {
 	CompletedIndexes  string
 }
 
-// checkAnnouncements: every Job that is there was announced when it started and when it finished, once each by source and
-// id, and its end is that of its status. A Job that was suspended may have started twice. One that was deleted may have gone
-// before anybody could say so.
+// checkAnnouncements: every existing Job was announced when it started and when it finished, once each by source and id, and its
+// JobFinish agrees with its status. A Job that was suspended may have started twice. A deleted one may be gone before the
+// reconciler could announce it.
 func (w world) checkAnnouncements(wrong *findings) {
 	starts, finishes := map[types.UID]int{}, map[types.UID]int{}
 	for _, e := range w.events {
@@ -62,7 +62,7 @@ func (w world) checkAnnouncements(wrong *findings) {
 	}
 }
 
-// compare holds what subscribers were told of an end against the status of the Job, which is final.
+// compare checks a JobFinish against the status of the Job, which is final.
 func (f finish) compare(j batchv1.Job, wrong *findings) {
 	result := "Succeeded"
 	if harness.Is(&j, batchv1.JobFailed) {
@@ -70,6 +70,6 @@ func (f finish) compare(j batchv1.Job, wrong *findings) {
 	}
 	st := j.Status
 	if f.Result != result || f.Succeeded != st.Succeeded || f.Failed != st.Failed || f.CompletedIndexes != st.CompletedIndexes {
-		wrong.add("Job %s: its JobFinish says %+v, its status %s", j.Name, f, harness.Brief(st))
+		wrong.add("Job %s: its JobFinish has %+v, its status %s", j.Name, f, harness.Brief(st))
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// tally is what the Pods of a Job amount to.
+// tally counts the Pods of a Job by their end.
 type tally struct {
 	succeeded, failed, ignored int
-	// unsure may have counted either way, short ones have not ended when they were told to.
+	// unsure may have counted either way; short ones have not ended when they were terminated.
 	unsure, short int
 	// lost have ended so, and may have counted or not: see checkReleases.
 	lostSucceeded, lostFailed int
-	// indexes are those of the succeeded.
+	// indexes are those of the succeeded Pods.
 	indexes map[int]bool
 }
 
@@ -44,7 +44,7 @@ func (w world) checkJobs(wrong *findings) {
 			want, known = want.child(), true
 		}
 		if !known {
-			wrong.add("Job %s: nobody has asked for it", j.Name)
+			wrong.add("Job %s: no user and no schedule has asked for it", j.Name)
 			continue
 		}
 		for _, why := range want.judge(j, pods[uid], done[uid]) {
@@ -53,12 +53,12 @@ func (w world) checkJobs(wrong *findings) {
 	}
 	for name, t := range w.wants {
 		if _, there := w.jobs[t.uid]; there == (t.Sort == Deleted) {
-			wrong.add("Job %s is there: %t", name, there)
+			wrong.add("Job %s exists: %t", name, there)
 		}
 	}
 }
 
-// child is what is wanted of every Job of a ScheduledJob.
+// child is how every Job of a ScheduledJob must end.
 func (want) child() want {
 	return want{intent: intent{end: batchv1.JobComplete, completions: 1}}
 }
@@ -89,11 +89,11 @@ func (t tally) with(l life) tally {
 	return t
 }
 
-// judge says what is wrong with a Job that has come to rest. The lines are those of its Pods that have done their work.
+// judge returns what is wrong with a Job that has come to rest. The lines are those of its Pods that have done their work.
 func (t want) judge(j batchv1.Job, pods tally, done []line) (wrong findings) {
 	st := j.Status
 	if u := st.UncountedTerminatedPods; st.Active > 0 || ptr.Deref(st.Terminating, 0) > 0 || u != nil && len(u.Succeeded)+len(u.Failed) > 0 {
-		wrong.add("it has ended, and is not at rest")
+		wrong.add("it has ended, but is not at rest")
 	}
 	if t.end == "" {
 		return wrong
@@ -120,7 +120,7 @@ func (t want) judge(j batchv1.Job, pods tally, done []line) (wrong findings) {
 	if !t.excuses {
 		least, most = least+pods.ignored, most+pods.ignored
 	}
-	if t.end == batchv1.JobFailed { // whoever is told to end then counts as failed
+	if t.end == batchv1.JobFailed { // a Pod terminated by a failing Job counts as failed
 		most += pods.short + pods.ignored
 	}
 	within(&wrong, "failed", int(st.Failed), least, most)
@@ -130,7 +130,7 @@ func (t want) judge(j batchv1.Job, pods tally, done []line) (wrong findings) {
 	return wrong
 }
 
-// ran is how many completions have run: Pods, or distinct indexes.
+// ran returns how many completions have run: Pods, or distinct indexes.
 func ran(j batchv1.Job, done []line) int {
 	if ptr.Deref(j.Spec.CompletionMode, "") != batchv1.IndexedCompletion {
 		return len(done)
@@ -146,9 +146,9 @@ func within(wrong *findings, what string, is, least, most int) {
 	switch {
 	case is >= least && is <= most:
 	case least == most:
-		wrong.add("%s is %d, and %d Pods have", what, is, least)
+		wrong.add("%s is %d, but %d Pods have", what, is, least)
 	default:
-		wrong.add("%s is %d, and between %d and %d Pods have", what, is, least, most)
+		wrong.add("%s is %d, but between %d and %d Pods have", what, is, least, most)
 	}
 }
 

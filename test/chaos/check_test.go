@@ -22,8 +22,9 @@ import (
 
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// sound is a world with which nothing is wrong: a Job of two Pods, one of which had to be made twice, an Indexed one that
-// fails by two of its indexes, and a schedule that has decided four seconds: two were started, two were missed together; and one Job of it that a user has started.
+// sound is a world in which nothing is wrong. It has a Job of two completions, one of which needed two Pods; an Indexed Job that
+// fails, with one failed index; and a schedule that has decided four seconds, of which two started and two were skipped by one
+// verdict. One more Job of the schedule was started by a user.
 func sound() world {
 	w := world{jobs: map[types.UID]batchv1.Job{}, lives: map[types.UID]life{}, wants: map[string]want{}}
 	w.addJob("plain", batchv1.JobStatus{Succeeded: 2, Failed: 1, Conditions: conditions(batchv1.JobComplete, "")}, nil, "0 - 0", "1 - 3", "2 - 0")
@@ -59,7 +60,7 @@ func sound() world {
 // urgentTick is the verdict on the Job that a user has started.
 const urgentTick = `{"scheduledJob":{"uid":"sj"},"verdict":"Started","reason":"Manual","nominal":"2026-11-21T12:00:02Z","count":1,"job":{"uid":"urgent"}}`
 
-// announce says of the Job that it has started and how it has finished.
+// announce adds the JobStart and the JobFinish of the Job.
 func (w *world) announce(j batchv1.Job) {
 	result := "Succeeded"
 	if harness.Is(&j, batchv1.JobFailed) {
@@ -116,70 +117,70 @@ func TestCheckerLetsASoundWorldPass(t *testing.T) {
 	}
 }
 
-// Everything that the suite promises to find is found.
+// The checker finds everything that the suite promises to find.
 func TestCheckerFinds(t *testing.T) {
 	for what, c := range map[string]struct {
 		harm func(*world)
 		want string
 	}{
-		"a completion that is counted and did not run": {func(w *world) { w.lines = w.lines[1:] }, "has not done its work"},
-		"a completion that ran and is not counted":     {func(w *world) { w.status("plain", func(s *batchv1.JobStatus) { s.Succeeded-- }) }, "succeeded is 1, and 2 Pods have"},
-		"a failure that is counted twice":              {func(w *world) { w.status("plain", func(s *batchv1.JobStatus) { s.Failed++ }) }, "failed is 2, and 1 Pods have"},
-		"a failure that is not counted":                {func(w *world) { w.status("indexed", func(s *batchv1.JobStatus) { s.Failed = 0 }) }, "failed is 0, and 1 Pods have"},
+		"a completion that is counted but did not run": {func(w *world) { w.lines = w.lines[1:] }, "has not done its work"},
+		"a completion that ran but is not counted":     {func(w *world) { w.status("plain", func(s *batchv1.JobStatus) { s.Succeeded-- }) }, "succeeded is 1, but 2 Pods have"},
+		"a failure that is counted twice":              {func(w *world) { w.status("plain", func(s *batchv1.JobStatus) { s.Failed++ }) }, "failed is 2, but 1 Pods have"},
+		"a failure that is not counted":                {func(w *world) { w.status("indexed", func(s *batchv1.JobStatus) { s.Failed = 0 }) }, "failed is 0, but 1 Pods have"},
 		"an index that is not completed":               {func(w *world) { w.status("indexed", func(s *batchv1.JobStatus) { s.CompletedIndexes = "0-2" }) }, "completedIndexes should be"},
 		"a Pod that ran twice":                         {func(w *world) { w.lines = append(w.lines, w.lines[0]) }, "has run twice"},
-		"a Pod that nobody has seen":                   {func(w *world) { w.lines = append(w.lines, line{job: "plain", uid: "ghost"}) }, "was never seen"},
+		"a Pod that the watch has not shown":           {func(w *world) { w.lines = append(w.lines, line{job: "plain", uid: "ghost"}) }, "the watch has not shown it"},
 		"a Pod whose failure became a success":         {func(w *world) { w.lines[1].code, w.lines[0].code = 0, 1 }, "has failed, and its phase is Succeeded"},
-		"a Pod that is held":                           {func(w *world) { w.pods[0].Finalizers = []string{batchv1.JobTrackingFinalizer} }, "keeps our finalizer"},
-		"a Job that has ended otherwise": {func(w *world) {
+		"a Pod that is held":                           {func(w *world) { w.pods[0].Finalizers = []string{batchv1.JobTrackingFinalizer} }, "keeps the tracking finalizer"},
+		"a Job that has failed but should be complete": {func(w *world) {
 			w.status("plain", func(s *batchv1.JobStatus) { s.Conditions = conditions(batchv1.JobFailed, "BackoffLimitExceeded") })
 		}, "it should be Complete"},
 		"a Job that has failed for another reason": {func(w *world) {
 			w.status("indexed", func(s *batchv1.JobStatus) { s.Conditions[0].Reason = "DeadlineExceeded" })
 		}, "it should be Failed (FailedIndexes)"},
-		"a Job that is not at rest":       {func(w *world) { w.status("plain", func(s *batchv1.JobStatus) { s.Active = 1 }) }, "is not at rest"},
-		"a Job that is gone":              {func(w *world) { delete(w.jobs, "plain") }, "Job plain is there: false"},
-		"a deleted Job that is there":     {func(w *world) { w.addJob("deleted", batchv1.JobStatus{}, nil) }, "Job deleted is there: true"},
-		"a Job that nobody has asked for": {func(w *world) { w.addJob("stranger", batchv1.JobStatus{}, nil) }, "nobody has asked for it"},
-		"a tick without a verdict":        {func(w *world) { w.events = w.events[1:] }, "no verdict on 2026-11-21T12:00:01Z"},
+		"a Job that is not at rest":        {func(w *world) { w.status("plain", func(s *batchv1.JobStatus) { s.Active = 1 }) }, "is not at rest"},
+		"a Job that is gone":               {func(w *world) { delete(w.jobs, "plain") }, "Job plain exists: false"},
+		"a deleted Job that exists":        {func(w *world) { w.addJob("deleted", batchv1.JobStatus{}, nil) }, "Job deleted exists: true"},
+		"a Job that no user has asked for": {func(w *world) { w.addJob("stranger", batchv1.JobStatus{}, nil) }, "no user and no schedule has asked for it"},
+		"a tick without a verdict":         {func(w *world) { w.events = w.events[1:] }, "no verdict on 2026-11-21T12:00:01Z"},
 		"a tick with two verdicts": {func(w *world) {
 			w.say("again", `{"scheduledJob":{"uid":"sj"},"verdict":"Missed","nominal":"2026-11-21T12:00:03Z","count":1}`)
 		}, "2 verdicts on 2026-11-21T12:00:03Z"},
-		"a range that says less than it spans": {func(w *world) {
+		"a verdict whose count is less than its range": {func(w *world) {
 			w.events[2].Data = json.RawMessage(strings.Replace(string(w.events[2].Data), `"count":2`, `"count":1`, 1))
-		}, "is about 2 times, and says 1"},
+		}, "covers 2 times, but has count 1"},
 		"a tick with two Jobs": {func(w *world) {
 			w.addJob("twin", w.jobs["run-1"].Status, func(j *batchv1.Job) { j.ObjectMeta = w.jobs["run-1"].ObjectMeta; j.UID = "twin" }, "0 - 0")
 		}, "2 Jobs for 2026-11-21T12:00:01Z"},
 		"a Job of a tick that was not started": {func(w *world) {
 			w.events[0].Data = json.RawMessage(strings.Replace(string(w.events[0].Data), "Started", "Missed", 1))
-		}, "is Missed (), and its Jobs are [run-1]"},
-		"a Job that a user has started and nobody was told of": {func(w *world) { w.drop("urgent") }, "Job urgent, which a user has started, has 0 verdicts"},
-		"a Job that a user has started, told twice":            {func(w *world) { w.say("once more", urgentTick) }, "Job urgent, which a user has started, has 2 verdicts"},
-		"a Job that a user has started, not counted":           {func(w *world) { w.schedules[0].Status.Successful = 2 }, "each-second: 3 Jobs, and the status says successful=2"},
-		"a started tick without a Job":                         {func(w *world) { delete(w.jobs, "run-4") }, "has started"},
-		"a status that counts too few":                         {func(w *world) { w.schedules[0].Status.Successful-- }, "successful=2"},
-		"a start that nobody was told of":                      {func(w *world) { w.drop(startType + "plain") }, "Job plain has 0 JobStarts"},
-		"an end that nobody was told of":                       {func(w *world) { w.drop(finishType + "plain") }, "Job plain has no JobFinish"},
-		"an end that was told twice":                           {func(w *world) { w.announce(w.jobs["plain"]) }, "Job plain plain has finished twice"},
-		"an end that was told too early":                       {func(w *world) { w.status("indexed", func(s *batchv1.JobStatus) { s.Failed++ }) }, "Job indexed: its JobFinish says"},
-		"an event about a Job without UID":                     {func(w *world) { w.events = append(w.events, told{Type: startType, Data: json.RawMessage(`{}`)}) }, "names no Job"},
-		"a fault that nobody can heal":                         {func(w *world) { w.problems.add("no healing") }, "no healing"},
+		}, "is Missed (), but its Jobs are [run-1]"},
+		"a Job that a user has started, not announced":   {func(w *world) { w.drop("urgent") }, "Job urgent, which a user has started, has 0 verdicts"},
+		"a Job that a user has started, announced twice": {func(w *world) { w.say("once more", urgentTick) }, "Job urgent, which a user has started, has 2 verdicts"},
+		"a Job that a user has started, not counted":     {func(w *world) { w.schedules[0].Status.Successful = 2 }, "each-second: 3 Jobs, but the status has successful=2"},
+		"a started tick without a Job":                   {func(w *world) { delete(w.jobs, "run-4") }, "has started"},
+		"a status that counts too few":                   {func(w *world) { w.schedules[0].Status.Successful-- }, "successful=2"},
+		"a start that was not announced":                 {func(w *world) { w.drop(startType + "plain") }, "Job plain has 0 JobStarts"},
+		"an end that was not announced":                  {func(w *world) { w.drop(finishType + "plain") }, "Job plain has no JobFinish"},
+		"an end that was announced twice":                {func(w *world) { w.announce(w.jobs["plain"]) }, "Job plain plain has finished twice"},
+		"an end that was announced too early":            {func(w *world) { w.status("indexed", func(s *batchv1.JobStatus) { s.Failed++ }) }, "Job indexed: its JobFinish has"},
+		"an event about a Job without UID":               {func(w *world) { w.events = append(w.events, told{Type: startType, Data: json.RawMessage(`{}`)}) }, "names no Job"},
+		"a fault that cannot be healed":                  {func(w *world) { w.problems.add("no healing") }, "no healing"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := sound()
 			c.harm(&w)
 			if all := strings.Join(w.check(), "\n"); !strings.Contains(all, c.want) {
-				t.Errorf("nothing says %q:\n%s", c.want, all)
+				t.Errorf("no finding has %q:\n%s", c.want, all)
 			}
 		})
 	}
 }
 
-// What the checker cannot know it does not hold against anybody.
+// What the checker cannot know is no finding.
 func TestCheckerExcuses(t *testing.T) {
 	for what, excuse := range map[string]func(*world){
-		"a Pod that went with its node after it had done its work": func(w *world) {
+		"a Pod that was lost with its node after it had done its work": func(w *world) {
 			w.lines = append(w.lines, line{job: "plain", uid: "plain/3"})
 			w.lives["plain/3"] = life{job: "plain", counts: corev1.PodFailed, phase: corev1.PodFailed, disrupted: true, gone: true}
 			w.status("plain", func(s *batchv1.JobStatus) { s.Failed++ })
@@ -193,12 +194,12 @@ func TestCheckerExcuses(t *testing.T) {
 		"a Pod that was released before it ended": func(w *world) {
 			w.lives["plain/3"] = life{job: "plain", phase: corev1.PodFailed, gone: true}
 		},
-		"a Pod whose end nobody saw, counted": func(w *world) { w.life("plain/1", func(l *life) { l.counts, l.unsure = "", true }) },
-		"a Pod that Kubernetes let go before it was counted": func(w *world) {
+		"a Pod whose end the watch has not shown, counted": func(w *world) { w.life("plain/1", func(l *life) { l.counts, l.unsure = "", true }) },
+		"a Pod that the built-in controller released before it was counted": func(w *world) {
 			w.lives["plain/3"] = life{job: "plain", counts: corev1.PodFailed, phase: corev1.PodFailed, stripped: true, gone: true}
 		},
-		"a Pod that Kubernetes let go after it was counted": func(w *world) { w.life("plain/1", func(l *life) { l.stripped = true }) },
-		"an event that a wipe took before we heard":         func(w *world) { w.events, w.deaf = w.events[1:], true },
+		"a Pod that the built-in controller released after it was counted": func(w *world) { w.life("plain/1", func(l *life) { l.stripped = true }) },
+		"an event that a wipe deleted before the recorder received it":     func(w *world) { w.events, w.deaf = w.events[1:], true },
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := sound()
@@ -220,7 +221,7 @@ func (w *world) drop(id string) {
 	w.events = left
 }
 
-// A Pod counts by what it was while it was held, and nobody can be sure of what nobody has seen.
+// A Pod counts by its phase while it was held. What the watch has not shown is uncertain.
 func TestObservationsOfAPod(t *testing.T) {
 	at := func(phase corev1.PodPhase, held bool) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "p"}, Status: corev1.PodStatus{Phase: phase}}
@@ -234,10 +235,10 @@ func TestObservationsOfAPod(t *testing.T) {
 		counts corev1.PodPhase
 		unsure bool
 	}{
-		"ended, then released":     {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodSucceeded, true), at(corev1.PodSucceeded, false)}, corev1.PodSucceeded, false},
-		"released, then ended":     {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodRunning, false), at(corev1.PodSucceeded, false)}, "", false},
-		"both while nobody looked": {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodFailed, false)}, "", true},
-		"never seen before":        {[]*corev1.Pod{at(corev1.PodFailed, false)}, "", true},
+		"ended, then released":         {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodSucceeded, true), at(corev1.PodSucceeded, false)}, corev1.PodSucceeded, false},
+		"released, then ended":         {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodRunning, false), at(corev1.PodSucceeded, false)}, "", false},
+		"both while the watch was off": {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodFailed, false)}, "", true},
+		"never seen before":            {[]*corev1.Pod{at(corev1.PodFailed, false)}, "", true},
 	} {
 		s := newObservations()
 		for _, p := range c.seen {
@@ -251,11 +252,11 @@ func TestObservationsOfAPod(t *testing.T) {
 	s.see(at(corev1.PodRunning, true))
 	s.replace(nil)
 	if l := s.all()["p"]; !l.gone || !l.unsure {
-		t.Errorf("gone while nobody looked: %+v", l)
+		t.Errorf("gone while the watch was off: %+v", l)
 	}
 }
 
-// Only what the audit log proves is laid at the door of Kubernetes' own Job controller.
+// A release is attributed to the built-in Job controller only if the audit log proves it.
 func TestReleasesOfTheBuiltInController(t *testing.T) {
 	patch := func(agent, controller string) harness.Request {
 		return harness.Request{Verb: "patch", Resource: "pods", Name: "p", Agent: agent, Controller: controller, Code: http.StatusOK}
@@ -268,16 +269,16 @@ func TestReleasesOfTheBuiltInController(t *testing.T) {
 		name string // of a second Pod
 		want bool
 	}{
-		"theirs":                       {[]harness.Request{theirs}, "q", true},
-		"theirs before ours":           {[]harness.Request{theirs, ours}, "q", true},
-		"ours before theirs":           {[]harness.Request{ours, theirs}, "q", false},
-		"theirs was refused":           {[]harness.Request{refused}, "q", false},
-		"that of another controller":   {[]harness.Request{another}, "q", false},
-		"theirs, and there are two":    {[]harness.Request{theirs}, "p", false},
-		"theirs, and the Job has gone": {[]harness.Request{theirs}, "q", false},
+		"theirs":                             {[]harness.Request{theirs}, "q", true},
+		"theirs before ours":                 {[]harness.Request{theirs, ours}, "q", true},
+		"ours before theirs":                 {[]harness.Request{ours, theirs}, "q", false},
+		"theirs was refused":                 {[]harness.Request{refused}, "q", false},
+		"of another controller":              {[]harness.Request{another}, "q", false},
+		"theirs, but two Pods have the name": {[]harness.Request{theirs}, "p", false},
+		"theirs, but the Job is gone":        {[]harness.Request{theirs}, "q", false},
 	} {
 		w := world{jobs: map[types.UID]batchv1.Job{"job": {}}, lives: map[types.UID]life{"p": {name: "p", job: "job"}, "q": {name: c.name, job: "job"}}}
-		if strings.Contains(what, "the Job has gone") {
+		if strings.Contains(what, "the Job is gone") {
 			delete(w.jobs, "job")
 		}
 		var wrong findings

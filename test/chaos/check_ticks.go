@@ -23,8 +23,8 @@ type tick struct {
 	Job          *struct{ UID types.UID }
 }
 
-// checkTicks: every nominal time has one verdict; those that have started have one Job each, and every Job of a
-// ScheduledJob has a verdict, also one that a user has started.
+// checkTicks: every nominal time has one verdict; each that started has one Job, and every Job of a ScheduledJob has a verdict,
+// also one that a user has started.
 func (w world) checkTicks(wrong *findings) {
 	verdicts := map[types.UID]map[int64][]tick{} // by ScheduledJob and nominal time
 	manual := map[types.UID]int{}                // verdicts on Jobs that users have started
@@ -46,7 +46,7 @@ func (w world) checkTicks(wrong *findings) {
 		}
 		w.spread(t, verdicts[t.ScheduledJob.UID], wrong)
 	}
-	runs, started := map[types.UID]map[int64][]types.UID{}, map[types.UID]int{} // by the clock, and how many by users
+	runs, started := map[types.UID]map[int64][]types.UID{}, map[types.UID]int{} // those of nominal times, and the number of those that users have started
 	for uid, j := range w.jobs {
 		owner := metav1.GetControllerOf(&j)
 		if owner == nil {
@@ -74,7 +74,7 @@ func (w world) checkTicks(wrong *findings) {
 	}
 }
 
-// spread notes the verdict for every nominal time that it is about.
+// spread records the verdict for every nominal time that it covers.
 func (w world) spread(t tick, at map[int64][]tick, wrong *findings) {
 	if t.Until.IsZero() {
 		at[t.Nominal.Unix()] = append(at[t.Nominal.Unix()], t)
@@ -91,7 +91,7 @@ func (w world) spread(t tick, at map[int64][]tick, wrong *findings) {
 			n++
 		}
 		if n != t.Count {
-			wrong.add("ScheduledJob %s: a verdict from %v to %v is about %d times, and says %d", s.Name, t.Nominal, t.Until, n, t.Count)
+			wrong.add("ScheduledJob %s: a verdict from %v to %v covers %d times, but has count %d", s.Name, t.Nominal, t.Until, n, t.Count)
 		}
 	}
 }
@@ -107,9 +107,9 @@ func (w world) checkSchedule(s v1alpha1.ScheduledJob, verdicts map[int64][]tick,
 		case len(all) > 1:
 			wrong.add("ScheduledJob %s: %d verdicts on %s: %+v", s.Name, len(all), when, all)
 		case all[0].Verdict == "Started" && (len(runs[unix]) != 1 || all[0].Job == nil || all[0].Job.UID != runs[unix][0]):
-			wrong.add("ScheduledJob %s: %s has started %+v, and its Jobs are %v", s.Name, when, all[0].Job, runs[unix])
+			wrong.add("ScheduledJob %s: %s has started %+v, but its Jobs are %v", s.Name, when, all[0].Job, runs[unix])
 		case all[0].Verdict != "Started" && len(runs[unix]) > 0:
-			wrong.add("ScheduledJob %s: %s is %s (%s), and its Jobs are %v", s.Name, when, all[0].Verdict, all[0].Reason, runs[unix])
+			wrong.add("ScheduledJob %s: %s is %s (%s), but its Jobs are %v", s.Name, when, all[0].Verdict, all[0].Reason, runs[unix])
 		}
 		if len(runs[unix]) > 1 {
 			wrong.add("ScheduledJob %s: %d Jobs for %s", s.Name, len(runs[unix]), when)
@@ -125,10 +125,10 @@ func (w world) checkSchedule(s v1alpha1.ScheduledJob, verdicts map[int64][]tick,
 	}
 	total += byUsers
 	if st := s.Status; int(st.Successful+st.Failed-st.Missed) != total {
-		wrong.add("ScheduledJob %s: %d Jobs, and the status says successful=%d failed=%d missed=%d", s.Name, total, st.Successful, st.Failed, st.Missed)
+		wrong.add("ScheduledJob %s: %d Jobs, but the status has successful=%d failed=%d missed=%d", s.Name, total, st.Successful, st.Failed, st.Missed)
 	}
 	if s.Name == "each-second" && s.Status.Missed > 0 {
-		wrong.add("ScheduledJob %s catches all up, and has missed %d", s.Name, s.Status.Missed)
+		wrong.add("ScheduledJob %s catches up on all times, but has missed %d", s.Name, s.Status.Missed)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package chaos lets jobstream work while everything around it breaks, and then asks an independent checker what came of
-// it. Everything is a process of its own, on a real control plane:
+// Package chaos runs jobstream while everything around it breaks. Then an independent checker examines the result. Every part is
+// a process of its own, on a real control plane:
 //
 //	2 triggers, 3 reconcilers     the real binaries        killed, frozen, cut off, slowed, their clocks shifted
 //	3 NATS servers, R3 streams    test/e2e/natsd           killed (the leader, too), frozen, cut off, emptied
@@ -7,7 +7,7 @@
 //	kube-apiserver                internal/dev/controlplane    killed
 //	etcd, kube-controller-manager                          left alone
 //
-// The files, in the order in which one meets them:
+// The files, in reading order:
 //
 //	run.go       one run from its seed to its verdict
 //	faults.go    what breaks when: drawn from the seed alone
@@ -23,11 +23,10 @@
 //	check*.go    the checker
 //	report.go    the table at the end
 //
-// The checker asks nothing of ours: it reads the API server, the file of the Pods and its own subscription. A failure
+// The checker uses nothing of jobstream: it reads the API server, the file of the Pods and its own subscription. A failure
 // prints the seed and how to repeat the run, and keeps logs, objects and events in a folder that it names.
 //
 //	go test ./chaos -run TestChaos -minutes 10 -seed 7 -v
 //
-// The seed decides what happens and when, but not how fast the machine is: a run is much like another of its seed, never
-// the same.
+// The seed decides what happens and when, but not how fast the machine is: runs of one seed are similar, never identical.
 package chaos

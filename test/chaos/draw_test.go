@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The seed alone decides, and the short form has every kind of fault and every sort of work in it.
+// The seed alone decides, and the short form has every kind of fault and every sort of work.
 func TestDrawnBySeed(t *testing.T) {
 	const short = 2 * time.Minute
 	if !reflect.DeepEqual(DrawFaults(7, short), DrawFaults(7, short)) || !reflect.DeepEqual(DrawTasks(7, short), DrawTasks(7, short)) {

@@ -8,7 +8,7 @@ import (
 // Kind is a way to break something.
 type Kind string
 
-// All that is broken.
+// All kinds of faults.
 const (
 	KillTrigger      Kind = "kill -9 a trigger"
 	FreezeTrigger    Kind = "freeze a trigger"
@@ -25,31 +25,31 @@ const (
 	ShiftClock       Kind = "shift a clock"
 )
 
-// Kinds are all of them.
+// Kinds lists all kinds.
 var Kinds = []Kind{KillTrigger, FreezeTrigger, KillReconciler, FreezeReconciler, KillServer, KillLeader, FreezeServer,
 	KillAPIServer, CutNetwork, SlowNetwork, KillNode, WipeBus, ShiftClock}
 
-// Fault is one of them, from its begin to its heal.
+// Fault is one fault, from its start to its heal.
 type Fault struct {
 	Kind Kind
-	// At is when it begins, since the start; For is how long it lasts.
+	// At is when it starts, since the start of the run; For is how long it lasts.
 	At, For time.Duration
-	// Target is drawn: which trigger, which two parts.
+	// Target is a drawn number that selects a trigger, two parts, or whatever the kind breaks.
 	Target int
 	// By is how slow, or how far ahead.
 	By time.Duration
 }
 
 const (
-	// frozen is how long a process is frozen (the issue): long enough that everybody has given it up.
+	// frozen is how long a process is frozen: long enough that every other process treats it as dead.
 	frozen = 20 * time.Second
-	// faultsApart is how far one fault is from the next on average: several are under way at any time.
+	// faultsApart is the average time between two faults: several overlap at any time.
 	faultsApart = 7 * time.Second
-	// calm is how long nothing breaks at the begin: something must be under way first.
+	// calm is how long no fault occurs at the start, so that work is in progress first.
 	calm = 5 * time.Second
 )
 
-// DrawFaults draws what breaks in a run of that length. Every kind comes once before any comes again.
+// DrawFaults draws the faults of a run of that length. Every kind comes once before any comes again.
 func DrawFaults(seed uint64, length time.Duration) (all []Fault) {
 	dice := rand.New(rand.NewPCG(seed, 1))
 	var deck []Kind
@@ -67,7 +67,7 @@ func DrawFaults(seed uint64, length time.Duration) (all []Fault) {
 			f.For = between(dice, 5*time.Second, 20*time.Second)
 			f.By = between(dice, 20*time.Millisecond, 300*time.Millisecond)
 		case KillNode:
-			f.For = 3 * time.Second // until somebody deletes the Node
+			f.For = 3 * time.Second // until the Node is deleted
 		case ShiftClock:
 			f.For = between(dice, 10*time.Second, 20*time.Second)
 			f.By = between(dice, time.Second, 10*time.Second).Truncate(time.Second)

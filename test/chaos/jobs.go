@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// plenty is a backoffLimit that the death of a few nodes does not reach.
+	// plenty is a backoffLimit that the loss of a few nodes does not reach.
 	plenty = 1000
-	// poison is the exit code that a podFailurePolicy knows.
+	// poison is the exit code that a podFailurePolicy names.
 	poison = 42
-	// twoFail is the rule of those of whose indexes two fail for good.
+	// twoFail is the exit rule of Jobs of which two indexes fail for good.
 	twoFail = "case $JOB_COMPLETION_INDEX in 3|13) code=1;; esac"
 )
 
@@ -25,15 +25,15 @@ const (
 type intent struct {
 	end    batchv1.JobConditionType
 	reason string
-	// completions is how many Pods or indexes must have succeeded, -1 where that is left open.
+	// completions is how many Pods or indexes must have succeeded, -1 if that is open.
 	completions int
-	// indexes must be the status' completedIndexes, where that is known.
+	// indexes are the status' completedIndexes, "" if that is open.
 	indexes string
-	// excuses says that the loss of a node counts for nothing.
+	// excuses reports whether the loss of a node does not count.
 	excuses bool
 }
 
-// job is the Job of the Task, and how it must end.
+// job returns the Job of the Task, and how it must end.
 func (t Task) job(ledger string) (*batchv1.Job, intent) {
 	size, rule, want := t.shape()
 	j := harness.Shell(t.Name, script(ledger, t.Seconds, rule), size)
@@ -60,7 +60,7 @@ func (t Task) job(ledger string) (*batchv1.Job, intent) {
 	return j, want
 }
 
-// shape is what differs from sort to sort.
+// shape returns what differs from sort to sort.
 func (t Task) shape() (size func(*batchv1.JobSpec), rule string, want intent) {
 	complete := func(n int) intent { return intent{end: batchv1.JobComplete, completions: n} }
 	switch t.Sort {
@@ -85,7 +85,7 @@ func (t Task) shape() (size func(*batchv1.JobSpec), rule string, want intent) {
 	}
 }
 
-// schedules are the ScheduledJobs that are there all the time.
+// schedules are the ScheduledJobs that exist during the whole run.
 func schedules(ledger string) []*v1alpha1.ScheduledJob {
 	every := func(name, schedule, seconds string, change func(*v1alpha1.ScheduledJobSpec)) *v1alpha1.ScheduledJob {
 		return scheduled(name, ledger, seconds, func(s *v1alpha1.ScheduledJobSpec) { s.Schedule = schedule; change(s) })
@@ -98,10 +98,10 @@ func schedules(ledger string) []*v1alpha1.ScheduledJob {
 	}
 }
 
-// periods are the nominal times of the schedules that are not suspended: the multiples of so many seconds.
+// periods are the nominal times of the schedules that are not suspended, as multiples of a duration.
 var periods = map[string]time.Duration{"each-second": time.Second, "latest-only": 3 * time.Second, "never-two": 2 * time.Second}
 
-// once is a ScheduledJob with one time.
+// once returns a ScheduledJob with one nominal time.
 func once(name, ledger, seconds string, at time.Time) *v1alpha1.ScheduledJob {
 	return scheduled(name, ledger, seconds, func(s *v1alpha1.ScheduledJobSpec) { s.Schedule, s.RunAt = "", ptr.To(metav1.NewTime(at)) })
 }

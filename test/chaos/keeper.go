@@ -8,14 +8,14 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// restartEvery is how soon a program that has ended is started again.
+// restartEvery is how soon an ended program is restarted.
 const restartEvery = 500 * time.Millisecond
 
-// keeper starts again what has ended, as a kubelet does: a program that meets neither an API server nor a bus at its start
-// says so and ends.
+// keeper restarts programs that have ended, as a kubelet does: a program that finds no API server or no bus at its start logs
+// that and ends.
 type keeper struct {
 	mu   sync.Mutex
-	down map[*harness.Process]bool // by us
+	down map[*harness.Process]bool // kept down by a fault
 	all  []*harness.Process
 }
 
@@ -40,7 +40,7 @@ func (k *keeper) run(ctx context.Context) {
 		k.mu.Lock()
 		for _, p := range k.all {
 			if !k.down[p] && !p.Running() {
-				_ = p.Start() // again in a moment
+				_ = p.Start() // if it fails, again in a moment
 			}
 		}
 		k.mu.Unlock()
@@ -55,14 +55,14 @@ func (k *keeper) kill(p *harness.Process) error {
 	return p.Kill()
 }
 
-// raise lets it start again.
+// raise lets the process start again.
 func (k *keeper) raise(p *harness.Process) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.down, p)
 }
 
-// args changes how a process that is down will be started.
+// args changes the arguments with which a process that is down will start.
 func (k *keeper) args(p *harness.Process, change func([]string) []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// line is what one Pod has written, as the last thing that it did.
+// line is what one Pod has written as its last action.
 type line struct {
 	job   string
 	index string // "-" without one
@@ -20,14 +20,14 @@ type line struct {
 	code  int
 }
 
-// script is what a Pod does: work for so many seconds, choose an exit code by the rule (shell that may set $code), write
-// one line into the ledger, and exit.
+// script is what a Pod does: it works for so many seconds, chooses an exit code by the rule (shell that may set $code), writes
+// one line into the ledger, and exits.
 func script(ledger, seconds, rule string) string {
 	return fmt.Sprintf("sleep %s\ncode=0\n%s\n", seconds, rule) +
 		`echo "$JOB ${JOB_COMPLETION_INDEX:--} $POD_UID $NODE $code" >> '` + ledger + "'\nexit $code"
 }
 
-// knows lets a Pod know what it writes, beside its UID.
+// knows gives a Pod's container what it writes besides its UID.
 func knows(c *corev1.Container) {
 	for name, path := range map[string]string{
 		"JOB": "metadata.labels['" + batchv1.JobNameLabel + "']", "NODE": "spec.nodeName",

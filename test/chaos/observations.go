@@ -23,19 +23,19 @@ type life struct {
 	job   types.UID // of its Job
 	index string
 	node  string
-	// counts is how it had ended while it was held: then it has to be counted, once. "" for a Pod that was released before
-	// it ended, or never ended.
+	// counts is its phase if it ended while it was held: then it must be counted, once. "" for a Pod that was released before it
+	// ended, or never ended.
 	counts corev1.PodPhase
 	phase  corev1.PodPhase
 	held   bool
-	// unsure says that we have not seen how it went from one to the other, since the API server was away.
+	// unsure reports whether a change of phase was missed, since the API server was away.
 	unsure bool
-	// withdrawn says that it was told to end, and held, before it ended.
+	// withdrawn reports whether it was terminated while it was held, before it ended.
 	withdrawn bool
-	// disrupted says that it went with its node.
+	// disrupted reports whether it was lost with its node.
 	disrupted bool
 	gone      bool
-	// stripped says that Kubernetes' own Job controller has taken our finalizer off, see checkReleases.
+	// stripped reports whether the built-in Job controller has removed the tracking finalizer, see checkReleases.
 	stripped bool
 }
 
@@ -66,7 +66,7 @@ func (s *observations) seeOne(p *corev1.Pod) {
 	switch {
 	case ended && l.held:
 		l.counts = l.phase
-	case ended && l.counts == "" && (!known || was.held): // somebody has released it meanwhile, before or after it ended
+	case ended && l.counts == "" && (!known || was.held): // released meanwhile, before or after it ended
 		l.unsure = true
 	case !ended && l.held && p.DeletionTimestamp != nil:
 		l.withdrawn = true
@@ -82,7 +82,7 @@ func (s *observations) end(p *corev1.Pod) {
 	s.pods[p.UID] = l
 }
 
-// replace takes a complete list: what is missing has gone while nobody looked.
+// replace takes a complete list: what is missing was deleted while the watch was off.
 func (s *observations) replace(list []any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,18 +101,18 @@ func (s *observations) replace(list []any) {
 	}
 }
 
-// all is what has been seen so far.
+// all returns what has been seen so far.
 func (s *observations) all() map[types.UID]life {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.pods)
 }
 
-// watch looks until ctx ends.
+// watch runs until ctx ends.
 func (s *observations) watch(ctx context.Context, client kubernetes.Interface, namespace string) {
 	lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", namespace, fields.Everything())
 	r := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), &corev1.Pod{}, sink{s}, cache.ReflectorOptions{
-		Name: "chaos", Logger: &klog.Logger{}, // silent: that the API server is away is no news here
+		Name: "chaos", Logger: &klog.Logger{}, // silent: the test itself stops the API server
 		Backoff: &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 5, Cap: time.Second},
 	})
 	for ctx.Err() == nil {
@@ -122,7 +122,7 @@ func (s *observations) watch(ctx context.Context, client kubernetes.Interface, n
 	}
 }
 
-// sink is observations as client-go's reflector wants it.
+// sink adapts observations to client-go's reflector.
 type sink struct{ *observations }
 
 func (s sink) Add(o any) error                    { s.see(o.(*corev1.Pod)); return nil }

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// healTime is for a start on a machine that is busy.
+	// healTime allows for a start on a busy machine.
 	healTime = 2 * time.Minute
-	// hearTime is how long a wipe waits until we have heard what is about to be deleted.
+	// hearTime is how long a wipe waits until the recorder has received what is about to be deleted.
 	hearTime = 20 * time.Second
 	// theBus and theNodes break in one way at a time: two of three servers must stay.
 	theBus, theNodes = "nats", "nodes"
 )
 
-// plan is how a fault is begun and healed. Faults of the same part wait for each other.
+// plan is how a fault begins and heals. Faults of the same part wait for each other.
 type plan struct {
 	part, what  string
 	begin, heal func(context.Context) error
@@ -82,7 +82,7 @@ func (s *storm) kill(p *harness.Process) plan {
 		heal:  func(context.Context) error { s.keeper.raise(p); return nil }}
 }
 
-// freeze stops the process where it is. It may have ended by itself just then: that is no fault of ours.
+// freeze stops the process where it is. It may just have ended by itself, which is no error.
 func freeze(p *harness.Process) plan {
 	harmless := func(err error) error {
 		if err != nil && !p.Running() {
@@ -102,7 +102,7 @@ func (s *storm) killLeader(f Fault) plan {
 		begin: func(ctx context.Context) error {
 			leader, err := s.recorder.leader(ctx)
 			if err != nil {
-				s.log.Info("nobody says who leads: a drawn one dies", "err", err)
+				s.log.Info("the leader is unknown: a drawn server is killed", "err", err)
 			}
 			for _, n := range s.system.Servers {
 				if n.Name == leader {
@@ -139,8 +139,8 @@ func (s *storm) network(f Fault) plan {
 	return p
 }
 
-// way is what lies between two parts. A program that is cut off from one NATS server goes to another; so there is also a
-// way to all of them.
+// way is a connection between two parts. Since a program that is cut off from one NATS server connects to another, there is also
+// a way to all of them.
 type way struct {
 	name, part string
 	links      []*harness.Link
@@ -181,8 +181,8 @@ func (s *storm) ways() (all []way) {
 	return all
 }
 
-// killNode kills a node with all that runs there. Then the Node is deleted, as a cloud provider does when a machine is
-// gone, and another one joins.
+// killNode kills a node with all that runs there. Then the Node is deleted, as a cloud provider does for a machine that is gone,
+// and another one joins.
 func (s *storm) killNode(f Fault) plan {
 	return plan{part: theNodes, what: "a node",
 		begin: func(context.Context) error {
@@ -226,15 +226,14 @@ func (s *storm) deleteLost(ctx context.Context) error {
 	return nil
 }
 
-// wipe is the worst that can happen to a bus: all servers die at once, and their data with them. What was announced goes,
-// too: so we hear the end of it first, as far as it can be heard, and what comes between that and the end is announced
-// again.
+// wipe kills all NATS servers at once and deletes their data, announcements included. Before that the recorder receives as much
+// as it can; what is announced between that moment and the wipe is announced again.
 func (s *storm) wipe() plan {
 	servers := s.system.Servers
 	return plan{part: theBus, what: "all NATS servers, and their data",
 		begin: func(ctx context.Context) (err error) {
 			if !s.recorder.catchUp(ctx, hearTime) {
-				s.log.Warn("the recorder is behind, and what it has not heard goes now")
+				s.log.Warn("the recorder is behind: the wipe deletes events that it has not received")
 				s.recorder.deaf()
 			}
 			for _, n := range servers {
@@ -253,7 +252,7 @@ func (s *storm) wipe() plan {
 		}}
 }
 
-// shift starts the program again with another clock, and later with the right one.
+// shift restarts the program with another clock, and later with the right one.
 func (s *storm) shift(p *harness.Process, by time.Duration) plan {
 	const flag = "--clock-offset="
 	restart := func(change func([]string) []string) error {

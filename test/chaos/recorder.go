@@ -19,33 +19,33 @@ import (
 const (
 	eventsStream = "jobstream_" + harness.ClusterName + "_events"
 	factsStream  = "jobstream_" + harness.ClusterName + "_facts"
-	// durable is our consumer. It goes with the stream, and is then made again, from the beginning.
+	// durable is the checker's consumer. It is deleted with the stream, and then created again, from the beginning.
 	durable = "chaos-checker"
-	// hearAtOnce, hearEvery and askFor are for a reader that has nothing else to do.
+	// hearAtOnce, hearEvery and askFor suit a reader without other work.
 	hearAtOnce = 500
 	hearEvery  = time.Second
 	askFor     = 5 * time.Second
 )
 
-// told is a public event as anybody may read it.
+// told is a public event as any subscriber reads it.
 type told struct {
 	Source, ID, Type string
 	Data             json.RawMessage
 }
 
-// identity is what makes two events one.
+// identity makes two events one.
 type identity struct{ source, id string }
 
 // recorder is a subscriber that keeps every event, by source and id.
 type recorder struct {
 	nc   *nats.Conn
 	js   jetstream.JetStream
-	file io.Writer // every message, as it came
+	file io.Writer // every message, as it arrived
 
 	mu     sync.Mutex
 	events map[identity]told
 	heard  int
-	deafs  int // how often something may have gone before we heard it
+	deafs  int // how often events may have been deleted before they were received
 	wrong  []string
 }
 
@@ -63,7 +63,7 @@ func record(url string, file io.Writer) (*recorder, error) {
 	return r, nil
 }
 
-// run listens until ctx ends, whatever becomes of the bus.
+// run listens until ctx ends, whatever happens to the bus.
 func (r *recorder) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := r.listen(ctx); err != nil {
@@ -109,7 +109,7 @@ func (r *recorder) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	})
 }
 
-// add keeps an event. One that comes again must say the same.
+// add keeps an event. A repeated event must be identical.
 func (r *recorder) add(data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,18 +119,18 @@ func (r *recorder) add(data []byte) {
 	}
 	var e told
 	if err := json.Unmarshal(data, &e); err != nil || e.Source == "" || e.ID == "" {
-		r.wrong = append(r.wrong, fmt.Sprintf("an event that cannot be read (%v): %s", err, data))
+		r.wrong = append(r.wrong, fmt.Sprintf("an event that cannot be decoded (%v): %s", err, data))
 		return
 	}
 	key := identity{e.Source, e.ID}
 	if old, again := r.events[key]; again && !bytes.Equal(old.Data, e.Data) {
-		r.wrong = append(r.wrong, fmt.Sprintf("%s %s says %s, and said before %s", e.Source, e.ID, e.Data, old.Data))
+		r.wrong = append(r.wrong, fmt.Sprintf("%s %s has the data %s, and had before %s", e.Source, e.ID, e.Data, old.Data))
 		return
 	}
 	r.events[key] = e
 }
 
-// all is what has been heard, each once.
+// all returns the received events, each once.
 func (r *recorder) all() (events []told, wrong []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +140,7 @@ func (r *recorder) all() (events []told, wrong []string) {
 	return events, append([]string{}, r.wrong...)
 }
 
-// catchUp waits until everything that the stream holds has been heard.
+// catchUp waits until everything in the stream has been received.
 func (r *recorder) catchUp(ctx context.Context, within time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -150,13 +150,13 @@ func (r *recorder) catchUp(ctx context.Context, within time.Duration) bool {
 			return err
 		}
 		if i := c.CachedInfo(); i.NumPending > 0 || i.NumAckPending > 0 {
-			return fmt.Errorf("%d events are not heard yet", i.NumPending+uint64(i.NumAckPending))
+			return fmt.Errorf("%d events are not received yet", i.NumPending+uint64(i.NumAckPending))
 		}
 		return nil
 	}) == nil
 }
 
-// deaf notes that events may be gone that nobody has heard.
+// deaf records that events may have been deleted before they were received.
 func (r *recorder) deaf() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +169,7 @@ func (r *recorder) isDeaf() bool {
 	return r.deafs > 0
 }
 
-// leader is the server that leads the stream of facts.
+// leader returns the server that leads the stream of facts.
 func (r *recorder) leader(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()

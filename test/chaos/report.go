@@ -16,26 +16,26 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// Result is what came of a run.
+// Result is the outcome of a run.
 type Result struct {
 	Seed uint64
-	// Wrong is what the checker has found; nothing is what it should be.
+	// Wrong is what the checker has found; it should be empty.
 	Wrong []string
-	// Lasted is the time in which things broke, Settled how long everything took to come to rest after it.
+	// Lasted is how long faults occurred, Settled how long everything took to come to rest afterwards.
 	Lasted, Settled time.Duration
 	Faults          map[Kind]int
 	// Jobs are those of users, Runs those of ScheduledJobs; Pods are all that were ever seen.
 	Jobs, Runs, Pods, Lines int
-	// Left are the Jobs that were drawn and not made, since too many were open.
+	// Left are the Jobs that were drawn and not created, since too many were open.
 	Left int
-	// Verdicts are distinct, as are Events; Heard counts those that came again, too.
+	// Verdicts and Events are distinct; Heard includes repeats.
 	Verdicts, Events, Heard int
-	// Unsure are Pods whose end the watch has not seen, Stripped those that Kubernetes' own Job controller let go.
+	// Unsure are Pods whose end the watch has not shown, Stripped those that the built-in Job controller released.
 	Unsure, Stripped, Deaf int
-	// LatestTick is how late the Job of a second was made, at worst.
+	// LatestTick is the longest delay of a Job behind its nominal time.
 	LatestTick time.Duration
-	// Heal is how long after its end a fault could still be felt, at worst: until a Job was made for a second that came
-	// after the fault. After is which one.
+	// Heal is the longest time after the end of a fault until a Job was created for a nominal time after the fault. After is
+	// that fault.
 	Heal  time.Duration
 	After Kind
 }
@@ -76,7 +76,7 @@ func (r *run) result(w world, wrong findings) *Result {
 	return out
 }
 
-// measure looks at the Jobs of the schedule that fires each second.
+// measure examines the Jobs of the schedule that fires each second.
 func (r *Result) measure(w world, faults []Done) {
 	made := map[int64]time.Time{}
 	for _, j := range w.jobs {
@@ -118,10 +118,10 @@ func (r *Result) Print(out io.Writer) {
 	row("Jobs of schedules", "%d", r.Runs)
 	row("Pods", "%d, of which %d have written a line", r.Pods, r.Lines)
 	row("verdicts on ticks", "%d", r.Verdicts)
-	row("public events", "%d, heard %d times", r.Events, r.Heard)
-	row("not seen to the end", "%d Pods", r.Unsure)
-	row("let go by Kubernetes", "%d Pods", r.Stripped)
-	row("wipes that took unheard events", "%d", r.Deaf)
+	row("public events", "%d, received %d times", r.Events, r.Heard)
+	row("ends that the watch missed", "%d Pods", r.Unsure)
+	row("released by Kubernetes", "%d Pods", r.Stripped)
+	row("wipes of unreceived events", "%d", r.Deaf)
 	row("latest tick", "%.0f s", r.LatestTick.Seconds())
 	row("worst time to heal", "%.0f s, after: %s", r.Heal.Seconds(), r.After)
 	row("time to rest at the end", "%.0f s", r.Settled.Seconds())

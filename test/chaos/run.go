@@ -27,18 +27,18 @@ type Config struct {
 	Programs harness.Programs
 	// Dir is where all files go.
 	Dir string
-	// Say tells a person how it goes.
+	// Say prints the progress.
 	Say func(format string, args ...any)
 }
 
 const (
-	// late is how long announcements may follow what they are about: one that failed rests for a minute at most.
+	// late is how long announcements may come after what they are about: a failed one is repeated within a minute.
 	late = 90 * time.Second
 	// lookEvery is rare enough for lists of thousands of Pods.
 	lookEvery = 2 * time.Second
 )
 
-// run is what a run consists of.
+// run holds the parts of a run.
 type run struct {
 	Config
 	log          *slog.Logger
@@ -50,8 +50,8 @@ type run struct {
 	storm        *storm
 }
 
-// Run starts everything, breaks it for so long, heals it, waits until it has come to rest, and checks. Its error is about
-// the run; what is wrong with jobstream is in the Result.
+// Run starts everything, injects faults for so long, heals them, waits until everything has come to rest, and checks. Its error
+// is about the run; what is wrong with jobstream is in the Result.
 func Run(ctx context.Context, c Config) (result *Result, err error) {
 	log, err := os.Create(filepath.Join(c.Dir, "chaos.log"))
 	if err != nil {
@@ -83,7 +83,7 @@ func Run(ctx context.Context, c Config) (result *Result, err error) {
 	return r.live(ctx)
 }
 
-// prepare makes what watches and what works.
+// prepare creates the observers and the workers.
 func (r *run) prepare(ctx context.Context, events io.Writer) (err error) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if _, err := r.system.Client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
@@ -105,7 +105,7 @@ func (r *run) prepare(ctx context.Context, events io.Writer) (err error) {
 	return nil
 }
 
-// live is the time in which things break, and what comes after it.
+// live is the time of the faults, and what follows it.
 func (r *run) live(ctx context.Context) (*Result, error) {
 	watching, end := context.WithCancel(ctx)
 	var watchers sync.WaitGroup
@@ -125,7 +125,7 @@ func (r *run) live(ctx context.Context) (*Result, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	r.Say("%v of chaos are over; everything is healed and has to come to rest", r.Length)
+	r.Say("%v of chaos are over; everything is healed and must come to rest", r.Length)
 	if err := r.storm.deleteLost(ctx); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (r *run) live(ctx context.Context) (*Result, error) {
 	return result, nil
 }
 
-// settle waits until everything has come to rest, and says what is wrong then.
+// settle waits until everything has come to rest, and returns what is wrong then.
 func (r *run) settle(ctx context.Context) (w world, wrong findings, err error) {
 	w, open, err := r.until(ctx, r.Settle, world.unfinished)
 	if err != nil || len(open) > 0 {
@@ -156,7 +156,7 @@ func (r *run) settle(ctx context.Context) (w world, wrong findings, err error) {
 	return r.until(ctx, late, r.check)
 }
 
-// check asks the audit log, too.
+// check examines the audit log, too.
 func (r *run) check(w world) (wrong findings) {
 	requests, err := r.system.Requests(namespace)
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *run) check(w world) (wrong findings) {
 	return append(wrong, w.check()...)
 }
 
-// until looks at the world until the question finds nothing any more, or the time is over.
+// until looks at the world until the question returns no findings, or the time is over.
 func (r *run) until(ctx context.Context, within time.Duration, question func(world) findings) (w world, wrong findings, err error) {
 	for deadline := time.Now().Add(within); ; {
 		if w, err = r.look(ctx); err != nil {
@@ -180,7 +180,7 @@ func (r *run) until(ctx context.Context, within time.Duration, question func(wor
 	}
 }
 
-// look is everything that the checker may know at this moment.
+// look returns everything that the checker can know at this moment.
 func (r *run) look(ctx context.Context) (world, error) {
 	w, err := r.user.look(ctx)
 	if err != nil {
@@ -205,7 +205,7 @@ func (r *run) look(ctx context.Context) (world, error) {
 
 var panicked = regexp.MustCompile(`(?m)^(panic: .*|fatal error: .*|WARNING: DATA RACE)$`)
 
-// panics looks for programs that have ended as none may.
+// panics looks for programs that have ended by a panic or a data race.
 func (r *run) panics() (wrong findings) {
 	for _, p := range append(append([]*harness.Process{}, r.system.Triggers...), r.system.Reconcilers...) {
 		text, err := os.ReadFile(p.LogFile)
@@ -219,7 +219,7 @@ func (r *run) panics() (wrong findings) {
 	return wrong
 }
 
-// keepLogs copies those logs that go with the control plane.
+// keepLogs copies the logs that are deleted with the control plane.
 func (r *run) keepLogs() (err error) {
 	for _, program := range []string{"kube-apiserver", "kube-controller-manager", "etcd"} {
 		text, readErr := os.ReadFile(r.system.ControlPlane.LogFile(program))

@@ -11,7 +11,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// storm breaks and heals.
+// storm injects faults and heals them.
 type storm struct {
 	system   *harness.System
 	keeper   *keeper
@@ -19,7 +19,7 @@ type storm struct {
 	log      *slog.Logger
 
 	mu    sync.Mutex
-	busy  map[string]*sync.Mutex // parts that break one at a time
+	busy  map[string]*sync.Mutex // for parts with one fault at a time
 	done  []Done
 	wrong []error
 	lost  map[string]time.Time // nodes that were killed
@@ -36,7 +36,7 @@ func newStorm(s *harness.System, k *keeper, r *recorder, log *slog.Logger) *stor
 	return &storm{system: s, keeper: k, recorder: r, log: log, busy: map[string]*sync.Mutex{}, lost: map[string]time.Time{}}
 }
 
-// run breaks everything that was drawn, and returns when all is healed: when ctx ends, at once.
+// run injects all drawn faults, and returns when all are healed: when ctx ends, at once.
 func (s *storm) run(ctx context.Context, faults []Fault) {
 	began := time.Now()
 	var all sync.WaitGroup
@@ -47,14 +47,14 @@ func (s *storm) run(ctx context.Context, faults []Fault) {
 		}
 		all.Go(func() { s.inject(ctx, f) })
 	}
-	pass(ctx, time.Hour) // what is under way lasts until it is over or the time is
+	pass(ctx, time.Hour) // faults in progress last until they are over or ctx ends
 }
 
-// inject is one fault from its begin to its heal.
+// inject is one fault from its start to its heal.
 func (s *storm) inject(ctx context.Context, f Fault) {
 	p := s.plan(f)
 	lock := s.lock(p.part)
-	lock.Lock() // the fault before is healed first
+	lock.Lock() // the previous fault is healed first
 	defer lock.Unlock()
 	if ctx.Err() != nil {
 		return
@@ -83,7 +83,7 @@ func (s *storm) lock(part string) *sync.Mutex {
 	return s.busy[part]
 }
 
-// pass waits for so long, and says whether ctx has let it.
+// pass waits for so long, and reports whether ctx has allowed it.
 func pass(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

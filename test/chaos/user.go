@@ -30,12 +30,12 @@ const (
 	namespace = "chaos"
 	// pauseFor is how long a Job is suspended.
 	pauseFor = 5 * time.Second
-	// requestFor bounds one request, and insist how long a user tries again: longer than any API server is away.
+	// requestFor bounds one request, and insist how long a user retries: longer than any outage of the API server.
 	requestFor, insist = 15 * time.Second, time.Minute
 	// onceIn is how far ahead a runAt is.
 	onceIn = 4 * time.Second
-	// openLarge and openOthers are how many Jobs of a user may be open at once: a machine that is slower than what was drawn
-	// is not given more than it can bring to an end.
+	// openLarge and openOthers are how many Jobs of a user may be open at once, so that a slow machine does not get more than it
+	// can finish.
 	openLarge, openOthers = 1, 12
 )
 
@@ -46,7 +46,7 @@ type want struct {
 	uid types.UID
 }
 
-// user creates what was drawn, and changes it as was drawn. It talks to the API server itself, and does not give up.
+// user creates and changes what was drawn. It uses the API server directly, and does not give up.
 type user struct {
 	jobs      kubernetes.Interface
 	schedules dynamic.ResourceInterface
@@ -57,7 +57,7 @@ type user struct {
 	wants map[string]want // Jobs by name
 	onces map[string]bool // ScheduledJobs with runAt, by name
 	wrong []error
-	left  int // out, since too much was open
+	left  int // omitted, since too many were open
 
 	large, others chan struct{} // a token for each open Job
 }
@@ -76,7 +76,7 @@ func newUser(s *harness.System, ledger string, log *slog.Logger) (*user, error) 
 	}, nil
 }
 
-// run does everything that was drawn until ctx ends; what has begun then is brought to its end.
+// run does everything that was drawn until ctx ends; work in progress is completed then.
 func (u *user) run(ctx context.Context, tasks []Task) {
 	began := time.Now()
 	var all sync.WaitGroup
@@ -127,7 +127,7 @@ func (u *user) note(name string, err error) {
 	}
 }
 
-// do does one Task. When ctx ends it does not wait any longer for what comes next.
+// do carries out one Task. When ctx ends it no longer waits for what comes next.
 func (u *user) do(ctx context.Context, t Task) error {
 	end := context.WithoutCancel(ctx)
 	if t.Sort == Once {
@@ -200,7 +200,7 @@ func (u *user) schedule(ctx context.Context, s *v1alpha1.ScheduledJob) error {
 	})
 }
 
-// trigger makes a Job of the ScheduledJob whose name the Job's begins with.
+// trigger creates a Job of the ScheduledJob whose name the Job's begins with.
 func (u *user) trigger(ctx context.Context, name string) error {
 	made := time.Now()
 	return u.insist(ctx, func(ctx context.Context) error {
@@ -231,8 +231,8 @@ func (u *user) rest(ctx context.Context) {
 	}
 }
 
-// insist tries until it works: the API server may be away. What it refuses as wrong stays wrong. That nothing is found is no
-// refusal: an API server that has just started does not know ScheduledJobs for a moment.
+// insist retries until it works: the API server may be away. A request refused as invalid stays refused. NotFound is no refusal:
+// an API server that has just started does not know ScheduledJobs for a moment.
 func (u *user) insist(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, insist)
 	defer cancel()
@@ -246,14 +246,14 @@ func (u *user) insist(ctx context.Context, do func(context.Context) error) error
 	}
 }
 
-// asked is everything that was asked for so far, and what could not be done.
+// asked returns everything that was asked for so far, and what could not be done.
 func (u *user) asked() (map[string]want, map[string]bool, []error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return maps.Clone(u.wants), maps.Clone(u.onces), append([]error{}, u.wrong...)
 }
 
-// look reads what there is.
+// look lists what exists.
 func (u *user) look(ctx context.Context) (w world, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*requestFor)
 	defer cancel()

@@ -14,7 +14,7 @@ type Task struct {
 	At time.Duration
 	// Then is when something else happens to it, since its creation: see Sort.
 	Then time.Duration
-	// Indexed says which kind of Job it is, where its Sort leaves that open.
+	// Indexed reports which kind of Job it is, if its Sort leaves that open.
 	Indexed bool
 	// Seconds is how long its Pods work.
 	Seconds string
@@ -31,21 +31,21 @@ const (
 	Failing   Sort = "failing"   // fails by its backoffLimit
 	Policy    Sort = "policy"    // fails by its podFailurePolicy
 	Indexes   Sort = "indexes"   // two of its indexes fail, the others complete
-	Fragile   Sort = "fragile"   // no failure is allowed but that of a node
+	Fragile   Sort = "fragile"   // only failures of nodes are allowed
 	Paused    Sort = "paused"    // suspended, and resumed
 	Deleted   Sort = "deleted"   // deleted while it runs
 	Once      Sort = "once"      // a ScheduledJob with runAt
-	Triggered Sort = "triggered" // a Job of the suspended ScheduledJob of that name, as "kubectl jobstream trigger" makes it
+	Triggered Sort = "triggered" // a Job of the suspended ScheduledJob of that name, as "kubectl jobstream trigger" creates it
 	firstOne       = time.Second // when the first is created
 )
 
 // deckOf is what comes in each round, in any order.
 var deckOf = []Sort{Single, Single, Twenty, Twenty, Failing, Policy, Indexes, Fragile, Paused, Deleted, Once, Triggered, Large}
 
-// tasksApart is how far one is from the next on average: a round in half a minute, which keeps two cores busy and no more.
+// tasksApart is the average time between two Tasks: a round in half a minute, which keeps two cores busy and no more.
 const tasksApart = 2500 * time.Millisecond
 
-// DrawTasks draws what there is to do in a run of that length.
+// DrawTasks draws the work of a run of that length.
 func DrawTasks(seed uint64, length time.Duration) (all []Task) {
 	dice := rand.New(rand.NewPCG(seed, 2))
 	var deck []Sort

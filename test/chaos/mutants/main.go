@@ -1,12 +1,12 @@
-// Mutants breaks jobstream in a few ways, one at a time, and lets the chaos suite run against what comes of it. A checker
-// that does not notice would not notice a real bug either.
+// Mutants plants deliberate bugs in jobstream, one at a time, and runs the chaos suite against each. A checker that does not
+// notice them would not notice a real bug either.
 //
 //	go run -C test ./chaos/mutants [-minutes 1] [-seed 1] [-tries 3] [-only name]
 //
-// Each bug is a replacement of text in one file, given to the compiler of the trigger and the reconciler as an overlay: the
-// tree is never touched. A bug that shows only if something breaks at the right moment has a few tries, each with the next seed. It
-// fails where a bug no longer fits the code, or is not found; and where the checker goes red without any bug, for then it
-// would prove nothing.
+// Each bug is a replacement of text in one file, passed to the compiler of the trigger and the reconciler as an overlay, so the
+// working tree stays unchanged. A bug that shows only if something breaks at the right moment has a few tries, each with the
+// next seed. The program fails if a bug no longer fits the code, if a bug is not found, or if the checker has findings without
+// any bug, which would make all others meaningless.
 package main
 
 import (
@@ -26,12 +26,12 @@ import (
 	"time"
 )
 
-// root is the root of the repository, seen from the folder that "go run -C test" works in.
+// root is the root of the repository, seen from the folder in which "go run -C test" works.
 const root = ".."
 
 func main() {
-	minutes := flag.Float64("minutes", 1, "how long things break for each")
-	seed := flag.Uint64("seed", 1, "what breaks; 1 wipes the bus early")
+	minutes := flag.Float64("minutes", 1, "how long faults occur for each bug")
+	seed := flag.Uint64("seed", 1, "decides the faults; 1 wipes the bus early")
 	tries := flag.Int("tries", 3, "how many seeds a bug may take to be found")
 	only := flag.String("only", "", "plant this one bug only")
 	flag.Parse()
@@ -84,12 +84,12 @@ func run(ctx context.Context, minutes float64, seed uint64, tries int, only stri
 		return err
 	}
 	if survived > 0 {
-		return fmt.Errorf("%d verdicts are not as they should be", survived)
+		return fmt.Errorf("%d verdicts are wrong: those in upper case", survived)
 	}
 	return nil
 }
 
-// plant writes the changed file and an overlay that puts it in the place of the real one.
+// plant writes the changed file, and an overlay that replaces the original with it.
 func (m mutant) plant(root, dir string) (overlay string, err error) {
 	if m == none {
 		return "", nil
@@ -103,7 +103,7 @@ func (m mutant) plant(root, dir string) (overlay string, err error) {
 		return "", fmt.Errorf("%w (run it by \"make chaos-mutants\")", err)
 	}
 	if n := strings.Count(string(source), m.old); n != 1 {
-		return "", fmt.Errorf("%s: the text to replace stands %d times in %s: bring the bug up to date with the code", m.name, n, m.file)
+		return "", fmt.Errorf("%s: %s contains the text to replace %d times, not once: bring the bug up to date with the code", m.name, m.file, n)
 	}
 	changed := filepath.Join(dir, m.name+".go")
 	if err := os.WriteFile(changed, []byte(strings.Replace(string(source), m.old, m.new, 1)), 0o600); err != nil {
@@ -122,9 +122,9 @@ var (
 	evidence = regexp.MustCompile(`the evidence is in (\S+)`)
 )
 
-// hunt runs the suite against the changed programs, and returns how much the checker has found; "" for nothing.
+// hunt runs the suite against the changed programs, and returns the number of findings; "" if there are none.
 func hunt(ctx context.Context, overlay string, minutes float64, seed uint64) (count, first string, err error) {
-	const settle = 3 * time.Minute // what a bug keeps from coming to rest need not be waited for as long as in earnest
+	const settle = 3 * time.Minute // what a bug keeps from coming to rest needs less timeout than a real run
 	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout=30m", "./chaos", "-run", "^TestChaos$", "-args", "-overlay="+overlay,
 		fmt.Sprintf("-minutes=%g", minutes), fmt.Sprintf("-seed=%d", seed), "-settle="+settle.String())
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -133,19 +133,19 @@ func hunt(ctx context.Context, overlay string, minutes float64, seed uint64) (co
 		return "", "", ctx.Err()
 	}
 	if kept := evidence.FindSubmatch(out); kept != nil {
-		_ = os.RemoveAll(string(kept[1])) // of a bug that we know
+		_ = os.RemoveAll(string(kept[1])) // of a planted bug
 	}
 	if err == nil {
 		return "", "", nil
 	}
 	m := findings.FindSubmatch(out)
 	if exit := (&exec.ExitError{}); !errors.As(err, &exit) || m == nil || string(m[1]) == "0" {
-		return "", "", fmt.Errorf("the suite ended oddly: %w: %s", err, out[max(0, len(out)-1000):])
+		return "", "", fmt.Errorf("the suite failed without a finding: %w: %s", err, out[max(0, len(out)-1000):])
 	}
 	return string(m[1]), clearest(string(m[2])), nil
 }
 
-// clearest is the first finding that says more than that something has not ended.
+// clearest returns the first finding other than that something has not ended.
 func clearest(all string) (first string) {
 	for l := range strings.Lines(all) {
 		if l = strings.TrimSpace(l); first == "" || !strings.HasPrefix(l, "after ") {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A bug that no longer fits the code has to be brought up to date, not forgotten.
+// A bug that no longer fits the code must be brought up to date, not forgotten.
 func TestBugsFitTheCode(t *testing.T) {
 	for _, m := range mutants {
 		overlay, err := m.plant("../../..", t.TempDir())
@@ -21,7 +21,7 @@ func TestBugsFitTheCode(t *testing.T) {
 }
 
 func TestClearestFinding(t *testing.T) {
-	const slow, bug = "  after 3m0s without faults: Job a has not ended\n", "  Job b: failed is 2, and 1 Pods have\n"
+	const slow, bug = "  after 3m0s without faults: Job a has not ended\n", "  Job b: failed is 2, but 1 Pods have\n"
 	for all, want := range map[string]string{slow + bug: strings.TrimSpace(bug), slow: strings.TrimSpace(slow), bug + slow: strings.TrimSpace(bug), "": ""} {
 		if got := clearest(all); got != want {
 			t.Errorf("%q: %q", all, got)
