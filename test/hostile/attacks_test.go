@@ -16,11 +16,11 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// impossible are the lengths of UIDs that no object has: just too long for us, too long for the subject of a state where that of a
-// fact still fits, and too long for any line that a NATS server reads.
+// impossible are the lengths of UIDs that no object has: just beyond jobstream's limit, too long for the subject of a state
+// though that of a fact still fits, and too long for any line that a NATS server reads.
 var impossible = []int{65, 3900, 4000, 4005, 4010, 4015, 5000, 200_000}
 
-// attacks are objects that the API server accepts from somebody who may write in one namespace.
+// attacks are objects that the API server accepts from a user who may write in one namespace.
 var attacks = []struct {
 	name string
 	do   func(*tenant)
@@ -70,7 +70,7 @@ var attacks = []struct {
 		}))
 		m.pod(func(p *corev1.Pod) { p.Labels["app"] = "x" })
 	}},
-	{"annotations of ours of 100 KB, and numbers that overflow", func(m *tenant) {
+	{"jobstream's annotations with 100 KB, and numbers that overflow", func(m *tenant) {
 		for i, value := range []string{strings.Repeat("9", 100_000), "9223372036854775807", "-1", "1e9", strings.Repeat("x", 100_000), "\x00"} {
 			m.job(harness.Shell(fmt.Sprintf("annotated-%d", i), "true", harness.Indexed), func(j *batchv1.Job) {
 				j.Annotations = map[string]string{}
@@ -95,7 +95,7 @@ var attacks = []struct {
 			})
 		}
 	}},
-	{"Jobs that a quota refuses all Pods", func(m *tenant) {
+	{"Jobs whose Pods a quota refuses", func(m *tenant) {
 		_, err := m.System.Client.CoreV1().ResourceQuotas(m.Namespace).Create(m.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "none"},
 			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}}, metav1.CreateOptions{})
 		if err != nil {
@@ -105,7 +105,7 @@ var attacks = []struct {
 			m.job(harness.Shell(fmt.Sprintf("refused-%d", n), "true", harness.Size(50, 50, 0)))
 		}
 	}},
-	{"one name, made and deleted again and again", func(m *tenant) {
+	{"one name, created and deleted again and again", func(m *tenant) {
 		for range 60 {
 			m.job(harness.Shell("phoenix", "sleep 100"))
 			if err := m.Interface.BatchV1().Jobs(m.Namespace).Delete(m.Context(), "phoenix", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}); err != nil {
@@ -122,17 +122,17 @@ var attacks = []struct {
 			}
 		}
 	}},
-	{"finalizers and owners taken off and put on again", func(m *tenant) {
+	{"finalizers and owners removed and added again", func(m *tenant) {
 		j := m.job(harness.Shell("robbed", "sleep 3", harness.Size(6, 3, 6)))
 		for n := range 30 {
 			for _, p := range m.Pods(j.Name) {
 				patch := []string{`{"metadata":{"finalizers":null}}`, `{"metadata":{"ownerReferences":null}}`, `{"metadata":{"labels":{"jobstream.dev/managed":null}}}`,
 					`{"metadata":{"labels":{"batch.kubernetes.io/controller-uid":"x"}}}`, `{"metadata":{"annotations":{"jobstream.dev/serial":"999"}}}`}[n%5]
-				_, _ = m.Interface.CoreV1().Pods(m.Namespace).Patch(m.Context(), p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}) // it may have gone
+				_, _ = m.Interface.CoreV1().Pods(m.Namespace).Patch(m.Context(), p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}) // it may be gone
 			}
 		}
 	}},
-	{"parameters of a megabyte, deleted and made again", func(m *tenant) {
+	{"parameters of a megabyte, deleted and recreated", func(m *tenant) {
 		for n := range 5 {
 			values := strings.Repeat(strings.Repeat("v", 99)+"\n", 9_000)
 			c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "big"}, Immutable: ptr.To(true), Data: map[string]string{"V": values}}
@@ -155,7 +155,7 @@ var attacks = []struct {
 			})
 		}
 	}},
-	{"schedules that never rest, and one that nobody can read", func(m *tenant) {
+	{"schedules that never rest, and one that cannot be parsed", func(m *tenant) {
 		for n := range 5 {
 			if err := m.scheduled(harness.Every(fmt.Sprintf("busy-%d", n), "@every 1s", "true")); err != nil {
 				m.Logf("refused at admission: %.200v", err)
@@ -166,14 +166,14 @@ var attacks = []struct {
 			m.Logf("refused at admission: %.200v", err)
 		}
 	}},
-	{"Pods of unknown Jobs, each of which wants an inventory", func(m *tenant) {
+	{"Pods of unknown Jobs, each of which causes an inventory", func(m *tenant) {
 		for n := range 150 {
 			m.pod(held, controlled("unknown", types.UID(fmt.Sprintf("0b5e7a10-0000-4000-8000-%012d", n))))
 		}
 	}},
 }
 
-// selecting gives a Job a selector of its user's own.
+// selecting gives a Job a selector of the user's own.
 func selecting(app string) func(*batchv1.JobSpec) {
 	return func(s *batchv1.JobSpec) {
 		s.ManualSelector = ptr.To(true)
@@ -182,12 +182,12 @@ func selecting(app string) func(*batchv1.JobSpec) {
 	}
 }
 
-// Whatever a tenant makes, the neighbour's Jobs end with exact counts, and no program ends.
+// Whatever a tenant creates, the neighbour's Jobs end with exact counts, and no program ends.
 func TestAttacks(t *testing.T) {
-	t.Parallel() // one attack after another, beside tests that wait
+	t.Parallel() // attacks one after another, beside tests that wait
 	s := system(t)
 	p := newPeace(t, s)
-	p.round(t) // as it is without an attack
+	p.round(t) // for comparison, without an attack
 	for _, attack := range attacks {
 		t.Run(strings.ReplaceAll(attack.name, " ", "_"), func(t *testing.T) {
 			m := newTenant(t, s)

@@ -30,7 +30,7 @@ func open(t *testing.T, gate string) {
 	}
 }
 
-// forger is a client of NATS that may do there what our own programs may, and knows our functions.
+// forger is a client of NATS with the rights of jobstream's programs, which also knows jobstream's functions.
 type forger struct {
 	*testing.T
 	bus   *bus.Bus
@@ -57,15 +57,14 @@ func newForger(t *testing.T, s *harness.System) *forger {
 	return &forger{t, b, store, nc}
 }
 
-// jobFunction is the reconciler's own, with limits that let it do everything that it can.
+// jobFunction is the reconciler's own, with limits that allow all of its effects.
 func jobFunction() fn.Registered {
 	l := job.DefaultLimits()
 	l.DeleteExpired = true
 	return fn.Register(job.New(l))
 }
 
-// remember makes the memory of the key hold what these facts say, by the reconciler's own function, and puts it in the place of what
-// is there. Then it wakes the key.
+// remember replaces the state of the key with what the reconciler's own function makes of these facts. Then it wakes the key.
 func (f *forger) remember(key events.Key, facts ...events.Event) {
 	f.Helper()
 	now := time.Now()
@@ -73,7 +72,7 @@ func (f *forger) remember(key events.Key, facts ...events.Event) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for i := range facts { // the inventory is an answer: it bears the ID that was asked by
+	for i := range facts { // an inventory is an answer: it has the ID of the request
 		if list, ok := facts[i].(events.JobListed); ok {
 			list.ID = d.Effects[0].(effect.TakeInventory).ID
 			facts[i] = list
@@ -82,7 +81,7 @@ func (f *forger) remember(key events.Key, facts ...events.Event) {
 	if d, err = jobFunction().Decide(d.State, facts, now); err != nil {
 		f.Fatal(err)
 	}
-	f.Logf("the forged state wants %v", d.Effects)
+	f.Logf("the forged state causes %v", d.Effects)
 	_, revision, err := f.store.Load(f.Context(), key)
 	if err != nil {
 		f.Fatal(err)
@@ -93,7 +92,7 @@ func (f *forger) remember(key events.Key, facts ...events.Event) {
 	f.wake(key)
 }
 
-// wake publishes a fired timer, which wakes the key and says nothing else.
+// wake publishes a fired timer, which wakes the key without other consequences.
 func (f *forger) wake(key events.Key) {
 	f.Helper()
 	fact := events.Fact{Cluster: harness.ClusterName, Key: key, Event: events.TimerFired{Name: fmt.Sprint("forged ", time.Now().UnixNano())}}
@@ -105,9 +104,9 @@ func (f *forger) wake(key events.Key) {
 	}
 }
 
-// Somebody who may write on the bus, states and facts of all kinds, names Pods and Jobs of the peaceful namespace that are not ours.
-// All that he can do to a Job that was handed to us is what docs/security.md says; these stay as they are.
-func TestForgedMemoriesChangeNothingThatIsNotOurs(t *testing.T) {
+// A client that may write states and facts of all kinds on the bus names Pods and Jobs of the peaceful namespace that do not
+// belong to jobstream. They stay as they are. What such a client can do to jobstream's own Jobs is in docs/security.md.
+func TestForgedStatesChangeNoForeignObjects(t *testing.T) {
 	s := system(t)
 	p, f := newPeace(t, s), newForger(t, s)
 	bystander, err := s.Client.CoreV1().Pods(p.Namespace).Create(t.Context(), &corev1.Pod{
@@ -151,18 +150,18 @@ func TestForgedMemoriesChangeNothingThatIsNotOurs(t *testing.T) {
 		return events.Key{Function: "job", Namespace: p.Namespace, UID: j.UID}
 	}
 	all := append(p.Pods("built-in"), *bystander)
-	nobody := ours.DeepCopy()
-	nobody.UID, nobody.Name = "0b5e7a10-0000-4000-8000-00000000dead", "nobody"
+	missing := ours.DeepCopy()
+	missing.UID, missing.Name = "0b5e7a10-0000-4000-8000-00000000dead", "missing"
 
-	f.remember(key(builtIn), finished(listed(builtIn, all...))) // sweep up behind a Job that has finished: its Pods, another's Pods, itself
+	f.remember(key(builtIn), finished(listed(builtIn, all...))) // clean up after a finished Job: its Pods, the Pods of others, the Job itself
 	f.remember(key(idle), resumed(listed(idle)))                // start a Job, and write its status
-	f.remember(key(nobody), finished(listed(nobody, all...)))   // Pods of a Job that there is not
-	f.remember(key(ours), finished(listed(ours, all...)))       // Pods of others, for a Job of ours
-	for n := range 500 {                                        // and many that nobody knows
+	f.remember(key(missing), finished(listed(missing, all...))) // Pods of a Job that does not exist
+	f.remember(key(ours), finished(listed(ours, all...)))       // Pods of others, for a Job of jobstream's
+	for n := range 500 {                                        // and many unknown keys
 		f.wake(events.Key{Function: "job", Namespace: p.Namespace, UID: types.UID(fmt.Sprintf("0b5e7a10-0000-4000-8000-%012d", n))})
 	}
-	p.round(t) // which takes a while, in which everything above happens
-	harness.Holds(t, 3*time.Second, "what is not ours to stay as it is", func(context.Context) error {
+	p.round(t) // meanwhile everything above happens
+	harness.Holds(t, 3*time.Second, "what does not belong to jobstream to stay as it is", func(context.Context) error {
 		for name, uid := range victims {
 			pod, err := s.Client.CoreV1().Pods(p.Namespace).Get(t.Context(), name, metav1.GetOptions{})
 			switch {
@@ -179,20 +178,20 @@ func TestForgedMemoriesChangeNothingThatIsNotOurs(t *testing.T) {
 			}
 		}
 		if j := p.Job("ours"); j.DeletionTimestamp != nil {
-			return fmt.Errorf("our Job is being deleted, though nobody gave it a time to live")
+			return fmt.Errorf("jobstream's Job is being deleted, though it has no time to live")
 		}
 		return nil
 	})
 	unharmed(t, s)
 }
 
-// Facts that no trigger would publish: of keys that nobody can have, about other objects than their subjects say, of no known type,
-// and of eight megabytes.
-func TestForgedFactsHarmNobody(t *testing.T) {
+// Facts that no trigger would publish: of impossible keys, about other objects than their subjects name, of no known type, and
+// of eight megabytes.
+func TestForgedFactsAreHarmless(t *testing.T) {
 	s := system(t)
 	p, f := newPeace(t, s), newForger(t, s)
 	for _, length := range impossible {
-		if length > 4015 { // the server closes the connection of whoever sends such a line: the forger's own
+		if length > 4015 { // the server closes the connection of a client that sends such a line: the forger's own
 			continue
 		}
 		fact := events.Fact{Cluster: harness.ClusterName, Event: events.PodObserved{Pod: events.Pod{Name: "x", UID: "x", Version: 1, Held: true}},

@@ -19,8 +19,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// converter is a conversion webhook of ScheduledJobs: the API server asks it about each that is stored in another version than the one
-// that somebody reads. Both versions have the same fields.
+// converter is a conversion webhook of ScheduledJobs: the API server calls it for each object that is stored in another version
+// than the one requested. Both versions have the same fields.
 type converter struct {
 	mode   atomic.Int32
 	asked  atomic.Int32
@@ -37,7 +37,8 @@ const (
 // secondVersion is one that a newer jobstream might define.
 const secondVersion = "v1"
 
-// convert gives ScheduledJobs a second version, in which they are stored from now on, and a webhook that converts them, once it is told to.
+// convert gives ScheduledJobs a second version, in which they are stored from now on, and a webhook that converts them once its
+// mode is converts.
 func convert(t *testing.T, s *harness.System) *converter {
 	t.Helper()
 	c := &converter{closed: make(chan struct{})}
@@ -98,10 +99,10 @@ func (c *converter) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	review.Response = map[string]any{"uid": review.Request.UID, "convertedObjects": review.Request.Objects, "result": map[string]any{"status": metav1.StatusSuccess}}
 	review.Request = nil
 	out.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(out).Encode(review) // the API server has gone away: nobody is left to be told
+	_ = json.NewEncoder(out).Encode(review) // fails if the API server has closed the connection, and then has no reader
 }
 
-// objects is a client of an administrator's for kinds that client-go does not know.
+// objects returns an administrator's client for kinds that client-go does not know.
 func objects(t *testing.T, s *harness.System) dynamic.Interface {
 	t.Helper()
 	config := rest.CopyConfig(s.REST)

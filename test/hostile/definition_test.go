@@ -17,14 +17,15 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// startsWithin is how long a trigger that starts may take until Jobs are watched, where nobody answers to the list of ScheduledJobs. The
+// startsWithin is how long a starting trigger may take until it watches Jobs while the list of ScheduledJobs is unanswered. The
 // API server waits 30 seconds for a conversion webhook.
 const startsWithin = 25 * time.Second
 
-// An administrator, nobody less, leaves the definition of ScheduledJobs half upgraded: they are stored in a version that only a webhook
-// converts, and that answers with errors, or not at all. So no ScheduledJob can be listed, watched, read or written. Jobs and Pods go on,
-// also under a trigger that starts meanwhile; and ScheduledJobs do once the webhook works, without a restart.
-func TestScheduledJobsThatNobodyCanList(t *testing.T) {
+// An administrator (no lesser user can) leaves the definition of ScheduledJobs half upgraded: they are stored in a version that
+// only a webhook converts, and the webhook answers with errors, or not at all. So no ScheduledJob can be listed, watched, read
+// or written. Jobs and Pods continue, even under a trigger that starts meanwhile; and ScheduledJobs continue once the webhook
+// works, without a restart.
+func TestScheduledJobsThatCannotBeListed(t *testing.T) {
 	t.Parallel() // it waits for a minute
 	s := own(t, harness.Config{})
 	p := newPeace(t, s)
@@ -77,13 +78,13 @@ func TestScheduledJobsThatNobodyCanList(t *testing.T) {
 	p.round(t)
 	unharmed(t, s)
 	if n := strings.Count(trigger.Printed(), "cannot list ScheduledJobs: Jobs are worked for"); n != 1 {
-		t.Errorf("the trigger says %d times what is wrong", n)
+		t.Errorf("the trigger logs the cause %d times, not once", n)
 	}
 
 	webhook.mode.Store(converts)
 	harness.Until(t, 3*time.Minute, "the trigger to list ScheduledJobs", func(context.Context) error {
 		if !strings.Contains(trigger.Printed(), "ScheduledJobs are there now") {
-			return errors.New("it has not said so")
+			return errors.New("it has not logged that")
 		}
 		return nil
 	})

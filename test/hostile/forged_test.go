@@ -15,8 +15,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// A tenant makes Pods that name another namespace's Job as their owner, with everything that the reconciler itself would have
-// written, and lets them succeed. Everybody lists the cluster anew. The Job counts its own Pods only, and keeps them.
+// A tenant creates Pods that name another namespace's Job as their owner, with everything that the reconciler itself would have
+// written, and lets them succeed. All programs list the cluster anew. The Job counts only its own Pods, and keeps them.
 func TestPodsOfOneNamespaceCountForNoJobOfAnother(t *testing.T) {
 	s := system(t)
 	p, m := newPeace(t, s), newTenant(t, s)
@@ -25,7 +25,7 @@ func TestPodsOfOneNamespaceCountForNoJobOfAnother(t *testing.T) {
 	p.Await("target", timeout, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 3 })
 	for index := range 3 {
 		m.pod(asBuilt(target, 10+index, index), held)
-		m.pod(held, func(p *corev1.Pod) { // an orphan that remembers the Job
+		m.pod(held, func(p *corev1.Pod) { // an orphan whose label names the Job
 			p.Labels[batchv1.ControllerUidLabel] = string(target.UID)
 			p.Annotations[batchv1.JobCompletionIndexAnnotation] = fmt.Sprint(index)
 		})
@@ -61,7 +61,8 @@ func TestPodsOfOneNamespaceCountForNoJobOfAnother(t *testing.T) {
 	unharmed(t, s)
 }
 
-// The same with Jobs that say to be runs of another namespace's ScheduledJob: it neither waits for them, counts nor deletes them.
+// The same with Jobs that claim to be runs of another namespace's ScheduledJob: it does not wait for them, count them or delete
+// them.
 func TestJobsOfOneNamespaceAreNoRunsOfAnother(t *testing.T) {
 	s := system(t)
 	p, m := newPeace(t, s), newTenant(t, s)
@@ -73,7 +74,7 @@ func TestJobsOfOneNamespaceAreNoRunsOfAnother(t *testing.T) {
 			j.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.ScheduledJobKind,
 				Name: owner.Name, UID: owner.UID, Controller: ptr.To(true)}}
 			j.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: time.Now().UTC().Truncate(time.Minute).Format(time.RFC3339)}
-			j.Finalizers = []string{"example.com/stays"} // or the garbage collector takes it, which knows better whose it is
+			j.Finalizers = []string{"example.com/stays"} // otherwise the garbage collector deletes it for its invalid owner
 		})
 	}
 	t.Cleanup(func() {
@@ -83,7 +84,7 @@ func TestJobsOfOneNamespaceAreNoRunsOfAnother(t *testing.T) {
 	})
 	relistAll(t, s)
 	p.Reschedule("tick", `{"suspend":false,"schedule":"* * * * * *"}`)
-	harness.Until(t, timeout, "the ScheduledJob to run in spite of them", func(context.Context) error {
+	harness.Until(t, timeout, "the ScheduledJob to run despite them", func(context.Context) error {
 		if st := p.Scheduled("tick").Status; st.Successful < 2 || st.Failed > 0 {
 			return fmt.Errorf("its status is %+v", st)
 		}
@@ -92,7 +93,8 @@ func TestJobsOfOneNamespaceAreNoRunsOfAnother(t *testing.T) {
 	unharmed(t, s)
 }
 
-// relistAll makes everybody list the cluster: the triggers because they are new, the reconcilers because their memory is gone.
+// relistAll makes all programs list the cluster: the triggers because they are new, the reconcilers because their memory is
+// gone.
 func relistAll(t *testing.T, s *harness.System) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)

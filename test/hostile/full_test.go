@@ -23,10 +23,10 @@ import (
 // full is a stream that an attacker fills: how, and what tells an operator of it.
 type full struct {
 	stream string
-	// prefix and suffix stand around the namespace and the UID in its subjects.
+	// prefix and suffix surround the namespace and the UID in its subjects.
 	prefix, suffix string
 	header         nats.Header
-	bytes          int // that it may have
+	bytes          int // the limit of the stream
 	remedy         string
 }
 
@@ -38,21 +38,22 @@ var (
 		bytes:  256 << 20, remedy: "look for what fills it"}
 )
 
-// The memory is the smallest that may be asked for, so that to fill it takes 64 MiB and not 512.
+// The size of the states is the smallest allowed, so that filling them takes 64 MiB and not 512.
 const (
 	stateBytes  = 64 << 20
 	smallMemory = "--nats-state-bytes=67108864"
 )
 
-// nowhere is a namespace that there is not.
+// nowhere is a namespace that does not exist.
 const nowhere = "nowhere"
 
-// about are the subjects of one Job.
+// about returns the subjects of one Job.
 func (f full) about(j *batchv1.Job) string {
 	return f.prefix + events.Token(j.Namespace) + "." + events.Token(string(j.UID)) + f.suffix
 }
 
-// filler is a client of NATS that may write what a reconciler may. It fills streams with the largest messages that the server takes.
+// filler is a client of NATS with a reconciler's right to write. It fills streams with the largest messages that the server
+// takes.
 type filler struct {
 	*testing.T
 	js   jetstream.JetStream
@@ -73,21 +74,21 @@ func newFiller(t *testing.T, s *harness.System) *filler {
 	return &filler{T: t, js: js}
 }
 
-// fill writes as much as the stream may have, each message for another Job.
+// fill writes as much as the stream may hold, each message for another Job.
 func (f *filler) fill(s full) error {
 	payload := make([]byte, 8<<20-4096)
 	for bytes := 0; bytes < s.bytes; bytes += len(payload) {
 		f.made++
-		nobody := &batchv1.Job{}
-		nobody.Namespace, nobody.UID = nowhere, types.UID(fmt.Sprintf("0b5e7a10-0000-4000-8000-%012d", f.made))
-		if _, err := f.js.PublishMsg(f.Context(), &nats.Msg{Subject: s.about(nobody), Header: s.header, Data: payload}); err != nil {
+		other := &batchv1.Job{}
+		other.Namespace, other.UID = nowhere, types.UID(fmt.Sprintf("0b5e7a10-0000-4000-8000-%012d", f.made))
+		if _, err := f.js.PublishMsg(f.Context(), &nats.Msg{Subject: s.about(other), Header: s.header, Data: payload}); err != nil {
 			return fmt.Errorf("fill %s: %w", s.stream, err)
 		}
 	}
 	return nil
 }
 
-// look is the stream, and how many of its subjects match.
+// look returns the stream, and how many of its subjects match.
 func (f *filler) look(ctx context.Context, stream, subjects string) (jetstream.Stream, int, error) {
 	s, err := f.js.Stream(ctx, stream)
 	if err != nil {
@@ -108,9 +109,9 @@ func (f *filler) forget(s full, j *batchv1.Job) {
 		subjects += ".>"
 	}
 	if _, n, err := f.look(f.Context(), s.stream, subjects); err != nil || n == 0 {
-		f.Fatalf("%s holds %d messages of %s before anybody fills it: %v", s.stream, n, j.Name, err)
+		f.Fatalf("%s holds %d messages of %s before it is filled: %v", s.stream, n, j.Name, err)
 	}
-	for range 3 { // a fact that was under way may have brought something back
+	for range 3 { // a fact in flight may have restored something
 		if err := f.fill(s); err != nil {
 			f.Fatal(err)
 		}
@@ -147,7 +148,7 @@ func (f *filler) keep(s full) (stop func()) {
 	return func() { close(end); <-ended }
 }
 
-// doctor is what an operator is told of the stream who asks what is wrong.
+// doctor returns what the doctor reports about the stream.
 func doctor(t *testing.T, s *harness.System, stream string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), suite.Programs(t).Reconciler, "doctor", "--kubeconfig="+s.ControlPlane.Kubeconfig(),
@@ -157,13 +158,13 @@ func doctor(t *testing.T, s *harness.System, stream string) string {
 	}
 	_, told, found := strings.Cut(string(out), "stream "+stream+" ")
 	if !found {
-		t.Fatalf("the doctor says nothing of %s:\n%s", stream, out)
+		t.Fatalf("the doctor does not mention %s:\n%s", stream, out)
 	}
 	told, _, _ = strings.Cut(told, "  stream ")
 	return told
 }
 
-// use is how full the program's metrics say that the stream is, from 0 to 1.
+// use is how full the stream is by the program's metrics, from 0 to 1.
 func use(ctx context.Context, p *harness.Process, stream string) (float64, error) {
 	text, err := harness.Metrics(ctx, p)
 	if err != nil {
@@ -180,10 +181,10 @@ func use(ctx context.Context, p *harness.Process, stream string) (float64, error
 	return of[0] / of[1], nil
 }
 
-// Somebody who may write states and timers fills both streams, while Jobs run and wait. The streams drop their oldest: what was known of
-// these Jobs, and the timer of one. They end with exact counts all the same, the one that has lost its timer after the next list; new ones
-// do not notice. The operator is told which stream is full, and what to do.
-func TestFullStreamsForgetAndNobodyIsHarmed(t *testing.T) {
+// A client that may write states and timers fills both streams while Jobs run and wait. The streams drop their oldest messages:
+// the states of these Jobs, and the timer of one. The Jobs end with exact counts all the same, the one that has lost its timer
+// after the next list; new Jobs are not affected. The doctor names the full stream and the remedy.
+func TestFullStreamsCostNoCounts(t *testing.T) {
 	t.Parallel() // it waits for a deadline
 	s := own(t, harness.Config{Flags: []string{smallMemory}})
 	p, f := newPeace(t, s), newFiller(t, s)
@@ -202,10 +203,10 @@ func TestFullStreamsForgetAndNobodyIsHarmed(t *testing.T) {
 	}
 	for _, one := range []full{states, timers} {
 		if told := doctor(t, s, one.stream); !strings.Contains(told, "are full: the oldest go") || !strings.Contains(told, one.remedy) {
-			t.Errorf("the doctor says of the full stream %s: %s", one.stream, told)
+			t.Errorf("of the full stream %s the doctor reports: %s", one.stream, told)
 		}
 		harness.Until(t, timeout, "the metrics to show that "+one.stream+" is full", func(ctx context.Context) error {
-			if n, err := use(ctx, s.Reconcilers[0], one.stream); err != nil || n <= 0.8 { // that of the alert in docs/operations.md
+			if n, err := use(ctx, s.Reconcilers[0], one.stream); err != nil || n <= 0.8 { // the threshold of the alert in docs/operations.md
 				return fmt.Errorf("%v: %w", n, err)
 			}
 			return nil
@@ -233,7 +234,7 @@ func TestFullStreamsForgetAndNobodyIsHarmed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if told := doctor(t, s, one.stream); strings.Contains(told, "full") {
-			t.Errorf("the doctor says of %s, from which all that filled it was purged: %s", one.stream, told)
+			t.Errorf("of %s, which was purged, the doctor reports: %s", one.stream, told)
 		}
 	}
 	p.round(t)

@@ -25,13 +25,13 @@ import (
 // largestMessage is max_payload of the NATS server: no message is larger.
 const largestMessage = 8 << 20
 
-// name is one of the longest that a label's key, or the type of a Pod's condition, may have.
+// name returns a name as long as the key of a label, or the type of a Pod's condition, may be.
 func name(n int) string {
 	label := strings.Repeat("n", 62)
 	return fmt.Sprintf("a%03d%s.%s.%s.%s/%s", n, label[:57], label, label, label, label)
 }
 
-// many does something n times, eight at once.
+// many calls do n times, eight at once.
 func many(n int, do func(int)) {
 	numbers := make(chan int)
 	var all sync.WaitGroup
@@ -49,18 +49,18 @@ func many(n int, do func(int)) {
 	all.Wait()
 }
 
-// crowd makes Pods that a Job with the selector app=<name> adopts. There is no node for them.
+// crowd creates Pods that a Job with the selector app=<name> adopts. No node runs them.
 func (m *tenant) crowd(app string, n int, change func(*corev1.Pod)) {
 	m.Helper()
 	many(n, func(i int) {
 		p := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", app, i), Labels: map[string]string{"app": app}},
-			Spec: corev1.PodSpec{NodeSelector: map[string]string{tenantLabel: "nobody"}, RestartPolicy: corev1.RestartPolicyNever,
+			Spec: corev1.PodSpec{NodeSelector: map[string]string{tenantLabel: "no-node"}, RestartPolicy: corev1.RestartPolicyNever,
 				Containers: []corev1.Container{{Name: "main", Image: "busybox", Command: []string{"true"}}}},
 		}
 		change(p)
 		if _, err := m.Interface.CoreV1().Pods(m.Namespace).Create(m.Context(), p, metav1.CreateOptions{}); err != nil {
-			m.Errorf("the API server does not accept it, so it is no attack: %.500v", err)
+			m.Errorf("the API server rejects it, so it is no attack: %.500v", err)
 		}
 	})
 	if m.Failed() {
@@ -75,7 +75,7 @@ func (m *tenant) patch(pod, patch string, subresources ...string) {
 	}
 }
 
-// relist has a trigger list the cluster: it has just been started.
+// relist restarts a trigger, so that it lists the cluster.
 func relist(t *testing.T, s *harness.System) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -93,8 +93,8 @@ func relist(t *testing.T, s *harness.System) {
 	}
 }
 
-// A tenant has a Job adopt 230 Pods, each of which has 120 labels, the largest that there may be: the list of its Pods takes more than
-// any message may. It travels in parts, and what only a list can show gets through: Pods that have gone while no trigger was there.
+// A tenant makes a Job adopt 230 Pods, each with 120 labels of the greatest length: the list of its Pods exceeds the size of a
+// message. It travels in parts, and what only a list can show arrives: Pods that were deleted while no trigger ran.
 func TestASnapshotLargerThanAMessage(t *testing.T) {
 	const pods, gone, labels = 230, 40, 120
 	s := system(t)
@@ -105,7 +105,7 @@ func TestASnapshotLargerThanAMessage(t *testing.T) {
 		}
 	})
 	j := m.job(harness.Shell("wide", "true", harness.Size(pods, pods, 0), selecting("wide"), func(s *batchv1.JobSpec) {
-		s.Template.Spec.NodeSelector = map[string]string{tenantLabel: "nobody"}
+		s.Template.Spec.NodeSelector = map[string]string{tenantLabel: "no-node"}
 	}))
 	m.Await("wide", timeout, "to have adopted all of them", func(j *batchv1.Job) bool { return j.Status.Active == pods })
 	tap := s.Tap(t)
@@ -122,10 +122,10 @@ func TestASnapshotLargerThanAMessage(t *testing.T) {
 		}
 	})
 	if n := len(m.Pods("")); n != pods-gone {
-		t.Fatalf("%d Pods are there before the list: this run proves nothing", n)
+		t.Fatalf("%d Pods exist before the list: this run proves nothing", n)
 	}
 	relist(t, s)
-	harness.Until(t, timeout, "the Job to make Pods for those that have gone", func(context.Context) error {
+	harness.Until(t, timeout, "the Job to create Pods for those that are gone", func(context.Context) error {
 		if n := len(m.Pods("")); n != pods {
 			return fmt.Errorf("%d Pods, want %d", n, pods)
 		}
@@ -145,9 +145,9 @@ func TestASnapshotLargerThanAMessage(t *testing.T) {
 	unharmed(t, s)
 }
 
-// A tenant who may also write the status of Pods (one that runs kubelets of its own, say) gives a Job more to remember than any message
-// may have: 440 failed Pods, each with 64 conditions of the longest names. The Job says so and stands still. Those that share its partition
-// with it get on, though its Pods change all the time; and so does the Job, once the Pods are gone.
+// A tenant who may also write the status of Pods (one that runs kubelets of its own, say) gives a Job a larger state than any
+// message may be: 440 failed Pods, each with 64 conditions of the longest names. The Job reports it and stands still. Other Jobs
+// of its partition continue, though its Pods change all the time; and so does the Job, once the Pods are gone.
 func TestAStateTooLargeToSave(t *testing.T) {
 	t.Parallel() // it waits for a minute
 	const pods, conditions = 440, 64
@@ -162,7 +162,7 @@ func TestAStateTooLargeToSave(t *testing.T) {
 	status := `{"status":{"phase":"Failed","conditions":[` + strings.TrimSuffix(evidence.String(), ",") + `]}}`
 	many(pods, func(n int) { m.patch(fmt.Sprintf("bloated-%d", n), status, "status") })
 	j := m.job(harness.Shell("bloated", "true", selecting("bloated")))
-	told := m.Await("bloated", timeout, "to say that it is too large", func(j *batchv1.Job) bool {
+	told := m.Await("bloated", timeout, "to report that it is too large", func(j *batchv1.Job) bool {
 		c := harness.Condition(j, v1alpha1.RefusedCondition)
 		return c != nil && c.Status == corev1.ConditionTrue && c.Reason == effect.StateTooLarge
 	})
@@ -187,11 +187,11 @@ func TestAStateTooLargeToSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	if end := m.AwaitEnd("bloated", batchv1.JobComplete, 3*time.Minute); end.Status.Succeeded != 1 || harness.Is(end, v1alpha1.RefusedCondition) {
-		t.Errorf("the Job that is small again is %s", harness.Brief(end.Status))
+		t.Errorf("after its Pods are gone, the Job is %s", harness.Brief(end.Status))
 	}
 }
 
-// mayWritePodStatus gives the tenant what an administrator of a namespace has not, and a kubelet has.
+// mayWritePodStatus gives the tenant a right that a kubelet has and an administrator of a namespace has not.
 func (m *tenant) mayWritePodStatus() {
 	m.Helper()
 	rbac := m.Client.RbacV1()
@@ -206,7 +206,7 @@ func (m *tenant) mayWritePodStatus() {
 		m.Fatal(err)
 	}
 	harness.Until(m, timeout, "the role to be in force", func(ctx context.Context) error {
-		_, err := m.Interface.CoreV1().Pods(m.Namespace).Patch(ctx, "nobody", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}, "status")
+		_, err := m.Interface.CoreV1().Pods(m.Namespace).Patch(ctx, "no-pod", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}, "status")
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -214,7 +214,7 @@ func (m *tenant) mayWritePodStatus() {
 	})
 }
 
-// inPartitionOf makes suspended Jobs until one of them is in the partition of the other.
+// inPartitionOf creates suspended Jobs until one of them is in the partition of the other.
 func (p *peace) inPartitionOf(other *batchv1.Job) *batchv1.Job {
 	p.Helper()
 	partition := func(j *batchv1.Job) int {
@@ -227,6 +227,6 @@ func (p *peace) inPartitionOf(other *batchv1.Job) *batchv1.Job {
 		}
 		p.Delete(j.Name)
 	}
-	p.Fatal("no Job has come into that partition")
+	p.Fatal("no Job is in that partition")
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// timeout is for a peaceful Job beside an attacker, on two cores that do everything: it is a bound against waiting for ever, not a
-// measure. neighbour_test.go measures.
+// timeout is for a peaceful Job beside an attacker, on two cores that do everything: a bound against endless waiting, not a
+// measurement. neighbour_test.go measures.
 const timeout = time.Minute
 
 // peace is the peaceful namespace.
@@ -24,11 +24,11 @@ type peace struct {
 
 func newPeace(t *testing.T, s *harness.System) *peace { t.Helper(); return &peace{Space: s.Space(t)} }
 
-// round runs three Jobs whose counts are known, and fails the test where they end in another way or not in time.
+// round runs three Jobs whose counts are known, and fails the test if they end in another way or too late.
 func (p *peace) round(t *testing.T) {
 	t.Helper()
 	space := *p.Space
-	space.TB = t // the attack's own test fails, and the next ones go on
+	space.TB = t // the attack's own test fails, and the next ones continue
 	p.rounds++
 	name := func(kind string) string { return fmt.Sprintf("%s-%d", kind, p.rounds) }
 	space.Apply(harness.Shell(name("plain"), "true", harness.Size(3, 2, 0)))
@@ -57,7 +57,7 @@ func (p *peace) round(t *testing.T) {
 	}
 }
 
-// unharmed fails the test where a program has ended, or is not ready any more.
+// unharmed fails the test if a program has ended, or is no longer ready.
 func unharmed(t *testing.T, s *harness.System) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)

@@ -27,8 +27,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// tenant is a user who may do in one namespace what Kubernetes' role admin allows there, ScheduledJobs included, and nothing anywhere
-// else.
+// tenant is a user with the rights of Kubernetes' role admin in one namespace, ScheduledJobs included, and without rights
+// elsewhere.
 type tenant struct {
 	testing.TB
 	*harness.Space
@@ -58,7 +58,7 @@ func newTenant(t testing.TB, s *harness.System) *tenant {
 	return &tenant{TB: t, Space: p, Interface: client, user: user, dynamic: objects}
 }
 
-// bind gives the user the role admin in the namespace, and those that deploy/crd/users-rbac.yaml adds to it.
+// bind gives the user the role admin in the namespace, and the rights that deploy/crd/users-rbac.yaml adds to it.
 func bind(t testing.TB, client kubernetes.Interface, namespace, user string) {
 	t.Helper()
 	file, err := os.Open(filepath.Join(harness.Root, "deploy", "crd", "users-rbac.yaml"))
@@ -89,7 +89,7 @@ func bind(t testing.TB, client kubernetes.Interface, namespace, user string) {
 	}
 }
 
-// pod makes a Pod that the trigger takes for one of ours.
+// pod creates a Pod that the trigger takes for one of jobstream's.
 func (m *tenant) pod(change ...func(*corev1.Pod)) *corev1.Pod {
 	m.Helper()
 	m.made++
@@ -102,21 +102,21 @@ func (m *tenant) pod(change ...func(*corev1.Pod)) *corev1.Pod {
 	}
 	p, err := m.Interface.CoreV1().Pods(m.Namespace).Create(m.Context(), p, metav1.CreateOptions{})
 	if err != nil {
-		m.Fatalf("the API server does not accept it, so it is no attack: %.500v", err)
+		m.Fatalf("the API server rejects it, so it is no attack: %.500v", err)
 	}
 	m.Cleanup(func() { m.loosen(p.Name) })
 	return p
 }
 
-// loosen takes the finalizers off, so that the namespace can go.
+// loosen removes the finalizers, so that the namespace can be deleted.
 func (m *tenant) loosen(pod string) {
 	_, err := m.System.Client.CoreV1().Pods(m.Namespace).Patch(context.Background(), pod, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		m.Logf("let go of %s: %v", pod, err)
+		m.Logf("remove the finalizers of %s: %v", pod, err)
 	}
 }
 
-// job makes a Job.
+// job creates a Job.
 func (m *tenant) job(j *batchv1.Job, change ...func(*batchv1.Job)) *batchv1.Job {
 	m.Helper()
 	for _, c := range change {
@@ -124,12 +124,12 @@ func (m *tenant) job(j *batchv1.Job, change ...func(*batchv1.Job)) *batchv1.Job 
 	}
 	j, err := m.Interface.BatchV1().Jobs(m.Namespace).Create(m.Context(), j, metav1.CreateOptions{})
 	if err != nil {
-		m.Fatalf("the API server does not accept it, so it is no attack: %.500v", err)
+		m.Fatalf("the API server rejects it, so it is no attack: %.500v", err)
 	}
 	return j
 }
 
-// scheduled makes a ScheduledJob.
+// scheduled creates a ScheduledJob.
 func (m *tenant) scheduled(s *v1alpha1.ScheduledJob) error {
 	m.Helper()
 	s.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.ScheduledJobKind}
@@ -143,17 +143,17 @@ func (m *tenant) scheduled(s *v1alpha1.ScheduledJob) error {
 	return err
 }
 
-// controlled says that a Job of that name and UID controls the Pod.
+// controlled makes a Job of that name and UID the Pod's controller.
 func controlled(name string, uid types.UID) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: name, UID: uid, Controller: ptr.To(true)}}
 	}
 }
 
-// held puts the finalizer of Jobs on the Pod.
+// held adds the finalizer of Jobs to the Pod.
 func held(p *corev1.Pod) { p.Finalizers = []string{batchv1.JobTrackingFinalizer} }
 
-// asBuilt makes the Pod what the reconciler would make of the Job for that serial, but for its namespace.
+// asBuilt makes the Pod what the reconciler would create for that serial of the Job, but for its namespace.
 func asBuilt(j *batchv1.Job, serial, index int) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		built := job.BuildPod(j, effect.CreatePod{Job: j.Name, Name: job.PodName(j.Name, j.UID, serial, index), Serial: serial, Index: index}, nil)
