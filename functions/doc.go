@@ -1,10 +1,11 @@
 // Package functions is the pure middle, and the place where a newcomer starts. It holds no code itself.
 //
-//	fn            what a function is: Observe remembers, Plan decides
+//	fn            what a function is: Observe remembers, Plan decides; its example is a whole one
+//	fn/fntest     the laws that every function keeps
 //	effect        what Plan may ask for
 //	job           the Job function: tracks the Pods of one Job
 //	scheduledjob  the ScheduledJob function: decides each nominal time, makes Jobs; the same files where they apply
-//	catalog       the one list of functions, and the laws that all of them keep
+//	catalog       the one list of functions, each held against the laws
 //	intervals     sets of integers that read "0-3,7"
 //	backoff       how long to wait after the n-th failure
 //	schedule      cron schedules as exact arithmetic over nominal times
@@ -30,6 +31,6 @@
 // no memory is taken for one of another shape; catalog/shapes_test.go finds out where it was forgotten, and says what to do.
 //
 // To add a behaviour: write the transcript that you want to read in job/testdata, change the function until it reads
-// so, and run make sim, which kills, repeats and reorders everything around it. To add a function: one folder with the
-// same files, and one line in catalog.
+// so, and run make sim, which kills, repeats and reorders everything around it. docs/contributing.md has the checklist
+// for a function; examples/function is a small one with all that belongs to it.
 package functions

@@ -1,0 +1,69 @@
+package fn_test
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+)
+
+// memory is what a function remembers of one Job.
+type memory struct {
+	Version uint64
+	Name    string
+	Ended   time.Time
+}
+
+// sweep is a function that deletes each Job a day after it was completed.
+var sweep = fn.Function[memory]{
+	Name:    "sweep",
+	Version: 1,
+	Wakes:   []events.Type{events.TypeJobObserved, events.TypeTimerFired},
+	Observe: func(m memory, e events.Event) memory { // remembers; an older observation changes nothing
+		if e, ok := e.(events.JobObserved); ok && e.Job.Version > m.Version {
+			m = memory{Version: e.Job.Version, Name: e.Job.Name}
+			if t := e.Job.Status.CompletionTime; t != nil {
+				m.Ended = t.Time
+			}
+		}
+		return m
+	},
+	Plan: func(m memory, now time.Time) (memory, []effect.Effect) { // decides from what is remembered, and from nothing else
+		due := m.Ended.Add(24 * time.Hour)
+		switch {
+		case m.Ended.IsZero():
+			return m, nil
+		case now.Before(due):
+			return m, []effect.Effect{effect.SetTimer{Name: "wake", At: due}}
+		}
+		return m, []effect.Effect{effect.DeleteJob{Job: m.Name, Version: m.Version}}
+	},
+}
+
+// A function never does anything: it returns what shall be done. Observe takes each fact into the memory, Plan decides once after all
+// of them. A late fact, or one that comes twice, changes no decision; what was not done is wanted again.
+func ExampleFunction() {
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	running := events.JobObserved{Job: events.Job{Name: "pi", Version: 1}}
+	ended := events.JobObserved{Job: events.Job{Name: "pi", Version: 2}}
+	ended.Job.Status.CompletionTime = &metav1.Time{Time: noon}
+
+	m, effects := sweep.Decide(memory{}, []events.Event{running}, noon)
+	fmt.Println("runs:", effects)
+	m, effects = sweep.Decide(m, []events.Event{ended, running, ended}, noon)
+	fmt.Println("has ended, told late and twice:", effects)
+	m, effects = sweep.Decide(m, []events.Event{events.TimerFired{Name: "wake"}}, noon.Add(24*time.Hour))
+	fmt.Println("a day later:", effects)
+	_, effects = sweep.Decide(m, nil, noon.Add(25*time.Hour))
+	fmt.Println("not seen to be done:", effects)
+
+	// Output:
+	// runs: []
+	// has ended, told late and twice: [SetTimer wake 12:00:00]
+	// a day later: [DeleteJob pi@2]
+	// not seen to be done: [DeleteJob pi@2]
+}
