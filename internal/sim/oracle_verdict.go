@@ -166,6 +166,7 @@ func (t *truth) unfinished(old, next events.Job) {
 			if !failedIndexes(st).Has(r.index) && !done.Has(r.index) && r.index < int(*next.Completions) {
 				t.fail("%s failed in a way that fails its index %d, which goes on", r.name, r.index)
 			}
+		case batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionCount: // the Job goes on
 		}
 		if t.endsIndex(next, r) && !failedIndexes(st).Has(r.index) && !done.Has(r.index) && r.index < int(*next.Completions) {
 			t.fail("index %d goes on after %d failures", r.index, r.failures+1)
