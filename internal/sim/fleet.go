@@ -127,7 +127,7 @@ func (f *fleet) send(from *member, b partition.Heartbeat) {
 	}
 }
 
-// hush drops all heartbeats in flight: the bus that carried them is lost.
+// dropHeartbeats drops all heartbeats in flight: the bus that carried them is lost.
 func (f *fleet) dropHeartbeats() {
 	for _, r := range f.members {
 		if r.member != nil {
