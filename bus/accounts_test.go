@@ -27,8 +27,8 @@ const (
 	apiPrefix     = "JOBSTREAM.API" // where the subscriber's account has what it imports
 )
 
-// guarded starts a server with deploy/nats/accounts.conf, for the cluster "test", and returns the URL of a user. Every
-// password is "s3cret". change are pairs of a text in the file and what to write instead.
+// guarded starts a server with deploy/nats/accounts.conf, for the cluster "test", and returns the URLs of its users. Every
+// password is "s3cret". change holds pairs: a text in the file, and its replacement.
 func guarded(t *testing.T, change ...string) (as func(user string) string) {
 	t.Helper()
 	text, err := os.ReadFile("../deploy/nats/accounts.conf")
@@ -53,14 +53,14 @@ func guarded(t *testing.T, change ...string) (as func(user string) string) {
 	return func(user string) string { return strings.Replace(url, "nats://", "nats://"+user+":s3cret@", 1) }
 }
 
-// client is a user of the guarded server, and the complaints that the server has about it.
+// client is a user of the guarded server, with the errors that the server has sent to it.
 type client struct {
 	*nats.Conn
 	js         jetstream.JetStream
 	complaints chan error
 }
 
-// dialAs connects, and speaks to JetStream at the prefix, if there is one.
+// dialAs connects as a user. If a prefix is given, JetStream requests go there.
 func dialAs(t *testing.T, url string, prefix ...string) *client {
 	t.Helper()
 	c := &client{complaints: make(chan error, 100)}
@@ -80,7 +80,7 @@ func dialAs(t *testing.T, url string, prefix ...string) *client {
 	return c
 }
 
-// refused waits until the server has refused to let us do it to the subject.
+// refused waits until the server has refused the operation on the subject.
 func (c *client) refused(t *testing.T, what, subject string) {
 	t.Helper()
 	late := time.After(soon)
@@ -113,8 +113,8 @@ func guardedBus(t *testing.T, change ...string) (b *Bus, operator *client, as fu
 	return b, operator, as
 }
 
-// With the permissions of deploy/nats/accounts.conf trigger and reconciler can do all that they do: the doctor tries it, and finds
-// nothing that they need not.
+// With the permissions of deploy/nats/accounts.conf trigger and reconciler can do all that they do: the doctor tries all of it,
+// and finds no permission that they do not need.
 func TestAccountsAreEnoughForJobstream(t *testing.T) {
 	_, _, as := guardedBus(t)
 	for user, role := range map[string]Role{"trigger": Trigger, "reconciler": Reconciler} {
@@ -124,7 +124,7 @@ func TestAccountsAreEnoughForJobstream(t *testing.T) {
 	}
 }
 
-// A subscriber reads by its consumer, acknowledges for good, looks at how far it is, and hears new events.
+// A subscriber reads through its consumer, acknowledges for good, reads its own progress, and receives new events.
 func TestSubscriberMayRead(t *testing.T) {
 	b, operator, as := guardedBus(t)
 	audit := dialAs(t, as("audit"), apiPrefix)
@@ -166,7 +166,7 @@ func TestSubscriberMayRead(t *testing.T) {
 	}
 }
 
-// Whatever else a subscriber tries is refused, and nothing of it has happened.
+// Whatever else a subscriber tries is refused, and has no effect.
 func TestSubscriberMayNothingElse(t *testing.T) {
 	b, operator, as := guardedBus(t)
 	audit := dialAs(t, as("audit"), apiPrefix)
@@ -179,11 +179,11 @@ func TestSubscriberMayNothingElse(t *testing.T) {
 		"facts.test.0.job.default." + uid(1) + ".PodGone",
 		b.names.value(key), b.names.schedule(key, "t"), b.names.firedTimer(key, "t"), b.names.aside(key.Tokens()), b.names.members(),
 		"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.ACCOUNT.PURGE.JOBSTREAM",
-		"$JS.API.CONSUMER.INFO." + eventsStream + "." + ownConsumer, // not by the name that the import has
+		"$JS.API.CONSUMER.INFO." + eventsStream + "." + ownConsumer, // not the name under which it is imported
 		apiPrefix + ".CONSUMER.MSG.NEXT." + eventsStream + "." + otherConsumer, apiPrefix + ".CONSUMER.INFO." + facts + ".job-00",
 		apiPrefix + ".STREAM.INFO." + eventsStream, apiPrefix + ".CONSUMER.CREATE." + eventsStream + "." + ownConsumer,
 		"$JS.API.CONSUMER.MSG.NEXT." + facts + ".job-00", "$JS.ACK." + facts + ".job-00.1.1.1.1.0",
-		"$JS.API.CONSUMER.MSG.NEXT." + eventsStream + "." + otherConsumer, // another's
+		"$JS.API.CONSUMER.MSG.NEXT." + eventsStream + "." + otherConsumer, // another subscriber's
 		"$JS.API.CONSUMER.INFO." + eventsStream + "." + otherConsumer,
 		"$JS.ACK." + eventsStream + "." + otherConsumer + ".1.1.1.1.0",
 		"$JS.SNAPSHOT.ACK." + eventsStream + ".x", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.JOBSTREAM.INFO", "jobstream.other", "_R_.x",
@@ -219,8 +219,8 @@ func TestSubscriberMayNothingElse(t *testing.T) {
 	t.Logf("%d subjects to publish to and %d to subscribe to are refused", len(publish), len(hear))
 }
 
-// A server sends its answers wherever a request says. A subscriber's answers stay in its account, so it cannot use what it may ask
-// for to have the server write for it.
+// A server sends its answer to the subject that the request names. A subscriber's answers stay in its account, so it cannot make
+// the server write for it through the requests that it may send.
 func TestSubscriberCannotHaveTheServerWrite(t *testing.T) {
 	b, operator, as := guardedBus(t)
 	audit := dialAs(t, as("audit"), apiPrefix)
@@ -239,13 +239,13 @@ func TestSubscriberCannotHaveTheServerWrite(t *testing.T) {
 			if err := audit.PublishRequest(ask.subject, target, []byte(ask.text)); err != nil {
 				t.Fatal(err)
 			}
-			// Requests are answered in order: after this one the one above has been dealt with.
+			// Requests are answered in order: after this one, the server has processed the one above.
 			m, err := audit.Request(apiPrefix+".CONSUMER.INFO."+eventsStream+"."+ownConsumer, nil, soon)
 			if err != nil || !strings.Contains(string(m.Data), `"stream_name"`) {
 				t.Fatalf("its own consumer: %v", err)
 			}
 			if m, err := heard.NextMsg(time.Millisecond); err == nil {
-				t.Errorf("%v with the reply %s: somebody in jobstream's account hears %q", ask, target, m.Data)
+				t.Errorf("%v with the reply %s: a client in jobstream's account receives %q", ask, target, m.Data)
 			}
 		}
 	}
@@ -254,8 +254,8 @@ func TestSubscriberCannotHaveTheServerWrite(t *testing.T) {
 	}
 }
 
-// Why each subscriber has an account: in jobstream's own, the permission to ask for anything is the permission to write. When a
-// server refuses that one day, accounts.conf may become simpler.
+// Why each subscriber has an account of its own: in jobstream's account, permission to send any request is permission to write.
+// If a server refuses that one day, accounts.conf may become simpler.
 func TestPermissionsAloneDoNotKeepASubscriberFromWriting(t *testing.T) {
 	info := "$JS.API.CONSUMER.INFO." + eventsStream + "." + ownConsumer
 	url := bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20, Users: []*server.User{
@@ -289,8 +289,8 @@ func overhear(t *testing.T, operator *client, subject string) *nats.Subscription
 	return sub
 }
 
-// everything is what stands in jobstream's account: streams with their settings and ends, and consumers; not how far the
-// subscriber's own has read.
+// everything returns the contents of jobstream's account: streams with their settings and ends, and consumers; not the progress
+// of the subscriber's own consumer.
 func everything(t *testing.T, operator *client) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), soon)

@@ -19,13 +19,13 @@ import (
 
 var _ engine.Announcer = (*Bus)(nil)
 
-// Announce implements engine.Announcer: it publishes the event for whoever has subscribed, and returns nil once the server
-// has stored it, or knows that it had done so before. The message id is a hash of the event's source and id, so that an
-// event that is announced again within eventsWindow is stored once, whoever announces it, in whatever words.
+// Announce implements engine.Announcer: it publishes the event for subscribers. It returns nil once the server has stored the
+// event or reports that it already had. The message id is a hash of the event's source and id, so an event that any process
+// announces again within eventsWindow, in whatever words, is stored once.
 //
-// An error with a method Permanent that says true means that the event can never be sent: a part of its address is
-// missing, an attribute breaks CloudEvents, or it is too large. After any other, it may have been stored or not: announce
-// it again.
+// An error whose method Permanent returns true means that the event can never be sent: a part of its address is missing, an
+// attribute breaks CloudEvents, or it is too large. After any other error the event may or may not have been stored: announce it
+// again.
 func (b *Bus) Announce(ctx context.Context, p events.Public) error {
 	m, err := b.announcement(p)
 	if err != nil {
@@ -34,7 +34,7 @@ func (b *Bus) Announce(ctx context.Context, p events.Public) error {
 	err = b.ask(ctx, requestTimeout, func(ctx context.Context) error {
 		_, err := b.js.PublishMsg(ctx, m, jetstream.WithExpectStream(b.names.events()))
 		return err
-	}) // not noted as confirmed: to list the cluster again would not bring back an event that the server loses
+	}) // not noted as confirmed: listing the cluster again would not restore an event that the server loses
 	if err != nil {
 		b.failed(b.names.events(), err)
 		return fmt.Errorf("announce %s: %w", events.PublicID(p), err)
@@ -43,7 +43,7 @@ func (b *Bus) Announce(ctx context.Context, p events.Public) error {
 	return nil
 }
 
-// announcement makes a message of the event.
+// announcement builds the event's message.
 func (b *Bus) announcement(p events.Public) (*nats.Msg, error) {
 	subject := events.PublicSubject(b.cfg.Cluster, p)
 	if slices.Contains(strings.Split(subject, "."), "") {
@@ -64,10 +64,9 @@ func (b *Bus) announcement(p events.Public) (*nats.Msg, error) {
 	return &nats.Msg{Subject: subject, Data: data, Header: header}, nil
 }
 
-// identity is the message id of an event: 128 bits of a hash of what makes two CloudEvents one, their source and id,
-// whatever mode they travel in. Those are up to 450 bytes long, and the server keeps every message id of the window in
-// memory.
+// identity is the message id of an event: 128 bits of a hash of its source and id, which identify a CloudEvent in every mode. The
+// two together have up to 450 bytes, and the server keeps every message id of the window in memory.
 func identity(e event.Event) string {
-	sum := sha256.Sum256([]byte(e.Source() + "\n" + e.ID())) // a URI holds no line break
+	sum := sha256.Sum256([]byte(e.Source() + "\n" + e.ID())) // a URI contains no line break
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }

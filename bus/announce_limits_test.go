@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A stream that is full drops its oldest; neither that nor somebody who never acknowledges blocks anybody.
+// A full stream drops its oldest events; neither that nor a subscriber that never acknowledges blocks a program.
 func TestFullStreamDropsTheOldest(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -40,7 +40,7 @@ func TestFullStreamDropsTheOldest(t *testing.T) {
 	t.Logf("%d events stay: %d bytes each", len(got), 64<<10/len(got))
 }
 
-// An age below the window of duplicates is possible, and events are gone when they have reached it.
+// MaxEventsAge may be below the window of duplicates, and events are dropped at that age.
 func TestEventsExpire(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t), func(c *Config) { c.MaxEventsAge = time.Second })
@@ -53,8 +53,8 @@ func TestEventsExpire(t *testing.T) {
 	}
 }
 
-// Subscribers that never acknowledge slow nobody down: one is at its limit, another gets the same events over and over. Others
-// hear of everything at once, with as few deliveries as without them, and announcements, facts and states go on.
+// Subscribers that never acknowledge slow no other client down: one is at its limit, another gets the same events over and over.
+// Others receive everything at once, with as few deliveries as without them, and announcements, facts and states go on.
 func TestSubscribersThatNeverAcknowledge(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// tick is the verdict Started about the minute n of a ScheduledJob; each name is an object of its own.
+// tick is the verdict Started about minute n of a ScheduledJob; each name is an object of its own.
 func tick(namespace, name string, n int, change ...func(*events.TickDecided)) events.TickDecided {
 	e := events.TickDecided{
 		ScheduledJob: events.Reference{Namespace: namespace, Name: name, UID: types.UID("uid-of-" + name)},
@@ -42,7 +42,7 @@ func announce(t testing.TB, b *Bus, all ...events.Public) {
 	}
 }
 
-// subscriber is somebody who has nothing of ours but docs/events.md.
+// subscriber is a NATS client that knows docs/events.md and nothing else of jobstream.
 func subscriber(t testing.TB, s *embedded.Server) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(s.URL())
@@ -57,7 +57,7 @@ func subscriber(t testing.TB, s *embedded.Server) jetstream.JetStream {
 	return js
 }
 
-// read returns what the subscriber gets now for the filter.
+// read returns what the subscriber receives now for the filter.
 func read(t testing.TB, js jetstream.JetStream, filter string) []event.Event {
 	t.Helper()
 	c, err := js.CreateConsumer(t.Context(), "jobstream_test_events", jetstream.ConsumerConfig{
@@ -90,7 +90,7 @@ func read(t testing.TB, js jetstream.JetStream, filter string) []event.Event {
 	return all
 }
 
-// The filters of docs/events.md choose what it says.
+// The filters of docs/events.md select what it promises.
 func TestSubscribersChooseBySubject(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -133,8 +133,8 @@ func TestSubscribersChooseBySubject(t *testing.T) {
 	}
 }
 
-// What is announced twice is stored once: by source and id, whoever says it in whatever words, at once or after a restart
-// of the server.
+// An event that is announced twice is stored once: by source and id, from any process and in any words, at once or after a
+// restart of the server.
 func TestAnnouncedTwiceIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -172,7 +172,7 @@ func TestAnnouncedTwiceIsStoredOnce(t *testing.T) {
 	count(4, "the first tick after a restart")
 }
 
-// Somebody deletes the stream: it stands again by itself, and an announcement that meets the gap succeeds when repeated.
+// A user deletes the stream: the bus recreates it, and an announcement that failed in between succeeds when repeated.
 func TestAnnouncedWhileTheStreamIsDeleted(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -202,7 +202,7 @@ func TestAnnouncedWhileTheStreamIsDeleted(t *testing.T) {
 	}
 }
 
-// Errors say whether it makes sense to repeat.
+// Errors report whether a retry makes sense.
 func TestAnnouncementsThatFail(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// requestTimeout is for one request to JetStream, however long the caller would wait: a stream without a leader drops
-	// what it is asked, and only who asks again gets an answer. A lost leader takes up to seven seconds to replace.
+	// requestTimeout bounds one request to JetStream, however long the caller is ready to wait: a stream without a leader drops
+	// requests, so only a repeated request gets an answer. Replacing a lost leader takes up to seven seconds.
 	requestTimeout = 5 * time.Second
-	// askTimeout is the same for a question that changes nothing and is quickly answered.
+	// askTimeout bounds a request that changes nothing and is answered quickly.
 	askTimeout = 2 * time.Second
 )
 
-// errLost is a request whose answer can no longer come.
+// errLost reports that the answer to a request can no longer arrive.
 var errLost = errors.New("the connection was lost before the server answered")
 
-// ask makes one request. It fails at once when the connection is lost, where nats.go would wait for an answer that the
-// server no longer owes; and it never blames the caller's context for that.
+// ask makes one request. It fails at once when the connection is lost, where nats.go would wait for an answer that cannot arrive;
+// its error is then errLost and never that of the caller's context.
 func (b *Bus) ask(ctx context.Context, most time.Duration, request func(context.Context) error) error {
 	b.mu.Lock()
 	session := b.session
@@ -33,7 +33,7 @@ func (b *Bus) ask(ctx context.Context, most time.Duration, request func(context.
 	return err
 }
 
-// found begins a session and lost ends it: nats.go calls them in turn, when it has connected and when it is disconnected.
+// found begins a session and lost ends it. nats.go calls found when it has connected and lost when it is disconnected, in turn.
 func (b *Bus) found() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

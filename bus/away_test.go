@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// oneWay stands between a client and its server. While it is mute, requests arrive and answers do not.
+// oneWay is a proxy between a client and its server. While it is mute, it forwards requests and drops answers.
 type oneWay struct {
 	mute atomic.Bool
 	url  string
@@ -48,7 +48,7 @@ func startOneWay(t *testing.T, server string) *oneWay {
 	return p
 }
 
-// answers is where answers go.
+// answers is the subject prefix of answers.
 func (p *oneWay) answers(client io.Writer) io.Writer {
 	return writer(func(b []byte) (int, error) {
 		if p.mute.Load() {
@@ -62,8 +62,8 @@ type writer func([]byte) (int, error)
 
 func (w writer) Write(b []byte) (int, error) { return w(b) }
 
-// A write whose answer does not come may have been stored. So nothing of ours repeats one by itself, except facts, whose id
-// makes one of many: whoever asked is told, and knows how to find out.
+// A write whose answer does not arrive may have been stored. So the bus repeats no write by itself, except facts, whose id merges
+// copies: the caller gets an error, and can find out.
 func TestUnansweredWritesAreNotRepeatedBlindly(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -129,7 +129,7 @@ func TestUnansweredWritesAreNotRepeatedBlindly(t *testing.T) {
 			t.Errorf("a copy of the fact has the id %q", got)
 		}
 	}
-	if n := len(copies("$JS")); n != len(loadTimeouts) { // a question may be asked again, and is worth it: see loadTimeouts
+	if n := len(copies("$JS")); n != len(loadTimeouts) { // a read may be repeated, and should be: see loadTimeouts
 		t.Errorf("a state was asked for %d times, want %d", n, len(loadTimeouts))
 	}
 	for family, header := range map[string]string{"$KV": jetstream.ExpectedLastSubjSeqHeader, "timers": headerSchedule, "jobstream": jetstream.MsgIDHeader} {
@@ -140,7 +140,7 @@ func TestUnansweredWritesAreNotRepeatedBlindly(t *testing.T) {
 	}
 }
 
-// lines counts what is logged.
+// lines counts log lines.
 type lines struct {
 	slog.Handler
 	mu  sync.Mutex
@@ -168,8 +168,8 @@ func (l *lines) counts() (sum int, of map[string]int) {
 	return sum, of
 }
 
-// For a minute there is no server, and everybody goes on asking: facts, states, timers, events, 64 partitions. The log stays
-// readable, and when the server is back, so is the bus.
+// For a minute there is no server, and all callers go on with requests: facts, states, timers, events, 64 partitions. The log
+// stays readable, and when the server is back, so is the bus.
 func TestBusAwayForAMinute(t *testing.T) {
 	t.Parallel()
 	away := time.Minute
@@ -207,7 +207,7 @@ func TestBusAwayForAMinute(t *testing.T) {
 				case <-ctx.Done():
 					return
 				case <-again.C:
-					_ = ask(n) // it may be there for the first of them
+					_ = ask(n) // the stream may exist when the first request arrives
 					asked.Add(1)
 				}
 			}

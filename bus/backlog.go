@@ -6,19 +6,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Backlog is what the stream of public events holds for subscribers, and within which limits.
+// Backlog describes the stream of public events: what it holds for subscribers, and its limits.
 type Backlog struct {
 	Messages, Bytes uint64
-	// MaxBytes and MaxAge are what stands on the server: beyond either, the oldest events go.
+	// MaxBytes and MaxAge are the limits that the server applies: beyond either, it drops the oldest events.
 	MaxBytes int64
 	MaxAge   time.Duration
-	// First is the sequence of the oldest event, and Oldest when it was stored: zero while the stream is empty.
+	// First is the sequence of the oldest event, and Oldest the time at which it was stored; both are zero while the stream is
+	// empty.
 	First  uint64
 	Oldest time.Time
 }
 
-// Backlog is how full the stream of public events was when it was last looked at, seconds ago. ok is false while the stream
-// does not stand.
+// Backlog returns the fill level of the stream of public events as of the last look, seconds ago. ok is false while the stream
+// does not exist.
 func (b *Bus) Backlog() (full Backlog, ok bool) {
 	b.top.mu.Lock()
 	defer b.top.mu.Unlock()
@@ -34,11 +35,11 @@ func backlog(info jetstream.StreamInfo) Backlog {
 		First: info.State.FirstSeq, Oldest: info.State.FirstTime}
 }
 
-// nearlyFull is the share of its bytes from which on somebody should know: what then still fits is a fifth of what is kept,
-// which usually is more than a day.
+// nearlyFull is the share of its bytes from which the operator should be warned: the remaining room is a fifth of what is kept,
+// usually more than a day of events.
 const nearlyFull = 0.8
 
-// Full is the share of its bytes that the stream takes; 0 where they are not limited.
+// Full returns the share of its byte limit that the stream uses; 0 where bytes are not limited.
 func (l Backlog) Full() float64 {
 	if l.MaxBytes <= 0 {
 		return 0

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The pause doubles, ends somewhere, never is nothing, and is not the same for everybody.
+// The pause doubles up to a maximum, is never zero, and differs between programs.
 func TestReconnectDelay(t *testing.T) {
 	t.Parallel()
 	near := func(rounds int, want time.Duration) {

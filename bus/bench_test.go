@@ -13,10 +13,10 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// benchKeys is how many Jobs the facts of a benchmark are about.
+// benchKeys is the number of Jobs whose facts a benchmark publishes.
 const benchKeys = 1000
 
-// BenchmarkTurn is the life of a fact without any work: publish, deliver, load, compare-and-set of 1 KiB, acknowledge.
+// BenchmarkTurn measures the life of a fact without any work: publish, deliver, load, compare-and-set of 1 KiB, acknowledge.
 func BenchmarkTurn(b *testing.B) {
 	s := serve(b)
 	trigger, reconciler := connect(b, s), connect(b, s)
@@ -52,7 +52,7 @@ func BenchmarkTurn(b *testing.B) {
 	b.ReportMetric(float64(conflicts.Load()), "conflicts")
 }
 
-// BenchmarkPublish is one trigger that publishes as fast as it can.
+// BenchmarkPublish measures one trigger that publishes as fast as it can.
 func BenchmarkPublish(b *testing.B) {
 	bus := connect(b, serve(b))
 	b.ResetTimer()
@@ -67,7 +67,7 @@ func BenchmarkPublish(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "facts/s")
 }
 
-// BenchmarkDeliver is one reconciler that acknowledges as fast as it can, all facts of one partition or of all.
+// BenchmarkDeliver measures one reconciler that acknowledges as fast as it can, all facts of one partition or of all.
 func BenchmarkDeliver(b *testing.B) {
 	for name, keys := range map[string]int{"one key": 1, "all partitions": benchKeys} {
 		b.Run(name, func(b *testing.B) {
@@ -95,7 +95,7 @@ func BenchmarkDeliver(b *testing.B) {
 	}
 }
 
-// BenchmarkLatency is one fact at a time, from Publish to its delivery, on an idle bus.
+// BenchmarkLatency measures one fact at a time, from Publish to its delivery, on an idle bus.
 func BenchmarkLatency(b *testing.B) {
 	bus := connect(b, serve(b))
 	heard := make(chan struct{}, 1)
@@ -110,7 +110,7 @@ func BenchmarkLatency(b *testing.B) {
 	}
 }
 
-// BenchmarkStart is how long a reconciler needs until it consumes all 64 consumers: made anew, or found.
+// BenchmarkStart measures how long a reconciler needs until all 64 consumers are consumed: newly created, or existing.
 func BenchmarkStart(b *testing.B) {
 	for range b.N {
 		bus := connect(b, serve(b))
@@ -137,7 +137,7 @@ func consumers(t testing.TB, b *Bus) int {
 	return n
 }
 
-// pulls is how many consumers have somebody waiting.
+// pulls counts the consumers with a waiting pull request.
 func pulls(t testing.TB, b *Bus) int {
 	n := 0
 	for _, name := range []string{b.names.facts(), b.names.timers()} {
@@ -154,8 +154,7 @@ func pulls(t testing.TB, b *Bus) int {
 	return n
 }
 
-// BenchmarkAnnounce is a turn's worth of announcements at once, over and over, each confirmed; then one subscriber reads
-// them all.
+// BenchmarkAnnounce measures a turn's announcements at once, over and over, each confirmed; then one subscriber reads them all.
 func BenchmarkAnnounce(b *testing.B) {
 	s := serve(b)
 	bus := connect(b, s)

@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// useOf is how full the bus says that a stream is.
+// useOf returns the bus's report about how full a stream is.
 func useOf(t *testing.T, b *Bus, stream string) Use {
 	t.Helper()
 	looks(t, b, 1)
@@ -27,8 +27,8 @@ func useOf(t *testing.T, b *Bus, stream string) Use {
 	return Use{}
 }
 
-// A memory that is full takes new states all the same. Those that were written longest ago are lost, which is as if they had
-// never been: who remembers a revision of one meets a conflict, loads nothing, and takes inventory.
+// A full memory still stores new states. It loses those that were written longest ago, as if they had never existed: a reconciler
+// with a cached revision of one meets a conflict, loads nothing, and takes inventory.
 func TestAFullMemoryForgetsItsOldest(t *testing.T) {
 	t.Parallel()
 	const room, size, keys = 256 << 10, 8 << 10, 100
@@ -82,7 +82,7 @@ func TestAFullMemoryForgetsItsOldest(t *testing.T) {
 	}
 }
 
-// A stream of timers that is full takes new timers all the same, and they fire. Those that were set longest ago are lost.
+// A full stream of timers still stores new timers, and they fire. It loses those that were set longest ago.
 func TestFullTimersForgetTheirOldest(t *testing.T) {
 	t.Parallel()
 	const room, keys = 64 << 10, 400
@@ -101,7 +101,7 @@ func TestFullTimersForgetTheirOldest(t *testing.T) {
 	if kept == 0 || kept >= keys {
 		t.Errorf("%d of %d timers are kept", kept, keys)
 	}
-	for _, n := range []int{0, keys - 1, keys} { // one that is lost and set again, one that is kept and set anew, one that is new
+	for _, n := range []int{0, keys - 1, keys} { // one that is lost and set again, one that is kept and set again, one that is new
 		if err := b.Timers().Set(t.Context(), keyOf(uid(n)), "wake", time.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestFullTimersForgetTheirOldest(t *testing.T) {
 	until(t, "facts go on", func() bool { return len(e.versions(keyOf(uid(1)))) == 1 })
 }
 
-// The memory that an older version has made refused new states where it was full, and had no bound.
+// The memory that an older version created rejected new states when it was full, and had no bound.
 func TestAMemoryWithoutABoundGetsOne(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -137,7 +137,7 @@ func TestAMemoryWithoutABoundGetsOne(t *testing.T) {
 	}
 }
 
-// TestWhatATimerWeighs prints it; the bound of the stream follows from it.
+// TestWhatATimerWeighs prints the size of a timer; the bound of the stream follows from it.
 func TestWhatATimerWeighs(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))

@@ -19,16 +19,16 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// soon is how long anything may take that should happen by itself. Nothing sleeps: everything polls against it.
+// soon is how long anything may take that should happen by itself. Tests never sleep: they poll until this deadline.
 const soon = 30 * time.Second
 
-// serve starts an embedded server on a free port with a folder of its own.
+// serve starts an embedded server on a free port with its own folder.
 func serve(t testing.TB) *embedded.Server {
 	t.Helper()
 	return serveIn(t, t.TempDir(), -1)
 }
 
-// serveIn starts a server on a folder that may hold something already.
+// serveIn starts a server on a folder that may already hold streams.
 func serveIn(t testing.TB, dir string, port int) *embedded.Server {
 	t.Helper()
 	s, err := embedded.Start(embedded.Config{StoreDir: dir, Port: port})
@@ -57,7 +57,7 @@ func connect(t testing.TB, s *embedded.Server, change ...func(*Config)) *Bus {
 	return b
 }
 
-// patient is for tests that count deliveries: nothing comes again because somebody was slow.
+// patient is for tests that count deliveries: no message is redelivered because a consumer was slow.
 func patient(c *Config) { c.AckWait = soon }
 
 type logTo struct{ t testing.TB }
@@ -67,7 +67,7 @@ func (l logTo) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// testLog writes into the test's log where -v wants to see it, else nowhere: lines after the end of a test would panic.
+// testLog writes into the test's log if -v is given, otherwise nowhere: lines after the end of a test would panic.
 func testLog(t testing.TB) interface{ Write([]byte) (int, error) } {
 	if os.Getenv("BUS_LOG") == "" {
 		return &bytes.Buffer{}
@@ -94,7 +94,7 @@ func observation(key events.Key, version uint64) events.Fact {
 	return events.Fact{Cluster: "test", Key: key, Event: events.PodObserved{Pod: events.Pod{Name: "p", UID: "pod", Version: version}}}
 }
 
-// versionOf is that of an observation, 0 for other events.
+// versionOf returns the version of an observation, 0 for other events.
 func versionOf(e events.Event) uint64 {
 	if p, ok := e.(events.PodObserved); ok {
 		return p.Pod.Version
@@ -114,7 +114,7 @@ func publish(t testing.TB, b *Bus, facts ...events.Fact) {
 	}
 }
 
-// ear consumes and keeps what it hears; answer decides what becomes of each delivery, nil acknowledges.
+// ear consumes and keeps its deliveries; answer decides the outcome of each, nil acknowledges.
 type ear struct {
 	mu     sync.Mutex
 	heard  []engine.Delivery
@@ -170,7 +170,7 @@ func (e *ear) count(ok func(engine.Delivery) bool) int {
 	return n
 }
 
-// versions are those of the Pods heard for the key, in order.
+// versions returns the versions of the Pods delivered for the key, in order.
 func (e *ear) versions(key events.Key) []uint64 {
 	var all []uint64
 	for _, d := range e.all() {
@@ -181,7 +181,7 @@ func (e *ear) versions(key events.Key) []uint64 {
 	return all
 }
 
-// stateOf is what a stream says of itself.
+// stateOf returns the state that a stream reports.
 func stateOf(t testing.TB, b *Bus, stream string) jetstream.StreamState {
 	t.Helper()
 	s, err := b.js.Stream(t.Context(), stream)
@@ -191,7 +191,7 @@ func stateOf(t testing.TB, b *Bus, stream string) jetstream.StreamState {
 	return s.CachedInfo().State
 }
 
-// messages is how many a stream holds.
+// messages returns the number of messages in a stream.
 func messages(t testing.TB, b *Bus, stream string) uint64 {
 	t.Helper()
 	return stateOf(t, b, stream).Msgs
@@ -199,7 +199,7 @@ func messages(t testing.TB, b *Bus, stream string) uint64 {
 
 func uid(n int) string { return fmt.Sprintf("0b5e7a10-0000-4000-8000-%012d", n) }
 
-// allPartitions are the numbers of all partitions.
+// allPartitions returns the numbers of all partitions.
 func allPartitions() []int {
 	partitions := make([]int, events.Partitions)
 	for n := range partitions {

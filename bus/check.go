@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// apiLevel is the lowest level of JetStream's API that has all we use: 1 brought messages with a time to live
-	// (2.11), 2 brought message schedules (2.12); the partitions of subject transforms are older than levels (2.10).
+	// apiLevel is the lowest level of JetStream's API that has every feature in use here: 1 brought messages with a time to live
+	// (2.11), 2 brought message schedules (2.12). Partitions by subject transforms are older than levels (2.10).
 	apiLevel = 2
-	// oldestServer is the first release of that level, for people.
+	// oldestServer is the first release with that level, for error messages.
 	oldestServer = "2.12"
-	// minPayload lets "8M" pass, which a server reads as eight million bytes, as well as "8MB". The memory of a Job
-	// with 20,000 unsettled Pods needs it.
+	// minPayload accepts both "8M", which a server reads as eight million bytes, and "8MB". The state of a Job with 20,000
+	// unsettled Pods needs that much.
 	minPayload = 8_000_000
 )
 
-// check asks whether the server can do what we need. Each answer no names the remedy.
+// check checks that the server can do what the bus needs. Each error names the remedy.
 func (b *Bus) check(ctx context.Context) error {
 	info, err := b.account(ctx)
 	if err != nil {
@@ -35,12 +35,12 @@ func (b *Bus) check(ctx context.Context) error {
 	return nil
 }
 
-// shortcoming is what a server is or has not, and what to do about it.
+// shortcoming is an error about the server: what is wrong or missing, and the remedy.
 type shortcoming struct{ cause, remedy string }
 
 func (s *shortcoming) Error() string { return "bus: " + s.cause + ": " + s.remedy }
 
-// account asks for our account's limits and usage: the one question that every server with JetStream answers.
+// account requests the limits and usage of the account: the one request that every server with JetStream answers.
 func (b *Bus) account(ctx context.Context) (info *jetstream.AccountInfo, err error) {
 	where := b.cfg.where()
 	err = b.ask(ctx, askTimeout, func(ctx context.Context) (err error) {
@@ -51,9 +51,9 @@ func (b *Bus) account(ctx context.Context) (info *jetstream.AccountInfo, err err
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return nil, &shortcoming{"JetStream is off on " + where, "start the server with -js, or with jetstream {} in its configuration"}
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		return nil, &shortcoming{"JetStream is off for our account on " + where, "enable it in the account's jetstream limits"}
+		return nil, &shortcoming{"JetStream is off for this program's account on " + where, "enable it in the account's jetstream limits"}
 	case err != nil:
-		return nil, fmt.Errorf("bus: JetStream on %s does not answer: %w: has its cluster a leader, and may our user publish to $JS.API.> and subscribe to its inbox?", where, err)
+		return nil, fmt.Errorf("bus: JetStream on %s does not answer: %w: has its cluster a leader, and may this program's user publish to $JS.API.> and subscribe to its inbox?", where, err)
 	}
 	return info, nil
 }
@@ -79,16 +79,16 @@ func (b *Bus) checkPayload() *shortcoming {
 	}
 }
 
-// comingUp says that the error is one of a NATS cluster which has not chosen its leader yet or misses servers still.
+// comingUp reports whether the error is one of a NATS cluster that has not elected its leader yet or still lacks servers.
 func comingUp(err error) bool {
 	c := code(err)
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errLost) || c == codeNoLeader || c == codeNoPeers
 }
 
-// explain turns what a server says about a stream that it would not make into what to do about it.
+// explain adds the remedy to a server's error about a stream that it did not create.
 func explain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrNoResponders) {
-		return fmt.Errorf("%w: has the stream a leader, has the server run out of disk (then it turns JetStream off, and has to be started anew), and may our user publish to $JS.API.STREAM.> and subscribe to its inbox?", err)
+		return fmt.Errorf("%w: has the stream a leader, has the server run out of disk (then it turns JetStream off, and has to be started anew), and may this program's user publish to $JS.API.STREAM.> and subscribe to its inbox?", err)
 	}
 	if strings.Contains(err.Error(), "error creating store") || strings.Contains(err.Error(), "no space left on device") {
 		return fmt.Errorf("%w: the server cannot write to its disk: make room there", err)
@@ -104,7 +104,7 @@ func explain(err error) error {
 	return err
 }
 
-// code is what the server says is wrong; 0 where the error is not the server's.
+// code returns the error code of the JetStream API; 0 if the error is not the server's.
 func code(err error) jetstream.ErrorCode {
 	var js jetstream.JetStreamError
 	if !errors.As(err, &js) || js.APIError() == nil {

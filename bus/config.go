@@ -13,54 +13,56 @@ import (
 	"github.com/jobstream/jobstream/bus/cloudevent"
 )
 
-// Config says where the bus is and whose facts it carries.
+// Config describes where the bus is and which cluster's facts it carries.
 type Config struct {
-	// URL of the server, several separated by commas, such as "nats://nats:4222".
+	// URL of the server, or of several separated by commas, such as "nats://nats:4222".
 	URL string
-	// Server is one inside this process to use instead of a URL: an embedded.Server.
+	// Server is an embedded.Server inside this process; it replaces URL.
 	Server nats.InProcessConnProvider
-	// Cluster is the name of the Kubernetes cluster: in every subject and stream. Required; at most 100 bytes.
+	// Cluster is the name of the Kubernetes cluster, a part of every subject and stream. Required; at most 100 bytes.
 	Cluster string
-	// Role is what this program does on the bus, and may do: by default everything.
+	// Role limits what this program does on the bus. Default Everything.
 	Role Role
-	// Name of this client, shown by the server's monitoring. Default "jobstream".
+	// Name of this client in the server's monitoring. Default "jobstream".
 	Name string
 	// Replicas of every stream: 1 (the default), or 3 on a cluster of at least three servers.
 	Replicas int
-	// Credentials say who we are, unless the URL or a client certificate does, or nobody asks.
+	// Credentials authenticate this program. They are not needed if the URL or a client certificate does so, or if the server
+	// asks for none.
 	Credentials
-	// CAFile, CertFile and KeyFile are PEM files for TLS: the authority that we trust, and a client certificate. They are read
-	// at every connection, as Credentials are.
+	// CAFile, CertFile and KeyFile are PEM files for TLS: the trusted authority, and a client certificate. Like Credentials, they
+	// are read at every connection.
 	CAFile, CertFile, KeyFile string
-	// MaxFactsBytes bounds the stream of facts; the oldest go first. Default 1 GiB.
+	// MaxFactsBytes bounds the stream of facts; beyond it, the server drops the oldest. Default 1 GiB.
 	MaxFactsBytes int64
-	// MaxStateBytes bounds the memory of each function; the states that were written longest ago go first, and cost an
-	// inventory. Default 512 MiB.
+	// MaxStateBytes bounds the memory of each function. Beyond it, the server drops the states that were written longest ago;
+	// each costs an inventory. Default 512 MiB.
 	MaxStateBytes int64
-	// MaxTimersBytes bounds the stream of timers; those that were set longest ago go first, and the next relist makes up for
-	// them. Default 256 MiB.
+	// MaxTimersBytes bounds the stream of timers. Beyond it, the server drops the timers that were set longest ago; the next
+	// relist replaces them. Default 256 MiB.
 	MaxTimersBytes int64
-	// MaxEventsAge and MaxEventsBytes bound the stream of public events; the oldest go first. Default 7 days and 1 GiB. Less
-	// than 70 minutes also shorten the time for which an event that is announced twice is stored once.
+	// MaxEventsAge and MaxEventsBytes bound the stream of public events; beyond either, the server drops the oldest. Default 7
+	// days and 1 GiB. An age below 70 minutes also shortens the window in which an event that is announced twice is stored once.
 	MaxEventsAge   time.Duration
 	MaxEventsBytes int64
-	// EventMode is how public events lie in their messages. Default structured.
+	// EventMode is how public events are encoded in messages. Default structured.
 	EventMode cloudevent.Mode
-	// Log is where the bus writes; default slog.Default().
+	// Log receives the bus's log lines. Default slog.Default().
 	Log *slog.Logger
-	// SetAside, if not nil, hears of every message that has been set aside, by Quarantine or because nobody could read it:
-	// once each, when its copy is safe, with the function that it was for. It must return at once.
+	// SetAside, if not nil, is called once for every message that was quarantined, by Quarantine or because this program could
+	// not read it, with the function that was to receive it. The copy is safe by then. It must return at once.
 	SetAside func(function string)
-	// Unread, if not nil, hears of every fact whose type this program does not know, with the function that it was for. It must
-	// return at once.
+	// Unread, if not nil, is called for every fact whose type this program does not know, with the function that was to receive
+	// it. It must return at once.
 	Unread func(function string)
-	// AckWait is how long a delivery may stay silent before it is given to somebody else. Default 3 s.
+	// AckWait is how long a delivery may stay unacknowledged before the server delivers it again, possibly to another process.
+	// Default 3 s.
 	AckWait time.Duration
-	// ConnectTimeout is how long Connect waits for the server to come up. Default 10 s.
+	// ConnectTimeout is how long Connect waits for the server to start. Default 10 s.
 	ConnectTimeout time.Duration
 }
 
-// withDefaults checks the configuration and fills what was left out.
+// withDefaults checks the configuration and fills in defaults.
 func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.URL == "" && c.Server == nil:
@@ -121,7 +123,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// where names the bus without its credentials.
+// where describes the bus without its credentials.
 func (c Config) where() string {
 	if c.Server != nil {
 		return "the embedded NATS server"

@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// configured is a NATS server that is configured by a file, as those that people run.
+// configured is a NATS server with a configuration file, as operators run it.
 type configured struct {
 	server *server.Server
 	dir    string
@@ -22,7 +22,7 @@ type configured struct {
 	disk   string // where it stores, and how much it may
 }
 
-// configure starts a server with the settings beside those that a bus needs.
+// configure starts a server with the given settings in addition to those that a bus needs.
 func configure(t *testing.T, settings string) *configured {
 	t.Helper()
 	c := &configured{dir: t.TempDir(), listen: "127.0.0.1:-1", disk: "store_dir: \"" + t.TempDir() + "\""}
@@ -58,7 +58,7 @@ func (c *configured) write(t *testing.T, settings string) {
 	put(t, filepath.Join(c.dir, "nats.conf"), fmt.Sprintf("listen: \"%s\"\nmax_payload: 8MB\njetstream { %s }\n%s\n", c.listen, c.disk, settings))
 }
 
-// reload changes the settings of the server that runs.
+// reload changes the settings of the running server.
 func (c *configured) reload(t *testing.T, settings string) {
 	t.Helper()
 	c.write(t, settings)
@@ -67,7 +67,7 @@ func (c *configured) reload(t *testing.T, settings string) {
 	}
 }
 
-// restart ends the server and starts it anew, on the same address and disk.
+// restart stops the server and starts it again, with the same address and disk.
 func (c *configured) restart(t *testing.T, settings string) {
 	t.Helper()
 	c.server.Shutdown()
@@ -75,7 +75,7 @@ func (c *configured) restart(t *testing.T, settings string) {
 	c.start(t, settings)
 }
 
-// put writes a file at once, as a kubelet replaces those of a Secret.
+// put replaces a file atomically, as a kubelet replaces those of a Secret.
 func put(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
@@ -86,7 +86,7 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// journal is a log that tests read.
+// journal is a log that tests can read.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -98,7 +98,7 @@ func (j *journal) Write(p []byte) (int, error) {
 	return j.text.Write(p)
 }
 
-// lines are those that hold all the words.
+// lines returns the lines that contain all the words.
 func (j *journal) lines(words ...string) (found []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -119,12 +119,12 @@ func holds(text string, words ...string) bool {
 	return true
 }
 
-// logged is a change of a Config that writes a journal.
+// logged changes a Config so that it writes a journal.
 func logged(j *journal) func(*Config) {
 	return func(c *Config) { c.Log = slog.New(slog.NewTextHandler(j, nil)) }
 }
 
-// unready waits until Ready says all the words, and then that a line of the log has said them, once.
+// unready waits until Ready's error contains all the words, and then until exactly one log line does.
 func unready(t *testing.T, b *Bus, j *journal, words ...string) {
 	t.Helper()
 	var last error
@@ -140,7 +140,7 @@ func unready(t *testing.T, b *Bus, j *journal, words ...string) {
 	}
 }
 
-// recovers waits until the bus is ready and takes a fact.
+// recovers waits until the bus is ready and accepts a fact.
 func recovers(t *testing.T, b *Bus, version uint64) {
 	t.Helper()
 	var last error

@@ -14,14 +14,13 @@ import (
 )
 
 const (
-	// pingInterval finds a dead connection within a minute (two pings may fail); the default would take six.
+	// pingInterval detects a dead connection within a minute (two pings may fail); nats.go's default takes six.
 	pingInterval = 20 * time.Second
-	// closeTimeout is how long Close waits for acknowledgements to leave.
+	// closeTimeout is how long Close waits until acknowledgements are sent.
 	closeTimeout = time.Second
 )
 
-// Bus is a connection to JetStream with everything in place that one cluster needs. All methods are safe for concurrent
-// use.
+// Bus is a connection to JetStream, with all streams of one cluster in place. All methods are safe for concurrent use.
 type Bus struct {
 	cfg       Config
 	names     names
@@ -37,7 +36,7 @@ type Bus struct {
 	problems problems
 	ackGaps  ackGaps
 
-	gate chan struct{} // bounds how many consumers are looked up at once
+	gate chan struct{} // bounds how many consumers are looked up at the same time
 
 	mu      sync.Mutex
 	session context.Context // ends when the connection is lost
@@ -45,13 +44,13 @@ type Bus struct {
 
 	closed chan struct{} // closed by Close
 	ended  chan struct{} // closed when the connection is closed for good, and not by Close
-	why    error         // read after ended
+	why    error         // written before ended is closed
 	once   sync.Once
 	done   sync.WaitGroup
 }
 
-// Connect reaches the server, checks that it can do what we need, and makes the streams that are missing. Its error names
-// the cause and the remedy. From then on the bus looks after itself: it reconnects for ever and remakes what vanishes.
+// Connect reaches the server, checks that it has every feature that the bus needs, and creates missing streams. Its error names
+// the cause and the remedy. From then on the Bus repairs itself: it reconnects for ever and recreates what disappears.
 func Connect(ctx context.Context, c Config) (*Bus, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -76,7 +75,7 @@ func Connect(ctx context.Context, c Config) (*Bus, error) {
 	return b, nil
 }
 
-// reach connects, and neither asks nor makes anything.
+// reach connects; it checks and creates nothing.
 func reach(ctx context.Context, c Config) (*Bus, error) {
 	n, err := newNames(c.Cluster, c.Role)
 	if err != nil {
@@ -98,7 +97,7 @@ func reach(ctx context.Context, c Config) (*Bus, error) {
 	return b, nil
 }
 
-// open makes a bus of a connection.
+// open makes a Bus of a connection.
 func (b *Bus) open(ctx context.Context) error {
 	for {
 		err := b.check(ctx)
@@ -122,19 +121,19 @@ func (b *Bus) Close() {
 		close(b.closed)
 		b.done.Wait()
 		if b.nc.IsConnected() {
-			_ = b.nc.FlushTimeout(closeTimeout) // acknowledgements; what is lost is delivered again
+			_ = b.nc.FlushTimeout(closeTimeout) // sends acknowledgements; what is not acknowledged is delivered again
 		}
 		b.nc.Close()
 	})
 }
 
-// Ended is closed when the connection has been closed for good without anybody having asked for it: nats.go reconnects for ever
-// after most problems, but not where the server answers what we have sent with an error of the protocol. Nothing comes or goes any
-// more then; Err says why, and a new process is the remedy.
+// Ended is closed when the connection was closed for good, and not by Close. nats.go reconnects for ever after most problems, but
+// not after the server reported a protocol error in what this client sent. No message comes or goes from then on. Err returns the
+// cause; the remedy is a new process.
 func (b *Bus) Ended() <-chan struct{} { return b.ended }
 
-// Err is nil until the connection has been closed for good. nats.go closes it first and says so a moment later; whoever has met the
-// closed connection in between hears the cause all the same.
+// Err returns nil until the connection is closed for good, and the cause from then on. nats.go closes the connection a moment
+// before it reports why; a caller that met the closed connection in between gets the cause too, since Err waits for it.
 func (b *Bus) Err() error {
 	if b.nc.IsClosed() {
 		select {
@@ -150,7 +149,7 @@ func (b *Bus) Err() error {
 	}
 }
 
-// end notes why the connection has been closed for good.
+// end records why the connection was closed for good.
 func (b *Bus) end(nc *nats.Conn) {
 	cause := nc.LastError()
 	if cause == nil {
@@ -161,7 +160,8 @@ func (b *Bus) end(nc *nats.Conn) {
 	b.log.Error("the connection to the bus is closed for good, and only a new process can make another", "err", cause)
 }
 
-// Ready is nil while we are connected and everything stands, with our settings; its error says what is missing. For readiness probes.
+// Ready returns nil while the bus is connected and every stream stands with the configured settings; its error names what is
+// missing. For readiness probes.
 func (b *Bus) Ready() error {
 	if err := b.Err(); err != nil {
 		return err
@@ -172,14 +172,14 @@ func (b *Bus) Ready() error {
 	return errors.Join(b.problems.err(), cmp.Or(b.top.stands(), b.top.conflicts()))
 }
 
-// dial tries until the server answers or the context ends. We retry ourselves, and not by nats.RetryOnFailedConnect, so
-// that a wrong address is an error at the start and not a process that waits in ackGap.
+// dial tries until the server answers or the context ends. It retries by itself instead of by nats.RetryOnFailedConnect, so that
+// a wrong address is an error at the start and not a process that waits for ever.
 func (b *Bus) dial(ctx context.Context) (*nats.Conn, error) {
 	if err := b.cfg.readable(); err != nil {
 		return nil, fmt.Errorf("bus: %w: check the files for credentials, CA, certificate and key", err)
 	}
 	if b.cfg.userInURL() {
-		b.log.Warn("--nats-url holds a user or a token, which anybody can read who sees our environment or arguments, and which is not read anew",
+		b.log.Warn("--nats-url holds a user or a token, readable to every process and user that sees this program's environment or arguments, and never read again",
 			"remedy", "move them to files, and name these by --nats-user-file and --nats-password-file, or --nats-token-file")
 	}
 	for {
@@ -191,7 +191,7 @@ func (b *Bus) dial(ctx context.Context) (*nats.Conn, error) {
 			return nc, nil
 		}
 		if remedy, final := b.cfg.refusal(err); final {
-			return nil, fmt.Errorf("bus: %s refuses us: %w: %s", b.cfg.where(), err, remedy)
+			return nil, fmt.Errorf("bus: %s rejects this program: %w: %s", b.cfg.where(), err, remedy)
 		}
 		select {
 		case <-ctx.Done():
@@ -206,10 +206,10 @@ func (b *Bus) options() []nats.Option {
 	c := b.cfg
 	o := []nats.Option{
 		nats.Name(c.Name),
-		nats.MaxReconnects(-1), // the default gives up after two minutes, for ever
+		nats.MaxReconnects(-1), // the default gives up after two minutes
 		nats.CustomReconnectDelay(reconnectDelay),
-		nats.IgnoreAuthErrorAbort(), // a server that comes back before its users do is not a reason to stay away
-		nats.ReconnectBufSize(-1),   // else a write that "failed" would land after the reconnect
+		nats.IgnoreAuthErrorAbort(), // a server may be back before its users are configured
+		nats.ReconnectBufSize(-1),   // otherwise a write that "failed" would be sent after the reconnect
 		nats.PingInterval(pingInterval),
 		nats.CustomInboxPrefix(b.names.inbox()),
 		nats.NoCallbacksAfterClientClose(),

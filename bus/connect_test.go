@@ -22,7 +22,7 @@ import (
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// refused connects and returns the error, which must hold all the words.
+// refused connects and returns the error, which must contain all the words.
 func refused(t *testing.T, c Config, words ...string) {
 	t.Helper()
 	if c.Cluster == "" {
@@ -47,7 +47,7 @@ func refused(t *testing.T, c Config, words ...string) {
 	}
 }
 
-// bare starts a server that embedded.Start would not make.
+// bare starts a server with options that embedded.Start does not allow.
 func bare(t *testing.T, o server.Options) string {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", -1, true, true, t.TempDir()
@@ -89,7 +89,7 @@ func TestErrorsAtTheStart(t *testing.T) {
 	})
 	t.Run("wrong password", func(t *testing.T) {
 		u := bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20, Username: "me", Password: "right"})
-		refused(t, Config{URL: strings.Replace(u, "nats://", "nats://me:s3cret@", 1)}, "refuses us", "credentials")
+		refused(t, Config{URL: strings.Replace(u, "nats://", "nats://me:s3cret@", 1)}, "rejects this program", "credentials")
 	})
 	t.Run("too many replicas", func(t *testing.T) {
 		refused(t, Config{URL: bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20}), Replicas: 3}, "one replica")
@@ -153,7 +153,7 @@ func TestTLS(t *testing.T) {
 	publish(t, b, observation(keyOf(uid(1)), 1))
 }
 
-// A user with the permissions that doc.go names, and no others, can do everything.
+// A user with exactly the permissions that doc.go names can do everything.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	may := &server.Permissions{
@@ -207,8 +207,8 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// A real server of the release before schedules were complete must be refused by name. It is built from its module
-// once; where that is not possible the test is skipped and says why. BUS_OLD_SERVER names a binary that exists already.
+// A real server of the release before schedules were complete must be rejected by name. It is built from its module once; if that
+// is impossible, the test is skipped with the reason. BUS_OLD_SERVER names an existing binary.
 func TestOldServerIsRefused(t *testing.T) {
 	t.Parallel()
 	const version = "v2.10.29"

@@ -16,32 +16,32 @@ import (
 )
 
 const (
-	// factsWindow is how many facts of one partition may be delivered and not acknowledged, over all reconcilers together:
-	// what a turn can fold. At 1,500 facts a second of one Job it allows turns of 85 ms. All 32 partitions together, with
-	// their timers, hold at most 5,120 messages, which is also how many want an InProgress while an engine is stuck.
+	// factsWindow is how many facts of one partition may be delivered and not yet acknowledged, over all reconcilers together:
+	// the most that a turn can fold. At 1,500 facts a second of one Job it allows turns of 85 ms. All 32 partitions with their
+	// timers have at most 5,120 such messages, each of which needs an InProgress while an engine is stuck.
 	factsWindow = 128
-	// firedWindow is the same for fired timers: there are few, and they fold to nothing.
+	// firedWindow is the same limit for fired timers, which are few and add no observation.
 	firedWindow = 32
-	// pullExpiry and pullHeartbeat make an idle partition cost one small message every five seconds, and let a partition whose
-	// consumer vanished without a word notice within ten.
+	// pullExpiry and pullHeartbeat make an idle partition cost one small message every five seconds, and let the client notice
+	// within ten that the server has lost a consumer.
 	pullExpiry    = 30 * time.Second
 	pullHeartbeat = 5 * time.Second
-	// pullBytes bounds one batch, so that a few lists of huge Jobs do not overflow the client's buffer of 64 MiB, which
-	// would drop them until they are delivered again.
+	// pullBytes bounds one batch. Otherwise a few lists of huge Jobs would overflow the client's buffer of 64 MiB, which drops
+	// them until they are delivered again.
 	pullBytes = 16 << 20
-	// atOnce is how many consumers are looked up or made at the same time; with three replicas each takes 60 ms.
+	// atOnce is how many consumers are looked up or created at the same time; with three replicas each takes 60 ms.
 	atOnce = 16
-	// partitionRetry is the first pause of a partition that cannot be consumed; it doubles up to partitionRetryAtMost.
+	// partitionRetry is the first pause before a partition that cannot be consumed is tried again; it doubles up to
+	// partitionRetryAtMost.
 	partitionRetry       = 100 * time.Millisecond
 	partitionRetryAtMost = 2 * time.Second
 )
 
-// Consume delivers all facts and fired timers of the function that lie in the given partitions (0 to 31), each at least once,
-// and blocks until the context ends. It survives whatever happens to the server, the streams and the consumers. Each partition
-// is delivered in the order of its stream, except for what is delivered again; deliver is called from several
-// goroutines, may block briefly, must return when the context has ended, and is not called after Consume has returned.
-// What has not been delivered by then is given back at once. The error is nil, or says that a partition does not exist or
-// that the bus is closed.
+// Consume delivers all facts and fired timers of the function in the given partitions (0 to 31), each at least once, and blocks
+// until the context ends. It survives every loss of the server, the streams and the consumers. Each partition is delivered in the
+// order of its stream, except for redeliveries. Consume calls deliver from several goroutines, and never after it has returned;
+// deliver may block briefly and must return when the context has ended. Messages that are not delivered by then are given back to
+// the server at once. The error is nil, or reports that a partition does not exist or that the bus is closed.
 //
 // Any number of processes may consume the same partition at the same time: they share its messages.
 func (b *Bus) Consume(ctx context.Context, function string, partitions []int, deliver func(engine.Delivery)) error {
@@ -76,8 +76,8 @@ func (b *Bus) Consume(ctx context.Context, function string, partitions []int, de
 	}
 }
 
-// consumer is a durable one: it remembers what was acknowledged while nobody is there. MaxDeliver is unlimited, because
-// to give up on a fact is the engine's decision (Quarantine), never a counter's.
+// consumer returns a durable consumer's configuration: the server remembers what was acknowledged while no reconciler runs.
+// MaxDeliver is unlimited, because only the engine decides to give up on a fact (Quarantine), never a counter.
 func (b *Bus) consumer(name, filter string, window int) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable:       name,
@@ -90,26 +90,26 @@ func (b *Bus) consumer(name, filter string, window int) jetstream.ConsumerConfig
 	}
 }
 
-// subscription is one consumer of one stream, kept alive.
+// subscription keeps one consumer of one stream alive.
 type subscription struct {
 	bus      *Bus
 	function string
 	deliver  func(engine.Delivery)
 	stream   string
 	config   jetstream.ConsumerConfig
-	purges   bool // remove what was acknowledged
+	purges   bool // acknowledged messages are removed
 
 	mu   sync.Mutex // held during deliver
-	over bool       // no delivery any more
+	over bool       // nothing is delivered any more
 
-	heard atomic.Uint64 // messages handed over
+	heard atomic.Uint64 // messages delivered
 }
 
-// run consumes until the context ends; each round is one life of the consumer.
+// run consumes until the context ends; each round is the life of one consumer.
 func (s *subscription) run(ctx context.Context) {
 	pause := partitionRetry
 	for ctx.Err() == nil {
-		remade := s.bus.top.changed() // before the consumer is looked up, or a change in between would be missed
+		remade := s.bus.top.changed() // read before the consumer is looked up; otherwise a change in between would be missed
 		c, err := s.ensure(ctx)
 		if err == nil {
 			pause = partitionRetry
@@ -129,8 +129,7 @@ func (s *subscription) run(ctx context.Context) {
 	}
 }
 
-// ensure looks the consumer up, and makes it or brings it in line where that is needed. Asking is cheap; making one costs
-// a round of consensus.
+// ensure looks the consumer up, and creates or updates it where needed. A lookup is cheap; a creation costs a round of consensus.
 func (s *subscription) ensure(ctx context.Context) (jetstream.Consumer, error) {
 	select {
 	case s.bus.gate <- struct{}{}:
@@ -162,7 +161,7 @@ func (s *subscription) ensure(ctx context.Context) (jetstream.Consumer, error) {
 	return c, nil
 }
 
-// consume pulls until the context ends, the streams are made anew, or the consumer gives reason for doubt.
+// consume pulls until the context ends, a stream is recreated, or an error makes the consumer doubtful.
 func (s *subscription) consume(ctx context.Context, c jetstream.Consumer, remade <-chan struct{}) error {
 	doubt := make(chan error, 1)
 	cc, err := c.Consume(func(m jetstream.Msg) { s.hand(ctx, m) },
@@ -195,7 +194,7 @@ func (s *subscription) consume(ctx context.Context, c jetstream.Consumer, remade
 	return err
 }
 
-// end stops the pulling. What was fetched is still handed over, or given back where the context has ended.
+// end stops pulling. Messages that were fetched are still delivered, or given back where the context has ended.
 func (s *subscription) end(ctx context.Context, cc jetstream.ConsumeContext) {
 	cc.Drain()
 	select {
@@ -204,24 +203,24 @@ func (s *subscription) end(ctx context.Context, cc jetstream.ConsumeContext) {
 		cc.Stop()
 	}
 	if ctx.Err() != nil {
-		s.mu.Lock() // waits for the delivery that runs
+		s.mu.Lock() // waits for the running delivery
 		s.over = true
 		s.mu.Unlock()
 	}
 }
 
-// harmless are the errors after which nats.go goes on by itself.
+// harmless reports whether nats.go continues by itself after the error.
 func harmless(err error) bool {
 	return errors.Is(err, jetstream.ErrConsumerLeadershipChanged) || errors.Is(err, jetstream.ErrServerShutdown) ||
 		errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrMaxBytesExceeded) || errors.Is(err, jetstream.ErrNoMessages)
 }
 
-// hand makes a delivery of a message, or sets it aside where nobody can read it.
+// hand delivers a message, or quarantines one that this program cannot read.
 func (s *subscription) hand(ctx context.Context, m jetstream.Msg) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || ctx.Err() != nil {
-		_ = m.Nak() // somebody else may have it at once
+		_ = m.Nak() // another process may have it at once
 		return
 	}
 	f, err := s.read(m)
@@ -238,8 +237,8 @@ func (s *subscription) hand(ctx context.Context, m jetstream.Msg) {
 	s.deliver(d)
 }
 
-// read decodes the message and checks that it says what its subject says: the partition was chosen by the subject. Its error wraps
-// an events.UnknownFact only where all is well but for the type.
+// read decodes the message and checks that its contents match its subject, since the subject chose the partition. Its error wraps
+// an events.UnknownFact only if the type is all that is wrong.
 func (s *subscription) read(m jetstream.Msg) (events.Fact, error) {
 	f, err := events.Decode(m.Data())
 	unknown := events.UnknownFact{}

@@ -43,7 +43,7 @@ func TestFactsOfTwoTriggersAreOne(t *testing.T) {
 
 func TestEveryPartitionKeepsItsOrder(t *testing.T) {
 	t.Parallel()
-	b := connect(t, serve(t), func(c *Config) { c.AckWait = soon }) // what is delivered again on a busy machine is out of order
+	b := connect(t, serve(t), func(c *Config) { c.AckWait = soon }) // redeliveries on a busy machine are out of order
 	e := listen(t, b, allPartitions(), nil)
 	const keys, each = 64, 50
 	for v := range each {
@@ -61,7 +61,7 @@ func TestEveryPartitionKeepsItsOrder(t *testing.T) {
 	}
 }
 
-// The partition that the server computes is Key.Partition's, whatever the UID looks like: timers are laid by the latter.
+// The partition that the server computes is Key.Partition's, whatever the UID looks like: timers are published with the latter.
 func TestPartitionIsTheServers(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t), patient)
@@ -211,7 +211,7 @@ func TestPoisonIsSetAsideAndTheRestFlows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stray := observation(keyOf(uid(2)), 1) // about another key than its subject says
+	stray := observation(keyOf(uid(2)), 1) // its key differs from its subject's
 	strayData, err := events.Encode(stray)
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestPoisonIsSetAsideAndTheRestFlows(t *testing.T) {
 	raw(`{"specversion":"1.0","id":"x","source":"/clusters/test","type":"dev.jobstream.fact.Nonsense.v1","subject":"job.default.u"}`)
 	raw(string(strayData))
 	raw("")
-	raw(strings.Repeat("x", int(b.nc.MaxPayload())-200)) // no room for headers: has to be cut
+	raw(strings.Repeat("x", int(b.nc.MaxPayload())-200)) // no room for headers: must be cut
 	publish(t, b, observation(key, 13), observation(key, 14))
 	until(t, "the good fact is heard", func() bool { return slices.Contains(e.versions(key), 14) })
 	var aside []Quarantined
@@ -255,7 +255,7 @@ func TestTwoClustersDoNotMix(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	in := func(name string) func(*Config) { return func(c *Config) { c.Cluster = name } }
-	// Names that a careless escape would make one.
+	// Names that a careless escape would merge.
 	clusters := []string{"prod.eu", "prod_eu", "prod-eu", "prod_2Eeu", "test"}
 	key := keyOf(uid(1))
 	for n, name := range clusters {

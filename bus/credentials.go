@@ -13,10 +13,10 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Credentials are files that say who we are. Each is read anew whenever we connect or connect again, and so are those of TLS:
-// a Secret that is rotated is taken without a restart. Line breaks at the end of a file do not count.
+// Credentials are files that authenticate this program. Each is read at every connection and reconnection, and so are those of
+// TLS: a rotated Secret takes effect without a restart. Line breaks at the end of a file are ignored.
 type Credentials struct {
-	// UserFile and PasswordFile hold a name and its password. One needs the other.
+	// UserFile and PasswordFile hold a user name and its password. Each needs the other.
 	UserFile, PasswordFile string
 	// NkeySeedFile holds the seed of an nkey (SU...). The server knows its public key.
 	NkeySeedFile string
@@ -26,10 +26,10 @@ type Credentials struct {
 	CredentialsFile string
 }
 
-// flagged is a file and the flag of the programs that names it.
+// flagged is a file and the program flag that names it.
 type flagged struct{ flag, file string }
 
-// ways are the ways of saying who we are that are in use, each as its files.
+// ways returns the configured methods of authentication, each as its files.
 func (c Config) ways() (all [][]flagged) {
 	for _, way := range [][]flagged{
 		{{"--nats-user-file", c.UserFile}, {"--nats-password-file", c.PasswordFile}},
@@ -47,7 +47,7 @@ func (c Config) ways() (all [][]flagged) {
 	return all
 }
 
-// CheckCredentials refuses half a way of saying who we are, and two ways at once; its error names the flags of the programs.
+// CheckCredentials rejects half a method of authentication, and two methods at once; its error names the flags of the programs.
 // It reads no file.
 func (c Config) CheckCredentials() error {
 	if (c.UserFile == "") != (c.PasswordFile == "") {
@@ -69,7 +69,7 @@ func (c Config) CheckCredentials() error {
 	return nil
 }
 
-// userInURL says that an address holds a user or a token.
+// userInURL reports whether an address contains a user or a token.
 func (c Config) userInURL() bool {
 	for s := range strings.SplitSeq(c.URL, ",") {
 		if u, err := url.Parse(strings.TrimSpace(s)); err == nil && u.User != nil {
@@ -79,7 +79,7 @@ func (c Config) userInURL() bool {
 	return false
 }
 
-// remedy is what to look at when the server does not believe us.
+// remedy returns what to check when the server rejects the credentials.
 func (c Config) remedy() string {
 	ways := c.ways()
 	switch {
@@ -95,7 +95,7 @@ func (c Config) remedy() string {
 	return "the server wants to know who we are: give --nats-user-file and --nats-password-file, --nats-nkey-seed-file, --nats-token-file or --nats-credentials"
 }
 
-// readable tries every file once, so that one that is missing or empty is an error with its flag at the start.
+// readable reads every file once, so that a missing or empty one fails at the start, with its flag.
 func (c Config) readable() error {
 	for _, way := range c.ways() {
 		for _, f := range way {
@@ -115,12 +115,12 @@ func (c Config) readable() error {
 	return nil
 }
 
-// illegible is a file that does not hold what its flag says.
+// illegible is an error about a file that does not hold what its flag requires.
 type illegible struct{ error }
 
 func (i *illegible) Unwrap() error { return i.error }
 
-// read returns what the file holds. It is an error for it to hold nothing.
+// read returns the contents of the file. An empty file is an error.
 func (f flagged) read() (string, error) {
 	data, err := os.ReadFile(f.file)
 	if err != nil {
@@ -133,10 +133,11 @@ func (f flagged) read() (string, error) {
 	return text, nil
 }
 
-// credentials are the options that say who we are, and whom we trust.
+// credentials returns the options for authentication and TLS.
 func (b *Bus) credentials() (o []nats.Option) {
 	c := b.cfg
-	// fetch reads a file for a handler of nats.go that cannot say no: it sends nothing then, and the server refuses us.
+	// fetch reads a file for a handler of nats.go that cannot return an error: the handler then sends nothing, and the server
+	// rejects the connection.
 	fetch := func(f flagged) string {
 		text, err := f.read()
 		if err != nil {
@@ -166,17 +167,17 @@ func (b *Bus) credentials() (o []nats.Option) {
 	return o
 }
 
-// nkeyDialer reads the seed of our nkey before each connection. nats.go asks for a signature whenever it connects, and so would
-// take a new seed, but the public key that goes with it is fixed from the start. So we put the new one into the options of the
-// connection: while it dials, nats.go holds the lock under which it will read them, and nobody else does (nats.go 1.55, createConn
-// and connectProto; TestRotatedNkey runs it under the race detector).
+// nkeyDialer reads the seed of the nkey before each connection. nats.go requests a signature whenever it connects, and so would
+// use a new seed, but the public key of the first connection stays in its options. So the dialer writes the new public key there:
+// while it dials, nats.go holds the lock under which it will read the options, and no other goroutine reads them (nats.go 1.55,
+// createConn and connectProto; TestRotatedNkey runs it under the race detector).
 type nkeyDialer struct {
 	seed flagged
-	conn atomic.Pointer[nats.Conn] // nil while the first connection is made
+	conn atomic.Pointer[nats.Conn] // nil until the first connection is made
 	pair nkeys.KeyPair
 }
 
-// option makes the dialer known to nats.go.
+// option registers the dialer with nats.go.
 func (d *nkeyDialer) option() nats.Option {
 	return func(o *nats.Options) error {
 		public, err := d.load()
@@ -194,7 +195,7 @@ func (d *nkeyDialer) load() (public string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if d.pair, err = nkeys.ParseDecoratedNKey([]byte(text)); err != nil { // it takes a bare seed, too
+	if d.pair, err = nkeys.ParseDecoratedNKey([]byte(text)); err != nil { // also parses a bare seed
 		return "", &illegible{fmt.Errorf("%s: %s holds no seed of an nkey: %w", d.seed.flag, d.seed.file, err)}
 	}
 	return d.pair.PublicKey()
@@ -212,7 +213,7 @@ func (d *nkeyDialer) Dial(network, address string) (net.Conn, error) {
 	return (&net.Dialer{Timeout: nats.DefaultTimeout}).Dial(network, address)
 }
 
-// refusal tells the errors of a connection that waiting does not cure, and what does.
+// refusal recognises connection errors that waiting does not cure, and returns the remedy.
 func (c Config) refusal(err error) (remedy string, final bool) {
 	words := err.Error()
 	switch {

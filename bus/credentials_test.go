@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// seed makes an nkey of a user.
+// seed creates the nkey of a user.
 func seed(t *testing.T) (seed, public string) {
 	t.Helper()
 	pair, err := nkeys.CreateUser()
@@ -28,7 +28,7 @@ func seed(t *testing.T) (seed, public string) {
 	return string(s), public
 }
 
-// way is a way to say who we are: files of the client, and what the server is told, for the n-th secret.
+// way is a method of authentication: the client's files, and the server's configuration, for the n-th secret.
 type way struct {
 	flag  string // of the file that is rotated
 	files func(dir string) Credentials
@@ -70,8 +70,8 @@ func ways(t *testing.T) map[string]way {
 	}
 }
 
-// Credentials that are rotated while we run are taken without a restart, whether the files change before the server or after
-// it. Meanwhile one line, and readiness, name the cause and the file to look at.
+// Credentials that are rotated at run time take effect without a restart, whether the files change before the server or after it.
+// Meanwhile one log line, and readiness, name the cause and the file to look at.
 func TestRotatedCredentials(t *testing.T) {
 	t.Parallel()
 	for name, w := range ways(t) {
@@ -83,8 +83,8 @@ func TestRotatedCredentials(t *testing.T) {
 			b := connect(t, nil, logged(j), func(c *Config) { c.URL, c.Credentials = "nats://"+s.listen, w.files(dir) })
 			recovers(t, b, 1)
 
-			s.reload(t, w.serve(1)) // and throws us out
-			unready(t, b, j, "refuses us", "since", "uthorization", w.flag)
+			s.reload(t, w.serve(1)) // and disconnects the client
+			unready(t, b, j, "rejects this program", "since", "uthorization", w.flag)
 			w.write(t, dir, 1)
 			recovers(t, b, 2)
 
@@ -104,7 +104,7 @@ func TestRotatedCredentials(t *testing.T) {
 	}
 }
 
-// What is wrong with credentials at the start is an error that names the flag.
+// Wrong credentials at the start are an error that names the flag.
 func TestCredentialsAtTheStart(t *testing.T) {
 	t.Parallel()
 	for name, w := range ways(t) {
@@ -115,10 +115,10 @@ func TestCredentialsAtTheStart(t *testing.T) {
 			c := Config{URL: "nats://" + s.listen, Credentials: w.files(dir)}
 			refused(t, c, "no such file", "--nats-")
 			w.write(t, dir, 1)
-			refused(t, c, "refuses us", "Authorization", w.flag)
+			refused(t, c, "rejects this program", "Authorization", w.flag)
 			put(t, c.ways()[0][0].file, "\n")
 			refused(t, c, "is empty", c.ways()[0][0].flag)
-			refused(t, Config{URL: c.URL}, "refuses us", "--nats-user-file", "--nats-nkey-seed-file", "--nats-token-file", "--nats-credentials")
+			refused(t, Config{URL: c.URL}, "rejects this program", "--nats-user-file", "--nats-nkey-seed-file", "--nats-token-file", "--nats-credentials")
 		})
 	}
 	s, _ := seed(t)
@@ -137,7 +137,7 @@ func TestCredentialsAtTheStart(t *testing.T) {
 	}
 }
 
-// A password in the URL works, as it always has, and the log says once what is better.
+// A password in the URL still works, and the log recommends files once.
 func TestPasswordInURL(t *testing.T) {
 	t.Parallel()
 	j := &journal{}

@@ -9,11 +9,11 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// delivery is engine.Delivery on a message of JetStream. What cannot be told to the server needs no error: the message
-// is delivered again.
+// delivery implements engine.Delivery on a JetStream message. A failure to reach the server needs no error: the message is
+// delivered again.
 type delivery struct {
 	bus      *Bus
-	function string // whose consumer it came by: also known where fact could not be read
+	function string // of the consumer: known even where the fact could not be read
 	msg      jetstream.Msg
 	fact     events.Fact
 }

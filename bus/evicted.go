@@ -5,18 +5,19 @@ import (
 	"time"
 )
 
-// evictedEvery is how often somebody asks whether facts were evicted before they were delivered: one question for all
-// consumers, about something that takes hours of absence.
+// evictedEvery is how often one bus checks whether facts were evicted before they were delivered: one request for all consumers,
+// about something that takes hours without a reconciler.
 const evictedEvery = time.Minute
 
-// evicted finds facts that fell off the bounded stream before any reconciler had them: those were away for longer than
-// the stream remembers. It answers whether a consumer is behind the first message now, and calls it a loss when none is
-// any more: a list that is published while nobody listens would only evict more.
+// evicted finds facts that the bounded stream dropped before any reconciler received them: no reconciler ran for longer than the
+// stream remembers. It reports whether a consumer is behind the first message now, and declares a loss once none is any more: a
+// list that is published while no reconciler listens would only evict more facts.
 //
 //	stream                        [first ......... last]
 //	consumer   delivered ...gap...
 //
-// A partition that has been idle for that long looks the same for the moment that its next fact takes; the price is one list.
+// A partition that was idle for that long looks the same for the moment that the delivery of its next fact takes; the price is
+// one list.
 func (t *topology) evicted(ctx context.Context, was bool) (behind bool) {
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()

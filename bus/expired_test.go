@@ -45,7 +45,7 @@ func newOperator(t *testing.T) *operator {
 		accountKey, sign(claims.Encode(root)), systemKey, sign(jwt.NewAccountClaims(systemKey).Encode(root)))}
 }
 
-// creds are those of a new user, for so long, or which expired so long ago; 0 is for ever.
+// creds returns the credentials of a new user with the given lifetime; negative has expired, 0 is for ever.
 func (o *operator) creds(valid time.Duration) string {
 	o.t.Helper()
 	s, public := seed(o.t)
@@ -64,7 +64,7 @@ func (o *operator) creds(valid time.Duration) string {
 	return string(text)
 }
 
-// Credentials that expire while we run throw us out, and new ones let us in again.
+// Credentials that expire at run time end the connection, and new ones restore it.
 func TestExpiredCredentials(t *testing.T) {
 	t.Parallel()
 	o, j, file := newOperator(t), &journal{}, filepath.Join(t.TempDir(), "me.creds")
@@ -74,13 +74,13 @@ func TestExpiredCredentials(t *testing.T) {
 	until(t, "the bus is ready", func() bool { return b.Ready() == nil })
 	until(t, "we are not ready, since the credentials are not valid", func() bool {
 		err := b.Ready()
-		return err != nil && holds(err.Error(), "refuses us", "--nats-credentials ("+file+")")
+		return err != nil && holds(err.Error(), "rejects this program", "--nats-credentials ("+file+")")
 	})
-	if len(j.lines("refuses us", "remedy=", file)) == 0 {
+	if len(j.lines("rejects this program", "remedy=", file)) == 0 {
 		t.Errorf("the log does not say so:\n%s", j.text.String())
 	}
 	put(t, file, o.creds(0))
 	recovers(t, b, 1)
 	put(t, file, o.creds(-time.Hour))
-	refused(t, Config{URL: b.cfg.URL, Credentials: b.cfg.Credentials}, "refuses us", "--nats-credentials")
+	refused(t, Config{URL: b.cfg.URL, Credentials: b.cfg.Credentials}, "rejects this program", "--nats-credentials")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// print writes what docs/performance.md shows.
+// print writes the lines that docs/performance.md shows.
 func (f *failover) print(out io.Writer, rows []round, lost, twice int) {
 	fmt.Fprintf(out, "%s. %d cores, %s %s/%s, nats-server %s, nats.go %s\n\n", time.Now().UTC().Format("2006-01-02 15:04 MST"), runtime.NumCPU(),
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, f.trigger.nc.ConnectedServerVersion(), nats.Version)

@@ -21,8 +21,8 @@ import (
 
 var failoverRounds = flag.Int("rounds", size.FailoverRounds, "how often TestFailover kills a server: the leader of the facts, of the states, and of the cluster, in turn")
 
-// failover is a cluster of three under load. Everything that the servers confirm is written down here, and compared with
-// what they know at the end.
+// failover is a cluster of three under load. It records everything that the servers confirm, and compares it with what they hold
+// at the end.
 type failover struct {
 	t                     *testing.T
 	nodes                 map[string]*node
@@ -37,11 +37,11 @@ type failover struct {
 	applied   map[events.Key][][2]uint64 // confirmed saves: revision, version
 }
 
-// failoverKeys is over how many keys the facts are spread.
+// failoverKeys is the number of keys that the facts are about.
 const failoverKeys = 64
 
-// Servers die by kill -9 under load, the leader of one thing after the other. What was confirmed is delivered, each fact enters its
-// key's state once, no state that was confirmed is undone, and nobody cries for a new list.
+// Servers die by kill -9 under load, the leader of one stream after the other. Every confirmed fact is delivered, each enters its
+// key's state once, no confirmed state is undone, and no loss is signalled.
 func TestFailover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: elects leaders, which takes many seconds")
@@ -85,7 +85,7 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// publish sends facts in small batches and notes which of them are confirmed.
+// publish sends facts in small batches and records which of them are confirmed.
 func (f *failover) publish(ctx context.Context) {
 	const batch = 3
 	again := time.NewTicker(20 * time.Millisecond) // a pace that three servers on a busy machine can keep
@@ -105,7 +105,7 @@ func (f *failover) publish(ctx context.Context) {
 		}
 		f.published.Add(batch)
 		if err := f.trigger.Flush(f.t.Context()); err != nil {
-			continue // these may be there or not
+			continue // these may be stored or not
 		}
 		f.facts.beat()
 		f.mu.Lock()
@@ -116,7 +116,7 @@ func (f *failover) publish(ctx context.Context) {
 	}
 }
 
-// apply enters the fact into its key's state, unless it is there.
+// apply adds the fact to its key's state, unless it is there already.
 func (f *failover) apply(ctx context.Context, st *Store, d engine.Delivery) {
 	f.deliveries.Add(1)
 	key, version := d.Key(), versionOf(d.Event())
@@ -148,8 +148,7 @@ func (f *failover) apply(ctx context.Context, st *Store, d engine.Delivery) {
 	d.Ack()
 }
 
-// count saves one number after the other and is surprised by every state but the last that was confirmed, or one that it
-// has tried since.
+// count saves one number after the other. It fails on every state except the last confirmed one, or one that it has tried since.
 func (f *failover) count(ctx context.Context, st *Store) {
 	key := keyOf(uid(failoverKeys + 1))
 	var number, confirmed, revision uint64
@@ -179,7 +178,7 @@ func (f *failover) count(ctx context.Context, st *Store) {
 	}
 }
 
-// round is the death of one server.
+// round describes the death of one server.
 type round struct {
 	killed        string
 	led           []string // facts, states, cluster: what it was the leader of
@@ -218,7 +217,7 @@ func (f *failover) round(n int) (r round) {
 	return r
 }
 
-// whole says that every stream has three replicas, and none of them is behind.
+// whole checks that every stream has three replicas, none of them behind.
 func (f *failover) whole() bool {
 	for _, want := range append(f.trigger.streams(), f.trigger.states([]string{"job"})...) {
 		s, err := f.trigger.find(f.t.Context(), want.Name)
@@ -234,11 +233,11 @@ func (f *failover) whole() bool {
 	return true
 }
 
-// visit asks the doctor, who must find three replicas of everything and be content with them.
+// visit runs the doctor, who must find three replicas of everything, and no fault.
 func (f *failover) inspect(url string) {
 	v := inspect(f.t, url, func(c *Config) { c.Replicas = 3 })
 	var all map[string]finding.Finding
-	until(f.t, "the cluster answers an inspector", func() bool { // it may just have lost its leader
+	until(f.t, "the cluster answers an inspector", func() bool { // a stream may just have lost its leader
 		all = findings(f.t, v)
 		return all["nats jetstream"].Level == finding.OK
 	})
@@ -255,7 +254,7 @@ func (f *failover) inspect(url string) {
 	f.t.Error("no server's clock was read")
 }
 
-// settle waits until every confirmed fact is in its key's state, and compares: what is lost, what is there twice.
+// settle waits until every confirmed fact is in its key's state, and counts what is lost and what is there twice.
 func (f *failover) settle(st *Store) (lost, twice int) {
 	t := f.t
 	state := func(key events.Key) (have []uint64) {

@@ -9,10 +9,11 @@ import (
 	"github.com/jobstream/jobstream/internal/testvolume"
 )
 
-// What nats-server 2.15.2 does where the first message of a block of its files is the one of which only a part fits: it counts all
-// sequences up to the stream's last as lost, one by one and in memory, which takes all that there is, since our streams begin to count
-// at the time in microseconds. Whoever bounds its memory has it ended and started again; with room on the disk, all that was confirmed
-// is there. Should this test fail because nothing grows, docs/operations.md has a line less to warn of.
+// What nats-server 2.15.2 does if only a part of the first message of a file's block fits on the disk: it records all sequences
+// up to the stream's last as lost, one by one and in memory, which takes all memory that there is, since jobstream's streams
+// begin to count at the time in microseconds. An operator who bounds the server's memory has it killed and restarted; with room
+// on the disk, everything confirmed is there. If this test fails because nothing grows, docs/operations.md has one warning less
+// to give.
 func TestFullVolumeAtTheStartOfABlock(t *testing.T) {
 	t.Parallel()
 	const bound, page = 1 << 30, 4 << 10
@@ -46,7 +47,7 @@ func TestFullVolumeAtTheStartOfABlock(t *testing.T) {
 	}
 }
 
-// resident is the memory that the process has, in bytes.
+// resident returns the memory of the process, in bytes.
 func resident(t *testing.T, n *node) (bytes uint64) {
 	t.Helper()
 	n.mu.Lock()
@@ -62,8 +63,8 @@ func resident(t *testing.T, n *node) (bytes uint64) {
 	return pages * uint64(os.Getpagesize())
 }
 
-// Of three servers, one whose disk is full: it turns its own JetStream off, the other two take over, and all goes on. With room on the
-// disk, and after a new start, it is one of three again.
+// The disk of one of three servers is full: it turns its own JetStream off, the other two take over, and work goes on. With room
+// on the disk, and after a restart, it is one of three again.
 func TestFullVolumeOfOneOfThree(t *testing.T) {
 	t.Parallel()
 	const name = "nats-0"

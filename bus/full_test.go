@@ -18,8 +18,8 @@ import (
 // volumeBytes is the size of a server's disk: enough for empty streams.
 const volumeBytes = 8 << 20
 
-// configureOn starts a server that stores on the volume, and believes that it has far more: as one whose max_file_store is larger
-// than its disk, or whose disk others fill. Its log is in the file.
+// configureOn starts a server that stores on the volume and assumes that it has far more room, like one whose max_file_store is
+// larger than its disk, or whose disk other programs fill. It writes its log to the file.
 func configureOn(t *testing.T, v *testvolume.Volume, log string) *configured {
 	t.Helper()
 	c := &configured{dir: t.TempDir(), listen: "127.0.0.1:-1", disk: fmt.Sprintf("store_dir: %q, max_file_store: 1TB", v.Dir)}
@@ -29,7 +29,7 @@ func configureOn(t *testing.T, v *testvolume.Volume, log string) *configured {
 
 func settingsOf(log string) string { return fmt.Sprintf("logfile: %q, http: \"127.0.0.1:-1\"", log) }
 
-// health is what the server's monitoring says of it.
+// health returns the health that the server's monitoring reports.
 func health(t *testing.T, s *configured) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.server.MonitorAddr().String()+"/healthz", nil)
@@ -48,9 +48,9 @@ func health(t *testing.T, s *configured) string {
 	return string(text)
 }
 
-// A real disk that is really full: the server leaves what it cannot write unanswered, and all that comes later to that stream. A line names
-// cause and remedy, and readiness is false, also when there is room again; once the server was started anew, we go on. All that
-// was confirmed is there.
+// A disk is really full: the server leaves what it cannot write unanswered, and everything sent later to that stream. A log line
+// names cause and remedy, and readiness is false, also when there is room again; once the server was restarted, work goes on.
+// Everything confirmed is there.
 func TestFullVolume(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 64<<10)
@@ -169,7 +169,7 @@ func TestFullVolume(t *testing.T) {
 			if c.stream == b.names.facts() {
 				signalled(t, b)
 			}
-			if l := j.lines("lets us work again"); len(l) != 1 {
+			if l := j.lines("lets jobstream work again"); len(l) != 1 {
 				t.Errorf("%d lines say that it is over:\n%s", len(l), j.text.String())
 			}
 			if l := j.lines("remedy="); len(l) != 1 {
@@ -180,7 +180,7 @@ func TestFullVolume(t *testing.T) {
 	}
 }
 
-// On a full disk, a program that needs a stream which is not there yet says at the start what is wrong.
+// If the disk is full, a program that needs a missing stream reports the cause at the start.
 func TestFullVolumeWithoutStreams(t *testing.T) {
 	t.Parallel()
 	v := testvolume.New(t, volumeBytes)
@@ -191,13 +191,13 @@ func TestFullVolumeWithoutStreams(t *testing.T) {
 	recovers(t, connect(t, nil, func(c *Config) { c.URL = "nats://" + s.listen }), 1)
 }
 
-// What we may not send is not confirmed either: that is no sign of a full disk, and "start the server anew" would be the wrong remedy.
+// A message without permission is not confirmed either. That is no sign of a full disk, and a restart would be the wrong remedy.
 func TestARefusedSubjectIsNoFullDisk(t *testing.T) {
 	for _, refused := range []bool{false, true} {
 		t.Run(fmt.Sprint("refused ", refused), func(t *testing.T) {
 			b := connect(t, serve(t))
 			if refused {
-				b.problems.note(keyPublish+"facts", problem{words: "it lets us not publish", denied: &denial{subject: "nobody.hears"}})
+				b.problems.note(keyPublish+"facts", problem{words: "publishing is denied", denied: &denial{subject: "denied.subject"}})
 			}
 			stream := b.names.facts()
 			b.failed(stream, context.DeadlineExceeded)

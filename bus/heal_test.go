@@ -43,7 +43,7 @@ func losses(b *Bus) int {
 	}
 }
 
-// signalled waits for a loss.
+// signalled waits for a signal from Losses.
 func signalled(t testing.TB, b *Bus) {
 	t.Helper()
 	select {
@@ -53,7 +53,7 @@ func signalled(t testing.TB, b *Bus) {
 	}
 }
 
-// The server goes, its disk with it, and an empty one comes in its place, while we publish and consume.
+// The server and its disk disappear, and an empty one takes its place, while the bus publishes and consumes.
 func TestServerReplacedByAnEmptyOne(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -69,7 +69,7 @@ func TestServerReplacedByAnEmptyOne(t *testing.T) {
 	e := listen(t, reconciler, allPartitions(), nil)
 	var version atomic.Uint64
 	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() { // a trigger that never pauses
+	go func() { // a trigger without pauses
 		defer close(stopped)
 		for {
 			select {
@@ -78,7 +78,7 @@ func TestServerReplacedByAnEmptyOne(t *testing.T) {
 			case <-time.After(time.Millisecond):
 			}
 			v := version.Add(1)
-			_ = trigger.Publish(t.Context(), observation(keyOf(uid(int(v%50))), v)) // Losses says what became of it
+			_ = trigger.Publish(t.Context(), observation(keyOf(uid(int(v%50))), v)) // Losses reports the outcome
 		}
 	}()
 	until(t, "facts are heard", func() bool { return e.count(nil) > 200 })
@@ -125,7 +125,7 @@ func TestServerReplacedByAnEmptyOne(t *testing.T) {
 	})
 }
 
-// An acknowledgement that comes too late must not hit a fact of the new stream.
+// An acknowledgement that arrives too late must not match a fact of the new stream.
 func TestLateAcknowledgementHitsNothing(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t), func(c *Config) { c.AckWait = 500 * time.Millisecond })
@@ -179,7 +179,7 @@ func TestStreamsDeletedByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch stream {
-		case a.names.quarantine(), a.names.events(): // no fact is lost with those
+		case a.names.quarantine(), a.names.events(): // losing those loses no fact
 			until(t, "it stands again", func() bool { _, err := a.js.Stream(t.Context(), stream); return err == nil })
 		case a.names.state("job"): // the trigger has no store
 			signalled(t, b)
@@ -225,7 +225,7 @@ func TestConsumersDeletedByHand(t *testing.T) {
 	}
 }
 
-// Many start at once on an empty server: one makes each stream, and all agree on it.
+// Many programs start at once on an empty server: one creates each stream, and all agree on it.
 func TestManyStartAtOnce(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -256,7 +256,7 @@ func TestManyStartAtOnce(t *testing.T) {
 	}
 }
 
-// Settings that were changed by hand in ways that break us are put right at the start; others stay.
+// Settings that a user changed in ways that break the bus are restored at the start; others stay.
 func TestSettingsAreBroughtInLine(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -266,7 +266,7 @@ func TestSettingsAreBroughtInLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := info.CachedInfo().Config
-	c.SubjectTransform, c.MaxBytes, c.Description = nil, 1<<20, "somebody's own words"
+	c.SubjectTransform, c.MaxBytes, c.Description = nil, 1<<20, "the user's own words"
 	if _, err := b.js.UpdateStream(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

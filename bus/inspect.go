@@ -13,17 +13,18 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// asksAgain is how often a cluster is asked once more that may just be choosing its leader.
+// asksAgain is the pause before a cluster that may be electing its leader is asked again.
 const asksAgain = 2
 
-// varzTimeout is how long servers may take to tell of themselves: each answers at once, but nobody knows how many they are.
+// varzTimeout is how long servers may take to report their configuration. Each answers at once, but the number of servers is
+// unknown.
 const varzTimeout = 500 * time.Millisecond
 
-// Inspector is a connection for people: it looks at everything, makes nothing and mends nothing, and so finds what a Bus
-// would have made good without a word.
+// Inspector is a read-only connection for operators: it looks at everything and creates and repairs nothing. So it finds problems
+// that a Bus would have repaired silently.
 type Inspector struct{ bus *Bus }
 
-// Inspect connects. The server need not be good for anything else: that is for Findings to say.
+// Inspect connects. It requires nothing more of the server: Findings reports what is wrong with it.
 func Inspect(ctx context.Context, c Config) (*Inspector, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -41,8 +42,8 @@ func Inspect(ctx context.Context, c Config) (*Inspector, error) {
 // Close ends the connection.
 func (v *Inspector) Close() { v.bus.Close() }
 
-// Findings looks at the server, at our permissions, and at every stream and consumer that the functions need. now is the
-// clock of this program.
+// Findings inspects the server, the permissions of this program's user, and every stream and consumer that the functions need.
+// now is this program's clock.
 func (v *Inspector) Findings(ctx context.Context, functions []string, now func() time.Time) []finding.Finding {
 	b := v.bus
 	all := []finding.Finding{finding.Good("nats", "%s: connected to %s, nats-server %s", b.cfg.where(), b.nc.ConnectedServerName(), b.nc.ConnectedServerVersion())}
@@ -53,7 +54,7 @@ func (v *Inspector) Findings(ctx context.Context, functions []string, now func()
 	}
 	if err != nil {
 		all = append(all, faulty("nats jetstream", err))
-		return append(all, b.inspectPermissions(functions)...) // which may be why
+		return append(all, b.inspectPermissions(functions)...) // missing permissions may be the cause
 	}
 	all = append(all, b.inspectLevel(info), b.inspectPayload(), b.inspectCluster())
 	all = append(all, b.inspectAccount(info, functions)...)
@@ -63,7 +64,7 @@ func (v *Inspector) Findings(ctx context.Context, functions []string, now func()
 	return append(all, b.inspectStreams(ctx, functions, now)...)
 }
 
-// faulty is a finding about an error, whose remedy is the advice where it has one of its own.
+// faulty returns a finding about an error. The advice is the error's own remedy, if it has one.
 func faulty(check string, err error) finding.Finding {
 	lacks := (*shortcoming)(nil)
 	if errors.As(err, &lacks) {
@@ -86,8 +87,8 @@ func (b *Bus) inspectPayload() finding.Finding {
 	return finding.Good("nats max_payload", "%d bytes, at least %d are needed", b.nc.MaxPayload(), minPayload)
 }
 
-// inspectCluster compares the replicas that are asked for with the servers that there are. A client knows only the
-// addresses that servers tell it: there may be two for one server, and none for one that keeps its own to itself.
+// inspectCluster compares the configured replicas with the servers that exist. A client knows only the addresses that servers
+// advertise: one server may have two, and a server may advertise none.
 func (b *Bus) inspectCluster() finding.Finding {
 	const check = "nats cluster"
 	name, addresses, want := b.nc.ConnectedClusterName(), len(b.nc.DiscoveredServers()), b.cfg.Replicas
@@ -104,10 +105,10 @@ func (b *Bus) inspectCluster() finding.Finding {
 	return finding.Good(check, "cluster %q, %d more addresses known; %d replicas are asked for", name, addresses, want)
 }
 
-// consumersEach is how many consumers a function has.
+// consumersEach is the number of consumers of each function.
 const consumersEach = 2 * 32
 
-// inspectAccount compares what the account may have with what we need of it.
+// inspectAccount compares the account's limits with what the bus needs.
 func (b *Bus) inspectAccount(info *jetstream.AccountInfo, functions []string) []finding.Finding {
 	const check = "nats account"
 	tier := info.Tier
@@ -128,7 +129,7 @@ func (b *Bus) inspectAccount(info *jetstream.AccountInfo, functions []string) []
 	}
 	short("its limit of streams", int64(limits.MaxStreams), int64(len(streams)))
 	short("its limit of consumers", int64(limits.MaxConsumers), int64(consumers))
-	if limits.MaxStore > 0 && limits.MaxStore < bytes { // 0 is no limit, too, in some answers
+	if limits.MaxStore > 0 && limits.MaxStore < bytes { // in some answers, 0 means no limit, too
 		all = append(all, finding.Worry(check, finding.Warn, "raise the account's max_file, or bound the streams by --nats-facts-bytes, --nats-events-bytes and --nats-state-bytes",
 			"it may store %s, and the bounds of our streams add up to %s", bytesText(limits.MaxStore), bytesText(bytes)))
 	}
@@ -138,11 +139,11 @@ func (b *Bus) inspectAccount(info *jetstream.AccountInfo, functions []string) []
 	return all
 }
 
-// inspectSync says what a power failure of a server can take. Only the system account sees that; an account that imports
-// its VARZ does, too.
+// inspectSync reports what a power failure of a server can lose. Only the system account sees that, or an account that imports
+// its VARZ.
 func (b *Bus) inspectSync(ctx context.Context) finding.Finding {
 	const check = "nats fsync"
-	const unseen = "not visible to our account. Servers sync every two minutes unless sync_interval says otherwise (see config in http://<server>:8222/jsz). " +
+	const unseen = "not visible to this program's account. Servers sync every two minutes unless sync_interval says otherwise (see config in http://<server>:8222/jsz). " +
 		"Counts are safe either way; sync_interval: always also keeps public events through a power failure"
 	intervals := b.syncPolicies(ctx)
 	if len(intervals) == 0 {
@@ -157,7 +158,7 @@ func (b *Bus) inspectSync(ctx context.Context) finding.Finding {
 	return finding.Good(check, "%d servers tell, and each syncs every write", len(intervals))
 }
 
-// syncPolicies asks all servers; 0 is a server that syncs always.
+// syncPolicies asks all servers; 0 stands for a server that syncs every write.
 func (b *Bus) syncPolicies(ctx context.Context) map[string]time.Duration {
 	inbox := b.nc.NewInbox()
 	sub, err := b.nc.SubscribeSync(inbox)
@@ -173,7 +174,7 @@ func (b *Bus) syncPolicies(ctx context.Context) map[string]time.Duration {
 	all := map[string]time.Duration{}
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
-		if err != nil { // nobody may answer, or nobody does any more
+		if err != nil { // no server may answer this account, or all have answered
 			return all
 		}
 		var answer struct {
@@ -198,7 +199,7 @@ func (b *Bus) syncPolicies(ctx context.Context) map[string]time.Duration {
 	}
 }
 
-// bytesText is a number of bytes for people.
+// bytesText formats a number of bytes for people.
 func bytesText(n int64) string {
 	for _, u := range []struct {
 		size int64
@@ -211,8 +212,8 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// violated says that the server has refused the subject since the connection was made. A refusal comes before the answer
-// to a Flush that follows.
+// violated reports whether the server has refused the subject since the connection was made. A refusal arrives before the answer
+// to a Flush that follows it.
 func violated(nc *nats.Conn, subject string) bool {
 	err := nc.LastError()
 	return errors.Is(err, nats.ErrPermissionViolation) && containsQuoted(err.Error(), subject)

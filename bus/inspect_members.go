@@ -13,17 +13,17 @@ import (
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// listensFor is how long reconcilers may take to say that they are there: each does twice a second, and one that does not hear
-// itself every two seconds.
+// listensFor is how long reconcilers may take to be heard: each sends twice a second, and one that does not receive its own
+// heartbeats every two seconds.
 const listensFor = 5 * partition.HeartbeatInterval
 
-// inspectMembers listens to reconcilers for a while.
+// inspectMembers listens to heartbeats for a while.
 func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.Finding {
 	heard := make(chan partition.Heartbeat, 1024)
 	stop, err := b.Members().Listen(func(heartbeat partition.Heartbeat) {
 		select {
 		case heard <- heartbeat:
-		default: // many more than anybody runs
+		default: // many more than an operator runs
 		}
 	})
 	if err != nil {
@@ -46,7 +46,7 @@ func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.
 	}
 }
 
-// membersFound judges what was heard.
+// membersFound judges the heartbeats that were received.
 func membersFound(live []partition.Heartbeat, functions []string) (all []finding.Finding) {
 	const check = "reconcilers"
 	if len(live) == 0 {
@@ -69,7 +69,7 @@ func membersFound(live []partition.Heartbeat, functions []string) (all []finding
 	return all
 }
 
-// sharesFound says who serves the partitions of the function, and whether somebody does serve each.
+// sharesFound reports which reconcilers serve the partitions of the function, and whether each partition is served.
 func sharesFound(function string, live []partition.Heartbeat) finding.Finding {
 	check := "partitions of " + function
 	var served partition.Set

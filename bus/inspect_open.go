@@ -14,49 +14,49 @@ import (
 )
 
 const (
-	// monitorPort is where NATS servers serve their monitoring, to anybody who asks, unless they are told otherwise.
+	// monitorPort is where NATS servers serve their monitoring, to every client, unless they are configured otherwise.
 	monitorPort = "8222"
-	// monitorTimeout is how long one may take to answer: one that is reached in a cluster at all answers at once.
+	// monitorTimeout is how long that port may take to answer: within a cluster, a reachable one answers at once.
 	monitorTimeout = time.Second
 )
 
-// inspectOpen looks at what is open to others, or to us, that need not be.
+// inspectOpen looks for access that other clients or this program have and do not need.
 func (b *Bus) inspectOpen(ctx context.Context) []finding.Finding {
 	all := []finding.Finding{b.inspectWhoWeAre(), b.inspectTLS()}
 	all = append(all, b.inspectExcess()...)
 	return append(all, b.inspectMonitor(ctx))
 }
 
-// inspectWhoWeAre says whether the server asks.
+// inspectWhoWeAre reports whether the server requires authentication.
 func (b *Bus) inspectWhoWeAre() finding.Finding {
 	const check = "nats credentials"
 	switch {
 	case b.cfg.Server != nil:
 		return finding.Good(check, "the server is in this process")
 	case !b.nc.AuthRequired():
-		return finding.Worry(check, finding.Warn, "give it users: deploy/README.md says how, and deploy/nats/accounts.conf which",
-			"the server asks nobody who they are: whoever reaches it may create Pods by what they publish, and read all that stands there")
+		return finding.Worry(check, finding.Warn, "give it users: deploy/README.md explains how, and deploy/nats/accounts.conf which",
+			"the server requires no authentication: any client that reaches it can create Pods by publishing facts, and read all streams")
 	case b.cfg.userInURL():
 		return finding.Worry(check, finding.Warn, "move them to files, and name these by --nats-user-file and --nats-password-file",
-			"they stand in --nats-url, which anybody can read who sees our environment or arguments, and are not read anew when they are rotated")
+			"they are in --nats-url, readable to every process and user that sees this program's environment or arguments, and are not read again when they are rotated")
 	}
 	return finding.Good(check, "the server asks who we are")
 }
 
-// inspectTLS says whether the way to the server is encrypted, where it leaves this machine.
+// inspectTLS reports whether the connection to the server is encrypted, where it leaves this machine.
 func (b *Bus) inspectTLS() finding.Finding {
 	const check = "nats tls"
 	if _, err := b.nc.TLSConnectionState(); err == nil {
 		return finding.Good(check, "the connection is encrypted, and the server's certificate is one that we trust")
 	}
 	if far := slices.DeleteFunc(b.hosts(), loopback); len(far) > 0 {
-		return finding.Worry(check, finding.Warn, "give the server a certificate, use tls:// in --nats-url, and name its authority by --nats-ca: deploy/README.md says how",
-			"the connection to %s is not encrypted: whoever sees the network reads credentials and facts", strings.Join(far, ","))
+		return finding.Worry(check, finding.Warn, "give the server a certificate, use tls:// in --nats-url, and name its authority by --nats-ca: deploy/README.md explains how",
+			"the connection to %s is not encrypted: an eavesdropper on the network reads credentials and facts", strings.Join(far, ","))
 	}
 	return finding.Good(check, "not used: the server is on this machine")
 }
 
-// hosts are those that we may connect to, without ports; none where the server is in this process.
+// hosts returns the hosts of all configured servers, without ports; none where the server is in this process.
 func (b *Bus) hosts() (all []string) {
 	if b.cfg.Server != nil {
 		return nil
@@ -78,12 +78,12 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// inspectExcess tries what no program of ours does; a user who may do it may do more than needed. None of it has an effect where it
-// is allowed.
+// inspectExcess tries what no jobstream program does; a user that may do it has more permissions than needed. None of the
+// attempts has an effect where it is allowed.
 func (b *Bus) inspectExcess() []finding.Finding {
 	const check = "nats excess permissions"
 	if !b.nc.AuthRequired() || b.cfg.Role == Everything {
-		return nil // said already; or nothing is too much
+		return nil // reported already; or the role uses everything
 	}
 	probes := []probe{
 		{subject: impossibleStream, allow: "subjects that are not ours, such as " + impossibleStream},
@@ -95,7 +95,7 @@ func (b *Bus) inspectExcess() []finding.Finding {
 	}
 	_, denied, _, err := b.tryAll(b.nc.NewInbox(), probes)
 	if err != nil {
-		return nil // the check of our permissions meets the same
+		return nil // inspectPermissions meets the same error
 	}
 	var open []string
 	for _, p := range probes {
@@ -111,11 +111,11 @@ func (b *Bus) inspectExcess() []finding.Finding {
 	if len(open) == 0 {
 		return []finding.Finding{finding.Good(check, "%d subjects tried that we do not use, all are refused", len(probes)+2)}
 	}
-	return []finding.Finding{finding.Worry(check, finding.Warn, "give our user what deploy/nats/accounts.conf gives to it, no more",
-		"our user may do what the program never does: %s", strings.Join(open, ", "))}
+	return []finding.Finding{finding.Worry(check, finding.Warn, "give this program's user what deploy/nats/accounts.conf gives to it, no more",
+		"this program's user may do what the program never does: %s", strings.Join(open, ", "))}
 }
 
-// inspectMonitor looks whether servers tell everybody of themselves: who is connected, from where, and what for.
+// inspectMonitor looks for servers whose monitoring shows every client which others are connected, from where, and what for.
 func (b *Bus) inspectMonitor(ctx context.Context) finding.Finding {
 	const check = "nats monitoring"
 	var open []string
@@ -126,12 +126,12 @@ func (b *Bus) inspectMonitor(ctx context.Context) finding.Finding {
 	}
 	if len(open) > 0 {
 		return finding.Worry(check, finding.Warn, "http: 127.0.0.1:"+monitorPort+" in the server's configuration, and a NetworkPolicy",
-			"%s tells everybody who is connected, and what for", strings.Join(open, ","))
+			"%s shows every client which others are connected, and what for", strings.Join(open, ","))
 	}
 	return finding.Good(check, "not visible from here on port %s", monitorPort)
 }
 
-// monitors says that a NATS server tells of itself there.
+// monitors reports whether a NATS server serves its monitoring there.
 func monitors(ctx context.Context, address string) bool {
 	ctx, cancel := context.WithTimeout(ctx, monitorTimeout)
 	defer cancel()

@@ -12,11 +12,11 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// The doctor says what is open that need not be, and is content with a server as deploy/nats makes it.
+// The doctor reports unneeded access, and finds none on a server as deploy/nats configures it.
 func TestFindingsAboutWhatIsOpen(t *testing.T) {
-	t.Run("a server that asks nobody", func(t *testing.T) {
+	t.Run("a server without authentication", func(t *testing.T) {
 		all := findings(t, inspect(t, serve(t).URL()))
-		expect(t, all, "nats credentials", finding.Warn, "asks nobody who they are", "deploy/README.md")
+		expect(t, all, "nats credentials", finding.Warn, "requires no authentication", "deploy/README.md")
 		expect(t, all, "nats tls", finding.OK, "on this machine")
 		expect(t, all, "nats monitoring", finding.OK, "not visible")
 	})
@@ -34,12 +34,12 @@ func TestFindingsAboutWhatIsOpen(t *testing.T) {
 	t.Run("another machine, without TLS", func(t *testing.T) {
 		here := elsewhere(t)
 		b := inspect(t, strings.Replace(bare(t, server.Options{JetStream: true, MaxPayload: 8 << 20}), "0.0.0.0", "127.0.0.1", 1)).bus
-		b.cfg.URL = "nats://" + here + ":4222,nats://nats.messaging:4222" // as if we had come by these
+		b.cfg.URL = "nats://" + here + ":4222,nats://nats.messaging:4222" // as if the connection used these
 		if f := b.inspectTLS(); f.Level != finding.Warn || !holds(f.Found+f.Advice, "nats.messaging", "not encrypted", "tls://", "--nats-ca") {
 			t.Errorf("%+v", f)
 		}
 	})
-	t.Run("a monitor that anybody may ask", func(t *testing.T) {
+	t.Run("a monitor that is open to every client", func(t *testing.T) {
 		varz := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/varz" {
 				_, _ = w.Write([]byte(`{"server_id":"NABC"}`))
@@ -54,7 +54,7 @@ func TestFindingsAboutWhatIsOpen(t *testing.T) {
 	})
 }
 
-// elsewhere is an address of this machine that is not on loopback, or one that is nobody's.
+// elsewhere returns an address of this machine that is not on loopback, or one that no machine has.
 func elsewhere(t *testing.T) string {
 	t.Helper()
 	all, err := net.InterfaceAddrs()

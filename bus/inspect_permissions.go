@@ -12,24 +12,24 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// Headers that make a server refuse what it would otherwise do: a stream that cannot exist, since its name has a dot, and
-// a level of the API that no server will have. So a subject can be tried on the streams that work.
+// Headers that make a server reject what it would otherwise do: an expected stream that cannot exist, since its name has a dot,
+// and an API level that no server will have. With them a subject can be tried on live streams.
 const (
 	headerRequiredLevel = "Nats-Required-Api-Level"
 	impossibleStream    = "jobstream.doctor.never"
 	impossibleLevel     = "1000000"
 )
 
-// probe is a message that must be refused, for want of permission or for what it asks, or that says nothing.
+// probe is a message that the server rejects, for want of permission or because of its headers, or that has no meaning.
 type probe struct {
 	subject string
-	allow   string // what covers it: doc.go names the same
+	allow   string // the permission that covers it, as doc.go names it
 	header  nats.Header
 	data    string
 }
 
-// inspectPermissions tries one subject of each kind that we publish to, and our inbox. A server tells of a missing
-// permission only behind our back, and whoever waits for an answer waits in vain.
+// inspectPermissions tries one subject of each kind that this role publishes to, and the inbox. A server reports a missing
+// permission only asynchronously, and a caller that waits for an answer waits in vain.
 func (b *Bus) inspectPermissions(functions []string) []finding.Finding {
 	const check = "nats permissions"
 	inbox := b.nc.NewInbox()
@@ -39,18 +39,18 @@ func (b *Bus) inspectPermissions(functions []string) []finding.Finding {
 	}
 	var all []finding.Finding
 	if deafTo, err := b.cannotHear(b.names.members()); err == nil && deafTo && b.cfg.Role != Trigger {
-		all = append(all, finding.Worry(check, finding.Fail, "allow our user to subscribe to "+b.names.members(), "may not subscribe to %s", b.names.members()))
+		all = append(all, finding.Worry(check, finding.Fail, "allow this program's user to subscribe to "+b.names.members(), "may not subscribe to %s", b.names.members()))
 	}
 	if deaf {
-		all = append(all, finding.Worry(check, finding.Fail, "allow our user to subscribe to "+b.names.inbox()+".>", "may not subscribe to %s", inbox))
+		all = append(all, finding.Worry(check, finding.Fail, "allow this program's user to subscribe to "+b.names.inbox()+".>", "may not subscribe to %s", inbox))
 	}
 	for _, of := range slices.Sorted(maps.Keys(denied)) {
-		subjects, level, advice := denied[of], finding.Fail, "allow our user to publish to "+of
+		subjects, level, advice := denied[of], finding.Fail, "allow this program's user to publish to "+of
 		switch {
 		case of == b.names.family("fired"):
 			level, advice = finding.Warn, advice+", where requeue shall put back fired timers, too"
 		case strings.HasPrefix(of, "$JS."):
-			advice = "allow our user to publish to those subjects below " + strings.TrimSuffix(of, ">") + " that deploy/nats/accounts.conf names"
+			advice = "allow this program's user to publish to those subjects below " + strings.TrimSuffix(of, ">") + " that deploy/nats/accounts.conf names"
 		}
 		all = append(all, finding.Worry(check, level, advice, "may not publish to %s (%d subjects tried, %d refused)", subjects[0], tried[of], len(subjects)))
 	}
@@ -64,7 +64,7 @@ func (b *Bus) inspectPermissions(functions []string) []finding.Finding {
 	return all
 }
 
-// cannotHear tries a subscription.
+// cannotHear reports whether the server refuses a subscription to the subject.
 func (b *Bus) cannotHear(subject string) (deaf bool, err error) {
 	sub, err := b.nc.SubscribeSync(subject)
 	if err != nil {
@@ -77,8 +77,9 @@ func (b *Bus) cannotHear(subject string) (deaf bool, err error) {
 	return violated(b.nc, subject), nil
 }
 
-// tryAll sends the probes and returns whether we may not hear answers, which subjects are denied, and how many were tried,
-// by what would allow them. The server's last complaint is all that we see: so each is looked for before the next can come.
+// tryAll sends the probes. It returns whether the inbox is denied, and by the permission that would allow them, which subjects
+// are denied and how many were tried. nats.go keeps only the server's last error, so each probe is checked before the next is
+// sent.
 func (b *Bus) tryAll(inbox string, probes []probe) (deaf bool, denied map[string][]string, tried map[string]int, err error) {
 	sub, err := b.nc.SubscribeSync(inbox)
 	if err != nil {
@@ -106,7 +107,7 @@ func (b *Bus) tryAll(inbox string, probes []probe) (deaf bool, denied map[string
 	return deaf, denied, tried, nil
 }
 
-// probes are one message for each kind of subject that our role needs.
+// probes returns one message for each kind of subject that the role needs.
 func (b *Bus) probes(functions []string) (all []probe) {
 	if b.cfg.Role != Reconciler {
 		all = append(all, b.probesOfTrigger()...)
@@ -121,15 +122,15 @@ func (b *Bus) probes(functions []string) (all []probe) {
 	return all
 }
 
-// doctor is a key that nothing has.
+// doctor is a key that no object has.
 var doctor = events.Key{Function: "doctor", Namespace: "doctor", UID: "doctor"}
 
-// tryStore is a message to a stream.
+// tryStore returns a probe that publishes to a stream.
 func (b *Bus) tryStore(allow, subject string) probe {
 	return probe{subject: subject, allow: allow, header: nats.Header{jetstream.ExpectedStreamHeader: {impossibleStream}}}
 }
 
-// tryAPI is a request to JetStream.
+// tryAPI returns a probe that requests the JetStream API.
 func (b *Bus) tryAPI(subject string) probe {
 	return probe{"$JS.API." + subject, "$JS.API.>", nats.Header{headerRequiredLevel: {impossibleLevel}}, "no JSON: the doctor asks for nothing"}
 }
@@ -168,7 +169,7 @@ func (b *Bus) probesOfReconciler(functions []string) []probe {
 		}
 	}
 	for _, stream := range []string{b.names.facts(), b.names.timers()} {
-		of := stream + "." + factsConsumer("doctor", 0) // which is not there
+		of := stream + "." + factsConsumer("doctor", 0) // a consumer that does not exist
 		all = append(all, b.tryAPI("STREAM.MSG.GET."+stream), b.tryAPI("CONSUMER.LIST."+stream),
 			b.tryAPI("CONSUMER.INFO."+of), b.tryAPI("CONSUMER.CREATE."+of+".doctor"), b.tryAPI("CONSUMER.MSG.NEXT."+of),
 			probe{"$JS.ACK." + of + ".1.1.1.1.0", "$JS.ACK.>", nil, "+WPI"})
@@ -176,7 +177,7 @@ func (b *Bus) probesOfReconciler(functions []string) []probe {
 	return all
 }
 
-// containsQuoted says that the server's words name exactly the subject: it quotes what it refuses.
+// containsQuoted reports whether the server's message quotes exactly this subject: it quotes what it refuses.
 func containsQuoted(words, subject string) bool {
 	return strings.Contains(strings.ToLower(words), `"`+strings.ToLower(subject)+`"`)
 }

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// oldAge is how long the oldest fact of a function may wait before somebody should know.
+	// oldAge is how long the oldest fact of a function may wait before the operator should know.
 	oldAge = time.Minute
-	// skewWarn is what clocks that are set by NTP never differ by; from skewFail on, schedules are visibly early or late.
+	// skewWarn is a difference that clocks set by NTP never reach; from skewFail on, schedules are visibly early or late.
 	skewWarn, skewFail = time.Second, 30 * time.Second
 )
 
-// states are the streams of the functions' memories.
+// states returns the names of the streams that hold the functions' states.
 func (b *Bus) states(functions []string) (all []jetstream.StreamConfig) {
 	for _, f := range functions {
 		all = append(all, b.stateStream(f))
@@ -32,7 +32,8 @@ func (b *Bus) states(functions []string) (all []jetstream.StreamConfig) {
 	return all
 }
 
-// inspectStreams looks at all that we keep on the server, and at its clocks on the way: each stream's leader shows its own.
+// inspectStreams inspects every stream on the server, and the clocks of the servers on the way: each stream's leader shows its
+// own.
 func (b *Bus) inspectStreams(ctx context.Context, functions []string, now func() time.Time) []finding.Finding {
 	var all []finding.Finding
 	clocks := skews{}
@@ -67,7 +68,8 @@ func (b *Bus) inspectStreams(ctx context.Context, functions []string, now func()
 	return append(all, clocks.findings()...)
 }
 
-// readClock asks the server that we are connected to who we are, which it answers to everybody who may ask, and dates.
+// readClock reads the clock of the connected server: a request for the client's own user information, which every client may
+// make, is answered with the server's time.
 func (b *Bus) readClock(ctx context.Context, clocks skews, now func() time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, varzTimeout)
 	defer cancel()
@@ -87,7 +89,7 @@ func (b *Bus) readClock(ctx context.Context, clocks skews, now func() time.Time)
 	}
 }
 
-// inspectStream compares a stream with what it should be.
+// inspectStream compares a stream with its configuration.
 func (b *Bus) inspectStream(check string, info *jetstream.StreamInfo, want jetstream.StreamConfig) finding.Finding {
 	have := info.Config
 	var wrong []string
@@ -139,7 +141,7 @@ func (b *Bus) inspectStream(check string, info *jetstream.StreamInfo, want jetst
 	return finding.Worry(check, level, advice, "%s; %s", strings.Join(wrong, "; "), text)
 }
 
-// leaderOf is the server that answers for the stream.
+// leaderOf returns the server that leads the stream.
 func leaderOf(b *Bus, info *jetstream.StreamInfo) string {
 	if info.Cluster != nil && info.Cluster.Leader != "" {
 		return info.Cluster.Leader
@@ -147,7 +149,7 @@ func leaderOf(b *Bus, info *jetstream.StreamInfo) string {
 	return b.nc.ConnectedServerName()
 }
 
-// inspectBacklog says whether subscribers lose events that they were promised to find.
+// inspectBacklog reports whether subscribers lose events within the promised age.
 func inspectBacklog(l Backlog) finding.Finding {
 	const check = "room for public events"
 	text := fmt.Sprintf("%d events, %s of %s", l.Messages, bytesText(int64(l.Bytes)), bytesText(l.MaxBytes)) //nolint:gosec // it is no exabyte
@@ -166,7 +168,7 @@ func inspectQuarantine(info *jetstream.StreamInfo) finding.Finding {
 	return finding.Worry(check, finding.Warn, `"jobstream-reconciler quarantine" says why, and how to put them back`, "%d messages were set aside", info.State.Msgs)
 }
 
-// inspectConsumers looks at how the functions come along with what a stream holds.
+// inspectConsumers reports how fast the functions consume a stream.
 func (b *Bus) inspectConsumers(ctx context.Context, s jetstream.Stream, functions []string) []finding.Finding {
 	have := map[string]*jetstream.ConsumerInfo{}
 	l := s.ListConsumers(ctx)
@@ -215,17 +217,17 @@ func (b *Bus) inspectPartitions(ctx context.Context, s jetstream.Stream, check s
 		return finding.Worry(check, finding.Warn, "start a reconciler; if some have been running, look at their logs",
 			"%d of %d partitions have never been served; %s", events.Partitions-len(partitions), events.Partitions, text)
 	case deaf > 0:
-		return finding.Worry(check, finding.Warn, "start a reconciler, or look at /readyz of those that run", "nobody listens to %d of %d partitions; %s", deaf, len(partitions), text)
+		return finding.Worry(check, finding.Warn, "start a reconciler, or look at /readyz of those that run", "no reconciler listens to %d of %d partitions; %s", deaf, len(partitions), text)
 	case oldest > oldAge:
 		return finding.Worry(check, finding.Warn, "look at the reconcilers' logs; more reconcilers, or more --concurrent-requests", "%s", text)
 	}
 	return finding.Good(check, "%s", text)
 }
 
-// skew is how far a clock may be from ours, at least: the time that the answer took is in doubt.
+// skew is the least by which a clock differs from this program's; doubt is the time that the answer took.
 type skew struct{ ahead, doubt time.Duration }
 
-// skews are those of the servers, by name; of each the surest measurement.
+// skews are the skews of the servers by name, each the most certain of its measurements.
 type skews map[string]skew
 
 func (s skews) add(server string, theirs, sent, came time.Time) {

@@ -18,7 +18,7 @@ import (
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// visit looks at the bus of the cluster "test".
+// visit inspects the bus of the cluster "test".
 func inspect(t *testing.T, url string, change ...func(*Config)) *Inspector {
 	t.Helper()
 	c := Config{URL: url, Cluster: "test", Log: slog.New(slog.DiscardHandler)}
@@ -33,7 +33,7 @@ func inspect(t *testing.T, url string, change ...func(*Config)) *Inspector {
 	return v
 }
 
-// findings are what an inspector finds, by check; of one check the lines are joined and the worst counts.
+// findings returns an inspector's findings by check; for several of one check, the lines are joined and the worst level counts.
 func findings(t *testing.T, v *Inspector) map[string]finding.Finding {
 	t.Helper()
 	all := map[string]finding.Finding{}
@@ -50,7 +50,7 @@ func findings(t *testing.T, v *Inspector) map[string]finding.Finding {
 	return all
 }
 
-// expect checks the level of one finding, and that it says the words.
+// expect checks the level of one finding, and that it contains the words.
 func expect(t *testing.T, all map[string]finding.Finding, check string, level finding.Level, words ...string) {
 	t.Helper()
 	f, ok := all[check]
@@ -80,7 +80,7 @@ func streamsOf(t *testing.T, js jetstream.JetStream) (names []string) {
 	return names
 }
 
-// An inspector of an empty server finds everything missing, and leaves it as empty as it was.
+// An inspector of an empty server reports everything missing, and leaves it as empty as it was.
 func TestInspectorMakesNothing(t *testing.T) {
 	t.Parallel()
 	v := inspect(t, serve(t).URL())
@@ -98,7 +98,7 @@ func TestInspectorMakesNothing(t *testing.T) {
 	}
 }
 
-// On a bus at work nothing is amiss, and the probes of a visit leave no trace: no message, no consumer, no setting.
+// An inspector of a working bus reports no fault, and its probes leave no trace: no message, no consumer, no setting.
 func TestInspectorTouchesNothing(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -125,12 +125,12 @@ func TestInspectorTouchesNothing(t *testing.T) {
 	}
 	before := portrait()
 	var all map[string]finding.Finding
-	until(t, "every consumer has somebody who listens", func() bool { // a pull is on its way when its consumer is there
+	until(t, "every consumer has a waiting pull", func() bool { // the pull request may still be on its way when the consumer exists
 		all = findings(t, inspect(t, s.URL()))
 		return all["facts for job"].Level == finding.OK && all["fired timers for job"].Level == finding.OK
 	})
 	for check, f := range all {
-		if f.Level != finding.OK && check != "nats credentials" { // this server asks nobody
+		if f.Level != finding.OK && check != "nats credentials" { // this server requires no authentication
 			t.Errorf("%s: %s: %s", check, f.Level, f.Found)
 		}
 	}
@@ -144,7 +144,7 @@ func TestInspectorTouchesNothing(t *testing.T) {
 	}
 }
 
-// A bus in every kind of disorder: each is found and named.
+// A bus with every kind of fault: the inspector names each.
 func TestFindingsNameWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -152,7 +152,7 @@ func TestFindingsNameWhatIsWrong(t *testing.T) {
 	store(t, b)
 	key := keyOf(uid(1))
 	publish(t, b, observation(key, 1))
-	e := listen(t, b, []int{key.Partition()}, func(engine.Delivery) {}) // takes it and never answers
+	e := listen(t, b, []int{key.Partition()}, func(engine.Delivery) {}) // takes a message and never answers
 	until(t, "the fact is taken", func() bool { return e.count(nil) > 0 })
 	e.end(t)
 	if _, err := b.js.Publish(t.Context(), b.names.aside("job.default.x"), []byte("poison")); err != nil {
@@ -172,12 +172,12 @@ func TestFindingsNameWhatIsWrong(t *testing.T) {
 	}
 	memory := b.factsStream()
 	memory.Storage = jetstream.MemoryStorage
-	if _, err := b.js.CreateStream(t.Context(), memory); err == nil { // else the bus was faster, and there is nothing to see
+	if _, err := b.js.CreateStream(t.Context(), memory); err == nil { // otherwise the bus was faster, and there is nothing to see
 		expect(t, findings(t, inspect(t, s.URL())), "stream jobstream_test_facts", finding.Warn, "memory")
 	}
 }
 
-// Partitions that nobody listens to are told from those that somebody does.
+// The inspector distinguishes partitions with and without a listening reconciler.
 func TestFindingsSeeWhoListens(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -188,12 +188,12 @@ func TestFindingsSeeWhoListens(t *testing.T) {
 	until(t, "all listen", func() bool { return findings(t, v)["facts for job"].Level == finding.OK })
 	e.end(t)
 	b.Close()
-	until(t, "nobody listens", func() bool {
-		return strings.Contains(findings(t, v)["facts for job"].Found, "nobody listens to 32 of 32 partitions")
+	until(t, "no reconciler listens", func() bool {
+		return strings.Contains(findings(t, v)["facts for job"].Found, "no reconciler listens to 32 of 32 partitions")
 	})
 }
 
-// The servers that a reconciler refuses are visited, and what is wrong with them is said.
+// An inspector can inspect the servers that a reconciler rejects, and reports what is wrong with them.
 func TestFindingsAboutServers(t *testing.T) {
 	t.Parallel()
 	t.Run("small messages", func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestFindingsAboutServers(t *testing.T) {
 	})
 }
 
-// A user who lacks one permission at a time: the inspector names the subject, and what to allow.
+// A user lacks one permission at a time: the inspector names the subject, and the permission to grant.
 func TestFindingsNameMissingPermissions(t *testing.T) {
 	t.Parallel()
 	publish := []string{"facts.test.>", "timers.test.>", "fired.test.>", "quarantine.test.>", "jobstream.events.test.>", "$KV.jobstream_test_state_job.>", "$JS.API.>", "$JS.ACK.>", "members.test"}
@@ -248,7 +248,7 @@ func TestFindingsNameMissingPermissions(t *testing.T) {
 			level = finding.Warn
 		}
 		remedy := "to publish to " + subject
-		if strings.HasPrefix(subject, "$JS.") { // of those, nobody needs all
+		if strings.HasPrefix(subject, "$JS.") { // no role needs all of those
 			remedy = "to publish to those subjects below " + strings.TrimSuffix(subject, ">") + " that deploy/nats/accounts.conf names"
 		}
 		expect(t, all, "nats permissions", level, "may not publish to "+strings.TrimSuffix(subject, ">"), remedy)
@@ -262,7 +262,7 @@ func TestFindingsNameMissingPermissions(t *testing.T) {
 	expect(t, as("alone"), "nats permissions", finding.Fail, "may not subscribe to members.test")
 }
 
-// Where the account imports what servers tell of themselves, the inspector reads how often they sync.
+// If the account imports the servers' VARZ, the inspector reads how often they sync.
 func TestFindingsSeeSyncWhereAllowed(t *testing.T) {
 	t.Parallel()
 	for sync, want := range map[string]string{"always": "each syncs every write", "30s": "syncs every 30s"} {
@@ -288,7 +288,7 @@ func TestFindingsSeeSyncWhereAllowed(t *testing.T) {
 	expect(t, findings(t, inspect(t, serve(t).URL())), "nats fsync", finding.OK, "not visible", "sync_interval: always")
 }
 
-// Limits of an account that are too low are found before the first stream cannot be made.
+// The inspector reports account limits that are too low before a stream cannot be created.
 func TestFindingsAboutAccounts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// quietFor is how long a repeated complaint stays silent: a bus that is down for an hour writes hundreds of lines and
-// not hundreds of thousands.
+// quietFor is how long a repeated message is suppressed: a bus that is down for an hour causes hundreds of lines instead of
+// hundreds of thousands.
 const quietFor = 10 * time.Second
 
-// throttledLog is a log for what may happen thousands of times a second: of each message, the first is written at once
-// and then at most one line per quietFor, which says how many were swallowed in between.
+// throttledLog is a log for what may happen thousands of times a second. It writes the first occurrence of each message at once,
+// and then at most one line per quietFor with the number of suppressed ones.
 type throttledLog struct {
 	log  *slog.Logger
 	mu   sync.Mutex
@@ -27,7 +27,7 @@ func newThrottledLog(log *slog.Logger) *throttledLog {
 	return &throttledLog{log: log, seen: map[string]*repeated{}}
 }
 
-// warn takes a constant message; whatever varies belongs into args.
+// warn takes a constant message; variable parts belong into args.
 func (l *throttledLog) warn(msg string, args ...any) {
 	l.mu.Lock()
 	e := l.seen[msg]

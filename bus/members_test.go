@@ -10,7 +10,7 @@ import (
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// heartbeats collects what a bus hears, as "member/number".
+// heartbeats collects the heartbeats that a bus receives, as "member/number".
 type heartbeats struct {
 	mu    sync.Mutex
 	heard []string
@@ -51,7 +51,7 @@ func TestMembersHearEachOtherAndThemselves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "everybody has been heard", func() bool { return len(ones.names()) == 2 && len(twos.names()) == 2 && len(strangers.names()) == 1 })
+	until(t, "all have been heard", func() bool { return len(ones.names()) == 2 && len(twos.names()) == 2 && len(strangers.names()) == 1 })
 	if got := strangers.names(); got[0] != "stranger" {
 		t.Errorf("another cluster's heartbeat was heard: %v", got)
 	}
@@ -62,7 +62,7 @@ func TestMembersHearEachOtherAndThemselves(t *testing.T) {
 	}
 }
 
-// beatAs keeps saying the same until the returned function is called.
+// beatAs repeats the same heartbeat until the returned function is called.
 func beatAs(t *testing.T, b *Bus, heartbeat partition.Heartbeat) (stop func()) {
 	t.Helper()
 	over, done := make(chan struct{}), make(chan struct{})
@@ -94,7 +94,7 @@ func TestMembersFound(t *testing.T) {
 		live []partition.Heartbeat
 		want []string
 	}{
-		{"nobody", nil, []string{"reconcilers WARN none is heard"}},
+		{"none", nil, []string{"reconcilers WARN none is heard"}},
 		{"one", []partition.Heartbeat{member("a", partition.All)}, []string{"reconcilers OK 1 live: a", "partitions of job OK all are served: a (version 4) 32"}},
 		{"one that has not all", []partition.Heartbeat{member("a", partition.One(3))}, []string{"reconcilers OK 1 live: a", "partitions of job WARN 1 of 32 are served: a (version 4) 1"}},
 		{"two, one of them cut off", []partition.Heartbeat{member("a", partition.All), unfit}, []string{"reconcilers OK 2 live: a, b",

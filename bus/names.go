@@ -9,19 +9,19 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Headers of our own on quarantined messages. Those of NATS are set through nats.go's options.
+// Headers that jobstream adds to quarantined messages. Those of NATS are set through nats.go's options.
 const (
 	headerSubject   = "Jobstream-Subject"   // the subject that the message was stored under
 	headerStream    = "Jobstream-Stream"    // the stream that held it
-	headerSequence  = "Jobstream-Sequence"  // its sequence there
-	headerReason    = "Jobstream-Reason"    // why it was set aside
+	headerSequence  = "Jobstream-Sequence"  // its sequence in that stream
+	headerReason    = "Jobstream-Reason"    // why it was quarantined
 	headerTime      = "Jobstream-Time"      // when, RFC 3339
 	headerTruncated = "Jobstream-Truncated" // the length of the payload where it had to be cut
 	headerKey       = "Jobstream-Key"       // "<function>.<namespace>.<uid>" as tokens
 	headerRequeue   = "Jobstream-Requeue"   // the command that puts it back
 )
 
-// Headers of NATS that nats.go has no constant for, or that we write with more precision than its option does.
+// Headers of NATS that nats.go has no constant for, or whose value needs more precision than its option allows.
 const (
 	headerSchedule       = "Nats-Schedule"
 	headerScheduleTarget = "Nats-Schedule-Target"
@@ -29,14 +29,14 @@ const (
 	headerMarkerReason   = "Nats-Marker-Reason"
 )
 
-// maxClusterName keeps every subject far below what a server's default control line (4 KiB) allows.
+// maxClusterName keeps every subject well below a server's default control line (4 KiB).
 const maxClusterName = 100
 
 // names derives every subject, stream, bucket and consumer from the name of the cluster.
 type names struct {
 	token string // in subjects
 	plain string // in names of streams and buckets, which allow fewer characters
-	role  Role   // who we are
+	role  Role   // of this program
 }
 
 func newNames(cluster string, role Role) (names, error) {
@@ -49,9 +49,9 @@ func newNames(cluster string, role Role) (names, error) {
 	return names{token: events.Token(cluster), plain: plain(cluster), role: role}, nil
 }
 
-// plain makes a part of a stream's or a bucket's name: letters, digits and '-' stay, all else becomes '_' and two upper
-// case hexadecimal digits. Since '_' is always escaped, "_facts" and the like can only be our own separators: two
-// clusters never share a name.
+// plain escapes a part of a stream's or a bucket's name: letters, digits and '-' stay, every other byte becomes '_' and two upper
+// case hexadecimal digits. Since '_' is always escaped, "_facts" and the like are unambiguous separators: two clusters never
+// share a name.
 func plain(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -72,7 +72,7 @@ func (n names) timers() string     { return "jobstream_" + n.plain + "_timers" }
 func (n names) quarantine() string { return "jobstream_" + n.plain + "_quarantine" }
 func (n names) events() string     { return "jobstream_" + n.plain + "_events" }
 
-// bucket is the name that `nats kv` knows the state of a function by.
+// bucket returns the name under which `nats kv` shows the state of a function.
 func (n names) bucket(function string) string {
 	return "jobstream_" + n.plain + "_state_" + plain(function)
 }
@@ -89,8 +89,8 @@ func firedConsumer(function string, partition int) string {
 	return fmt.Sprintf("%s-fired-%02d", plain(function), partition)
 }
 
-// Subjects. A published fact has six tokens and a stored one seven, and the stream listens to exactly six: so nobody can
-// publish a fact into a partition of their own choice, and a stored subject never passes the transform again.
+// Subjects. A published fact has six tokens and a stored one seven, and the stream listens to exactly six: so no client can
+// publish a fact into a partition of its choice, and a stored subject never passes the transform again.
 
 func (n names) published() string { return "facts." + n.token + ".*.*.*.*" }
 
@@ -118,7 +118,7 @@ func (n names) firedPartition(function string, partition int) string {
 	return "fired." + n.token + "." + strconv.Itoa(partition) + "." + events.Token(function) + ".>"
 }
 
-// unpartitioned is where a fact that is stored under the subject was published; ok is false for any other subject.
+// unpartitioned returns the subject under which the stored fact was published; ok is false for any other subject.
 func (n names) unpartitioned(stored string) (published string, ok bool) {
 	t := strings.Split(stored, ".")
 	if len(t) != 7 || t[0] != "facts" || t[1] != n.token {
@@ -127,7 +127,7 @@ func (n names) unpartitioned(stored string) (published string, ok bool) {
 	return strings.Join(append(t[:2:2], t[3:]...), "."), true
 }
 
-// isFired reports whether the subject is that of one of our fired timers, which are stored as they are published.
+// isFired reports whether the subject is that of one of this cluster's fired timers, which are stored as they are published.
 func (n names) isFired(subject string) bool {
 	t := strings.Split(subject, ".")
 	return len(t) == 7 && t[0] == "fired" && t[1] == n.token
@@ -137,11 +137,11 @@ func (n names) quarantined() string { return n.family("quarantine") }
 
 func (n names) aside(keyTokens string) string { return "quarantine." + n.token + "." + keyTokens }
 
-// members is where reconcilers tell each other that they are there.
+// members is the subject of the reconcilers' heartbeats.
 func (n names) members() string { return "members." + n.token }
 
-// inbox is where answers to us come, before a dot and anything: each role has its own, so that none reads what the others are
-// sent, such as states.
+// inbox is the prefix of the subjects for answers. Each role has its own, so that no role reads what another receives, such as
+// states.
 func (n names) inbox() string {
 	if n.role == Everything {
 		return "_INBOX_jobstream_" + n.plain
@@ -149,10 +149,10 @@ func (n names) inbox() string {
 	return "_INBOX_jobstream_" + n.plain + "_" + string(n.role)
 }
 
-// family is all that begins with the word and belongs to this cluster.
+// family covers all subjects of this cluster that begin with the word.
 func (n names) family(word string) string { return word + "." + n.token + ".>" }
 
-// announced is all that events.PublicSubject makes.
+// announced covers all subjects that events.PublicSubject returns.
 func (n names) announced() string { return "jobstream.events." + n.token + ".>" }
 
 func (n names) values(function string) string { return "$KV." + n.bucket(function) + ".>" }
@@ -161,7 +161,7 @@ func (n names) value(k events.Key) string {
 	return "$KV." + n.bucket(k.Function) + "." + events.Token(k.Namespace) + "." + events.Token(string(k.UID))
 }
 
-// keyTokens cuts "<function>.<namespace>.<uid>" out of the subject of a stored fact or of a fired timer, which both have seven
+// keyTokens extracts "<function>.<namespace>.<uid>" from the subject of a stored fact or a fired timer, which both have seven
 // tokens; ok is false for any other subject.
 func keyTokens(subject string) (tokens string, ok bool) {
 	t := strings.Split(subject, ".")
@@ -171,8 +171,8 @@ func keyTokens(subject string) (tokens string, ok bool) {
 	return strings.Join(t[3:6], "."), true
 }
 
-// remembers says that the stream is the memory of a function.
+// remembers reports whether the stream holds the states of a function.
 func (n names) remembers(stream string) bool { return strings.HasPrefix(stream, n.state("")) }
 
-// works says that no work can be done without the stream: not so for those that only people and subscribers read.
+// works reports whether reconciling needs the stream: not so for those that only operators and subscribers read.
 func (n names) works(stream string) bool { return stream != n.quarantine() && stream != n.events() }

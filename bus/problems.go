@@ -17,40 +17,40 @@ import (
 )
 
 const (
-	// askAgain is how often a subject that the server has refused is tried, to see when it no longer does.
+	// askAgain is how often a refused subject is tried again, to notice when the server allows it.
 	askAgain = 2 * time.Second
-	// fullFor is how long a stream without room counts as full after the last message that it did not take, if nobody writes any more:
-	// longer than anybody waits who will write again.
+	// fullFor is how long a stream counts as full after the last message that it did not store, if no further writes come. It is
+	// longer than the pause of any writer that will write again.
 	fullFor = 3 * time.Minute
 )
 
-// problems are what somebody has to set right outside of this program, while the connection stands. Each is one line in the log
-// when it begins, a part of the answer to Ready while it lasts, and one line when it is over.
+// problems are conditions that the operator has to set right outside of this program while the connection stands. Each is logged
+// once when it begins and once when it is over, and is a part of Ready's error in between.
 type problems struct {
 	log  *slog.Logger
 	mu   sync.Mutex
 	open map[string]*problem
 }
 
-// problem is one of them.
+// problem is one such condition.
 type problem struct {
-	words   string // what is wrong, and with what
+	words   string // the cause
 	remedy  string
 	denied  *denial               // what to try again; nil for a full stream
-	again   func(context.Context) // sends what the full stream did not take; nil where somebody else does so
+	again   func(context.Context) // sends what the full stream did not store; nil where another part of the program does so
 	since   time.Time
-	last    time.Time // when it was last seen
-	tried   time.Time // when it was last tried
+	last    time.Time // the last occurrence
+	tried   time.Time // the last attempt
 	attempt int
 }
 
-// denial is what the server does not let us do.
+// denial is a permission that the server denies.
 type denial struct {
 	subject string
 	hear    bool // subscribe, else publish
 }
 
-// note says that something is wrong, again and again while it is.
+// note records an occurrence of the problem and logs the first.
 func (t *problems) note(key string, of problem) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,20 +64,20 @@ func (t *problems) note(key string, of problem) {
 		t.open = map[string]*problem{}
 	}
 	t.open[key] = &of
-	t.log.Warn("NATS keeps us from our work", "cause", of.words, "remedy", of.remedy)
+	t.log.Warn("NATS keeps jobstream from its work", "cause", of.words, "remedy", of.remedy)
 }
 
-// over says that it is wrong no longer.
+// over records that the problem is solved.
 func (t *problems) over(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if have := t.open[key]; have != nil {
 		delete(t.open, key)
-		t.log.Info("NATS lets us work again", "it was", have.words, "for", time.Since(have.since).Round(time.Second))
+		t.log.Info("NATS lets jobstream work again", "it was", have.words, "for", time.Since(have.since).Round(time.Second))
 	}
 }
 
-// keep has what is wrong, if it still is, tried again in that way until it is over.
+// keep sets how the problem is retried until it is over; no effect if it is over already.
 func (t *problems) keep(key string, again func(context.Context)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,14 +86,14 @@ func (t *problems) keep(key string, again func(context.Context)) {
 	}
 }
 
-// kept says that it is tried again in such a way.
+// kept reports whether keep has set a retry for the problem.
 func (t *problems) kept(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.open[key] != nil && t.open[key].again != nil
 }
 
-// any says that something is wrong whose key begins so.
+// any reports whether there is a problem whose key has the prefix.
 func (t *problems) any(prefix string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,7 +105,7 @@ func (t *problems) any(prefix string) bool {
 	return false
 }
 
-// err is nil while nothing is wrong; it names cause and remedy otherwise.
+// err returns nil while there is no problem, and all causes and remedies otherwise.
 func (t *problems) err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +117,7 @@ func (t *problems) err() error {
 	return errors.Join(all...)
 }
 
-// due are those that are to be looked at again.
+// due returns the problems to look at again.
 func (t *problems) due(now time.Time) (retry []problem, gone []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +138,8 @@ func (t *problems) due(now time.Time) (retry []problem, gone []string) {
 	return retry, gone
 }
 
-// lookAfterProblems tries refused subjects and full streams again, and looks at why we are not connected, until the context ends.
+// lookAfterProblems retries refused subjects and full streams, and looks for the reason of a lost connection, until the context
+// ends.
 func (b *Bus) lookAfterProblems(ctx context.Context) {
 	tick := time.NewTicker(askAgain / 4)
 	defer tick.Stop()
@@ -163,14 +164,14 @@ func (b *Bus) lookAfterProblems(ctx context.Context) {
 		for _, key := range gone {
 			b.problems.over(key)
 			if strings.HasPrefix(key, keyHear) {
-				_ = b.nc.ForceReconnect() // the server has forgotten our subscription, and nats.go repeats it only then
+				_ = b.nc.ForceReconnect() // the server has dropped the subscription, and only a reconnect makes nats.go repeat it
 			}
 		}
 	}
 }
 
-// attempt does again what was refused, in a way that has no effect where it is allowed. If it is refused again, asyncError receives
-// of it before the next round.
+// attempt retries what was refused, in a way that has no effect where it is allowed. If the server refuses it again, asyncError
+// receives the error before the next round.
 func (b *Bus) attempt(d denial) {
 	if d.hear {
 		if sub, err := b.nc.SubscribeSync(d.subject); err == nil {
@@ -184,7 +185,7 @@ func (b *Bus) attempt(d denial) {
 	_ = b.nc.FlushTimeout(askTimeout)
 }
 
-// harmlessProbe is a message to the subject that changes nothing: see probe.
+// harmlessProbe returns a message to the subject that changes nothing: see probe.
 func harmlessProbe(subject string) probe {
 	switch {
 	case strings.HasPrefix(subject, "$JS.ACK."):
@@ -193,7 +194,7 @@ func harmlessProbe(subject string) probe {
 		return probe{subject: subject, header: nats.Header{headerRequiredLevel: {impossibleLevel}}, data: "no JSON: only to see whether we may"}
 	case strings.HasPrefix(subject, "members."):
 		return probe{subject: subject}
-	case strings.HasPrefix(subject, "jobstream.events."): // of which nobody may hear who waits for events of a kind
+	case strings.HasPrefix(subject, "jobstream.events."): // must not match the filters of subscribers
 		if t := strings.Split(subject, "."); len(t) > 4 {
 			subject = strings.Join(t[:4], ".") + ".doctor"
 		}
@@ -201,17 +202,17 @@ func harmlessProbe(subject string) probe {
 	return probe{subject: subject, header: nats.Header{jetstream.ExpectedStreamHeader: {impossibleStream}}}
 }
 
-// Keys of problems begin with one of these.
+// Prefixes of the keys of problems.
 const (
 	keyHear    = "hear "
 	keyPublish = "publish "
 	keyFull    = "full "
 )
 
-// violation is how a server names what it refuses.
+// violation matches how a server names what it refuses.
 var violation = regexp.MustCompile(`(?i)permissions violation for (publish|subscription) to "([^"]+)"`)
 
-// asyncError receives what nats.go tells behind our back.
+// asyncError receives the errors that nats.go reports asynchronously.
 func (b *Bus) asyncError(err error) {
 	if m := violation.FindStringSubmatch(err.Error()); m != nil && errors.Is(err, nats.ErrPermissionViolation) {
 		d := denial{subject: m[2], hear: strings.EqualFold(m[1], "subscription")}
@@ -220,8 +221,8 @@ func (b *Bus) asyncError(err error) {
 			verb, key = "subscribe", keyHear
 		}
 		b.problems.note(key+b.covers(d.subject), problem{
-			words:  fmt.Sprintf("the server does not let our user %s to %s", verb, d.subject),
-			remedy: fmt.Sprintf("allow our user to %s to %s, as deploy/nats/accounts.conf does; \"jobstream-reconciler doctor\" tries all subjects", verb, b.covers(d.subject)),
+			words:  fmt.Sprintf("the server does not let this program's user %s to %s", verb, d.subject),
+			remedy: fmt.Sprintf("allow this program's user to %s to %s, as deploy/nats/accounts.conf does; \"jobstream-reconciler doctor\" tries all subjects", verb, b.covers(d.subject)),
 			denied: &d,
 		})
 		return
@@ -233,7 +234,7 @@ func (b *Bus) asyncError(err error) {
 	b.throttled.warn("the bus reports an error", "err", err)
 }
 
-// covers is what to allow so that the subject is.
+// covers returns the permission to grant for the subject.
 func (b *Bus) covers(subject string) string {
 	if strings.HasPrefix(subject, "_INBOX_") {
 		return b.names.inbox() + ".>"
@@ -256,7 +257,7 @@ func (b *Bus) covers(subject string) string {
 	return subject
 }
 
-// door is why we are not connected.
+// door records why there is no connection.
 type door struct {
 	cfg   Config
 	log   *slog.Logger
@@ -266,8 +267,8 @@ type door struct {
 	told  string
 }
 
-// look hears why the last attempt to connect has failed: the first time that a server refuses us, and whenever the reason is
-// another, a line says so. An address where nobody answers needs no line of its own.
+// look records why the last attempt to connect has failed. It logs the first rejection by a server, and every one with another
+// cause. An unreachable address needs no line of its own.
 func (d *door) look(err error) {
 	if err == nil {
 		return
@@ -279,23 +280,23 @@ func (d *door) look(err error) {
 		d.since = time.Now()
 	}
 	if auth := errors.Is(err, nats.ErrAuthorization); auth && d.cause != nil && errors.As(d.cause, new(*illegible)) {
-		return // and that is why
+		return // and is the cause of this rejection
 	}
 	d.cause = err
 	if final && d.told != err.Error() {
 		d.told = err.Error()
-		d.log.Warn("NATS refuses us; trying again", "server", d.cfg.where(), "cause", err, "since", d.since.UTC().Format(time.RFC3339), "remedy", remedy)
+		d.log.Warn("NATS rejects this program; trying again", "server", d.cfg.where(), "cause", err, "since", d.since.UTC().Format(time.RFC3339), "remedy", remedy)
 	}
 }
 
-// open hears that we are connected.
+// open records that the connection stands.
 func (d *door) open() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cause, d.told = nil, ""
 }
 
-// err says why we are not connected, and what to do where waiting does not help.
+// err returns why there is no connection, and the remedy where waiting does not help.
 func (d *door) err(status nats.Status) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -304,7 +305,7 @@ func (d *door) err(status nats.Status) error {
 		return fmt.Errorf("bus: %s: %s", where, word)
 	}
 	if remedy, final := d.cfg.refusal(d.cause); final {
-		return fmt.Errorf("bus: %s: %s: it refuses us since %s: %w: %s", where, word, d.since.UTC().Format(time.RFC3339), d.cause, remedy)
+		return fmt.Errorf("bus: %s: %s: it rejects this program since %s: %w: %s", where, word, d.since.UTC().Format(time.RFC3339), d.cause, remedy)
 	}
 	return fmt.Errorf("bus: %s: %s: %w", where, word, d.cause)
 }

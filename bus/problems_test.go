@@ -10,7 +10,7 @@ import (
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// allowed are the settings of a server with a user "me" that may publish and subscribe to all but some subjects.
+// allowed returns the settings of a server with a user "me" that may publish and subscribe to all but some subjects.
 func allowed(publish, hear string) string {
 	deny := func(subject string) string {
 		if subject == "" {
@@ -23,7 +23,7 @@ func allowed(publish, hear string) string {
 		{ user: root, password: s3cret } ] }`
 }
 
-// by says who we are by files.
+// by authenticates with files.
 func by(t *testing.T, s *configured, user string) func(*Config) {
 	dir := t.TempDir()
 	put(t, dir+"/user", user)
@@ -33,8 +33,8 @@ func by(t *testing.T, s *configured, user string) func(*Config) {
 	}
 }
 
-// A server that refuses a subject which we need while we run: a line names it and what to allow, readiness is false as long as
-// that is so, and when it is allowed again we go on without a restart.
+// A server refuses a subject at run time that the bus needs: a log line names it and the permission to grant, readiness is false
+// meanwhile, and when it is allowed again, work goes on without a restart.
 func TestRefusedSubject(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -42,17 +42,17 @@ func TestRefusedSubject(t *testing.T) {
 		do            func(*testing.T, *Bus)
 		words         []string
 	}{
-		"facts": {publish: "facts.test.>", words: []string{"publish to facts.test.job.default.", "allow our user to publish to facts.test.>"},
+		"facts": {publish: "facts.test.>", words: []string{"publish to facts.test.job.default.", "allow this program's user to publish to facts.test.>"},
 			do: func(t *testing.T, b *Bus) { _ = b.Publish(t.Context(), observation(keyOf(uid(1)), 2)) }},
-		"states": {publish: "$KV.>", words: []string{"publish to $KV.jobstream_test_state_job.", "allow our user to publish to $KV.jobstream_test_state_job.>"},
+		"states": {publish: "$KV.>", words: []string{"publish to $KV.jobstream_test_state_job.", "allow this program's user to publish to $KV.jobstream_test_state_job.>"},
 			do: func(t *testing.T, b *Bus) { _, _ = store(t, b).Save(t.Context(), keyOf(uid(1)), []byte("x"), 0, false) }},
-		"events": {publish: "jobstream.events.>", words: []string{"publish to jobstream.events.test.shop.", "allow our user to publish to jobstream.events.test.>"},
+		"events": {publish: "jobstream.events.>", words: []string{"publish to jobstream.events.test.shop.", "allow this program's user to publish to jobstream.events.test.>"},
 			do: func(t *testing.T, b *Bus) { _ = b.Announce(t.Context(), tick("shop", "nightly", 1)) }},
-		"questions": {publish: "$JS.API.STREAM.INFO.>", words: []string{"publish to $JS.API.STREAM.INFO.jobstream_test_facts", "allow our user"},
+		"questions": {publish: "$JS.API.STREAM.INFO.>", words: []string{"publish to $JS.API.STREAM.INFO.jobstream_test_facts", "allow this program's user"},
 			do: func(*testing.T, *Bus) {}},
-		"heartbeats": {publish: "members.test", words: []string{"publish to members.test", "allow our user to publish to members.test"},
+		"heartbeats": {publish: "members.test", words: []string{"publish to members.test", "allow this program's user to publish to members.test"},
 			do: func(_ *testing.T, b *Bus) { _ = b.Members().Send(partition.Heartbeat{Member: "me"}) }},
-		"answers": {hear: "_INBOX_jobstream_test.>", words: []string{"subscribe to _INBOX_jobstream_test.", "allow our user to subscribe to _INBOX_jobstream_test.>"},
+		"answers": {hear: "_INBOX_jobstream_test.>", words: []string{"subscribe to _INBOX_jobstream_test.", "allow this program's user to subscribe to _INBOX_jobstream_test.>"},
 			do: func(*testing.T, *Bus) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,18 +64,18 @@ func TestRefusedSubject(t *testing.T) {
 			s.reload(t, allowed(c.publish, c.hear))
 			c.do(t, b)
 			b.top.look()
-			unready(t, b, j, append(c.words, "does not let our user")...)
+			unready(t, b, j, append(c.words, "does not let this program's user")...)
 			s.reload(t, allowed("", ""))
 			recovers(t, b, 3)
-			if len(j.lines("lets us work again")) == 0 {
-				t.Errorf("nothing says that it is over:\n%s", j.text.String())
+			if len(j.lines("lets jobstream work again")) == 0 {
+				t.Errorf("no line reports that it is over:\n%s", j.text.String())
 			}
 		})
 	}
 }
 
-// A server whose disk is full, or whose limits are reached: a line names cause and remedy, readiness is false, and when there is
-// room again we go on without a restart.
+// The disk of a server is full, or its limits are reached: a log line names cause and remedy, readiness is false, and when there
+// is room again, work goes on without a restart.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	const little = 2 << 20
@@ -102,23 +102,23 @@ func TestFullDisk(t *testing.T) {
 			s, j := configure(t, of("max_file: -1")), &journal{}
 			b := connect(t, nil, logged(j), by(t, s, "me"))
 			recovers(t, b, 1)
-			somebody := fill(t, s, little)
+			foreign := fill(t, s, little)
 			c.full(t, s)
 			until(t, "the bus is found again", func() bool { return b.nc.IsConnected() })
 			if err := b.Publish(t.Context(), observation(keyOf(uid(1)), 2)); err != nil {
 				t.Fatal(err)
 			}
 			unready(t, b, j, append(c.words, "no room", "jobstream_test_facts")...)
-			remove(t, somebody, "filler")
+			remove(t, foreign, "filler")
 			recovers(t, b, 3)
-			if len(j.lines("lets us work again")) != 1 {
-				t.Errorf("nothing says that it is over:\n%s", j.text.String())
+			if len(j.lines("lets jobstream work again")) != 1 {
+				t.Errorf("no line reports that it is over:\n%s", j.text.String())
 			}
 		})
 	}
 }
 
-// fill stores so many bytes and a few more, in a stream of somebody else's.
+// fill stores a little more than the given number of bytes, in a foreign stream.
 func fill(t *testing.T, s *configured, bytes int) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect("nats://root:s3cret@" + s.listen)
@@ -139,8 +139,8 @@ func fill(t *testing.T, s *configured, bytes int) jetstream.JetStream {
 	return js
 }
 
-// A server that turns JetStream off, as one does when it cannot write to its disk: that is said with the remedy, and once the server
-// was started anew on a disk with room, we go on.
+// A server turns JetStream off, as it does when it cannot write to its disk: the bus reports that with the remedy, and once the
+// server was restarted on a disk with room, work goes on.
 func TestJetStreamTurnedOff(t *testing.T) {
 	t.Parallel()
 	s, j := configure(t, ""), &journal{}

@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// serverEnv makes the test's own binary a NATS server: a process of its own, which can be killed as a power failure kills.
+// serverEnv makes the test's own binary a NATS server: a separate process, which can be killed without warning.
 const serverEnv = "BUS_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 type node struct {
 	Name        string
 	Dir         string
-	Disk        int64 // what it may store; 0 for three quarters of what is free
+	Disk        int64 // its storage limit; 0 for three quarters of what is free
 	Port        int   // for clients
 	ClusterPort int   // 0 for one alone
 	Routes      string
@@ -46,13 +46,13 @@ type node struct {
 	lines *bufio.Scanner
 }
 
-// Questions that a server answers.
+// Requests that a server process answers.
 const (
 	leading = "leading" // whether it leads the cluster
 	storing = "storing" // whether JetStream is on
 )
 
-// beServer serves until standard input ends, and so never outlives the test. Each line that comes in is a question.
+// beServer serves until standard input ends, and so never outlives the test. Each line of input is a request.
 func beServer(config string) error {
 	var n node
 	if err := json.Unmarshal([]byte(config), &n); err != nil {
@@ -83,7 +83,7 @@ func beServer(config string) error {
 	return nil
 }
 
-// start starts the process. Somebody may have the port for a moment: then it is tried again.
+// start starts the process. Another process may have the port for a moment: then start tries again.
 func (n *node) start(t *testing.T) {
 	t.Helper()
 	config, err := json.Marshal(n)
@@ -115,7 +115,7 @@ func (n *node) start(t *testing.T) {
 	})
 }
 
-// kill is kill -9.
+// kill sends SIGKILL.
 func (n *node) kill() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -130,10 +130,10 @@ func (n *node) end() {
 	}
 }
 
-// leads says whether the node leads the cluster: it decides where streams live.
+// leads reports whether the node leads the cluster: the leader places streams.
 func (n *node) leads() bool { return n.is(leading) }
 
-// is asks the node.
+// is asks the node for one of its properties.
 func (n *node) is(question string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -180,7 +180,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// beats are the times at which something was confirmed.
+// beats are the times of confirmations.
 type beats struct {
 	mu  sync.Mutex
 	all []time.Time
@@ -192,7 +192,7 @@ func (b *beats) beat() {
 	b.all = append(b.all, time.Now())
 }
 
-// since is how many came after the moment.
+// since returns the number of confirmations after the moment.
 func (b *beats) since(moment time.Time) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -200,7 +200,7 @@ func (b *beats) since(moment time.Time) int {
 	return len(b.all) - at
 }
 
-// gap is the longest time without any between the last one before the moment and the end.
+// gap returns the longest time without a confirmation, from the last one before the moment to the end.
 func (b *beats) gap(moment time.Time) (longest time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

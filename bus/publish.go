@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// outstanding is how many facts may wait for their confirmation: enough to hide a replicated stream's round trip
-	// (256 in 5 ms is 50,000 a second), few enough to be sent again at once.
+	// outstanding is how many facts may wait for their confirmation: enough to hide a replicated stream's round trip (256 in 5 ms
+	// is 50,000 a second), few enough to send all again at once.
 	outstanding = 256
-	// publishTimeout is how long a fact is tried before it is given up: twice the seven seconds that a lost leader takes.
-	// Repeating is harmless, since the message id is the fact's own.
+	// publishTimeout is how long a fact is retried before it is given up: twice the seven seconds that replacing a lost leader
+	// takes. Repeating is harmless, since the message id is the fact's own.
 	publishTimeout = 15 * time.Second
 	// resendAfter is the first pause before facts are sent again; it doubles up to resendAtMost.
 	resendAfter  = 50 * time.Millisecond
@@ -27,12 +27,12 @@ const (
 
 var errClosed = errors.New("the bus is closed")
 
-// publisher sends facts in order and keeps those that are not confirmed yet in a window. When one fails, the whole
-// window is sent again in order: what had arrived is recognised by its id.
+// publisher sends facts in order and keeps the unconfirmed ones in a window. When one fails, it sends the whole window again in
+// order; the server recognises by its id what it has already stored.
 //
 //	Publish --> queue --> [ window: oldest ... newest ] --> confirmed
 //	                              ^        |
-//	                              '-resend-'    after publishTimeout: given up, and Losses will say so
+//	                              '-resend-'    after publishTimeout: given up, and signalled by Losses
 type publisher struct {
 	bus            *Bus
 	slots          chan struct{} // one token for each fact that is not confirmed
@@ -43,7 +43,7 @@ type publisher struct {
 	failed error // the first failure that no Flush has reported yet
 }
 
-// pendingPublish is a fact on its way, or the mark of a Flush.
+// pendingPublish is a fact that is being published, or the mark of a Flush.
 type pendingPublish struct {
 	id, subject string
 	data        []byte
@@ -62,10 +62,10 @@ func newPublisher(b *Bus) *publisher {
 	}
 }
 
-// Publish sends the fact and does not wait for its confirmation; it blocks while 256 facts are unconfirmed. The fact's
-// ID is the message's, so that the same fact is stored once however often and by whomever it is published within ten
-// minutes. The error is the context's, or says that the fact can never be sent (too large, a broken key), or that the
-// bus has been lost for so long that facts are dropped until Losses asks for a new list.
+// Publish sends the fact and does not wait for its confirmation; it blocks while 256 facts are unconfirmed. The fact's ID is the
+// message's, so a fact that any number of triggers publish any number of times within ten minutes is stored once. The error is
+// the context's, or reports that the fact can never be sent (too large, an invalid key), or that the bus has been lost for so
+// long that facts are dropped until Losses signals that the cluster must be listed again.
 func (b *Bus) Publish(ctx context.Context, f events.Fact) error {
 	if f.Cluster != b.cfg.Cluster {
 		return unsendable{fmt.Errorf("publish %s: it is about cluster %q, and this bus carries %q", f.ID(), f.Cluster, b.cfg.Cluster)}
@@ -90,12 +90,12 @@ func (b *Bus) Publish(ctx context.Context, f events.Fact) error {
 	case <-b.closed:
 		return fmt.Errorf("publish %s: %w", f.ID(), errClosed)
 	}
-	b.pub.queue <- &pendingPublish{id: f.ID(), subject: f.Subject(), data: data, since: time.Now()} // holds as many as there are slots
+	b.pub.queue <- &pendingPublish{id: f.ID(), subject: f.Subject(), data: data, since: time.Now()} // its capacity is the number of slots
 	return nil
 }
 
-// Flush waits until every fact that was published before is confirmed. It returns the first failure among them, or of
-// earlier ones that no Flush has reported yet.
+// Flush waits until every fact that was published before is confirmed. It returns the first failure among them, or of earlier
+// facts, that no Flush has returned yet.
 func (b *Bus) Flush(ctx context.Context) error {
 	mark := &pendingPublish{flush: make(chan struct{})}
 	select {
@@ -147,7 +147,7 @@ func (p *publisher) run(ctx context.Context) {
 	}
 }
 
-// settle takes the oldest off the window.
+// settle removes the oldest fact of the window.
 func (p *publisher) settle(window []*pendingPublish) []*pendingPublish {
 	window[0] = nil
 	<-p.slots
@@ -166,7 +166,7 @@ func (p *publisher) send(c *pendingPublish) error {
 	if c.flush != nil {
 		return nil
 	}
-	f, err := p.bus.js.PublishMsgAsync(c.message(), jetstream.WithRetryAttempts(0)) // nats.go would retry one message alone, out of order
+	f, err := p.bus.js.PublishMsgAsync(c.message(), jetstream.WithRetryAttempts(0)) // nats.go would retry single messages, out of order
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (p *publisher) sendAll(window []*pendingPublish) error {
 	return nil
 }
 
-// oldest is when the oldest fact of the window was published.
+// oldest returns when the oldest fact of the window was published.
 func oldest(window []*pendingPublish) time.Time {
 	for _, c := range window {
 		if c.flush == nil {
@@ -214,12 +214,12 @@ func oldest(window []*pendingPublish) time.Time {
 	return time.Time{}
 }
 
-// keep has the oldest fact that a full stream did not take tried again until it does. So we know when there is room; and a fact
-// that comes late is older than what the new list says, which no function minds.
+// keep retries the oldest fact that a full stream did not store until it does. So the publisher learns when there is room. A fact
+// that arrives late is older than the new list, which every function tolerates.
 func (p *publisher) keep(window []*pendingPublish, cause error) {
 	facts := p.bus.names.facts()
 	for _, c := range window {
-		if c.flush != nil || code(cause) == codeStoreFailed { // which may be about this fact alone
+		if c.flush != nil || code(cause) == codeStoreFailed { // may concern this fact alone
 			continue
 		}
 		p.bus.problems.keep(keyFull+facts, func(ctx context.Context) {
@@ -233,13 +233,14 @@ func (p *publisher) keep(window []*pendingPublish, cause error) {
 				return
 			}
 			p.bus.top.confirmed(ack.Stream, ack.Sequence)
-			p.bus.top.look() // the loss can be told of
+			p.bus.top.look() // the loss can be signalled
 		})
 		return
 	}
 }
 
-// giveUp drops all that waits, also in the queue: after a loss everything is listed anew, and the newest news with it.
+// giveUp drops all waiting facts, also those in the queue: after a loss the cluster is listed again, and the list has the newest
+// state of everything.
 func (p *publisher) giveUp(window []*pendingPublish, cause error) []*pendingPublish {
 	p.keep(window, cause)
 	p.bus.top.lose()

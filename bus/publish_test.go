@@ -35,7 +35,7 @@ func TestPublishWaitsForRoomAndHonoursItsContext(t *testing.T) {
 	}
 }
 
-// A bus that stays away too long loses facts; it says so to who flushes, to who publishes, and by Losses once it is back.
+// A bus that is away too long loses facts; Flush and Publish return that as errors, and Losses signals it once the bus is back.
 func TestPublishTimesOut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func TestPublishTimesOut(t *testing.T) {
 		t.Errorf("published on a lost bus: %v", err)
 	}
 	if losses(b) != 0 {
-		t.Error("the loss was announced while there is nobody to tell the news to")
+		t.Error("the loss was signalled while there was no server to publish a list to")
 	}
 	serveIn(t, dir, port)
 	signalled(t, b)
@@ -83,7 +83,7 @@ func TestFactsThatCanNeverBeSent(t *testing.T) {
 	}
 }
 
-// Facts that were evicted while all reconcilers were away are a loss, and it is announced when they are back.
+// Facts that were evicted while all reconcilers were down are a loss, and it is signalled when they are back.
 func TestEvictedFactsAreALoss(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t), func(c *Config) { c.MaxFactsBytes = 64 << 10 })
@@ -109,7 +109,7 @@ func TestEvictedFactsAreALoss(t *testing.T) {
 		t.Fatal("a thousand facts in 64 KiB, and none was evicted")
 	}
 	if behind = b.top.evicted(ctx, behind); !behind || losses(b) != 0 {
-		t.Error("the loss was announced while nobody listens")
+		t.Error("the loss was signalled while no reconciler listened")
 	}
 	back := listen(t, b, allPartitions(), nil)
 	until(t, "the newest is heard", func() bool {
@@ -119,7 +119,7 @@ func TestEvictedFactsAreALoss(t *testing.T) {
 	signalled(t, b)
 }
 
-// TestASnapshotThatIsTooLargeArrivesInParts: a Job that keeps 30,000 failed Pods has a snapshot that no message holds.
+// TestASnapshotThatIsTooLargeArrivesInParts: the snapshot of a Job that keeps 30,000 failed Pods fits into no single message.
 func TestASnapshotThatIsTooLargeArrivesInParts(t *testing.T) {
 	t.Parallel()
 	const all = 30_000
@@ -138,7 +138,7 @@ func TestASnapshotThatIsTooLargeArrivesInParts(t *testing.T) {
 	e := listen(t, b, allPartitions(), nil)
 	parts := list.Split(events.SnapshotPart)
 	for _, p := range parts {
-		publish(t, b, fact(p), fact(p)) // as two triggers do, that list the same
+		publish(t, b, fact(p), fact(p)) // like two triggers that list the same Job
 	}
 	until(t, "all parts are heard", func() bool { return e.count(nil) >= len(parts) })
 	heard := map[types.UID]bool{}

@@ -7,20 +7,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// purgeInterval is how long acknowledged timers may lie about. They are few and small; each purge is two requests for a partition that
-// has heard any.
+// purgeInterval is how long acknowledged timers may stay in the stream. They are few and small; each purge costs two requests for
+// every partition that has received some.
 const purgeInterval = 15 * time.Second
 
-// startPurging removes the fired timers of the partition that have been acknowledged, so that the stream of timers, in which nothing
-// expires, holds what is to come and not what has been. What lies below the consumer's floor has been acknowledged,
-// whoever did it; so a purge that was missed by one process is made up for by the next. It returns what stops it.
+// startPurging removes the partition's fired timers that have been acknowledged, so that the stream of timers, in which nothing
+// expires, holds only timers that are still to come. Every message below the consumer's floor is acknowledged, no matter by which
+// process, so the next process makes up for a purge that one has missed. It returns a function that stops the purging.
 func (s *subscription) startPurging(ctx context.Context, c jetstream.Consumer) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		var floor uint64
-		seen := ^uint64(0) // the first purge makes up for those before us
+		seen := ^uint64(0) // the first purge makes up for earlier processes
 		tick := time.NewTicker(purgeInterval)
 		defer tick.Stop()
 		for {
@@ -37,7 +37,7 @@ func (s *subscription) startPurging(ctx context.Context, c jetstream.Consumer) (
 	return func() { cancel(); <-done }
 }
 
-// purgeAcked removes what lies below the consumer's floor, and says whether nothing that was heard remains.
+// purgeAcked removes what lies below the consumer's floor, and reports whether no received message remains.
 func (s *subscription) purgeAcked(ctx context.Context, c jetstream.Consumer, floor *uint64) bool {
 	info, err := c.Info(ctx)
 	if err != nil {

@@ -14,35 +14,35 @@ import (
 )
 
 const (
-	// asideRetry is when a message that could not be set aside is delivered again to try once more.
+	// asideRetry is the pause before a message that could not be quarantined is delivered again.
 	asideRetry = 5 * time.Second
-	// unreadable is the name of the timer that wakes a key which a message did not reach; it fires after unreadableAfter, so
-	// that many such messages cost one inventory.
+	// unreadable is the name of the timer that wakes a key after a message for it could not be read. It fires after
+	// unreadableAfter, so that many such messages cost one inventory.
 	unreadable      = "unreadable"
 	unreadableAfter = time.Second
 )
 
-// Quarantined is a message that was set aside: unreadable, or one that a function broke on. Requeue puts it back.
+// Quarantined is a message in the quarantine: unreadable, or one that broke a function. Requeue puts it back.
 type Quarantined struct {
-	// ID is its number in the quarantine; no other message ever gets it.
+	// ID is its number in the quarantine; no other message ever gets the same.
 	ID uint64
-	// Key is "<function>.<namespace>.<uid>" as escaped tokens, "" where the subject did not tell.
+	// Key is "<function>.<namespace>.<uid>" as escaped tokens, "" where the subject does not contain one.
 	Key string
-	// Subject is what the message was stored under, Stream and Sequence where.
+	// Subject is the subject under which the message was stored, in Stream at Sequence.
 	Subject  string
 	Stream   string
 	Sequence uint64
-	// Payload is the message as it came. It is cut where Truncated, the whole length, is more than it holds.
+	// Payload is the message's, cut off where Truncated, the original length, is larger.
 	Payload   []byte
 	Truncated int
-	// Size is the length of what is left of the message.
+	// Size is the length of the stored payload.
 	Size int
-	// Reason is why, Time is when.
+	// Reason is why the message was quarantined, and Time is when.
 	Reason string
 	Time   time.Time
 }
 
-// Quarantine implements engine.Delivery. The message is acknowledged once its copy is safe; until then it comes again.
+// Quarantine implements engine.Delivery. The message is acknowledged once its copy is safe; until then it is delivered again.
 func (d *delivery) Quarantine(reason error) {
 	if err := d.setAside(context.Background(), reason); err != nil {
 		d.bus.throttled.warn("a message cannot be set aside; it will come again", "subject", d.msg.Subject(), "err", err)
@@ -52,9 +52,9 @@ func (d *delivery) Quarantine(reason error) {
 	d.Ack()
 }
 
-// refuse sets a message aside that nobody can read. Its key may have missed something, and nobody knows what: so its memory
-// is forgotten, and a timer wakes it to take inventory, as an engine does where a function breaks on a fact. Only then is the
-// message acknowledged.
+// refuse quarantines a message that cannot be read. Its key may have missed something unknown: so refuse deletes the key's state
+// and sets a timer that wakes it to take inventory, as an engine does where a function breaks on a fact. Only then does it
+// acknowledge the message.
 func (d *delivery) refuse(reason error) {
 	ctx := context.Background()
 	err := d.setAside(ctx, reason)
@@ -69,8 +69,8 @@ func (d *delivery) refuse(reason error) {
 	d.Ack()
 }
 
-// forgetKey makes the key that the subject names forget its state and take its next turn soon. A subject that names none
-// is nobody's news.
+// forgetKey deletes the state of the key that the subject names, and makes the key take a turn soon. A subject without a key has
+// no state to delete.
 func (b *Bus) forgetKey(ctx context.Context, subject string) error {
 	tokens, ok := keyTokens(subject)
 	if !ok {
@@ -78,7 +78,7 @@ func (b *Bus) forgetKey(ctx context.Context, subject string) error {
 	}
 	key, err := events.ParseTokens(tokens)
 	if err != nil || key.Valid() != nil {
-		return nil //nolint:nilerr // as said
+		return nil //nolint:nilerr // no key, no state
 	}
 	err = b.ask(ctx, requestTimeout, func(ctx context.Context) error {
 		s, err := b.js.Stream(ctx, b.names.state(key.Function))
@@ -87,7 +87,7 @@ func (b *Bus) forgetKey(ctx context.Context, subject string) error {
 		}
 		return s.Purge(ctx, jetstream.WithPurgeSubject(b.names.value(key)))
 	})
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) { // without a memory there is nothing to forget
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) { // without a stream there is no state
 		b.top.suspect(err)
 		b.refused(b.names.state(key.Function), err)
 		return fmt.Errorf("forget state of %s: %w", key, err)
@@ -130,14 +130,14 @@ func (d *delivery) setAside(ctx context.Context, reason error) error {
 		return fmt.Errorf("set aside: %w", err)
 	}
 	b.wrote(b.names.quarantine())
-	if !ack.Duplicate { // else it was heard of when it was set aside
+	if !ack.Duplicate { // otherwise it was logged when it was first quarantined
 		b.log.Error("message set aside", "subject", d.msg.Subject(), "stream", meta.Stream, "sequence", meta.Sequence.Stream, "reason", oneLine(reason.Error()), "requeue", b.requeueCommand(origin))
 		b.cfg.SetAside(d.function)
 	}
 	return nil
 }
 
-// oneLine makes a header's value of any text: at most 4 KiB, no line breaks.
+// oneLine makes any text a header's value: at most 4 KiB, no line breaks.
 func oneLine(s string) string {
 	const most = 4 << 10
 	if len(s) > most {
@@ -152,13 +152,13 @@ func oneLine(s string) string {
 	return string(out)
 }
 
-// Quarantined lists what was set aside, oldest first: at most 1,000 messages are kept.
+// Quarantined lists the quarantine, oldest first: at most 1,000 messages are kept.
 func (b *Bus) Quarantined(ctx context.Context) (all []Quarantined, err error) {
 	err = b.eachQuarantined(ctx, func(q Quarantined) { all = append(all, q) })
 	return all, err
 }
 
-// eachQuarantined shows what was set aside, oldest first, and holds one message at a time.
+// eachQuarantined calls a function for each message of the quarantine, oldest first, and holds one message at a time.
 func (b *Bus) eachQuarantined(ctx context.Context, do func(Quarantined)) error {
 	s, err := b.find(ctx, b.names.quarantine())
 	if err != nil {
@@ -168,7 +168,7 @@ func (b *Bus) eachQuarantined(ctx context.Context, do func(Quarantined)) error {
 	for seq := s.CachedInfo().State.FirstSeq; ; {
 		var m *jetstream.RawStreamMsg
 		err := b.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
-			m, err = s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(b.names.quarantined())) // the next, however many are gone
+			m, err = s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(b.names.quarantined())) // the next one that is left
 			return err
 		})
 		if errors.Is(err, jetstream.ErrMsgNotFound) {

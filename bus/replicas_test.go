@@ -55,8 +55,8 @@ func leader(t *testing.T, b *Bus, stream string) string {
 	return s.CachedInfo().Cluster.Leader
 }
 
-// Three replicas: conflicts come in both of the server's words, and the death of a leader in the middle of everything
-// loses nothing and is nobody's loss.
+// Three replicas: conflicts are reported in both of the server's forms, and the death of a leader in the middle of everything
+// loses nothing and signals no loss.
 func TestThreeReplicas(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -66,7 +66,7 @@ func TestThreeReplicas(t *testing.T) {
 	began := time.Now()
 	open := func() *Bus { return ofThree(t, url) }
 	var trigger, reconciler *Bus
-	var both sync.WaitGroup // at once, so that they race for making the streams
+	var both sync.WaitGroup // at once, so that they race to create the streams
 	both.Go(func() { trigger = open() })
 	both.Go(func() { reconciler = open() })
 	both.Wait()
@@ -124,14 +124,15 @@ func TestThreeReplicas(t *testing.T) {
 	until(t, "a timer fires", func() bool { return e.count(isFired) > 0 })
 }
 
-// ofThree connects to three servers. It gives no fact up: two that are left may divide their votes, and wait for as long again.
+// ofThree connects to three servers. It gives no fact up: the two that are left may split their votes, and wait for as long
+// again.
 func ofThree(t *testing.T, url string) *Bus {
 	b := connect(t, nil, func(c *Config) { c.URL, c.Replicas, c.ConnectTimeout = url, 3, soon })
 	b.pub.publishTimeout = 2 * time.Minute
 	return b
 }
 
-// raceSaves lets many save at the same revision and returns how often the server refused in which words.
+// raceSaves lets many save at the same revision, and counts the server's refusals by their form.
 func raceSaves(t *testing.T, st *Store) map[jetstream.ErrorCode]int {
 	t.Helper()
 	var mu sync.Mutex

@@ -13,24 +13,24 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// ErrNotQuarantined says that the quarantine does not hold the message: it was put back already, fell off the bounded
-// stream, or never was there.
+// ErrNotQuarantined reports that the quarantine does not hold the message: it was put back already, dropped by the bounded
+// stream, or never there.
 var ErrNotQuarantined = errors.New("not in the quarantine (any more)")
 
-// Quarantined lists what was set aside, oldest first, without the payloads: of which Size is the length.
+// Quarantined lists the quarantine, oldest first, without the payloads; Size is the length of each.
 func (v *Inspector) Quarantined(ctx context.Context) ([]Quarantined, error) {
 	var all []Quarantined
 	err := v.bus.eachQuarantined(ctx, func(q Quarantined) {
-		q.Payload = nil // there may be 256 MB of them
+		q.Payload = nil // together up to 256 MB
 		all = append(all, q)
 	})
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, nil // no program has made it yet: nothing was set aside
+		return nil, nil // no program has created it yet: nothing was quarantined
 	}
 	return all, err
 }
 
-// RequeueCommand is what puts the message back.
+// RequeueCommand returns the shell command that puts the message back.
 func (v *Inspector) RequeueCommand(q Quarantined) string {
 	return v.bus.requeueCommand(strconv.FormatUint(q.ID, 10))
 }
@@ -43,8 +43,8 @@ func (b *Bus) requeueCommand(which string) string {
 	return oneLine("jobstream-reconciler requeue --cluster-name " + name + " " + which)
 }
 
-// Find returns the ID of a message: of its ID as text, or of "<stream>/<sequence>", which says where it came from and is
-// what its headers and the log know it by.
+// Find returns the ID of a message, given as its ID in text or as "<stream>/<sequence>", its origin as its headers and the log
+// show it.
 func (v *Inspector) Find(ctx context.Context, which string) (uint64, error) {
 	if id, err := strconv.ParseUint(which, 10, 64); err == nil {
 		return id, nil
@@ -66,13 +66,13 @@ func (v *Inspector) Find(ctx context.Context, which string) (uint64, error) {
 	return 0, fmt.Errorf("%s: %w", which, ErrNotQuarantined)
 }
 
-// Requeue publishes the message again where it came from, and when the server has confirmed that, removes it from the
-// quarantine. A fact goes where the trigger publishes it, so that it gets its partition; a fired timer, which
-// no schedule stands for any more, is published again: both reach the function as if they were new, and both are harmless if they are not.
+// Requeue publishes the message again where it came from, and removes it from the quarantine when the server has confirmed that.
+// A fact is published on the trigger's subject, so that it gets its partition. A fired timer, which has no schedule any more, is
+// published on its own subject. Both reach the function as if they were new, which is harmless if they are not.
 //
-// The message's new id is its number in the quarantine. So the window of duplicates, which knows the old id, lets it pass
-// once, however often and by however many this is repeated after a crash in between. Should the function break on it
-// again, it is set aside anew, under another number.
+// The message's new id is its number in the quarantine. The window of duplicates, which knows the old id, therefore lets it pass
+// once, however often and by however many clients the command is repeated after a crash. If the function breaks on it again, it
+// is quarantined again, under another number.
 func (v *Inspector) Requeue(ctx context.Context, id uint64) error {
 	b := v.bus
 	fail := func(err error) error { return fmt.Errorf("requeue %d: %w", id, err) }
@@ -100,7 +100,7 @@ func (v *Inspector) Requeue(ctx context.Context, id uint64) error {
 		return err
 	})
 	if violated(b.nc, m.Subject) {
-		return fail(fmt.Errorf("publish it on %s: the server does not let our user: do it as the user \"operator\" of deploy/nats/accounts.conf", m.Subject))
+		return fail(fmt.Errorf("publish it on %s: the server does not let this program's user: do it as the user \"operator\" of deploy/nats/accounts.conf", m.Subject))
 	}
 	if err != nil {
 		return fail(fmt.Errorf("publish it on %s: %w: it may have been stored or not; repeat the command, that is harmless", m.Subject, err))
@@ -111,7 +111,8 @@ func (v *Inspector) Requeue(ctx context.Context, id uint64) error {
 	return nil
 }
 
-// drop removes a message. The server has several words for one that somebody else has just removed: so look.
+// drop removes a message. The server has several errors for a message that another client has just removed, so drop looks whether
+// it is gone.
 func (b *Bus) drop(ctx context.Context, s jetstream.Stream, id uint64) error {
 	err := b.ask(ctx, requestTimeout, func(ctx context.Context) error { return s.DeleteMsg(ctx, id) })
 	if err == nil {
@@ -124,7 +125,7 @@ func (b *Bus) drop(ctx context.Context, s jetstream.Stream, id uint64) error {
 	return err
 }
 
-// original makes the message that was set aside, and names the stream that it goes to.
+// original rebuilds the message that was quarantined, and returns the stream that it belongs to.
 func (b *Bus) original(q Quarantined) (m *nats.Msg, stream string, err error) {
 	if q.Truncated > 0 {
 		return nil, "", fmt.Errorf("refused: only %d of its %d bytes are left, since a larger message would not have fit into the quarantine; delete it: nats stream rmm %s %d",

@@ -16,7 +16,7 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// quarantine waits until so many messages are set aside.
+// quarantine waits until the given number of messages are quarantined.
 func quarantine(t *testing.T, v *Inspector, want int) (aside []Quarantined) {
 	t.Helper()
 	until(t, strconv.Itoa(want)+" messages in the quarantine", func() (ok bool) {
@@ -27,8 +27,8 @@ func quarantine(t *testing.T, v *Inspector, want int) (aside []Quarantined) {
 	return aside
 }
 
-// A function breaks on a fact and on a fired timer; when it has been mended, both are put back, are heard once more, and are gone
-// from the quarantine. The window of duplicates still knows the fact, and lets it pass.
+// A function breaks on a fact and on a fired timer. When it is fixed, both are put back, delivered once more, and removed from
+// the quarantine. The window of duplicates still knows the fact, and lets it pass.
 func TestRequeue(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -58,7 +58,7 @@ func TestRequeue(t *testing.T) {
 	}
 
 	mended.Store(true)
-	publish(t, b, observation(key, 13)) // still a duplicate of the one that was set aside
+	publish(t, b, observation(key, 13)) // still a duplicate of the quarantined one
 	for _, q := range aside {
 		if err := v.Requeue(t.Context(), q.ID); err != nil {
 			t.Fatal(err)
@@ -82,8 +82,8 @@ func TestRequeue(t *testing.T) {
 	until(t, "the road is open", func() bool { return slices.Equal(e.versions(key), []uint64{13, 13, 14}) })
 }
 
-// Whoever put a message back and died before removing it from the quarantine, or did so together with others, has put it
-// back once. One that is set aside again can be put back again.
+// Any number of clients that put a message back and die before removing it from the quarantine, or do so at the same time, put it
+// back once. A message that is quarantined again can be put back again.
 func TestRequeueIsHarmlessTwice(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -124,7 +124,7 @@ func TestRequeueIsHarmlessTwice(t *testing.T) {
 		return err == nil && len(aside) == 2
 	})
 	mended.Store(true)
-	if err := v.Requeue(t.Context(), first.ID); err != nil { // the rest of what died; the message is on its way already
+	if err := v.Requeue(t.Context(), first.ID); err != nil { // completes the dead client's work; the message was published already
 		t.Fatal(err)
 	}
 	second := quarantine(t, v, 1)[0]
@@ -148,7 +148,7 @@ func TestRequeueIsHarmlessTwice(t *testing.T) {
 	}
 }
 
-// What cannot be put back is refused with the reason, and stays.
+// Requeue refuses what cannot be put back, with the reason, and the message stays.
 func TestRequeueRefuses(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -185,7 +185,7 @@ func TestRequeueRefuses(t *testing.T) {
 	}
 }
 
-// Find takes the number, and the address that the message's own header and the log give.
+// Find accepts the number, and the origin that the message's header and the log show.
 func TestQuarantinedMessageNamesItsCommand(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -227,8 +227,8 @@ func TestQuarantinedMessageNamesItsCommand(t *testing.T) {
 	}
 }
 
-// A message that nobody can read may have been news for its key: the key's memory is forgotten, others' is not, and a fired timer
-// makes it take its next turn.
+// A message that cannot be read may have been news for its key: the key's state is deleted, others' are not, and a fired timer
+// makes the key take its next turn.
 func TestUnreadableMessageUnsettlesItsKey(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

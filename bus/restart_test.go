@@ -10,7 +10,7 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// A server that restarts with its disk loses nothing, and nothing is said to be lost.
+// A server that restarts with its disk loses nothing, and no loss is signalled.
 func TestRestartKeepsEverything(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -26,7 +26,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 	publish(t, b, observation(key, 1))
 	s.Shutdown()
 	sent := make(chan error, 1)
-	go func() { sent <- b.Publish(t.Context(), observation(key, 2)) }() // while nobody is there
+	go func() { sent <- b.Publish(t.Context(), observation(key, 2)) }() // while no reconciler runs
 	if err := <-sent; err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 	}
 }
 
-// A disk that lost what had been confirmed, as after a power failure, is a loss although every stream is there.
+// A disk that lost confirmed messages, as after a power failure, is a loss although every stream is there.
 func TestConfirmedAndGone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -71,7 +71,7 @@ func TestConfirmedAndGone(t *testing.T) {
 	}
 }
 
-// The server restarts again and again under load; every fact that was published is heard.
+// The server restarts again and again under load; every published fact is delivered.
 func TestRestartsUnderLoad(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -103,7 +103,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 		send(300)
 		s.Shutdown()
 		back := make(chan *embedded.Server)
-		go func() { // meanwhile, since Publish blocks when too much is not confirmed
+		go func() { // concurrently, since Publish blocks when too many facts are unconfirmed
 			s, err := embedded.Start(embedded.Config{StoreDir: dir, Port: port})
 			if err != nil {
 				t.Error(err)

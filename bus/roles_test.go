@@ -11,12 +11,12 @@ import (
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// with is a change of a Config: the user of deploy/nats/accounts.conf that the role has.
+// with changes a Config so that it uses the role's user of deploy/nats/accounts.conf.
 func with(url string, role Role, j *journal) func(*Config) {
 	return func(c *Config) { c.URL, c.Role = url, role; logged(j)(c) }
 }
 
-// A trigger and a reconciler with a user each do all that they do, whoever of them starts first, and the server complains about nothing.
+// A trigger and a reconciler, each with its user, do all that they do, in either order of start, and the server refuses nothing.
 func TestRolesMayDoTheirWork(t *testing.T) {
 	for name, order := range map[string][]Role{"the trigger is first": {Trigger, Reconciler}, "the reconciler is first": {Reconciler, Trigger}} {
 		t.Run(name, func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestRolesMayDoTheirWork(t *testing.T) {
 	}
 }
 
-// A trigger that sees others make a stream of work anew knows that the cluster has to be listed again; one that it only reads is not
-// its business.
+// A trigger that sees another program recreate a stream of work knows that the cluster has to be listed again; a recreated stream
+// that it only reads does not concern it.
 func TestTriggerSeesLossesOfOthers(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -90,7 +90,7 @@ func TestTriggerSeesLossesOfOthers(t *testing.T) {
 	}
 }
 
-// What one role does the other is refused, and both whatever nobody does.
+// Each role is refused what only the other does, and both what neither does.
 func TestRolesMayNothingElse(t *testing.T) {
 	b, operator, as := guardedBus(t)
 	store(t, b)
@@ -98,23 +98,23 @@ func TestRolesMayNothingElse(t *testing.T) {
 	key := keyOf(uid(1))
 	facts, timers, quarantine, state := b.names.facts(), b.names.timers(), b.names.quarantine(), b.names.state("job")
 	fact := "facts.test.job.default." + uid(1) + ".PodGone"
-	nobody := []string{
+	neither := []string{
 		b.names.firedTimer(key, "t"), "jobstream.other", "x", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.ACCOUNT.PURGE.JOBSTREAM",
 		"$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.JOBSTREAM.INFO", "$JS.SNAPSHOT.ACK." + state + ".x", "$JS.API.STREAM.CREATE.other", "$JS.API.STREAM.INFO.other",
 		"$JS.ACK." + eventsStream + "." + otherConsumer + ".1.1.1.1.0",
-		"$JS.ACK." + eventsStream + "." + otherConsumer + "." + facts + ".1.1.1.0", // which is none of ours, although it ends like one with a domain
+		"$JS.ACK." + eventsStream + "." + otherConsumer + "." + facts + ".1.1.1.0", // not a subject of jobstream's, although it ends like one with a domain
 	}
 	for _, stream := range []string{eventsStream, facts, timers, quarantine, state} {
 		for _, verb := range []string{"STREAM.DELETE", "STREAM.MSG.DELETE", "STREAM.SNAPSHOT", "STREAM.RESTORE", "STREAM.PEER.REMOVE", "STREAM.LEADER.STEPDOWN", "DIRECT.GET", "CONSUMER.NAMES"} {
-			nobody = append(nobody, "$JS.API."+verb+"."+stream)
+			neither = append(neither, "$JS.API."+verb+"."+stream)
 		}
 		for _, verb := range []string{"CONSUMER.DURABLE.CREATE", "CONSUMER.DELETE", "CONSUMER.PAUSE", "CONSUMER.RESET", "CONSUMER.UNPIN", "CONSUMER.LEADER.STEPDOWN"} {
-			nobody = append(nobody, "$JS.API."+verb+"."+stream+".job-00")
+			neither = append(neither, "$JS.API."+verb+"."+stream+".job-00")
 		}
 	}
 	for _, stream := range []string{eventsStream, quarantine, state} {
 		for _, verb := range []string{"CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.MSG.NEXT"} {
-			nobody = append(nobody, "$JS.API."+verb+"."+stream+"."+otherConsumer)
+			neither = append(neither, "$JS.API."+verb+"."+stream+"."+otherConsumer)
 		}
 	}
 	ofReconciler := []string{
@@ -134,7 +134,7 @@ func TestRolesMayNothingElse(t *testing.T) {
 		"reconciler": {[]string{fact, "facts.test.0.job.default." + uid(1) + ".PodGone", "$JS.API.CONSUMER.LIST." + eventsStream}, []string{"_INBOX_jobstream_test_trigger.>"}},
 	} {
 		who := dialAs(t, as(user))
-		publish, hear := slices.Concat(c.publish, nobody), slices.Concat(c.hear, hear)
+		publish, hear := slices.Concat(c.publish, neither), slices.Concat(c.hear, hear)
 		for _, subject := range publish {
 			if err := who.PublishRequest(subject, "_INBOX_jobstream_test_"+user+".x", []byte("{}")); err != nil {
 				t.Fatal(err)
@@ -154,12 +154,12 @@ func TestRolesMayNothingElse(t *testing.T) {
 	}
 }
 
-// Why a subscriber may not make its consumer, not even one of its own name on the stream of public events: the request names a subject
-// that the server then writes to, in jobstream's account and with the server's own rights. Neither the name nor the filter, which
-// the subject of the request repeats and a permission can pin, keep it from that. Here the heartbeats of such a consumer overwrite the
-// memory of a Job while somebody looks at that: nats-server 2.15 delivers only where somebody has subscribed to exactly the subject, and
-// that is all that stands in the way. When a server refuses it, or a permission can ask for consumers that pull, accounts.conf
-// may let subscribers make theirs.
+// Why a subscriber may not create its consumer, not even one with its own name on the stream of public events: the request names
+// a subject that the server then writes to, in jobstream's account and with the server's own rights. Neither the name nor the
+// filter, which the subject of the request repeats and a permission can pin, prevents that. Here the heartbeats of such a
+// consumer overwrite the memory of a Job while a client watches it: nats-server 2.15 delivers only where a client has subscribed
+// to exactly that subject, and nothing else prevents the attack. When a server refuses it, or a permission can require pull
+// consumers, accounts.conf may let subscribers create theirs.
 func TestMakingOneConsumerMeansWritingAnywhere(t *testing.T) {
 	create := "$JS.API.CONSUMER.CREATE.jobstream_test_events.audit." + newEvent
 	info := "JOBSTREAM.API.CONSUMER.INFO.jobstream_test_events.audit"

@@ -31,7 +31,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// sign makes a key and a certificate for it; by itself the first time.
+// sign creates a key and a certificate for it; the first time, the authority's own.
 func (a *authority) sign(template *x509.Certificate) (*ecdsa.PrivateKey, *x509.Certificate) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -70,8 +70,8 @@ func (a *authority) issue(dir string) {
 	}
 }
 
-// The authority that signs the server's certificate, and those of clients, is replaced while we run: the files of --nats-ca,
-// --nats-cert and --nats-key are read anew.
+// The authority of the server's certificate, and of clients' certificates, is replaced at run time: the files of --nats-ca,
+// --nats-cert and --nats-key are read again.
 func TestRotatedAuthority(t *testing.T) {
 	t.Parallel()
 	theirs, ours, j := t.TempDir(), t.TempDir(), &journal{}
@@ -88,7 +88,7 @@ func TestRotatedAuthority(t *testing.T) {
 	recovers(t, b, 1)
 	second.issue(theirs)
 	s.restart(t, settings)
-	unready(t, b, j, "refuses us", "x509", "--nats-ca ("+b.cfg.CAFile+")")
+	unready(t, b, j, "rejects this program", "x509", "--nats-ca ("+b.cfg.CAFile+")")
 	second.issue(ours)
 	recovers(t, b, 2)
 }

@@ -5,26 +5,26 @@ import (
 )
 
 const (
-	// maxSubject is the length, in bytes, of the longest subject that we send. A server closes the connection of whoever sends a
-	// line above its max_control_line, 4 KiB by default, in which the subject, the inbox of the answer and two numbers stand;
-	// and nats.go does not reconnect after that. What we send ourselves, by a key that is valid, takes less than 900.
+	// maxSubject bounds the length in bytes of a subject that is sent. A server closes the connection of a client that sends a
+	// line above max_control_line, 4 KiB by default, which contains the subject, the reply inbox and two numbers; and nats.go
+	// does not reconnect after that. Subjects with valid keys take fewer than 900 bytes.
 	maxSubject = 1024
-	// maxMsgID is the same for message ids, which the server keeps in memory for as long as it looks for duplicates.
+	// maxMsgID bounds message ids, which the server keeps in memory for the window of duplicates.
 	maxMsgID = 1024
-	// headerRoom is what the headers of any message of ours may take of max_payload.
+	// headerRoom is the part of max_payload that is reserved for headers.
 	headerRoom = 16 << 10
 )
 
-// unsendable is about one message that can never be sent, however healthy the bus is: whoever publishes goes on without it.
+// unsendable is an error about one message that can never be sent, however healthy the bus is: the publisher goes on without it.
 type unsendable struct{ error }
 
-// Permanent says that trying again is useless.
+// Permanent reports that retrying is useless.
 func (unsendable) Permanent() bool { return true }
 
 func (e unsendable) Unwrap() error { return e.error }
 
-// sendable says what is wrong with a message that no server would take, or that would cost us the connection. It is asked before
-// every message whose subject, id or data come from an object of Kubernetes or from somebody else's message.
+// sendable returns an error for a message that no server would take, or that would cost the connection. It checks every message
+// whose subject, id or data come from a Kubernetes object or from another client's message.
 func (b *Bus) sendable(subject, id string, size int) error {
 	switch most := b.nc.MaxPayload() - headerRoom; {
 	case len(subject) > maxSubject:

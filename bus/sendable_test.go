@@ -12,8 +12,8 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// Kubernetes asks of the UID in an owner reference only that it is not empty. What no object can have is refused before it is
-// sent, by every road, and the road stays open.
+// Kubernetes requires of the UID in an owner reference only that it is not empty. A UID that no object can have is rejected by
+// every method before it is sent, and the connection stays open.
 func TestWhatCannotBeSentCostsNoConnection(t *testing.T) {
 	s := serve(t)
 	b := connect(t, s)
@@ -52,8 +52,8 @@ func TestWhatCannotBeSentCostsNoConnection(t *testing.T) {
 	}
 }
 
-// Somebody who may publish facts publishes such keys himself. They are set aside, and whoever consumes goes on; today's servers
-// store what is just short enough, and then the subject of the state would not have been.
+// A client that may publish facts publishes such keys itself. They are quarantined, and consumers go on; today's servers store a
+// subject that is barely short enough, and then the subject of the state would have been too long.
 func TestFactsOfImpossibleKeysAreSetAside(t *testing.T) {
 	s := serve(t)
 	b := connect(t, s)
@@ -76,7 +76,7 @@ func TestFactsOfImpossibleKeysAreSetAside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other := keyOf(uid(7)) // a fact that shows another object than its subject says
+	other := keyOf(uid(7)) // a fact about another object than its subject's
 	data, err := events.Encode(events.Fact{Cluster: "test", Key: other, Event: events.JobObserved{Job: events.Job{Namespace: "evil", Name: "pi", UID: other.UID}}})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestFactsOfImpossibleKeysAreSetAside(t *testing.T) {
 	}
 }
 
-// What the server answers with an error of the protocol closes the connection, and nats.go does not open another.
+// A protocol error from the server closes the connection, and nats.go does not open another.
 func TestConnectionThatIsClosedForGoodSaysSo(t *testing.T) {
 	b := connect(t, serve(t))
 	if err := b.nc.Publish(strings.Repeat("x", 5000), nil); err != nil {
@@ -130,7 +130,7 @@ func TestConnectionThatIsClosedForGoodSaysSo(t *testing.T) {
 	}
 }
 
-// Whoever meets the closed connection before nats.go has said that it is closed must not report that consequence as the cause.
+// A caller that meets the closed connection before nats.go has reported why must get the cause, not that consequence.
 func TestClosedConnectionIsNeverMetWithoutItsCause(t *testing.T) {
 	b := connect(t, serve(t))
 	if err := b.nc.Publish(strings.Repeat("x", 5000), nil); err != nil {

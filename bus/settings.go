@@ -11,11 +11,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The settings of a stream are those of the program that has started last: it brings them in line, so that a rolling restart
-// with another flag changes them. Nobody writes them back while it runs; who runs with other ones says so, with both values.
-// So two programs that want different things do not fight, and neither is silent.
+// The program that started last decides the settings of a stream: it updates them, so that a rolling restart with another flag
+// changes them. A running program with other flags does not write them back; it reports the difference with both values. So two
+// programs with different flags do not fight, and neither is silent.
 
-// merge lays the settings that decide about correctness and bounds over those that the stream has.
+// merge overrides the settings for correctness and bounds in those of the existing stream.
 func merge(have, want jetstream.StreamConfig) (merged jetstream.StreamConfig, differs bool) {
 	merged = have
 	merged.Subjects = want.Subjects
@@ -34,14 +34,14 @@ func merge(have, want jetstream.StreamConfig) (merged jetstream.StreamConfig, di
 	return merged, len(differences(have, merged)) > 0
 }
 
-// difference is a setting in which a stream is not as we want it, named as in the server's configuration.
+// difference is one setting in which a stream differs from the flags, named as in the server's configuration.
 type difference struct{ setting, have, want string }
 
 func (d difference) String() string {
 	return fmt.Sprintf("%s is %s, not %s", d.setting, d.have, d.want)
 }
 
-// differences are those of the settings that are ours.
+// differences compares the settings that jobstream owns.
 func differences(have, want jetstream.StreamConfig) (all []difference) {
 	for _, s := range []struct {
 		setting    string
@@ -68,7 +68,7 @@ func differences(have, want jetstream.StreamConfig) (all []difference) {
 	return all
 }
 
-// texts of differences, for people.
+// texts formats differences for people.
 func texts(all []difference) string {
 	out := make([]string, len(all))
 	for i, d := range all {
@@ -77,7 +77,7 @@ func texts(all []difference) string {
 	return strings.Join(out, ", ")
 }
 
-// conflict says that a stream has other settings than we want, "" while it has ours; and what to do about it.
+// conflict describes the settings in which a stream differs from the flags, and the remedy; "" where there is no difference.
 func (b *Bus) conflict(have, want jetstream.StreamConfig) (what, remedy string) {
 	merged, differs := merge(have, want)
 	if !differs {
@@ -90,14 +90,14 @@ func (b *Bus) conflict(have, want jetstream.StreamConfig) (what, remedy string) 
 			flags[f] = true
 		}
 	}
-	remedy = "are all programs of this cluster of one version, and has nobody edited the stream? A program that starts brings it in line"
+	remedy = "are all programs of this cluster of one version, and has a user edited the stream? A program that starts brings it in line"
 	if len(flags) > 0 {
 		remedy = "give all programs of this cluster the same " + strings.Join(sortedKeys(flags), ", ") + ", and restart those that had another: the last that starts decides"
 	}
 	return texts(all), remedy
 }
 
-// flagOf is the flag that a setting comes from, "" where there is none.
+// flagOf returns the flag that sets a setting, "" where there is none.
 func (b *Bus) flagOf(stream, setting string) string {
 	switch {
 	case setting == "num_replicas":
@@ -114,7 +114,7 @@ func (b *Bus) flagOf(stream, setting string) string {
 	return ""
 }
 
-// settled holds what a look has shown against what we want, and tells of it once.
+// settled records how a stream differs from the flags after a look, and logs a change once.
 func (t *topology) settled(s *streamState) {
 	what, remedy := t.bus.conflict(s.info.Config, s.want)
 	switch what {
@@ -128,7 +128,7 @@ func (t *topology) settled(s *streamState) {
 	s.conflict, s.remedy = what, remedy
 }
 
-// conflicts is nil while all streams have the settings that we want.
+// conflicts returns nil while all streams have the configured settings.
 func (t *topology) conflicts() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,7 +140,7 @@ func (t *topology) conflicts() error {
 	return nil
 }
 
-// unlimited is how a server says 0.
+// unlimited formats 0 as a server does.
 func unlimited(n int64) int64 {
 	if n == 0 {
 		return -1

@@ -30,7 +30,7 @@ func (k *kept) count(what string) int {
 	return strings.Count(k.text.String(), what)
 }
 
-// wanting is a program that wants this of the stream of facts and of that of events, and what it logs.
+// wanting is a program with its own settings for the streams of facts and events, and its log.
 func wanting(t *testing.T, s *embedded.Server, factsBytes int64, eventsAge time.Duration) (*Bus, *kept) {
 	t.Helper()
 	log := &kept{}
@@ -39,7 +39,7 @@ func wanting(t *testing.T, s *embedded.Server, factsBytes int64, eventsAge time.
 	}), log
 }
 
-// looks lets the bus look at its streams n times more, as it does every five seconds.
+// looks lets the bus look at its streams n more times, as it does every five seconds.
 func looks(t *testing.T, b *Bus, n int) {
 	t.Helper()
 	for range n {
@@ -49,7 +49,7 @@ func looks(t *testing.T, b *Bus, n int) {
 	}
 }
 
-// factsBytes is how much the stream of facts may hold.
+// factsBytes returns the byte limit of the stream of facts.
 func factsBytes(t *testing.T, b *Bus) int64 {
 	t.Helper()
 	s, err := b.find(t.Context(), b.names.facts())
@@ -59,8 +59,8 @@ func factsBytes(t *testing.T, b *Bus) int64 {
 	return s.CachedInfo().Config.MaxBytes
 }
 
-// Who starts decides, so that a rolling restart changes a setting. Who runs and wants another value says both, and writes
-// nothing back.
+// A program that starts decides the settings, so that a rolling restart changes them. A running program with another value
+// reports both, and writes nothing back.
 func TestDifferentSettingsAreToldAndNotFoughtOver(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -89,9 +89,9 @@ func TestDifferentSettingsAreToldAndNotFoughtOver(t *testing.T) {
 		t.Errorf("who started last: %v", err)
 	}
 	if n := factsBytes(t, new); n != 2<<20 {
-		t.Errorf("the stream may hold %d bytes: somebody has written back what the last one wanted", n)
+		t.Errorf("the stream may hold %d bytes: a program has written back what the last one wanted", n)
 	}
-	publish(t, old, observation(keyOf(uid(1)), 1)) // it works all the same
+	publish(t, old, observation(keyOf(uid(1)), 1)) // it still works
 	expect(t, findings(t, inspect(t, s.URL(), func(c *Config) { c.MaxFactsBytes, c.MaxEventsAge = 1<<20, time.Hour })), "stream jobstream_test_facts",
 		finding.Warn, "max_bytes is 2097152, not 1048576", "--nats-facts-bytes")
 
@@ -114,11 +114,11 @@ func TestDifferentSettingsAreToldAndNotFoughtOver(t *testing.T) {
 	_, _ = wanting(t, s, 2<<20, time.Hour)
 	looks(t, new, 1)
 	if err := new.Ready(); err != nil {
-		t.Errorf("after somebody has brought the setting back: %v", err)
+		t.Errorf("after the setting was brought back: %v", err)
 	}
 }
 
-// A stream that is lost is remade once, by either of two that want different things, and nobody fights over it.
+// A lost stream is recreated once, by either of two programs with different settings, and they do not fight over it.
 func TestALostStreamIsRemadeWithTheSettingsOfOne(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

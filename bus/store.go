@@ -13,16 +13,16 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// restTTL is how long a state that rests is remembered: long enough that the late facts of an object that has just ended
-// meet a memory, short enough that a cluster which runs a million Jobs a day keeps the memory of an hour. Forgetting
-// too early costs one inventory and nothing else.
+// restTTL is how long a resting state is kept: long enough for the late facts of an object that has just ended, short enough that
+// a cluster with a million Jobs a day keeps the states of one hour. A state that is dropped too early costs one inventory and
+// nothing else.
 const restTTL = time.Hour
 
-// liveTTL is how long any state is remembered that nobody has written since. The trigger's relist, every ten minutes,
-// refreshes those of Jobs that exist; what is left belongs to objects whose end nobody has told us of.
+// liveTTL is how long any other state is kept after its last write. The trigger's relist, every ten minutes, refreshes the states
+// of Jobs that exist; the rest belongs to objects whose end was never observed.
 const liveTTL = 24 * time.Hour
 
-// Store is the memory of one function: engine.Store on a key-value bucket. It remembers no revisions itself.
+// Store is the memory of one function: engine.Store on a key-value bucket. It caches no revisions.
 type Store struct {
 	bus      *Bus
 	function string
@@ -31,7 +31,7 @@ type Store struct {
 
 var _ engine.Store = (*Store)(nil)
 
-// Store opens the memory of the function, and makes its bucket where there is none. Its error names cause and remedy.
+// Store opens the memory of the function, and creates its bucket if there is none. Its error names cause and remedy.
 func (b *Bus) Store(function string) (*Store, error) {
 	if function == "" {
 		return nil, errors.New("bus: a store needs the name of a function")
@@ -45,12 +45,12 @@ func (b *Bus) Store(function string) (*Store, error) {
 	return &Store{bus: b, function: function, stream: s}, nil
 }
 
-// loadTimeouts are for one question after the other: a stream that has just lost its leader never answers those that came
-// before it had another, and a large state on a busy server may need the time of the last.
+// loadTimeouts are for successive requests: a stream that has just lost its leader never answers requests from before it has
+// another, and a large state on a busy server may need the time of the last.
 var loadTimeouts = []time.Duration{500 * time.Millisecond, askTimeout, requestTimeout}
 
-// Load implements engine.Store. The answer comes from the stream's leader. A state that was deleted by other means than
-// Forget (`nats kv del`) leaves a marker: then data is nil and the revision is the marker's, which Save accepts.
+// Load implements engine.Store. The stream's leader answers. A state that was deleted by other means than Forget (`nats kv del`)
+// leaves a marker: then data is nil and the revision is the marker's, which Save accepts.
 func (s *Store) Load(ctx context.Context, key events.Key) ([]byte, uint64, error) {
 	subject, err := s.subject(key)
 	if err != nil {
@@ -78,8 +78,9 @@ func (s *Store) Load(ctx context.Context, key events.Key) ([]byte, uint64, error
 	return m.Data, m.Sequence, nil
 }
 
-// Save implements engine.Store. An error that does not wrap engine.ErrConflict leaves open whether the state was written:
-// the next Load knows; it comes after five seconds at most. A state that rests is forgotten after an hour, any other after a day.
+// Save implements engine.Store. After an error that does not wrap engine.ErrConflict the state may or may not have been written,
+// and the next Load shows which. Such an error comes after five seconds at most. A resting state expires after an hour, any other
+// after a day.
 func (s *Store) Save(ctx context.Context, key events.Key, data []byte, revision uint64, rests bool) (uint64, error) {
 	subject, err := s.subject(key)
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *Store) Save(ctx context.Context, key events.Key, data []byte, revision 
 	return ack.Sequence, nil
 }
 
-// Forget implements engine.Store. The key is as if it had never been: its next revision starts from 0.
+// Forget implements engine.Store. The key is as if it had never existed: its next revision starts from 0.
 func (s *Store) Forget(ctx context.Context, key events.Key) error {
 	subject, err := s.subject(key)
 	if err != nil {
@@ -131,7 +132,7 @@ func (s *Store) Forget(ctx context.Context, key events.Key) error {
 	return nil
 }
 
-// subject refuses what would be written into another function's bucket or under no name at all.
+// subject rejects a key of another function, and one without a valid name.
 func (s *Store) subject(key events.Key) (string, error) {
 	if key.Function != s.function {
 		return "", fmt.Errorf("state of %s: this store is function %s's", key, s.function)

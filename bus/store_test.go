@@ -60,7 +60,7 @@ func TestStoreComparesAndSets(t *testing.T) {
 	}
 }
 
-// Of many that save at the same revision one wins, and all others hear of it.
+// Of many that save at the same revision one wins, and all others get a conflict.
 func TestStoreHasOneWinner(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -123,7 +123,7 @@ func TestRestingStatesAreForgotten(t *testing.T) {
 	if got := ttl(rev); got != liveTTL.String() {
 		t.Errorf("TTL %q of a state that does not rest, want %v", got, liveTTL)
 	}
-	// The server does forget, and the key is then as if it had never been.
+	// The server expires the state, and the key is then as if it had never existed.
 	if _, err := b.js.Publish(t.Context(), b.names.value(key), []byte("brief"), jetstream.WithMsgTTL(1e9)); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestRestingStatesAreForgotten(t *testing.T) {
 	}
 }
 
-// What `nats kv del` leaves behind is no state, and its revision can be saved over.
+// The marker that `nats kv del` leaves is no state, and its revision can be saved over.
 func TestDeletedByHand(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))
@@ -191,8 +191,8 @@ func TestStoreIsOneFunctions(t *testing.T) {
 	}
 }
 
-// TestAStateThatIsTooLargeIsRefusedForGood, before the server closes our connection for it: whoever saves it hears that it never
-// fits, and with what remedy.
+// TestAStateThatIsTooLargeIsRefusedForGood: the bus rejects it before the server would close the connection; the error reports that
+// it never fits, and names the remedy.
 func TestAStateThatIsTooLargeIsRefusedForGood(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))

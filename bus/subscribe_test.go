@@ -10,8 +10,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// In binary mode a subscriber finds the attributes in headers and the data in the payload, and an event is the same one
-// whichever mode it is announced in.
+// In binary mode a subscriber finds the attributes in headers and the data in the payload. An event is the same in both modes.
 func TestAnnouncedInBinaryMode(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -51,8 +50,8 @@ func TestAnnouncedInBinaryMode(t *testing.T) {
 	}
 }
 
-// A durable consumer starts where its owner likes, at a moment too, and goes on where it was when its owner comes back. The
-// moment is the one at which the event was stored, whatever time the event is about.
+// A durable consumer starts where its owner wants, also at a time, and resumes where it was when its owner comes back. The time
+// is that at which an event was stored, whatever time the event is about.
 func TestSubscribersStartWhereTheyLike(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -81,7 +80,7 @@ func TestSubscribersStartWhereTheyLike(t *testing.T) {
 		if _, err := js.CreateConsumer(t.Context(), "jobstream_test_events", tt.start); err != nil {
 			t.Fatal(err)
 		}
-		for _, minute := range tt.want { // somebody who leaves after each event, and knows no more than the name
+		for _, minute := range tt.want { // a client that disconnects after each event, and knows only the consumer's name
 			c, err := subscriber(t, s).Consumer(t.Context(), "jobstream_test_events", name)
 			if err != nil {
 				t.Fatal(err)

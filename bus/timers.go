@@ -13,21 +13,21 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// Timers are alarm clocks kept by the server, as schedules of JetStream: engine.Timers. They fire while we are down, and
-// a restarted server fires at once what it has missed.
+// Timers are timers of the server, as JetStream schedules: engine.Timers. They fire while no program runs, and a restarted server
+// fires at once what it has missed.
 type Timers struct{ bus *Bus }
 
 var _ engine.Timers = (*Timers)(nil)
 
-// Timers returns the clocks of this cluster.
+// Timers returns the timers of this cluster.
 func (b *Bus) Timers() *Timers { return &Timers{bus: b} }
 
-// Set implements engine.Timers. The timer fires at the given time and not earlier, by the server's clock; a busy server
-// fires up to a quarter of a second late, and so does one whose time has come already. The message has no id: within the
-// window of duplicates, a timer could not be set back to a time that it had before.
+// Set implements engine.Timers. By the server's clock, the timer fires no earlier than the given time; a busy server fires up to
+// a quarter of a second late, also if the time has passed already. The message has no id: within the window of duplicates, a
+// timer could otherwise not be set back to an earlier value.
 //
 // A timer that is set while it fires may never fire for its new time: the server removes the schedule by its subject when it
-// stores the message. So the reconciler that receives a fired timer sets again what is still to come.
+// stores the message. So a reconciler that receives a fired timer sets again what is still to come.
 func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.Time) error {
 	if err := key.Valid(); err != nil {
 		return fmt.Errorf("set timer %q of %.200q: %w", name, key, err)
@@ -43,8 +43,8 @@ func (t *Timers) Set(ctx context.Context, key events.Key, name string, at time.T
 	if err != nil {
 		return fmt.Errorf("set timer %s of %s: %w", name, key, err)
 	}
-	// jetstream.WithScheduleAt would cut the time down to the second and so fire up to one too early; the server reads
-	// fractions. To the millisecond is enough, rounded up.
+	// jetstream.WithScheduleAt would truncate the time to the second and so fire up to one second early; the server reads
+	// fractions. Milliseconds, rounded up, are precise enough.
 	at = at.Add(time.Millisecond - 1).Truncate(time.Millisecond).UTC()
 	m := &nats.Msg{
 		Subject: t.bus.names.schedule(key, name),

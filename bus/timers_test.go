@@ -21,12 +21,12 @@ func fires(e *ear, name string) int {
 	})
 }
 
-// A server that stores the message of a timer that fired removes whatever is set under its subject, also what was set a moment ago. A
-// client that sets on each fired timer what is still to come loses nothing.
+// A server that stores the message of a fired timer removes whatever is scheduled under its subject, also what was set a moment
+// ago. A client that, on each fired timer, sets again what is still to come loses nothing.
 func TestATimerThatIsSetWhileItRingsRingsAgain(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))
-	const timers = 1000 // all at once: so that the server takes its time between reading them and storing their messages
+	const timers = 1000 // all at once, so that the server takes long between reading them and storing their messages
 	ctx, key := t.Context(), keyOf(uid(1))
 	before := time.Now().Add(3 * time.Second).Truncate(time.Millisecond)
 	then := before.Add(3 * time.Second)
@@ -143,7 +143,7 @@ func TestTimersOutliveTheServer(t *testing.T) {
 	set("far", time.Hour)
 	b.Close()
 	s.Shutdown()
-	<-time.After(300 * time.Millisecond) // the timer's time passes while nobody is there
+	<-time.After(300 * time.Millisecond) // the timer's time passes while no reconciler runs
 	s = serveIn(t, dir, -1)
 	b = connect(t, s)
 	e := listen(t, b, allPartitions(), nil)
@@ -156,7 +156,7 @@ func TestTimersOutliveTheServer(t *testing.T) {
 	}
 }
 
-// Fired timers that were acknowledged do not pile up; those that were not stay.
+// Fired timers that were acknowledged do not pile up; unacknowledged ones stay.
 func TestAcknowledgedTimersArePurged(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))
@@ -172,7 +172,7 @@ func TestAcknowledgedTimersArePurged(t *testing.T) {
 	e := listen(t, b, []int{heard.Partition()}, nil)
 	until(t, "it fires", func() bool { return fires(e, "x") == 1 })
 	until(t, "both have fired", func() bool { return messages(t, b, b.names.timers()) == 2 && onlyFired(t, b) })
-	// Purging waits for nobody but the clock; do at once what it does then.
+	// Purging only waits for its interval; purge at once instead.
 	l := &subscription{bus: b, stream: b.names.timers(), config: b.consumer(firedConsumer("job", heard.Partition()), b.names.firedPartition("job", heard.Partition()), 1)}
 	c, err := b.js.Consumer(t.Context(), l.stream, l.config.Durable)
 	if err != nil {

@@ -12,35 +12,36 @@ import (
 )
 
 const (
-	// factsAge is how long a fact is kept after it was published: long enough to look at yesterday, and for reconcilers
-	// that were down over a weekend. Whoever was away for longer starts from a new list anyway.
+	// factsAge is how long a fact is kept: long enough to look at yesterday's, and for reconcilers that were down over a weekend.
+	// After a longer absence they start from a new list anyway.
 	factsAge = 72 * time.Hour
-	// dedupeWindow is how long two triggers, or one that starts again, may be apart and still publish as one. The server
-	// keeps every id of the window in memory, about 150 bytes each.
+	// dedupeWindow is the longest time between two triggers' copies of a fact, or those of a trigger that restarts, in which the
+	// server stores one. It keeps every id of the window in memory, about 150 bytes each.
 	dedupeWindow = 10 * time.Minute
-	// shortWindow is for streams where no message carries an id: as small as allowed costs nothing.
+	// shortWindow is for streams whose messages carry no id: the shortest that the server allows.
 	shortWindow = time.Second
-	// quarantineMessages and quarantineBytes bound what is set aside: enough to find a bug, too little to fill a disk.
+	// quarantineMessages and quarantineBytes bound the quarantine: enough to find a bug, too little to fill a disk.
 	quarantineMessages = 1000
 	quarantineBytes    = 256 << 20
-	// DefaultStateBytes is what the memory of a function may take: three million Pods under way, at 170 bytes each, or the
-	// small states of half a million Jobs (functions/job TestWhatAStateWeighs prints what they weigh).
+	// DefaultStateBytes bounds the memory of a function: three million Pods under way, at 170 bytes each, or the small states of
+	// half a million Jobs (functions/job TestWhatAStateWeighs prints their sizes).
 	DefaultStateBytes = 512 << 20
-	// timersBytes is room for 350,000 timers (TestWhatATimerWeighs prints what one weighs), of which a Job has five at most, and
-	// usually one.
+	// timersBytes is room for 350,000 timers (TestWhatATimerWeighs prints the size of one). A Job has five at most, and usually
+	// one.
 	timersBytes = 256 << 20
-	// eventsWindow is how long an event that is announced again is recognised: for as long as somebody who has lost the memory
-	// of it announces it again, and a while for what is still on its way then. Events are few beside facts: a million an hour take 150 MB of the server's memory.
+	// eventsWindow is how long an event that is announced again is recognised: for as long as a reconciler that has lost its
+	// state announces it again, and some time for messages that are still on their way. Events are few beside facts: a million an
+	// hour take 150 MB of the server's memory.
 	eventsWindow = events.ReannounceWindow + dedupeWindow
 )
 
-// streams are those that every bus has; beside them each function has its state.
+// streams returns the streams of every bus; in addition each function has one for its state.
 func (b *Bus) streams() []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{b.factsStream(), b.timersStream(), b.quarantineStream(), b.eventsStream()}
 }
 
-// factsStream holds what happened. Limits retention, because a server forgets message ids together with messages that
-// were removed by an acknowledgement.
+// factsStream holds facts. Limits retention, because a server forgets message ids together with messages that an acknowledgement
+// removed.
 func (b *Bus) factsStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:             b.names.facts(),
@@ -57,9 +58,10 @@ func (b *Bus) factsStream() jetstream.StreamConfig {
 	}
 }
 
-// timersStream holds the schedules and the messages of those that fired, which the server wants in one stream. Nothing in it expires: a
-// timer for next year must survive, and so must a fired timer that nobody has heard yet (acknowledged ones: see purgeAcked). When it is full, the
-// timers that were set longest ago go: to refuse new ones would stop all Jobs instead of delaying some until the next relist.
+// timersStream holds the schedules and the messages of those that fired; the server requires both in one stream. Nothing in it
+// expires: a timer for next year must survive, and so must a fired timer that no reconciler has received yet (acknowledged ones:
+// see purgeAcked). When it is full, the server drops the timers that were set longest ago: rejecting new ones would stop all Jobs
+// instead of delaying some until the next relist.
 func (b *Bus) timersStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              b.names.timers(),
@@ -70,14 +72,14 @@ func (b *Bus) timersStream() jetstream.StreamConfig {
 		MaxBytes:          b.cfg.MaxTimersBytes,
 		AllowMsgSchedules: true,
 		AllowMsgTTL:       true,
-		AllowRollup:       true, // schedules imply it; said here so that the settings compare equal
+		AllowRollup:       true, // schedules imply it; set so that the settings compare equal
 		Duplicates:        shortWindow,
 		Replicas:          b.cfg.Replicas,
 		Storage:           jetstream.FileStorage,
 	}
 }
 
-// quarantineStream holds what could not be read or borne.
+// quarantineStream holds messages that could not be read or that broke a function.
 func (b *Bus) quarantineStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        b.names.quarantine(),
@@ -87,14 +89,14 @@ func (b *Bus) quarantineStream() jetstream.StreamConfig {
 		Discard:     jetstream.DiscardOld,
 		MaxMsgs:     quarantineMessages,
 		MaxBytes:    quarantineBytes,
-		Duplicates:  dedupeWindow, // of two reconcilers that set the same message aside
+		Duplicates:  dedupeWindow, // for two reconcilers that quarantine the same message
 		Replicas:    b.cfg.Replicas,
 		Storage:     jetstream.FileStorage,
 	}
 }
 
-// eventsStream holds what subscribers may read: the public events. Limits retention, so that any number of them can, each
-// at a pace of its own, and again; none can make us wait, since the oldest go when it is full.
+// eventsStream holds the public events for subscribers. Limits retention, so that any number of subscribers can read them, each
+// at its own pace, and again; none can block jobstream, since the server drops the oldest when it is full.
 func (b *Bus) eventsStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        b.names.events(),
@@ -110,10 +112,10 @@ func (b *Bus) eventsStream() jetstream.StreamConfig {
 	}
 }
 
-// stateStream is a key-value bucket made by hand, which `nats kv` can read: the client's own buckets answer reads from
-// any replica, and measured on three of them one read in ten right after a write was stale. AllowDirect is off, so that
-// every read comes from the leader. When it is full, the states that were written longest ago go, and each costs an inventory:
-// memory may be lost. To refuse new ones, as the client's own buckets do, would stop all work.
+// stateStream is a key-value bucket made by hand, which `nats kv` can read. The client's own buckets answer reads from any
+// replica, and measured on three of them one read in ten right after a write was stale. AllowDirect is off, so that every read
+// comes from the leader. When it is full, the server drops the states that were written longest ago, and each costs an inventory:
+// memory may be lost. Rejecting new ones, as the client's own buckets do, would stop all work.
 func (b *Bus) stateStream(function string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              b.names.state(function),
@@ -126,20 +128,20 @@ func (b *Bus) stateStream(function string) jetstream.StreamConfig {
 		AllowRollup:       true,
 		DenyDelete:        true,
 		AllowDirect:       false,
-		AllowMsgTTL:       true, // resting states, see restTTL. No delete markers: nobody watches, and they would outlive the state
+		AllowMsgTTL:       true, // resting states, see restTTL. No delete markers: no client watches the bucket, and they would outlive the state
 		Duplicates:        shortWindow,
 		Replicas:          b.cfg.Replicas,
 		Storage:           jetstream.FileStorage,
 	}
 }
 
-// firstSequence is where a new stream starts to count: the time in microseconds. A stream that was wiped and made again
-// never hands out a sequence of its predecessor (unless that had taken more than a million writes a second all its
-// life), and so no revision read from the old one passes the compare-and-set of the new one, and no late
-// acknowledgement meets a message that it was not meant for. It stays below 2^53, so JSON in any language can hold it.
+// firstSequence returns the first sequence of a new stream: the time in microseconds. A stream that was wiped and recreated never
+// repeats a sequence of its predecessor (unless that had taken more than a million writes a second all its life). So no revision
+// read from the old one passes the compare-and-set of the new one, and no late acknowledgement matches a message that it was not
+// meant for. It stays below 2^53, so JSON in any language can hold it.
 func firstSequence() uint64 { return uint64(time.Now().UnixMicro()) }
 
-// ensure makes the stream, or brings the settings that we own in line, and returns what stands then.
+// ensure creates the stream or updates the settings that jobstream owns, and returns the result.
 func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	s, err := b.stand(ctx, want)
 	if err != nil {
@@ -148,7 +150,7 @@ func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstrea
 	return b.align(ctx, s, want)
 }
 
-// stand makes the stream where there is none, and returns what stands then, with whatever settings.
+// stand creates the stream if there is none, and returns the existing one otherwise, with whatever settings.
 func (b *Bus) stand(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	for {
 		s, err := b.find(ctx, want.Name)
@@ -167,7 +169,7 @@ func (b *Bus) stand(ctx context.Context, want jetstream.StreamConfig) (jetstream
 		case !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
 			return nil, fmt.Errorf("bus: make stream %s: %w", want.Name, explain(err))
 		}
-		// Somebody else made it between our two questions: look again, but not in a tight loop.
+		// Another program created it between the two requests: look again, but not in a tight loop.
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("bus: make stream %s: %w", want.Name, ctx.Err())
@@ -191,7 +193,7 @@ func (b *Bus) update(ctx context.Context, want jetstream.StreamConfig) (s jetstr
 	return s, err
 }
 
-// align updates a stream whose settings are not ours, keeping whatever we have no opinion on.
+// align updates a stream whose settings differ, and keeps all settings that jobstream does not own.
 func (b *Bus) align(ctx context.Context, s jetstream.Stream, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	have := s.CachedInfo().Config
 	merged, differs := merge(have, want)

@@ -12,7 +12,7 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// ofTomorrow is a message as a trigger of another version publishes it: all is well with it but for the type.
+// ofTomorrow is a message as a trigger of another version publishes it: valid except for the unknown type.
 func ofTomorrow(t testing.TB, f events.Fact, typ string) *nats.Msg {
 	t.Helper()
 	data, err := events.Encode(f)
@@ -31,8 +31,8 @@ func isUnreadTimer(d engine.Delivery) bool {
 	return ok && fired.Name == events.Unread
 }
 
-// A fact that only a newer program can read costs an inventory, and neither a memory nor a place in the quarantine. What is no
-// fact of ours at all is set aside as ever.
+// A fact that only a newer program can read costs an inventory, and neither a state nor a place in the quarantine. A message that
+// is no fact is quarantined as ever.
 func TestFactsOfAnotherVersionArePassedBy(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -70,7 +70,7 @@ func TestFactsOfAnotherVersionArePassedBy(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := listen(t, b, []int{key.Partition()}, nil)
-			const facts = 200 // more than a partition delivers at once: none waits for somebody who can read it
+			const facts = 200 // more than a partition delivers at once: none waits for a reconciler that can read it
 			for v := range uint64(facts) {
 				if _, err := b.js.PublishMsg(t.Context(), test.message(t, observation(key, v+1))); err != nil {
 					t.Fatal(err)
@@ -93,7 +93,7 @@ func TestFactsOfAnotherVersionArePassedBy(t *testing.T) {
 	}
 }
 
-// A key that is told of without end is woken all the same, and each partition has its own moment.
+// A key with an endless flow of such facts is still woken, and each partition has its own moment.
 func TestWhenUnreadFactsAreRungFor(t *testing.T) {
 	t.Parallel()
 	began := time.Now()

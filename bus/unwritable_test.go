@@ -7,11 +7,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// taken is somebody else's stream on the subjects of public events.
-var taken = jetstream.StreamConfig{Name: "somebody-elses", Subjects: []string{"jobstream.events.>"}}
+// taken is a foreign stream on the subjects of public events.
+var taken = jetstream.StreamConfig{Name: "foreign", Subjects: []string{"jobstream.events.>"}}
 
-// A stream of public events that cannot be written holds up nothing: facts are published, states are saved, a program that
-// starts then starts. When it can be written again, what is announced once more is stored.
+// A stream of public events that cannot be written blocks nothing: facts are published, states are saved, and a program that
+// starts then does start. When it can be written again, an announcement that is repeated is stored.
 func TestUnwritableEventsStream(t *testing.T) {
 	t.Parallel()
 	const events = "jobstream_test_events"
@@ -30,9 +30,9 @@ func TestUnwritableEventsStream(t *testing.T) {
 			},
 			func(*testing.T, jetstream.JetStream) {},
 		},
-		"somebody else has its subjects": {
+		"another stream has its subjects": {
 			func(t *testing.T, js jetstream.JetStream) {
-				until(t, "somebody else has the subjects", func() bool { // the bus remakes its stream at once, if it can
+				until(t, "another stream has the subjects", func() bool { // the bus recreates its stream at once, if it can
 					if err := js.DeleteStream(t.Context(), events); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 						t.Fatal(err)
 					}
@@ -66,12 +66,12 @@ func TestUnwritableEventsStream(t *testing.T) {
 	}
 }
 
-// That facts were lost is said also while the stream of public events cannot be made: the cluster has to be listed again.
+// A loss of facts is signalled also while the stream of public events cannot be created: the cluster has to be listed again.
 func TestLossesAreSaidWithoutEventsStream(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	b, js := connect(t, s), subscriber(t, s)
-	until(t, "somebody else has the subjects", func() bool {
+	until(t, "another stream has the subjects", func() bool {
 		_ = js.DeleteStream(t.Context(), "jobstream_test_events")
 		_, err := js.CreateStream(t.Context(), taken)
 		return err == nil
@@ -82,7 +82,7 @@ func TestLossesAreSaidWithoutEventsStream(t *testing.T) {
 	works(t, b, 1)
 }
 
-// How full the stream is can be seen before it drops anything, and when it does. A subscriber that was away can tell, too.
+// The stream's fill level shows before it drops anything, and when it does. A subscriber that was away can tell, too.
 func TestFullStreamIsSeen(t *testing.T) {
 	t.Parallel()
 	const limit = 64 << 10
@@ -141,7 +141,7 @@ func TestFullStreamIsSeen(t *testing.T) {
 	}
 }
 
-// missed is what docs/events.md advises a subscriber to ask when it comes back.
+// missed is the query that docs/events.md advises a subscriber to make when it comes back.
 func missed(t *testing.T, js jetstream.JetStream, c jetstream.Consumer) bool {
 	t.Helper()
 	have, err := c.Info(t.Context())
@@ -175,16 +175,16 @@ func remove(t *testing.T, js jetstream.JetStream, stream string) {
 	}
 }
 
-// cannot announces, in vain, and not for good.
+// cannot announces an event, which must fail with an error that is not permanent.
 func cannot(t *testing.T, b *Bus, n int) {
 	t.Helper()
 	err := b.Announce(t.Context(), tick("shop", "nightly", n))
 	if unsendable := (unsendable{}); err == nil || errors.As(err, &unsendable) {
-		t.Errorf("announced: %v; want an error that says to repeat", err)
+		t.Errorf("announced: %v; want an error that asks for a retry", err)
 	}
 }
 
-// works publishes a fact, and saves a state of its own.
+// works publishes a fact and saves a new state.
 func works(t *testing.T, b *Bus, n uint64) {
 	t.Helper()
 	key := keyOf("uid-" + string(rune('a'+n)))

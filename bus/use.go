@@ -1,15 +1,15 @@
 package bus
 
-// Use is how full a stream is.
+// Use describes how full a stream is.
 type Use struct {
 	// Stream is its name on the server.
 	Stream string
-	// Bytes is what it takes, MaxBytes what it may take: beyond, its oldest messages go. -1 is no limit.
+	// Bytes is its size, MaxBytes its limit: beyond it, the server drops the oldest messages. -1 is no limit.
 	Bytes, MaxBytes int64
 }
 
-// Uses are how full the streams of this program were when they were last looked at, seconds ago: nobody asks for it. There
-// are none while the streams do not stand.
+// Uses returns the fill levels of this program's streams as of the last look, seconds ago; it makes no request. It returns none
+// while the streams do not exist.
 func (b *Bus) Uses() (all []Use) {
 	b.top.mu.Lock()
 	defer b.top.mu.Unlock()
@@ -18,7 +18,7 @@ func (b *Bus) Uses() (all []Use) {
 	}
 	for _, name := range sortedKeys(b.top.streams) {
 		if b.top.streams[name].created.IsZero() {
-			continue // others have not made it yet
+			continue // no program has created it yet
 		}
 		i := b.top.streams[name].info
 		all = append(all, Use{Stream: name, Bytes: int64(i.State.Bytes), MaxBytes: i.Config.MaxBytes}) //nolint:gosec // it is no exabyte
@@ -26,5 +26,6 @@ func (b *Bus) Uses() (all []Use) {
 	return all
 }
 
-// drops says that a full stream takes what somebody needs: not so for facts, of which the oldest have been heard long ago.
+// drops reports whether the stream loses needed messages when it is full: not so for facts, the oldest of which were received
+// long ago.
 func (n names) drops(stream string) bool { return stream == n.timers() || n.remembers(stream) }

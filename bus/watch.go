@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// lookEvery is how often somebody who hears nothing asks whether all streams still stand: one small question each.
-	// Whoever meets problem asks at once.
+	// lookEvery is how often an idle program checks that all streams still stand: one small request each. After an error it
+	// checks at once.
 	lookEvery = 5 * time.Second
 	// lookAgain is the pause after a look that failed.
 	lookAgain = 500 * time.Millisecond
-	// shrunkAfter is how long a stream may seem to miss what was confirmed before we believe it.
+	// shrunkAfter is how long a stream may seem to lack confirmed messages before they count as lost.
 	shrunkAfter = 2 * time.Second
 )
 
-// topology knows which streams must stand and whether they do. It is the one place that remakes them, and the one that
-// finds out that facts may have been lost: a stream that is gone, was made by somebody else meanwhile, or no longer
-// reaches the last message that was confirmed to us.
+// topology knows which streams must stand and whether they do. It is the one place that recreates them and detects that facts may
+// have been lost: a stream is gone, another program has recreated it meanwhile, or its last message is older than the last one
+// that was confirmed to this program.
 type topology struct {
 	bus    *Bus
 	poke   chan struct{} // look now
@@ -33,18 +33,19 @@ type topology struct {
 	mu      sync.Mutex
 	streams map[string]*streamState
 	broken  error         // why it does not stand
-	lost    bool          // a loss that is announced once all stands again
-	remade  chan struct{} // closed and replaced whenever a stream was made anew
+	lost    bool          // a loss to signal once all stands again
+	remade  chan struct{} // closed and replaced whenever a stream was recreated
 }
 
-// streamState is a stream as we last saw it.
+// streamState is a stream as of the last look.
 type streamState struct {
 	want    jetstream.StreamConfig
-	stream  jetstream.Stream // nil while it has never stood
+	stream  jetstream.Stream // nil until it has stood once
 	created time.Time
-	acked   uint64 // the last sequence that was confirmed to us
+	acked   uint64 // the last sequence that was confirmed to this program
 	info    jetstream.StreamInfo
-	// conflict is in which settings it is not as we want it, and remedy what to do about it; "" where it is.
+	// conflict describes the settings that differ from the flags, and remedy what to do about it; both are "" without a
+	// difference.
 	conflict, remedy string
 }
 
@@ -58,8 +59,8 @@ func newTopology(b *Bus) *topology {
 	}
 }
 
-// build makes the streams that every bus has. Work can be done without the one of public events: where the server refuses it,
-// because somebody else has its subjects, or it was sealed, it is tried again later on.
+// build creates the streams of every bus. Work does not need the one of public events: if the server refuses to create it,
+// because another stream has its subjects or it was sealed, build continues and a later look tries again.
 func (t *topology) build(ctx context.Context) error {
 	b := t.bus
 	g, ctx := errgroup.WithContext(ctx)
@@ -81,7 +82,7 @@ func (t *topology) build(ctx context.Context) error {
 	return g.Wait()
 }
 
-// miss keeps a stream in mind that does not stand, for the reason, if there is one.
+// miss keeps a stream that does not stand in the list, with the reason, if there is one.
 func (t *topology) miss(want jetstream.StreamConfig, why error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,7 +92,7 @@ func (t *topology) miss(want jetstream.StreamConfig, why error) {
 	}
 }
 
-// add makes the stream and keeps it from now on.
+// add creates the stream and keeps it alive from now on.
 func (t *topology) add(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	s, err := t.bus.ensure(ctx, want)
 	if err != nil {
@@ -106,21 +107,21 @@ func (t *topology) add(ctx context.Context, want jetstream.StreamConfig) (jetstr
 	return s, nil
 }
 
-// stands is nil while the last look found everything in place.
+// stands returns nil while the last look found everything in place.
 func (t *topology) stands() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.broken
 }
 
-// changed returns a channel that is closed when a stream has been made anew: consumers of the old one are gone.
+// changed returns a channel that is closed when a stream was recreated: the consumers of the old one are gone.
 func (t *topology) changed() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.remade
 }
 
-// look asks for a look at all streams, now.
+// look requests a look at all streams, now.
 func (t *topology) look() {
 	select {
 	case t.poke <- struct{}{}:
@@ -128,14 +129,14 @@ func (t *topology) look() {
 	}
 }
 
-// suspect looks at once where the error says that a stream may be gone.
+// suspect requests a look if the error suggests that a stream is gone.
 func (t *topology) suspect(err error) {
 	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
 		t.look()
 	}
 }
 
-// confirmed notes that the server holds the message.
+// confirmed records that the server stored the message.
 func (t *topology) confirmed(stream string, seq uint64) {
 	t.bus.wrote(stream)
 	t.mu.Lock()
@@ -145,8 +146,8 @@ func (t *topology) confirmed(stream string, seq uint64) {
 	}
 }
 
-// lose says that facts may have been lost. Losses hears of it once everything stands again: to list the cluster for a
-// bus that is not there would be in vain.
+// lose records that facts may have been lost. Losses signals it once everything stands again: publishing a list to a bus that is
+// down would be in vain.
 func (t *topology) lose() {
 	t.mu.Lock()
 	t.lost = true
@@ -154,14 +155,14 @@ func (t *topology) lose() {
 	t.look()
 }
 
-// losing says that a loss is known and not yet announced.
+// losing reports whether a loss has not been signalled yet.
 func (t *topology) losing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.lost
 }
 
-// watch looks after the streams until the context ends.
+// watch keeps the streams alive until the context ends.
 func (t *topology) watch(ctx context.Context) {
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
@@ -189,7 +190,7 @@ func (t *topology) watch(ctx context.Context) {
 	}
 }
 
-// mend looks at every stream and remakes what is gone.
+// mend looks at every stream and recreates what is gone.
 func (t *topology) mend(ctx context.Context) error {
 	if !t.bus.nc.IsConnected() {
 		err := fmt.Errorf("bus: %s is not connected", t.bus.cfg.where())
@@ -203,11 +204,11 @@ func (t *topology) mend(ctx context.Context) error {
 	t.mu.Lock()
 	all := make([]streamState, 0, len(t.streams))
 	for _, s := range t.streams {
-		all = append(all, *s) // a copy: what was confirmed before we ask must be in the answer
+		all = append(all, *s) // a copy: the answer must contain all that was confirmed before the request
 	}
 	t.mu.Unlock()
 	g, gctx := errgroup.WithContext(ctx)
-	var beside error // of the streams that no work waits for
+	var beside error // about the streams that no work waits for
 	var mu sync.Mutex
 	for _, s := range all {
 		g.Go(func() error {
@@ -226,7 +227,7 @@ func (t *topology) mend(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.broken = errors.Join(err, beside)
-	if err == nil && t.lost && !t.bus.problems.kept(keyFull+t.bus.names.facts()) { // a list that cannot be stored would be lost as well
+	if err == nil && t.lost && !t.bus.problems.kept(keyFull+t.bus.names.facts()) { // a list that cannot be stored would be lost, too
 		t.lost = false
 		select {
 		case t.losses <- struct{}{}:
@@ -254,7 +255,7 @@ func (t *topology) mendOne(ctx context.Context, was streamState) error {
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fmt.Errorf("bus: stream %s: %w", was.want.Name, explain(err))
 	}
-	stand := t.bus.stand // one that somebody else has remade is as they want it: see settings.go
+	stand := t.bus.stand // a stream that another program has recreated has that program's settings: see settings.go
 	if was.stream == nil {
 		stand = t.bus.ensure
 	}
@@ -272,7 +273,7 @@ func (t *topology) mendOne(ctx context.Context, was streamState) error {
 	now := &streamState{want: was.want, stream: s, created: s.CachedInfo().Created, info: *s.CachedInfo(), conflict: was.conflict, remedy: was.remedy}
 	t.settled(now)
 	t.streams[was.want.Name] = now
-	if t.bus.names.works(was.want.Name) { // no fact is lost with the others
+	if t.bus.names.works(was.want.Name) { // the loss of other streams loses no facts
 		t.lost = true
 	}
 	close(t.remade)
@@ -280,7 +281,7 @@ func (t *topology) mendOne(ctx context.Context, was streamState) error {
 	return nil
 }
 
-// saw keeps what a look has shown.
+// saw records the result of a look.
 func (t *topology) saw(stream string, info *jetstream.StreamInfo) {
 	t.bus.ackGaps.answered(stream)
 	t.mu.Lock()
@@ -296,14 +297,14 @@ func (t *topology) info(ctx context.Context, was streamState) (info *jetstream.S
 	return info, err
 }
 
-// shrunk says that the stream ends for good before a message that was confirmed to us: a power failure took what was
-// not on the disk yet. A leader that was just elected may take a moment to apply what it has, so ask until it has had
-// time to.
+// shrunk reports whether the stream ends for good before a message that was confirmed to this program: a power failure lost what
+// was not on the disk yet. A newly elected leader may need a moment to apply its log, so shrunk repeats the request until the
+// leader has had time.
 func (t *topology) shrunk(ctx context.Context, was streamState) bool {
 	for deadline := time.Now().Add(shrunkAfter); ; {
 		info, err := t.info(ctx, was)
 		if err != nil || info.State.LastSeq >= was.acked {
-			return false // problem of another kind, or none: the next look knows
+			return false // another problem, or none: the next look will tell
 		}
 		if time.Now().After(deadline) {
 			t.bus.log.Warn("stream has lost confirmed messages", "stream", was.want.Name, "last", info.State.LastSeq, "confirmed", was.acked)
@@ -320,7 +321,6 @@ func (t *topology) shrunk(ctx context.Context, was streamState) bool {
 	}
 }
 
-// Losses gets a signal when facts may have been lost: a publish failed for good, a stream vanished, or the server was
-// replaced by an empty one. Whoever publishes must then list the cluster again. Signals coalesce, and come when the bus
-// stands again.
+// Losses receives a signal when facts may have been lost: a publish failed for good, a stream disappeared, or the server was
+// replaced by an empty one. Publishers must then list the cluster again. Signals coalesce, and arrive when the bus stands again.
 func (b *Bus) Losses() <-chan struct{} { return b.top.losses }

@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Decode reads the event in a message: give it Header and Data of a *nats.Msg, or Headers() and Data() of a jetstream.Msg.
-// Its error says what is wrong with the message.
+// Decode reads the event in a message: give it Header and Data of a *nats.Msg, or Headers() and Data() of a jetstream.Msg. Its
+// error describes what is wrong with the message.
 func Decode(header nats.Header, data []byte) (event.Event, error) {
 	h := fold(header)
 	mode, err := modeOf(h)

@@ -12,7 +12,8 @@ import (
 
 const json = `{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{"a":1}}`
 
-// minimal is a message in binary mode with what is required, and what the test adds: "" takes the header away.
+// minimal returns the headers of a message in binary mode: the required attributes, changed by the test's pairs; "" removes a
+// header.
 func minimal(change ...string) nats.Header {
 	h := nats.Header{"ce-specversion": {"1.0"}, "ce-id": {"1"}, "ce-source": {"/s"}, "ce-type": {"t"}}
 	for i := 0; i < len(change); i += 2 {
@@ -24,8 +25,8 @@ func minimal(change ...string) nats.Header {
 	return h
 }
 
-// TestMessagesThatAreEvents: the mode is told by the Content-Type, names of headers have no case, and what can only be meant
-// in one way is taken so.
+// TestMessagesThatAreEvents: the Content-Type decides the mode, header names are case-insensitive, and whatever has only one
+// meaning is accepted.
 func TestMessagesThatAreEvents(t *testing.T) {
 	plain := func(e event.Event) bool { return e.ID() == "1" && e.Source() == "/s" && e.Type() == "t" }
 	for name, tt := range map[string]struct {
@@ -66,7 +67,7 @@ func TestMessagesThatAreEvents(t *testing.T) {
 	}
 }
 
-// TestMessagesThatAreNoEvents: the error says what is wrong, in words that help.
+// TestMessagesThatAreNoEvents: the error names what is wrong.
 func TestMessagesThatAreNoEvents(t *testing.T) {
 	asJSON := nats.Header{"Content-Type": {"application/cloudevents+json"}}
 	for name, tt := range map[string]struct {
@@ -120,7 +121,7 @@ func TestMessagesThatAreNoEvents(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no message makes it panic, and what it reads it can write.
+// FuzzDecode: no message makes it panic, and it can write what it has read.
 func FuzzDecode(f *testing.F) {
 	f.Add("", "", json)
 	f.Add("Content-Type", "application/cloudevents+json", strings.Replace(json, `"data":{"a":1}`, `"data_base64":""`, 1))

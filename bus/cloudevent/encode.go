@@ -17,8 +17,8 @@ import (
 // v1 knows the attributes of CloudEvents 1.0 by the names of their headers.
 var v1 = spec.WithPrefix(prefix).Version(event.CloudEventsVersionV1)
 
-// Encode makes the headers and the payload of a message. It fails where the event breaks the specification; its error names
-// the attribute.
+// Encode returns the headers and the payload of a message. It fails if the event breaks the specification; its error names the
+// attribute.
 func Encode(e event.Event, m Mode) (nats.Header, []byte, error) {
 	if err := m.Valid(); err != nil {
 		return nil, nil, err
@@ -40,7 +40,7 @@ func Encode(e event.Event, m Mode) (nats.Header, []byte, error) {
 	return nats.Header{contentType: {jsonFormat}}, data, nil
 }
 
-// valid refuses what the specification does not allow.
+// valid rejects what the specification does not allow.
 func valid(e event.Event) error {
 	if err := e.Validate(); err != nil {
 		problems := strings.Split(strings.TrimSpace(err.Error()), "\n")
@@ -53,7 +53,7 @@ func valid(e event.Event) error {
 	return nil
 }
 
-// attributesOf are all attributes of the event, extensions among them, in the canonical string form of their types.
+// attributesOf returns all attributes of the event, including extensions, in the canonical string form of their types.
 func attributesOf(e event.Event) (map[string]string, error) {
 	out := map[string]string{}
 	add := func(name string, value any) error {
@@ -86,7 +86,7 @@ func attributesOf(e event.Event) (map[string]string, error) {
 	return out, nil
 }
 
-// nameOf refuses what cannot be the name of an attribute. The SDK lets "data" pass, which JSON has another use for.
+// nameOf rejects what cannot be the name of an attribute. The SDK accepts "data", which JSON uses for the payload.
 func nameOf(name string) error {
 	if name == "data" || !event.IsExtensionNameValid(name) {
 		return fmt.Errorf("%q cannot be the name of an attribute: use lower-case letters and digits", name)
@@ -94,7 +94,7 @@ func nameOf(name string) error {
 	return nil
 }
 
-// binaryHeader has a header for each attribute, and the Content-Type that tools for NATS look at, unless that would make the
+// binaryHeader returns a header for each attribute, and the Content-Type that NATS tools look at, unless that would make the
 // message a structured one.
 func binaryHeader(e event.Event, attributes map[string]string) nats.Header {
 	h := nats.Header{}
@@ -107,7 +107,7 @@ func binaryHeader(e event.Event, attributes map[string]string) nats.Header {
 	return h
 }
 
-// printable says that a header can hold the text as it stands.
+// printable reports whether a header can hold the text without encoding.
 func printable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }

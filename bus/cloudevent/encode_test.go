@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/bus/cloudevent"
 )
 
-// full is an event with every attribute that there is, and an extension of each type.
+// full is an event with every attribute, and an extension of each type.
 func full(t testing.TB) event.Event {
 	t.Helper()
 	e := event.New()
@@ -72,7 +72,7 @@ func TestBinaryMode(t *testing.T) {
 	}
 }
 
-// TestStructuredMode: the payload is all, and says so.
+// TestStructuredMode: the payload is the whole event, and the Content-Type declares that.
 func TestStructuredMode(t *testing.T) {
 	header, data, err := cloudevent.Encode(full(t), cloudevent.Structured)
 	if err != nil {
@@ -87,11 +87,11 @@ func TestStructuredMode(t *testing.T) {
 	}
 }
 
-// TestBothModesComeBack: what was written is read, whatever it was; extensions become strings in binary mode.
+// TestBothModesComeBack: every event that is written is read back; extensions become strings in binary mode.
 func TestBothModesComeBack(t *testing.T) {
 	for _, mode := range []cloudevent.Mode{cloudevent.Structured, cloudevent.Binary} {
 		rapid.Check(t, func(t *rapid.T) {
-			text := rapid.Map(rapid.String(), func(s string) string { return "." + s + "." }) // the SDK trims what it is given
+			text := rapid.Map(rapid.String(), func(s string) string { return "." + s + "." }) // the SDK trims strings
 			e := event.New()
 			e.SetID(text.Draw(t, "id"))
 			e.SetSource("/s/" + url.PathEscape(text.Draw(t, "source")))
@@ -122,8 +122,8 @@ func TestBothModesComeBack(t *testing.T) {
 	}
 }
 
-// TestHeaderValues: how a value is written, and how else it may be written to be read as the same. "" in want says that only
-// reading is meant.
+// TestHeaderValues: the form in which a value is written, and other forms that are read as the same value. An empty want means
+// that the value is only read.
 func TestHeaderValues(t *testing.T) {
 	for name, tt := range map[string]struct {
 		value string
@@ -164,7 +164,7 @@ func TestHeaderValues(t *testing.T) {
 	}
 }
 
-// TestEventsThatCannotBeSent: nothing leaves that breaks the specification.
+// TestEventsThatCannotBeSent: Encode rejects every event that breaks the specification.
 func TestEventsThatCannotBeSent(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*event.Event)
@@ -194,7 +194,7 @@ func TestEventsThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// TestContentTypeOfBinaryMode: it never says that the message is structured, and holds no more than a header can.
+// TestContentTypeOfBinaryMode: it never declares the message structured, and holds only what a header can.
 func TestContentTypeOfBinaryMode(t *testing.T) {
 	for declared, want := range map[string]string{
 		"text/plain; charset=utf-8":                "text/plain; charset=utf-8",

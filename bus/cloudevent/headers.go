@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// headers are those of a message by their names in lower case: nats.go keeps them as they were sent, and to the
-// specification they are the same.
+// headers maps names in lower case to the headers of a message: nats.go keeps the case in which they were sent, and the
+// specification ignores it.
 type headers map[string][]string
 
 func fold(h nats.Header) headers {
@@ -21,7 +21,7 @@ func fold(h nats.Header) headers {
 	return out
 }
 
-// one is the value of the header; "" where there is none.
+// one returns the value of the header; "" if there is none.
 func (h headers) one(name string) (string, error) {
 	switch values := h[name]; len(values) {
 	case 0:
@@ -29,7 +29,7 @@ func (h headers) one(name string) (string, error) {
 	case 1:
 		return strings.Trim(values[0], " \t"), nil
 	default:
-		return "", fmt.Errorf("header %s is there %d times: nobody knows which one counts", name, len(values))
+		return "", fmt.Errorf("header %s is there %d times, and it is undefined which one counts", name, len(values))
 	}
 }
 
@@ -46,8 +46,8 @@ func (h headers) attributes() int {
 
 const hexDigits = "0123456789ABCDEF"
 
-// escape makes a header value of any string: blanks, double quotes, percent signs and everything outside of printable
-// ASCII are percent-encoded, byte by byte of UTF-8, and nothing else is.
+// escape encodes any string as a header value: blanks, double quotes, percent signs and everything outside of printable ASCII are
+// percent-encoded, byte by byte of UTF-8, and nothing else is.
 func escape(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -62,8 +62,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// unescape is the inverse of escape, for whatever others have written: first double quotes and backslashes are taken away,
-// as RFC 7230 has them, and then one round of percent-encoding.
+// unescape is the inverse of escape, and tolerates other encoders: it removes double quotes and backslashes, as RFC 7230 defines
+// them, and then one round of percent-encoding.
 func unescape(value string) (string, error) {
 	value = unquote(value)
 	var b strings.Builder
@@ -87,7 +87,7 @@ func nibble(c byte) int {
 	return strings.IndexByte(hexDigits, strings.ToUpper(string(c))[0])
 }
 
-// unquote takes the content out of a quoted string; anything else stays as it is.
+// unquote returns the content of a quoted string; anything else stays as it is.
 func unquote(value string) string {
 	if len(value) < 2 || value[0] != '"' {
 		return value

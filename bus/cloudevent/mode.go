@@ -7,18 +7,18 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// Mode is how an event lies in a message.
+// Mode is how an event is encoded in a message.
 type Mode string
 
-// The modes. There is a third in the specification, batch, which the NATS binding does not have.
+// The modes. The specification has a third, batch, which the NATS binding does not have.
 const (
 	// Structured puts the whole event into the payload, as JSON.
 	Structured Mode = "structured"
-	// Binary puts the attributes into headers, and the data into the payload as it is.
+	// Binary puts the attributes into headers, and the unchanged data into the payload.
 	Binary Mode = "binary"
 )
 
-// Valid says what is wrong with a mode that somebody has written; nil for the two that there are.
+// Valid returns an error that names the two modes if m is neither.
 func (m Mode) Valid() error {
 	if m != Structured && m != Binary {
 		return fmt.Errorf("%q is no mode of an event: use %s or %s", string(m), Structured, Binary)
@@ -34,7 +34,7 @@ const (
 	jsonFormat = event.ApplicationCloudEventsJSON
 )
 
-// modeOf tells the mode of a message by its headers.
+// modeOf derives the mode of a message from its headers.
 func modeOf(h headers) (Mode, error) {
 	declared, err := h.one(strings.ToLower(contentType))
 	if err != nil {
@@ -56,7 +56,7 @@ func modeOf(h headers) (Mode, error) {
 		declared, prefix, jsonFormat, prefix)
 }
 
-// mediaType is what stands before the parameters.
+// mediaType returns the part of a Content-Type before its parameters.
 func mediaType(declared string) string {
 	media, _, _ := strings.Cut(declared, ";")
 	return strings.ToLower(strings.TrimSpace(media))

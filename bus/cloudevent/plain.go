@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// plainJSON is the same JSON without what the SDK stumbles over: blanks between the parts, and null, which says that an
-// attribute is absent. It refuses what the SDK lets pass or panics at: an attribute that is there twice, a data_base64 that
-// is no string, and anything behind the event.
+// plainJSON returns equivalent JSON without what the SDK cannot parse: blanks between the tokens, and null for an absent
+// attribute. It rejects what the SDK accepts or panics at: a duplicate attribute, a data_base64 that is no string, and anything
+// after the event.
 func plainJSON(data []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	first, err := d.Token()
@@ -60,7 +60,7 @@ func member(d *json.Decoder) (name string, value json.RawMessage, err error) {
 	return fmt.Sprint(key), value, nil
 }
 
-// copyMember writes the member behind those that are there.
+// copyMember appends the member to those that are there.
 func copyMember(out *bytes.Buffer, name string, value json.RawMessage) error {
 	switch {
 	case name == "data_base64" && value[0] != '"':

@@ -1,5 +1,6 @@
-// Package embedded runs a NATS server with JetStream inside this process, for one machine and for tests. It is apart from package bus,
-// since a program that imports it links all of nats-server: cmd/jobstream does, cmd/trigger and cmd/reconciler must not (cmd/links_test.go).
+// Package embedded runs a NATS server with JetStream inside this process, for one machine and for tests. It is separate from
+// package bus, since a program that imports it links all of nats-server: cmd/jobstream does, cmd/trigger and cmd/reconciler must
+// not (cmd/links_test.go).
 //
 //	server, err := embedded.Start(embedded.Config{StoreDir: dir})
 //	...
@@ -18,7 +19,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// startTimeout is how long a server may take to open its store: it reads back what it holds.
+// startTimeout is how long a server may take to open its store, which it reads back.
 const startTimeout = 30 * time.Second
 
 // Config describes the server.
@@ -27,16 +28,16 @@ type Config struct {
 	StoreDir string
 	// Host to listen on, default 127.0.0.1.
 	Host string
-	// Port to listen on; 0 listens nowhere (this process only, see bus.Config.Server), -1 takes a free one.
+	// Port to listen on; 0 does not listen (only this process can connect, see bus.Config.Server), -1 takes a free one.
 	Port int
-	// Token is asked of everybody who connects, this process included (bus.Credentials.TokenFile); "" lets everybody in.
+	// Token that every client has to present, this process included (bus.Credentials.TokenFile); "" requires none.
 	Token string
-	// MaxPayload in bytes, default 8 MiB, which is what bus.Connect requires.
+	// MaxPayload in bytes. Default 8 MiB, the minimum that bus.Connect requires.
 	MaxPayload int32
-	// SyncAlways makes every write durable before it is confirmed, also against a power failure, at about a tenth of
-	// the speed. Without it the disk is synced every two minutes; no count depends on that.
+	// SyncAlways makes every write durable before it is confirmed, even against a power failure, at about a tenth of the speed.
+	// Otherwise the server syncs the disk every two minutes; no count depends on that.
 	SyncAlways bool
-	// Log gets the server's own lines at debug level, its errors at warning level. Default: nothing is logged.
+	// Log receives the server's own lines at debug level, and its errors at warning level. Default: nothing is logged.
 	Log *slog.Logger
 }
 
@@ -46,7 +47,7 @@ type Server struct {
 	url    string
 }
 
-// Start starts a server and waits until it serves. It fails where the folder cannot be used or the port is taken.
+// Start starts a server and waits until it serves. It fails if the folder cannot be used or the port is taken.
 func Start(c Config) (*Server, error) {
 	if c.StoreDir == "" {
 		return nil, errors.New("embedded NATS: StoreDir is empty: name a folder for the streams")
@@ -94,10 +95,10 @@ func Start(c Config) (*Server, error) {
 	return e, nil
 }
 
-// URL is where other processes reach the server, "" where it does not listen.
+// URL returns the address for other processes, "" if the server does not listen.
 func (s *Server) URL() string { return s.url }
 
-// InProcessConn implements nats.InProcessConnProvider: a connection without a network, also where the server does not listen.
+// InProcessConn implements nats.InProcessConnProvider: a connection without a network, also if the server does not listen.
 func (s *Server) InProcessConn() (net.Conn, error) { return s.server.InProcessConn() }
 
 // Shutdown stops the server and waits until its store is closed.
@@ -106,7 +107,7 @@ func (s *Server) Shutdown() {
 	s.server.WaitForShutdown()
 }
 
-// serverLog is the server's logger. A fatal error does not end our process: it becomes Start's error.
+// serverLog is the server's logger. A fatal error does not end this process: it becomes Start's error.
 type serverLog struct {
 	log *slog.Logger
 	mu  sync.Mutex

@@ -147,7 +147,7 @@ func awaitFull(t *testing.T, p *harness.Process) {
 		}
 		return nil
 	})
-	if log := p.Printed(); !hasAll(log, append(words, "NATS keeps us from our work", "remedy=")) {
+	if log := p.Printed(); !hasAll(log, append(words, "NATS keeps jobstream from its work", "remedy=")) {
 		t.Errorf("the log of %s does not say so:\n%s", p.Name, harness.Tail(log, 20))
 	}
 }
@@ -164,10 +164,10 @@ func toldOnce(t *testing.T, p *harness.Process) {
 	var begun, over []string
 	for line := range strings.Lines(p.Printed()) {
 		switch {
-		case strings.Contains(line, `msg="NATS keeps us from our work"`):
+		case strings.Contains(line, `msg="NATS keeps jobstream from its work"`):
 			_, cause, _ := strings.Cut(line, "cause=")
 			begun = append(begun, cause)
-		case strings.Contains(line, `msg="NATS lets us work again"`):
+		case strings.Contains(line, `msg="NATS lets jobstream work again"`):
 			over = append(over, line)
 		}
 	}
