@@ -10,12 +10,12 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// announceTimeout is how long a turn waits for an announcement to be confirmed, which takes milliseconds: that of the bus
-// is longer, and subscribers are no reason for a Job to wait.
+// announceTimeout is how long a turn waits for the bus to confirm an announcement, which takes milliseconds. The bus's own
+// timeout is longer, and a Job must not wait for the sake of subscribers.
 const announceTimeout = time.Second
 
-// announce publishes an event for subscribers. What the bus does not confirm is refused, like an effect that the API server refuses.
-// What can never be told is given up: to repeat it would help nobody.
+// announce publishes an event for subscribers. A failure of the bus to confirm it counts as a refusal, like an effect that the
+// API server refuses. An event that can never be published is given up, since a retry cannot help.
 func (r *Runner) announce(ctx context.Context, key events.Key, e effect.Announce) []events.Event {
 	ctx, cancel := context.WithTimeout(ctx, announceTimeout)
 	defer cancel()
@@ -33,8 +33,8 @@ func (r *Runner) announce(ctx context.Context, key events.Key, e effect.Announce
 	return []events.Event{events.Announced{ID: events.PublicID(e.Event)}}
 }
 
-// untilRefused does effects, but of announcements none after the first that is refused: hundreds of them, a second each, would keep the
-// rest of the turn waiting.
+// untilRefused does effects, but no announcement after the first one that is refused: hundreds of them, a second each, would
+// delay the rest of the turn.
 func untilRefused(do ActorFunc) ActorFunc {
 	var refused atomic.Bool
 	return func(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
@@ -50,7 +50,7 @@ func untilRefused(do ActorFunc) ActorFunc {
 	}
 }
 
-// reportDropped tells operators of announcements that will never be made.
+// reportDropped logs and counts announcements that will never be made.
 func (r *Runner) reportDropped(key events.Key, e effect.ReportDropped) []events.Event {
 	r.cfg.Log.Error("announcements were dropped: more are due than a state holds; does the bus take public events?",
 		"function", r.cfg.Function.Name, "key", key.String(), "count", e.Count)

@@ -16,8 +16,8 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// Of hundreds of announcements that hang, those that are under way are waited for, and no further one is tried: the turn ends
-// when the first have been given up, and what else there was to do is done.
+// If hundreds of announcements hang, the turn waits for those under way and starts no further one. It ends when the first have
+// been given up, and its other effects are done.
 func TestHundredsOfAnnouncementsThatHang(t *testing.T) {
 	b := start(t, herald())
 	b.act = gone
@@ -47,7 +47,7 @@ func TestHundredsOfAnnouncementsThatHang(t *testing.T) {
 	}
 }
 
-// One that is refused for good is given up alone: the others are made.
+// An announcement that is refused for good is given up alone: the others are made.
 func TestAnImpossibleAnnouncementSilencesNoOther(t *testing.T) {
 	b := start(t, herald())
 	b.act = gone
@@ -64,7 +64,7 @@ func TestAnImpossibleAnnouncementSilencesNoOther(t *testing.T) {
 	}
 }
 
-// What was dropped is told to whoever runs us, and the function hears that it was.
+// Dropped announcements are reported to the operator, and the function learns that they were.
 func TestDroppedAnnouncementsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a turn ends after a second of the clock
 		type state struct{ Dropped bool }
@@ -97,8 +97,8 @@ func TestDroppedAnnouncementsAreReported(t *testing.T) {
 	})
 }
 
-// A Job that makes Pods without end, at an API server that takes longer for what one decision wants than a decision is good for,
-// is heard of all the same: announcements do not queue behind it.
+// A Job creates Pods without end, and the API server needs longer for the effects of one decision than a decision is valid. Its
+// announcements are still made: they do not queue behind those effects.
 func TestABusyJobIsHeardOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type state struct{ Begun, Told bool }

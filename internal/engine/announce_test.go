@@ -34,7 +34,8 @@ func tickOf(name string) events.TickDecided {
 		Verdict: events.Started, Nominal: time.Unix(int64(name[0]), 0), Count: 1}
 }
 
-// herald owes an announcement and a released Pod for each name that a fact has, until it hears that they are done. What is refused rests.
+// herald owes an announcement and a released Pod for each name in a fact, until it learns that they are done. It backs off after
+// a refusal.
 func herald() fn.Registered {
 	type state struct {
 		Owed, Held []string
@@ -90,8 +91,8 @@ func TestAnnouncedComesBackInTheSameTurn(t *testing.T) {
 	})
 }
 
-// The bus does not confirm: the function hears of it as of any refusal, and repeats the announcement by its timer on the bus; what else
-// there was to do is done meanwhile, once.
+// The bus does not confirm: the function learns that as it learns of any refusal, and repeats the announcement through its timer
+// on the bus; the other effects are done meanwhile, once.
 func TestAnnouncementIsRepeatedUntilItIsConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, herald())
@@ -99,7 +100,7 @@ func TestAnnouncementIsRepeatedUntilItIsConfirmed(t *testing.T) {
 		failures := 3
 		b.announce = func(string) error { // one at a time: there is one name
 			if failures--; failures >= 0 {
-				return errors.New("nobody confirms")
+				return errors.New("not confirmed")
 			}
 			return nil
 		}
@@ -107,7 +108,7 @@ func TestAnnouncementIsRepeatedUntilItIsConfirmed(t *testing.T) {
 		b.await(t, "timer wake")
 		b.await(t, "ack a")
 		b.reaches(t, "announce a", 4)
-		b.Deliver(fact{b, ""}) // a turn after the last one: nothing is owed any more
+		b.Deliver(fact{b, ""}) // a turn after the last one: no effect is owed any more
 		b.await(t, "ack ")
 		if b.count("announce a") != 4 || b.count("act RemoveFinalizer a") != 1 {
 			t.Errorf("got %q", b.lines)
@@ -115,7 +116,7 @@ func TestAnnouncementIsRepeatedUntilItIsConfirmed(t *testing.T) {
 	})
 }
 
-// reaches waits until a line stands there so many times.
+// reaches waits until the journal has a line the given number of times.
 func (b *bench) reaches(t *testing.T, line string, times int) {
 	t.Helper()
 	deadline := time.After(time.Minute)
@@ -128,7 +129,7 @@ func (b *bench) reaches(t *testing.T, line string, times int) {
 	}
 }
 
-// An announcement that is not confirmed is no failure of the turn: its refusal is in the state, and the fact need not come again.
+// An unconfirmed announcement does not fail the turn: its refusal is in the state, and the fact need not come again.
 func TestAnnouncementThatFailsIsARefusal(t *testing.T) {
 	b := start(t, herald())
 	b.act = gone
@@ -141,13 +142,13 @@ func TestAnnouncementThatFailsIsARefusal(t *testing.T) {
 	b.await(t, "timer wake")
 }
 
-// Subscribers are no reason for a Job to wait: while announcements rest after a failure, everything else is done at
-// once, and they are not tried each time.
+// A Job does not wait for the sake of subscribers: while announcements back off after a failure, every other effect is done at
+// once, and announcements are not tried each time.
 func TestNothingWaitsForAnAnnouncement(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // they rest for a second of the clock
+	synctest.Test(t, func(t *testing.T) { // they back off for a second of the clock
 		b := start(t, herald())
 		b.act = gone
-		b.announce = func(string) error { return errors.New("nobody confirms") }
+		b.announce = func(string) error { return errors.New("not confirmed") }
 		for _, name := range []string{"a", "b", "c"} {
 			b.Deliver(fact{b, name})
 			b.await(t, "act RemoveFinalizer "+name)
@@ -159,9 +160,9 @@ func TestNothingWaitsForAnAnnouncement(t *testing.T) {
 	})
 }
 
-// An effect that fails does not keep an announcement beside it from counting, nor its refusal from being remembered.
+// An effect that fails keeps neither the confirmation nor the refusal of an announcement beside it from being remembered.
 func TestAnnouncementsAndEffectsRestApart(t *testing.T) {
-	for name, refusal := range map[string]error{"it is confirmed": nil, "it is refused": errors.New("nobody confirms")} {
+	for name, refusal := range map[string]error{"it is confirmed": nil, "it is refused": errors.New("not confirmed")} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := start(t, herald())
@@ -186,7 +187,7 @@ func TestAnnouncementsAndEffectsRestApart(t *testing.T) {
 	}
 }
 
-// While announcements rest, the key may take a turn for another reason. They are made when their rest is over all the same.
+// While announcements back off, the key may take a turn for another reason. They are still made when the backoff is over.
 func TestAnnouncementIsRepeatedAfterAnotherTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, herald())
@@ -199,7 +200,7 @@ func TestAnnouncementIsRepeatedAfterAnotherTurn(t *testing.T) {
 		}
 		b.announce = func(string) error {
 			if announcements++; announcements == 1 {
-				return errors.New("nobody confirms")
+				return errors.New("not confirmed")
 			}
 			return nil
 		}
@@ -211,7 +212,7 @@ func TestAnnouncementIsRepeatedAfterAnotherTurn(t *testing.T) {
 	})
 }
 
-// An announcement that hangs is given up after a second, long before the facts of the turn would go to somebody else.
+// An announcement that hangs is given up after a second, long before the bus would give the turn's facts to another worker.
 func TestAnnouncementThatHangs(t *testing.T) {
 	b := start(t, herald())
 	b.act = gone
@@ -232,7 +233,7 @@ func TestAnnouncementThatHangs(t *testing.T) {
 	}
 }
 
-// What can never be announced is given up, and the log says so: it would be tried for ever.
+// An announcement that can never be made is given up with a log line: otherwise it would be tried for ever.
 func TestAnnouncementThatIsImpossible(t *testing.T) {
 	b := start(t, herald())
 	b.act = gone
@@ -250,11 +251,11 @@ type impossible struct{ error }
 
 func (impossible) Permanent() bool { return true }
 
-// If nobody can be found who repeats the announcement, the facts come again.
+// If no timer can be set that repeats the announcement, the facts come again.
 func TestAnnouncementWithoutATimer(t *testing.T) {
 	b := start(t, herald())
 	b.act, b.timerless = gone, true
-	b.announce = func(string) error { return errors.New("nobody confirms") }
+	b.announce = func(string) error { return errors.New("not confirmed") }
 	b.Deliver(fact{b, "a"})
 	b.await(t, "nak a")
 }

@@ -41,20 +41,20 @@ func (j *journal) count(line string) (n int) {
 	return n
 }
 
-// bench is a runner over ports in memory: the state of one key, an actor and deliveries that only write into the journal.
+// bench is a runner over ports in memory: the state of one key, an actor, and deliveries that only write into the journal.
 type bench struct {
 	journal
 	*engine.Runner
 	state     []byte
 	revision  uint64
 	conflicts int                               // how many saves lose
-	most      int                               // the largest state that is taken, in bytes; 0 for any
+	most      int                               // the largest state that is accepted, in bytes; 0 for any
 	act       func(effect.Effect) engine.Answer // nil: every effect succeeds
 	announce  func(name string) error           // nil: every announcement is confirmed
 	hang      func(context.Context) error       // not nil: instead of announce
 	timerless bool                              // no timer can be set
 	timer     time.Time                         // for when the last one was
-	turned    chan engine.Turned                // has the first turn
+	turned    chan engine.Turned                // receives the first turn
 }
 
 // start runs the function f until the test ends.
@@ -100,7 +100,7 @@ func (b *bench) Save(_ context.Context, _ events.Key, data []byte, revision uint
 	return b.revision, nil
 }
 
-// tooLarge is what no repetition cures.
+// tooLarge is an error that no retry cures.
 type tooLarge struct{ error }
 
 func (tooLarge) Permanent() bool { return true }
@@ -141,7 +141,7 @@ func (b *bench) hear(t engine.Turned) {
 	}
 }
 
-// fact is a delivery that writes what becomes of it into the journal.
+// fact is a delivery that writes its outcome into the journal.
 type fact struct {
 	b    *bench
 	name string
@@ -167,7 +167,7 @@ func (b *bench) await(t *testing.T, line string) {
 	}
 }
 
-// counter counts the facts it has seen by name, and wants a Pod released for each until it is told that it has been.
+// counter counts the facts it has seen by name, and wants a Pod released for each until it learns that it was.
 func counter() fn.Registered {
 	type state struct{ Open []string }
 	return fn.Register(fn.Function[state]{Name: "count", Version: 1,
@@ -194,7 +194,7 @@ func counter() fn.Registered {
 		}})
 }
 
-// gone answers an effect with the fact that settles it.
+// gone answers an effect with the fact that ends it.
 func gone(e effect.Effect) engine.Answer {
 	return engine.Answer{Facts: []events.Event{events.PodGone{Pod: events.Pod{Name: e.(effect.RemoveFinalizer).Name}}}}
 }

@@ -9,15 +9,16 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// errInVain is why effects rest that have been done, and are wanted again just as they were.
-var errInVain = errors.New("the answers to all effects changed nothing: what is remembered is not what the cluster says, or somebody undoes what is done")
+// errInVain is why effects back off that were done and answered, and are wanted again unchanged.
+var errInVain = errors.New("the answers to all effects changed nothing: the state disagrees with the cluster, or another controller undoes the effects")
 
-// doubtAfter is after how many turns in vain without progress, and then after how many more, what is remembered is forgotten: after two minutes,
-// and then every eight. That costs an inventory.
+// doubtAfter is the number of turns in vain without progress after which the state is deleted, and deleted again: after two
+// minutes, and then every eight. Each time costs an inventory.
 const doubtAfter = 8
 
-// doubt forgets a memory that does not come to agree with the cluster, however often it is told what is: one that somebody has forged,
-// or that is older than a backup from which the cluster was restored, is ahead of everything that the cluster will say for a long time.
+// doubt deletes a state that does not converge with the cluster, however often it is told the facts. A state that was forged, or
+// that is newer than the backup from which the cluster was restored, stays ahead of everything that the cluster will report for a
+// long time.
 func (r *Runner) doubt(key events.Key) {
 	r.mu.Lock()
 	k := r.state(key)
@@ -27,13 +28,13 @@ func (r *Runner) doubt(key events.Key) {
 	if !due {
 		return
 	}
-	r.cfg.Log.Error("what is remembered does not agree with the cluster, whatever is done: forgotten; inventory follows", "function", r.cfg.Function.Name, "key", key.String())
+	r.cfg.Log.Error("the state does not converge with the cluster: forgotten; inventory follows", "function", r.cfg.Function.Name, "key", key.String())
 	if err := r.cfg.Store.Forget(r.ctx, key); err != nil {
-		r.cfg.Log.Error("memory not forgotten", "key", key.String(), "error", err)
+		r.cfg.Log.Error("the state cannot be deleted", "key", key.String(), "error", err)
 	}
 }
 
-// tell does what the decision has for the bus while its effects on the cluster rest, and what follows from that.
+// tell does the decision's effects on the bus while its effects on the cluster back off, and commits what follows from them.
 func (r *Runner) tell(t *Turn, until time.Time) error {
 	for {
 		r.act(t, slices.DeleteFunc(slices.Clone(t.Effects()), func(e effect.Effect) bool { return !ofBus(e) }))

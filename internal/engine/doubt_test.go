@@ -19,7 +19,7 @@ import (
 	"github.com/jobstream/jobstream/internal/sim"
 )
 
-// inVain answers effects with what the function knows already. So that a loop ends, it is over after a thousand.
+// inVain answers effects with facts that the function knows already. It stops after a thousand, so that a loop ends.
 func inVain() func(effect.Effect) engine.Answer {
 	n := 0
 	return func(e effect.Effect) engine.Answer {
@@ -30,7 +30,7 @@ func inVain() func(effect.Effect) engine.Answer {
 	}
 }
 
-// What has been done and answered, and is wanted again just as it was, rests like what has failed, and ever longer: it would be done as
+// Effects that were done and answered, and are wanted again unchanged, back off like failed ones. Otherwise they would be done as
 // fast as the API server answers.
 func TestWhatIsDoneInVainRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestWhatIsDoneInVainRests(t *testing.T) {
 	})
 }
 
-// What makes progress does not rest for minutes because of something else that does not.
+// Effects that make progress do not back off for minutes because of others that do not.
 func TestProgressKeepsTheRestShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, stuck := start(t, counter()), inVain()
@@ -69,8 +69,8 @@ func TestProgressKeepsTheRestShort(t *testing.T) {
 	})
 }
 
-// A memory that is ahead of the cluster hears nothing of what is true: somebody has forged it, or the cluster was restored from a
-// backup. It is forgotten where everything has been in vain for two minutes, and the Job goes on.
+// A state that is ahead of the cluster ignores every true fact: a client has forged it, or the cluster was restored from a
+// backup. It is deleted after everything has been in vain for two minutes, and the Job goes on.
 func TestAMemoryThatIsAheadOfTheClusterIsForgotten(t *testing.T) {
 	for name, forge := range map[string]func(j events.Job, p events.Pod) events.Event{
 		"of the Job": func(j events.Job, _ events.Pod) events.Event {
@@ -110,7 +110,7 @@ func TestAMemoryThatIsAheadOfTheClusterIsForgotten(t *testing.T) {
 	}
 }
 
-// An API server that is away for minutes says nothing about what is remembered: one turn in vain after that is not the eighth.
+// An API server that is away for minutes proves nothing about the state: one turn in vain after that is not the eighth.
 func TestFailuresAreNoReasonToForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, tries, vain := start(t, counter()), 0, inVain()
@@ -132,7 +132,7 @@ func TestFailuresAreNoReasonToForget(t *testing.T) {
 	})
 }
 
-// What is in vain for the cluster is not for the bus: what is to be announced, and when to come back, does not rest with it.
+// Effects on the bus do not back off with effects on the cluster that are in vain: announcements and timers are still made.
 func TestTheBusIsToldWhatIsNewThoughTheClusterRests(t *testing.T) {
 	type state struct{ Tried, Announced bool }
 	stubborn := fn.Register(fn.Function[state]{Name: "count", Version: 1,
@@ -173,8 +173,8 @@ func TestTheBusIsToldWhatIsNewThoughTheClusterRests(t *testing.T) {
 	})
 }
 
-// cluster is a runner of the job function, over the simulator's API server with one Job, which serves one request at a time, and a bus
-// that takes every announcement and fires.
+// cluster is a runner of the job function, over the simulator's API server with one Job, which serves one request at a time, and
+// a bus that confirms every announcement and fires timers.
 type cluster struct {
 	*bench
 	one    sync.Mutex
@@ -219,7 +219,7 @@ func (c *cluster) requests() int {
 	return c.served
 }
 
-// succeed lets all Pods succeed.
+// succeed makes all Pods succeed.
 func (c *cluster) succeed() {
 	_, pods := c.look()
 	c.one.Lock()
@@ -243,7 +243,7 @@ func (c *cluster) Set(_ context.Context, _ events.Key, name string, at time.Time
 	return nil
 }
 
-// told is a fact that says something.
+// told is an answer whose fact changes nothing.
 type told struct {
 	fact
 	event events.Event

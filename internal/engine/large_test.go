@@ -15,8 +15,8 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// hoarder remembers every name that it hears, until it is told that this is too much: then it wants the reason written down. One
-// that is stubborn forgets nothing.
+// hoarder remembers every name in its facts until it learns that its state is too large: then it writes the reason down. A
+// stubborn one forgets nothing.
 func hoarder(stubborn bool) fn.Registered {
 	type state struct {
 		Names string
@@ -42,7 +42,7 @@ func hoarder(stubborn bool) fn.Registered {
 		}})
 }
 
-// TestAStateThatIsTooLargeHoldsUpNothing: the function hears of it and makes do with less, and its facts are acknowledged.
+// TestAStateThatIsTooLargeHoldsUpNothing: the function learns of it and shrinks its state, and its facts are acknowledged.
 func TestAStateThatIsTooLargeHoldsUpNothing(t *testing.T) {
 	for name, stubborn := range map[string]bool{"the function forgets": false, "the function forgets nothing, and begins anew": true} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +73,8 @@ func TestAStateThatIsTooLargeHoldsUpNothing(t *testing.T) {
 	}
 }
 
-// TestAStateThatIsTooLargeMeetsAConflict: somebody else was faster, so everything is decided anew on what he has saved.
+// TestAStateThatIsTooLargeMeetsAConflict: another worker was faster, so everything is decided again on the state that it has
+// saved.
 func TestAStateThatIsTooLargeMeetsAConflict(t *testing.T) {
 	ctx, b := context.Background(), &bench{most: 150}
 	turn := engine.NewTurn(hoarder(false), racing{b}, key, fact{b, strings.Repeat("x", 200)}.Event())
@@ -100,7 +101,7 @@ func TestAStateThatIsTooLargeMeetsAConflict(t *testing.T) {
 	}
 }
 
-// racing is a store where somebody saves right after the first state that is too large.
+// racing is a store in which another worker saves right after the first state that is too large.
 type racing struct{ *bench }
 
 func (r racing) Save(ctx context.Context, k events.Key, data []byte, revision uint64, rests bool) (uint64, error) {

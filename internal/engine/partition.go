@@ -7,11 +7,11 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// errLeft ends a turn that lost its compare-and-set after its partition had been left: whoever won it serves the key now.
-var errLeft = errors.New("somebody else serves this partition")
+// errLeft ends a turn that lost its compare-and-set after its partition was released: the worker that won it serves the key now.
+var errLeft = errors.New("another reconciler serves this partition")
 
-// Take makes the partition (0 to 31) ours again after a Release. At first every partition is. Keys whose turn has gone on all the
-// while do not know any more what somebody else has set their timers to.
+// Take makes this runner serve the partition (0 to 31) again after a Release. At first it serves all. Keys whose turn has
+// continued meanwhile lose their record of timers, since another reconciler may have set them.
 func (r *Runner) Take(partition int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -21,9 +21,9 @@ func (r *Runner) Take(partition int) {
 	}
 }
 
-// Release puts the partition down for somebody else to serve; call it after the last Deliver. What no turn has folded goes
-// back to the bus at once. Turns that run are waited for, but not longer than the given time: what they do later meets
-// the compare-and-set. Alarms fall silent: those on the bus fire for everybody.
+// Release stops serving the partition, so that another reconciler can; call it after the last Deliver. Facts that no turn has
+// folded go back to the bus at once. Release waits for running turns, at most for the given time; what they commit later meets
+// the compare-and-set. Wakeups in this process are stopped; timers on the bus reach the new owner.
 func (r *Runner) Release(partition int, atMost time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +43,7 @@ func (r *Runner) Release(partition int, atMost time.Duration) {
 	})
 }
 
-// Busy waits until no turn is running, at most for the given time, and returns of how many keys one still is.
+// Busy waits until no turn is running, at most for the given time, and returns the number of keys that still have one.
 func (r *Runner) Busy(atMost time.Duration) (keys int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,17 +74,17 @@ func (r *Runner) await(atMost time.Duration, condition func() bool) {
 	}
 }
 
-// leaves says that the key lies in a partition that we have left.
+// leaves reports whether the key's partition was released.
 func (r *Runner) leaves(key events.Key) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.left[key.Partition()]
 }
 
-// turning says that a turn is running. A key that waits for its turn has nothing to put down: Release takes its facts away.
+// turning reports whether a turn is running. A key that waits for its turn does not count: Release returns its facts.
 func (k *keyState) turning() bool { return k.busy && !k.began.IsZero() }
 
-// stopWakeup stops the wakeup of the key.
+// stopWakeup cancels the key's wakeup.
 func (k *keyState) stopWakeup() {
 	if k.wakeup != nil {
 		k.wakeup.Stop()

@@ -30,13 +30,13 @@ func TestWhatNoTurnHasFoldedIsGivenBack(t *testing.T) {
 		b.Deliver(fact{b, "c"})
 		b.Release(key.Partition(), time.Second)
 		if b.count("nak b") != 1 || b.count("nak c") != 1 || b.count("ack a") > 0 {
-			t.Errorf("the partition was put down with %q", b.lines)
+			t.Errorf("the partition was released with %q", b.lines)
 		}
 		release()
 		b.await(t, "ack a")
 		synctest.Wait()
 		if b.count("act RemoveFinalizer b") > 0 {
-			t.Errorf("a turn was taken in a partition that had been put down: %q", b.lines)
+			t.Errorf("a turn was taken in a released partition: %q", b.lines)
 		}
 	})
 }
@@ -49,7 +49,7 @@ func TestAPartitionIsPutDownAsSoonAsItsTurnsAreDone(t *testing.T) {
 		b.await(t, "act RemoveFinalizer a")
 		time.AfterFunc(time.Second, release)
 		began := time.Now()
-		b.Release((key.Partition()+1)%32, time.Minute) // somebody else's
+		b.Release((key.Partition()+1)%32, time.Minute) // another key's partition
 		if took := time.Since(began); took > 0 {
 			t.Errorf("another partition was waited for: %v", took)
 		}
@@ -58,7 +58,7 @@ func TestAPartitionIsPutDownAsSoonAsItsTurnsAreDone(t *testing.T) {
 		}
 		b.Release(key.Partition(), time.Minute)
 		if took := time.Since(began); took < time.Second || took > 2*time.Second || b.count("ack a") != 1 {
-			t.Errorf("put down after %v: %q", took, b.lines)
+			t.Errorf("released after %v: %q", took, b.lines)
 		}
 		if keys := b.Busy(0); keys != 0 {
 			t.Errorf("%d keys are busy", keys)
@@ -78,7 +78,7 @@ func TestAPartitionThatWasPutDownIsQuietUntilItIsTakenAgain(t *testing.T) {
 		b.Wake(key)
 		<-time.After(time.Minute)
 		if n := b.count("act RemoveFinalizer a"); n != 1 {
-			t.Errorf("%d tries, although somebody else has the partition", n)
+			t.Errorf("%d tries, although another reconciler has the partition", n)
 		}
 		b.Take(key.Partition())
 		b.Wake(key)

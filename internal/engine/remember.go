@@ -9,16 +9,18 @@ import (
 )
 
 const (
-	// crowded is how many facts of one partition may lie before keys: half of what the bus delivers before it waits for us.
+	// crowded is how many facts of one partition may wait in the runner: half of what the bus delivers before it waits for
+	// acknowledgements.
 	crowded = 64
-	// roomy is down to how many they are remembered: what costs the bus three requests for each key shall last for a while.
+	// roomy is the number of waiting facts at which remembering stops: it costs the bus three requests for each key, so the room
+	// should last for a while.
 	roomy = crowded / 2
-	// crowdedMax is how long keys of a crowded partition may wait for their turns. Those that are only next are no crowd.
+	// crowdedMax is how long keys of a crowded partition may wait for their turns. A shorter wait is no sign of a crowd.
 	crowdedMax = 100 * time.Millisecond
 )
 
-// rememberWaiting folds what has arrived for keys whose turn has been going on for longer than a turn may: an API
-// server or a webhook keeps it waiting. Their facts would otherwise fill the partition until nothing came through for any key.
+// rememberWaiting folds the waiting facts of keys whose turn takes longer than a turn may, since an API server or a webhook
+// delays it. Otherwise these facts would fill the partition and block every other key in it.
 func (r *Runner) rememberWaiting() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -29,7 +31,7 @@ func (r *Runner) rememberWaiting() {
 	}
 }
 
-// enqueue puts facts before the key. In a partition that is crowded by then, room is made soon.
+// enqueue adds facts to those that wait for the key. If the partition becomes crowded, makeRoom follows soon.
 func (r *Runner) enqueue(key events.Key, k *keyState, facts ...Delivery) {
 	partition := key.Partition()
 	k.waiting = append(k.waiting, facts...)
@@ -39,7 +41,7 @@ func (r *Runner) enqueue(key events.Key, k *keyState, facts ...Delivery) {
 	}
 }
 
-// pick takes away what lies before the key.
+// pick removes and returns the facts that wait for the key.
 func (r *Runner) pick(key events.Key, k *keyState) []Delivery {
 	facts := k.waiting
 	k.waiting = nil
@@ -47,8 +49,9 @@ func (r *Runner) pick(key events.Key, k *keyState) []Delivery {
 	return facts
 }
 
-// makeRoom folds what has arrived for keys of a crowded partition whose turns do not come, because their namespace has too much to
-// do; those first that have the most. They would fill the partition as well. Where none is crowded, what waits costs nothing.
+// makeRoom folds waiting facts in a crowded partition whose keys get no turn, because their namespace has used its share. It
+// begins with the keys that have the most facts. Otherwise these facts would fill the partition, too. Where no partition is
+// crowded, waiting costs nothing.
 func (r *Runner) makeRoom(partition int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +79,7 @@ func (r *Runner) makeRoom(partition int) {
 	}
 }
 
-// setAside begins to remember what lies before the key.
+// setAside begins to remember the facts that wait for the key.
 func (r *Runner) setAside(key events.Key, k *keyState) {
 	if len(k.waiting) == 0 || len(k.remembering) > 0 || r.ctx.Err() != nil {
 		return
@@ -85,11 +88,11 @@ func (r *Runner) setAside(key events.Key, k *keyState) {
 	r.done.Go(func() { r.remember(key, k) })
 }
 
-// since says that there was such a time, and more than that long ago.
+// since reports whether t is set and longer ago than d.
 func since(at time.Time, long time.Duration) bool { return !at.IsZero() && time.Since(at) > long }
 
-// remember puts facts into the state beside the key's turn, which will find out by the compare-and-set, and acknowledges
-// them. Nothing is done about them here: the next turn does, and a timer on the bus sees to it that there is one.
+// remember folds facts into the state beside the key's turn, which will meet a conflict, and acknowledges them. It does no
+// effects: the next turn does, and a timer on the bus ensures that there is one.
 func (r *Runner) remember(key events.Key, k *keyState) {
 	facts := k.remembering
 	heard := make([]events.Event, len(facts))
@@ -115,7 +118,7 @@ func (r *Runner) remember(key events.Key, k *keyState) {
 		}
 	case left:
 		putBack(facts, 0)
-	default: // the next turn meets it too, and knows what to do
+	default: // the next turn meets the same error and handles it
 		r.enqueue(key, k, append(facts, r.pick(key, k)...)...)
 	}
 	if left {

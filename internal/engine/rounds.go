@@ -15,24 +15,25 @@ import (
 )
 
 const (
-	// effectsAtOnce is how many effects of one turn on the cluster run at the same time, and how many on the bus; the adapter
+	// effectsAtOnce is how many effects of one turn run at the same time on the cluster, and as many on the bus; the adapter
 	// bounds all turns together.
 	effectsAtOnce = 32
 
-	// turnMax is how long a turn may go on with its own answers. What has arrived meanwhile is then acknowledged, and the
-	// key takes its next turn: a Job with thousands of Pods to make does not keep the facts of its partition.
+	// turnMax is how long a turn may go on with its own answers. The facts that arrived meanwhile are then acknowledged, and the
+	// key takes its next turn: a Job that needs thousands of Pods does not hold the facts of its partition.
 	turnMax = time.Second
 
-	// newerRest is how long a key rests whose state belongs to a newer version: by then its partition is with whoever reads it.
+	// newerRest is how long a key backs off whose state a newer version wrote: by then a reconciler of that version has its
+	// partition.
 	newerRest = time.Second
 
-	// again is the name of the engine's own timer of a key: to repeat effects that could not be done.
+	// again is the name of the engine's own timer of a key, which repeats effects that could not be done.
 	again = "again"
 )
 
-// turn takes one turn. Its facts are acknowledged once they are in the state and what follows from them is done, or will
-// be, because a timer on the bus says so: facts that wait for an API server would keep those of other keys from coming.
-// In a quiet turn nothing is done, since the last one has just failed; facts are only remembered.
+// turn takes one turn. Its facts are acknowledged once they are in the state and their effects are done, or a timer on the bus
+// ensures that they will be: facts that wait for an API server would block those of other keys. A quiet turn does no effects,
+// since the last one has just failed; it only remembers facts.
 func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 	began := time.Now()
 	facts := make([]events.Event, len(batch))
@@ -74,7 +75,7 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 	}
 }
 
-// settle acknowledges the facts of a turn, gives them back, or sets them aside.
+// settle acknowledges the facts of a turn, gives them back, or quarantines them.
 func (r *Runner) settle(key events.Key, batch []Delivery, err error) {
 	poisoned, newer := Poisoned{}, fn.ErrNewer{}
 	switch {
@@ -100,10 +101,10 @@ func (r *Runner) settle(key events.Key, batch []Delivery, err error) {
 	}
 }
 
-// rollBack forgets a state that a newer version has left behind, of which nobody is alive any more: the facts come again
-// and inventory is taken. Nothing that this version could not read is ever interpreted or written over.
+// rollBack deletes a state that a newer version has left behind, of which no reconciler is alive any more: the facts come again
+// and inventory is taken. The engine never interprets or overwrites what this version could not read.
 func (r *Runner) rollBack(key events.Key, batch []Delivery, newer fn.ErrNewer) {
-	r.cfg.Log.Warn("memory of a newer version forgotten, since no reconciler of it is alive; inventory follows",
+	r.cfg.Log.Warn("state of a newer version forgotten, since no reconciler of it is alive; inventory follows",
 		"function", r.cfg.Function.Name, "key", key.String(), "version", newer.Have, "ours", newer.Want)
 	after := time.Duration(0)
 	if err := r.cfg.Store.Forget(r.ctx, key); err != nil {
@@ -118,8 +119,8 @@ func putBack(batch []Delivery, after time.Duration) {
 	}
 }
 
-// run goes through the steps of the turn until nothing is left to decide, and returns how many effects it did. Its error
-// is a Retry where the state holds all facts and some effects have to be repeated; with any other, nothing is certain.
+// run takes the steps of the turn until nothing is left to decide, and returns how many effects it did. Its error is a Retry if
+// the state holds all facts and some effects have to be repeated; any other error leaves open what the state holds.
 func (r *Runner) run(t *Turn, quiet bool, until time.Time) (done int, err error) {
 	if err := t.Load(r.ctx); err != nil {
 		return 0, err
@@ -149,7 +150,7 @@ func (r *Runner) run(t *Turn, quiet bool, until time.Time) (done int, err error)
 		if retry == nil && time.Now().Before(until) {
 			continue
 		}
-		if t.Again() { // remember the answers before somebody else takes over
+		if t.Again() { // remember the answers before another reconciler takes over
 			if err := r.commit(t); err != nil {
 				return done, err
 			}
@@ -162,7 +163,7 @@ func (r *Runner) run(t *Turn, quiet bool, until time.Time) (done int, err error)
 	}
 }
 
-// commit decides and makes the decision ours, on the newest state.
+// commit decides on the newest state and saves the decision, again after each conflict.
 func (r *Runner) commit(t *Turn) error {
 	for {
 		if err := t.Decide(r.cfg.Now()); err != nil {
@@ -170,7 +171,7 @@ func (r *Runner) commit(t *Turn) error {
 		}
 		err := t.Commit(r.ctx)
 		if why := t.Forgot(); why != nil && err == nil {
-			r.cfg.Log.Warn("what is remembered is too large to be saved, or not valid: forgotten; inventory follows, later and later as long as it does not fit",
+			r.cfg.Log.Warn("the state is too large to be saved, or not valid: forgotten; inventory follows, later and later as long as it does not fit",
 				"function", r.cfg.Function.Name, "key", t.Key.String(), "cause", why)
 		}
 		if !errors.Is(err, ErrConflict) {
@@ -185,7 +186,7 @@ func (r *Runner) commit(t *Turn) error {
 	}
 }
 
-// act does effects of the decision, several at once.
+// act does effects of the decision, several at the same time.
 func (r *Runner) act(t *Turn, effects []effect.Effect) {
 	if len(effects) == 0 {
 		return
@@ -194,14 +195,14 @@ func (r *Runner) act(t *Turn, effects []effect.Effect) {
 	if r.cfg.Log.Enabled(r.ctx, slog.LevelDebug) {
 		r.cfg.Log.Debug("turn", "function", r.cfg.Function.Name, "key", t.Key.String(), "revision", t.revision, "facts", len(t.folded), "effects", effects)
 	}
-	if _, waits := effects[0].(effect.TakeInventory); waits { // for a list that all share who ask meanwhile: let them ask
+	if _, waits := effects[0].(effect.TakeInventory); waits { // all turns that ask meanwhile share one list: let them ask
 		r.slots.Release(t.Key.Namespace)
-		defer func() { _ = r.slots.Acquire(context.WithoutCancel(r.ctx), t.Key.Namespace) }() // those who have one end soon, also in the end
+		defer func() { _ = r.slots.Acquire(context.WithoutCancel(r.ctx), t.Key.Namespace) }() // turns that hold a slot end soon, also at shutdown
 	}
 	answers := make([]Answer, len(effects))
 	actor := untilRefused(r.perform)
 	var both sync.WaitGroup
-	for _, bus := range []bool{false, true} { // behind a thousand calls of the API server, what the bus is asked would always be late
+	for _, bus := range []bool{false, true} { // behind a thousand calls of the API server, effects on the bus would always be late
 		both.Go(func() {
 			var g errgroup.Group
 			g.SetLimit(effectsAtOnce)
@@ -222,7 +223,7 @@ func (r *Runner) act(t *Turn, effects []effect.Effect) {
 	}
 }
 
-// ofBus says that the effect is done without the API server.
+// ofBus reports whether the effect is done without the API server.
 func ofBus(e effect.Effect) bool {
 	switch e.(type) {
 	case effect.SetTimer, effect.Announce, effect.ReportDropped:
@@ -231,7 +232,7 @@ func ofBus(e effect.Effect) bool {
 	return false
 }
 
-// perform does one effect: timers are ours and the bus's, announcements are the bus's, everything else is the cluster's.
+// perform does one effect: a timer here and on the bus, an announcement on the bus, every other effect on the cluster.
 func (r *Runner) perform(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
 	switch e := e.(type) {
 	case effect.SetTimer:
@@ -244,8 +245,8 @@ func (r *Runner) perform(ctx context.Context, key events.Key, e effect.Effect) (
 	return r.cfg.Actor.Act(ctx, key, e)
 }
 
-// quarantine sets poison aside. Of several facts nobody knows which one it is: they come one by one. The bus wakes the key
-// afterwards: once the memory is forgotten, nothing else says that there is something to do.
+// quarantine quarantines a poisoned fact. Of several facts it is unknown which one is poisoned, so they are given back and come
+// one by one. The bus wakes the key afterwards: once the state is deleted, nothing else would start the inventory.
 func (r *Runner) quarantine(key events.Key, batch []Delivery, cause Poisoned) {
 	if len(batch) > 1 {
 		for _, d := range batch {
@@ -262,8 +263,8 @@ func (r *Runner) quarantine(key events.Key, batch []Delivery, cause Poisoned) {
 	for _, d := range batch {
 		d.Quarantine(cause)
 	}
-	r.cfg.Log.Error("fact quarantined and memory forgotten; inventory follows", "function", r.cfg.Function.Name, "key", key.String(), "error", cause)
+	r.cfg.Log.Error("fact quarantined and state forgotten; inventory follows", "function", r.cfg.Function.Name, "key", key.String(), "error", cause)
 	if err := r.cfg.Store.Forget(r.ctx, key); err != nil {
-		r.cfg.Log.Error("memory not forgotten", "key", key.String(), "error", err)
+		r.cfg.Log.Error("the state cannot be deleted", "key", key.String(), "error", err)
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/jobstream/jobstream/internal/fair"
 )
 
-// turnShare is how many times as many turns as are free one namespace may take: alone it gets 15 of 16 parts. The next one that
-// comes finds a turn free, even where an API server keeps all others waiting.
+// turnShare is how many turns one namespace may have for each free turn: alone it gets 15 of 16 parts. The next namespace finds a
+// turn free, even if an API server delays all running ones.
 const turnShare = 15
 
-// Config is what a Runner needs. All fields but Turned and Dropped are required, except where a default is named.
+// Config configures a Runner. All fields but Turned and Dropped are required, except where a default is named.
 type Config struct {
 	Function  fn.Registered
 	Store     Store
@@ -25,16 +25,16 @@ type Config struct {
 	Timers    Timers
 	Announcer Announcer
 	Log       *slog.Logger
-	// Keys is how many keys take their turns at once; default 64. Namespaces share them: see turnShare.
+	// Keys is how many keys take their turns at the same time; default 64. Namespaces share them: see turnShare.
 	Keys int
 	// Now is the clock; default time.Now. Tests offset it.
 	Now func() time.Time
-	// Newest says that no live reconciler reads newer states of the function than this one: a state of a newer version is
-	// then what a rollback has left behind. It must answer at once; nil means never.
+	// Newest reports whether no live reconciler reads newer states of the function than this one: a state of a newer version was
+	// then left behind by a rollback. It must return at once; nil means never.
 	Newest func(function string) bool
-	// Turned, if not nil, hears of every finished turn, for metrics.
+	// Turned, if not nil, is called after every turn, for metrics.
 	Turned func(Turned)
-	// Dropped, if not nil, hears of announcements that will never be made, for metrics.
+	// Dropped, if not nil, is called for announcements that will never be made, for metrics.
 	Dropped func(function string, count int)
 }
 
@@ -42,40 +42,40 @@ type Config struct {
 type Turned struct {
 	Function string
 	Key      events.Key
-	// Heard is what woke it: what it folded at first. The answers to its effects are not among them.
+	// Heard has the facts that it folded first, and that woke it. The answers to its effects are not among them.
 	Heard []events.Event
-	// Rounds is how often it decided, Effects how many effects it did.
+	// Rounds is the number of its decisions, Effects the number of effects that it did.
 	Rounds, Effects int
-	// Tried has the first effect of each kind that it decided on: what the turn was about.
+	// Tried has the first effect of each kind among its decisions, to show what the turn was about.
 	Tried    []effect.Effect
 	Duration time.Duration
-	// Err is why the facts go back to the bus; nil where they were acknowledged.
+	// Err is why the facts go back to the bus; nil if they were acknowledged.
 	Err error
 }
 
-// Runner takes turns for many keys: never two of one key at once, and for each all that has arrived for it together.
+// Runner takes turns for many keys, never two of one key at the same time. A turn folds all facts that have arrived for its key.
 type Runner struct {
 	cfg    Config
 	slots  *fair.Slots // turns, shared by namespaces
 	mu     sync.Mutex
-	keys   [events.Partitions]map[events.Key]*keyState // by partition, since one that is put down must not wait for a look at all others
-	left   [events.Partitions]bool                     // partitions that somebody else serves
+	keys   [events.Partitions]map[events.Key]*keyState // by partition, so that Release need not look at all others
+	left   [events.Partitions]bool                     // partitions that other reconcilers serve
 	queued [events.Partitions]int                      // facts that no turn has folded
-	// clearing says that room will be made in the partition.
+	// clearing reports whether makeRoom is due for the partition.
 	clearing [events.Partitions]bool
 	idle     *sync.Cond // a turn has ended
 	done     sync.WaitGroup
 	ctx      context.Context
 }
 
-// keyState is what the runner knows of one key.
+// keyState is the runner's state of one key.
 type keyState struct {
 	waiting []Delivery // facts that no turn has folded
 	working []Delivery // facts of the running turn
-	// remembering has facts that are folded beside a turn that takes too long.
+	// remembering has facts that are being folded beside a turn that takes too long.
 	remembering []Delivery
 	busy        bool
-	asked       time.Time // since when it waits for a turn; zero while one runs, or none is wanted
+	asked       time.Time // start of the wait for a turn; zero while one runs, or none is wanted
 	began       time.Time // of the running turn
 	wake        bool      // take a turn, also without a fact
 	wakeup      *time.Timer
@@ -83,11 +83,11 @@ type keyState struct {
 	timer       time.Time // what the timer on the bus was last set to
 	failed      int       // turns in a row in which nothing could be done
 	inVain      int       // turns in which everything was done in vain, since the last progress
-	pause       time.Time // effects rest until then
+	pause       time.Time // the end of the effects' backoff
 	backed      bool      // something on the bus wakes the key then: a timer, or a fact that was given back
 }
 
-// NewRunner returns a Runner that takes deliveries until ctx ends; Wait returns once it has put everything down.
+// NewRunner returns a Runner that takes deliveries until ctx ends; Wait returns once it has stopped all work.
 func NewRunner(ctx context.Context, cfg Config) *Runner {
 	if cfg.Keys <= 0 {
 		cfg.Keys = 64
@@ -107,7 +107,7 @@ func NewRunner(ctx context.Context, cfg Config) *Runner {
 	return r
 }
 
-// Wait returns when ctx has ended and no turn is running. What was not finished is delivered again, to somebody.
+// Wait returns when ctx has ended and no turn is running. The bus delivers unfinished facts again, to any reconciler.
 func (r *Runner) Wait() { r.done.Wait() }
 
 // Deliver takes a fact; it never blocks. The turn that folds it acknowledges it or gives it back.
@@ -124,7 +124,7 @@ func (r *Runner) Wake(key events.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.left[key.Partition()] {
-		return // whoever serves it has what wakes it
+		return // the reconciler that serves it gets what wakes it
 	}
 	k := r.state(key)
 	k.wake = true
@@ -141,7 +141,7 @@ func (r *Runner) state(key events.Key) *keyState {
 	return k
 }
 
-// states are those of all keys. The mutex is held meanwhile.
+// states iterates over all keys, with the mutex held.
 func (r *Runner) states() iter.Seq2[*keyState, events.Key] {
 	return func(yield func(*keyState, events.Key) bool) {
 		for _, keys := range r.keys {
@@ -166,11 +166,11 @@ func (r *Runner) start(key events.Key, k *keyState) {
 func (r *Runner) serve(key events.Key, k *keyState) {
 	for {
 		if r.slots.Acquire(r.ctx, key.Namespace) != nil {
-			return // the end
+			return // the context has ended
 		}
 		r.mu.Lock()
 		k.asked = time.Time{}
-		if r.left[key.Partition()] && len(k.waiting) == 0 { // the partition was put down while we waited
+		if r.left[key.Partition()] && len(k.waiting) == 0 { // the partition was released while serve waited
 			r.slots.Release(key.Namespace)
 			r.end(key, k)
 			r.mu.Unlock()
@@ -198,13 +198,13 @@ func (r *Runner) serve(key events.Key, k *keyState) {
 	}
 }
 
-// end is when nobody serves the key any more.
+// end records that no goroutine serves the key any more.
 func (r *Runner) end(key events.Key, k *keyState) {
 	k.busy = false
 	r.clear(key, k)
 }
 
-// clear removes the state of a key that has nothing to wait for.
+// clear drops the keyState of a key that waits for nothing.
 func (r *Runner) clear(key events.Key, k *keyState) {
 	if r.left[key.Partition()] {
 		k.stopWakeup()
@@ -214,7 +214,7 @@ func (r *Runner) clear(key events.Key, k *keyState) {
 	}
 }
 
-// keepAlive asks the bus for more time for every fact that is in our hands.
+// keepAlive asks the bus for more time for every fact that this process holds.
 func (r *Runner) keepAlive() {
 	tick := time.NewTicker(AckWait / 3)
 	defer tick.Stop()

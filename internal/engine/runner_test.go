@@ -68,13 +68,13 @@ func TestWhatCouldNotBeDoneIsTriedAgain(t *testing.T) {
 	b.act = func(e effect.Effect) engine.Answer {
 		if failures > 0 {
 			failures--
-			return engine.Answer{Err: engine.Retry{After: 10 * time.Millisecond, Err: errors.New("the server asks for timeout")}}
+			return engine.Answer{Err: engine.Retry{After: 10 * time.Millisecond, Err: errors.New("the server asks its clients to wait")}}
 		}
 		return gone(e)
 	}
 	b.Deliver(fact{b, "a"})
-	b.await(t, "timer again") // on the bus, so that it is repeated even if we die now,
-	b.await(t, "ack a")       // and so that the fact need not wait in our hands
+	b.await(t, "timer again") // on the bus, so that it is repeated even if this process dies now,
+	b.await(t, "ack a")       // and the fact need not stay unacknowledged
 	deadline := time.After(10 * time.Second)
 	for b.count("act RemoveFinalizer a") < 2 {
 		select {
@@ -98,7 +98,7 @@ func TestPoisonIsSetAsideAndTheRestGoesOn(t *testing.T) {
 	}
 }
 
-// newerState is one that the version of counter cannot read.
+// newerState is a state that the version of counter cannot read.
 func newerState(t *testing.T) []byte {
 	t.Helper()
 	d, err := fn.Register(fn.Function[int]{Name: "count", Version: 9,
@@ -171,7 +171,7 @@ func TestOneKeyNeverTakesTwoTurnsAtOnce(t *testing.T) {
 func TestFactsAreRememberedAndNothingIsDoneWhileEffectsRest(t *testing.T) {
 	b := start(t, counter())
 	b.act = func(effect.Effect) engine.Answer {
-		return engine.Answer{Err: engine.Retry{After: time.Hour, Err: errors.New("the server asks for timeout")}}
+		return engine.Answer{Err: engine.Retry{After: time.Hour, Err: errors.New("the server asks its clients to wait")}}
 	}
 	b.Deliver(fact{b, "a"})
 	b.await(t, "ack a")

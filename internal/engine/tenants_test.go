@@ -16,7 +16,7 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// memories are a Store of many keys.
+// memories is a Store of many keys.
 type memories struct {
 	mu  sync.Mutex
 	all map[events.Key]memory
@@ -45,7 +45,7 @@ func (m *memories) Save(_ context.Context, key events.Key, data []byte, revision
 
 func (m *memories) Forget(context.Context, events.Key) error { return nil }
 
-// remembers says that the key's state has the word in it.
+// remembers reports whether the key's state contains the word.
 func (m *memories) remembers(key events.Key, word string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,12 +70,12 @@ func startTenants(t *testing.T) (*bench, *memories) {
 	return b, m
 }
 
-// in is a key of a namespace.
+// in returns a key of a namespace.
 func in(namespace string, i int) events.Key {
 	return events.Key{Function: "count", Namespace: namespace, UID: types.UID(fmt.Sprint(namespace, "-", i))}
 }
 
-// A namespace that keeps all the turns it may have does not keep those of others.
+// A namespace that uses all the turns it may have does not use those of others.
 func TestATenantThatHangsKeepsNoTurnFromOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := startTenants(t)
@@ -95,8 +95,8 @@ func TestATenantThatHangsKeepsNoTurnFromOthers(t *testing.T) {
 	})
 }
 
-// A partition has room again soon, however many facts come for keys that cannot have a turn: the bus delivers 128 and then waits. What
-// is remembered goes, and if we went, too, a timer would wake whoever serves the key then.
+// A partition has room again soon, however many facts come for keys that cannot have a turn: the bus delivers 128 and then waits.
+// Remembered facts leave the partition, and if this process died, a timer would wake the key's next owner.
 func TestACrowdedPartitionHasRoomSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, m := startTenants(t)
@@ -114,13 +114,13 @@ func TestACrowdedPartitionHasRoomSoon(t *testing.T) {
 			t.Errorf("the partition was full for %v", took)
 		}
 		if !m.remembers(waits, "crowd-127") || !b.before("timer again", "ack crowd-0") {
-			t.Errorf("facts are acknowledged and nobody would look at them again: %q", b.lines)
+			t.Errorf("facts are acknowledged and nothing would wake their key: %q", b.lines)
 		}
 	})
 }
 
-// To remember costs the bus more than to wait does: three requests for each key. It is done where a partition is crowded, and there
-// for those that have the most.
+// Remembering costs the bus more than waiting does: three requests for each key. It happens only in a crowded partition, and
+// begins with the keys that have the most facts.
 func TestWhoWaitsWithLittleIsNotRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, m := startTenants(t)

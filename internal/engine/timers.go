@@ -11,7 +11,7 @@ import (
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
-// ActorFunc makes an Actor of a function.
+// ActorFunc is a function that implements Actor.
 type ActorFunc func(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error)
 
 // Act implements Actor.
@@ -19,21 +19,21 @@ func (f ActorFunc) Act(ctx context.Context, key events.Key, e effect.Effect) ([]
 	return f(ctx, key, e)
 }
 
-// setTimer sets a timer on the bus, and an alarm in this process for the same time.
+// setTimer sets a timer on the bus, and a wakeup in this process for the same time.
 func (r *Runner) setTimer(ctx context.Context, key events.Key, timer effect.SetTimer) error {
 	r.wakeIn(key, timer.At.Sub(r.cfg.Now()))
-	if !r.noteTimer(key, timer.At, time.Time{}) { // Plan repeats itself; and a server whose clock is ahead would fire at once, again and again
+	if !r.noteTimer(key, timer.At, time.Time{}) { // Plan repeats itself, and a server whose clock is ahead would fire at once, again and again
 		return nil
 	}
 	if err := r.cfg.Timers.Set(ctx, key, timer.Name, timer.At); err != nil {
-		return err // it may have been set or not
+		return err // it may or may not have been set
 	}
 	r.noteTimer(key, timer.At, timer.At)
 	return nil
 }
 
-// noteTimer notes for when the timer on the bus is set, the zero time where nobody knows; and answers whether it has yet to
-// be set for the wanted time.
+// noteTimer records for when the timer on the bus is set, the zero time if that is unknown. It reports whether it still has to be
+// set for the wanted time.
 func (r *Runner) noteTimer(key events.Key, wanted, is time.Time) (differs bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,14 +45,14 @@ func (r *Runner) noteTimer(key events.Key, wanted, is time.Time) (differs bool) 
 	return true
 }
 
-// firedEarly hears that a timer of a key has fired whose time has not come: remember has set it for sooner, it was set anew
-// while it fired for the time before, or the server's clock is ahead of ours. Our alarm will fire, and would be all that is left
-// if this process ended before. So it is set again; and where the server's clock is ahead, for when we are long done, or it
-// would fire at once: as much later as it was early, and a second.
+// firedEarly handles timers of a key that fired before their time: remember has set one for sooner, it was set again while it
+// fired for its former time, or the server's clock is ahead of this one. The wakeup in this process will fire, and would be lost
+// with the process, so firedEarly sets the timer on the bus again. If the server's clock is ahead, it adds the time by which the
+// timer was early, and a second: otherwise it would fire at once, and so it fires long after the wakeup.
 func (r *Runner) firedEarly(key events.Key, facts []events.Event) error {
 	for _, e := range facts {
 		fired, ok := e.(events.TimerFired)
-		if !ok || fired.Name == events.Unread { // nobody has set that one for a time of ours
+		if !ok || fired.Name == events.Unread { // the bus sets that one for a time of its own
 			continue
 		}
 		left, now := r.until(key, fired.Name), r.cfg.Now()
@@ -70,7 +70,7 @@ func (r *Runner) firedEarly(key events.Key, facts []events.Event) error {
 	return nil
 }
 
-// until is how long it takes until the time comes for which the timer was set.
+// until returns how long it takes until the time for which the timer was set.
 func (r *Runner) until(key events.Key, name string) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,15 +82,15 @@ func (r *Runner) until(key events.Key, name string) time.Duration {
 	}
 }
 
-// forgetTimer is for a key that has no memory: where that was lost, the timer on the bus may be lost with it.
+// forgetTimer clears the record of a key's timer after its state was lost: the timer on the bus may be lost with it.
 func (r *Runner) forgetTimer(key events.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state(key).timer = time.Time{}
 }
 
-// wakeIn wakes the key after a while, in this process only. Of two alarms the earlier one stays: Plan sets the other
-// again when it looks at the clock.
+// wakeIn wakes the key after a while, in this process only. An earlier wakeup stays: Plan sets the other again when it looks at
+// the clock.
 func (r *Runner) wakeIn(key events.Key, in time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,8 +116,8 @@ func (r *Runner) wakeIn(key events.Key, in time.Duration) {
 	k.wakeup, k.wakesAt = wakeup, at
 }
 
-// rest makes the effects of the key rest after a failure, and returns for how long: as long as the answer asked, else 1 s
-// doubling to 1 min while nothing at all succeeds.
+// rest makes the effects of the key back off after a failure, and returns for how long: as long as the answer asked, otherwise 1
+// s doubling to 1 min while nothing at all succeeds.
 func (r *Runner) rest(key events.Key, err error, done int) time.Duration {
 	r.mu.Lock()
 	k := r.state(key)
@@ -137,7 +137,7 @@ func (r *Runner) rest(key events.Key, err error, done int) time.Duration {
 	return after
 }
 
-// comeBack sees to it that the bus wakes the key when its effects have rested, whoever has it then.
+// comeBack sets a timer on the bus that wakes the key, with any owner, when its effects have backed off.
 func (r *Runner) comeBack(key events.Key, after time.Duration) error {
 	if err := r.cfg.Timers.Set(r.ctx, key, again, r.cfg.Now().Add(after)); err != nil {
 		return err
@@ -146,14 +146,15 @@ func (r *Runner) comeBack(key events.Key, after time.Duration) error {
 	return nil
 }
 
-// back notes that something on the bus wakes the key when its effects have rested.
+// back records that the bus will wake the key when its effects have backed off.
 func (r *Runner) back(key events.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state(key).backed = true
 }
 
-// backUp makes good for a failure that has left no more than our alarm: before facts are acknowledged that wait for it.
+// backUp sets the timer on the bus that is missing if a failure has left only the wakeup in this process: before facts are
+// acknowledged that wait for it.
 func (r *Runner) backUp(key events.Key) error {
 	r.mu.Lock()
 	k := r.state(key)

@@ -20,7 +20,7 @@ func (c clocks) Set(_ context.Context, _ events.Key, _ string, at time.Time) err
 	return nil
 }
 
-// fired is that of a timer that was set for a time.
+// fired is the fact of a timer that was set for the given time.
 type fired struct {
 	fact
 	at time.Time
@@ -28,7 +28,7 @@ type fired struct {
 
 func (r fired) Event() events.Event { return events.TimerFired{Name: r.name, At: r.at} }
 
-// waker is a function that does nothing but wait until then.
+// waker is a function that only waits until the given time.
 func waker(until time.Time) fn.Registered {
 	type state struct{ Woken int }
 	return fn.Register(fn.Function[state]{Name: "count", Version: 1,
@@ -38,7 +38,7 @@ func waker(until time.Time) fn.Registered {
 		}})
 }
 
-// startWaker runs it until the test ends.
+// startWaker runs a waker until the test ends.
 func startWaker(t *testing.T, until time.Time) (*bench, *engine.Runner, clocks) {
 	t.Helper()
 	b, set := &bench{}, make(clocks, 10)
@@ -66,9 +66,9 @@ func TestATimerIsSetOnce(t *testing.T) {
 	}
 }
 
-// TestATimerThatRangEarlyIsSetAgain: where the server's clock is ahead, its timer fires before our time has come. If only
-// our own alarm were left then, nobody would look after the key once this process ends.
-func TestATimerThatRangEarlyIsSetAgain(t *testing.T) {
+// TestATimerThatFiredEarlyIsSetAgain: if the server's clock is ahead, its timer fires before this process's time has come. If only
+// the wakeup in this process were left then, the key would never wake again once the process ends.
+func TestATimerThatFiredEarlyIsSetAgain(t *testing.T) {
 	until := time.Now().Add(time.Hour)
 	b, r, set := startWaker(t, until)
 	r.Deliver(fired{fact{b, "wake"}, until})
@@ -81,9 +81,9 @@ func TestATimerThatRangEarlyIsSetAgain(t *testing.T) {
 	}
 }
 
-// TestATimerThatRingsForTheTimeBeforeIsSetAgain: it was set anew while it fired, and that is no clock that is ahead. The server
-// may have lost the new time, or not: it is set once more, and not for later.
-func TestATimerThatRingsForTheTimeBeforeIsSetAgain(t *testing.T) {
+// TestATimerThatFiredForItsFormerTimeIsSetAgain: a timer was set again while it fired. That is no clock that is ahead. The server
+// may or may not have lost the new time: it is set once more, and not for later.
+func TestATimerThatFiredForItsFormerTimeIsSetAgain(t *testing.T) {
 	until := time.Now().Add(time.Hour)
 	b, r, set := startWaker(t, until)
 	r.Deliver(fired{fact{b, "wake"}, time.Now().Add(-time.Millisecond)})
@@ -96,7 +96,7 @@ func TestATimerThatRingsForTheTimeBeforeIsSetAgain(t *testing.T) {
 	}
 }
 
-// TestATimerIsSetAgainWhenTheMemoryIsLost: whoever has lost the bus has lost its timers, too.
+// TestATimerIsSetAgainWhenTheMemoryIsLost: with the bus, its timers are lost, too.
 func TestATimerIsSetAgainWhenTheMemoryIsLost(t *testing.T) {
 	until := time.Now().Add(time.Hour)
 	b, r, set := startWaker(t, until)

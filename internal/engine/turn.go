@@ -14,8 +14,7 @@ import (
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
-// Turn is one turn of one key, in steps, so that a simulator can stop between any two of them. It has no goroutine and
-// no clock of its own.
+// Turn is one turn of one key, in steps, so that a simulator can stop between any two of them. It has no goroutine and no clock.
 //
 //	      .------------------ conflict ------------------.
 //	      v                                              |
@@ -29,20 +28,20 @@ type Turn struct {
 	fn    fn.Registered
 	store Store
 
-	facts    []events.Event // what woke it and was not an answer: acknowledged when the turn is over, and nowhere else by then
+	facts    []events.Event // what woke it, without answers: acknowledged when the turn is over, and stored nowhere else until then
 	inbox    []events.Event // folded by the next Decide
-	folded   []events.Event // folded by the last Decide; back into the inbox on a conflict
+	folded   []events.Event // folded by the last Decide; a conflict puts them back into the inbox
 	state    []byte
 	revision uint64
 	decision fn.Decision
 	decided  time.Time
 	rounds   int
-	// committed says that the facts are in a state of ours.
+	// committed reports whether the facts are in a state that this turn saved.
 	committed bool
 	tried     []effect.Effect // the first of each kind, over all rounds
 	late      bool
 	done      int // effects of the last decision that were done
-	wasted    int // effects that were done, and are wanted again just as they were: since the state was read
+	wasted    int // effects that were done and are wanted again unchanged, since the state was read
 	retry     *Retry
 	forgot    error // why the state could not be saved or used, and was forgotten
 }
@@ -52,11 +51,11 @@ func NewTurn(f fn.Registered, store Store, key events.Key, facts ...events.Event
 	return &Turn{Key: key, fn: f, store: store, facts: slices.Clip(facts), inbox: facts}
 }
 
-// Lateness is how long after its decision an effect may still be done: half the redelivery time, after which another
-// worker may have the key. An older one is dropped and decided anew.
+// Lateness is how long after its decision an effect may still be done: half the redelivery time, after which another worker may
+// have the key. A later one is dropped and decided again.
 const Lateness = AckWait / 2
 
-// AckWait is how long the bus waits for us before it gives a fact to somebody else, unless we ask for more.
+// AckWait is how long the bus waits for an acknowledgement or an InProgress before it gives a fact to another worker.
 const AckWait = 3 * time.Second
 
 // Load reads the newest state.
@@ -69,8 +68,8 @@ func (t *Turn) Load(ctx context.Context) error {
 	return nil
 }
 
-// Decide folds the inbox and plans. A state that cannot be read, or is not valid, is forgotten: inventory heals it, and nothing else would. It returns
-// fn.ErrNewer where the state belongs to a newer version, and a Poisoned where the function panicked.
+// Decide folds the inbox and plans. It starts without a state if the stored one cannot be read or is not valid: only inventory
+// heals that. It returns fn.ErrNewer if a newer version wrote the state, and a Poisoned if the function panicked.
 func (t *Turn) Decide(now time.Time) error {
 	t.rounds++
 	done, answered := t.done, t.retry == nil && !t.late
@@ -101,7 +100,7 @@ func (t *Turn) decide(state []byte, batch []events.Event, now time.Time) (d fn.D
 	return d, err
 }
 
-// try remembers what the turn is about, not all that it does: a turn may have thousands of effects.
+// try records what the turn is about, not all that it does: a turn may have thousands of effects.
 func (t *Turn) try(effects []effect.Effect) {
 	for _, e := range effects {
 		if !slices.ContainsFunc(t.tried, func(k effect.Effect) bool { return k.Kind() == e.Kind() }) {
@@ -110,10 +109,10 @@ func (t *Turn) try(effects []effect.Effect) {
 	}
 }
 
-// Commit makes the decision ours: compare-and-set before any effect. Where somebody else was faster it returns an error
-// that wraps ErrConflict, and the turn goes on from Load: with all its facts, since whoever was faster may have forgotten
-// what an earlier round of ours had remembered (a lost bucket, another version). Of a state that the bus does not take the
-// function has to forget something: then it is the decision that follows from that which is committed, and Forgot says why.
+// Commit saves the decision by compare-and-set, before any effect. If another worker was faster, it returns an error that wraps
+// ErrConflict, and the turn goes on from Load. It folds all its facts again, since the other worker may have lost what an earlier
+// round of this turn had saved (a lost bucket, another version). If the bus rejects the state as too large, the function has to
+// drop something; Commit then saves the decision that follows from that, and Forgot returns the reason.
 func (t *Turn) Commit(ctx context.Context) error {
 	idle := len(t.decision.Effects) == 0
 	if idle && (bytes.Equal(t.decision.State, t.state) || t.state == nil && t.decision.Rests) {
@@ -135,15 +134,15 @@ func (t *Turn) Commit(ctx context.Context) error {
 	return nil
 }
 
-// permanent reports whether the bus will never take what it has refused, however often it is asked.
+// permanent reports whether the bus will never accept what it has rejected.
 func permanent(err error) bool {
 	var p interface{ Permanent() bool }
 	return errors.As(err, &p) && p.Permanent()
 }
 
-// saveLess tells the function that its state is too large, and saves what it makes of that; if that is too large as well, what it
-// makes of an empty state. The facts of the turn are acknowledged all the same: they would be too much again, for ever, and keep
-// others from coming. What is lost with them is found by an inventory.
+// saveLess tells the function that its state is too large, and saves the result; if that is too large as well, the result from an
+// empty state. The facts of the turn are acknowledged all the same: they would be too much again, for ever, and would block
+// others. An inventory finds what is lost with them.
 func (t *Turn) saveLess(ctx context.Context, why error) (revision uint64, err error) {
 	err = why
 	for _, state := range [][]byte{t.decision.State, nil} {
@@ -164,24 +163,24 @@ func (t *Turn) saveLess(ctx context.Context, why error) (revision uint64, err er
 	return revision, err
 }
 
-// Forgot is why what the function remembered was forgotten: it was too large to be saved, could not be read, or broke a law of the function;
-// nil where that was not so.
+// Forgot returns why the stored state was dropped: it was too large to be saved, could not be read, or broke a law of the
+// function; otherwise nil.
 func (t *Turn) Forgot() error { return t.forgot }
 
-// Wasted is how many effects were done and answered, and are wanted again just as they were; 0 where the answers have changed
-// anything. To do them once more at once is in vain: what is remembered is not what the cluster says, or somebody undoes what is done.
+// Wasted returns how many effects were done and answered and are wanted again unchanged; 0 if the answers have changed anything.
+// Doing them again at once is in vain: the state disagrees with the cluster, or another controller undoes the effects.
 func (t *Turn) Wasted() int { return t.wasted }
 
-// ofCluster are the effects on the cluster.
+// ofCluster returns the effects on the cluster.
 func ofCluster(effects []effect.Effect) []effect.Effect {
 	return slices.DeleteFunc(slices.Clone(effects), ofBus)
 }
 
-// Effects are those of the last decision, in its order.
+// Effects returns the effects of the last decision, in its order.
 func (t *Turn) Effects() []effect.Effect { return t.decision.Effects }
 
-// Act does one effect of the last decision, unless it has become too old for that. It may be called from several
-// goroutines at once; give what it returns to Answer from one.
+// Act does one effect of the last decision, unless the decision is too old. Several goroutines may call it at the same time; pass
+// the results to Answer from one.
 func (t *Turn) Act(ctx context.Context, a Actor, e effect.Effect, now time.Time) Answer {
 	if t.TooLate(now) {
 		return Answer{Late: true}
@@ -190,17 +189,17 @@ func (t *Turn) Act(ctx context.Context, a Actor, e effect.Effect, now time.Time)
 	return Answer{Facts: facts, Err: err}
 }
 
-// TooLate says that the last decision is too old to act upon.
+// TooLate reports whether the last decision is too old to act upon.
 func (t *Turn) TooLate(now time.Time) bool { return now.Sub(t.decided) > Lateness }
 
-// Answer is what came of an effect.
+// Answer is the outcome of an effect.
 type Answer struct {
 	Facts []events.Event
 	Err   error
 	Late  bool
 }
 
-// Answer takes in what came of an effect.
+// Answer takes in the outcome of an effect.
 func (t *Turn) Answer(a Answer) {
 	t.inbox = append(t.inbox, a.Facts...)
 	t.late = t.late || a.Late
@@ -221,10 +220,10 @@ func (t *Turn) Fold(facts ...events.Event) {
 	t.facts, t.inbox = append(t.facts, facts...), append(t.inbox, facts...)
 }
 
-// Again says that the turn has something to decide yet: answers that came back, or effects that were dropped as late.
+// Again reports whether the turn has more to decide: answers that came back, or effects that were dropped as late.
 func (t *Turn) Again() bool { return len(t.inbox) > 0 || t.late }
 
-// Err is why the effects of the last decision have to be repeated later: a Retry, or nil.
+// Err returns why the effects of the last decision have to be repeated later: a Retry, or nil.
 func (t *Turn) Err() error {
 	if t.retry != nil {
 		return *t.retry
@@ -232,7 +231,7 @@ func (t *Turn) Err() error {
 	return nil
 }
 
-// Poisoned says that a function could not digest a fact: the fact is quarantined, the key's state forgotten.
+// Poisoned reports that a function panicked on a fact: the fact is quarantined, and the key's state deleted.
 type Poisoned struct{ Cause error }
 
 func (e Poisoned) Error() string { return e.Cause.Error() }

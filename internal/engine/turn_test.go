@@ -15,8 +15,8 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// TestAForgottenMemoryIsToldEverythingAgain: a fact is in the state after the first round, and acknowledged after the last.
-// Where somebody forgets the state in between, it must not be lost with it.
+// TestAForgottenMemoryIsToldEverythingAgain: a fact is in the state after the first round, and acknowledged after the last. If
+// the state is deleted in between, the fact must not be lost with it.
 func TestAForgottenMemoryIsToldEverythingAgain(t *testing.T) {
 	ctx, b := context.Background(), &bench{}
 	turn := engine.NewTurn(counter(), b, key, fact{b, "a"}.Event())
@@ -46,7 +46,8 @@ func TestAForgottenMemoryIsToldEverythingAgain(t *testing.T) {
 	}
 }
 
-// TestAnInvalidMemoryIsForgotten: a state that breaks a law of its function is treated like a lost one, and the reason is there for the log.
+// TestAnInvalidMemoryIsForgotten: a state that breaks a law of its function is treated like a lost one, and Forgot has the reason
+// for the log.
 func TestAnInvalidMemoryIsForgotten(t *testing.T) {
 	type state struct{ Folded, Broken bool }
 	f := fn.Register(fn.Function[state]{Name: "count", Version: 1,

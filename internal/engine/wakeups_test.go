@@ -17,12 +17,12 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// timeout is the answer of a server that asks to be left alone for a minute.
+// timeout is the answer of a server that asks its clients to wait for a minute.
 func timeout(effect.Effect) engine.Answer {
-	return engine.Answer{Err: engine.Retry{After: time.Minute, Err: errors.New("the server asks for timeout")}}
+	return engine.Answer{Err: engine.Retry{After: time.Minute, Err: errors.New("the server asks its clients to wait")}}
 }
 
-// before says that one line of the journal stands before the other.
+// before reports whether the journal has one line before the other.
 func (b *bench) before(one, other string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -30,14 +30,14 @@ func (b *bench) before(one, other string) bool {
 	return i >= 0 && i < j
 }
 
-// timersFail says whether the bus takes no timers.
+// timersFail sets whether the bus rejects timers.
 func (b *bench) timersFail(fail bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.timerless = fail
 }
 
-// set is how often the timer was set, and for when the last one.
+// set returns how often the timer was set, and the time of the last.
 func (b *bench) set(timer string) (times int, last time.Time) {
 	times = b.count("timer " + timer)
 	b.mu.Lock()
@@ -45,7 +45,7 @@ func (b *bench) set(timer string) (times int, last time.Time) {
 	return times, b.timer
 }
 
-// What stands on the bus is what counts: an alarm of ours ends with the process, and with the partition.
+// Only timers on the bus count: a wakeup in this process ends with the process, and with the partition.
 func TestATimerThatCouldNotBeSetIsNotTakenForSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, waker(time.Now().Add(time.Hour)))
@@ -69,7 +69,7 @@ func TestWhoseMemoryIsForgottenIsWokenByTheBus(t *testing.T) {
 		b.Deliver(fact{b, "poison"})
 		b.await(t, "forget")
 		if !b.before("timer again", "quarantine poison: true") {
-			t.Errorf("nobody takes inventory if this process ends: %q", b.lines)
+			t.Errorf("no inventory is taken if this process ends: %q", b.lines)
 		}
 	})
 }
@@ -87,7 +87,7 @@ func TestPoisonIsGivenBackWhereNobodyWouldTakeInventory(t *testing.T) {
 	})
 }
 
-// A server whose clock is ahead, or remember, lets the engine's timers fire while the key still rests.
+// A server whose clock is ahead, or remember, makes the engine's timers fire while the key still backs off.
 func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
 	t.Run("again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
 	})
 }
 
-// A turn that no fact had woken could not even set a timer. What comes in while the key rests from that is remembered, and
-// must not be acknowledged while our alarm is all that would look at it again.
+// A turn that no fact had woken could not even set a timer. Facts that arrive during the backoff are remembered, and must not be
+// acknowledged while only this process's wakeup would take care of them.
 func TestNothingIsAcknowledgedThatOnlyAnAlarmOfOursWouldLookAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, counter())
@@ -114,7 +114,7 @@ func TestNothingIsAcknowledgedThatOnlyAnAlarmOfOursWouldLookAt(t *testing.T) {
 		b.await(t, "ack a")
 		synctest.Wait()
 		b.timersFail(true)
-		<-time.After(time.Minute + time.Second) // our alarm fires, and all fails
+		<-time.After(time.Minute + time.Second) // the wakeup fires, and everything fails
 		synctest.Wait()
 		b.timersFail(false)
 		b.mu.Lock()
@@ -130,7 +130,7 @@ func TestNothingIsAcknowledgedThatOnlyAnAlarmOfOursWouldLookAt(t *testing.T) {
 	})
 }
 
-// factOf is a fact of some other key.
+// factOf is a fact of another key.
 type factOf struct {
 	fact
 	key events.Key
@@ -138,7 +138,7 @@ type factOf struct {
 
 func (f factOf) Key() events.Key { return f.key }
 
-// others makes keys that do not lie in the partition of key.
+// others returns keys outside the partition of key.
 func others(n int) (keys []events.Key) {
 	for i := 0; len(keys) < n; i++ {
 		if k := (events.Key{Function: "count", Namespace: "default", UID: types.UID(fmt.Sprint("other-", i))}); k.Partition() != key.Partition() {
@@ -164,7 +164,7 @@ func TestWhoWaitsForASlotDoesNotKeepAPartitionThatIsPutDown(t *testing.T) {
 		began := time.Now()
 		b.Release(waits.Partition(), time.Minute)
 		if took := time.Since(began); took > 0 || b.count("nak b") != 1 {
-			t.Errorf("put down after %v: %q", took, b.lines)
+			t.Errorf("released after %v: %q", took, b.lines)
 		}
 		if keys := b.Busy(0); keys != 1 {
 			t.Errorf("%d keys are busy, one takes its turn", keys)
@@ -173,12 +173,13 @@ func TestWhoWaitsForASlotDoesNotKeepAPartitionThatIsPutDown(t *testing.T) {
 		b.await(t, "ack a")
 		synctest.Wait()
 		if !slices.Equal(turned, []events.Key{key}) {
-			t.Errorf("turns were taken by %v, although somebody else has the partition of %v", turned, waits)
+			t.Errorf("turns were taken by %v, although another reconciler has the partition of %v", turned, waits)
 		}
 	})
 }
 
-// To ask for more time costs what lies in hand, and not that times the number of keys: it is done under the engine's lock.
+// Asking for more time costs as much as there are unacknowledged facts, not that times the number of keys: it happens under the
+// engine's lock.
 func TestAskingForMoreTimeIsCheap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys = 1000 // no partition is crowded
@@ -202,7 +203,8 @@ func TestAskingForMoreTimeIsCheap(t *testing.T) {
 	})
 }
 
-// A turn may outlast its partition: when that is ours again, somebody else may have set the key's timer meanwhile.
+// A turn may outlast the release of its partition: when this runner serves it again, another one may have set the key's timer
+// meanwhile.
 func TestWhoTakesAPartitionAgainDoesNotTrustItsTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Now().Add(time.Hour)

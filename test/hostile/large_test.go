@@ -178,7 +178,7 @@ func TestAStateTooLargeToSave(t *testing.T) {
 	}
 	p.round(t)
 	unharmed(t, s)
-	const line = "what is remembered is too large to be saved"
+	const line = "the state is too large to be saved"
 	if !strings.Contains(s.Reconcilers[0].Printed()+s.Reconcilers[1].Printed(), line) {
 		t.Errorf("no reconciler has logged %q", line)
 	}
