@@ -17,25 +17,25 @@ import (
 
 // Label selectors of Pods. Every Pod is in one of three selections, and no two of them share one:
 //
-//	MarkedPods     carries our label
-//	BuiltInPods    does not, but the label that the API server gives to Pods of Jobs: such as Kubernetes' own controller makes
-//	UnmarkedPods   of one namespace, what is in neither of those that are watched everywhere
+//	MarkedPods     carry the managed label
+//	BuiltInPods    do not, but carry the label that the API server gives to Pods of Jobs, as Kubernetes' own controller makes them
+//	UnmarkedPods   of one namespace: all Pods in neither of the selections that are watched everywhere
 const (
 	MarkedPods  = v1alpha1.ManagedLabel
 	BuiltInPods = batchv1.ControllerUidLabel + ",!" + v1alpha1.ManagedLabel
 )
 
-// UnmarkedPods selects the Pods of a namespace that only a Job with a selector of its user's own can adopt.
+// UnmarkedPods selects the Pods of a namespace that only a Job with its user's own selector can adopt.
 func UnmarkedPods(c events.Claim) string {
-	if c.Unmanaged { // then the others are watched everywhere
+	if c.Unmanaged { // then BuiltInPods are watched everywhere
 		return "!" + v1alpha1.ManagedLabel + ",!" + batchv1.ControllerUidLabel
 	}
 	return "!" + v1alpha1.ManagedLabel
 }
 
-// AdoptingJobs are the Jobs of ours that ask to adopt any Pod of their namespace, the oldest first: those with a selector of their
-// user's own (manualSelector) that are neither finished nor being deleted. Of each namespace the first events.MaxAdoptingJobs may;
-// else one Pod would be told of as often as somebody has made such Jobs.
+// AdoptingJobs are the claimed Jobs that may adopt any matching Pod of their namespace, the oldest first: those with a selector
+// of their user's own (manualSelector) that are neither finished nor being deleted. The first events.MaxAdoptingJobs of each
+// namespace may; without a limit, each Pod would be reported once for every such Job that users have created.
 type AdoptingJobs map[string][]adoptingJob
 
 type adoptingJob struct {
@@ -44,10 +44,10 @@ type adoptingJob struct {
 	selector labels.Selector
 }
 
-// maxSelector is how many keys and values a selector may have with which Pods are looked at: beyond it, a Job adopts none.
+// maxSelector bounds the keys and values of a selector that is matched against Pods: a Job with a larger one adopts none.
 const maxSelector = 256
 
-// Put adds the Job, or removes it where it can adopt nothing any more.
+// Put adds the Job, or removes it if it can adopt no Pod any more.
 func (c AdoptingJobs) Put(j events.Job) {
 	c.Remove(j.Namespace, j.UID)
 	if j.Foreign || j.Deleting || j.Selector == nil || j.Finished() {
@@ -69,12 +69,12 @@ func (c AdoptingJobs) Put(j events.Job) {
 	c[j.Namespace] = slices.Insert(c[j.Namespace], at, one)
 }
 
-// older orders by age. Two of one second are ordered by their UIDs, the same way for everybody.
+// older orders by age. Jobs of the same second are ordered by their UIDs, the same way in all programs.
 func older(a, b adoptingJob) int {
 	return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.uid, b.uid))
 }
 
-// Remove forgets the Job.
+// Remove removes the Job.
 func (c AdoptingJobs) Remove(namespace string, uid types.UID) {
 	c[namespace] = slices.DeleteFunc(c[namespace], func(one adoptingJob) bool { return one.uid == uid })
 	if len(c[namespace]) == 0 {
@@ -82,19 +82,19 @@ func (c AdoptingJobs) Remove(namespace string, uid types.UID) {
 	}
 }
 
-// may are those of the namespace that adopt.
+// may returns the Jobs of the namespace that may adopt.
 func (c AdoptingJobs) may(namespace string) []adoptingJob {
 	all := c[namespace]
 	return all[:min(len(all), events.MaxAdoptingJobs)]
 }
 
-// tooMany says that the Job would adopt, and comes too late.
+// tooMany reports whether the Job would adopt but is beyond the limit.
 func (c AdoptingJobs) tooMany(of Identity) bool {
 	is := func(one adoptingJob) bool { return one.uid == of.UID }
 	return slices.ContainsFunc(c[of.Namespace], is) && !slices.ContainsFunc(c.may(of.Namespace), is)
 }
 
-// Of are the adoptingJobs that the Pod concerns: the one that owns it, or all whose selector matches an orphan.
+// Of returns the Jobs that the Pod concerns: the one that owns it, or all whose selector matches an orphan.
 func (c AdoptingJobs) Of(p *corev1.Pod) (out []types.UID) {
 	owned := metav1.GetControllerOf(p) != nil
 	for _, one := range c.may(p.Namespace) {
@@ -105,8 +105,8 @@ func (c AdoptingJobs) Of(p *corev1.Pod) (out []types.UID) {
 	return out
 }
 
-// Recipients are all Jobs that the Pod concerns: its owner, or the one that an orphan's generated label remembers, and the
-// adoptingJobs.
+// Recipients returns all Jobs that the Pod concerns: its owner, or the one that an orphan's generated label names, and those that
+// may adopt it.
 func (c AdoptingJobs) Recipients(p *corev1.Pod) []types.UID {
 	out := c.Of(p)
 	if owner := events.OwnerUID(p); owner != "" && !slices.Contains(out, owner) {

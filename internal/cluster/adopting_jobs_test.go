@@ -13,8 +13,8 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Hundreds of Jobs may select the same Pods. Only the oldest are told of each, whatever order they are heard of in; when one of
-// them ends, the next comes up.
+// Hundreds of Jobs may select the same Pods. Only the oldest receive each Pod, whatever order they were observed in; when one of
+// them ends, the next moves up.
 func TestOldestJobsAdopt(t *testing.T) {
 	c := AdoptingJobs{}
 	job := func(n int) events.Job {
@@ -47,7 +47,7 @@ func TestOldestJobsAdopt(t *testing.T) {
 	}
 }
 
-// A selector is tried on every orphan: one of thousands of values selects none.
+// A selector is matched against every orphan: one with thousands of values selects none.
 func TestSelectorOfThousandsOfValuesSelectsNothing(t *testing.T) {
 	c := AdoptingJobs{}
 	values := []string{"x"}

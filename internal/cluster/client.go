@@ -20,26 +20,26 @@ import (
 )
 
 const (
-	// defaultUserAgent is also the field manager of our writes, up to the first slash.
+	// defaultUserAgent is also the field manager of writes, up to the first slash.
 	defaultUserAgent = "jobstream"
-	// checkTimeout is long enough for a slow TLS handshake and short enough for a person who waits.
+	// checkTimeout is long enough for a slow TLS handshake and short enough for a waiting user.
 	checkTimeout = 10 * time.Second
 )
 
-// ClientConfig says how to reach the API server. The zero value is that of a Pod in the cluster.
+// ClientConfig describes how to reach the API server. The zero value is that of a Pod in the cluster.
 type ClientConfig struct {
-	// Kubeconfig is the path of a kubeconfig file, or of several as $KUBECONFIG may name them; "" means the service account of the
-	// Pod that we run in.
+	// Kubeconfig is the path of a kubeconfig file, or of several as in $KUBECONFIG; "" means the service account of the Pod in
+	// which this program runs.
 	Kubeconfig string
 	// Context is a context of the kubeconfig; "" means its current one.
 	Context string
-	// UserAgent names us in audit logs and in field ownership; "" means "jobstream".
+	// UserAgent names this program in audit logs and in field ownership; "" means "jobstream".
 	UserAgent string
 }
 
-// NewClient makes a client that speaks protobuf and has no rate limit of its own: concurrency is bounded by the Actor,
-// and the API server's priority and fairness knows better who has to wait. The rest.Config is the one it was made of.
-// No request is sent: see Check.
+// NewClient makes a client that speaks protobuf and has no rate limit of its own: the Actor bounds concurrency, and the API
+// server's priority and fairness decides which requests wait. NewClient also returns the rest.Config of the client. It sends no
+// request: see Check.
 func NewClient(c ClientConfig) (kubernetes.Interface, *rest.Config, error) {
 	config, err := c.load()
 	if err != nil {
@@ -52,7 +52,7 @@ func NewClient(c ClientConfig) (kubernetes.Interface, *rest.Config, error) {
 	}
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	// The API server warns about deprecated fields of a template once for every Pod; its Job's author has been told.
+	// The API server warns about deprecated fields of a template once for every Pod; it has warned the Job's author already.
 	config.WarningHandler = rest.NoWarnings{}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -84,7 +84,7 @@ func (c ClientConfig) load() (*rest.Config, error) {
 	return config, nil
 }
 
-// loader reads the file, or puts several together as kubectl does, which takes no notice of those that are missing.
+// loader reads the file, or merges several as kubectl does, which ignores missing ones.
 func (c ClientConfig) loader() (clientcmd.ClientConfig, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}
 	if files := filepath.SplitList(c.Kubeconfig); len(files) > 1 {
@@ -95,8 +95,8 @@ func (c ClientConfig) loader() (clientcmd.ClientConfig, error) {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.Context}), nil
 }
 
-// KubectlConfig is the kubeconfig that kubectl takes: the one that is given, else $KUBECONFIG, else ~/.kube/config if it is
-// there, else "".
+// KubectlConfig returns the kubeconfig that kubectl uses: the given one, otherwise $KUBECONFIG, otherwise ~/.kube/config if it
+// exists, otherwise "".
 func KubectlConfig(given string) string {
 	for _, path := range []string{given, os.Getenv(clientcmd.RecommendedConfigPathEnvVar)} {
 		if path != "" {
@@ -109,7 +109,7 @@ func KubectlConfig(given string) string {
 	return clientcmd.RecommendedHomeFile
 }
 
-// CurrentContext is the name of the context that NewClient uses, "" where there is no kubeconfig.
+// CurrentContext returns the name of the context that NewClient uses, "" if there is no kubeconfig.
 func (c ClientConfig) CurrentContext() string {
 	if c.Context != "" || c.Kubeconfig == "" {
 		return c.Context
@@ -125,8 +125,8 @@ func (c ClientConfig) CurrentContext() string {
 	return raw.CurrentContext
 }
 
-// Check asks the API server for its version and returns that. It fails where the server cannot be reached or does not let us in, and
-// warns where it is too old to hand Jobs over by spec.managedBy.
+// Check requests the API server's version and returns it. It fails if the server cannot be reached or rejects the credentials,
+// and warns if it is too old to hand Jobs over by spec.managedBy.
 func Check(ctx context.Context, client kubernetes.Interface, log *slog.Logger) (v version.Info, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

@@ -37,7 +37,7 @@ func TestNewClientWithoutACluster(t *testing.T) {
 	}
 }
 
-// A kubeconfig is found and put together as kubectl does it.
+// A kubeconfig is found and merged as kubectl does it.
 func TestKubeconfigAsKubectlHasIt(t *testing.T) {
 	const east = "apiVersion: v1\nkind: Config\ncurrent-context: east\ncontexts: [{name: east, context: {cluster: east}}]\nclusters: [{name: east, cluster: {server: 'http://east'}}]\n"
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func TestKubeconfigAsKubectlHasIt(t *testing.T) {
 		wantHost, wantCon string
 	}{
 		{"the file that is given", eastFile, list, "", "http://east", "east"},
-		{"the list in the environment: the first that says which context is current", "", list, "", "http://west", "west"},
+		{"the list in the environment: the first file that names the current context", "", list, "", "http://west", "west"},
 		{"a context of another file of the list", "", list, "east", "http://east", "east"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

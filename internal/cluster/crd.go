@@ -16,14 +16,14 @@ import (
 	"github.com/jobstream/jobstream/deploy"
 )
 
-// definitions are the CustomResourceDefinitions. Their own client would be one more module, for one object.
+// definitions is the resource of CustomResourceDefinitions. Their generated client would be one more module, for one object.
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// servedAfter is how often we look whether the API server serves a new kind, which it does after some tenths of a second.
+// servedAfter is the pause between two checks whether the API server serves a new kind, which takes some tenths of a second.
 const servedAfter = 50 * time.Millisecond
 
-// InstallScheduledJobs makes the API server serve ScheduledJobs, and returns when it does. It may be repeated; then another
-// version's rules may hold for a moment longer. What deploy/crd adds, who may use the kind, it leaves out.
+// InstallScheduledJobs makes the API server serve ScheduledJobs, and returns when it does. It may be repeated; the rules of
+// another version may then hold for a moment longer. It omits what deploy/crd adds: the roles for users of the kind.
 func InstallScheduledJobs(ctx context.Context, config *rest.Config) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -52,8 +52,8 @@ func InstallScheduledJobs(ctx context.Context, config *rest.Config) error {
 	}
 }
 
-// served says why ScheduledJobs are not served as the definition says, or nil. The condition Established comes first, and
-// with it, a moment later, the kind itself.
+// served returns nil when ScheduledJobs are served as the definition declares, otherwise the reason. The API server sets the
+// condition Established first, and serves the kind a moment later.
 func served(ctx context.Context, client dynamic.Interface, definition string) error {
 	live, err := client.Resource(definitions).Get(ctx, definition, metav1.GetOptions{})
 	if err != nil {

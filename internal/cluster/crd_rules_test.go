@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/functions/schedule"
 )
 
-// TestScheduledJobsRefused: the message names the field, and says what to do. docs/schedules.md has a row for the field.
+// TestScheduledJobsRefused: the message names the field and the remedy. docs/schedules.md has a row for the field.
 func TestScheduledJobsRefused(t *testing.T) {
 	k := newKindTest(t)
 	document, err := os.ReadFile("../../docs/schedules.md")
@@ -105,7 +105,7 @@ func TestScheduledJobsAccepted(t *testing.T) {
 	}
 }
 
-// TestScheduleGrammar: the API server lets those schedules pass that functions/schedule reads, and no others.
+// TestScheduleGrammar: the API server accepts exactly those schedules that functions/schedule can parse.
 func TestScheduleGrammar(t *testing.T) {
 	k := newKindTest(t)
 	for _, c := range []struct{ spec, says string }{
@@ -163,8 +163,8 @@ func TestScheduleGrammar(t *testing.T) {
 	t.Logf("%d of %d were read", read, near)
 }
 
-// agree asserts that the API server and functions/schedule say the same of a schedule, and returns whether it is read. Only
-// one reads the calendar, and knows that a date never comes.
+// agree asserts that the API server and functions/schedule agree about a schedule, and returns whether it is accepted. Only
+// functions/schedule knows the calendar, and rejects a date that never comes.
 func agree(t *testing.T, spec, refusal string) bool {
 	t.Helper()
 	_, err := schedule.Parse(spec, schedule.Options{})
@@ -177,12 +177,12 @@ func agree(t *testing.T, spec, refusal string) bool {
 	return err == nil
 }
 
-// quoted is a YAML scalar.
+// quoted returns a YAML scalar.
 func quoted(s string) string {
 	return `"` + strings.NewReplacer("\t", `\t`, "\n", `\n`, `"`, `\"`).Replace(s) + `"`
 }
 
-// startAfter says where the schedule of a new object begins: it can be removed, and neither changed nor added.
+// startAfter sets where the schedule of a new object begins: it can be removed, and neither changed nor added.
 func TestStartAfterOfAnObjectThatExists(t *testing.T) {
 	k := newKindTest(t)
 	for _, c := range []struct{ name, at, change, says string }{

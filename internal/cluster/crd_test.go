@@ -72,7 +72,7 @@ func newKindTest(t *testing.T) kindTest {
 	return kindTest{w, client.Resource(kind).Namespace(w.NS), client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})}
 }
 
-// scheduledJob is the CronJob with a change: what is null goes, maps are merged.
+// scheduledJob returns the CronJob with a change: null removes a field, maps are merged.
 func scheduledJob(t *testing.T, change string) *unstructured.Unstructured {
 	t.Helper()
 	var o, c map[string]any
@@ -101,7 +101,7 @@ func merge(into, change map[string]any) {
 	}
 }
 
-// try says what the API server has against the object, and leaves nothing behind.
+// try returns the API server's objection to the object, and leaves nothing behind.
 func (k kindTest) try(o *unstructured.Unstructured) string {
 	k.Helper()
 	_, err := k.Create(k.Context(), o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
@@ -114,8 +114,8 @@ func (k kindTest) try(o *unstructured.Unstructured) string {
 	return err.Error()
 }
 
-// TestConvertedCronJob: a CronJob becomes a ScheduledJob by its apiVersion and kind. Defaults are filled in, the metadata of
-// both templates is kept, and the status is a resource of its own.
+// TestConvertedCronJob: changing apiVersion and kind turns a CronJob into a ScheduledJob. Defaults are filled in, the metadata of
+// both templates is kept, and the status is a subresource.
 func TestConvertedCronJob(t *testing.T) {
 	k := newKindTest(t)
 	created, err := k.Create(t.Context(), scheduledJob(t, `
@@ -170,8 +170,8 @@ func untyped(t *testing.T, j *v1alpha1.ScheduledJob) *unstructured.Unstructured 
 	return &unstructured.Unstructured{Object: o}
 }
 
-// TestOldObjects: what an older definition let pass must not keep us from writing its status, or nobody would learn what is
-// wrong with it.
+// TestOldObjects: the status of an object that an older definition accepted and this one does not can still be written. Otherwise
+// no user would learn what is wrong with it.
 func TestOldObjects(t *testing.T) {
 	k := newKindTest(t)
 	lax := &unstructured.Unstructured{}
@@ -237,7 +237,7 @@ func withoutRules(o any) {
 	}
 }
 
-// TestKubectl: the definition fits into the annotation of a client-side apply, and objects print well.
+// TestKubectl: the definition fits into the annotation of a client-side apply, and objects print readably.
 func TestKubectl(t *testing.T) {
 	k := newKindTest(t)
 	dir, err := controlplane.Assets()

@@ -1,5 +1,5 @@
-// Package cluster is what the trigger and the reconciler share of the Kubernetes API. It is client-go and nothing else: it knows
-// neither the bus nor the engine, and decides nothing.
+// Package cluster has what the trigger and the reconciler share of the Kubernetes API. It uses client-go only: it knows neither
+// the bus nor the engine, and decides nothing.
 //
 //	            API server
 //	             |      ^
@@ -12,14 +12,14 @@
 // What both need:
 //
 //	client.go            NewClient of a kubeconfig or a service account; Check asks the API server for its version
-//	scheduledjobs.go     a client of ScheduledJobs, which reads also objects that the Go types cannot hold
+//	scheduledjobs.go     a client of ScheduledJobs, which can also read objects that do not fit the Go types
 //	identity.go          Identity: an object's namespace and UID, and the key of its function
 //	list.go              Lister: complete, consistent lists. A trigger relists from them, a reconciler takes inventory: both must
 //	                     see the same Pods, so one place selects them
-//	adopting_jobs.go         which Jobs may adopt a Pod that carries no mark of ours
+//	adopting_jobs.go     which Jobs may adopt a Pod without the managed label
 //	answers.go           what an error of a list or a watch means, and how long a message may be
 //
-// What commands of the operator need:
+// What the operator's commands need:
 //
 //	crd.go               InstallScheduledJobs, for a cluster without the definition
 //	inspect.go           Inspection, for "doctor"; inspect_access.go asks about permissions

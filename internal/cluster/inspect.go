@@ -16,32 +16,32 @@ import (
 )
 
 const (
-	// rivalAge is how old the hand of another controller on a Job may be and still mean that it is at work.
+	// rivalAge is how long ago another controller may have written a Job's status and still count as active.
 	rivalAge = 10 * time.Minute
-	// rivalJobs is how many Jobs are looked at for it: one page.
+	// rivalJobs is the number of Jobs inspected for it: one page.
 	rivalJobs = 500
-	// rivalCheck is what the finding about it is called.
+	// rivalCheck is the name of the finding about it.
 	rivalCheck = "built-in controller"
 )
 
-// Inspection says what to look at.
+// Inspection configures what to look at.
 type Inspection struct {
 	Client kubernetes.Interface
-	// Config is the one that Client was made of.
+	// Config is the rest.Config of Client.
 	Config *rest.Config
-	// Claim says which Jobs are ours.
+	// Claim decides which Jobs are jobstream's.
 	Claim events.Claim
-	// Namespaces are those that the programs are limited to; none means everywhere.
+	// Namespaces are those to which the programs are limited; none means everywhere.
 	Namespaces []string
-	// Roles are the manifests of the ClusterRoles that we need, and Grant says how to get them.
+	// Roles are the manifests of the ClusterRoles that the programs need, and Grant describes how to get them.
 	Roles [][]byte
 	Grant string
-	// Now is the clock of this program.
+	// Now is this program's clock.
 	Now func() time.Time
 }
 
-// Findings looks at the API server, at what it knows of ScheduledJobs, at what we may do, and for another controller that
-// does our work. It writes nothing but reviews of our own permissions, which nobody keeps.
+// Findings inspects the API server, what it serves of ScheduledJobs, the permissions of this program's user, and whether another
+// controller manages the same Jobs. It writes nothing but reviews of its own permissions, which the API server does not store.
 func (i Inspection) Findings(ctx context.Context) []finding.Finding {
 	server := apiserver.Inspection{Client: i.Client, Config: i.Config, Now: i.Now}
 	all, ok := server.Server(ctx)
@@ -53,11 +53,11 @@ func (i Inspection) Findings(ctx context.Context) []finding.Finding {
 	return append(all, i.rival(ctx))
 }
 
-// builtInManager is what kube-controller-manager signs its writes with.
+// builtInManager is the field manager of kube-controller-manager's writes.
 const builtInManager = "kube-controller-manager"
 
-// rival looks for the hand of Kubernetes' own controller on Jobs that we claim from it. No API says which controllers a
-// kube-controller-manager runs, but it signs the statuses that it writes.
+// rival looks for Kubernetes' own controller at work on claimed Jobs. No API shows which controllers a kube-controller-manager
+// runs, but its field manager marks the statuses that it writes.
 func (i Inspection) rival(ctx context.Context) finding.Finding {
 	const check = rivalCheck
 	if !i.Claim.Unmanaged {
@@ -77,7 +77,7 @@ func (i Inspection) rival(ctx context.Context) finding.Finding {
 	return finding.Good(check, "no trace of it within %v on the first %d Jobs; make sure that kube-controller-manager runs with --controllers=-job-controller,*", rivalAge, looked)
 }
 
-// hand looks for a status that kube-controller-manager has written since then, of a Job that we claim.
+// hand looks for a claimed Job whose status kube-controller-manager has written since then.
 func (i Inspection) hand(jobs []batchv1.Job, since time.Time) (finding.Finding, bool) {
 	for n := range jobs {
 		j := &jobs[n]
@@ -89,7 +89,7 @@ func (i Inspection) hand(jobs []batchv1.Job, since time.Time) (finding.Finding, 
 	return finding.Finding{}, false
 }
 
-// signed is when kube-controller-manager last wrote the Job's status, the zero time if never.
+// signed returns when kube-controller-manager last wrote the Job's status, the zero time if never.
 func signed(j *batchv1.Job) (last time.Time) {
 	for _, m := range j.ManagedFields {
 		if strings.HasPrefix(m.Manager, builtInManager) && m.Subresource == "status" && m.Time != nil && m.Time.After(last) {

@@ -20,7 +20,7 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// permissions asks about every verb of our roles: whoever runs this should be who the program is.
+// permissions checks every verb of the roles: the operator should run it as the program's own user.
 func (i Inspection) permissions(ctx context.Context) []finding.Finding {
 	const check = "api permissions"
 	denied, asked, err := i.Denied(ctx)
@@ -41,8 +41,8 @@ func (i Inspection) permissions(ctx context.Context) []finding.Finding {
 	return all
 }
 
-// Denied asks the API server about every verb of our roles, in each of our namespaces, and returns those that we are denied: Fail for
-// what Jobs need, Warn for what they do without; and how many it asked about.
+// Denied asks the API server about every verb of the roles, in each configured namespace. It returns the denied ones, Fail for
+// what Jobs need and Warn for what they can do without, and the number of questions.
 func (i Inspection) Denied(ctx context.Context) (denied map[finding.Level][]string, asked int, err error) {
 	var rules []rbacv1.PolicyRule
 	for _, manifest := range i.Roles {
@@ -53,7 +53,7 @@ func (i Inspection) Denied(ctx context.Context) (denied map[finding.Level][]stri
 		rules = append(rules, role...)
 	}
 	denied = map[finding.Level][]string{}
-	known := map[authorizationv1.ResourceAttributes]bool{} // two roles may ask for the same
+	known := map[authorizationv1.ResourceAttributes]bool{} // two roles may contain the same
 	for a := range i.questions(rules) {
 		if known[a] {
 			continue
@@ -72,7 +72,8 @@ func (i Inspection) Denied(ctx context.Context) (denied map[finding.Level][]stri
 	return denied, asked, nil
 }
 
-// severity is that of a verb which is denied: what only ScheduledJobs need, or some admission plugin, may be missing on purpose.
+// severity returns the level of a denied verb: one that only ScheduledJobs need, or some admission plugin, may be missing on
+// purpose.
 func severity(a authorizationv1.ResourceAttributes) finding.Level {
 	if a.Group == v1alpha1.GroupVersion.Group || a.Subresource == "finalizers" {
 		return finding.Warn
@@ -94,7 +95,7 @@ func resourceName(a authorizationv1.ResourceAttributes) string {
 	return name
 }
 
-// questions are about each verb of the rules, in each of our namespaces.
+// questions returns one question about each verb of the rules, in each configured namespace.
 func (i Inspection) questions(rules []rbacv1.PolicyRule) iter.Seq[authorizationv1.ResourceAttributes] {
 	return func(yield func(authorizationv1.ResourceAttributes) bool) {
 		for _, namespace := range NamespacesOrAll(i.Namespaces) {
@@ -109,7 +110,7 @@ func (i Inspection) questions(rules []rbacv1.PolicyRule) iter.Seq[authorizationv
 	}
 }
 
-// attributes are the single questions that a rule answers.
+// attributes returns the single questions that a rule answers.
 func attributes(r rbacv1.PolicyRule) (all []authorizationv1.ResourceAttributes) {
 	for _, group := range r.APIGroups {
 		for _, resource := range r.Resources {
@@ -122,7 +123,7 @@ func attributes(r rbacv1.PolicyRule) (all []authorizationv1.ResourceAttributes) 
 	return all
 }
 
-// deployedRules are those of the one ClusterRole in a manifest.
+// deployedRules returns the rules of the only ClusterRole in a manifest.
 func deployedRules(manifest []byte) ([]rbacv1.PolicyRule, error) {
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096); ; {
 		var role rbacv1.ClusterRole

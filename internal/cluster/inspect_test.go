@@ -22,7 +22,7 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// inspector looks at the shared cluster as a user that may do just what the rules say.
+// inspector inspects the shared cluster as a user with exactly these rules.
 func inspector(t *testing.T, rules []rbacv1.PolicyRule) cluster.Inspection {
 	t.Helper()
 	_, admin, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: clustertest.ControlPlane(t).Kubeconfig()})
@@ -57,7 +57,7 @@ func look(t *testing.T, i cluster.Inspection, check string) finding.Finding {
 	return among(t, i.Findings(t.Context()), check)
 }
 
-// among is the first finding about something.
+// among returns the first finding about a subject.
 func among(t *testing.T, all []finding.Finding, check string) finding.Finding {
 	t.Helper()
 	n := slices.IndexFunc(all, func(f finding.Finding) bool { return f.Check == check })
@@ -67,11 +67,11 @@ func among(t *testing.T, all []finding.Finding, check string) finding.Finding {
 	return all[n]
 }
 
-// With the role that is deployed for it, the reconciler has nothing to complain of.
+// With the role that is deployed for it, the reconciler finds no fault.
 func TestInspectionWithTheDeployedRole(t *testing.T) {
 	i := inspector(t, clustertest.DeployedRules(t, deploy.ReconcilerRBAC))
 	var all []finding.Finding
-	clustertest.Eventually(t, func() string { // the authorizer hears of roles by a watch
+	clustertest.Eventually(t, func() string { // the authorizer learns of roles through a watch
 		all = i.Findings(t.Context())
 		for _, f := range all {
 			if f.Level != finding.OK {
@@ -117,14 +117,14 @@ func TestInspectionNamesMissingVerbs(t *testing.T) {
 	}
 }
 
-// Who does what both programs do needs the roles of both: here that of the trigger is missing.
+// A program that does what trigger and reconciler do needs the roles of both: here that of the trigger is missing.
 func TestDeniedAreTheVerbsOfAllRoles(t *testing.T) {
 	i := inspector(t, clustertest.DeployedRules(t, deploy.ReconcilerRBAC))
 	i.Roles = [][]byte{deploy.TriggerRBAC, deploy.ReconcilerRBAC}
 	var denied map[finding.Level][]string
 	clustertest.Eventually(t, func() string {
 		var err error
-		if denied, _, err = i.Denied(t.Context()); err != nil || slices.Contains(denied[finding.Fail], "list jobs.batch") { // which is asked first
+		if denied, _, err = i.Denied(t.Context()); err != nil || slices.Contains(denied[finding.Fail], "list jobs.batch") { // the first question
 			return "the role is not in force"
 		}
 		return ""
@@ -134,7 +134,7 @@ func TestDeniedAreTheVerbsOfAllRoles(t *testing.T) {
 	}
 }
 
-// Kubernetes' own controller has just written the status of a Job that we claim from it: two would make its Pods.
+// Kubernetes' own controller has just written the status of a claimed Job: two controllers would create its Pods.
 func TestInspectionFindsTheBuiltInController(t *testing.T) {
 	w := newWorld(t)
 	i := inspector(t, nil)
@@ -173,7 +173,7 @@ func TestInspectionFindsTheBuiltInController(t *testing.T) {
 	}
 }
 
-// Servers that are not what they should be.
+// API servers that do not meet the requirements.
 func TestInspectionOfOtherServers(t *testing.T) {
 	ask := func(h http.HandlerFunc) (f []finding.Finding) {
 		t.Helper()

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// PageSize is client-go's: large enough that pages cost little, small enough that one is soon garbage again.
+	// PageSize is client-go's: large enough that pages cost little, small enough that each is soon garbage.
 	PageSize = 500
 	// PageTimeout bounds one page on a busy server.
 	PageTimeout = time.Minute
-	// listTries is how often a list is begun again because the server forgot its version between two pages, which takes
-	// a list that lasts longer than etcd keeps history (5 minutes).
+	// listTries is how often a list is started again because the server dropped its version between two pages. That happens to a
+	// list that takes longer than etcd keeps history (5 minutes).
 	listTries = 3
 )
 
@@ -33,7 +33,7 @@ type Lister struct {
 	Client kubernetes.Interface
 	// ScheduledJobs may be nil: then none are listed.
 	ScheduledJobs *ScheduledJobs
-	// Claim says which Jobs are ours.
+	// Claim decides which Jobs are jobstream's.
 	Claim events.Claim
 	// Namespace is the one to list; "" means all.
 	Namespace string
@@ -41,27 +41,27 @@ type Lister struct {
 	SchedulesTimeout time.Duration
 }
 
-// Wants are what a list keeps: each function reports whether to keep the object.
+// Wants selects what a list keeps: each function reports whether to keep the object.
 type Wants struct {
-	// Schedule is asked of ScheduledJobs, and of the owners of Jobs that one controls; nil lists none.
+	// Schedule is called for ScheduledJobs, and for the owners of Jobs that one controls; nil lists none.
 	Schedule func(Identity) bool
-	// Job is asked of every Job. Required.
+	// Job is called for every Job. Required.
 	Job func(*batchv1.Job) bool
-	// PodsOf is asked, when all Jobs have been listed, of each Job that a Pod concerns; nil lists no Pods.
+	// PodsOf is called, when all Jobs have been listed, for each Job that a Pod concerns; nil lists no Pods.
 	PodsOf func(Identity) bool
 }
 
-// WantJobs keeps the Jobs that are asked for, and their Pods.
+// WantJobs keeps the given Jobs and their Pods.
 func WantJobs(asked func(Identity) bool) Wants {
 	return Wants{Job: func(j *batchv1.Job) bool { return asked(IdentityOf(j)) }, PodsOf: asked}
 }
 
-// WantSchedules keeps the ScheduledJobs that are asked for, and the Jobs that they own.
+// WantSchedules keeps the given ScheduledJobs and the Jobs that they own.
 func WantSchedules(asked func(Identity) bool) Wants {
 	return Wants{Job: func(*batchv1.Job) bool { return false }, Schedule: asked}
 }
 
-// NamespacesOrAll is what to list where a program is limited to these namespaces: all, if there are none.
+// NamespacesOrAll returns the namespaces to list for a program that is limited to these: all, if there are none.
 func NamespacesOrAll(namespaces []string) []string {
 	if len(namespaces) == 0 {
 		return []string{metav1.NamespaceAll}
@@ -69,21 +69,21 @@ func NamespacesOrAll(namespaces []string) []string {
 	return namespaces
 }
 
-// Lists are what a Lister has read, each begun after the one before was complete. Both programs make snapshots of them: a trigger for
-// all Jobs, a reconciler for those whose state is empty.
+// Lists are what a Lister has read, each list begun after the one before was complete. Both programs make snapshots of them: a
+// trigger for all Jobs, a reconciler for those whose state is empty.
 //
 //	LIST ScheduledJobs ----> LIST Jobs ----> LIST Pods
 type Lists struct {
 	SchedulesVersion uint64
-	// Unlisted is why there are no ScheduledJobs: the server does not know the kind, does not let us see them, or fails.
+	// Unlisted is why there are no ScheduledJobs: the server does not serve the kind, denies the list, or fails.
 	Unlisted  error
 	Schedules map[Identity]*events.ScheduledJob
 	// Runs are the Jobs of each ScheduledJob.
 	Runs        map[Identity][]events.Run
 	JobsVersion uint64
-	// PodsVersion is the version of the oldest list of Pods: what was there at that version, and is on no list, is gone.
+	// PodsVersion is the version of the oldest list of Pods: a Pod that existed at that version, and is on no list, is gone.
 	PodsVersion uint64
-	// Marked and BuiltIn are the versions of the lists of these selections, 0 where it was not made.
+	// Marked and BuiltIn are the versions of the lists of these selections, 0 if a list was not made.
 	Marked, BuiltIn uint64
 	Jobs            map[Identity]*events.Job
 	Pods            map[Identity][]events.Pod
@@ -94,7 +94,7 @@ type Lists struct {
 	early map[types.UID]struct{}
 }
 
-// JobListed is the snapshot of one Job, with that ID.
+// JobListed returns the snapshot of one Job, with that ID.
 func (r *Lists) JobListed(id string, of Identity) events.JobListed {
 	out := events.JobListed{ID: id, Job: r.Jobs[of], JobsVersion: r.JobsVersion, Version: r.PodsVersion, Pods: r.Pods[of],
 		AdoptsNone: r.AdoptingJobs.tooMany(of)}
@@ -107,7 +107,7 @@ func (r *Lists) JobListed(id string, of Identity) events.JobListed {
 	return out
 }
 
-// ScheduleListed is the snapshot of one ScheduledJob, with that ID.
+// ScheduleListed returns the snapshot of one ScheduledJob, with that ID.
 func (r *Lists) ScheduleListed(id string, of Identity) events.ScheduleListed {
 	out := events.ScheduleListed{ID: id, ScheduledJob: r.Schedules[of], SchedulesVersion: r.SchedulesVersion, Version: r.JobsVersion, Runs: r.Runs[of]}
 	if out.ScheduledJob != nil {
@@ -116,7 +116,7 @@ func (r *Lists) ScheduleListed(id string, of Identity) events.ScheduleListed {
 	return out
 }
 
-// Hidden is why nothing can be said of a Job's Pods: it may adopt some that could not be listed.
+// Hidden returns why a Job's Pods are unknown: it may adopt Pods that could not be listed.
 func (r *Lists) Hidden(of Identity) error {
 	is := func(one adoptingJob) bool { return one.uid == of.UID }
 	if err := r.Unseen[of.Namespace]; err != nil && slices.ContainsFunc(r.AdoptingJobs.may(of.Namespace), is) {
@@ -125,8 +125,8 @@ func (r *Lists) Hidden(of Identity) error {
 	return nil
 }
 
-// List reads what is wanted; of Pods those that concern their Job still (functions/job.Concerns). Where the API server forgets the
-// version that it is reading, it begins again, three times at most.
+// List reads what is wanted; of Pods, those that still concern their Job (functions/job.Concerns). If the API server drops the
+// version that is being read, List begins again, three times at most.
 func (l Lister) List(ctx context.Context, w Wants) (r Lists, err error) {
 	for range listTries {
 		if r, err = l.listOnce(ctx, w); err == nil || !Expired(err) {
@@ -156,7 +156,7 @@ func (l Lister) listOnce(ctx context.Context, w Wants) (Lists, error) {
 				continue
 			}
 			p := events.ProjectJob(j, l.Claim)
-			r.AdoptingJobs.Put(p) // also of those that nobody asks for: how many there are decides who may adopt
+			r.AdoptingJobs.Put(p) // also unwanted ones: their number decides which Jobs may adopt
 			if wanted {
 				r.Jobs[IdentityOf(j)] = &p
 			}
@@ -175,8 +175,7 @@ func (l Lister) listOnce(ctx context.Context, w Wants) (Lists, error) {
 	return r, nil
 }
 
-// listSchedules lists ScheduledJobs. A cluster where they are not installed, or not for us, or where their list fails, has Jobs
-// all the same.
+// listSchedules lists ScheduledJobs. A cluster that does not serve them, denies them or fails to list them still has Jobs.
 func (l Lister) listSchedules(ctx context.Context, r *Lists, wanted func(Identity) bool) (err error) {
 	if wanted == nil || l.ScheduledJobs == nil {
 		return nil
@@ -202,9 +201,9 @@ func (l Lister) listSchedules(ctx context.Context, r *Lists, wanted func(Identit
 	return nil
 }
 
-// listPods lists the Pods that carry our mark last: one that is adopted meanwhile gets the mark, and is on one list at
-// least. Where it is on two, the later one counts. A namespace whose unmarked Pods cannot be listed is hidden from those who may
-// adopt them, and from nobody else.
+// listPods lists the Pods that carry the managed label last: one that is adopted meanwhile gets the label, and is on at least one
+// list. If it is on two, the later one counts. A namespace whose unmarked Pods cannot be listed is hidden only from Jobs that may
+// adopt them.
 func (l Lister) listPods(ctx context.Context, r *Lists, wanted func(Identity) bool) error {
 	list := func(namespace, selector string, last bool, whose func(*corev1.Pod) []types.UID) (uint64, error) {
 		version, err := Pages(ctx, l.Client.CoreV1().Pods(namespace).List, selector, func(page *corev1.PodList) error {
@@ -251,7 +250,7 @@ func (r *Lists) add(p *corev1.Pod, jobs []types.UID, last bool) {
 		return
 	}
 	s := events.ProjectPod(p)
-	s.End = nil // a snapshot may have 20,000 Pods, and the release of each answers with all of it
+	s.End = nil // a snapshot may have 20,000 Pods, and the answer to each one's release has all of it
 	for _, uid := range jobs {
 		of := Identity{p.Namespace, uid}
 		if !job.Concerns(r.Jobs[of], s) {
@@ -264,8 +263,8 @@ func (r *Lists) add(p *corev1.Pod, jobs []types.UID, last bool) {
 	}
 }
 
-// Pages visits all pages of a list, which are all of one version, and returns that. The read is consistent: it shows
-// every write that was answered before it began. An error of visit ends it.
+// Pages visits all pages of a list, which have one version, and returns that version. The read is consistent: it contains every
+// write that was answered before it began. An error of visit ends it.
 func Pages[L metav1.ListInterface](ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error), selector string, visit func(L) error) (uint64, error) {
 	options := metav1.ListOptions{Limit: PageSize, LabelSelector: selector}
 	for {

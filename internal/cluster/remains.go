@@ -18,35 +18,36 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Leaving looks for what would be left unfinished if nobody of us ran any more.
+// Leaving looks for what would be left unfinished if all programs of jobstream stopped.
 type Leaving struct {
 	Client        kubernetes.Interface
 	ScheduledJobs *ScheduledJobs
-	// Claim says which Jobs are ours.
+	// Claim decides which Jobs are jobstream's.
 	Claim events.Claim
-	// Namespaces are those where to look; none means everywhere.
+	// Namespaces are those to search; none means everywhere.
 	Namespaces []string
 }
 
-// Remains are what would be left, each kind by namespace and name.
+// Remains is what would be left, each kind by namespace and name.
 type Remains struct {
-	// ScheduledJobs are those that may still make Jobs.
+	// ScheduledJobs are those that may still create Jobs.
 	ScheduledJobs []RemainingSchedule `json:"scheduledJobs"`
 	// Jobs are those that are neither Complete nor Failed.
 	Jobs []RemainingJob `json:"jobs"`
-	// Pods are those that carry our finalizer and belong to none of Jobs: theirs has finished, or is gone.
+	// Pods are those that carry the finalizer and belong to none of Jobs: their Job has finished, or is gone.
 	Pods []RemainingPod `json:"pods"`
 }
 
-// Empty says that nothing is left.
+// Empty reports whether nothing is left.
 func (r Remains) Empty() bool { return len(r.ScheduledJobs)+len(r.Jobs)+len(r.Pods) == 0 }
 
-// RemainingSchedule is a ScheduledJob that has not finished, and is not suspended or was not seen to be by a reconciler.
+// RemainingSchedule is a ScheduledJob that has not finished and is not suspended, or whose suspension no reconciler has observed
+// yet.
 type RemainingSchedule struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid"`
-	// Suspended says that its spec says so, and that no reconciler has taken notice yet.
+	// Suspended reports whether its spec suspends it, which no reconciler has observed yet.
 	Suspended bool `json:"suspended"`
 }
 
@@ -55,29 +56,29 @@ type RemainingJob struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid"`
-	// Suspended and Deleting are what holds it up: its spec.suspend, or a deletion that waits for its Pods or a finalizer.
+	// Suspended and Deleting report what blocks it: its spec.suspend, or a deletion that waits for its Pods or a finalizer.
 	Suspended bool `json:"suspended"`
 	Deleting  bool `json:"deleting"`
-	// Unmanaged says that Kubernetes' own controller goes on with it where that is switched on.
+	// Unmanaged reports whether Kubernetes' own controller continues it where that is switched on.
 	Unmanaged bool `json:"unmanaged"`
-	// Active, Succeeded and Failed are what its status says.
+	// Active, Succeeded and Failed are the counts of its status.
 	Active    int32 `json:"active"`
 	Succeeded int32 `json:"succeeded"`
 	Failed    int32 `json:"failed"`
-	// HeldPods is how many of its Pods carry the finalizer.
+	// HeldPods is the number of its Pods with the finalizer.
 	HeldPods int `json:"heldPods"`
 }
 
-// RemainingPod is a Pod that carries our finalizer although no unfinished Job of ours owns it.
+// RemainingPod is a Pod that carries the finalizer although no unfinished Job of jobstream's owns it.
 type RemainingPod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 }
 
-// Remains lists page by page, ScheduledJobs first and Pods last: a Job that one of the ScheduledJobs has made before it was
-// suspended is on the list of Jobs. Where ScheduledJobs are not installed there are none. It changes nothing.
+// Remains lists page by page, ScheduledJobs first and Pods last: the list of Jobs contains each Job that a ScheduledJob has
+// created before it was suspended. Where ScheduledJobs are not installed there are none. It changes nothing.
 func (l Leaving) Remains(ctx context.Context) (Remains, error) {
-	all := Remains{ScheduledJobs: []RemainingSchedule{}, Jobs: []RemainingJob{}, Pods: []RemainingPod{}} // JSON says [] and not null
+	all := Remains{ScheduledJobs: []RemainingSchedule{}, Jobs: []RemainingJob{}, Pods: []RemainingPod{}} // [] in JSON, not null
 	for _, namespace := range NamespacesOrAll(l.Namespaces) {
 		var r Remains
 		var err error
@@ -108,7 +109,7 @@ func (l Leaving) remainsIn(ctx context.Context, namespace string) (r Remains, er
 	if err != nil && !Unserved(err) {
 		return r, fmt.Errorf("list ScheduledJobs: %w", err)
 	}
-	unfinished := map[Identity]int{} // to its place in r.Jobs
+	unfinished := map[Identity]int{} // the index in r.Jobs
 	_, err = Pages(ctx, l.Client.BatchV1().Jobs(namespace).List, "", func(page *batchv1.JobList) error {
 		for i := range page.Items {
 			if j := &page.Items[i]; l.Claim.Ours(j) && !finished(j) {
@@ -130,7 +131,7 @@ func (l Leaving) remainsIn(ctx context.Context, namespace string) (r Remains, er
 				}
 				if n, ok := unfinished[Identity{p.Namespace, events.OwnerUID(p)}]; ok {
 					r.Jobs[n].HeldPods++
-				} else if selector == MarkedPods { // else it is not known whose it was
+				} else if selector == MarkedPods { // otherwise its owner is unknown
 					r.Pods = append(r.Pods, RemainingPod{Namespace: p.Namespace, Name: p.Name})
 				}
 			}
@@ -143,7 +144,7 @@ func (l Leaving) remainsIn(ctx context.Context, namespace string) (r Remains, er
 	return r, nil
 }
 
-// selections are those of Pods that we may hold.
+// selections returns the selections of Pods that may carry the finalizer.
 func (l Leaving) selections() []string {
 	if l.Claim.Unmanaged {
 		return []string{BuiltInPods, MarkedPods}
@@ -151,7 +152,8 @@ func (l Leaving) selections() []string {
 	return []string{MarkedPods}
 }
 
-// remainingSchedule says whether the ScheduledJob may still make a Job: one that is suspended may until a reconciler has seen that.
+// remainingSchedule reports whether the ScheduledJob may still create a Job: a suspended one may until a reconciler has observed
+// that.
 func remainingSchedule(s *v1alpha1.ScheduledJob) (r RemainingSchedule, remains bool) {
 	r = RemainingSchedule{Namespace: s.Namespace, Name: s.Name, UID: s.UID, Suspended: s.Spec.Suspend != nil && *s.Spec.Suspend}
 	rests := r.Suspended || meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.FinishedCondition)
@@ -175,8 +177,8 @@ func finished(j *batchv1.Job) bool {
 // suspendTimeout bounds one change of a ScheduledJob.
 const suspendTimeout = 10 * time.Second
 
-// Suspend suspends the ScheduledJob, and labels it so that whoever comes back finds those that we have suspended. One that was
-// deleted and made anew meanwhile is another one, and is left alone: the API server refuses to change a UID.
+// Suspend suspends the ScheduledJob, and labels it so that a later installation finds those that Suspend has suspended. An object
+// that was deleted and created again meanwhile is left alone: the API server refuses to change a UID.
 func (l Leaving) Suspend(ctx context.Context, s RemainingSchedule) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": s.UID, "labels": map[string]string{v1alpha1.SuspendedByLabel: v1alpha1.SuspendedByDrain}},

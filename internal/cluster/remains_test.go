@@ -26,7 +26,7 @@ func (w *world) leaving(change ...func(*cluster.Leaving)) cluster.Leaving {
 	return l
 }
 
-// remains are those of the world's namespace.
+// remains returns those of the world's namespace.
 func (w *world) remains(l cluster.Leaving) (r cluster.Remains) {
 	w.Helper()
 	all, err := l.Remains(w.Context())
@@ -51,7 +51,7 @@ func (w *world) remains(l cluster.Leaving) (r cluster.Remains) {
 	return r
 }
 
-// What remains of Jobs: ours that have not finished, with what they hold, and nobody else's.
+// What remains of Jobs: jobstream's unfinished ones, with the Pods that carry the finalizer, and no other controller's.
 func TestRemainsOfJobs(t *testing.T) {
 	w := newWorld(t)
 	running, _ := w.CreateJob("running")
@@ -61,7 +61,7 @@ func TestRemainsOfJobs(t *testing.T) {
 	w.EditPod(p.Name, func(p *corev1.Pod) { p.Finalizers = nil })
 	w.CreateJob("paused", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
 	w.CreateJob("theirs", func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") })
-	w.CreateJob("nobodys", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
+	w.CreateJob("unmanaged", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
 	done, _ := w.CreateJob("done")
 	held := w.MakePod(done, 0)
 	w.Finish(w.StartJob(done))
@@ -78,7 +78,7 @@ func TestRemainsOfJobs(t *testing.T) {
 		t.Errorf("the Pod of the finished Job is held still: %+v", r.Pods)
 	}
 	claiming := w.remains(w.leaving(func(l *cluster.Leaving) { l.Claim.Unmanaged = true }))
-	if n := slices.IndexFunc(claiming.Jobs, func(j cluster.RemainingJob) bool { return j.Name == "nobodys" }); n < 0 || !claiming.Jobs[n].Unmanaged || len(claiming.Jobs) != 3 {
+	if n := slices.IndexFunc(claiming.Jobs, func(j cluster.RemainingJob) bool { return j.Name == "unmanaged" }); n < 0 || !claiming.Jobs[n].Unmanaged || len(claiming.Jobs) != 3 {
 		t.Errorf("with --claim-unmanaged: %+v", claiming.Jobs)
 	}
 }
@@ -94,12 +94,12 @@ func TestRemainsOfManyJobs(t *testing.T) {
 		t.Errorf("%d Jobs, want %d", len(r.Jobs), jobs)
 	}
 	err := w.BatchV1().Jobs(w.NS).DeleteCollection(t.Context(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{})
-	if err != nil { // others list them, too
+	if err != nil { // other programs list them, too
 		t.Error(err)
 	}
 }
 
-// A ScheduledJob remains until it is suspended, and a reconciler has taken notice, or it has done what it was for.
+// A ScheduledJob remains until it is suspended and a reconciler has observed that, or until it has nothing more to do.
 func TestRemainsOfScheduledJobs(t *testing.T) {
 	w := newWorld(t)
 	w.CreateSchedule("hourly")
@@ -143,7 +143,7 @@ func TestRemainsOfScheduledJobs(t *testing.T) {
 		t.Errorf("%+v", live)
 	}
 	if live := w.LiveSchedule("paused"); live.Labels[v1alpha1.SuspendedByLabel] != "" {
-		t.Error("one that its user has suspended says that we have")
+		t.Error("one that its user has suspended carries the label of Suspend")
 	}
 	if got, want := states(), map[string]bool{"hourly": true, "paused": true}; !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

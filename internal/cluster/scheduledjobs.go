@@ -17,14 +17,14 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// ScheduledJobs is a client of ScheduledJobs: what client-go is for the kinds of Kubernetes itself.
+// ScheduledJobs is a client of ScheduledJobs, like client-go's for the kinds of Kubernetes itself.
 type ScheduledJobs struct {
 	rest       rest.Interface
 	parameters runtime.ParameterCodec
 }
 
-// NewScheduledJobs makes a client of the same API server as the configuration's other clients. No request is sent: whether
-// the server knows the kind is found out by those who use it.
+// NewScheduledJobs makes a client of the same API server as the configuration's other clients. It sends no request: callers learn
+// from their first request whether the server serves the kind.
 func NewScheduledJobs(config *rest.Config) (*ScheduledJobs, error) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(v1alpha1.GroupVersion.WithKind(v1alpha1.ScheduledJobKind), &ScheduledJob{})
@@ -33,7 +33,7 @@ func NewScheduledJobs(config *rest.Config) (*ScheduledJobs, error) {
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // the server's errors
 	c := rest.CopyConfig(config)
 	c.GroupVersion, c.APIPath = &v1alpha1.GroupVersion, "/apis"
-	// What a custom resource definition defines has no protobuf.
+	// Custom resources have no protobuf.
 	c.ContentType, c.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.RESTClientFor(c)
@@ -43,10 +43,10 @@ func NewScheduledJobs(config *rest.Config) (*ScheduledJobs, error) {
 	return &ScheduledJobs{rest: client, parameters: runtime.NewParameterCodec(scheme)}, nil
 }
 
-// RESTClient sends requests about ScheduledJobs, as that of a client-go group does about its kinds.
+// RESTClient sends requests about ScheduledJobs, like the REST client of a client-go group.
 func (s *ScheduledJobs) RESTClient() rest.Interface { return s.rest }
 
-// In lists and watches the ScheduledJobs of one namespace, or with "" of all.
+// In returns lists and watches of the ScheduledJobs of one namespace, or with "" of all.
 func (s *ScheduledJobs) In(namespace string) namespacedScheduledJobs {
 	return namespacedScheduledJobs{s, namespace}
 }
@@ -72,9 +72,9 @@ func (s namespacedScheduledJobs) Watch(ctx context.Context, o metav1.ListOptions
 	return s.get(o).Watch(ctx)
 }
 
-// ScheduledJob is a ScheduledJob as the API server has it, which may be more than the types can hold: the schema lets a
-// runAt of 30 February pass, and an older one may have let anything pass. Whoever decodes a list strictly has no list then,
-// and because of one object nothing would be done for any. Here only the spec of that one is missing.
+// ScheduledJob is a ScheduledJob as the API server has it, which may not fit the Go types: the schema accepts a runAt of 30
+// February, and an older schema may have accepted anything. A strict decoder fails on the whole list, so one such object would
+// stop the work for all. Here only the spec of that object is missing.
 type ScheduledJob struct {
 	v1alpha1.ScheduledJob `json:",inline"`
 	unreadable            string // why
@@ -88,7 +88,7 @@ type ScheduledJobList struct {
 	Items []ScheduledJob `json:"items"`
 }
 
-// UnmarshalJSON reads as much as can be read.
+// UnmarshalJSON decodes as much as possible.
 func (j *ScheduledJob) UnmarshalJSON(data []byte) error {
 	err := json.Unmarshal(data, &j.ScheduledJob)
 	if err == nil {
@@ -110,7 +110,7 @@ func (j *ScheduledJob) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Project takes from it what functions need: of one that cannot be read, that.
+// Project returns what functions need: for an object that cannot be decoded, the reason.
 func (j *ScheduledJob) Project() events.ScheduledJob {
 	p := events.ProjectScheduledJob(&j.ScheduledJob)
 	if j.unreadable != "" {

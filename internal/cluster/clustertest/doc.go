@@ -1,3 +1,4 @@
-// Package clustertest is an API server for the tests of internal/cluster, act and watch, and a World of one namespace in it for each
-// test: it makes Jobs, Pods and ScheduledJobs as users and kubelets do, and counts or breaks the requests of what is tested.
+// Package clustertest has an API server for the tests of internal/cluster, act and watch, and a World for each test: one
+// namespace. The World creates Jobs, Pods and ScheduledJobs as users and kubelets do, and counts or breaks the requests of the
+// code under test.
 package clustertest

@@ -14,17 +14,17 @@ import (
 	"github.com/jobstream/jobstream/functions/scheduledjob"
 )
 
-// CreateEffect makes the Pod of that serial.
+// CreateEffect creates the Pod of that serial.
 func CreateEffect(j *batchv1.Job, serial int) effect.CreatePod {
 	return effect.CreatePod{Job: j.Name, Name: job.PodName(j.Name, j.UID, serial, events.NoIndex), Serial: serial, Index: events.NoIndex}
 }
 
-// AdoptEffect adopts the Pod under that serial, as it is now.
+// AdoptEffect adopts the Pod under that serial, in its current version.
 func AdoptEffect(j *batchv1.Job, p *corev1.Pod, serial int) effect.AdoptPod {
 	return effect.AdoptPod{Job: j.Name, Name: p.Name, UID: p.UID, Version: events.Version(p.ResourceVersion), Serial: serial, Hold: true}
 }
 
-// CreateJobEffect makes the Job of a nominal time.
+// CreateJobEffect creates the Job of a nominal time.
 func CreateJobEffect(j *v1alpha1.ScheduledJob, nominal time.Time) effect.CreateJob {
 	name := scheduledjob.BuildJob(j, nominal, "", time.UTC).Name
 	return effect.CreateJob{ScheduledJob: j.Name, Name: name, Nominal: nominal, Generation: j.Generation}

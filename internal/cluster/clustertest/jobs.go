@@ -11,7 +11,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Job is one that is ours, with a container that no node runs.
+// Job returns a Job that jobstream manages, with a container that no node runs.
 func Job(name string, change ...func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -29,7 +29,7 @@ func Job(name string, change ...func(*batchv1.Job)) *batchv1.Job {
 	return j
 }
 
-// Picky gives a Job a selector of the user's own.
+// Picky gives a Job a selector of its user's own.
 func Picky(app string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
 		j.Spec.ManualSelector = new(true)
@@ -43,7 +43,7 @@ func Limited(n string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) { j.Annotations = map[string]string{v1alpha1.FailedPodsLimitAnnotation: n} }
 }
 
-// CreateJob creates the Job; the key is that of its function.
+// CreateJob creates the Job and returns it with its function's key.
 func (w *World) CreateJob(name string, change ...func(*batchv1.Job)) (*batchv1.Job, events.Key) {
 	w.Helper()
 	j, err := w.BatchV1().Jobs(w.NS).Create(w.Context(), Job(name, change...), metav1.CreateOptions{})
@@ -53,7 +53,7 @@ func (w *World) CreateJob(name string, change ...func(*batchv1.Job)) (*batchv1.J
 	return j, events.Key{Function: "job", Namespace: w.NS, UID: j.UID}
 }
 
-// StartJob gives the Job a start time, as our first status write does.
+// StartJob gives the Job a start time, as the reconciler's first status write does.
 func (w *World) StartJob(j *batchv1.Job) *batchv1.Job {
 	w.Helper()
 	j = j.DeepCopy()
@@ -81,7 +81,7 @@ func (w *World) Finish(j *batchv1.Job) *batchv1.Job {
 	return j
 }
 
-// FinishedJob makes a Job that is Complete, with or without a Pod that is still held.
+// FinishedJob creates a Job that is Complete, with or without a Pod that still carries the finalizer.
 func (w *World) FinishedJob(name string, holds bool) (*batchv1.Job, events.Key) {
 	w.Helper()
 	j, key := w.CreateJob(name)
@@ -102,7 +102,7 @@ func (w *World) LiveJob(name string) *batchv1.Job {
 	return j
 }
 
-// DeleteJob deletes the Job and nothing that it owns: there is no garbage collector here.
+// DeleteJob deletes the Job and none of its dependents: there is no garbage collector here.
 func (w *World) DeleteJob(name string) {
 	w.Helper()
 	err := w.BatchV1().Jobs(w.NS).Delete(w.Context(), name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})

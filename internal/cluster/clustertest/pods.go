@@ -16,7 +16,7 @@ func OwnedBy(j *batchv1.Job) func(*corev1.Pod) {
 	}
 }
 
-// MakePod makes a Pod that says to be one of the Job, which need not be in its namespace.
+// MakePod creates a Pod that names the Job as its owner, which need not be in its namespace.
 func (w *World) MakePod(j *batchv1.Job, serial int) *corev1.Pod {
 	w.Helper()
 	pod := job.BuildPod(j, CreateEffect(j, serial), nil)
@@ -28,7 +28,7 @@ func (w *World) MakePod(j *batchv1.Job, serial int) *corev1.Pod {
 	return pod
 }
 
-// ForeignPod makes a Pod that we have nothing to do with.
+// ForeignPod creates a Pod without any relation to jobstream.
 func (w *World) ForeignPod(name string, labels map[string]string, change ...func(*corev1.Pod)) *corev1.Pod {
 	w.Helper()
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: Job("x").Spec.Template.Spec}
@@ -42,7 +42,7 @@ func (w *World) ForeignPod(name string, labels map[string]string, change ...func
 	return p
 }
 
-// LivePod reads the Pod; nil means that there is none.
+// LivePod reads the Pod; nil means that it does not exist.
 func (w *World) LivePod(name string) *corev1.Pod {
 	w.Helper()
 	p, err := w.CoreV1().Pods(w.NS).Get(w.Context(), name, metav1.GetOptions{})
@@ -55,7 +55,7 @@ func (w *World) LivePod(name string) *corev1.Pod {
 	return p
 }
 
-// TouchPod changes something that nobody looks at, so that the Pod gets a new version.
+// TouchPod changes a field that no controller reads, so that the Pod gets a new version.
 func (w *World) TouchPod(name string) *corev1.Pod {
 	w.Helper()
 	p := w.LivePod(name)
@@ -79,9 +79,9 @@ func (w *World) EditPod(name string, change func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-// BindPod makes the Pod one that a node runs, so that its deletion takes time; but only when the API server's cache knows
-// of the node: a deletion that first meets an older Pod there is one without grace (Kubernetes 1.36, CheckGracefulDelete
-// changes the options of both attempts).
+// BindPod assigns the Pod to a node, so that its deletion takes time. It returns only when the API server's cache has the node: a
+// deletion that first meets an older version of the Pod there has no grace period (Kubernetes 1.36, CheckGracefulDelete changes
+// the options of both attempts).
 func (w *World) BindPod(name string) {
 	w.Helper()
 	err := w.CoreV1().Pods(w.NS).Bind(w.Context(), &corev1.Binding{
@@ -111,7 +111,7 @@ func (w *World) EndPod(name string, phase corev1.PodPhase) *corev1.Pod {
 	return p
 }
 
-// DeletePodNow deletes the Pod without a time of grace.
+// DeletePodNow deletes the Pod without a grace period.
 func (w *World) DeletePodNow(name string) {
 	w.Helper()
 	if err := w.CoreV1().Pods(w.NS).Delete(w.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// Requests sees every request of the Actor, and may answer in the server's stead.
+// Requests observes every request of the code under test, and may answer in the server's stead.
 type Requests struct {
 	mu    sync.Mutex
 	Seen  []string
@@ -37,7 +37,7 @@ func (r *Requests) RoundTrip(q *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(q)
 }
 
-// Count is how often a request was sent, such as "GET /version".
+// Count returns how often a request was sent, such as "GET /version".
 func (r *Requests) Count(what string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,14 +49,14 @@ func (r *Requests) Count(what string) (n int) {
 	return n
 }
 
-// Inject lets the function answer: (nil, nil) passes a request on. nil passes all on.
+// Inject makes the function answer requests: (nil, nil) passes a request on. nil passes all on.
 func (r *Requests) Inject(fault func(*http.Request) (*http.Response, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fault = fault
 }
 
-// Fail answers with 503 to every request that is meant.
+// Fail answers every matching request with 503.
 func (r *Requests) Fail(meant func(*http.Request) bool) {
 	r.Inject(func(q *http.Request) (*http.Response, error) {
 		if !meant(q) {
@@ -66,10 +66,10 @@ func (r *Requests) Fail(meant func(*http.Request) bool) {
 	})
 }
 
-// EtcdAway is what an API server says that has lost etcd.
+// EtcdAway is the answer of an API server that has lost etcd.
 var EtcdAway = metav1.Status{Status: "Failure", Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable, Message: "etcd is away"}
 
-// Answer is what an API server says in JSON.
+// Answer returns an API server's answer in JSON.
 func Answer(q *http.Request, code int, status metav1.Status) *http.Response {
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	body, err := json.Marshal(status)
@@ -80,19 +80,19 @@ func Answer(q *http.Request, code int, status metav1.Status) *http.Response {
 		Body: io.NopCloser(bytes.NewReader(body))}
 }
 
-// IsWatch tells a watch of a resource from a list.
+// IsWatch reports whether the request is a watch of the resource, and not a list.
 func IsWatch(q *http.Request, resource string) bool {
 	return q.URL.Query().Get("watch") != "" && strings.HasSuffix(q.URL.Path, "/"+resource)
 }
 
-// Client makes a client through NewClient whose requests can be seen.
+// Client makes a client through NewClient whose requests are observed.
 func Client(t *testing.T) (kubernetes.Interface, *Requests) {
 	t.Helper()
 	client, _, seen := Clients(t)
 	return client, seen
 }
 
-// Clients is Client with one more client, of ScheduledJobs.
+// Clients is Client with a second client, for ScheduledJobs.
 func Clients(t *testing.T) (kubernetes.Interface, *cluster.ScheduledJobs, *Requests) {
 	t.Helper()
 	_, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: ControlPlane(t).Kubeconfig()})

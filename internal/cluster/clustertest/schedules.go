@@ -17,7 +17,7 @@ import (
 // Noon is a nominal time of the schedules below.
 var Noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// CreateSchedule creates an hourly ScheduledJob; the key is that of its function.
+// CreateSchedule creates an hourly ScheduledJob and returns it with its function's key.
 func (w *World) CreateSchedule(name string, change ...func(*v1alpha1.ScheduledJob)) (*v1alpha1.ScheduledJob, events.Key) {
 	w.Helper()
 	j := &v1alpha1.ScheduledJob{
@@ -37,7 +37,7 @@ func (w *World) CreateSchedule(name string, change ...func(*v1alpha1.ScheduledJo
 	return created, events.Key{Function: scheduledjob.Name, Namespace: w.NS, UID: created.UID}
 }
 
-// Schedule does a request about a ScheduledJob of the world's namespace.
+// Schedule sends a request about a ScheduledJob of the world's namespace.
 func (w *World) Schedule(r *rest.Request) *v1alpha1.ScheduledJob {
 	w.Helper()
 	out := &cluster.ScheduledJob{}
@@ -69,13 +69,13 @@ func (w *World) SettleSchedule(name string, change func(*v1alpha1.ScheduledJobSt
 	return w.Schedule(w.Admin.RESTClient().Put().Name(name).SubResource("status").Body(&cluster.ScheduledJob{ScheduledJob: *j}))
 }
 
-// DeleteSchedule deletes it and nothing that it owns: there is no garbage collector here.
+// DeleteSchedule deletes the ScheduledJob and none of its dependents: there is no garbage collector here.
 func (w *World) DeleteSchedule(name string) {
 	w.Helper()
 	w.Schedule(w.Admin.RESTClient().Delete().Name(name).Body(&metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}))
 }
 
-// MakeRun makes the Job of a nominal time.
+// MakeRun creates the Job of a nominal time.
 func (w *World) MakeRun(j *v1alpha1.ScheduledJob, nominal time.Time) *batchv1.Job {
 	w.Helper()
 	out, err := w.BatchV1().Jobs(w.NS).Create(w.Context(), scheduledjob.BuildJob(j, nominal, v1alpha1.DefaultManagedBy, time.UTC), metav1.CreateOptions{})

@@ -9,10 +9,10 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Timeout is for two cores that also compile.
+// Timeout is generous enough for two cores that also compile.
 const Timeout = 30 * time.Second
 
-// Eventually polls until ok, which says what it still waits for.
+// Eventually polls until ok returns "", and otherwise what it still waits for.
 func Eventually(t testing.TB, ok func() (waitsFor string)) {
 	t.Helper()
 	deadline := time.Now().Add(Timeout)
@@ -45,7 +45,7 @@ func Only[E events.Event](t testing.TB, facts []events.Event) E {
 	return want
 }
 
-// Buffer takes a log that another goroutine reads.
+// Buffer holds a log that another goroutine reads.
 type Buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -58,14 +58,14 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
-// String is all that was written since the last Reset.
+// String returns all that was written since the last Reset.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
 }
 
-// Reset forgets what was written.
+// Reset drops what was written.
 func (b *Buffer) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

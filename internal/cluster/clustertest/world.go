@@ -36,8 +36,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// ControlPlane returns the API server that the tests of this package share, each in a namespace of its own. Without the
-// programs it skips the test, and says what to run.
+// ControlPlane returns the API server that the tests of this package share, each in a namespace of its own. If its programs are
+// not built, it skips the test and prints what to run.
 func ControlPlane(t *testing.T) *controlplane.ControlPlane {
 	t.Helper()
 	if _, err := controlplane.Assets(); err != nil {
@@ -56,21 +56,21 @@ func ControlPlane(t *testing.T) *controlplane.ControlPlane {
 	return shared
 }
 
-// World is one test's client and namespace, and clients of its own for what is tested.
+// World is one test's client and namespace, with separate clients for the code under test.
 type World struct {
 	*testing.T
 	kubernetes.Interface
 	// NS is the namespace.
 	NS string
-	// Client and ScheduledJobs are for what is tested, and Requests sees what they ask.
+	// Client and ScheduledJobs are for the code under test; Requests observes their requests.
 	Client        kubernetes.Interface
 	ScheduledJobs *cluster.ScheduledJobs
 	Requests      *Requests
-	// Admin is the test's own client of ScheduledJobs, as Interface is of all else: its requests are not counted.
+	// Admin is the test's own client of ScheduledJobs, as Interface is of all other kinds: their requests are not counted.
 	Admin *cluster.ScheduledJobs
 }
 
-// NewWorld makes a namespace for the test.
+// NewWorld creates a namespace for the test.
 func NewWorld(t *testing.T) *World {
 	t.Helper()
 	client, scheduled, seen := Clients(t)
@@ -78,7 +78,7 @@ func NewWorld(t *testing.T) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schedules, err := cluster.NewScheduledJobs(ControlPlane(t).RESTConfig()) // whose requests are not counted
+	schedules, err := cluster.NewScheduledJobs(ControlPlane(t).RESTConfig()) // its requests are not counted
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func NewWorld(t *testing.T) *World {
 	return &World{T: t, Interface: admin, NS: ns.Name, Requests: seen, Client: client, ScheduledJobs: scheduled, Admin: schedules}
 }
 
-// DeployedRules are those of the one ClusterRole in a manifest of deploy/base: all that the program may do in a cluster.
+// DeployedRules returns the rules of the only ClusterRole in a manifest of deploy/base: all that the program may do in a cluster.
 func DeployedRules(t *testing.T, manifest []byte) []rbacv1.PolicyRule {
 	t.Helper()
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096); ; {
@@ -104,7 +104,7 @@ func DeployedRules(t *testing.T, manifest []byte) []rbacv1.PolicyRule {
 	}
 }
 
-// As makes clients of a user that may do what the rules say.
+// As makes clients of a user with exactly these rules.
 func (w *World) As(rules []rbacv1.PolicyRule) (kubernetes.Interface, *cluster.ScheduledJobs) {
 	w.Helper()
 	role, err := w.RbacV1().ClusterRoles().Create(w.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}, Rules: rules}, metav1.CreateOptions{})
@@ -130,7 +130,7 @@ func (w *World) As(rules []rbacv1.PolicyRule) (kubernetes.Interface, *cluster.Sc
 	if err != nil {
 		w.Fatal(err)
 	}
-	Eventually(w, func() string { // the authorizer hears of roles by a watch
+	Eventually(w, func() string { // the authorizer learns of roles through a watch
 		if _, err := client.BatchV1().Jobs("").List(w.Context(), metav1.ListOptions{Limit: 1}); err != nil {
 			return err.Error()
 		}

@@ -51,7 +51,7 @@ func TestWatcherTakesABrokenWatchUp(t *testing.T) {
 	client, seen := clustertest.Client(t)
 	var opened atomic.Int32
 	seen.Inject(func(q *http.Request) (*http.Response, error) {
-		if clustertest.IsWatch(q, "pods") && q.URL.Path == "/api/v1/pods" { // not those of namespaces where earlier tests have left adoptingJobs
+		if clustertest.IsWatch(q, "pods") && q.URL.Path == "/api/v1/pods" { // not those of namespaces where earlier tests have left adopting Jobs
 			if n := opened.Add(1); n == 1 || n == 2 {
 				return clustertest.Answer(q, http.StatusInternalServerError, metav1.Status{Status: "Failure", Code: http.StatusInternalServerError}), nil
 			}
@@ -60,7 +60,7 @@ func TestWatcherTakesABrokenWatchUp(t *testing.T) {
 	})
 	x := startWatcher(t, &memorySink{}, client, seen)
 	j, key := w.CreateJob("pi")
-	p := w.createPod(j, key, 0) // happens while nobody watches
+	p := w.createPod(j, key, 0) // created while no watch is open
 	clustertest.Eventually(t, func() string {
 		if seen := of[events.PodObserved](x.sink, key); len(seen) == 0 || seen[0].Pod.UID != p.UID {
 			return "the Pod; log:\n" + x.log.String()
@@ -153,7 +153,7 @@ type hopeless struct{}
 func (hopeless) Error() string   { return "too large" }
 func (hopeless) Permanent() bool { return true }
 
-// TestWatcherOutlivesTheAPIServer takes an API server of its own away and brings it back.
+// TestWatcherOutlivesTheAPIServer stops an API server of its own and starts it again.
 func TestWatcherOutlivesTheAPIServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a second control plane")

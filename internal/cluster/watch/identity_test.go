@@ -12,8 +12,8 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-// Whoever may make Pods in one namespace may write the UID of another one's Job into them: UIDs are no secret. What they say holds
-// in their own namespace only: in the lists of both programs, and in what is remembered for the sake of templates.
+// A user who may create Pods in one namespace can write the UID of another user's Job into them: UIDs are no secret. What Pods
+// declare is valid in their own namespace only: in the lists of both programs, and in what the Watcher keeps about templates.
 func TestForgedOwnerOfAnotherNamespaceConcernsNobodyThere(t *testing.T) {
 	shop, evil := newWorld(t), newWorld(t)
 	j, key := shop.CreateJob("pi")
@@ -52,7 +52,7 @@ func TestForgedOwnerOfAnotherNamespaceConcernsNobodyThere(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a Pod of the template", func(t *testing.T) { // which is remembered by now
+	t.Run("a Pod of the template", func(t *testing.T) { // which the Watcher knows by now
 		missing := clustertest.Only[events.JobGone](t, shop.act(forgedKey, clustertest.CreateEffect(j, 2)))
 		if missing.Name != j.Name {
 			t.Errorf("%+v", missing)
@@ -63,7 +63,7 @@ func TestForgedOwnerOfAnotherNamespaceConcernsNobodyThere(t *testing.T) {
 	})
 }
 
-// The same of a Job that says to be a ScheduledJob's of another namespace.
+// The same holds for a Job that names a ScheduledJob of another namespace as its owner.
 func TestForgedRunOfAnotherNamespaceConcernsNobodyThere(t *testing.T) {
 	shop, evil := newWorld(t), newWorld(t)
 	s, key := shop.CreateSchedule("nightly")

@@ -16,7 +16,7 @@ import (
 
 const listScheduledJobs = "/apis/jobstream.dev/v1alpha1/scheduledjobs"
 
-// hears waits until the key has been told anything.
+// hears waits until a fact for the key was published.
 func (x *watching) hears(t *testing.T, key events.Key) {
 	t.Helper()
 	clustertest.Eventually(t, func() string {
@@ -27,11 +27,10 @@ func (x *watching) hears(t *testing.T, key events.Key) {
 	})
 }
 
-// sessions is how often everything was listed.
+// sessions returns how often everything was listed.
 func (x *watching) sessions() int { return strings.Count(x.log.String(), "listed everything") }
 
-// TestWatcherWhileScheduledJobsFail: whatever is wrong with the list of ScheduledJobs, Jobs get on, and nothing of theirs is
-// listed again.
+// TestWatcherWhileScheduledJobsFail: whatever is wrong with the list of ScheduledJobs, Jobs go on, and are not listed again.
 func TestWatcherWhileScheduledJobsFail(t *testing.T) {
 	w := newWorld(t)
 	client, schedules, seen := clustertest.Clients(t)
@@ -65,8 +64,8 @@ func TestWatcherWhileScheduledJobsFail(t *testing.T) {
 	}
 }
 
-// TestWatcherWhileScheduledJobsHang: a list of ScheduledJobs that nobody answers, because of a conversion webhook, holds up Jobs for a moment
-// only. By itself it may take its time.
+// TestWatcherWhileScheduledJobsHang: a list of ScheduledJobs that is never answered, because of a conversion webhook, delays Jobs
+// for a moment only. The separate retry of that list may take its time.
 func TestWatcherWhileScheduledJobsHang(t *testing.T) {
 	w := newWorld(t)
 	sj, nightly := w.CreateSchedule("nightly")
@@ -100,7 +99,7 @@ func TestWatcherWhileScheduledJobsHang(t *testing.T) {
 	}
 }
 
-// TestWatcherWhoseWatchOfScheduledJobsEnds: they are listed again by themselves, and the alarm fires meanwhile for those that it
+// TestWatcherWhoseWatchOfScheduledJobsEnds: they are listed again separately, and the alarm fires meanwhile for those that it
 // knows.
 func TestWatcherWhoseWatchOfScheduledJobsEnds(t *testing.T) {
 	w := newWorld(t)
@@ -154,7 +153,7 @@ func TestWatcherWhoseWatchOfScheduledJobsEnds(t *testing.T) {
 	}
 }
 
-// TestWatcherWhileAListFails: a list that is made for safety, and fails, is tried again beside the watches.
+// TestWatcherWhileAListFails: a routine relist that fails is tried again beside the watches.
 func TestWatcherWhileAListFails(t *testing.T) {
 	w := newWorld(t)
 	client, seen := clustertest.Client(t)
@@ -184,8 +183,7 @@ func TestWatcherWhileAListFails(t *testing.T) {
 	})
 }
 
-// TestWatcherWhileOneNamespaceFails: what keeps us from the unmarked Pods of one namespace holds up nobody but the Jobs that
-// would adopt them.
+// TestWatcherWhileOneNamespaceFails: if the unmarked Pods of one namespace cannot be read, only Jobs that would adopt them wait.
 func TestWatcherWhileOneNamespaceFails(t *testing.T) {
 	w, peaceful := newWorld(t), newWorld(t)
 	_, closed := w.CreateJob("closed", clustertest.Picky("pi"))
@@ -213,7 +211,7 @@ func TestWatcherWhileOneNamespaceFails(t *testing.T) {
 	seen.Inject(nil)
 	x.sees(t, closed, orphan)
 	clustertest.Eventually(t, func() string {
-		if len(of[events.JobListed](x.sink, closed)) == 0 || x.sessions() < 2 { // which is logged when all snapshots are out
+		if len(of[events.JobListed](x.sink, closed)) == 0 || x.sessions() < 2 { // logged when all snapshots are published
 			return "its snapshot; log:\n" + x.log.String()
 		}
 		return ""

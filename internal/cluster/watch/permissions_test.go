@@ -10,7 +10,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-// TestPermissions watches as a user that may do just what the deployed trigger may.
+// TestPermissions watches as a user with exactly the permissions of the deployed trigger.
 func TestPermissions(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
@@ -37,5 +37,5 @@ func TestPermissions(t *testing.T) {
 	x.sees(t, key, w.LivePod(p.Name))
 	x.sees(t, pickyKey, w.LivePod("orphan"))
 	x.sees(t, key, w.ForeignPod("others", j.Spec.Template.Labels, clustertest.OwnedBy(j)))
-	x.sees(t, key, w.EditPod(p.Name, func(p *corev1.Pod) { p.Labels = nil })) // which takes a look at one Pod
+	x.sees(t, key, w.EditPod(p.Name, func(p *corev1.Pod) { p.Labels = nil })) // makes the Watcher read one Pod
 }

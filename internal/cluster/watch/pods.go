@@ -16,8 +16,8 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// onPod publishes what the watch of marked Pods has shown. Nothing that has a finalizer is deleted in one step: such a Pod
-// has left our selector, not the cluster.
+// onPod publishes the events of the watch of marked Pods. An object with a finalizer is not deleted in one step: such a Pod has
+// left the selection, not the cluster.
 func (w *Watcher) onPod(ctx context.Context, t watch.EventType, o runtime.Object) error {
 	p, ok := o.(*corev1.Pod)
 	switch {
@@ -31,17 +31,17 @@ func (w *Watcher) onPod(ctx context.Context, t watch.EventType, o runtime.Object
 	return w.saw(ctx, p, w.unlabelled.recipients(p))
 }
 
-// onUnmarked publishes what the watch of Pods has shown that others have made for Jobs.
+// onUnmarked publishes the events of the watch of Pods that other controllers have created for Jobs.
 func (w *Watcher) onUnmarked(ctx context.Context, t watch.EventType, o runtime.Object) error {
 	return w.unmarked(ctx, t, o, w.unlabelled.recipients)
 }
 
-// onUnlabelled publishes what the watch of a namespace has shown whose Pods our adoptingJobs may adopt.
+// onUnlabelled publishes the events of the watch of a namespace whose Pods adopting Jobs may adopt.
 func (w *Watcher) onUnlabelled(ctx context.Context, t watch.EventType, o runtime.Object) error {
 	return w.unmarked(ctx, t, o, w.unlabelled.of)
 }
 
-// unmarked takes no end of a Pod for sure: whoever adopts it gives it our mark, and then it leaves the selection.
+// unmarked does not take a Pod that leaves the selection for deleted: a Job that adopts the Pod gives it the managed label.
 func (w *Watcher) unmarked(ctx context.Context, t watch.EventType, o runtime.Object, whose func(*corev1.Pod) []types.UID) error {
 	p, ok := o.(*corev1.Pod)
 	switch {
@@ -71,12 +71,12 @@ func (w *Watcher) missed(ctx context.Context, p *corev1.Pod, jobs []types.UID) e
 	return nil
 }
 
-// left tells these Jobs what has become of a Pod that a watch no longer shows:
+// left reports to these Jobs what has become of a Pod that leaves a watch:
 //
 //	it does not exist                  it is gone
-//	it concerns the Job no more        the same: we took our label off (ReleasePod), or somebody gave it away
+//	it concerns the Job no more        the same: ReleasePod took the label off, or a user gave it away
 //	another watch shows it             that watch tells
-//	only its labels have changed       the Job sees how it is now, once; there is no watch that would show it again
+//	only its labels have changed       the Job gets its current state, once; no watch would show it again
 func (w *Watcher) left(ctx context.Context, p *corev1.Pod, jobs []types.UID) error {
 	if len(jobs) == 0 {
 		return nil
@@ -95,7 +95,7 @@ func (w *Watcher) left(ctx context.Context, p *corev1.Pod, jobs []types.UID) err
 			err = w.missed(ctx, p, []types.UID{uid})
 		case !w.watched(live, uid):
 			if s := events.ProjectPod(live); s.Labels == nil && !s.Orphan {
-				w.log.Warn("somebody took the label "+v1alpha1.ManagedLabel+" from a Pod that is still needed: put it back, or delete the Pod",
+				w.log.Warn("the label "+v1alpha1.ManagedLabel+" was taken from a Pod that is still needed: put it back, or delete the Pod",
 					"namespace", p.Namespace, "pod", p.Name)
 			}
 			err = w.saw(ctx, live, []types.UID{uid})
@@ -107,7 +107,7 @@ func (w *Watcher) left(ctx context.Context, p *corev1.Pod, jobs []types.UID) err
 	return nil
 }
 
-// watched says that a watch of ours tells the Job about the Pod.
+// watched reports whether a watch of this trigger reports the Pod to the Job.
 func (w *Watcher) watched(p *corev1.Pod, job types.UID) bool {
 	has := func(label string) bool { _, ok := p.Labels[label]; return ok }
 	return has(v1alpha1.ManagedLabel) ||
@@ -115,7 +115,7 @@ func (w *Watcher) watched(p *corev1.Pod, job types.UID) bool {
 		slices.Contains(w.unlabelled.of(p), job)
 }
 
-// look reads the Pod live, by a list of one: a trigger may list, and nothing else. nil means that it is gone.
+// look reads the current Pod, by a list of one: a trigger may list, and nothing else. nil means that it is gone.
 func (w *Watcher) look(ctx context.Context, p *corev1.Pod) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.PageTimeout)
 	defer cancel()

@@ -20,11 +20,11 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// flushInterval is how long a fact may have been lost on its way before we know.
+// flushInterval is how long a lost fact may stay unnoticed.
 const flushInterval = time.Second
 
-// Run lists, publishes and watches until ctx ends, and then returns nil. No trouble ends it: an API server or a sink that
-// is away is waited for.
+// Run lists, publishes and watches until ctx ends, and then returns nil. No failure ends it: it waits for an API server or a sink
+// that is away.
 func (w *Watcher) Run(ctx context.Context) error {
 	retry := w.retry("turn the cluster into facts")
 	defer retry.forget()
@@ -39,20 +39,20 @@ func (w *Watcher) Run(ctx context.Context) error {
 			retry.begins(err)
 		}
 		if retry.wait(ctx, w.again) != nil {
-			return nil //nolint:nilerr // only the end of ctx ends the wait, and that is how Run is meant to end
+			return nil //nolint:nilerr // only the end of ctx ends the wait, and Run returns nil then
 		}
 	}
 }
 
-// session is one set of lists and the watches from there on. It ends with the first thing that breaks the continuity of
-// what was published. Lists that are made for safety only run beside the watches.
+// session is one set of lists and the watches from there on. It ends with the first event that breaks the continuity of what was
+// published. Routine relists run beside the watches.
 //
 //	LIST ScheduledJobs, Jobs, Pods --> snapshots --> watch each from its list on
 //	                                     watch unmarked Pods where a Job may adopt them (unlabelled.go)
 //	                                     list again now and then, or when asked to
 func (w *Watcher) session(ctx context.Context, works func()) error {
 	select {
-	case <-w.again: // this is it
+	case <-w.again: // this session is the requested one
 		w.lost = true
 	default:
 	}
@@ -80,7 +80,7 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 	if version, unlisted := lists.SchedulesVersion, lists.Unlisted; w.config.ScheduledJobs != nil {
 		g.Go(func() error { return w.followScheduledJobs(ctx, version, unlisted) })
 	}
-	lists.Schedules = nil // they may be many; from here on the watch tells everything
+	lists.Schedules = nil // there may be many; from here on the watch reports everything
 	g.Go(func() error { return w.relists(ctx) })
 	g.Go(func() error { return w.flushes(ctx) })
 	return g.Wait()
@@ -94,8 +94,7 @@ func (w *Watcher) watchPods(selector string) func(context.Context, metav1.ListOp
 	}
 }
 
-// relists lists again when somebody asks for it and when the interval has passed. Where the API server fails, the watches go on
-// meanwhile.
+// relists lists again on request and when the interval has passed. If the API server fails, the watches go on meanwhile.
 func (w *Watcher) relists(ctx context.Context) error {
 	var tick <-chan time.Time
 	if w.config.Interval > 0 {
@@ -130,7 +129,7 @@ func (w *Watcher) relists(ctx context.Context) error {
 	}
 }
 
-// flushes finds out about facts that got lost after Publish had returned.
+// flushes detects facts that were lost after Publish had returned.
 func (w *Watcher) flushes(ctx context.Context) error {
 	t := time.NewTicker(flushInterval)
 	defer t.Stop()
@@ -153,16 +152,16 @@ func (w *Watcher) flush(ctx context.Context) error {
 	return nil
 }
 
-// relist publishes one snapshot for every Job of ours, and every ScheduledJob, that still needs one, and returns the lists when
-// all of them are safe. The first time, and where the bus may have lost memories, it tells of all finished Jobs that may have to
-// be announced again; else of those that have finished since the list before.
+// relist publishes one snapshot for every claimed Job, and every ScheduledJob, that still needs one, and returns the lists when
+// all of them are safe. The first time, and if the bus may have lost states, it includes all finished Jobs that may have to be
+// announced again; otherwise those that have finished since the list before.
 func (w *Watcher) relist(ctx context.Context) (cluster.Lists, error) {
 	began, now := time.Now(), w.config.Now()
 	since := now.Add(-events.ReannounceWindow)
 	if w.listed.After(since) && !w.lost {
 		since = w.listed
 	}
-	others := map[cluster.Identity]struct{}{} // Jobs that exist and are not ours: not to be taken for gone
+	others := map[cluster.Identity]struct{}{} // Jobs that exist and are not claimed: they are not gone
 	wanted := cluster.Wants{
 		Job: func(j *batchv1.Job) bool {
 			if w.ours(j) {
@@ -203,15 +202,15 @@ func (w *Watcher) relist(ctx context.Context) (cluster.Lists, error) {
 	w.log.Info("listed everything", "jobs", len(r.Jobs), "snapshots", snapshots, "scheduledJobs", len(r.Schedules), "scheduleSnapshots", schedules,
 		"version", id, "took", time.Since(began).Round(time.Millisecond))
 	return cluster.Lists{SchedulesVersion: r.SchedulesVersion, Unlisted: r.Unlisted, Schedules: r.Schedules, JobsVersion: r.JobsVersion,
-		Marked: r.Marked, BuiltIn: r.BuiltIn, AdoptingJobs: r.AdoptingJobs}, nil // the rest may be large
+		Marked: r.Marked, BuiltIn: r.BuiltIn, AdoptingJobs: r.AdoptingJobs}, nil // the other lists may be large
 }
 
-// finishedLate is how much earlier than now the end of a Job may be that a list does not show yet: the clocks differ of who
-// lists and who finishes it.
+// finishedLate is how much earlier than now the end of a Job may be that a list does not show yet: the clocks of the trigger that
+// lists and of the program that finishes the Job differ.
 const finishedLate = time.Minute
 
-// tellJobs publishes the snapshots of Jobs, and returns how many. A finished Job that nobody has to do anything about costs none,
-// unless it has finished since the given time: whoever finished it may have died before it was announced. One that may adopt Pods
+// tellJobs publishes the snapshots of Jobs, and returns how many. A finished Job that needs no work gets none, unless it has
+// finished since the given time: the reconciler that finished it may have died before the announcement. A Job that may adopt Pods
 // which could not be listed gets none now.
 func (w *Watcher) tellJobs(ctx context.Context, r cluster.Lists, id string, now, since time.Time) (n int, err error) {
 	tell := func(of cluster.Identity) error {
@@ -242,8 +241,8 @@ func (w *Watcher) tellJobs(ctx context.Context, r cluster.Lists, id string, now,
 	return n, nil
 }
 
-// snapshotID is the same for two triggers that list the same versions, so that their snapshots become one message, and new
-// for every list of one trigger: what is listed again although nothing has changed is to wake those who have forgotten.
+// snapshotID is the same for two triggers that list the same versions, so that their snapshots become one message. It is new for
+// every list of one trigger: a list without changes must still wake functions that have lost their states.
 func (w *Watcher) snapshotID(last *string, versions ...uint64) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

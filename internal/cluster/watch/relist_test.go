@@ -34,13 +34,13 @@ func TestWatcherLists(t *testing.T) {
 	loose := w.createPod(gone, goneKey, 1)
 	w.act(goneKey, effect.RemoveFinalizer{Name: loose.Name, UID: loose.UID})
 	w.DeleteJob("gone")
-	vanished, vanishedKey := w.CreateJob("vanished") // whose only Pod nobody has to release
+	vanished, vanishedKey := w.CreateJob("vanished") // its only Pod needs no release
 	free := w.createPod(w.StartJob(vanished), vanishedKey, 0)
 	w.act(vanishedKey, effect.RemoveFinalizer{Name: free.Name, UID: free.UID})
 	w.DeleteJob("vanished")
 
 	foreign, foreignKey := w.CreateJob("foreign", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
-	pod := job.BuildPod(foreign, clustertest.CreateEffect(foreign, 0), nil) // it even carries our label
+	pod := job.BuildPod(foreign, clustertest.CreateEffect(foreign, 0), nil) // it even carries the managed label
 	if _, err := w.CoreV1().Pods(w.NS).Create(w.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +99,8 @@ func TestWatcherLists(t *testing.T) {
 	})
 }
 
-// A finished Job that nobody has to do anything about costs a snapshot where it may have to be announced: when the Watcher begins
-// or the bus may have lost memories, for an hour; else at the first lists after its end.
+// A finished Job that needs no work costs a snapshot only if it may have to be announced: when the Watcher begins or the bus may
+// have lost states, for an hour; otherwise at the first lists after its end.
 func TestFinishedJobsThatMayHaveToBeAnnounced(t *testing.T) {
 	w := newWorld(t)
 	_, key := w.FinishedJob("finished", false)
@@ -137,7 +137,7 @@ func TestFinishedJobsThatMayHaveToBeAnnounced(t *testing.T) {
 	}
 }
 
-// TestFinishedJobsThatNeedATurn: most do not, and nobody is woken for them, once they may not have to be announced any more.
+// TestFinishedJobsThatNeedATurn: most need none, and are not woken once no announcement can be missing any more.
 func TestFinishedJobsThatNeedATurn(t *testing.T) {
 	w := newWorld(t)
 	finished := func(name string, change ...func(*batchv1.Job)) events.Key {
@@ -157,7 +157,7 @@ func TestFinishedJobsThatNeedATurn(t *testing.T) {
 		"plain": finished("plain"), "enough": finished("enough", clustertest.Limited("1")), "many": finished("many", clustertest.Limited("0")),
 		"young": finished("young", ttl(0)), "forgotten": finished("forgotten", ttl(30)),
 	}
-	old := w.LiveJob("forgotten") // and it has been finished for long
+	old := w.LiveJob("forgotten") // it finished long ago
 	for i := range old.Status.Conditions {
 		old.Status.Conditions[i].LastTransitionTime = metav1.NewTime(time.Now().Add(-2 * time.Minute))
 	}
@@ -170,7 +170,7 @@ func TestFinishedJobsThatNeedATurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.listed = time.Now().Add(time.Hour) // all of them have been told of since they finished
+	x.listed = time.Now().Add(time.Hour) // all of them have been reported since they finished
 	if _, err := x.relist(t.Context()); err != nil {
 		t.Fatal(err)
 	}

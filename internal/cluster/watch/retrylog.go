@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// firstPause and lastPause bound the wait between two attempts: soon enough after a restart of the API server, and
-	// gentle enough for one that is overloaded.
+	// firstPause and lastPause bound the wait between two attempts: short enough after a restart of the API server, and long
+	// enough for an overloaded one.
 	firstPause = time.Second
 	lastPause  = 30 * time.Second
 )
 
-// retryLog paces attempts at something that fails, and says so once when it begins and once when it is over.
+// retryLog paces attempts at an operation that fails, and logs once when the failure begins and once when it is over.
 type retryLog struct {
 	log   *slog.Logger
 	what  string
-	count *atomic.Int64 // of all that are in trouble; nil where nobody counts
+	count *atomic.Int64 // of all that fail now; nil where they are not counted
 	since time.Time     // zero while there is none
 	last  time.Time     // the end of the last wait
 	pause time.Duration
@@ -26,7 +26,7 @@ type retryLog struct {
 
 func newRetryLog(log *slog.Logger, what string) *retryLog { return &retryLog{log: log, what: what} }
 
-// begins says that it does not work.
+// begins records that the operation fails.
 func (t *retryLog) begins(err error) {
 	if t.since.IsZero() {
 		t.since = time.Now()
@@ -37,7 +37,7 @@ func (t *retryLog) begins(err error) {
 	}
 }
 
-// over says that it works again.
+// over records that the operation works again.
 func (t *retryLog) over() {
 	if !t.since.IsZero() {
 		t.log.Info("can "+t.what+" again", "after", time.Since(t.since).Round(time.Second))
@@ -45,7 +45,7 @@ func (t *retryLog) over() {
 	}
 }
 
-// forget is for whoever stops trying: it is counted no longer.
+// forget ends the failure for a caller that stops trying: it is not counted any longer.
 func (t *retryLog) forget() {
 	if !t.since.IsZero() && t.count != nil {
 		t.count.Add(-1)
@@ -53,9 +53,9 @@ func (t *retryLog) forget() {
 	t.since = time.Time{}
 }
 
-// wait lets some time pass before the next attempt: none if the last one held for a while, else ever more, so that what
-// fails again and again right after it worked is paced too. It is over at once if somebody asks by sooner, which may be nil,
-// and fails only if ctx ends.
+// wait pauses before the next attempt: not at all if the last one held for a while, otherwise longer and longer, so that an
+// operation that keeps failing right after it worked is paced, too. A value from sooner, which may be nil, ends the pause. wait
+// fails only if ctx ends.
 func (t *retryLog) wait(ctx context.Context, sooner <-chan struct{}) error {
 	if time.Since(t.last) > lastPause+t.pause {
 		t.pause = 0
@@ -74,7 +74,7 @@ func (t *retryLog) wait(ctx context.Context, sooner <-chan struct{}) error {
 	}
 }
 
-// pause lets some time pass, and fails only if ctx ends.
+// pause waits, and fails only if ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -16,34 +16,34 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// lookAgainInterval is how often a trigger looks whether ScheduledJobs have been installed: whoever installs them does not
-// have to restart it.
+// lookAgainInterval is how often a trigger checks whether ScheduledJobs have been installed: the operator who installs them does
+// not have to restart it.
 const lookAgainInterval = time.Minute
 
-// schedulesTimeout bounds a page of ScheduledJobs where Jobs are listed after it, and wait: a conversion webhook that does not answer
-// would hold up all Jobs for half a minute whenever a trigger starts. What takes longer is listed again by itself, which may take as long
-// as any list.
+// schedulesTimeout bounds a page of ScheduledJobs while the list of Jobs waits for it. Otherwise a conversion webhook that does
+// not answer would delay all Jobs for half a minute whenever a trigger starts. A list that takes longer is made again separately,
+// and may then take as long as any other.
 const schedulesTimeout = 10 * time.Second
 
-// Alarm hears of every ScheduledJob, one call at a time, and must return at once.
+// Alarm receives every ScheduledJob, one call at a time, and must return at once.
 type Alarm interface {
-	// Reset forgets all: a complete list follows, as observations.
+	// Reset drops everything: a complete list follows, as observations.
 	Reset()
 	// Saw is an observation of a ScheduledJob.
 	Saw(j events.ScheduledJob)
-	// Gone says that it no longer exists.
+	// Gone reports that it no longer exists.
 	Gone(uid types.UID)
 }
 
-// noAlarm is nobody who fires.
+// noAlarm is an Alarm that never fires.
 type noAlarm struct{}
 
 func (noAlarm) Reset()                  {}
 func (noAlarm) Saw(events.ScheduledJob) {}
 func (noAlarm) Gone(types.UID)          {}
 
-// resetAlarm tells the alarm all that a list shows. From there on the watch tells it everything. Where there is no list for now, it fires for
-// those that it knows.
+// resetAlarm passes a complete list to the alarm. From there on the watch passes everything. If there is no list for now, the
+// alarm fires for those that it knows.
 func (w *Watcher) resetAlarm(lists cluster.Lists) {
 	if lists.Unlisted != nil && !cluster.Unserved(lists.Unlisted) {
 		return
@@ -56,9 +56,8 @@ func (w *Watcher) resetAlarm(lists cluster.Lists) {
 
 func everySchedule(cluster.Identity) bool { return true }
 
-// followScheduledJobs watches ScheduledJobs from a version on. Where that cannot go on, or there are none to list, it lists them
-// again by itself, for as long as it takes: what is wrong with them does not concern Jobs. It returns only where the sink fails
-// or ctx ends.
+// followScheduledJobs watches ScheduledJobs from a version on. If that cannot continue, or there are none to list, it lists them
+// again separately, for as long as it takes: their failures do not concern Jobs. It returns only if the sink fails or ctx ends.
 func (w *Watcher) followScheduledJobs(ctx context.Context, version uint64, unlisted error) error {
 	pace := newRetryLog(w.log, "")
 	for {
@@ -92,7 +91,7 @@ func (w *Watcher) followScheduledJobs(ctx context.Context, version uint64, unlis
 	}
 }
 
-// findScheduledJobs says what keeps us from listing them, without a list of all.
+// findScheduledJobs returns why they cannot be listed, without making a complete list.
 func (w *Watcher) findScheduledJobs(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cluster.PageTimeout)
 	defer cancel()
@@ -100,7 +99,7 @@ func (w *Watcher) findScheduledJobs(ctx context.Context) error {
 	return err
 }
 
-// sayUnlisted says once that only Jobs are worked for, and once that this is over.
+// sayUnlisted logs once that only Jobs are managed, and once that this is over.
 func (w *Watcher) sayUnlisted(why error) {
 	w.mu.Lock()
 	was := w.unlisted
@@ -121,7 +120,7 @@ func (w *Watcher) sayUnlisted(why error) {
 	}
 }
 
-// onScheduledJob publishes what the watch of ScheduledJobs has shown.
+// onScheduledJob publishes the events of the watch of ScheduledJobs.
 func (w *Watcher) onScheduledJob(ctx context.Context, t watch.EventType, o runtime.Object) error {
 	j, ok := o.(*cluster.ScheduledJob)
 	if !ok {
@@ -137,8 +136,8 @@ func (w *Watcher) onScheduledJob(ctx context.Context, t watch.EventType, o runti
 	return w.tell(ctx, key, events.ScheduledJobObserved{ScheduledJob: p})
 }
 
-// onRun tells the ScheduledJob that owns the Job, whoever runs it, what matters to it: that it is there, is being deleted,
-// has finished, is gone. How it gets on is the Job's own affair.
+// onRun reports to the ScheduledJob that owns the Job, whichever controller runs that, what matters to it: that the Job exists,
+// is being deleted, has finished, or is gone. Its progress in between concerns the Job alone.
 func (w *Watcher) onRun(ctx context.Context, t watch.EventType, j *batchv1.Job) error {
 	owner, run, ok := events.ProjectRun(j)
 	if !ok || w.config.ScheduledJobs == nil {
@@ -154,8 +153,8 @@ func (w *Watcher) onRun(ctx context.Context, t watch.EventType, j *batchv1.Job) 
 	return nil
 }
 
-// tellSchedules publishes the snapshots of ScheduledJobs, and returns how many. Those that have nothing to do get none: there
-// may be very many, and the alarm wakes them when their time comes.
+// tellSchedules publishes the snapshots of ScheduledJobs, and returns how many. Those without work get none: there may be very
+// many, and the alarm wakes them when their time comes.
 func (w *Watcher) tellSchedules(ctx context.Context, r cluster.Lists) (n int, err error) {
 	if w.config.ScheduledJobs == nil {
 		return 0, nil
@@ -175,6 +174,6 @@ func (w *Watcher) tellSchedules(ctx context.Context, r cluster.Lists) (n int, er
 	return n, nil
 }
 
-// announceWithin is how long after a verdict it may not have been announced because the bus was wiped at that moment. A schedule that
-// the next complete list wakes announces all that stands in its status once more; one that is due soon is woken anyway.
+// announceWithin is how long after a verdict its announcement may be missing because the bus was wiped at that moment. A schedule
+// that the next complete list wakes announces everything in its status once more; one that is due soon is woken anyway.
 const announceWithin = DefaultRelistInterval + 2*time.Minute

@@ -21,7 +21,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// idleSchedules plays an API server that has so many ScheduledJobs, none of which has anything to do, and nothing else.
+// idleSchedules plays an API server that has the given number of ScheduledJobs without work, and nothing else.
 func idleSchedules(b *testing.B, many int) *rest.Config {
 	b.Helper()
 	until, next := metav1.NewTime(time.Now().Add(-time.Hour)), metav1.NewTime(time.Now().Add(24*time.Hour))
@@ -67,8 +67,8 @@ func idleSchedules(b *testing.B, many int) *rest.Config {
 	return &rest.Config{Host: server.URL, QPS: -1}
 }
 
-// BenchmarkRelistIdleSchedules prints what it costs a trigger to look at 50,000 ScheduledJobs that have nothing to do: the
-// time, and what is held at the end of the list.
+// BenchmarkRelistIdleSchedules prints what it costs a trigger to list 50,000 ScheduledJobs without work: the time, and the memory
+// that is held at the end of the list.
 func BenchmarkRelistIdleSchedules(b *testing.B) {
 	const many = 50_000
 	config := idleSchedules(b, many)

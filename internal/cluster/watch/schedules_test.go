@@ -15,7 +15,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-// memoryAlarm remembers what an alarm was told last of each ScheduledJob.
+// memoryAlarm remembers the last call about each ScheduledJob.
 type memoryAlarm struct {
 	mu     sync.Mutex
 	resets int
@@ -47,7 +47,7 @@ func (a *memoryAlarm) of(uid types.UID) (events.ScheduledJob, bool) {
 	return j, ok
 }
 
-// quiet is a status that asks for nothing.
+// quiet is a status that requires no work.
 func quiet(j *v1alpha1.ScheduledJob) func(*v1alpha1.ScheduledJobStatus) {
 	return func(s *v1alpha1.ScheduledJobStatus) {
 		until, next := metav1.NewTime(clustertest.Noon), metav1.NewTime(time.Now().Add(time.Hour))
@@ -68,7 +68,7 @@ func TestWatcherWatchesScheduledJobs(t *testing.T) {
 	j := w.MakeRun(sj, clustertest.Noon)
 	jobKey := events.Key{Function: "job", Namespace: w.NS, UID: j.UID}
 	j = w.StartJob(j)
-	j.Status.Active = 1 // how a running Job gets on
+	j.Status.Active = 1 // the progress of a running Job
 	if _, err := w.BatchV1().Jobs(w.NS).UpdateStatus(t.Context(), j, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestWatcherWatchesScheduledJobs(t *testing.T) {
 		t.Error("the alarm was not told that it is gone")
 	}
 
-	t.Run("also where somebody else runs its Jobs", func(t *testing.T) {
+	t.Run("also where another controller runs its Jobs", func(t *testing.T) {
 		sj, key := w.CreateSchedule("theirs", func(j *v1alpha1.ScheduledJob) {
 			j.Spec.JobTemplate.Spec.ManagedBy = new("example.com/other")
 		})
@@ -126,7 +126,7 @@ func TestWatcherWatchesScheduledJobs(t *testing.T) {
 	})
 }
 
-// TestWatcherListsScheduledJobs: who has something to do gets a snapshot, and nobody else.
+// TestWatcherListsScheduledJobs: exactly those with work to do get a snapshot.
 func TestWatcherListsScheduledJobs(t *testing.T) {
 	w := newWorld(t)
 	fresh, freshKey := w.CreateSchedule("fresh")

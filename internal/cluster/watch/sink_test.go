@@ -12,7 +12,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-// memorySink remembers what was published, and can be broken.
+// memorySink remembers what was published, and can fail.
 type memorySink struct {
 	mu     sync.Mutex
 	facts  []events.Fact

@@ -14,18 +14,18 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// unlabelled are the watches of Pods that carry no mark of ours: one for each namespace that has a adoptingJob, for as long as
-// it has one. What is remembered is the selectors of these Jobs.
+// unlabelled is the set of watches of Pods without the managed label: one for each namespace with an adopting Job, for as long as
+// it has one. It keeps the selectors of these Jobs.
 type unlabelled struct {
 	mu           sync.Mutex
 	adoptingJobs cluster.AdoptingJobs
 	watches      map[string]context.CancelFunc
 	open         func(namespace string) context.CancelFunc
-	// left are the namespaces that the last complete list has left out: it could not list their unmarked Pods.
+	// left are the namespaces that the last complete list omitted: it could not list their unmarked Pods.
 	left map[string]error
 }
 
-// begin starts with these adoptingJobs; whatever was watched before has ended. open starts the watch of a namespace.
+// begin starts with these adopting Jobs, after all earlier watches have ended. open starts the watch of a namespace.
 func (s *unlabelled) begin(c cluster.AdoptingJobs, open func(namespace string) context.CancelFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,11 +35,11 @@ func (s *unlabelled) begin(c cluster.AdoptingJobs, open func(namespace string) c
 	}
 }
 
-// saw keeps the watches up with the Job. It has to be called before anybody else hears of the Job: an inventory that is
-// taken for it shows what the watch of its namespace had shown before.
+// saw updates the watches for the Job. It has to be called before the Job is published: an inventory that is taken for it must
+// show what the watch of its namespace had shown before.
 func (s *unlabelled) saw(j events.Job) { s.change(j.Namespace, func() { s.adoptingJobs.Put(j) }) }
 
-// missed does the same with a Job that is gone.
+// missed updates the watches for a Job that is gone.
 func (s *unlabelled) missed(namespace string, uid types.UID) {
 	s.change(namespace, func() { s.adoptingJobs.Remove(namespace, uid) })
 }
@@ -58,15 +58,15 @@ func (s *unlabelled) change(namespace string, change func()) {
 	}
 }
 
-// leftOut notes what a complete list has left out.
+// leftOut records the namespaces that a complete list omitted.
 func (s *unlabelled) leftOut(namespaces map[string]error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = namespaces
 }
 
-// made says that the unmarked Pods of the namespace have been listed, and answers whether those who may adopt them still miss
-// their snapshots.
+// made records that the unmarked Pods of the namespace have been listed, and reports whether the Jobs that may adopt them still
+// lack their snapshots.
 func (s *unlabelled) made(namespace string) (missed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,8 +87,8 @@ func (s *unlabelled) recipients(p *corev1.Pod) []types.UID {
 	return s.adoptingJobs.Recipients(p)
 }
 
-// watchUnlabelled begins a session's watches of the namespaces that have adoptingJobs. Each belongs to the group, and ends the session
-// only where the sink fails: a namespace that we may not see concerns its own Jobs.
+// watchUnlabelled begins a session's watches of the namespaces that have adopting Jobs. Each belongs to the group, and ends the
+// session only if the sink fails: a namespace that the API server denies concerns its own Jobs only.
 func (w *Watcher) watchUnlabelled(ctx context.Context, g *errgroup.Group, c cluster.AdoptingJobs) {
 	w.unlabelled.begin(c, func(namespace string) context.CancelFunc {
 		mine, stop := context.WithCancel(ctx)
@@ -97,14 +97,14 @@ func (w *Watcher) watchUnlabelled(ctx context.Context, g *errgroup.Group, c clus
 			if err := w.followUnlabelled(mine, namespace); mine.Err() == nil || ctx.Err() != nil {
 				return err
 			}
-			return nil // the last adoptingJob has gone
+			return nil // the last adopting Job is gone
 		})
 		return stop
 	})
 }
 
-// followUnlabelled tells of all unmarked Pods of the namespace that concern a adoptingJob, and then of what becomes of them. Where that
-// cannot go on, it begins again by itself, for as long as it takes.
+// followUnlabelled publishes all unmarked Pods of the namespace that concern an adopting Job, and then what becomes of them. If
+// that cannot continue, it begins again separately, for as long as it takes.
 func (w *Watcher) followUnlabelled(ctx context.Context, namespace string) error {
 	retry := w.retry("watch unmarked Pods of " + namespace)
 	defer retry.forget()

@@ -13,7 +13,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-// sees waits until the key has been told of a Pod, and returns the newest observation of it.
+// sees waits until a Pod was published for the key, and returns the newest observation of it.
 func (x *watching) sees(t *testing.T, key events.Key, p *corev1.Pod) (newest events.Pod) {
 	t.Helper()
 	clustertest.Eventually(t, func() string {
@@ -28,7 +28,7 @@ func (x *watching) sees(t *testing.T, key events.Key, p *corev1.Pod) (newest eve
 	return newest
 }
 
-// misses waits until the key has been told that a Pod is gone.
+// misses waits until the key got the fact that a Pod is gone.
 func (x *watching) misses(t *testing.T, key events.Key, p *corev1.Pod) {
 	t.Helper()
 	clustertest.Eventually(t, func() string {
@@ -41,7 +41,7 @@ func (x *watching) misses(t *testing.T, key events.Key, p *corev1.Pod) {
 	})
 }
 
-// never asserts that the key has not been told about a Pod at all.
+// never asserts that no fact about a Pod was published for the key.
 func (x *watching) never(t *testing.T, key events.Key, p *corev1.Pod) {
 	t.Helper()
 	for _, e := range x.sink.about(key) {
@@ -58,7 +58,7 @@ func (x *watching) never(t *testing.T, key events.Key, p *corev1.Pod) {
 	}
 }
 
-// once asserts that no two watches have told the same.
+// once asserts that no two watches have published the same.
 func (x *watching) once(t *testing.T) {
 	t.Helper()
 	x.sink.set(func() {
@@ -72,7 +72,7 @@ func (x *watching) once(t *testing.T) {
 	})
 }
 
-// watches says whether the unmarked Pods of the namespace are watched.
+// watches reports whether the unmarked Pods of the namespace are watched.
 func (x *watching) watches(namespace string) bool {
 	x.unlabelled.mu.Lock()
 	defer x.unlabelled.mu.Unlock()
@@ -85,7 +85,7 @@ func TestWatcherShowsOrphansToWhoMayAdoptThem(t *testing.T) {
 	before := w.ForeignPod("before", map[string]string{"app": "pi"})
 	x := startWatcher(t, &memorySink{}, client, seen)
 	if x.watches(w.NS) {
-		t.Error("the namespace is watched for nobody")
+		t.Error("the namespace is watched without an adopting Job")
 	}
 	a, keyA := w.CreateJob("a", clustertest.Picky("pi"))
 	_, keyB := w.CreateJob("b", clustertest.Picky("pi"))
@@ -122,7 +122,7 @@ func TestWatcherShowsOrphansToWhoMayAdoptThem(t *testing.T) {
 		if got := x.sees(t, keyA, w.LivePod("adopted")); got.Serial != 0 || got.Orphan || got.Version != adopted.Version {
 			t.Errorf("saw %+v", got)
 		}
-		x.misses(t, keyB, p) // for the other Job it is
+		x.misses(t, keyB, p) // but it concerns the other Job
 		if gone := of[events.PodGone](x.sink, keyA); len(gone) != 0 {
 			t.Errorf("gone is %+v", gone)
 		}
@@ -149,7 +149,7 @@ func TestWatcherShowsOrphansToWhoMayAdoptThem(t *testing.T) {
 		w.Finish(w.StartJob(w.LiveJob("a")))
 		clustertest.Eventually(t, func() string {
 			if x.watches(w.NS) {
-				return "nobody to be interested"
+				return "no adopting Job"
 			}
 			return ""
 		})
@@ -161,7 +161,7 @@ func TestWatcherShowsOrphansToWhoMayAdoptThem(t *testing.T) {
 	})
 }
 
-// TestWatcherListsOrphans: a snapshot shows a Job all orphans that it may adopt, finished ones too.
+// TestWatcherListsOrphans: the snapshot of a Job has all orphans that it may adopt, including finished ones.
 func TestWatcherListsOrphans(t *testing.T) {
 	w := newWorld(t)
 	_, key := w.CreateJob("pi", clustertest.Picky("pi"))
@@ -183,14 +183,14 @@ func TestWatcherListsOrphans(t *testing.T) {
 	})
 }
 
-// TestWatcherTakesOver Jobs that Kubernetes' own controller has begun.
+// TestWatcherTakesOver: the Watcher lists Jobs that Kubernetes' own controller has begun.
 func TestWatcherTakesOver(t *testing.T) {
 	w := newWorld(t, func(c *act.Config) { c.Claim.Unmanaged = true })
-	nobodys := func(j *batchv1.Job) { j.Spec.ManagedBy = nil }
-	made := func(j *batchv1.Job, name string) *corev1.Pod { // as the built-in controller makes them
+	unmanaged := func(j *batchv1.Job) { j.Spec.ManagedBy = nil }
+	made := func(j *batchv1.Job, name string) *corev1.Pod { // as the built-in controller creates them
 		return w.ForeignPod(name, j.Spec.Template.Labels, clustertest.OwnedBy(j), func(p *corev1.Pod) { p.Finalizers = []string{batchv1.JobTrackingFinalizer} })
 	}
-	j, key := w.CreateJob("theirs", nobodys)
+	j, key := w.CreateJob("theirs", unmanaged)
 	before := made(j, "before")
 	client, seen := clustertest.Client(t)
 	x := startWatcher(t, &memorySink{}, client, seen, func(c *Config) { c.Claim.Unmanaged = true })
@@ -198,7 +198,7 @@ func TestWatcherTakesOver(t *testing.T) {
 	if r := of[events.JobListed](x.sink, key)[0]; len(r.Pods) != 1 || r.Pods[0].UID != before.UID || !r.Pods[0].Held || r.Pods[0].Serial != events.NoSerial {
 		t.Errorf("Pods %+v", r.Pods)
 	}
-	_, picked := w.CreateJob("picky", nobodys, clustertest.Picky("pi"))
+	_, picked := w.CreateJob("picky", unmanaged, clustertest.Picky("pi"))
 	later := made(j, "later")
 	if p := x.sees(t, key, later); p.Serial != events.NoSerial || p.Labels != nil || p.Owner != "theirs" {
 		t.Errorf("saw %+v", p)

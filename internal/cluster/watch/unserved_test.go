@@ -17,7 +17,7 @@ import (
 	"github.com/jobstream/jobstream/internal/dev/controlplane/controlplanetest"
 )
 
-// TestWatcherWithoutScheduledJobs begins where nobody has installed them, on an API server of its own.
+// TestWatcherWithoutScheduledJobs begins without their definition, on an API server of its own.
 func TestWatcherWithoutScheduledJobs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a second control plane")
@@ -83,7 +83,7 @@ func TestWatcherWithoutScheduledJobs(t *testing.T) {
 	}
 	logged("this cluster has no ScheduledJobs")
 	if len(of[events.ScheduledJobGone](x.sink, key)) == 0 {
-		t.Error("nobody was told that it is gone")
+		t.Error("no fact reported that it is gone")
 	}
 	works("late")
 	if log := x.log.String(); strings.Count(log, "this cluster has no ScheduledJobs") != 1 || strings.Count(log, "level=WARN") > 1 {
@@ -91,7 +91,7 @@ func TestWatcherWithoutScheduledJobs(t *testing.T) {
 	}
 }
 
-// TestWatcherThatMayNotSeeScheduledJobs works for Jobs, and says what is missing.
+// TestWatcherThatMayNotSeeScheduledJobs works for Jobs, and logs what is missing.
 func TestWatcherThatMayNotSeeScheduledJobs(t *testing.T) {
 	w := newWorld(t)
 	client, schedules, seen := clustertest.Clients(t)
@@ -122,7 +122,7 @@ func TestWatcherThatMayNotSeeScheduledJobs(t *testing.T) {
 	})
 }
 
-// TestScheduledJobsWatchEnds: a watch that cannot be taken up makes a new session, and winds the alarm up anew.
+// TestScheduledJobsWatchEnds: a watch that cannot be resumed starts a new session, which resets the alarm.
 func TestScheduledJobsWatchEnds(t *testing.T) {
 	w := newWorld(t)
 	sj, _ := w.CreateSchedule("nightly")

@@ -25,72 +25,71 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// DefaultRelistInterval is how often a trigger tells again what it has told: often enough that whatever was missed for a
-// reason that nobody thought of heals while somebody is still waiting for it, and rare enough to cost nothing.
+// DefaultRelistInterval is how often a trigger publishes again what it has published: often enough to heal a loss with an
+// unforeseen reason while a user may still be waiting, and rarely enough to cost next to nothing.
 const DefaultRelistInterval = 10 * time.Minute
 
-// Sink takes facts to where they wake functions. It may be used from several goroutines.
+// Sink takes facts to where they wake functions. Several goroutines may use it at the same time.
 type Sink interface {
-	// Publish hands over a fact. It may return before the fact is safe; then a later Publish or Flush reports the failure.
-	// Any error makes the Watcher list everything again, since facts may be lost; except one that wraps an error with a
-	// method Permanent() bool that returns true, which is about this fact alone, such as one that is too large: that fact
-	// is logged and left out.
+	// Publish hands over a fact. It may return before the fact is safe; then a later Publish or Flush reports the failure. After
+	// an error the Watcher lists everything again, since facts may be lost. An error that wraps one whose method Permanent() bool
+	// returns true is about this fact alone, such as one that is too large: the Watcher logs and skips that fact.
 	Publish(ctx context.Context, f events.Fact) error
 	// Flush returns when every fact that was published before is safe. An error means that some may be lost.
 	Flush(ctx context.Context) error
 }
 
-// Config says what to watch.
+// Config describes what to watch.
 type Config struct {
 	Client kubernetes.Interface
-	// Namespace is where to watch; "" means everywhere. Of several namespaces, each has a Watcher of its own, so that one that we may
-	// not list holds up no other.
+	// Namespace is the namespace to watch; "" means everywhere. A trigger of several namespaces has a Watcher for each, so that a
+	// denied namespace does not delay the others.
 	Namespace string
-	// ScheduledJobs is for watching these; nil where only Jobs are wanted.
+	// ScheduledJobs is the client for watching these; nil watches Jobs only.
 	ScheduledJobs *cluster.ScheduledJobs
-	// Alarm hears of every ScheduledJob; it may be nil.
+	// Alarm receives every ScheduledJob; it may be nil.
 	Alarm Alarm
 	Sink  Sink
 	// Cluster is the name of the cluster in the facts.
 	Cluster string
-	// Claim says which Jobs are ours; its ManagedBy "" means v1alpha1.DefaultManagedBy.
+	// Claim decides which Jobs are jobstream's; its ManagedBy "" means v1alpha1.DefaultManagedBy.
 	Claim events.Claim
-	// Interval between two complete lists; 0 means that they are made only where they must be.
+	// Interval between two complete lists; 0 makes them only when necessary.
 	Interval time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Log is where troubles go; nil means nowhere.
+	// Log receives failures; nil discards them.
 	Log *slog.Logger
 
 	lookAgain, schedulesTimeout time.Duration // for tests; 0 means lookAgainInterval, schedulesTimeout
 }
 
-// Watcher turns the cluster into facts. Any number of them may run: two that see the same publish the same.
+// Watcher turns the cluster into facts. Any number of Watchers may run: two that observe the same publish the same fact.
 type Watcher struct {
 	config Config
 	log    *slog.Logger
 	again  chan struct{}
 	ready  atomic.Bool
-	// refused says that the API server does not let us list.
+	// refused reports whether the API server denies the lists.
 	refused atomic.Bool
-	// unlabelled are those of the current session.
+	// unlabelled has the watches of the current session.
 	unlabelled unlabelled
-	// failing counts the lists and watches that fail just now.
+	// failing counts the lists and watches that fail at present.
 	failing atomic.Int64
-	// listed is up to when the last relist has told of Jobs that have finished, and lost says that the next must tell of more. Only
-	// one is made at a time.
+	// listed is the time up to which the last relist has reported finished Jobs, and lost reports that the next must include
+	// more. Only one relist runs at a time.
 	listed time.Time
 	lost   bool
 
-	mu sync.Mutex // for what follows: ScheduledJobs are listed also by themselves
-	// lists counts the snapshots' IDs of this process, and lastID and lastScheduleID are the last; unlisted is why ScheduledJobs
+	mu sync.Mutex // for the fields below: ScheduledJobs are also listed separately
+	// lists numbers the snapshots of this process, and lastID and lastScheduleID are the last IDs; unlisted is why ScheduledJobs
 	// could not be listed.
 	lists                  int
 	lastID, lastScheduleID string
 	unlisted               error
 }
 
-// New makes a Watcher. It fails where the configuration cannot work.
+// New makes a Watcher. It fails if the configuration cannot work.
 func New(c Config) (*Watcher, error) {
 	switch {
 	case c.Client == nil || c.Sink == nil:
@@ -117,12 +116,12 @@ func New(c Config) (*Watcher, error) {
 	return w, nil
 }
 
-// publish hands a fact about the Job with that UID to the sink.
+// publish passes a fact about the Job with that UID to the sink.
 func (w *Watcher) publish(ctx context.Context, namespace string, owner types.UID, e events.Event) error {
 	return w.tell(ctx, events.Key{Function: job.Name, Namespace: namespace, UID: owner}, e)
 }
 
-// tell hands a fact for the key to the sink.
+// tell passes a fact for the key to the sink.
 func (w *Watcher) tell(ctx context.Context, key events.Key, e events.Event) error {
 	err := w.config.Sink.Publish(ctx, events.Fact{Cluster: w.config.Cluster, Key: key, Event: e})
 	if err == nil {
@@ -136,13 +135,13 @@ func (w *Watcher) tell(ctx context.Context, key events.Key, e events.Event) erro
 	return sinkError{fmt.Errorf("publish %s of %s: %w", e.Type(), key, err)}
 }
 
-// Ready says that everything that the cluster held at some time since the start has been published.
+// Ready reports whether everything that the cluster held at some time since the start has been published.
 func (w *Watcher) Ready() bool { return w.ready.Load() }
 
-// Refused says that the API server has not let us list when it was last asked. It is asked again.
+// Refused reports whether the API server denied the last list. The Watcher tries again.
 func (w *Watcher) Refused() bool { return w.refused.Load() }
 
-// Failing is how many lists and watches fail just now, and are tried again, each by itself. A cluster without the definition of
+// Failing returns how many lists and watches fail at present; each is retried separately. A cluster without the definition of
 // ScheduledJobs has none that fails.
 func (w *Watcher) Failing() int {
 	n := int(w.failing.Load())
@@ -154,7 +153,7 @@ func (w *Watcher) Failing() int {
 	return n
 }
 
-// retry returns one that counts for Failing.
+// retry returns a retryLog that counts for Failing.
 func (w *Watcher) retry(what string) *retryLog {
 	t := newRetryLog(w.log, what)
 	t.count = &w.failing
@@ -169,23 +168,23 @@ func (w *Watcher) lister() cluster.Lister {
 func (w *Watcher) Relist() {
 	select {
 	case w.again <- struct{}{}:
-	default: // asked for already
+	default: // requested already
 	}
 }
 
-// ours says that the Job was handed to us.
+// ours reports whether the Job is claimed.
 func (w *Watcher) ours(j *batchv1.Job) bool {
 	return w.config.Claim.Ours(j)
 }
 
-// sinkError tells a failure of the sink from one of the API server.
+// sinkError marks a failure of the sink, as opposed to one of the API server.
 type sinkError struct{ error }
 
 func (e sinkError) Unwrap() error { return e.error }
 
 func isSink(err error) bool { sink := (sinkError{}); return errors.As(err, &sink) }
 
-// onJob publishes what the watch of Jobs has shown.
+// onJob publishes the events of the watch of Jobs.
 func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object) error {
 	j, ok := o.(*batchv1.Job)
 	if !ok {
@@ -203,9 +202,9 @@ func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object
 	return w.publish(ctx, j.Namespace, j.UID, events.JobObserved{Job: p})
 }
 
-// follow watches one resource from a version on and hands over what happens. It takes a broken watch up again where it
-// was, for as long as it takes, and returns only if that cannot be done: the server no longer knows the version
-// (expired) or the kind (unserved), the sink failed, ctx ended.
+// follow watches one resource from a version on and passes its events on. It resumes a broken watch where it was, for as long as
+// it takes, and returns only if that is impossible: the server no longer has the version (expired) or serves the kind (unserved),
+// the sink failed, or ctx ended.
 func (w *Watcher) follow(ctx context.Context, what string, version uint64,
 	open func(context.Context, metav1.ListOptions) (watch.Interface, error),
 	handle func(context.Context, watch.EventType, runtime.Object) error,
@@ -238,7 +237,7 @@ func (w *Watcher) follow(ctx context.Context, what string, version uint64,
 	}
 }
 
-// followOnce is one watch. It moves at along, and returns nil where the server ended the watch in good order.
+// followOnce makes one watch. It advances at, and returns nil if the server ended the watch in good order.
 func followOnce(ctx context.Context, at *string,
 	open func(context.Context, metav1.ListOptions) (watch.Interface, error),
 	handle func(context.Context, watch.EventType, runtime.Object) error,

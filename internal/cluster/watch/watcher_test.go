@@ -28,7 +28,7 @@ func TestWatcherWatches(t *testing.T) {
 	w.EndPod(p.Name, corev1.PodSucceeded)
 	released := clustertest.Only[events.PodObserved](t, w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})).Pod
 	w.DeletePodNow(p.Name)
-	waits := w.createPod(j, key, 1) // deleted first, then let go
+	waits := w.createPod(j, key, 1) // deleted first, then released
 	w.DeletePodNow(waits.Name)
 	let := clustertest.Only[events.PodGone](t, w.act(key, effect.RemoveFinalizer{Name: waits.Name, UID: waits.UID})).Pod
 	w.DeleteJob("pi")
@@ -56,7 +56,7 @@ func TestWatcherWatches(t *testing.T) {
 			}
 		}
 	}
-	if strings.Join(phases, " ") != "Pending Succeeded Succeeded Succeeded" { // made, ended, released, deleted
+	if strings.Join(phases, " ") != "Pending Succeeded Succeeded Succeeded" { // created, ended, released, deleted
 		t.Errorf("phases %v", phases)
 	}
 	for _, o := range of[events.PodGone](x.sink, key) {
@@ -67,7 +67,7 @@ func TestWatcherWatches(t *testing.T) {
 			}
 		case waits.UID: // the API server deletes it with the finalizer still in its stored form
 			if o.Pod.Serial != 1 || !o.Pod.Held || let.Held || o.Pod.Version <= let.Version {
-				t.Errorf("the watch says %+v, the answer said %+v", o.Pod, let)
+				t.Errorf("the watch shows %+v, the answer %+v", o.Pod, let)
 			}
 		default:
 			t.Errorf("whose is %+v", o.Pod)
@@ -85,14 +85,14 @@ func TestWatcherWatches(t *testing.T) {
 	})
 }
 
-// TestWatcherAndLostLabels: what leaves our selector has not left the cluster.
+// TestWatcherAndLostLabels: a Pod that leaves the selection has not left the cluster.
 func TestWatcherAndLostLabels(t *testing.T) {
 	w := newWorld(t)
 	client, seen := clustertest.Client(t)
 	x := startWatcher(t, &memorySink{}, client, seen)
 	j, key := w.CreateJob("pi")
 	pod := func(serial int) *corev1.Pod { return w.LivePod(w.createPod(j, key, serial).Name) }
-	warned := func() bool { return strings.Contains(x.log.String(), "somebody took the label") }
+	warned := func() bool { return strings.Contains(x.log.String(), "was taken from a Pod") }
 
 	t.Run("one that a user has taken all labels from is shown to its owner", func(t *testing.T) {
 		bare := w.EditPod(pod(0).Name, func(p *corev1.Pod) { p.Labels = nil })
@@ -118,7 +118,7 @@ func TestWatcherAndLostLabels(t *testing.T) {
 	if gone := of[events.PodGone](x.sink, key); len(gone) != 1 || warned() {
 		t.Errorf("gone are %+v, log:\n%s", gone, x.log.String())
 	}
-	t.Run("one that only our label was taken from is a mistake of somebody", func(t *testing.T) {
+	t.Run("a Pod that lost only the managed label is a user's mistake", func(t *testing.T) {
 		p := w.EditPod(pod(3).Name, func(p *corev1.Pod) { delete(p.Labels, v1alpha1.ManagedLabel) })
 		x.sees(t, key, p)
 		if gone := of[events.PodGone](x.sink, key); len(gone) != 1 || !warned() {
@@ -127,11 +127,11 @@ func TestWatcherAndLostLabels(t *testing.T) {
 	})
 }
 
-// createForeignPod makes a Pod that carries our label and belongs to nobody.
+// createForeignPod creates a Pod that carries the managed label and has no owner.
 func (w *world) createForeignPod() {
 	w.Helper()
 	_, err := w.CoreV1().Pods(w.NS).Create(w.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "nobodys", Labels: map[string]string{v1alpha1.ManagedLabel: "true"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "unowned", Labels: map[string]string{v1alpha1.ManagedLabel: "true"}},
 		Spec:       clustertest.Job("x").Spec.Template.Spec,
 	}, metav1.CreateOptions{})
 	if err != nil {
