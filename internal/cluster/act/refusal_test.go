@@ -19,6 +19,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 	"github.com/jobstream/jobstream/internal/engine"
 )
@@ -166,7 +167,7 @@ func TestPatience(t *testing.T) {
 
 func TestUnknownEffect(t *testing.T) {
 	a := &Actor{}
-	if _, err := a.Act(t.Context(), events.Key{}, effect.SetTimer{Name: "x"}); err == nil || !strings.Contains(err.Error(), "SetTimer") {
+	if _, err := a.Act(t.Context(), events.Key{Function: job.Name}, effect.SetTimer{Name: "x"}); err == nil || !strings.Contains(err.Error(), "SetTimer") {
 		t.Errorf("%v", err)
 	}
 }
