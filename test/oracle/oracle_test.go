@@ -2,6 +2,7 @@ package oracle_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -17,10 +18,14 @@ var ours = events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}
 
 // TestRebuildProjectsBack: what the oracle judges is the Job that the function means.
 func TestRebuildProjectsBack(t *testing.T) {
+	drawn := map[string]bool{}
 	rapid.Check(t, func(t *rapid.T) {
 		real := draw.Job(t)
+		draw.Options(t, real)
 		real.Status = draw.Status(t, real)
 		want := events.ProjectJob(draw.Edited(t, real), ours)
+		want.Options.Ignored = nil // the Job is judged by those that count
+		noteOptions(want.Options, drawn)
 		got := events.ProjectJob(oracle.Rebuild(want), ours)
 		a, b := text(t, want), text(t, got)
 		if a != b {
@@ -33,6 +38,19 @@ func TestRebuildProjectsBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	for option := range reflect.TypeFor[events.Options]().Fields() {
+		if !drawn[option.Name] {
+			t.Errorf("no Job had the option %s: draw its annotation in test/oracle/draw/job.go, and write it in test/oracle/rebuild.go", option.Name)
+		}
+	}
+}
+
+// noteOptions notes which options a Job has. Two decide nothing: ParentSpan, and the messages about options that are Ignored.
+func noteOptions(o events.Options, drawn map[string]bool) {
+	drawn["ParentSpan"], drawn["Ignored"] = true, true
+	for option, value := range reflect.ValueOf(o).Fields() {
+		drawn[option.Name] = drawn[option.Name] || !value.IsZero()
+	}
 }
 
 func text(t *rapid.T, v any) string {
