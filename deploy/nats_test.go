@@ -15,9 +15,26 @@ import (
 
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/internal/dev/controlplane"
 	"github.com/jobstream/jobstream/internal/finding"
 )
+
+// TestAccountsHaveEveryFunction: a reconciler may do with the memory of one function what it may do with that of another.
+func TestAccountsHaveEveryFunction(t *testing.T) {
+	accounts := string(file(t, "nats/accounts.conf"))
+	subjects := func(f catalog.Name) (n int) {
+		for _, end := range []string{`"`, ".>"} {
+			n += strings.Count(accounts, "jobstream_default_state_"+string(f)+end)
+		}
+		return n
+	}
+	for _, f := range catalog.Names() {
+		if got, want := subjects(f), subjects(catalog.Job); got != want || got == 0 {
+			t.Errorf("nats/accounts.conf has %d subjects of the state of function %s, and %d of %s", got, f, want, catalog.Job)
+		}
+	}
+}
 
 // secrets returns the Secrets that credentials.sh prints, by name, each as its files.
 func secrets(t *testing.T, args ...string) map[string]map[string][]byte {

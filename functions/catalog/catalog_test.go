@@ -1,12 +1,25 @@
 package catalog_test
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/zone"
 )
+
+// TestFactsCanBeRead: a fact that the bus cannot decode would wake its function with an inventory, each time.
+func TestFactsCanBeRead(t *testing.T) {
+	for _, f := range catalog.All(job.DefaultLimits(), zone.Load) {
+		for _, wakes := range f.Wakes {
+			if !slices.ContainsFunc(events.Facts(), func(e events.Event) bool { return e.Type() == wakes }) {
+				t.Errorf("%s wants %s, which events/codec.go does not decode", f.Name, wakes)
+			}
+		}
+	}
+}
 
 // TestNames: adapters find what belongs to a function by its name.
 func TestNames(t *testing.T) {
