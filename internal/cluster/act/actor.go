@@ -26,55 +26,55 @@ import (
 
 const (
 	// defaultConcurrency keeps two cores of API server busy and stays below the 100 streams that it allows on one HTTP/2
-	// connection, where watches need some too.
+	// connection, on which watches need some, too.
 	defaultConcurrency = 64
-	// requestShare is how many times as many requests as are free one namespace may have under way: alone it gets half of them.
-	// What it gets is what an API server that is busy with it keeps everybody else waiting for, and 32 are enough to keep it busy.
+	// requestShare is how many requests one namespace may have under way for each free one: alone it gets half of them. An API
+	// server that is busy with these delays the requests of all other clients, and 32 are enough to keep it busy.
 	requestShare = 1
-	// requestParts and companyWithin are the same while another namespace has something to do: of 64 requests, one namespace gets 16
-	// then, and for ten seconds after the other has asked for something.
+	// requestParts and companyWithin are the share while another namespace has something to do: of 64 requests, one namespace
+	// gets 16 then, and for ten seconds after the other's last request.
 	requestParts  = 3
 	companyWithin = 10 * time.Second
-	// defaultTimeout of one request: an answer that takes longer is found out by asking again.
+	// defaultTimeout of one request: after a longer wait, the Actor asks again for the outcome.
 	defaultTimeout = 15 * time.Second
 	// defaultCachedJobs is about what 64 partitions of busy Jobs need; a Job weighs 5 to 20 kB.
 	defaultCachedJobs = 2048
 )
 
-// Config says how an Actor works. All but Client may be zero.
+// Config configures an Actor. All but Client may be zero.
 type Config struct {
 	Client kubernetes.Interface
-	// ScheduledJobs is for effects on these; without it each of them fails.
+	// ScheduledJobs is the client for effects on these; without it each of these effects fails.
 	ScheduledJobs *cluster.ScheduledJobs
-	// Namespaces are those where we do anything; none means everywhere.
+	// Namespaces are the only ones that the Actor changes; none means everywhere.
 	Namespaces []string
-	// Zones finds their time zones; nil means time.LoadLocation.
+	// Zones loads the time zones of ScheduledJobs; nil means time.LoadLocation.
 	Zones scheduledjob.Zones
-	// Claim says which Jobs are ours; its ManagedBy "" means v1alpha1.DefaultManagedBy. Another one's Job is told apart from a
-	// fact about it, and left alone.
+	// Claim decides which Jobs are jobstream's; its ManagedBy "" means v1alpha1.DefaultManagedBy. The Actor checks that for each
+	// fact's Job, and leaves other controllers' Jobs alone.
 	Claim events.Claim
-	// Log hears of refusals; nil means slog.Default().
+	// Log receives refusals; nil means slog.Default().
 	Log *slog.Logger
-	// Recorder tells people what was done, as Events of the Job; nil tells nobody.
+	// Recorder writes Kubernetes Events about the Job; nil writes none.
 	Recorder *Recorder
-	// Meter counts what was done; nil counts nothing.
+	// Meter counts effects; nil counts nothing.
 	Meter Meter
-	// Concurrency is how many requests are under way at most; 0 means 64. Namespaces share them: see requestShare.
+	// Concurrency is how many requests may be under way at the same time; 0 means 64. Namespaces share them: see requestShare.
 	Concurrency int
 	// Timeout of one request; 0 means 15 seconds.
 	Timeout time.Duration
-	// KeepManagedFields leaves field ownership alone. By default it is reset on Pods as they are released, and on Jobs of
-	// ten Pods and more that nobody applies server-side, which makes these writes 35 to 80 % cheaper for the API server.
+	// KeepManagedFields leaves field ownership alone. By default the Actor resets it on Pods as they are released, and on Jobs of
+	// ten Pods and more that no client applies server-side. That makes these writes 35 to 80 % cheaper for the API server.
 	KeepManagedFields bool
-	// TracePods tells Pods their trace where the Job's annotation does not say whether to.
+	// TracePods passes the trace to Pods whose Job has no annotation that decides about it.
 	TracePods bool
-	// CachedJobs is how many Jobs, and how many ScheduledJobs, are remembered for the sake of their templates; 0 means 2048.
+	// CachedJobs is how many Jobs, and how many ScheduledJobs, are cached for their templates; 0 means 2048.
 	CachedJobs int
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Actor does the effects that concern the cluster. It may be used from any number of goroutines.
+// Actor does the effects on the cluster. Any number of goroutines may use it at the same time.
 type Actor struct {
 	core, batch rest.Interface
 	schedules   *cluster.ScheduledJobs // may be nil
@@ -91,15 +91,15 @@ type Actor struct {
 	scheduled   *scheduleCache
 	owned       *owned
 	parameters  *parameterCache
-	// inventory is of Jobs.
+	// inventory lists Jobs.
 	inventory, scheduleInventory inventories
 	now                          func() time.Time
-	made                         time.Time // when the Actor was
+	made                         time.Time // when the Actor was made
 }
 
 var _ engine.Actor = (*Actor)(nil)
 
-// New makes an Actor. It fails where the configuration cannot work.
+// New makes an Actor. It fails if the configuration cannot work.
 func New(c Config) (*Actor, error) {
 	switch {
 	case c.Client == nil:
@@ -189,7 +189,7 @@ func (a *Actor) do(ctx context.Context, key events.Key, o object, e effect.Effec
 	return a.doScheduled(ctx, key, e)
 }
 
-// doScheduled does the effects of ScheduledJobs.
+// doScheduled does the effects on ScheduledJobs.
 func (a *Actor) doScheduled(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
 	if a.schedules == nil {
 		return nil, noSchedules(e)
@@ -213,8 +213,8 @@ func noSchedules(e effect.Effect) error {
 	return fmt.Errorf("actor: %s: there is no client for ScheduledJobs: set Config.ScheduledJobs", e.Kind())
 }
 
-// call sends one request when its namespace may have a slot, and reads the answer. It does not repeat anything itself, so that
-// a server that asks for patience is obeyed by the engine, which can do something else meanwhile.
+// call sends one request when its namespace has a slot, and reads the answer. It repeats nothing itself: if a server asks its
+// clients to wait, the engine obeys and can do something else meanwhile.
 func (a *Actor) call(ctx context.Context, namespace string, r *rest.Request, into runtime.Object) error {
 	if err := a.slots.Acquire(ctx, namespace); err != nil {
 		return err
@@ -225,7 +225,7 @@ func (a *Actor) call(ctx context.Context, namespace string, r *rest.Request, int
 	return r.MaxRetries(0).Do(ctx).Into(into)
 }
 
-// getJob reads the Job of the key live. nil means that it does not exist, or is another one of the same name.
+// getJob reads the current Job of the key. nil means that it does not exist, or that the name belongs to another Job.
 func (a *Actor) getJob(ctx context.Context, key events.Key, name string) (*batchv1.Job, error) {
 	j, err := a.readJob(ctx, key.Namespace, name)
 	if err != nil || j == nil || j.UID != key.UID {
@@ -234,7 +234,7 @@ func (a *Actor) getJob(ctx context.Context, key events.Key, name string) (*batch
 	return j, nil
 }
 
-// readJob reads the Job of that name live; nil means that there is none.
+// readJob reads the current Job of that name; nil means that there is none.
 func (a *Actor) readJob(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
 	j := &batchv1.Job{}
 	err := a.call(ctx, namespace, a.batch.Get().Namespace(namespace).Resource("jobs").Name(name), j)
@@ -247,12 +247,12 @@ func (a *Actor) readJob(ctx context.Context, namespace, name string) (*batchv1.J
 	return j, nil
 }
 
-// report tells people about something that has happened to the object of the key, which has that name.
+// report writes a Kubernetes Event about the object of the key, which has that name.
 func (a *Actor) report(key events.Key, name string, r effect.Report) {
 	if a.recorder == nil || name == "" {
 		return
 	}
-	if o, err := a.object(key); err == nil { // else no effect has got as far as here
+	if o, err := a.object(key); err == nil { // otherwise no effect can get here
 		a.recorder.Report(&corev1.ObjectReference{APIVersion: o.apiVersion, Kind: o.kind, Namespace: key.Namespace, Name: name, UID: key.UID}, r)
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// ownerPatch merges an owner reference into a Pod, or takes the one of that UID away.
+// ownerPatch merges an owner reference into a Pod, or removes the one with that UID.
 type ownerPatch struct {
 	Directive string `json:"$patch,omitempty"`
 	metav1.OwnerReference
 }
 
-// adoptPod makes the Pod the Job's own. The Job is read live before (upstream: CanAdopt), because an orphan of a Job that
-// was deleted, and made again under the same name, must not go to a Job that does not exist.
+// adoptPod makes the Job the Pod's owner. It reads the current Job first (upstream: CanAdopt), because an orphan of a Job that
+// was deleted, and created again under the same name, must not go to a Job that does not exist.
 func (a *Actor) adoptPod(ctx context.Context, key events.Key, e effect.AdoptPod) ([]events.Event, error) {
 	j, err := a.getJob(ctx, key, e.Job)
 	switch {
@@ -51,11 +51,12 @@ func (a *Actor) adoptPod(ctx context.Context, key events.Key, e effect.AdoptPod)
 			return facts, again
 		}
 	}
-	return a.refused(e, e.Serial, err) // nothing about the Pod has changed, so the refusal was about the patch
+	return a.refused(e, e.Serial, err) // the Pod is unchanged, so the patch itself was refused
 }
 
-// adoptee reads the Pod live. nil means that there is nothing to adopt, and then the facts say why: it is gone, belongs to
-// somebody else, or is not as the effect knew it. The Job's selector is asked again, since labels may have changed.
+// adoptee reads the current Pod. nil means that there is nothing to adopt, and then the facts have the reason: the Pod is gone,
+// belongs to another controller, or differs from what the effect knew. adoptee matches the Job's selector again, since labels may
+// have changed.
 func (a *Actor) adoptee(ctx context.Context, key events.Key, e effect.AdoptPod, j *batchv1.Job) (*corev1.Pod, []events.Event, error) {
 	p, err := a.getPod(ctx, key, e.Name)
 	if err != nil {
@@ -71,19 +72,19 @@ func (a *Actor) adoptee(ctx context.Context, key events.Key, e effect.AdoptPod, 
 		return nil, missedPod(e.Name, e.UID), nil
 	case events.Version(p.ResourceVersion) != e.Version,
 		owner != nil && !selects(j, p),
-		owner == nil && p.DeletionTimestamp != nil: // a Pod that leaves needs no owner any more
+		owner == nil && p.DeletionTimestamp != nil: // a Pod that terminates needs no owner any more
 		return nil, sawPod(p), nil
 	}
 	return p, nil, nil
 }
 
-// selects says that the selector of the Job matches the Pod's labels now.
+// selects reports whether the selector of the Job matches the Pod's labels now.
 func selects(j *batchv1.Job, p *corev1.Pod) bool {
 	s, err := metav1.LabelSelectorAsSelector(j.Spec.Selector)
 	return err == nil && s.Matches(labels.Set(p.Labels))
 }
 
-// adoption is the patch that gives the Pod what it lacks. A Pod that is being deleted takes no finalizer.
+// adoption returns the patch that adds what the Pod lacks. A Pod that is being deleted takes no finalizer.
 func adoption(j *batchv1.Job, p *corev1.Pod, e effect.AdoptPod) podPatch {
 	patch := podPatch{
 		UID: e.UID, ResourceVersion: strconv.FormatUint(e.Version, 10),
@@ -99,8 +100,9 @@ func adoption(j *batchv1.Job, p *corev1.Pod, e effect.AdoptPod) podPatch {
 	return patch
 }
 
-// releasePod takes off what makes the Pod ours. Its serial stays: it tells whoever adopts the Pod that a Job of ours may have
-// counted it. Whatever has happened to the Pod meanwhile, it is not ours afterwards, unless the API server insists.
+// releasePod removes what makes the Pod the Job's. Its serial stays: it shows a Job that adopts the Pod that one of jobstream's
+// Jobs may have counted it. Whatever has happened to the Pod meanwhile, it does not belong to the Job afterwards, unless the API
+// server refuses.
 func (a *Actor) releasePod(ctx context.Context, key events.Key, e effect.ReleasePod) ([]events.Event, error) {
 	p, facts, err := a.changeable(ctx, key, e.Name, e.UID, false)
 	switch {
@@ -109,7 +111,7 @@ func (a *Actor) releasePod(ctx context.Context, key events.Key, e effect.Release
 	case p == nil:
 		return facts, nil
 	}
-	if j := a.jobs.peek(cluster.IdentityOfKey(key)); len(p.Labels) > events.MaxLabels && j != nil && selects(j, p) { // the next Pod would have as many
+	if j := a.jobs.peek(cluster.IdentityOfKey(key)); len(p.Labels) > events.MaxLabels && j != nil && selects(j, p) { // the next Pod would have as many labels
 		return a.refused(e, events.NoSerial, userError{"TooManyLabels", fmt.Sprintf(
 			"the Pod %s has more than %d labels, and the Job's selector asks for one beyond those: give its template fewer", p.Name, events.MaxLabels)})
 	}

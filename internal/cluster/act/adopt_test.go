@@ -77,7 +77,7 @@ func (w *world) deleteSlowly(name string) *corev1.Pod {
 	return w.LivePod(name)
 }
 
-// TestAdoptPodThatIsNotToBeHad: nothing is written.
+// TestAdoptPodThatIsNotToBeHad: nothing is written if the Pod cannot be adopted.
 func TestAdoptPodThatIsNotToBeHad(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi", clustertest.Picky("pi"))
@@ -111,7 +111,7 @@ func TestAdoptPodThatIsNotToBeHad(t *testing.T) {
 		}
 		untouched(t, p)
 	})
-	t.Run("somebody else takes it before our very eyes", func(t *testing.T) {
+	t.Run("another controller takes it during the adoption", func(t *testing.T) {
 		other, _ := w.CreateJob("other", clustertest.Picky("pi"))
 		p := w.ForeignPod("taken", mine)
 		w.Requests.Inject(func(q *http.Request) (*http.Response, error) {
@@ -125,7 +125,7 @@ func TestAdoptPodThatIsNotToBeHad(t *testing.T) {
 			t.Errorf("%+v", gone)
 		}
 		untouched(t, p)
-		clustertest.Only[events.PodGone](t, w.act(key, clustertest.AdoptEffect(j, p, 1))) // nor is it ours any time later
+		clustertest.Only[events.PodGone](t, w.act(key, clustertest.AdoptEffect(j, p, 1))) // nor can the Job adopt it any time later
 		untouched(t, p)
 	})
 	t.Run("its labels do not match any more", func(t *testing.T) {
@@ -156,13 +156,13 @@ func TestAdoptPodThatIsNotToBeHad(t *testing.T) {
 	})
 }
 
-// TestAdoptPodReadsTheJobLive, whatever is remembered of it.
+// TestAdoptPodReadsTheJobLive, whatever the cache holds of it.
 func TestAdoptPodReadsTheJobLive(t *testing.T) {
 	w := newWorld(t)
 	orphan := func(name string) *corev1.Pod { return w.ForeignPod(name, map[string]string{"app": "pi"}) }
 	known := func(name string, change ...func(*batchv1.Job)) (*batchv1.Job, events.Key) {
 		j, key := w.CreateJob(name, append(change, clustertest.Picky("pi"))...)
-		w.createPod(j, key, 0) // now it is remembered
+		w.createPod(j, key, 0) // now it is cached
 		return j, key
 	}
 	stays := func(t *testing.T, p *corev1.Pod) {
@@ -178,7 +178,7 @@ func TestAdoptPodReadsTheJobLive(t *testing.T) {
 		if gone := clustertest.Only[events.JobGone](t, w.act(key, clustertest.AdoptEffect(j, p, 1))); gone.Name != "gone" {
 			t.Errorf("%+v", gone)
 		}
-		w.CreateJob("gone", clustertest.Picky("pi")) // another one of that name
+		w.CreateJob("gone", clustertest.Picky("pi")) // another Job of that name
 		clustertest.Only[events.JobGone](t, w.act(key, clustertest.AdoptEffect(j, p, 1)))
 		stays(t, p)
 	})
@@ -217,7 +217,7 @@ func TestReleasePod(t *testing.T) {
 			p.Finalizers = append(p.Finalizers, "example.com/mine")
 			p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: someoneElse})
 		})
-		for range 2 { // again changes nothing
+		for range 2 { // the second time changes nothing
 			release(t, p.Name, p)
 			live := w.LivePod(p.Name)
 			if len(live.OwnerReferences) != 1 || live.OwnerReferences[0].UID != someoneElse || len(live.Finalizers) != 1 || live.Labels[v1alpha1.ManagedLabel] != "" {
@@ -237,7 +237,7 @@ func TestReleasePod(t *testing.T) {
 		}
 	})
 	t.Run("one that is gone, or another one", func(t *testing.T) {
-		release(t, "nobody", events.Pod{UID: someoneElse})
+		release(t, "absent", events.Pod{UID: someoneElse})
 		p := w.createPod(j, key, 2)
 		release(t, p.Name, events.Pod{UID: someoneElse})
 		if live := w.LivePod(p.Name); !events.Held(live) || len(live.OwnerReferences) != 1 {

@@ -17,8 +17,9 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// Announcing is the Announcer that also writes a Kubernetes Event about each Job whose start or end the other one has
-// announced: for those who describe a Job and subscribe to nothing. It is written by best effort and nobody waits for it.
+// Announcing wraps an Announcer. It also writes a Kubernetes Event about each Job whose start or end that Announcer has
+// published, for users who describe a Job and subscribe to nothing. The Event is written by best effort, and nothing waits for
+// it.
 func (r *Recorder) Announcing(next engine.Announcer) engine.Announcer {
 	return eventAnnouncer{next: next, recorder: r}
 }
@@ -37,7 +38,8 @@ func (a eventAnnouncer) Announce(ctx context.Context, p events.Public) error {
 	return err
 }
 
-// announced writes an Event about the Job, named after the public event: whoever announces that again finds it there.
+// announced writes an Event about the Job, with a name derived from the public event: a repeated announcement finds the Event
+// there.
 func (r *Recorder) announced(p events.Public) {
 	job, severity, reason, message := events.Reference{}, corev1.EventTypeNormal, "", ""
 	switch e := p.(type) {
@@ -48,7 +50,7 @@ func (r *Recorder) announced(p events.Public) {
 		if e.Result == events.JobFailed {
 			severity = corev1.EventTypeWarning
 		}
-	default: // ticks stand in the status of the ScheduledJob; a Pod has Events of its own
+	default: // the ScheduledJob's status has the ticks; a Pod has Events of its own
 		return
 	}
 	about := &corev1.ObjectReference{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Namespace: job.Namespace, Name: job.Name, UID: job.UID}
@@ -63,11 +65,11 @@ func finishMessage(e events.JobFinished) string {
 	return fmt.Sprintf("%s at %s after %d s: %d succeeded, %d failed", out, e.End.UTC().Format(time.RFC3339), e.DurationSeconds, e.Succeeded, e.Failed)
 }
 
-// once is a sink that writes an Event with an id under a name made of it, and never writes it again. client-go names Events
-// by the time, so that every process that says the same makes one more.
+// once is a sink that writes an Event under a name made of its id, and never writes it again. client-go would name it by the
+// time, so that every process that reports the same would create one more.
 type once struct{ record.EventSink }
 
-// Create implements record.EventSink. That the name is taken says that it has been written; client-go leaves it at that.
+// Create implements record.EventSink. If the name is taken, the Event has been written; client-go leaves it at that.
 func (s once) Create(e *corev1.Event) (*corev1.Event, error) {
 	if id := e.Annotations[v1alpha1.EventIDAnnotation]; id != "" {
 		sum := sha256.Sum256([]byte(id))
@@ -76,7 +78,7 @@ func (s once) Create(e *corev1.Event) (*corev1.Event, error) {
 	return s.EventSink.Create(e)
 }
 
-// Patch implements record.EventSink: it counts a repetition, where that is one.
+// Patch implements record.EventSink: it counts a repetition of an Event that another process wrote.
 func (s once) Patch(e *corev1.Event, data []byte) (*corev1.Event, error) {
 	if e.Annotations[v1alpha1.EventIDAnnotation] != "" {
 		return e, nil

@@ -18,15 +18,15 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-// busThat is a bus that confirms announcements, or says why not.
+// busThat is a bus that confirms announcements or returns an error.
 type busThat func(events.Public) error
 
 func (f busThat) Announce(_ context.Context, p events.Public) error { return f(p) }
 
 var confirms = busThat(func(events.Public) error { return nil })
 
-// TestStartsAndEndsForPeople: an Event for each start and end that the bus has confirmed, and for nothing else; one only,
-// though the same process says it again, and another one that has lost its memory.
+// TestStartsAndEndsForPeople: each start and end that the bus has confirmed gets an Event, and nothing else does. There is only
+// one, even if the same process repeats the announcement, or another one that has lost its state.
 func TestStartsAndEndsForPeople(t *testing.T) {
 	w := newWorld(t)
 	j, _ := w.CreateJob("pi")
@@ -44,11 +44,11 @@ func TestStartsAndEndsForPeople(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		refuses := busThat(func(events.Public) error { return errors.New("nobody confirms") })
+		refuses := busThat(func(events.Public) error { return errors.New("not confirmed") })
 		if err := recorder.Announcing(refuses).Announce(t.Context(), events.JobStarted{Job: job, Start: noon.Add(time.Hour)}); err == nil {
 			t.Error("the error of the bus is kept back")
 		}
-		// What is reported last is written last: then all is there that ever will be.
+		// The last report is written last: after it, no other Event can follow.
 		about := &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: w.NS, Name: j.Name, UID: j.UID}
 		recorder.Report(about, effect.Report{Reason: "Last", Message: process})
 		clustertest.Eventually(t, func() string {
@@ -70,8 +70,8 @@ func TestStartsAndEndsForPeople(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForAnEvent: what the API server does not take is no reason to announce anything again, or later.
-func TestNobodyWaitsForAnEvent(t *testing.T) {
+// TestAnEventDelaysNothing: an Event that the API server rejects causes no announcement to be repeated or delayed.
+func TestAnEventDelaysNothing(t *testing.T) {
 	client, _ := clustertest.Client(t)
 	recorder := NewRecorder(client, "jobstream")
 	defer recorder.Close()
@@ -85,7 +85,7 @@ func TestNobodyWaitsForAnEvent(t *testing.T) {
 	}
 }
 
-// eventsOf are the Events about the Job, sorted.
+// eventsOf returns the Events about the Job, sorted.
 func eventsOf(w *world, j *batchv1.Job) (out []string) {
 	w.Helper()
 	list, err := w.CoreV1().Events(w.NS).List(w.Context(), metav1.ListOptions{})

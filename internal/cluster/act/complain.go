@@ -12,9 +12,9 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// complain tells whoever describes the Job or ScheduledJob that the API server cannot do just now what it needs. It is tried
-// again, and nothing has to be done about it here; but somebody may wonder why there are no Pods. client-go counts repetitions
-// instead of repeating them.
+// complain writes an Event about the Job or ScheduledJob for users who describe it: the API server cannot do at present what the
+// object needs. The engine tries again, and nothing has to be done here; but a user may wonder why there are no Pods. client-go
+// counts repetitions instead of writing them again.
 func (a *Actor) complain(key events.Key, o object, e effect.Effect, err error) {
 	name := o.name(cluster.IdentityOfKey(key))
 	what, ok := blocked(err)
@@ -31,8 +31,8 @@ func (a *Actor) complain(key events.Key, o object, e effect.Effect, err error) {
 	a.report(key, name, r)
 }
 
-// blocked puts into words that the API server did not answer, or answered that it cannot do it now. Two writers that met
-// are no trouble that anybody has to hear of.
+// blocked describes that the API server did not answer, or answered that it cannot do the request now. A conflict of two writers
+// needs no report.
 func blocked(err error) (what string, ok bool) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

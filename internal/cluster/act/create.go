@@ -15,8 +15,8 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// createPod makes the Pod from the Job's template. The Job is looked at before: a Pod of a Job that is gone would be
-// collected as garbage, and a Job that is suspended or being deleted wants no more Pods.
+// createPod creates the Pod from the Job's template. It looks at the Job first: a Pod of a deleted Job would be collected as
+// garbage, and a Job that is suspended or being deleted wants no more Pods.
 func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePod) ([]events.Event, error) {
 	j, err := a.template(ctx, key, e)
 	switch {
@@ -49,9 +49,10 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 	return a.refused(e, e.Serial, err)
 }
 
-// wanted says what is wrong with a Pod that this Job can never want: a name that is not its serial's, an index where it has none. No
-// function decides on such a Pod; a state that somebody else has written may hold one. How many indexes there are is not asked: a
-// Job may be scaled while the Pod of an index waits to be made, and then it is made, and deleted.
+// wanted returns what is wrong with a Pod that this Job can never want: a name that does not match its serial, an index where it
+// has none. No function decides on such a Pod, but a state that another client has written may hold one. wanted does not check
+// the number of indexes: a Job may be scaled down while the Pod of an index waits to be created, and then it is created and
+// deleted.
 func wanted(j *batchv1.Job, e effect.CreatePod) error {
 	switch {
 	case e.Name != job.PodName(j.Name, j.UID, e.Serial, e.Index):
@@ -73,8 +74,8 @@ func namesParameters(j *batchv1.Job, e effect.CreatePod) bool {
 	return e.Parameters == "" || e.Parameters == j.Annotations[v1alpha1.PerCompletionEnvAnnotation]
 }
 
-// template returns the Job with a template that is at least as new as the effect knew it; nil means that it is gone. What
-// is remembered as suspended may have been resumed since, and is read again; so is one that names other values.
+// template returns the Job with a template at least as new as the effect's; nil means that the Job is gone. A cached Job that is
+// suspended may have been resumed since, and is read again; so is one that names other parameters.
 func (a *Actor) template(ctx context.Context, key events.Key, e effect.CreatePod) (*batchv1.Job, error) {
 	return a.jobs.load(ctx, cluster.IdentityOfKey(key),
 		func(j *batchv1.Job) bool {
@@ -85,8 +86,8 @@ func (a *Actor) template(ctx context.Context, key events.Key, e effect.CreatePod
 
 func suspended(j *batchv1.Job) bool { return j.Spec.Suspend != nil && *j.Spec.Suspend }
 
-// meetPod finds out whose Pod has the name already. Ours is a success that was not heard of. A stranger's, or one that
-// has vanished since and may have been either, burns the serial, which costs nothing.
+// meetPod finds out who created the Pod that has the name already. If this Job did, the effect succeeded earlier without an
+// answer. A foreign Pod, or one that has disappeared since and may have been either, burns the serial, which costs nothing.
 func (a *Actor) meetPod(ctx context.Context, key events.Key, e effect.CreatePod, taken error) ([]events.Event, error) {
 	p, err := a.getPod(ctx, key, e.Name)
 	switch {
@@ -99,7 +100,7 @@ func (a *Actor) meetPod(ctx context.Context, key events.Key, e effect.CreatePod,
 	return a.refused(e, e.Serial, taken)
 }
 
-// findPod looks whether the Pod with that serial has been made. A stranger of the same name is none of ours.
+// findPod looks whether the Pod with that serial was created. A foreign Pod of the same name does not count.
 func (a *Actor) findPod(ctx context.Context, key events.Key, e effect.FindPod) ([]events.Event, error) {
 	p, err := a.getPod(ctx, key, e.Name)
 	switch {
@@ -111,8 +112,8 @@ func (a *Actor) findPod(ctx context.Context, key events.Key, e effect.FindPod) (
 	return []events.Event{events.PodGone{Pod: events.Pod{Name: e.Name, Serial: e.Serial, Index: events.NoIndex}}}, nil
 }
 
-// isOurs says that the Pod, which may be nil, is the one that the Job of the key gave that serial. An orphan is known by its
-// label and may be adopted; one that is being deleted never is, and nothing is to be waited for.
+// isOurs reports whether the Pod, which may be nil, is the one to which the key's Job gave that serial. An orphan is recognised
+// by its label and may be adopted; one that is being deleted never is, and nothing is to be waited for.
 func isOurs(p *corev1.Pod, key events.Key, serial int) bool {
 	if p == nil || events.OwnerUID(p) != key.UID {
 		return false

@@ -50,7 +50,7 @@ func TestCreatePod(t *testing.T) {
 			t.Errorf("%+v", refused)
 		}
 	})
-	t.Run("a name that is not the serial's is nobody's decision", func(t *testing.T) {
+	t.Run("no function decides on a name that is not the serial's", func(t *testing.T) {
 		e := clustertest.CreateEffect(j, 8)
 		e.Name = first.Name
 		if refused := clustertest.Only[events.EffectRefused](t, w.act(key, e)); refused.Reason != "Invalid" {
@@ -101,7 +101,7 @@ func TestCreatePodWithoutItsJob(t *testing.T) {
 	j, key := w.CreateJob("gone")
 	w.DeleteJob("gone")
 	clustertest.Only[events.JobGone](t, w.act(key, clustertest.CreateEffect(j, 0)))
-	w.CreateJob("gone") // another one
+	w.CreateJob("gone") // another Job
 	if gone := clustertest.Only[events.JobGone](t, w.act(key, clustertest.CreateEffect(j, 0))); gone.Name != "gone" {
 		t.Errorf("%+v", gone)
 	}
@@ -201,7 +201,7 @@ func TestCreatePodRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		serial := 10
-		clustertest.Eventually(t, func() string { // the admission plugin hears of it by a watch
+		clustertest.Eventually(t, func() string { // the admission plugin learns of it through a watch
 			serial++
 			refused, ok := w.act(key, clustertest.CreateEffect(j, serial))[0].(events.EffectRefused)
 			if !ok || !strings.Contains(refused.Message, "exceeded quota: none") {
@@ -217,7 +217,7 @@ func TestCreatePodRefused(t *testing.T) {
 		if err := w.CoreV1().Namespaces().Delete(t.Context(), w.NS, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		// No namespace controller runs: it stays terminating. The admission plugin hears of it by a watch.
+		// No namespace controller runs: it stays terminating. The admission plugin learns of it through a watch.
 		serial := 100
 		clustertest.Eventually(t, func() string {
 			serial++
@@ -237,15 +237,15 @@ func TestFindPod(t *testing.T) {
 	if seen := clustertest.Only[events.PodObserved](t, w.act(key, effect.FindPod{Name: p.Name, Serial: 4})).Pod; seen.UID != p.UID {
 		t.Errorf("%+v", seen)
 	}
-	for _, e := range []effect.FindPod{{Name: "nobody", Serial: 5}, {Name: p.Name, Serial: 5}} {
+	for _, e := range []effect.FindPod{{Name: "absent", Serial: 5}, {Name: p.Name, Serial: 5}} {
 		if gone := clustertest.Only[events.PodGone](t, w.act(key, e)).Pod; gone.UID != "" || gone.Serial != 5 || gone.Name != e.Name {
 			t.Errorf("%+v", gone)
 		}
 	}
 }
 
-// TestAnOrphanIsOursAsLongAsItStays: its label tells that the Job made it, and it may be adopted; one that is being deleted never
-// is, so its name is taken, and looking for it finds nothing.
+// TestAnOrphanIsOursAsLongAsItStays: its label shows that the Job created it, and it may be adopted. One that is being deleted
+// never is, so its name is taken, and looking for it finds nothing.
 func TestAnOrphanIsOursAsLongAsItStays(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
@@ -265,7 +265,7 @@ func TestAnOrphanIsOursAsLongAsItStays(t *testing.T) {
 	}
 }
 
-// TestForeignJobs: whoever sends a fact about another controller's Job gets no Pod for it.
+// TestForeignJobs: a fact about another controller's Job, from any sender, creates no Pod for it.
 func TestForeignJobs(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("foreign", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })

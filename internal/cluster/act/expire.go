@@ -14,8 +14,8 @@ import (
 )
 
 // deleteJob deletes the Job, and after it its Pods, as Kubernetes' own controller does when the time to live is over
-// (ttlafterfinished). The version as a precondition says that nobody has changed the time meanwhile; the Job at that version, which
-// mostly is the answer to our last write of its status, says that it was handed to us and that its time is over.
+// (ttlafterfinished). The version as a precondition ensures that no user has changed the time to live meanwhile. The Job at that
+// version, usually the answer to the reconciler's last write of its status, shows that it is claimed and that its time is over.
 func (a *Actor) deleteJob(ctx context.Context, key events.Key, e effect.DeleteJob) ([]events.Event, error) {
 	j := a.jobs.at(cluster.IdentityOfKey(key), e.Version)
 	if j == nil {
@@ -38,12 +38,12 @@ func (a *Actor) deleteJob(ctx context.Context, key events.Key, e effect.DeleteJo
 	case err == nil && deleted.UID == key.UID:
 		a.jobs.saw(deleted)
 		return a.sawJob(deleted), nil
-	case err == nil, jobPreconditionFailed(err): // an answer without the Job says that it is gone
+	case err == nil, jobPreconditionFailed(err): // an answer without the Job means that it is gone
 		live, err := a.getJob(ctx, key, e.Job)
 		return a.jobMoved(key, e, e.Job, live, err)
 	}
 	return a.refused(e, events.NoSerial, err)
 }
 
-// expiredBy says that the time has come: 0 is never.
+// expiredBy reports whether the time has come; 0 never comes.
 func expiredBy(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }

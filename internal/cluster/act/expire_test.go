@@ -24,7 +24,7 @@ func expires(after int32) func(*batchv1.Job) {
 
 func unmanaged(j *batchv1.Job) { j.Spec.ManagedBy = nil }
 
-// expiredJob makes a Job that is Complete, and whose time to live is over.
+// expiredJob creates a Job that is Complete, and whose time to live is over.
 func (w *world) expiredJob(name string, change ...func(*batchv1.Job)) (*batchv1.Job, events.Key) {
 	w.Helper()
 	j, key := w.CreateJob(name, append([]func(*batchv1.Job){expires(0)}, change...)...)
@@ -49,7 +49,7 @@ func TestDeleteJob(t *testing.T) {
 		"no Job that has not finished": func(name string) (*batchv1.Job, events.Key) { return w.CreateJob(name, expires(0)) },
 		"none without a time to live":  func(name string) (*batchv1.Job, events.Key) { return w.FinishedJob(name, false) },
 		"none whose time is not over":  func(name string) (*batchv1.Job, events.Key) { return w.expiredJob(name, expires(100)) },
-		"none that is somebody else's": func(name string) (*batchv1.Job, events.Key) { return w.expiredJob(name, unmanaged) },
+		"none of another controller":   func(name string) (*batchv1.Job, events.Key) { return w.expiredJob(name, unmanaged) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, key := make("not")
@@ -60,7 +60,7 @@ func TestDeleteJob(t *testing.T) {
 			w.DeleteJob("not")
 		})
 	}
-	t.Run("not where somebody has changed it meanwhile", func(t *testing.T) {
+	t.Run("not if a user has changed it meanwhile", func(t *testing.T) {
 		j, key := w.expiredJob("changed")
 		touched := j.DeepCopy()
 		touched.Spec.TTLSecondsAfterFinished = new(int32(3600))

@@ -16,9 +16,9 @@ import (
 // inventoryTimeout bounds two complete lists of the largest cluster.
 const inventoryTimeout = 5 * time.Minute
 
-// takeInventory answers with a snapshot of the Job. One that has never started has no Pods, because none is created
-// before the start stands in its status: it costs one GET, and its snapshot claims nothing about Pods. Neither does that of
-// a Job that is not ours.
+// takeInventory answers with a snapshot of the Job. A Job that has never started has no Pods, because none is created before the
+// start stands in its status: it costs one GET, and its snapshot has no list of Pods. The same holds for a Job that is not
+// claimed.
 func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.TakeInventory) ([]events.Event, error) {
 	if e.Job != "" {
 		j, err := a.getJob(ctx, key, e.Job)
@@ -45,7 +45,7 @@ func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.Take
 	return []events.Event{snapshot}, nil
 }
 
-// takeScheduleInventory answers with a snapshot of the ScheduledJob. Where the kind itself is gone, so is the ScheduledJob.
+// takeScheduleInventory answers with a snapshot of the ScheduledJob. If the kind itself is gone, so is the ScheduledJob.
 func (a *Actor) takeScheduleInventory(ctx context.Context, key events.Key, e effect.TakeInventory) ([]events.Event, error) {
 	if a.schedules == nil {
 		return nil, noSchedules(e)
@@ -64,12 +64,12 @@ func (a *Actor) takeScheduleInventory(ctx context.Context, key events.Key, e eff
 	return []events.Event{snapshot}, nil
 }
 
-// takeOverTime is how long after our start a Job may still have been begun by Kubernetes' own controller: clocks differ.
+// takeOverTime is how long after this Actor was made Kubernetes' own controller may still have begun a Job: clocks differ.
 const takeOverTime = time.Minute
 
-// hasNoPods says that nothing in the Job speaks of a Pod, and that there can be none. With the generated selector there is
-// no orphan for it, because the UID in their label cannot be older than the Job. Not so with a selector of the user's own.
-// Nor where we take over from Kubernetes' own controller, which writes the status only after it has made the first Pods.
+// hasNoPods reports whether nothing in the Job indicates a Pod, and there can be none. With the generated selector it has no
+// orphans, because the UID in their label cannot be older than the Job. With its user's own selector it may have some. So may a
+// Job of Kubernetes' own controller, which writes the status only after it has created the first Pods.
 func (a *Actor) hasNoPods(j *batchv1.Job) bool {
 	s := j.Status
 	if s.StartTime != nil || len(s.Conditions) > 0 || s.Active > 0 || s.Succeeded > 0 || s.Failed > 0 || s.CompletedIndexes != "" ||
@@ -81,7 +81,7 @@ func (a *Actor) hasNoPods(j *batchv1.Job) bool {
 	return events.ProjectJob(j, a.claim).Selector == nil && (named || j.CreationTimestamp.After(a.made.Add(takeOverTime)))
 }
 
-// inventories has one for each namespace that we are limited to, or one for all of them under "".
+// inventories has one for each namespace to which the program is limited, or one for all under "".
 type inventories map[string]*inventory
 
 func newInventories(namespaces []string, l cluster.Lister, w func(asked func(cluster.Identity) bool) cluster.Wants) inventories {
@@ -102,32 +102,32 @@ func (i inventories) ask(ctx context.Context, key events.Key) (*round, error) {
 	return nil, fmt.Errorf("take inventory: namespace %s is none of ours: all programs need the same namespaces", key.Namespace)
 }
 
-// inventory shares lists among all who ask: a list by label makes the API server look at every Pod, so nothing may cost
-// one list per Job.
+// inventory shares lists among all callers: a list by label makes the API server look at every Pod, so nothing may cost one list
+// per Job.
 //
 //	ask ask ask          ask ask
 //	   \ | /                \ |
-//	 [ round 1: lists ]  [ round 2: lists ]     who asks while a round lists waits for the next: its lists must begin later
+//	 [ round 1: lists ]  [ round 2: lists ]     a caller during a round's lists waits for the next round, whose lists begin later
 //
-// Jobs and ScheduledJobs have one each: neither fails, or waits, because of what only the other needs to list.
+// Jobs and ScheduledJobs have one each: neither fails or waits because of a list that only the other needs.
 type inventory struct {
 	cluster.Lister
-	// wants says what to list for those who are asked for.
+	// wants returns what to list for the given objects.
 	wants func(asked func(cluster.Identity) bool) cluster.Wants
 
 	mu   sync.Mutex
-	next *round // collects who asks; nil while nobody does
+	next *round // collects callers; nil while there are none
 	busy bool
 }
 
-// round is one set of lists and those who wait for it.
+// round is one set of lists and the callers that wait for it.
 type round struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	waiting int
 	asked   map[cluster.Identity]struct{}
 
-	done chan struct{} // closed when what follows is there
+	done chan struct{} // closed when the fields below are set
 	err  error
 	cluster.Lists
 }
@@ -149,7 +149,7 @@ func (i *inventory) join(of cluster.Identity) *round {
 	defer i.mu.Unlock()
 	if i.next == nil {
 		r := &round{asked: map[cluster.Identity]struct{}{}, done: make(chan struct{})}
-		// Its life is that of all who wait for it, not that of the first.
+		// It lives as long as any caller waits for it, not only the first.
 		r.ctx, r.cancel = context.WithTimeout(context.Background(), inventoryTimeout)
 		i.next = r
 	}
@@ -175,8 +175,8 @@ func (i *inventory) leave(r *round) {
 	}
 }
 
-// within is what lists for the round: where only one namespace asks, that one alone. Whoever makes Pods of Jobs that do not exist has
-// lists made without end, but of his own namespace.
+// within returns the Lister of the round: if only one namespace asks, it lists that one alone. A user who creates Pods of Jobs
+// that do not exist causes endless lists, but only of that user's namespace.
 func (i *inventory) within(r *round) cluster.Lister {
 	l, asked := i.Lister, map[string]struct{}{}
 	for of := range r.asked {
@@ -190,7 +190,7 @@ func (i *inventory) within(r *round) cluster.Lister {
 	return l
 }
 
-// run does rounds for as long as there is somebody to do them for.
+// run does rounds for as long as callers wait.
 func (i *inventory) run() {
 	for {
 		i.mu.Lock()

@@ -23,12 +23,13 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// jobsPath and podsPath are the paths of the lists of the test's namespace: where nobody else asks, no other is listed.
+// jobsPath and podsPath are the paths of the lists of the test's namespace: while no other namespace asks, only this one is
+// listed.
 func (w *world) jobsPath() string { return "/apis/batch/v1/namespaces/" + w.NS + "/jobs" }
 
 func (w *world) podsPath() string { return "/api/v1/namespaces/" + w.NS + "/pods" }
 
-// lists is how often the Jobs, or the Pods, of the namespace were listed, or of all.
+// lists returns how often the Jobs, or the Pods, of the namespace or of all were listed.
 func (w *world) lists(resource string) int {
 	path := w.podsPath()
 	if resource == "jobs" {
@@ -95,7 +96,7 @@ func TestTakeInventory(t *testing.T) {
 			t.Errorf("%+v", got.Job)
 		}
 	})
-	t.Run("of a Job that nobody knows is empty", func(t *testing.T) {
+	t.Run("of a Job that does not exist is empty", func(t *testing.T) {
 		got := clustertest.Only[events.JobListed](t, w.act(events.Key{Function: "job", Namespace: w.NS, UID: someoneElse}, effect.TakeInventory{ID: "i5", Job: "x"}))
 		if got.Job != nil || got.Pods != nil || got.JobsVersion == 0 || got.Version == 0 || got.Name != "x" {
 			t.Errorf("%+v", got)
@@ -103,7 +104,7 @@ func TestTakeInventory(t *testing.T) {
 	})
 }
 
-// TestInventoryIsShared holds the first list until everybody else has asked: these share the second one.
+// TestInventoryIsShared holds the first list until all other callers have asked: these share the second one.
 func TestInventoryIsShared(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi", func(j *batchv1.Job) { j.Spec.Suspend = new(false) })
@@ -140,7 +141,7 @@ func TestInventoryIsShared(t *testing.T) {
 		w.actor.inventory[""].mu.Lock()
 		defer w.actor.inventory[""].mu.Unlock()
 		if r := w.actor.inventory[""].next; r == nil || r.waiting != many {
-			return "everybody to ask"
+			return "all callers to ask"
 		}
 		return ""
 	})
@@ -194,8 +195,8 @@ func TestInventoryIsShared(t *testing.T) {
 	})
 }
 
-// Who asks alone has its own namespace listed, and nothing else: a tenant who makes Pods of Jobs that do not exist pays for it
-// there. Those who ask together share one list of everything.
+// A single caller has its own namespace listed and nothing else: a tenant who creates Pods of Jobs that do not exist pays for the
+// lists there. Callers at the same time share one list of everything.
 func TestInventoryOfOneNamespaceListsNoOther(t *testing.T) {
 	w, other := newWorld(t), newWorld(t)
 	j, key := w.CreateJob("pi")
@@ -260,8 +261,8 @@ func TestListsArePaged(t *testing.T) {
 	}
 }
 
-// TestInventoriesOfKinds: what is asked of a Job does not depend on ScheduledJobs, and what is asked of these not on Pods, also
-// where both are asked at the same time.
+// TestInventoriesOfKinds: the inventory of a Job does not depend on ScheduledJobs, and that of a ScheduledJob not on Pods, also
+// if both are taken at the same time.
 func TestInventoriesOfKinds(t *testing.T) {
 	w := newWorld(t)
 	j, pi := w.CreateJob("pi")
@@ -309,7 +310,7 @@ func TestInventoriesOfKinds(t *testing.T) {
 	})
 }
 
-// An inventory tells a Job that it comes too late to adopt, though it has been asked for by nobody else.
+// An inventory tells a Job that it is beyond the limit of adopting Jobs, though the Job is the only one asked for.
 func TestInventoryOfOneJobTooMany(t *testing.T) {
 	w := newWorld(t)
 	keys := make([]events.Key, events.MaxAdoptingJobs+1)

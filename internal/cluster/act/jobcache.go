@@ -13,13 +13,13 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// maxJobAge bounds how long an object is used without having been seen. The template of a Job can only change while it is
-// suspended, and the status is written, and so the Job seen, whenever that changes; unless another process wrote it. That of
-// a ScheduledJob may change at any time: effects say how new it must be at least.
+// maxJobAge bounds how long an object is used without having been observed. The template of a Job can change only while it is
+// suspended, and the Actor observes the Job when it writes the status after each such change, unless another process wrote it.
+// The template of a ScheduledJob may change at any time: effects name the oldest acceptable version.
 const maxJobAge = time.Minute
 
-// objectCache remembers Jobs or ScheduledJobs by their identity for the sake of their templates, which never travel with effects, and
-// of the whole object that a status PUT needs. Its objects are shared: nobody may change them.
+// objectCache caches Jobs or ScheduledJobs by their identity: for their templates, which never travel with effects, and for the
+// whole object that a status PUT needs. Its objects are shared: callers must not change them.
 type objectCache[T cacheable] struct {
 	now func() time.Time
 
@@ -27,7 +27,7 @@ type objectCache[T cacheable] struct {
 	objects *lru.Cache // identity -> *cachedObject[T]
 }
 
-// cacheable is a pointer to an object; its zero value stands for none.
+// cacheable is a pointer to an object; nil stands for none.
 type cacheable interface {
 	comparable
 	metav1.Object
@@ -38,8 +38,8 @@ type (
 	scheduleCache = objectCache[*cluster.ScheduledJob]
 )
 
-// cachedObject is one object, none until it was read. The gate is held while it is being read, so that 500 Pods that are to be
-// created at once cost one GET.
+// cachedObject is one object, nil until it was read. The gate is held while it is being read, so that the creation of 500 Pods at
+// the same time costs one GET.
 type cachedObject[T cacheable] struct {
 	gate
 
@@ -57,8 +57,8 @@ func newScheduleCache(size int, now func() time.Time) *scheduleCache {
 	return &scheduleCache{now: now, objects: lru.New(size)}
 }
 
-// load returns the object of that identity, and reads it by fetch where it is unknown, not good enough, or was seen too long ago.
-// fetch returns nil where there is none.
+// load returns the object of that identity. It reads it by fetch if it is unknown, does not satisfy the caller, or was observed
+// too long ago. fetch returns nil if there is none.
 func (c *objectCache[T]) load(ctx context.Context, of cluster.Identity, good func(T) bool, fetch func(context.Context) (T, error)) (none T, err error) {
 	entry := c.entry(of)
 	if err := entry.enter(ctx); err != nil {
@@ -80,7 +80,7 @@ func (c *objectCache[T]) load(ctx context.Context, of cluster.Identity, good fun
 	return o, nil
 }
 
-// at returns the object if it is remembered at exactly that version, else nil.
+// at returns the object if the cache has it at exactly that version, otherwise nil.
 func (c *objectCache[T]) at(of cluster.Identity, version uint64) (none T) {
 	if o := c.peek(of); o != none && events.Version(o.GetResourceVersion()) == version {
 		return o
@@ -88,7 +88,7 @@ func (c *objectCache[T]) at(of cluster.Identity, version uint64) (none T) {
 	return none
 }
 
-// name is that of the object of that identity, "" where it is not remembered.
+// name returns the name of the object of that identity, "" if it is not cached.
 func (c *objectCache[T]) name(of cluster.Identity) string {
 	var none T
 	if o := c.peek(of); o != none {
@@ -106,10 +106,10 @@ func (c *objectCache[T]) peek(of cluster.Identity) (none T) {
 	return o
 }
 
-// saw remembers an object that the API server has just answered with.
+// saw caches an object from an answer of the API server.
 func (c *objectCache[T]) saw(o T) { c.entry(cluster.IdentityOf(o)).put(o, c.now()) }
 
-// own remembers that the object's field ownership cannot be taken off.
+// own records that the object's field ownership cannot be reset.
 func (c *objectCache[T]) own(of cluster.Identity) {
 	e := c.entry(of)
 	e.mu.Lock()
@@ -154,7 +154,7 @@ func (e *cachedObject[T]) put(o T, now time.Time) {
 	e.object, e.seen = o, now
 }
 
-// gate lets one in at a time, and those who wait may give up.
+// gate lets one goroutine in at a time; waiting goroutines may give up.
 type gate chan struct{}
 
 func newGate() gate { return make(gate, 1) }

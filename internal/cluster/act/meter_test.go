@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-// tally is a Meter that writes down what it hears.
+// tally is a Meter that records its calls.
 type tally struct {
 	mu    sync.Mutex
 	heard []string
@@ -48,7 +48,7 @@ func TestMeter(t *testing.T) {
 		}
 		m.heard = nil
 	}
-	j, key := w.CreateJob("pi", wide) // so wide that its field ownership is taken off before the first write
+	j, key := w.CreateJob("pi", wide) // so wide that its field ownership is reset before the first write
 
 	t.Run("of a status that was written", func(t *testing.T) {
 		w.act(key, statusEffect(j, func(e *effect.WriteJobStatus) {
@@ -76,7 +76,7 @@ func TestMeter(t *testing.T) {
 		w.act(key, effect.DeletePod{Name: q.Name, UID: q.UID, Version: q.Version, RemoveFinalizer: true})
 		w.act(key, effect.ReleasePod{Name: r.Name, UID: r.UID})
 		heard(t, "release", "release", "release")
-		w.act(key, effect.RemoveFinalizer{Name: "nobody", UID: p.UID})
+		w.act(key, effect.RemoveFinalizer{Name: "absent", UID: p.UID})
 		w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID})
 		heard(t)
 	})

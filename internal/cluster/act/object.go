@@ -13,18 +13,18 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// object is what an Actor has to know of the objects of one function.
+// object is what an Actor has to know about the objects of one function.
 type object struct {
 	// apiVersion and kind are for references to one.
 	apiVersion, kind string
-	// name is that of one which is remembered, "" of any other.
+	// name returns the name of a cached object, "" of any other.
 	name func(cluster.Identity) string
 	// takeInventory does the effect of that name for one.
 	takeInventory func(context.Context, events.Key, effect.TakeInventory) ([]events.Event, error)
 }
 
-// object is what the key's function works on. It fails for a function that is not in the catalog: to take its objects for Jobs
-// would count one function's Pods by another's memory.
+// object returns the kind of object that the key's function works on. It fails for a function that is not in the catalog:
+// treating its objects as Jobs would count one function's Pods by another's state.
 func (a *Actor) object(key events.Key) (object, error) {
 	switch catalog.Name(key.Function) {
 	case catalog.Job:

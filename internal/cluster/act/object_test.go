@@ -8,7 +8,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-// TestUnknownFunction: an Actor does not take the objects of an unknown function for Jobs.
+// TestUnknownFunction: an Actor does not treat the objects of an unknown function as Jobs.
 func TestUnknownFunction(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")

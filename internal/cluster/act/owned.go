@@ -14,41 +14,42 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// An effect names what it is about, and whoever can write on the bus can make us decide on one. So nothing is changed that is not
-// ours by what the API server itself has said: the Job is one that was handed to us, the Pod is that Job's.
+// An effect names its object, and any client that can write on the bus can cause an effect on any object. So the Actor changes
+// only what belongs to jobstream according to the API server: the Job is claimed, and the Pod is that Job's.
 //
-//	the Job     in jobCache, or asked for once: spec.managedBy never changes, and a UID never comes back
-//	the Pod     its owner is a precondition of our patches (ownerIs); before a plain deletion, and where the precondition
+//	the Job     in jobCache, or read once: spec.managedBy never changes, and a UID never comes back
+//	the Pod     its owner is a precondition of the patches (ownerIs); before a plain deletion, and where the precondition
 //	            failed, it is read, unless an answer has shown it before
 //
-// In the usual case that costs no request: who releases a Pod has written its UID into the status of the Job before, and who
-// deletes one has mostly made or released it.
+// In the usual case that costs no request: a reconciler that releases a Pod has written its UID into the status of the Job
+// before, and one that deletes a Pod has usually created or released it.
 
-// ownedVerdicts, ownedPods and ownedRuns are how many Jobs, Pods and Jobs of ScheduledJobs are remembered, 100 to 200 bytes each.
+// ownedVerdicts, ownedPods and ownedRuns are how many Jobs, Pods and Jobs of ScheduledJobs are cached, 100 to 200 bytes each.
 const (
 	ownedVerdicts = 16384
 	ownedPods     = 32768
 	ownedRuns     = 16384
 )
 
-// verdict says whose a Job is.
+// verdict is the owner of a Job.
 type verdict int
 
 const (
-	foreign verdict = iota // handed to somebody else
+	foreign verdict = iota // managed by another controller
 	ours
 	gone // it does not exist (any more)
 )
 
-// owned remembers for good whose Jobs are, and which Job or ScheduledJob the API server has shown to control a Pod or a Job.
+// owned caches permanently which Jobs are claimed, and which Job or ScheduledJob controls a Pod or a Job according to the API
+// server.
 type owned struct {
 	jobs *lru.Cache // named -> verdict
 	pods *lru.Cache // types.UID -> identity of the Job
 	runs *lru.Cache // types.UID of a Job -> identity of the ScheduledJob
 }
 
-// named is a Job by its identity, and by the name under which it was looked for and not found: that one comes from a Pod, where
-// anybody may have written it. It is "" where the Job was found.
+// named is a Job by its identity, and by the name under which it was looked for and not found: that name comes from a Pod, into
+// which any user may have written it. It is "" if the Job was found.
 type named struct {
 	cluster.Identity
 	name string
@@ -67,7 +68,7 @@ func (o *owned) job(of cluster.Identity, name string) (v verdict, known bool) {
 	return foreign, false
 }
 
-// saw notes whose a Pod is, from an answer of the API server.
+// saw records the owner of a Pod, from an answer of the API server.
 func (o *owned) saw(p *corev1.Pod) {
 	if owner := events.OwnerUID(p); owner != "" && metav1.GetControllerOf(p) != nil {
 		o.pods.Add(p.UID, cluster.Identity{Namespace: p.Namespace, UID: owner})
@@ -81,7 +82,7 @@ func (o *owned) pod(uid types.UID, of cluster.Identity) bool {
 	return ok && got.(cluster.Identity) == of
 }
 
-// sawRun notes whose a Job is that a ScheduledJob controls.
+// sawRun records the ScheduledJob that controls a Job.
 func (o *owned) sawRun(j *batchv1.Job) {
 	if uid, _, ok := events.ProjectRun(j); ok {
 		o.runs.Add(j.UID, cluster.Identity{Namespace: j.Namespace, UID: uid})
@@ -95,7 +96,7 @@ func (o *owned) run(uid types.UID, of cluster.Identity) bool {
 	return ok && got.(cluster.Identity) == of
 }
 
-// forgetJob is for one that is gone. That it was ours stays: its Pods are still to be let go.
+// forgetJob drops a Job that is gone. That it was claimed stays: its Pods are still to be released.
 func (a *Actor) forgetJob(key events.Key) {
 	if a.knownOurs(key) {
 		a.owned.jobs.Add(named{Identity: cluster.IdentityOfKey(key)}, ours)
@@ -103,7 +104,7 @@ func (a *Actor) forgetJob(key events.Key) {
 	a.jobs.forget(cluster.IdentityOfKey(key))
 }
 
-// knownOurs says that the Job of the key was handed to us, without asking anybody.
+// knownOurs reports whether the Job of the key is known to be claimed, without a request.
 func (a *Actor) knownOurs(key events.Key) bool {
 	if j := a.jobs.peek(cluster.IdentityOfKey(key)); j != nil {
 		return a.claim.Ours(j)
@@ -112,7 +113,7 @@ func (a *Actor) knownOurs(key events.Key) bool {
 	return known && v == ours
 }
 
-// whose finds out whose the Job of the key is, which has that name if it exists.
+// whose finds out the owner of the key's Job, which has that name if it exists.
 func (a *Actor) whose(ctx context.Context, key events.Key, name string) (verdict, error) {
 	if a.knownOurs(key) {
 		return ours, nil
@@ -137,12 +138,13 @@ func (a *Actor) whose(ctx context.Context, key events.Key, name string) (verdict
 	return v, nil
 }
 
-// changeable reads the Pod, and returns it if the Job of the key may let it go, hold or delete it: the Job controls it, exists and was
-// handed to us. To let a Pod go, the Job may also be gone: that is what Kubernetes' own controller does then. nil means that it may
-// not, and then the facts say why: the Pod is gone, or none of the Job's; or it is, and the Job is gone.
+// changeable reads the Pod, and returns it if the Job of the key may release it, put the finalizer on it, or delete it: the Job
+// controls it, exists and is claimed. A Job that is gone may also release it, as Kubernetes' own controller does then. nil means
+// that it may not, and then the facts have the reason: the Pod is gone, or does not belong to the Job; or it does, and the Job is
+// gone.
 //
-// An orphan counts for no Job: it may be let go, or deleted, by the one that its label remembers, by any of ours if it carries our
-// mark, and by one whose selector matches.
+// An orphan counts for no Job: it may be released, or deleted, by the Job that its label names, by any claimed Job if it carries
+// the managed label, and by a Job whose selector matches.
 func (a *Actor) changeable(ctx context.Context, key events.Key, name string, uid types.UID, release bool) (*corev1.Pod, []events.Event, error) {
 	p, err := a.getPod(ctx, key, name)
 	if err != nil || p == nil || p.UID != uid {
@@ -166,16 +168,16 @@ func (a *Actor) changeable(ctx context.Context, key events.Key, name string, uid
 	case v == ours, v == gone && release:
 		return p, nil, nil
 	case v == gone:
-		return nil, missedJob(ref.Name), nil // who hears that lets the Pod go
+		return nil, missedJob(ref.Name), nil // a Job that gets this fact releases the Pod
 	}
 	return nil, missedPod(name, uid), nil
 }
 
-// controlledByAnother says that the Pod belongs to somebody else than the Job of the key.
+// controlledByAnother reports whether the Pod belongs to another owner than the Job of the key.
 func controlledByAnother(p *corev1.Pod, key events.Key) bool {
 	return metav1.GetControllerOf(p) != nil && events.OwnerUID(p) != key.UID
 }
 
-// ownerIs is a precondition in a strategic merge patch: owner references are merged by their UID. One that the Pod has does not
-// change; one that it has not would be added without a name and a kind, which the API server finds invalid.
+// ownerIs is a precondition in a strategic merge patch: owner references are merged by their UID. A reference that the Pod has
+// does not change; one that it lacks would be added without a name and a kind, which the API server finds invalid.
 func ownerIs(key events.Key) []any { return []any{map[string]types.UID{"uid": key.UID}} }

@@ -15,30 +15,31 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-// Whoever can write on the bus can make us decide on any effect, about any object that they can name. What is not ours, by what the
-// API server says of it, stays as it is; and the answer says that it is none of the Job's.
+// Any client that can write on the bus can make the reconciler decide on any effect, about any object whose name it knows. An
+// object that does not belong to jobstream, according to the API server, stays as it is; and the answer reports that it is none
+// of the Job's.
 func TestEffectsOnWhatIsNotOursDoNothing(t *testing.T) {
 	w := newWorld(t)
 	ours, ourKey := w.CreateJob("ours")
 	ours = w.StartJob(ours)
-	w.createPod(ours, ourKey, 0) // so that the Job is known
+	w.createPod(ours, ourKey, 0) // so that the Job is cached
 	other, _ := w.CreateJob("other")
 	builtIn, builtInKey := w.CreateJob("built-in", unmanaged)
-	nobody := events.Key{Function: "job", Namespace: w.NS, UID: someoneElse}
+	noJob := events.Key{Function: "job", Namespace: w.NS, UID: someoneElse}
 	held := func(p *corev1.Pod) { p.Finalizers = []string{batchv1.JobTrackingFinalizer} }
 	for _, c := range []struct {
 		name string
 		key  events.Key
 		pod  *corev1.Pod
 	}{
-		{"a Pod of nobody's", ourKey, w.strangePod("loose", held)},
+		{"a Pod without an owner", ourKey, w.strangePod("loose", held)},
 		{"a Pod of a ReplicaSet", ourKey, w.strangePod("web", held, func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "rs", Controller: new(true)}}
 		})},
 		{"a Pod of another Job of ours", ourKey, w.MakePod(other, 0)},
 		{"a Pod of a Job that Kubernetes runs", builtInKey, w.MakePod(builtIn, 0)},
 		{"the same, by the key of a Job of ours", ourKey, w.MakePod(builtIn, 1)},
-		{"a Pod of a Job of ours, by a key that is nobody's", nobody, w.MakePod(ours, 5)},
+		{"a Pod of a Job of ours, by a key without a Job", noJob, w.MakePod(ours, 5)},
 	} {
 		version := events.Version(c.pod.ResourceVersion)
 		for _, e := range []effect.Effect{
@@ -54,7 +55,7 @@ func TestEffectsOnWhatIsNotOursDoNothing(t *testing.T) {
 				for _, f := range w.act(c.key, e) {
 					switch f := f.(type) {
 					case events.PodGone, events.JobGone, events.JobObserved:
-					case events.PodObserved: // of an orphan that was to be held: it is not the Job's
+					case events.PodObserved: // of an orphan that was to get the finalizer: it is not the Job's
 						if f.Pod.Orphan && e.Kind() == (effect.AddFinalizer{}).Kind() {
 							continue
 						}
@@ -86,7 +87,7 @@ func TestEffectsOnWhatIsNotOursDoNothing(t *testing.T) {
 	})
 }
 
-// strangePod makes a Pod that no Job of ours has made.
+// strangePod creates a Pod that no claimed Job has created.
 func (w *world) strangePod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	w.Helper()
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clustertest.Job("x").Spec.Template.Spec}
@@ -100,8 +101,8 @@ func (w *world) strangePod(name string, change ...func(*corev1.Pod)) *corev1.Pod
 	return p
 }
 
-// To look whose a Pod is costs nothing where the Actor has made it and written the status of its Job; and, for one that has just
-// been started, two reads for each Job that it has not met.
+// Looking up the owner of a Pod costs nothing if the Actor has created it and written the status of its Job. For a restarted
+// Actor it costs two reads for each Job that it has not met.
 func TestLookingWhoseAPodIsCostsNothingInTheUsualCase(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
@@ -133,8 +134,8 @@ func TestLookingWhoseAPodIsCostsNothingInTheUsualCase(t *testing.T) {
 	}
 }
 
-// An orphan counts for no Job any more, and has no owner by which it could be told from others: the mark, the generated label and the
-// selector say who may let it go.
+// An orphan counts for no Job any more, and has no owner by which it could be distinguished: the managed label, the generated
+// label and the selector decide which Jobs may release it.
 func TestOrphansOfOursAreLetGo(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
@@ -171,8 +172,8 @@ func TestOrphansOfOursAreLetGo(t *testing.T) {
 	})
 }
 
-// The name of an owner is what somebody has written into a Pod, and its UID, too. That no Job has that name says nothing about the Job
-// that has the UID.
+// A user may have written the name of an owner into a Pod, and its UID, too. That no Job has that name proves nothing about the
+// Job that has the UID.
 func TestForgedNameOfAnOwnerMakesNobodyGone(t *testing.T) {
 	w := newWorld(t)
 	builtIn, key := w.CreateJob("built-in", unmanaged)
@@ -188,7 +189,7 @@ func TestForgedNameOfAnOwnerMakesNobodyGone(t *testing.T) {
 	}
 }
 
-// A Pod that is held, of a Job that has just gone, is not gone: whoever takes it for gone forgets to let it go.
+// A Pod with the finalizer whose Job has just gone is not gone: a reconciler that takes it for gone forgets to release it.
 func TestPodOfAJobThatHasJustGoneIsNotTakenForGone(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("gone")
@@ -211,8 +212,8 @@ func TestPodOfAJobThatHasJustGoneIsNotTakenForGone(t *testing.T) {
 	}
 }
 
-// Whose a Pod was says nothing once an answer has shown that it is nobody's.
-func TestPodThatWasOursAndIsNobodysStays(t *testing.T) {
+// The former owner of a Pod counts for nothing once an answer has shown that it has none.
+func TestPodThatLostItsOwnerStays(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
 	p := w.createPod(w.StartJob(j), key, 0)
@@ -221,14 +222,14 @@ func TestPodThatWasOursAndIsNobodysStays(t *testing.T) {
 	if _, err := w.CoreV1().Pods(w.NS).Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID}) // looks, because it is not the owner's any more
+	w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID}) // reads the Pod, because its owner is gone from it
 	clustertest.Only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID}))
 	if live := w.LivePod(p.Name); live == nil || live.DeletionTimestamp != nil {
 		t.Errorf("it has become %+v", live)
 	}
 }
 
-// A Pod with so many labels that not all are looked at seems not to match. It is not released: the next one would seem so, too.
+// A Pod with so many labels that not all are compared seems not to match. It is not released: the next one would seem so, too.
 func TestPodWithTooManyLabelsIsNotReleased(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi", clustertest.Picky("pi"), func(j *batchv1.Job) {
@@ -241,7 +242,7 @@ func TestPodWithTooManyLabelsIsNotReleased(t *testing.T) {
 	if seen := events.ProjectJob(j, events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}); len(seen.Unsupported) != 1 {
 		t.Errorf("it is started: %q", seen.Unsupported)
 	}
-	p := w.createPod(w.StartJob(j), key, 0) // by an older version
+	p := w.createPod(w.StartJob(j), key, 0) // created by an older version
 	refused := clustertest.Only[events.EffectRefused](t, w.act(key, effect.ReleasePod{Name: p.Name, UID: p.UID}))
 	if refused.Reason != "TooManyLabels" || metav1.GetControllerOf(w.LivePod(p.Name)) == nil {
 		t.Errorf("%+v", refused)

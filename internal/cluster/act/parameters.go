@@ -19,17 +19,17 @@ import (
 
 const (
 	// maxParametersAge bounds how long values are used without having been read. They are immutable, but the ConfigMap may be
-	// deleted and made again with others, and then these are what the user wants.
+	// deleted and created again with others, and then the user wants these.
 	maxParametersAge = time.Minute
-	// cachedParameters is how many ConfigMaps are remembered. One may weigh a megabyte, and only Jobs whose Pods are
-	// being created need theirs.
+	// cachedParameters is how many ConfigMaps are cached. One may weigh a megabyte, and only Jobs whose Pods are being created
+	// need theirs.
 	cachedParameters = 32
 )
 
-// configMapNotFound is, like effect.InvalidParameters, a refusal that is about a user's ConfigMap and not the API server's.
+// configMapNotFound is, like effect.InvalidParameters, a refusal because of a user's ConfigMap and not by the API server.
 const configMapNotFound = "ConfigMapNotFound"
 
-// readParameters answers for how many completions there are values, as the ConfigMap is now.
+// readParameters answers with the number of completions that have values in the current ConfigMap.
 func (a *Actor) readParameters(ctx context.Context, key events.Key, e effect.ReadParameters) ([]events.Event, error) {
 	p, err := a.parameters.load(ctx, types.NamespacedName{Namespace: key.Namespace, Name: e.ConfigMap}, 0, a.getParameters)
 	if err != nil {
@@ -38,8 +38,8 @@ func (a *Actor) readParameters(ctx context.Context, key events.Key, e effect.Rea
 	return []events.Event{events.ParametersObserved{Name: e.ConfigMap, Count: p.Count(), At: a.now()}}, nil
 }
 
-// parametersAt returns the values for the Pod that shall be made, nil where its Job has none. It fails where they are not
-// known for sure: a Pod with wrong values would do wrong work.
+// parametersAt returns the values for the Pod to create, nil if its Job has none. It fails if they are not known for certain: a
+// Pod with wrong values would do wrong work.
 func (a *Actor) parametersAt(ctx context.Context, namespace string, e effect.CreatePod) ([]corev1.EnvVar, error) {
 	if e.Parameters == "" {
 		return nil, nil
@@ -55,7 +55,7 @@ func (a *Actor) parametersAt(ctx context.Context, namespace string, e effect.Cre
 	return values, nil
 }
 
-// getParameters reads the ConfigMap live. Its error is a userError where somebody has to change something about it.
+// getParameters reads the current ConfigMap. Its error is a userError if a user has to change something about it.
 func (a *Actor) getParameters(ctx context.Context, name types.NamespacedName) (job.Parameters, error) {
 	c := &corev1.ConfigMap{}
 	err := a.call(ctx, name.Namespace, a.core.Get().Namespace(name.Namespace).Resource("configmaps").Name(name.Name), c)
@@ -77,7 +77,7 @@ func unusable(name string, why error) error {
 	return userError{effect.InvalidParameters, fmt.Sprintf("the ConfigMap %s, which the annotation %s names, cannot be used: %v", name, v1alpha1.PerCompletionEnvAnnotation, why)}
 }
 
-// parameterCache remembers good values for a short time, so that 500 Pods that are created at once cost one GET.
+// parameterCache caches valid values for a short time, so that the creation of 500 Pods at the same time costs one GET.
 type parameterCache struct {
 	now func() time.Time
 
@@ -85,18 +85,18 @@ type parameterCache struct {
 	maps *lru.Cache // types.NamespacedName -> *readOnce
 }
 
-// readOnce is what was read of one ConfigMap. The gate is held while it is being read, and guards the rest.
+// readOnce is what was read of one ConfigMap. The gate is held while it is being read, and guards the other fields.
 type readOnce struct {
 	gate
 	parameters job.Parameters
-	read       time.Time // zero while there is nothing good
+	read       time.Time // zero while there are no valid values
 }
 
 func newParameterCache(now func() time.Time) *parameterCache {
 	return &parameterCache{now: now, maps: lru.New(cachedParameters)}
 }
 
-// load returns what was read less than age ago, or what fetch reads now.
+// load returns the values if they were read less than age ago; otherwise fetch reads them now.
 func (c *parameterCache) load(ctx context.Context, name types.NamespacedName, age time.Duration,
 	fetch func(context.Context, types.NamespacedName) (job.Parameters, error),
 ) (job.Parameters, error) {

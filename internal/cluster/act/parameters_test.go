@@ -22,7 +22,7 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// configMap makes an immutable ConfigMap, or a new one of that name.
+// configMap creates an immutable ConfigMap, or replaces the one of that name.
 func (w *world) configMap(name string, data map[string]string, change ...func(*corev1.ConfigMap)) {
 	w.Helper()
 	w.dropConfigMap(name)
@@ -153,7 +153,7 @@ func TestCreatePodWithParameters(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 	})
-	t.Run("or at once, when somebody has asked for them", func(t *testing.T) {
+	t.Run("or at once, after they were read on request", func(t *testing.T) {
 		w.configMap("fruit", map[string]string{"FRUIT": "elderberry\nfig"})
 		w.act(key, effect.ReadParameters{ConfigMap: "fruit"})
 		if got := env(create(t, 11, 1)); got["FRUIT"] != "fig" {
@@ -201,7 +201,7 @@ func TestCreatePodWithParameters(t *testing.T) {
 	})
 }
 
-// TestParametersOfManyJobs: memory holds a few ConfigMaps only, and forgetting one costs a GET.
+// TestParametersOfManyJobs: the cache holds a few ConfigMaps only, and a dropped one costs a GET.
 func TestParametersOfManyJobs(t *testing.T) {
 	w := newWorld(t)
 	_, key := w.CreateJob("pi")

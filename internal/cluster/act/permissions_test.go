@@ -13,7 +13,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-// TestPermissions does every effect of every function as a user that may do just what the deployed reconciler may.
+// TestPermissions does every effect of every function as a user with exactly the permissions of the deployed reconciler.
 func TestPermissions(t *testing.T) {
 	w := newWorld(t)
 	client, schedules := w.As(clustertest.DeployedRules(t, deploy.ReconcilerRBAC))
@@ -43,7 +43,7 @@ func TestPermissions(t *testing.T) {
 	})
 }
 
-// permitted has for each function what does all its effects. Any error fails the test.
+// permitted has, for each function, a test of all its effects. Any error fails the test.
 var permitted = map[catalog.Name]func(*world){
 	catalog.Job: permittedJob, catalog.ScheduledJob: permittedScheduledJob,
 }

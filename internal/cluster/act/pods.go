@@ -16,8 +16,8 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// removeFinalizer takes our finalizer off. The API server retries the patch on its newest version of the Pod, so nothing but
-// another Pod of the same name, or another owner, can be in the way.
+// removeFinalizer removes the finalizer. The API server retries the patch on its newest version of the Pod, so only another Pod
+// of the same name, or another owner, can prevent it.
 func (a *Actor) removeFinalizer(ctx context.Context, key events.Key, e effect.RemoveFinalizer) ([]events.Event, error) {
 	if a.knownOurs(key) {
 		patch := a.withoutFinalizer(e.UID, 0)
@@ -49,14 +49,14 @@ func (a *Actor) removeFinalizer(ctx context.Context, key events.Key, e effect.Re
 	return a.refused(e, events.NoSerial, err)
 }
 
-// finalizerRemoved is what follows from the answer to a patch that took our finalizer off.
+// finalizerRemoved returns the facts in the answer to a patch that removed the finalizer.
 func (a *Actor) finalizerRemoved(p *corev1.Pod) []events.Event {
 	a.meter.FinalizerRemoved()
 	a.owned.saw(p)
 	return sawPod(p)
 }
 
-// addFinalizer puts our finalizer on. The API server refuses that as invalid on a Pod that is being deleted.
+// addFinalizer adds the finalizer. The API server refuses that as invalid on a Pod that is being deleted.
 func (a *Actor) addFinalizer(ctx context.Context, key events.Key, e effect.AddFinalizer) ([]events.Event, error) {
 	if !a.knownOurs(key) {
 		if p, facts, err := a.changeable(ctx, key, e.Name, e.UID, false); err != nil {
@@ -76,7 +76,7 @@ func (a *Actor) addFinalizer(ctx context.Context, key events.Key, e effect.AddFi
 	return a.refused(e, events.NoSerial, err)
 }
 
-// deletePod deletes, if asked to only after the finalizer has gone, and only a Pod that is as the effect knew it.
+// deletePod deletes a Pod, on request only after its finalizer is gone, and only if the Pod is as the effect knew it.
 func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePod) ([]events.Event, error) {
 	version := e.Version
 	if !a.knownOurs(key) || !a.owned.pod(e.UID, cluster.IdentityOfKey(key)) || e.RemoveFinalizer && version == 0 {
@@ -117,7 +117,7 @@ func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePo
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
 	}
-	if p.UID != e.UID { // the answer may be a mere "success", and then the Pod is gone
+	if p.UID != e.UID { // the answer may be only "success", and then the Pod is gone
 		return missedPod(e.Name, e.UID), nil
 	}
 	report := e.Report
@@ -128,12 +128,12 @@ func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePo
 	return sawPod(p), nil
 }
 
-// preconditionFailed says that the Pod is not, or not any more, as the effect knew it; lookAtPod finds out how it is.
+// preconditionFailed reports whether the Pod is not as the effect knew it; lookAtPod reads its current state.
 func preconditionFailed(err error) bool {
 	return !byAdmission(err) && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err))
 }
 
-// lookAtPod answers an effect whose precondition failed with how the Pod is now. Where it is the same Pod, of the same owner,
+// lookAtPod answers an effect whose precondition failed with the Pod's current state. If it is the same Pod with the same owner,
 // "invalid" was about neither and is a refusal; except that a Pod that is being deleted takes no finalizer.
 func (a *Actor) lookAtPod(ctx context.Context, key events.Key, e effect.Effect, name string, uid types.UID, cause error) ([]events.Event, error) {
 	if apierrors.IsNotFound(cause) {
@@ -146,14 +146,14 @@ func (a *Actor) lookAtPod(ctx context.Context, key events.Key, e effect.Effect, 
 	case p == nil || p.UID != uid || controlledByAnother(p, key):
 		return missedPod(name, uid), nil
 	case apierrors.IsInvalid(cause) && metav1.GetControllerOf(p) == nil && e.Kind() == effect.AddFinalizer{}.Kind():
-		return sawPod(p), nil // nobody owns it any more
+		return sawPod(p), nil // it has no owner any more
 	case apierrors.IsInvalid(cause) && (e.Kind() != effect.AddFinalizer{}.Kind() || p.DeletionTimestamp == nil):
 		return a.refused(e, events.ProjectPod(p).Serial, cause)
 	}
 	return sawPod(p), nil
 }
 
-// getPod reads the Pod of that name live; nil means that there is none.
+// getPod reads the current Pod of that name; nil means that there is none.
 func (a *Actor) getPod(ctx context.Context, key events.Key, name string) (*corev1.Pod, error) {
 	p := &corev1.Pod{}
 	err := a.call(ctx, key.Namespace, a.core.Get().Namespace(key.Namespace).Resource("pods").Name(name), p)
@@ -181,7 +181,7 @@ type podPatch struct {
 	ManagedFields []struct{} `json:"managedFields,omitempty"`
 }
 
-// withoutFinalizer releases a Pod. It is at the end of its life, so nobody needs to know who owns which of its fields.
+// withoutFinalizer releases a Pod. It is at the end of its life, so its field ownership is no longer needed.
 func (a *Actor) withoutFinalizer(uid types.UID, version uint64) podPatch {
 	p := podPatch{UID: uid, DropFinalizers: []string{batchv1.JobTrackingFinalizer}}
 	if version != 0 {
@@ -203,8 +203,8 @@ func (a *Actor) patchPod(ctx context.Context, key events.Key, name string, patch
 		Namespace(key.Namespace).Resource("pods").Name(name).Body(body), p)
 }
 
-// sawPod makes a fact of an answer that holds a Pod: a write that removed the last obstacle answers with the Pod as it
-// was when it went.
+// sawPod makes a fact of an answer that contains a Pod: a write that removed the last finalizer of a deleted Pod is answered with
+// the Pod's last state.
 func sawPod(p *corev1.Pod) []events.Event {
 	if vanished(p) {
 		return []events.Event{events.PodGone{Pod: events.ProjectPod(p)}}
@@ -212,7 +212,7 @@ func sawPod(p *corev1.Pod) []events.Event {
 	return []events.Event{events.PodObserved{Pod: events.ProjectPod(p)}}
 }
 
-// vanished says that nothing keeps a deleted Pod any longer: no finalizer, no time of grace.
+// vanished reports whether nothing keeps a deleted Pod any longer: no finalizer, no grace period.
 func vanished(p *corev1.Pod) bool {
 	return p.DeletionTimestamp != nil && len(p.Finalizers) == 0 &&
 		(p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds == 0)

@@ -112,7 +112,7 @@ func TestAddFinalizer(t *testing.T) {
 		}
 	})
 	t.Run("that is gone", func(t *testing.T) {
-		clustertest.Only[events.PodGone](t, w.act(key, effect.AddFinalizer{Name: "nobody", UID: p.UID, Version: 1}))
+		clustertest.Only[events.PodGone](t, w.act(key, effect.AddFinalizer{Name: "absent", UID: p.UID, Version: 1}))
 	})
 }
 

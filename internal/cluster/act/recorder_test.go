@@ -19,7 +19,7 @@ func TestEventsForPeople(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Recorder = recorder })
 	j, key := w.CreateJob("pi")
 	p := w.createPod(j, key, 0)
-	w.createPod(j, key, 0) // met, not made
+	w.createPod(j, key, 0) // found, not created
 	w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true})
 	q := w.createPod(j, key, 1)
 	late := effect.Report{Warning: true, Reason: "PendingDeadlineExceeded", Message: "it does not start"}
@@ -30,7 +30,7 @@ func TestEventsForPeople(t *testing.T) {
 		e.Reports = []effect.Report{{Reason: "Completed", Message: "Job completed"},
 			{Warning: true, Reason: "BackoffLimitExceeded", Message: strings.Repeat("x", 5000)}}
 	}))
-	w.act(key, statusEffect(j, func(e *effect.WriteJobStatus) { // stale: nobody shall hear of it
+	w.act(key, statusEffect(j, func(e *effect.WriteJobStatus) { // stale: no Event may report it
 		start(e)
 		e.Reports = []effect.Report{{Reason: "Never", Message: "it did not happen"}}
 	}))

@@ -18,17 +18,17 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// userError is a refusal that is not the API server's: it says what a user has to change about an object of theirs. Its
-// message names fields, keys and lengths, never values.
+// userError is a refusal that is not the API server's: it describes what users have to change about their object. Its message
+// contains names of fields, keys and lengths, never values.
 type userError struct{ reason, message string }
 
 func (e userError) Error() string { return e.message }
 
-// isUserError finds a userError.
+// isUserError returns the userError in an error, if there is one.
 func isUserError(err error) (bad userError, yes bool) { return bad, errors.As(err, &bad) }
 
-// refused sorts what is left of an error once the preconditions have been looked at: the server could not answer now,
-// which is a Retry; or it understood and said no, which is a fact.
+// refused classifies an error that is left once the preconditions have been checked: the server could not answer now, which is a
+// Retry; or it understood the request and refused it, which is a fact.
 func (a *Actor) refused(e effect.Effect, serial int, err error) ([]events.Event, error) {
 	if after, yes := retriable(err); yes {
 		return nil, engine.Retry{After: after, Err: fmt.Errorf("%s: %w", e, err)}
@@ -39,18 +39,18 @@ func (a *Actor) refused(e effect.Effect, serial int, err error) ([]events.Event,
 	return []events.Event{fact}, nil
 }
 
-// retriable says that the same request may succeed later without anybody having changed anything, and how long the
-// server asks us to wait.
+// retriable reports whether the same request may succeed later without any change, and returns how long the server asks its
+// clients to wait.
 func retriable(err error) (after time.Duration, yes bool) {
 	if _, bad := isUserError(err); bad {
 		return 0, false
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		return 0, true // no answer: a timeout, a broken connection, an end of ours
+		return 0, true // no answer: a timeout, a broken connection, a shutdown of this process
 	}
 	if byAdmission(err) {
-		return 0, false // a policy may say no with any code it likes
+		return 0, false // a policy may refuse with any code
 	}
 	s := status.Status()
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
@@ -60,16 +60,16 @@ func retriable(err error) (after time.Duration, yes bool) {
 	case s.Code >= http.StatusInternalServerError,
 		s.Code == http.StatusTooManyRequests,
 		s.Code == http.StatusRequestTimeout,
-		s.Code == http.StatusUnauthorized,                                             // a token that has run out is renewed
-		s.Code == http.StatusConflict && s.Reason != metav1.StatusReasonAlreadyExists, // two creations met at one quota
+		s.Code == http.StatusUnauthorized,                                             // an expired token is renewed
+		s.Code == http.StatusConflict && s.Reason != metav1.StatusReasonAlreadyExists, // two creations conflicted at one quota
 		s.Code == 0:
 		return after, true
 	}
 	return 0, false
 }
 
-// refusal puts the server's no into words that may be shown to anybody who may see the Job. The reason is fit for a
-// condition, which takes one word: a webhook may have written a sentence, which is in the message anyway.
+// refusal describes the server's refusal for every user who may see the Job. The reason fits into a condition, which takes one
+// word: a webhook may have written a sentence, which is in the message anyway.
 func refusal(err error) (reason, message string) {
 	reason, message = refusalWords(err)
 	if !conditionReason.MatchString(reason) {
@@ -78,7 +78,7 @@ func refusal(err error) (reason, message string) {
 	return reason, message
 }
 
-// conditionReason is what metav1.Condition takes for a reason.
+// conditionReason matches what metav1.Condition accepts as a reason.
 var conditionReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 func refusalWords(err error) (reason, message string) {
@@ -106,8 +106,8 @@ func refusalWords(err error) (reason, message string) {
 	return reason, cluster.Cut(fmt.Sprintf("the API server answered %d %s", s.Code, http.StatusText(int(s.Code))))
 }
 
-// invalidFields names the fields that the server found invalid and in which way. The server's own message shows their
-// values too, and values may be secrets.
+// invalidFields lists the fields that the server found invalid, and why. The server's own message shows their values, too, and
+// values may be secrets.
 func invalidFields(d *metav1.StatusDetails) string {
 	var out []string
 	for _, c := range causes(d) {
@@ -131,8 +131,8 @@ func causes(d *metav1.StatusDetails) []metav1.StatusCause {
 	return d.Causes
 }
 
-// byAdmission says that a webhook or a policy of the cluster has spoken (admission/plugin/webhook/errors and
-// admission/plugin/policy/validating in k8s.io/apiserver): its words are made for people, and its status code is its own.
+// byAdmission reports whether a webhook or a policy of the cluster refused (admission/plugin/webhook/errors and
+// admission/plugin/policy/validating in k8s.io/apiserver): its message is written for users, and its status code is its own.
 func byAdmission(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -77,9 +77,9 @@ func TestRefused(t *testing.T) {
 			reason: "Invalid", message: `pods "p" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no latest`},
 		{name: "webhook", err: statusError(400, "", `admission webhook "w" denied the request: no`),
 			reason: "BadRequest", message: `admission webhook "w" denied the request: no`},
-		{name: "webhook that says 500", err: statusError(500, metav1.StatusReasonInternalError, `admission webhook "w" denied the request: no`),
+		{name: "webhook that answers 500", err: statusError(500, metav1.StatusReasonInternalError, `admission webhook "w" denied the request: no`),
 			reason: "InternalError", message: `admission webhook "w" denied the request: no`},
-		{name: "webhook that says conflict", err: statusError(409, metav1.StatusReasonConflict, `admission webhook "w" denied the request: no`),
+		{name: "webhook that answers conflict", err: statusError(409, metav1.StatusReasonConflict, `admission webhook "w" denied the request: no`),
 			reason: "Conflict", message: `admission webhook "w" denied the request: no`},
 		{name: "bad request", err: apierrors.NewBadRequest("s3cret"), reason: "BadRequest", message: "the API server answered 400 Bad Request"},
 		{name: "too large", err: apierrors.NewRequestEntityTooLargeError("s3cret"),
@@ -112,11 +112,11 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPatience sees to it that client-go does not wait and repeat in our stead.
+// TestPatience checks that client-go does not wait and retry by itself.
 func TestPatience(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
-	w.createPod(j, key, 0) // the Job is known
+	w.createPod(j, key, 0) // the Job is cached
 	post := "POST /api/v1/namespaces/" + w.NS + "/pods"
 	for _, c := range []struct {
 		name  string

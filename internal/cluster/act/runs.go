@@ -17,11 +17,11 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// createJob makes the Job of one nominal time from the template of the ScheduledJob, which is looked at before: one that is
-// suspended or being deleted wants no more Jobs, and the Job of one that is gone would be collected as garbage.
+// createJob creates the Job of one nominal time from the template of the ScheduledJob, which it looks at first: a ScheduledJob
+// that is suspended or being deleted wants no more Jobs, and the Job of a deleted one would be collected as garbage.
 func (a *Actor) createJob(ctx context.Context, key events.Key, e effect.CreateJob) ([]events.Event, error) {
 	j, err := a.scheduled.load(ctx, cluster.IdentityOfKey(key),
-		// What is remembered as suspended may have been resumed since.
+		// A cached one that is suspended may have been resumed since.
 		func(j *cluster.ScheduledJob) bool { return j.Generation >= e.Generation && !paused(j) },
 		func(ctx context.Context) (*cluster.ScheduledJob, error) {
 			return a.getScheduledJob(ctx, key, e.ScheduledJob)
@@ -48,7 +48,8 @@ func (a *Actor) createJob(ctx context.Context, key events.Key, e effect.CreateJo
 
 func paused(j *cluster.ScheduledJob) bool { return j.Spec.Suspend != nil && *j.Spec.Suspend }
 
-// zone is that of the schedule. One that is unknown here makes no Jobs, except for a moment in which it is changed.
+// zone loads the time zone of the schedule. A schedule with an unknown zone creates no Jobs, except for a moment after the zone
+// was changed.
 func (a *Actor) zone(j *cluster.ScheduledJob) *time.Location {
 	if j.Spec.TimeZone != nil {
 		if zone, err := a.zones(*j.Spec.TimeZone); err == nil {
@@ -58,9 +59,9 @@ func (a *Actor) zone(j *cluster.ScheduledJob) *time.Location {
 	return time.UTC
 }
 
-// meetJob finds out whose Job has the name already. Ours is a success that was not heard of. A stranger's is most often a
-// leftover of a deleted ScheduledJob of the same name: the proposal wants it to block, visibly, until somebody deletes it. One
-// that has vanished since is simply refused, and tried again.
+// meetJob finds out who created the Job that has the name already. If this ScheduledJob did, the effect succeeded earlier without
+// an answer. A foreign one is most often a leftover of a deleted ScheduledJob of the same name: the proposal wants it to block,
+// visibly, until a user deletes it. A Job that has disappeared since is a plain refusal, and the creation is tried again.
 func (a *Actor) meetJob(ctx context.Context, key events.Key, e effect.CreateJob, taken error) ([]events.Event, error) {
 	j, err := a.readJob(ctx, key.Namespace, e.Name)
 	switch {
@@ -71,7 +72,7 @@ func (a *Actor) meetJob(ctx context.Context, key events.Key, e effect.CreateJob,
 	case isRun(j, key):
 		return a.sawRun(key, j), nil
 	}
-	by := "nobody controls"
+	by := "no object controls"
 	if ref := metav1.GetControllerOf(j); ref != nil {
 		by = fmt.Sprintf("the %s %s (UID %s) controls", ref.Kind, ref.Name, ref.UID)
 	}
@@ -79,7 +80,7 @@ func (a *Actor) meetJob(ctx context.Context, key events.Key, e effect.CreateJob,
 		fmt.Sprintf("the name of the Job %s is taken by a Job that %s: delete it, and this one is made", e.Name, by)})
 }
 
-// findRun looks whether the Job has been made. A stranger of the same name is none of ours.
+// findRun looks whether the Job was created. A foreign Job of the same name does not count.
 func (a *Actor) findRun(ctx context.Context, key events.Key, e effect.FindRun) ([]events.Event, error) {
 	j, err := a.readJob(ctx, key.Namespace, e.Name)
 	switch {
@@ -91,8 +92,8 @@ func (a *Actor) findRun(ctx context.Context, key events.Key, e effect.FindRun) (
 	return []events.Event{events.RunMissing{Name: e.Name, ID: e.ID}}, nil
 }
 
-// deleteRun deletes a Job of the ScheduledJob, which must control it. An answer without the Job says that it is gone; where the
-// Job is not at the version that was seen, the answer shows how it is.
+// deleteRun deletes a Job of the ScheduledJob, which must control it. An answer without the Job means that it is gone; if the Job
+// is not at the observed version, the answer shows its current state.
 func (a *Actor) deleteRun(ctx context.Context, key events.Key, e effect.DeleteRun) ([]events.Event, error) {
 	if !a.owned.run(e.UID, cluster.IdentityOfKey(key)) {
 		j, err := a.readJob(ctx, key.Namespace, e.Name)
@@ -132,7 +133,7 @@ func preconditions(e effect.DeleteRun) *metav1.Preconditions {
 	return p
 }
 
-// lookAtRun shows how the Job is that was to be deleted.
+// lookAtRun returns the current state of a Job that was to be deleted.
 func (a *Actor) lookAtRun(ctx context.Context, key events.Key, e effect.DeleteRun) ([]events.Event, error) {
 	j, err := a.readJob(ctx, key.Namespace, e.Name)
 	switch {
@@ -144,13 +145,13 @@ func (a *Actor) lookAtRun(ctx context.Context, key events.Key, e effect.DeleteRu
 	return a.sawRun(key, j), nil
 }
 
-// isRun says that the ScheduledJob of the key owns the Job.
+// isRun reports whether the ScheduledJob of the key owns the Job.
 func isRun(j *batchv1.Job, key events.Key) bool {
 	owner, _, ok := events.ProjectRun(j)
 	return ok && owner == key.UID
 }
 
-// sawRun makes a fact of a Job. One that somebody has taken away from its ScheduledJob is gone for that.
+// sawRun makes a fact of a Job. A Job that was taken away from its ScheduledJob is gone for that.
 func (a *Actor) sawRun(key events.Key, j *batchv1.Job) []events.Event {
 	if !isRun(j, key) {
 		return missedRun(j.Name, j.UID)

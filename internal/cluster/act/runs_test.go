@@ -96,10 +96,10 @@ func TestCreateJobThatIsRefused(t *testing.T) {
 		w.DeleteJob(left.Name)
 		clustertest.Only[events.RunObserved](t, w.act(key, e))
 	})
-	t.Run("its name is that of a Job that somebody made", func(t *testing.T) {
+	t.Run("its name is that of a Job that a user created", func(t *testing.T) {
 		e := clustertest.CreateJobEffect(sj, clustertest.Noon.Add(time.Hour))
 		w.CreateJob(e.Name)
-		if refused := clustertest.Only[events.EffectRefused](t, w.act(key, e)); !strings.Contains(refused.Message, "a Job that nobody controls: delete it") {
+		if refused := clustertest.Only[events.EffectRefused](t, w.act(key, e)); !strings.Contains(refused.Message, "a Job that no object controls: delete it") {
 			t.Errorf("%+v", refused)
 		}
 	})
@@ -124,7 +124,7 @@ func TestCreateJobThatIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 2
-		clustertest.Eventually(t, func() string { // admission hears of quotas by a watch
+		clustertest.Eventually(t, func() string { // admission learns of quotas through a watch
 			n++
 			facts := w.act(key, clustertest.CreateJobEffect(sj, clustertest.Noon.Add(time.Duration(n)*time.Hour)))
 			if refused, ok := facts[0].(events.EffectRefused); ok && refused.Reason == "Forbidden" && strings.Contains(refused.Message, "exceeded quota") {
@@ -156,7 +156,7 @@ func TestFindRun(t *testing.T) {
 		t.Errorf("%+v", run)
 	}
 	w.CreateJob("stranger")
-	for _, name := range []string{"stranger", "nobody"} {
+	for _, name := range []string{"stranger", "absent"} {
 		if missing := clustertest.Only[events.RunMissing](t, w.act(key, effect.FindRun{Name: name, ID: "7"})); missing.Name != name || missing.ID != "7" {
 			t.Errorf("%+v", missing)
 		}

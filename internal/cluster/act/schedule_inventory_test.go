@@ -50,7 +50,7 @@ func TestTakeScheduleInventory(t *testing.T) {
 			t.Error("they were listed")
 		}
 	})
-	t.Run("of one that nobody knows", func(t *testing.T) {
+	t.Run("of one that does not exist", func(t *testing.T) {
 		unknown := events.Key{Function: scheduledjob.Name, Namespace: w.NS, UID: someoneElse}
 		r := clustertest.Only[events.ScheduleListed](t, w.act(unknown, effect.TakeInventory{ID: "i3", Job: "x"}))
 		if r.ScheduledJob != nil || r.Runs != nil || r.Name != "x" || r.SchedulesVersion == 0 {

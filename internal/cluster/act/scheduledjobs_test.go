@@ -16,7 +16,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-// TestScheduledJobThatCannotBeRead: one that no types can hold is in the way of no other.
+// TestScheduledJobThatCannotBeRead: one that does not fit the Go types does not block any other.
 func TestScheduledJobThatCannotBeRead(t *testing.T) {
 	const bad, good = `{"apiVersion":"jobstream.dev/v1alpha1","kind":"ScheduledJob",
 		"metadata":{"name":"leap","namespace":"ns","uid":"u1","resourceVersion":"7","generation":3,"creationTimestamp":"2026-11-21T12:00:00Z"},
@@ -67,7 +67,7 @@ func TestScheduledJobThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestStatusOfAScheduledJobThatCannotBeRead: it can be told what is wrong. The schema takes this quantity for one.
+// TestStatusOfAScheduledJobThatCannotBeRead: its status can report what is wrong. The schema accepts this quantity.
 func TestStatusOfAScheduledJobThatCannotBeRead(t *testing.T) {
 	w := newWorld(t)
 	body := `{"apiVersion":"jobstream.dev/v1alpha1","kind":"ScheduledJob","metadata":{"name":"odd"},"spec":{"schedule":"@daily","jobTemplate":{"spec":{"template":

@@ -13,8 +13,8 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// writeScheduleStatus puts the status onto the ScheduledJob as it was at the effect's version, and onto no other: one that
-// has moved on is answered with, never overwritten.
+// writeScheduleStatus writes the status onto the ScheduledJob at the effect's version only: if the ScheduledJob has changed
+// since, the answer has its current state, and nothing is overwritten.
 func (a *Actor) writeScheduleStatus(ctx context.Context, key events.Key, e effect.WriteScheduleStatus) ([]events.Event, error) {
 	j := a.scheduled.at(cluster.IdentityOfKey(key), e.Version)
 	if j == nil {
@@ -46,8 +46,8 @@ func (a *Actor) writeScheduleStatus(ctx context.Context, key events.Key, e effec
 	return sawScheduledJob(written), nil
 }
 
-// deleteScheduledJob deletes the ScheduledJob after its Jobs. The version as a precondition says that nobody has changed the
-// time to live meanwhile; the ScheduledJob at that version says that it is over.
+// deleteScheduledJob deletes the ScheduledJob after its Jobs. The version as a precondition ensures that no user has changed the
+// time to live meanwhile; the ScheduledJob at that version shows that it is over.
 func (a *Actor) deleteScheduledJob(ctx context.Context, key events.Key, e effect.DeleteScheduledJob) ([]events.Event, error) {
 	j := a.scheduled.at(cluster.IdentityOfKey(key), e.Version)
 	if j == nil {
@@ -71,14 +71,14 @@ func (a *Actor) deleteScheduledJob(ctx context.Context, key events.Key, e effect
 	case err == nil && deleted.UID == key.UID:
 		a.scheduled.saw(deleted)
 		return sawScheduledJob(deleted), nil
-	case err == nil, jobPreconditionFailed(err): // an answer without it says that it is gone
+	case err == nil, jobPreconditionFailed(err): // an answer without it means that it is gone
 		live, err := a.getScheduledJob(ctx, key, e.ScheduledJob)
 		return a.scheduledJobMoved(key, e, e.ScheduledJob, live, err)
 	}
 	return a.refused(e, events.NoSerial, err)
 }
 
-// scheduledJobMoved answers with how the ScheduledJob is now, where it is not as the effect knew it.
+// scheduledJobMoved answers with the current ScheduledJob, if it is not as the effect knew it.
 func (a *Actor) scheduledJobMoved(key events.Key, e effect.Effect, name string, live *cluster.ScheduledJob, err error) ([]events.Event, error) {
 	switch {
 	case err != nil:
@@ -91,8 +91,8 @@ func (a *Actor) scheduledJobMoved(key events.Key, e effect.Effect, name string, 
 	return sawScheduledJob(live), nil
 }
 
-// getScheduledJob reads the ScheduledJob of the key live. nil means that it does not exist, or is another one of the same
-// name.
+// getScheduledJob reads the current ScheduledJob of the key. nil means that it does not exist, or that the name belongs to
+// another one.
 func (a *Actor) getScheduledJob(ctx context.Context, key events.Key, name string) (*cluster.ScheduledJob, error) {
 	j := &cluster.ScheduledJob{}
 	err := a.call(ctx, key.Namespace, a.schedules.RESTClient().Get().Namespace(key.Namespace).Resource(v1alpha1.ScheduledJobResource).Name(name), j)

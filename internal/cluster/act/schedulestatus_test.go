@@ -65,11 +65,11 @@ func TestWriteScheduleStatus(t *testing.T) {
 		}
 	})
 	t.Run("not onto one that has moved on", func(t *testing.T) {
-		old := w.LiveSchedule("nightly") // which the actor knows
+		old := w.LiveSchedule("nightly") // which the Actor has cached
 		edited := w.EditSchedule("nightly", func(j *v1alpha1.ScheduledJob) { j.Spec.Suspend = new(true) })
 		e := scheduleStatusEffect(old)
 		e.Status.Successful = 99
-		for range 2 { // at first by a conflict, then because it is known
+		for range 2 { // at first by a conflict, then from the cache
 			saw := clustertest.Only[events.ScheduledJobObserved](t, w.act(key, e)).ScheduledJob
 			if !saw.Suspended || saw.Version != events.Version(edited.ResourceVersion) || w.LiveSchedule("nightly").Status.Successful == 99 {
 				t.Errorf("%+v", saw)
@@ -125,8 +125,7 @@ func TestWriteScheduleStatus(t *testing.T) {
 	})
 }
 
-// expiredSchedule makes a ScheduledJob that has run once, and may live for so many seconds since the time that the Actor takes for
-// now.
+// expiredSchedule creates a ScheduledJob that has run once, and whose time to live, in seconds, counts from the Actor's clock.
 func (w *world) expiredSchedule(name string, ttl int32) (*v1alpha1.ScheduledJob, events.Key) {
 	w.Helper()
 	j, key := w.CreateSchedule(name, func(j *v1alpha1.ScheduledJob) {
@@ -157,7 +156,7 @@ func TestDeleteScheduledJob(t *testing.T) {
 			t.Errorf("%+v", saw)
 		}
 	})
-	t.Run("not where somebody has changed it meanwhile", func(t *testing.T) {
+	t.Run("not if a user has changed it meanwhile", func(t *testing.T) {
 		edited := w.EditSchedule("once", func(j *v1alpha1.ScheduledJob) { j.Spec.Suspend = new(true) })
 		if saw := clustertest.Only[events.ScheduledJobObserved](t, w.act(key, del(sj))).ScheduledJob; saw.Deleting || saw.Version != events.Version(edited.ResourceVersion) {
 			t.Errorf("%+v", saw)
@@ -189,7 +188,7 @@ func TestDeleteScheduledJob(t *testing.T) {
 	})
 }
 
-// TestWithoutAClientOfScheduledJobs: an actor for Jobs only says so, and does nothing else.
+// TestWithoutAClientOfScheduledJobs: an Actor for Jobs only returns an error, and does nothing else.
 func TestWithoutAClientOfScheduledJobs(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.ScheduledJobs = nil })
 	key := events.Key{Function: scheduledjob.Name, Namespace: w.NS, UID: someoneElse}

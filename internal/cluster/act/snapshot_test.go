@@ -29,7 +29,7 @@ func (w *world) snapshot(key events.Key, name string) events.JobListed {
 	return clustertest.Only[events.JobListed](w, w.act(key, effect.TakeInventory{ID: "i", Job: name}))
 }
 
-// TestSnapshotOfFailedPods: where the Job limits how many are kept, they are needed after they have been counted.
+// TestSnapshotOfFailedPods: if the Job limits how many are kept, they are needed after they have been counted.
 func TestSnapshotOfFailedPods(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("limited", clustertest.Limited("0"))
@@ -44,7 +44,7 @@ func TestSnapshotOfFailedPods(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfOrphans: those that the Job may adopt, whatever their phase, and of unmarked Pods nothing else.
+// TestSnapshotOfOrphans: the snapshot has those that the Job may adopt, whatever their phase, and no other unmarked Pods.
 func TestSnapshotOfOrphans(t *testing.T) {
 	w := newWorld(t)
 	pi := map[string]string{"app": "pi"}
@@ -84,7 +84,8 @@ func TestSnapshotOfOrphans(t *testing.T) {
 	})
 }
 
-// TestSnapshotOfAPodThatIsAdoptedMeanwhile: whatever happens between two lists, it is on the snapshot once, and as it is.
+// TestSnapshotOfAPodThatIsAdoptedMeanwhile: whatever happens between two lists, the snapshot has the Pod once, in its newest
+// state.
 func TestSnapshotOfAPodThatIsAdoptedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi", clustertest.Picky("pi"))
@@ -108,9 +109,9 @@ func TestSnapshotOfAPodThatIsAdoptedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestInventoryOfATakeOver: the built-in controller makes Pods before it writes a status.
+// TestInventoryOfATakeOver: the built-in controller creates Pods before it writes a status.
 func TestInventoryOfATakeOver(t *testing.T) {
-	nobodys := func(j *batchv1.Job) { j.Spec.ManagedBy = nil }
+	builtIn := func(j *batchv1.Job) { j.Spec.ManagedBy = nil }
 	unmanaged := func(made time.Time) func(*Config) {
 		return func(c *Config) {
 			c.Claim.Unmanaged = true
@@ -119,7 +120,7 @@ func TestInventoryOfATakeOver(t *testing.T) {
 	}
 	t.Run("a Job that may be older than we are is listed with the Pods that others made", func(t *testing.T) {
 		w := newWorld(t, unmanaged(time.Now()))
-		j, key := w.CreateJob("theirs", nobodys)
+		j, key := w.CreateJob("theirs", builtIn)
 		w.ForeignPod("made", j.Spec.Template.Labels, clustertest.OwnedBy(j))
 		if r := w.snapshot(key, "theirs"); !slices.Equal(names(r), []string{"made"}) || r.Pods[0].Serial != events.NoSerial {
 			t.Errorf("Pods %+v", r.Pods)
@@ -130,7 +131,7 @@ func TestInventoryOfATakeOver(t *testing.T) {
 		_, key := w.CreateJob("ours")
 		w.snapshot(key, "ours")
 		w.actor.made = time.Now().Add(-time.Hour)
-		_, key = w.CreateJob("younger", nobodys)
+		_, key = w.CreateJob("younger", builtIn)
 		w.snapshot(key, "younger")
 		if w.lists("jobs") != 0 {
 			t.Errorf("it was listed: %s", strings.Join(w.Requests.Seen, ", "))

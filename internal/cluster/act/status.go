@@ -20,12 +20,12 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// resetFrom is the number of Pods from which on it pays to take field ownership off a Job: that costs about as much as
-// it saves in three writes with one UID each, or in one with 50.
+// resetFrom is the number of Pods from which on it pays to reset a Job's field ownership: that costs about as much as it saves in
+// three writes with one UID each, or in one with 50.
 const resetFrom = 10
 
-// writeJobStatus puts the status onto the Job as it was at the effect's version, and onto no other: a Job that has moved
-// on, or was handed to somebody else, is answered with, never overwritten.
+// writeJobStatus writes the status onto the Job at the effect's version only: if the Job has changed since, or is managed by
+// another controller, the answer has its current state, and nothing is overwritten.
 func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.WriteJobStatus) ([]events.Event, error) {
 	j := a.jobs.at(cluster.IdentityOfKey(key), e.Version)
 	if j == nil {
@@ -35,7 +35,7 @@ func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.Wri
 		}
 		j = live
 	}
-	if !a.claim.Ours(j) { // nobody but its own controller writes its status
+	if !a.claim.Ours(j) { // only its own controller writes its status
 		return a.sawJob(j), nil
 	}
 	written, err := a.putStatus(ctx, j, e)
@@ -54,7 +54,7 @@ func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.Wri
 	return a.sawJob(written), nil
 }
 
-// statusRefused is refused, and reports it: a status cannot say that the status is refused.
+// statusRefused is refused, and writes an Event: a status cannot report that the status is refused.
 func (a *Actor) statusRefused(key events.Key, e effect.Effect, name string, cause error) ([]events.Event, error) {
 	facts, err := a.refused(e, events.NoSerial, cause)
 	for _, f := range facts {
@@ -65,7 +65,7 @@ func (a *Actor) statusRefused(key events.Key, e effect.Effect, name string, caus
 	return facts, err
 }
 
-// putStatus writes. Its first write to a large Job takes the field ownership off before.
+// putStatus writes the status. Before its first write to a large Job it resets the field ownership.
 func (a *Actor) putStatus(ctx context.Context, j *batchv1.Job, e effect.WriteJobStatus) (*batchv1.Job, error) {
 	if a.worthReset(j) {
 		light, err := a.resetManagedFields(ctx, j)
@@ -79,7 +79,7 @@ func (a *Actor) putStatus(ctx context.Context, j *batchv1.Job, e effect.WriteJob
 		Body(withStatus(j, e)), written)
 }
 
-// jobMoved answers with how the Job is now, where it is not as the effect knew it.
+// jobMoved answers with the current Job, if it is not as the effect knew it.
 func (a *Actor) jobMoved(key events.Key, e effect.Effect, name string, live *batchv1.Job, err error) ([]events.Event, error) {
 	switch {
 	case err != nil:
@@ -92,13 +92,13 @@ func (a *Actor) jobMoved(key events.Key, e effect.Effect, name string, live *bat
 	return a.sawJob(live), nil
 }
 
-// jobPreconditionFailed says that the Job is gone, or not at that version, or not of that UID.
+// jobPreconditionFailed reports whether the Job is gone, or does not have that version or UID.
 func jobPreconditionFailed(err error) bool {
 	return !byAdmission(err) && (apierrors.IsNotFound(err) || apierrors.IsConflict(err))
 }
 
-// withStatus is the Job with the effect's status and annotations. All else stays, the resourceVersion above all. It
-// shares with the original what it does not change, since that belongs to the cache.
+// withStatus returns the Job with the effect's status and annotations. All else stays, above all the resourceVersion. It shares
+// with the original what it does not change, since that belongs to the cache.
 func withStatus(original *batchv1.Job, e effect.WriteJobStatus) *batchv1.Job {
 	j := *original
 	j.Status = e.Status
@@ -109,7 +109,7 @@ func withStatus(original *batchv1.Job, e effect.WriteJobStatus) *batchv1.Job {
 	return &j
 }
 
-// annotate sets the annotation, or removes it where there is nothing to remember.
+// annotate sets the annotation, or removes it if there is nothing to remember.
 func annotate(j *batchv1.Job, name string, set bool, value string) {
 	if !set {
 		delete(j.Annotations, name)
@@ -121,9 +121,9 @@ func annotate(j *batchv1.Job, name string, set bool, value string) {
 	j.Annotations[name] = value
 }
 
-// worthReset reports whether the Job is worth a reset of its managedFields: its status will be written often, and there is field ownership that
-// nobody would miss. An Apply entry carries the meaning of its owner's next server-side apply, which removes what the
-// owner no longer lists.
+// worthReset reports whether the Job is worth a reset of its managedFields: its status will be written often, and no client needs
+// the field ownership. An Apply entry decides what its owner's next server-side apply removes: the fields that the owner no
+// longer lists.
 func (a *Actor) worthReset(j *batchv1.Job) bool {
 	pods := max(ptr.Deref(j.Spec.Parallelism, 0), ptr.Deref(j.Spec.Completions, 0))
 	return !a.keepFields && pods >= resetFrom && len(j.ManagedFields) > 0 && !a.jobs.owned(cluster.IdentityOf(j)) &&
@@ -132,10 +132,10 @@ func (a *Actor) worthReset(j *batchv1.Job) bool {
 		})
 }
 
-// resetManagedFields resets the field ownership of the Job, which the API server then stops to track: it makes every later status
-// write 40 to 80 % cheaper. A PUT of the status cannot do it, since a subresource's managedFields are ignored; a PUT of
-// the Job could wipe fields that a newer API server has and we do not know. So this is a patch of that one field, with
-// the same preconditions. A server that refuses it is not asked again: the effect goes on without.
+// resetManagedFields resets the field ownership of the Job, which the API server then stops tracking: it makes every later status
+// write 40 to 80 % cheaper. A PUT of the status cannot do it, since a subresource's managedFields are ignored; a PUT of the Job
+// could wipe fields that a newer API server has and this program does not know. So this is a patch of that one field, with the
+// same preconditions. If a server refuses it, the effect goes on without, and later ones do not try again.
 func (a *Actor) resetManagedFields(ctx context.Context, j *batchv1.Job) (*batchv1.Job, error) {
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":%q,"managedFields":[{}]}}`, j.UID, j.ResourceVersion)
 	written := &batchv1.Job{}

@@ -151,7 +151,7 @@ func TestWriteJobStatusAndFieldOwnership(t *testing.T) {
 	t.Run("a conflict there is one of the effect", func(t *testing.T) {
 		w := newWorld(t)
 		j, key := w.CreateJob("large", wide)
-		w.act(key, effect.TakeInventory{ID: "x", Job: "large"}) // now it is remembered at this version
+		w.act(key, effect.TakeInventory{ID: "x", Job: "large"}) // now it is cached at this version
 		touched := j.DeepCopy()
 		touched.Annotations = map[string]string{"touched": "by the user"}
 		touched, err := w.BatchV1().Jobs(w.NS).Update(t.Context(), touched, metav1.UpdateOptions{})
@@ -187,7 +187,7 @@ func TestWriteJobStatusAndFieldOwnership(t *testing.T) {
 			"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"none"}]}}}}`
 		apply := func(manifest string) *batchv1.Job {
 			t.Helper()
-			j, err := w.BatchV1().Jobs(w.NS).Patch(t.Context(), "applied", types.ApplyPatchType, []byte(manifest), metav1.PatchOptions{FieldManager: "somebody"})
+			j, err := w.BatchV1().Jobs(w.NS).Patch(t.Context(), "applied", types.ApplyPatchType, []byte(manifest), metav1.PatchOptions{FieldManager: "other"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,10 +197,10 @@ func TestWriteJobStatusAndFieldOwnership(t *testing.T) {
 		key := events.Key{Function: "job", Namespace: w.NS, UID: j.UID}
 		w.act(key, statusEffect(j, start))
 		got := managers(w.LiveJob("applied"))
-		if len(got) != 2 || got[0] != "Apply somebody" || !strings.HasPrefix(got[1], "Update ") {
+		if len(got) != 2 || got[0] != "Apply other" || !strings.HasPrefix(got[1], "Update ") {
 			t.Errorf("managers %v", got)
 		}
-		// What its owner no longer applies goes away: that is the meaning of the entry that was kept.
+		// A field that its owner no longer applies is removed: that is the purpose of the entry that was kept.
 		if j = apply(strings.Replace(manifest, `"ttlSecondsAfterFinished":9,`, "", 1)); j.Spec.TTLSecondsAfterFinished != nil || j.Status.Active != 2 {
 			t.Errorf("%+v", j.Spec)
 		}

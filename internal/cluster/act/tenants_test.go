@@ -19,7 +19,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-// TestATenantThatHangsKeepsNoRequestFromOthers: what a webhook keeps waiting for 15 seconds in one namespace leaves requests for
+// TestATenantThatHangsKeepsNoRequestFromOthers: effects that a webhook delays for 15 seconds in one namespace leave requests for
 // those of another.
 func TestATenantThatHangsKeepsNoRequestFromOthers(t *testing.T) {
 	const calls, share = 100, 8 // of 16

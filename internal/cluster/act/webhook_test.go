@@ -18,7 +18,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-// TestAWebhookRefuses what is done to Pods, in a real API server, as policy engines do: people have to learn its name.
+// TestAWebhookRefuses changes of Pods, in a real API server, as policy engines do: users have to learn its name.
 func TestAWebhookRefuses(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
@@ -57,7 +57,7 @@ func (w *world) refuseUpdates(name string) {
 			return
 		}
 		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Result: &metav1.Status{Code: http.StatusForbidden, Message: "hands off"}}
-		_ = json.NewEncoder(rw).Encode(review) // the API server would notice
+		_ = json.NewEncoder(rw).Encode(review) // the API server would report a broken answer
 	}))
 	w.Cleanup(hook.Close)
 	_, err := w.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(w.Context(), &registrationv1.ValidatingWebhookConfiguration{
@@ -77,7 +77,7 @@ func (w *world) refuseUpdates(name string) {
 		w.Fatal(err)
 	}
 	probe := w.ForeignPod("probe", nil)
-	clustertest.Eventually(w, func() string { // the admission plugin hears of it by a watch
+	clustertest.Eventually(w, func() string { // the admission plugin learns of it through a watch
 		_, err := w.CoreV1().Pods(w.NS).Patch(w.Context(), probe.Name, "application/merge-patch+json", []byte(`{"metadata":{"labels":{"a":"b"}}}`),
 			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil || !strings.Contains(err.Error(), name) {

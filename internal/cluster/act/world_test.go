@@ -48,7 +48,7 @@ func (w *world) act(key events.Key, e effect.Effect) []events.Event {
 	return facts
 }
 
-// settledPods makes a Pod that has failed and one that has succeeded, both counted.
+// settledPods creates a Pod that has failed and one that has succeeded, both counted.
 func (w *world) settledPods(j *batchv1.Job, key events.Key) (failed, succeeded events.Pod) {
 	w.Helper()
 	for serial, phase := range []corev1.PodPhase{corev1.PodFailed, corev1.PodSucceeded} {
