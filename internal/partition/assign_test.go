@@ -19,7 +19,7 @@ func TestSetReadsAsRanges(t *testing.T) {
 	}
 }
 
-// members are 1 to 40 distinct names: more than there are partitions, too.
+// members draws 1 to 40 distinct names, so at times more than there are partitions.
 var members = rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,8}-[A-Z2-7]{8}`), 1, 40, rapid.ID[string])
 
 func TestEveryPartitionHasOneMember(t *testing.T) {
@@ -27,12 +27,12 @@ func TestEveryPartitionHasOneMember(t *testing.T) {
 		seen := Set(0)
 		for member, share := range assign("job", members.Draw(t, "members")) {
 			if seen&share != 0 {
-				t.Fatalf("%s has partitions %v that somebody else has too", member, seen&share)
+				t.Fatalf("%s has partitions %v that another member has, too", member, seen&share)
 			}
 			seen |= share
 		}
 		if seen != All {
-			t.Fatalf("nobody has %v", All&^seen)
+			t.Fatalf("no member has %v", All&^seen)
 		}
 	})
 }
@@ -58,8 +58,8 @@ func TestTheOrderOfMembersDoesNotMatter(t *testing.T) {
 	})
 }
 
-// A member that leaves gives its own partitions away; the seats that this frees let some others move too, but never more of
-// them than that: without rendezvous, nearly all would.
+// A member that leaves gives its own partitions away. The seats that this frees let some others move, too, but never more of them
+// than that: without rendezvous hashing, nearly all would.
 func TestWhoLeavesMovesLittle(t *testing.T) {
 	moved, freed := 0, 0
 	for n := 2; n <= 8; n++ {
@@ -87,7 +87,7 @@ func TestFunctionsAreDistributedOnTheirOwn(t *testing.T) {
 		t.Error("the member with one partition more has it for every function")
 	}
 	if len(assign("job", nil)) != 0 {
-		t.Error("nobody has partitions")
+		t.Error("no member has partitions")
 	}
 	if got := slices.Sorted(maps.Keys(assign("job", names))); !slices.Equal(got, names) {
 		t.Errorf("partitions went to %v", got)

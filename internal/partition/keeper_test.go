@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// air carries heartbeats between keepers in one process as NATS does, each sender's in order, and may be cut for some.
+// air carries heartbeats between keepers in one process as NATS does, in each sender's order, and can be cut for some.
 type air struct {
 	mu      sync.Mutex
 	hearers map[string]chan Heartbeat
-	mute    map[string]bool // is not heard, not even by itself
-	stopped bool            // nobody hears anything
+	mute    map[string]bool // its heartbeats reach no member, not even itself
+	stopped bool            // no heartbeat reaches any member
 }
 
 type antenna struct {
@@ -49,14 +49,14 @@ func (a antenna) Listen(hear func(Heartbeat)) (func(), error) {
 
 func (a *air) set(f func(*air)) { a.mu.Lock(); defer a.mu.Unlock(); f(a) }
 
-// field is where keepers serve partitions and every overlap is counted.
+// field is where keepers serve partitions; it counts every overlap.
 type field struct {
 	air
 	t        *testing.T
 	keepers  map[string]*Keeper
 	servers  map[int]map[string]bool
 	overlaps int
-	slow     time.Duration // how long it takes to put a partition down
+	slow     time.Duration // how long the release of a partition takes
 }
 
 func newField(t *testing.T) *field {
@@ -209,7 +209,7 @@ func TestARollingUpgradeAndItsRollback(t *testing.T) {
 	})
 }
 
-// A member that does not hear itself any more keeps what it has, and says that something is wrong.
+// A member that no longer receives its own heartbeats keeps what it has, and is not ready.
 func TestWhoHasBecomeDeafIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newField(t)
@@ -222,7 +222,7 @@ func TestWhoHasBecomeDeafIsNotReady(t *testing.T) {
 		f.set(func(x *air) { x.mute["a"] = true })
 		f.shares(isolatedAfter/2, "a:32")
 		if err := k.Ready(); err != nil {
-			t.Errorf("a server that is started again makes nobody deaf: %v", err)
+			t.Errorf("a server that is started again makes a member deaf: %v", err)
 		}
 		f.shares(isolatedAfter, "a:32")
 		if k.Ready() == nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// story is a table that hears one heartbeat after another, written as "a" for a's own regular heartbeat and so on.
+// story is a table that receives one heartbeat after another, written as "a" for a's own regular heartbeat and so on.
 type story struct {
 	*Table
 	t       *testing.T
@@ -14,12 +14,12 @@ type story struct {
 
 func tell(t *testing.T) *story { return &story{NewTable("a"), t, map[string]int{}} }
 
-// heartbeat is what a member that serves says.
+// heartbeat returns the heartbeat of a member that serves.
 func heartbeat(member string, holds Set) Heartbeat {
 	return Heartbeat{Member: member, Versions: map[string]int{"job": 1}, Holds: map[string]Set{"job": holds}, Serves: true}
 }
 
-// hear lets each of the members heartbeat regularly, times times in turn.
+// hear makes the table receive a regular heartbeat of each of the members in turn, times times.
 func (s *story) receive(times int, heartbeats ...Heartbeat) {
 	for range times {
 		for _, b := range heartbeats {
@@ -41,7 +41,7 @@ func (s *story) live(want string) {
 	}
 }
 
-// share checks how many partitions are a's, and how many of those it may begin with.
+// share checks how many partitions a has, and how many of those it may begin with.
 func (s *story) share(own Heartbeat, mine, free int) {
 	s.t.Helper()
 	m, f := s.Share("job", own)
@@ -95,7 +95,7 @@ func TestWhoIsSilentIsDead(t *testing.T) {
 func TestWhoHearsNobodyIsDeafAndNotAlone(t *testing.T) {
 	s := tell(t)
 	s.receive(3, heartbeat("a", 0), heartbeat("b", 0))
-	for range 10 * DeadAfter { // what is sent in between does not count either
+	for range 10 * DeadAfter { // heartbeats in between do not count either
 		s.Receive(Heartbeat{Member: "a", Tick: 3, Versions: map[string]int{"job": 1}, Serves: true})
 	}
 	s.live("ab")
@@ -125,7 +125,7 @@ func TestPartitionsGoToTheNewestVersion(t *testing.T) {
 	s.receive(DeadAfter, heartbeat("a", All))
 	s.share(heartbeat("a", All), 32, 32)
 	if !s.Newest("job", 1) {
-		t.Error("nobody is left who reads version 2")
+		t.Error("no member is left that reads version 2")
 	}
 }
 
@@ -139,7 +139,7 @@ func TestTheUnfitArePassedOver(t *testing.T) {
 		{"both fit", heartbeat("a", 0), heartbeat("b", 0), 16},
 		{"a cannot", unfit(heartbeat("a", 0)), heartbeat("b", 0), 0},
 		{"b cannot", heartbeat("a", 0), unfit(heartbeat("b", 0)), 32},
-		{"nobody can", unfit(heartbeat("a", 0)), unfit(heartbeat("b", 0)), 16},
+		{"no member can", unfit(heartbeat("a", 0)), unfit(heartbeat("b", 0)), 16},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := tell(t)

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// hall has members, some of whom do not hear each other.
+// hall has members, some of which do not receive each other's heartbeats.
 type hall struct {
 	names  []string
-	cut    map[[2]int]bool // pairs that do not hear each other
+	cut    map[[2]int]bool // pairs that do not receive each other's heartbeats
 	tables []*Table
 	holds  []Set
 	tick   int
@@ -23,7 +23,7 @@ func newHall(world, members int) *hall {
 	return h
 }
 
-// heartbeat makes every member send a heartbeat so often, and serve what is free to begin with.
+// heartbeat makes every member send the given number of heartbeats, and begin to serve what is free.
 func (h *hall) heartbeat(times int) {
 	for range times {
 		h.tick++
@@ -42,7 +42,7 @@ func (h *hall) heartbeat(times int) {
 	}
 }
 
-// served is which partitions somebody serves, and how many are served more than once.
+// served returns which partitions are served, and how many are served more than once.
 func (h *hall) served() (all Set, twice int) {
 	for _, s := range h.holds {
 		twice += (all & s).Len()
@@ -51,10 +51,10 @@ func (h *hall) served() (all Set, twice int) {
 	return all, twice
 }
 
-// TestAPartitionThatEverybodyGivesToSomebodyElse: of three NATS servers the route between two is cut. Whoever is on the third
-// hears all and is heard by all, the others hear only that one and themselves. Each distributes over whom it hears, and
-// there are partitions of which each believes that they are somebody else's.
-func TestAPartitionThatEverybodyGivesToSomebodyElse(t *testing.T) {
+// TestAPartitionThatEachGivesToAnother: of three NATS servers the route between two is cut. Members on the third receive all
+// heartbeats and all others receive theirs; each of the others receives only its own and those of the third. Each member
+// distributes partitions over the members that it hears, and there are partitions of which each believes that another has them.
+func TestAPartitionThatEachGivesToAnother(t *testing.T) {
 	unserved := 0
 	for world := range 50 {
 		h := newHall(world, 3)
@@ -66,13 +66,13 @@ func TestAPartitionThatEverybodyGivesToSomebodyElse(t *testing.T) {
 		for range 20 {
 			h.heartbeat(1)
 			if all, _ := h.served(); all != All {
-				t.Fatalf("world %d: nobody serves %v", world, All&^all)
+				t.Fatalf("world %d: no member serves %v", world, All&^all)
 			}
 		}
 		delete(h.cut, [2]int{0, 2})
 		h.heartbeat(HandoverTicks + 2)
 		if all, twice := h.served(); all != All || twice > 0 {
-			t.Errorf("world %d: when all hear each other again, nobody serves %v, and %d partitions are served twice", world, All&^all, twice)
+			t.Errorf("world %d: when all hear each other again, no member serves %v, and %d partitions are served twice", world, All&^all, twice)
 		}
 		for i, s := range h.holds {
 			if s.Len() < 10 || s.Len() > 11 {
@@ -81,12 +81,12 @@ func TestAPartitionThatEverybodyGivesToSomebodyElse(t *testing.T) {
 		}
 	}
 	if unserved == 0 {
-		t.Error("no partition was given to somebody else by all: this test tests nothing")
+		t.Error("no partition was given to another member by all: this test tests nothing")
 	}
 }
 
-// TestWhoeverHearsWhom cuts any pairs of up to five members.
-func TestWhoeverHearsWhom(t *testing.T) {
+// TestAnyPairsCutOff cuts any pairs of up to five members.
+func TestAnyPairsCutOff(t *testing.T) {
 	for members := 2; members <= 5; members++ {
 		for world := range 40 {
 			h := newHall(world, members)
@@ -99,14 +99,14 @@ func TestWhoeverHearsWhom(t *testing.T) {
 			for range 10 {
 				h.heartbeat(1)
 				if all, _ := h.served(); all != All {
-					t.Fatalf("%d members, world %d: nobody serves %v; deaf %v", members, world, All&^all, h.cut)
+					t.Fatalf("%d members, world %d: no member serves %v; deaf %v", members, world, All&^all, h.cut)
 				}
 			}
 		}
 	}
 }
 
-// TestWhatIsOnItsWayIsNotTakenIn: in peace no partition is taken over, whoever comes and goes.
+// TestWhatIsOnItsWayIsNotTakenIn: while all connections work, no partition is taken over, whichever members come and go.
 func TestWhatIsOnItsWayIsNotTakenIn(t *testing.T) {
 	h := newHall(1, 4)
 	h.heartbeat(3 * DeadAfter)
@@ -117,7 +117,7 @@ func TestWhatIsOnItsWayIsNotTakenIn(t *testing.T) {
 	}
 }
 
-// While everybody is about to leave, or has just come, nobody serves.
+// While all members are about to leave, or have just come, no partition is served.
 func TestWhoDoesNotServeTakesNothingIn(t *testing.T) {
 	for _, others := range []bool{true, false} {
 		s := tell(t)
