@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// password is everybody's.
+// password is that of every user.
 const password = "s3cret"
 
-// APIPrefix is under what a subscriber with an account of its own asks JetStream.
+// APIPrefix is the subject under which a subscriber with an account of its own calls the JetStream API.
 const APIPrefix = "JOBSTREAM.API"
 
-// startGuarded starts a NATS server with deploy/nats/accounts.conf, changed as its comments say: the name of the cluster, and
-// an account for each subscriber.
+// startGuarded starts a NATS server with deploy/nats/accounts.conf, changed as its comments say: the name of the cluster, and an
+// account for each subscriber.
 func (s *System) startGuarded(ctx context.Context) (*NATS, error) {
 	text, err := os.ReadFile(filepath.Join(Root, "deploy", "nats", "accounts.conf"))
 	if err != nil {

@@ -12,29 +12,29 @@ import (
 	"time"
 )
 
-// Request is what the audit log tells of one request: a write of a Job's status ("update" or "patch" of "jobs/status"), or
-// the creation or change of a Pod ("create" or "patch" of "pods"); of the programs where Config.Deployed is set, every one.
+// Request is a request from the audit log: a write of a Job's status ("update" or "patch" of "jobs/status"), the creation or
+// change of a Pod ("create" or "patch" of "pods"), or, if Config.Deployed is set, any request of the programs.
 type Request struct {
-	// User is who asked, and Allowed why the API server let them: it names the binding and the role.
+	// User is who made the request, and Allowed why the API server allowed it: it names the binding and the role.
 	User, Allowed string
-	// Group is that of the Resource, "" for the core's; Resource is "" where it is about none, such as /version.
+	// Group is that of the Resource, "" for the core group. Resource is "" for requests such as /version.
 	Verb, Group, Resource, Namespace, Name string
-	// Agent is the first word of the client's User-Agent, and Controller the last: of kube-controller-manager, which of them it
-	// is.
+	// Agent is the first word of the client's User-Agent, and Controller the last: the name of the controller for
+	// kube-controller-manager.
 	Agent, Controller string
 	Code              int
-	// Message is why it was refused, where it was.
+	// Message is why the request was refused, "" if it was not.
 	Message string
 	At      time.Time
 }
 
-// Requests reads the audit log and returns what concerns the namespace, in the order of the answers.
+// Requests reads the audit log and returns the requests in the namespace, in the order of their answers.
 func (s *System) Requests(namespace string) ([]Request, error) {
 	return s.audited(func(r Request) bool { return r.Namespace == namespace })
 }
 
-// RequestsBy are those of a service account in the namespace jobstream, wherever they go. A watch is there twice: when it is
-// answered, and when it ends.
+// RequestsBy returns the requests of a service account of the namespace jobstream, in all namespaces. A watch appears twice:
+// when it is answered, and when it ends.
 func (s *System) RequestsBy(account string) ([]Request, error) {
 	return s.audited(func(r Request) bool { return r.User == username(account) })
 }
@@ -61,7 +61,7 @@ func (s *System) audited(wanted func(Request) bool) ([]Request, error) {
 			StageTimestamp time.Time
 		}
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			continue // the last line may not be whole yet
+			continue // the last line may be incomplete
 		}
 		r := Request{User: e.User.Username, Allowed: e.Annotations["authorization.k8s.io/reason"], Verb: e.Verb, Group: e.ObjectRef.APIGroup,
 			Resource: e.ObjectRef.Resource, Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name, Code: e.ResponseStatus.Code, Message: e.ResponseStatus.Message, At: e.StageTimestamp}
@@ -77,7 +77,7 @@ func (s *System) audited(wanted func(Request) bool) ([]Request, error) {
 	return out, lines.Err()
 }
 
-// Count is how many requests are as the test asks.
+// Count returns how many requests satisfy is.
 func Count(requests []Request, is func(Request) bool) int {
 	n := 0
 	for _, r := range requests {
@@ -88,18 +88,18 @@ func Count(requests []Request, is func(Request) bool) int {
 	return n
 }
 
-// StatusWrite says that the request wrote a Job's status.
+// StatusWrite reports whether the request wrote a Job's status.
 func StatusWrite(r Request) bool { return r.Resource == "jobs/status" && r.Code == http.StatusOK }
 
-// PodCreation says that the request asked for a Pod, whatever the answer was.
+// PodCreation reports whether the request tried to create a Pod, with any outcome.
 func PodCreation(r Request) bool { return r.Verb == "create" && r.Resource == "pods" }
 
-// BuiltInRelease says that Kubernetes' own Job controller has patched a Pod: where no Job is its own, to take the finalizer off.
+// BuiltInRelease reports whether the built-in Job controller has patched a Pod: to remove the finalizer, if no Job is its own.
 func BuiltInRelease(r Request) bool {
 	return r.Verb == "patch" && r.Resource == "pods" && r.Controller == "job-controller" && r.Code == http.StatusOK
 }
 
-// OurPatch says that a reconciler has patched a Pod: to take the finalizer off, as a rule.
+// OurPatch reports whether a reconciler has patched a Pod: to remove the finalizer, as a rule.
 func OurPatch(r Request) bool {
 	return r.Verb == "patch" && r.Resource == "pods" && strings.HasPrefix(r.Agent, "jobstream") && r.Code == http.StatusOK
 }

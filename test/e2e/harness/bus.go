@@ -16,12 +16,12 @@ import (
 // NATS is a NATS server as a process of its own, on a port that it keeps.
 type NATS struct {
 	*Process
-	// URL is where it listens, for somebody who may do anything.
+	// URL is where it listens, with the user that has all permissions.
 	URL string
 
 	dir  string
-	user string // of URL; "" where nobody is asked who they are
-	ca   string // file of the authority of its certificate; "" where it has none
+	user string // of URL; "" if the server has no users
+	ca   string // file of the authority of its certificate; "" if it has none
 }
 
 var listening = regexp.MustCompile(`listening url=(\S+)`)
@@ -31,7 +31,7 @@ func StartNATS(ctx context.Context, program, dir string, args ...string) (*NATS,
 	return startNATS(ctx, &NATS{}, program, dir, args...)
 }
 
-// startOnDisk starts a server with a max_file_store that is larger than its disk.
+// startOnDisk starts a server with a max_file_store that exceeds the size of its disk.
 func (s *System) startOnDisk(ctx context.Context) (*NATS, error) {
 	conf := s.path("nats.conf")
 	if err := os.WriteFile(conf, []byte("max_payload: 8MB\njetstream { max_file_store: 1TB }\n"), 0o600); err != nil {
@@ -63,7 +63,7 @@ func (n *NATS) start(ctx context.Context) (err error) {
 	return err
 }
 
-// As is the URL for a user of accounts.conf; for everybody, where there are no accounts.
+// As returns the URL for a user of accounts.conf; URL, if there are no users.
 func (n *NATS) As(user string) string {
 	if n.user == "" {
 		return n.URL
@@ -80,14 +80,14 @@ func (n *NATS) Dial(user string, o ...nats.Option) (*nats.Conn, error) {
 	return nats.Connect(n.As(user), o...)
 }
 
-// Authority is the file with the authority of the server's certificate, "" where it has none.
+// Authority returns the file with the authority of the server's certificate, "" if it has none.
 func (n *NATS) Authority() string { return n.ca }
 
-// Wipe is the worst that can happen to a bus: kill -9, all data gone.
+// Wipe kills the server with kill -9 and deletes all its data.
 func (n *NATS) Wipe() error { return errors.Join(n.Kill(), os.RemoveAll(n.dir)) }
 
-// Restart starts the server again, on the port that it had. Somebody may have the port for a moment, as the near end of
-// a connection: then it is tried again.
+// Restart starts the server again, on its former port. A connection of another program may hold the port for a moment; then it
+// tries again.
 func (n *NATS) Restart(ctx context.Context) error {
 	return Poll(ctx, func(ctx context.Context) error {
 		err := n.start(ctx)
@@ -95,7 +95,7 @@ func (n *NATS) Restart(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case strings.Contains(err.Error(), "address already in use"):
-			return errors.New(err.Error()) // the server's end is Hopeless for who waits for it, not for us
+			return errors.New(err.Error()) // the server's own error is Hopeless for others, but not here
 		}
 		return Hopeless{err}
 	})

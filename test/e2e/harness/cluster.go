@@ -8,8 +8,8 @@ import (
 	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
-// BuiltInJobs is Kubernetes' own Job controller as a process of its own, not started yet: for a System that has it switched
-// off in kube-controller-manager. If the System is Proxied, so is this.
+// BuiltInJobs returns the built-in Job controller as a process of its own, not started yet: for a System that has it switched
+// off in kube-controller-manager. If the System is Proxied, so is this process.
 func (s *System) BuiltInJobs() (*Process, error) {
 	dir, err := controlplane.Assets()
 	if err != nil {
@@ -20,10 +20,10 @@ func (s *System) BuiltInJobs() (*Process, error) {
 	}}, nil
 }
 
-// Describe is what "kubectl describe job" shows a user.
+// Describe returns what "kubectl describe job" shows a user.
 func (p *Space) Describe(job string) string { p.Helper(); return p.DescribeKind("job", job) }
 
-// DescribeKind is what "kubectl describe" shows a user.
+// DescribeKind returns what "kubectl describe" shows a user.
 func (p *Space) DescribeKind(kind, name string) string {
 	p.Helper()
 	dir, err := controlplane.Assets()

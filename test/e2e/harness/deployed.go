@@ -22,22 +22,23 @@ import (
 	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
-// Where Config.Deployed is set, the programs may do what deploy/ gives them, and nothing else: they are its service accounts, with
-// tokens and the roles of deploy/base, and its users of NATS, by files, at a server with deploy/nats/nats.conf and a certificate of
-// credentials.sh. The API server asks whoever names an owner for permission to block its deletion (the admission plugin
-// OwnerReferencesPermissionEnforcement). The audit log has every request of theirs, and the log of NATS every line of its protocol, without payloads.
+// If Config.Deployed is set, the programs have the permissions of deploy/ and no others: the service accounts, with tokens and
+// the roles of deploy/base; and its users of NATS, by files, at a server with deploy/nats/nats.conf and a certificate of
+// credentials.sh. The API server requires of every client that names an owner the permission to block its deletion (the
+// admission plugin OwnerReferencesPermissionEnforcement). The audit log has all their requests, and the log of NATS every line
+// of its protocol, without payloads.
 
 // accounts are the service accounts, by the users of NATS.
 var accounts = map[string]string{"trigger": "jobstream-trigger", "reconciler": "jobstream-reconciler"}
 
 func username(account string) string { return "system:serviceaccount:jobstream:" + account }
 
-// auditPrograms is a policy that logs, beside what it has logged, all that the programs ask for.
+// auditPrograms returns a policy that also logs all requests of the programs.
 func auditPrograms(policy string) string {
 	return strings.Replace(policy, "rules:\n", "rules:\n- level: Metadata\n  users: ['"+username(accounts["trigger"])+"', '"+username(accounts["reconciler"])+"']\n", 1)
 }
 
-// startAccounts makes the service accounts with their roles, and returns when these are in force.
+// startAccounts creates the service accounts with their roles, and returns when these are in force.
 func (s *System) startAccounts(ctx context.Context) error {
 	if !s.config.Deployed {
 		return nil
@@ -64,7 +65,7 @@ func (s *System) startAccounts(ctx context.Context) error {
 	return nil
 }
 
-// awaitRole waits until the API server, which hears of roles by a watch, lets the account do what both programs may.
+// awaitRole waits until the API server, which learns of roles by a watch, grants the account what both programs may do.
 func (s *System) awaitRole(ctx context.Context, account string) error {
 	return Poll(ctx, func(ctx context.Context) error {
 		review, err := s.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -76,7 +77,7 @@ func (s *System) awaitRole(ctx context.Context, account string) error {
 	})
 }
 
-// KubeconfigAs writes a kubeconfig with a token of a service account in the namespace jobstream, good for an hour.
+// KubeconfigAs writes a kubeconfig with a token of a service account in the namespace jobstream, valid for an hour.
 func (s *System) KubeconfigAs(ctx context.Context, account string) (file string, err error) {
 	token, err := s.Client.CoreV1().ServiceAccounts("jobstream").CreateToken(ctx, account,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](3600)}}, metav1.CreateOptions{})
@@ -94,7 +95,7 @@ func (s *System) KubeconfigAs(ctx context.Context, account string) (file string,
 	return file, clientcmd.WriteToFile(*c, file)
 }
 
-// Identity are the flags that say who a program is, and where the others are: that of a user of deploy/nats/accounts.conf.
+// Identity returns the flags that give a program its identity and its peers: that of a user of deploy/nats/accounts.conf.
 func (s *System) Identity(user string) []string {
 	where, err := url.Parse(s.NATS.URL)
 	if err != nil {
@@ -106,8 +107,8 @@ func (s *System) Identity(user string) []string {
 	}
 }
 
-// shipped adds the files of a server as deploy/nats has it. It differs in the ports, which are free ones of loopback, in the folders, and in that
-// it writes down who says what.
+// shipped adds the files of a server as in deploy/nats. It differs in the ports, which are free ones of loopback, in the
+// folders, and in that it logs the protocol.
 func (s *System) shipped(ctx context.Context, n *NATS, files map[string]string) error {
 	text, err := os.ReadFile(filepath.Join(Root, "deploy", "nats", "nats.conf"))
 	if err != nil {
@@ -115,7 +116,7 @@ func (s *System) shipped(ctx context.Context, n *NATS, files map[string]string) 
 	}
 	out, err := exec.CommandContext(ctx, "sh", filepath.Join(Root, "deploy", "nats", "credentials.sh"), "certificate").Output()
 	if err != nil {
-		return fmt.Errorf("credentials.sh, which wants openssl: %w", err)
+		return fmt.Errorf("credentials.sh, which needs openssl: %w", err)
 	}
 	var secret corev1.Secret
 	if err := yaml.Unmarshal(out, &secret); err != nil {
@@ -135,7 +136,7 @@ func (s *System) shipped(ctx context.Context, n *NATS, files map[string]string) 
 	return nil
 }
 
-// ConfigureNATS adds to the configuration that the server reads when it starts the next time.
+// ConfigureNATS adds to the configuration that the server reads at its next start.
 func (s *System) ConfigureNATS(text string) error {
 	f, err := os.OpenFile(s.path("nats.conf"), os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -3,8 +3,8 @@ package harness
 import "strings"
 
 const (
-	// excerptTail and excerptNotable are how many lines of a log are shown: enough to see how it ended and what was
-	// unusual before, few enough to be read.
+	// excerptTail and excerptNotable are how many lines of a log are shown: enough to see how it ended and what was unusual
+	// before, few enough to be read.
 	excerptTail    = 25
 	excerptNotable = 40
 )
@@ -31,7 +31,7 @@ func excerpt(log string) string {
 	return strings.Join(notable, "\n")
 }
 
-// shorten cuts a line: one about a turn with a thousand effects is long.
+// shorten truncates a line: one about a turn with a thousand effects is long.
 func shorten(line string) string {
 	const most = 600
 	if len(line) > most {

@@ -19,7 +19,7 @@ type Guide struct {
 	env        []string
 }
 
-// Guide opens a document of the repository. Its commands find kubectl, our programs by their names, and the variables.
+// Guide opens a document of the repository. Its commands find kubectl, jobstream's programs by their names, and the variables.
 func (s *System) Guide(t testing.TB, document string, variables ...string) *Guide {
 	t.Helper()
 	assets, err := controlplane.Assets()
@@ -34,7 +34,7 @@ func (s *System) Guide(t testing.TB, document string, variables ...string) *Guid
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir() // what the commands write goes with the test
+	dir := t.TempDir() // files of the commands are deleted with the test
 	if err := os.Symlink(deploy, filepath.Join(dir, "deploy")); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func (s *System) Guide(t testing.TB, document string, variables ...string) *Guid
 	return &Guide{path: document, text: string(text), dir: dir, env: append([]string{"PATH=" + path, "KUBECONFIG=" + s.ControlPlane.Kubeconfig(), "HOME=" + dir}, variables...)}
 }
 
-// Follow runs what the section tells, all of it, and returns what that printed. A command that fails fails the test.
+// Follow runs all commands of the section, and returns what they printed. A command that fails fails the test.
 func (g *Guide) Follow(t testing.TB, section string) string {
 	t.Helper()
 	out, err := g.follow(t.Context(), section)
@@ -70,7 +70,7 @@ func (g *Guide) follow(ctx context.Context, section string) (string, error) {
 	return g.Run(ctx, script.String())
 }
 
-// Run runs a script as the guide's commands run.
+// Run runs a script in the environment of the guide's commands.
 func (g *Guide) Run(ctx context.Context, script string) (string, error) {
 	c := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", script)
 	c.Dir, c.Env = g.dir, g.env

@@ -15,7 +15,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// Space is a namespace of one test's own.
+// Space is a namespace for one test.
 type Space struct {
 	*System
 	testing.TB
@@ -23,7 +23,7 @@ type Space struct {
 	Namespace string
 }
 
-// Space makes a namespace that goes with the test. If the test fails, what the System has printed meanwhile is shown.
+// Space creates a namespace that is deleted with the test. If the test fails, the logs of the System since now are shown.
 func (s *System) Space(t testing.TB) *Space {
 	t.Helper()
 	ns, err := s.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}, metav1.CreateOptions{})
@@ -36,9 +36,9 @@ func (s *System) Space(t testing.TB) *Space {
 	return p
 }
 
-// clear empties the namespace by few requests, so that the next test has the machine to itself.
+// clear empties the namespace with few requests, so that the next test has the machine to itself.
 func (p *Space) clear() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // a thousand Jobs go one after another
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // a thousand Jobs are deleted one after another
 	defer cancel()
 	for what, err := range map[string]error{
 		"Jobs": p.Client.BatchV1().Jobs(p.Namespace).DeleteCollection(ctx,
@@ -52,7 +52,7 @@ func (p *Space) clear() {
 	}
 }
 
-// Shell is a Job of ours whose Pods run a script. Every Pod knows its UID as $POD_UID.
+// Shell returns a Job for jobstream whose Pods run a script. Every Pod has its UID as $POD_UID.
 func Shell(name, script string, change ...func(*batchv1.JobSpec)) *batchv1.Job {
 	j := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -121,7 +121,7 @@ func (p *Space) Await(name string, within time.Duration, what string, is func(*b
 	return found
 }
 
-// AwaitEnd waits until the Job is Complete or Failed, whichever the test wants; the other one fails the test at once.
+// AwaitEnd waits until the Job is Complete or Failed, as the test wants; the other one fails the test at once.
 func (p *Space) AwaitEnd(name string, want batchv1.JobConditionType, within time.Duration) *batchv1.Job {
 	p.Helper()
 	j := p.Await(name, within, "to be "+string(want), func(j *batchv1.Job) bool {
@@ -133,13 +133,13 @@ func (p *Space) AwaitEnd(name string, want batchv1.JobConditionType, within time
 	return j
 }
 
-// Is says that the condition is True.
+// Is reports whether the condition is True.
 func Is(j *batchv1.Job, t batchv1.JobConditionType) bool {
 	c := Condition(j, t)
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// Condition is the Job's condition of that type, or nil.
+// Condition returns the Job's condition of that type, or nil.
 func Condition(j *batchv1.Job, t batchv1.JobConditionType) *batchv1.JobCondition {
 	for i := range j.Status.Conditions {
 		if j.Status.Conditions[i].Type == t {
@@ -149,7 +149,7 @@ func Condition(j *batchv1.Job, t batchv1.JobConditionType) *batchv1.JobCondition
 	return nil
 }
 
-// Brief is a status in one line.
+// Brief formats a status in one line.
 func Brief(s batchv1.JobStatus) string {
 	u := ptr.Deref(s.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{})
 	line := fmt.Sprintf("active=%d ready=%d terminating=%d succeeded=%d+%d failed=%d+%d completedIndexes=%q", s.Active, ptr.Deref(s.Ready, -1),
@@ -160,7 +160,7 @@ func Brief(s batchv1.JobStatus) string {
 	return line
 }
 
-// Pods lists the Pods of the Job, or of the namespace where job is "".
+// Pods lists the Pods of the Job; those of the namespace if job is "".
 func (p *Space) Pods(job string) []corev1.Pod {
 	p.Helper()
 	o := metav1.ListOptions{}
@@ -174,7 +174,7 @@ func (p *Space) Pods(job string) []corev1.Pod {
 	return list.Items
 }
 
-// Held are the names of the Pods that carry the finalizer by which they are counted.
+// Held returns the names of the Pods that have the tracking finalizer.
 func Held(pods []corev1.Pod) (names []string) {
 	for _, pod := range pods {
 		for _, f := range pod.Finalizers {

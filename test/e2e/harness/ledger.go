@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Ledger is a file on the node into which each Pod writes its UID, its index and its exit code, as the last thing it does.
-// It is what really happened, whatever controllers think.
+// Ledger is a file on the node into which each Pod writes its UID, its index and its exit code as its last action. It is what
+// really happened, independent of any controller.
 type Ledger struct{ path string }
 
-// NewLedger makes an empty one that goes with the test.
+// NewLedger creates an empty one that is deleted with the test.
 func NewLedger(t testing.TB) *Ledger {
 	t.Helper()
 	l := &Ledger{path: filepath.Join(t.TempDir(), "ledger")}
@@ -25,26 +25,26 @@ func NewLedger(t testing.TB) *Ledger {
 	return l
 }
 
-// Script is what a Pod does: work for so many seconds, choose an exit code by the rule (shell that may set $code), write
-// both down, and exit.
+// Script is what a Pod does: it works for so many seconds, chooses an exit code by the rule (shell that may set $code), writes
+// its line, and exits.
 func (l *Ledger) Script(seconds, rule string) string {
 	return fmt.Sprintf("sleep %s\ncode=0\n%s\n", seconds, rule) +
 		`echo "$POD_UID ${JOB_COMPLETION_INDEX:--} $code" >> '` + l.path + "'\nexit $code"
 }
 
-// OneInTwenty makes 13 of 256 UIDs fail: five in a hundred. A Pod that is made in place of a failed one has another UID.
+// OneInTwenty makes 13 of 256 UIDs fail: five in a hundred. The replacement of a failed Pod has another UID.
 const OneInTwenty = `case $POD_UID in *0[0-9a-c]) code=3;; esac`
 
-// Tally is what a ledger amounts to.
+// Tally is the sum of a ledger.
 type Tally struct {
 	// Codes are the exit codes by UID.
 	Codes map[types.UID]int
-	// Succeeded and Failed count the UIDs that exited with 0 and with another code; Indexes counts the distinct indexes
-	// of the first.
+	// Succeeded and Failed count the UIDs that exited with 0 and with another code; Indexes counts the distinct indexes of the
+	// former.
 	Succeeded, Failed, Indexes int
 }
 
-// Read adds up. A UID that is written twice is one Pod that ran twice, which fails the test.
+// Read sums up the ledger. A UID with two lines is a Pod that ran twice, which fails the test.
 func (l *Ledger) Read(t testing.TB) Tally {
 	t.Helper()
 	text, err := os.ReadFile(l.path)

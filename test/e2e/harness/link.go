@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Link is a TCP connection's way from one part to another: it can be cut and made slow. A part that is given the address
-// of a Link does not know the one behind it.
+// Link is a TCP connection from one part to another that can be cut and slowed. A part that is given the address of a Link does
+// not know the one behind it.
 type Link struct {
 	// From and To are the names of the parts.
 	From, To string
@@ -28,7 +28,7 @@ type Link struct {
 	carried int64
 }
 
-// NewLink opens a way to the address.
+// NewLink opens a link to the address.
 func NewLink(from, to, upstream string) (*Link, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,14 +40,14 @@ func NewLink(from, to, upstream string) (*Link, error) {
 	return l, nil
 }
 
-// Address is where the way begins.
+// Address is where clients of the link connect.
 func (l *Link) Address() string { return l.listener.Addr().String() }
 
-// Cut holds everything back, both ways, and tells nobody: as a cable that was pulled. What was sent arrives after Heal,
-// unless somebody has hung up.
+// Cut holds everything back, both ways, without an error, like a pulled cable. What was sent arrives after Heal, unless one side
+// has closed the connection.
 func (l *Link) Cut() { l.set(true, 0) }
 
-// Slow lets every piece wait for so long, both ways.
+// Slow delays every piece of data by so long, both ways.
 func (l *Link) Slow(delay time.Duration) { l.set(false, delay) }
 
 // Heal ends Cut and Slow.
@@ -60,7 +60,7 @@ func (l *Link) set(cut bool, delay time.Duration) {
 	l.change.Broadcast()
 }
 
-// Carried is how many bytes have passed.
+// Carried returns how many bytes have passed.
 func (l *Link) Carried() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +115,7 @@ func (l *Link) serve(near net.Conn) {
 	both.Wait()
 }
 
-// copy carries one direction until either end is closed, which it tells the other.
+// copy carries one direction until either end is closed, and then closes it at the other end.
 func (l *Link) copy(to, from net.Conn) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -130,7 +130,7 @@ func (l *Link) copy(to, from net.Conn) {
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			_ = to.(*net.TCPConn).CloseWrite() // it may have something to say yet
+			_ = to.(*net.TCPConn).CloseWrite() // the other direction may still have data
 			return
 		}
 		if err != nil {
@@ -140,7 +140,7 @@ func (l *Link) copy(to, from net.Conn) {
 	}
 }
 
-// pass waits as long as the Link says, and returns false when it is closed.
+// pass waits as long as the Link demands, and returns false when it is closed.
 func (l *Link) pass(bytes int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What is sent over a link that is cut arrives once it is healed, and nothing of it before.
+// Data sent over a cut link arrives once it is healed, and not before.
 func TestLinkHoldsBackWhatIsCut(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,7 +56,7 @@ func TestLinkHoldsBackWhatIsCut(t *testing.T) {
 	send("during")
 	select {
 	case got := <-arrived:
-		t.Fatalf("%q has passed a link that is cut", got)
+		t.Fatalf("%q has passed a cut link", got)
 	case <-time.After(200 * time.Millisecond):
 	}
 	l.Heal()
@@ -71,11 +71,11 @@ func TestLinkHoldsBackWhatIsCut(t *testing.T) {
 	}
 	l.Cut()
 	send("never")
-	if err := l.Close(); err != nil { // though something waits
+	if err := l.Close(); err != nil { // though data waits
 		t.Fatal(err)
 	}
 	if got, ok := <-arrived; ok {
-		t.Errorf("%q has passed a link that was closed", got)
+		t.Errorf("%q has passed a closed link", got)
 	}
 	if l.Carried() == 0 {
 		t.Error("nothing was carried")

@@ -9,10 +9,10 @@ import (
 
 var registered = regexp.MustCompile(`registered name=(\S+)`)
 
-// podsPerNode is how many run at once on a node of its own process: a few nodes together keep two cores busy.
+// podsPerNode is how many Pods run at once on a node of its own process: a few nodes together keep two cores busy.
 const podsPerNode = 40
 
-// AddNode starts one more node, as a process of its own: node-0 and so on. Nodes that were killed do not come back.
+// AddNode starts another node, as a process of its own: node-0 and so on. Killed nodes do not come back.
 func (s *System) AddNode(ctx context.Context) (*Process, error) {
 	p := &Process{}
 	s.mu.Lock()
@@ -33,7 +33,7 @@ func (s *System) AddNode(ctx context.Context) (*Process, error) {
 	return p, err
 }
 
-// Nodes are the nodes that run as processes of their own, those that were killed included.
+// Nodes returns the nodes that run as processes of their own, including killed ones.
 func (s *System) Nodes() []*Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()

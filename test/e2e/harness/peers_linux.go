@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Peers are the addresses that the process has TCP connections to; without those by which others have come to it.
+// Peers returns the addresses to which the process has opened TCP connections, without those of its own clients.
 func (p *Process) Peers() (map[string]bool, error) {
 	l := p.current()
 	if l == nil || !l.alive() {
@@ -22,7 +22,7 @@ func (p *Process) Peers() (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	peers, listening := map[string]string{}, map[string]bool{} // both by port of our own
+	peers, listening := map[string]string{}, map[string]bool{} // both by local port
 	for _, table := range []string{"tcp", "tcp6"} {
 		text, err := os.ReadFile(filepath.Join(dir, "net", table))
 		if err != nil {
@@ -60,14 +60,14 @@ func sockets(dir string) (map[string]bool, error) {
 	}
 	own := map[string]bool{}
 	for _, f := range files {
-		if to, err := os.Readlink(filepath.Join(dir, "fd", f.Name())); err == nil { // else it has just been closed
+		if to, err := os.Readlink(filepath.Join(dir, "fd", f.Name())); err == nil { // otherwise it has just been closed
 			own[to] = true
 		}
 	}
 	return own, nil
 }
 
-// address reads one of the kernel: 32 bits after 32 bits, each in the machine's order.
+// address decodes an address of /proc/net: groups of 32 bits, each in the machine's byte order.
 func address(text string) (string, error) {
 	host, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(host)

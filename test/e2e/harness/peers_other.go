@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Peers are not to be seen on this system.
+// Peers is not available on this system.
 func (p *Process) Peers() (map[string]bool, error) {
 	return nil, fmt.Errorf("peers of %s: %w", p.Name, errors.ErrUnsupported)
 }

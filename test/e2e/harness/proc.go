@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ProcessesWith are the command lines of the running processes that were started with the variable in their environment.
-// Where there is no /proc there are none.
+// ProcessesWith returns the command lines of the running processes that have the variable in their environment; none on a system
+// without /proc.
 func ProcessesWith(variable string) (commands []string) {
 	for _, dir := range processes() {
 		env, err := os.ReadFile(filepath.Join(dir, "environ"))
@@ -20,11 +20,11 @@ func ProcessesWith(variable string) (commands []string) {
 	return commands
 }
 
-// Children are the command lines of the processes that this one has started and that run still.
+// Children returns the command lines of the running child processes of this one.
 func Children() (commands []string) {
 	for _, dir := range processes() {
 		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
-		// "pid (name) state parent ...", and the name may hold anything.
+		// "pid (name) state parent ...", and the name may contain anything.
 		_, rest, ok := strings.Cut(string(stat), ") ")
 		words := strings.Fields(rest)
 		if err == nil && ok && len(words) > 1 && words[1] == strconv.Itoa(os.Getpid()) {

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// Process is a program that can be started, killed and started again. All that it prints, in all of its lives, is in one
-// file. It cannot outlive the test's process.
+// Process is a program that can be started, killed and started again. The output of all its lives goes to one file. It cannot
+// outlive the test's process.
 type Process struct {
-	// Name is what it is called in reports; LogFile is where what it prints goes.
+	// Name identifies it in reports; LogFile receives its output.
 	Name, LogFile string
 	// Path and Args are the program; Env is its whole environment, nil for the test's own.
 	Path string
@@ -28,7 +28,7 @@ type Process struct {
 
 	mu    sync.Mutex
 	life  *life
-	began int64 // where the log of this life begins
+	began int64 // offset in the log at which this life begins
 }
 
 // life is one run of the program.
@@ -92,7 +92,7 @@ func (p *Process) current() *life {
 	return p.life
 }
 
-// Running says that it has been started and has not ended.
+// Running reports whether it has been started and has not ended.
 func (p *Process) Running() bool {
 	l := p.current()
 	return l != nil && l.alive()
@@ -101,7 +101,7 @@ func (p *Process) Running() bool {
 // Kill is kill -9. It returns when the process is gone.
 func (p *Process) Kill() error { return p.end(syscall.SIGKILL, time.Minute) }
 
-// Stop asks politely and kills what does not obey in time, which is an error.
+// Stop sends SIGTERM, and kills a process that does not obey in time, which is an error.
 func (p *Process) Stop() error {
 	err := p.end(syscall.SIGTERM, 30*time.Second)
 	if err != nil {
@@ -110,8 +110,8 @@ func (p *Process) Stop() error {
 	return nil
 }
 
-// Freeze stops the process where it is, as a machine that is short of memory does; Thaw lets it go on and find out what
-// has happened meanwhile.
+// Freeze stops the process where it is, as a machine short of memory does; Thaw lets it continue and discover what has happened
+// meanwhile.
 func (p *Process) Freeze() error { return p.signal(syscall.SIGSTOP) }
 
 // Thaw ends Freeze.
@@ -130,7 +130,7 @@ func (p *Process) end(signal syscall.Signal, within time.Duration) error {
 	if l == nil || !l.alive() {
 		return nil
 	}
-	_ = p.signal(signal) // fails only if it has just ended, which is what we want
+	_ = p.signal(signal) // fails only if it has just ended, as intended
 	late := time.NewTimer(within)
 	defer late.Stop()
 	select {
@@ -141,7 +141,7 @@ func (p *Process) end(signal syscall.Signal, within time.Duration) error {
 	}
 }
 
-// Exit waits for the process to end by itself and returns its exit code, -1 where a signal ended it.
+// Exit waits for the process to end by itself and returns its exit code, -1 if a signal ended it.
 func (p *Process) Exit(within time.Duration) (code int, err error) {
 	l := p.current()
 	if l == nil {
@@ -157,7 +157,7 @@ func (p *Process) Exit(within time.Duration) (code int, err error) {
 	}
 }
 
-// Printed is what this life has printed so far.
+// Printed returns what this life has printed so far.
 func (p *Process) Printed() string {
 	text, err := os.ReadFile(p.LogFile)
 	if err != nil {
@@ -168,11 +168,11 @@ func (p *Process) Printed() string {
 	return string(text[min(p.began, int64(len(text))):])
 }
 
-// Await waits until this life has printed something that the expression matches, and returns its first group. It fails
-// when the process ends before that.
+// Await waits until the output of this life matches the expression, and returns its first group. It fails if the process ends
+// before that.
 func (p *Process) Await(ctx context.Context, expression *regexp.Regexp) (group string, err error) {
 	err = Poll(ctx, func(context.Context) error {
-		over := !p.Running() // asked before reading: what it printed last counts
+		over := !p.Running() // determined before reading, so that the last output counts
 		if m := expression.FindStringSubmatch(p.Printed()); m != nil {
 			group = m[1]
 			return nil
@@ -185,13 +185,13 @@ func (p *Process) Await(ctx context.Context, expression *regexp.Regexp) (group s
 	return group, err
 }
 
-// Tail is the last lines of a text.
+// Tail returns the last lines of a text.
 func Tail(text string, lines int) string {
 	all := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// since is what the file holds from the offset on.
+// since returns the contents of the file from the offset on.
 func since(path string, offset int64) string {
 	text, err := os.ReadFile(path)
 	if err != nil || int64(len(text)) <= offset {

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// Root is the root of the repository, seen from the folder that the tests run in.
+// Root is the root of the repository, seen from the folder in which the tests run.
 const Root = "../.."
 
 // Programs are the paths of the binaries.
 type Programs struct{ Trigger, Reconciler, Jobstream, Dev, NATS, Node string }
 
-// keptPrograms is where the programs that were built last stay, in the checkout: "go build" does not link a program again that is up
-// to date, which takes seconds for each.
+// keptPrograms is where the last built programs are kept, in the checkout: "go build" does not relink a program that is up to
+// date, which saves seconds for each.
 var keptPrograms = filepath.Join(Root, ".cache", "programs")
 
-// BuildPrograms builds the binaries from the source beside the tests into a folder. The flags are for the build of the
-// programs under test.
+// BuildPrograms builds the binaries from the source beside the tests into a folder. The flags are for the build of the programs
+// under test.
 func BuildPrograms(ctx context.Context, dir string, flags ...string) (Programs, error) {
 	p := Programs{
 		Trigger:    filepath.Join(dir, "jobstream-trigger"),
@@ -104,19 +104,19 @@ func copyProgram(from, to string) error {
 
 const (
 	folderPrefix = "jobstream-e2e-"
-	// orphanAge keeps a sweep from taking a folder that another test has made and not locked yet.
+	// orphanAge keeps a sweep from removing a folder that another test has created and not locked yet.
 	orphanAge = time.Minute
 )
 
-// Folder is where all files of a run of tests are. The kernel frees its lock when the process ends, however it ends: so a
-// folder whose lock is free was left behind by a run that was killed, and the next one removes it.
+// Folder holds all files of a run of tests. The kernel frees its lock when the process ends in any way: a folder whose lock is
+// free was left by a killed run, and the next run removes it.
 type Folder struct {
 	Dir  string
 	kept bool
 	lock *os.File
 }
 
-// OpenFolder makes a temporary folder, or takes the one that is named, which is kept.
+// OpenFolder creates a temporary folder, or uses the named one, which is kept.
 func OpenFolder(named string) (*Folder, error) {
 	f := &Folder{Dir: named, kept: named != ""}
 	var err error
@@ -136,7 +136,7 @@ func OpenFolder(named string) (*Folder, error) {
 	return f, nil
 }
 
-// Close removes the folder unless it is to be kept.
+// Close removes the folder, unless it is to be kept.
 func (f *Folder) Close() error {
 	var err error
 	if !f.kept {
@@ -156,7 +156,7 @@ func lock(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// removeOrphans removes what killed runs have left. What cannot be removed stays.
+// removeOrphans removes the folders of killed runs. What cannot be removed stays.
 func removeOrphans() {
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {

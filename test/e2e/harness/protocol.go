@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Protocol is what clients have said to the NATS server, as its log has it where Config.Deployed is set.
+// Protocol is what clients have sent to the NATS server, from its log, if Config.Deployed is set.
 type Protocol struct {
 	file    string
 	offset  int64
@@ -20,23 +20,23 @@ type Protocol struct {
 
 // NATSClient is one connection.
 type NATSClient struct {
-	// User and Name are who it said that it is.
+	// User and Name are those that it has sent.
 	User, Name string
-	// Published and Subscribed are the subjects that it has named. What it published with a header that no server can satisfy is
-	// not among them: the doctor tries so whether it might.
+	// Published and Subscribed are the subjects that it has used. Publications with a header that no server can satisfy are
+	// omitted: the doctor sends them to test its permissions.
 	Published, Subscribed map[string]bool
-	// Refused are the complaints of the server about subjects.
+	// Refused are the server's errors about subjects.
 	Refused []string
 
-	last string // what was published by the line before, without what it says in headers
+	last string // the subject published by the previous line, without its headers
 }
 
-// Protocol begins to read the log.
+// Protocol starts to read the log.
 func (s *System) Protocol() *Protocol {
 	return &Protocol{file: s.NATS.LogFile, clients: map[string]*NATSClient{}}
 }
 
-// Permissions are those of each user, of the configuration that the server runs with.
+// Permissions returns those of each user, from the configuration that the server runs with.
 func (s *System) Permissions() (map[string]*server.Permissions, error) {
 	o, err := server.ProcessConfigFile(s.path("nats.conf"))
 	if err != nil {
@@ -49,13 +49,14 @@ func (s *System) Permissions() (map[string]*server.Permissions, error) {
 	return all, nil
 }
 
-// spoken is a line about a client: the process of the server, the number of the client, and what there was. What a client sends begins with "<<-".
+// spoken matches a line about a client: the process of the server, the number of the client, and the protocol line. Lines that a
+// client sends begin with "<<-".
 var spoken = regexp.MustCompile(`^\[(\d+)\] .*? - cid:(\d+) - (.*)$`)
 
-// impossible is in the headers of what the doctor sends to be refused: bus/inspect_permissions.go.
+// impossible matches the headers of publications that the doctor sends to be refused: bus/inspect_permissions.go.
 var impossible = regexp.MustCompile(`Nats-Required-Api-Level: ?1000000|jobstream\.doctor\.never`)
 
-// Read reads on, and returns all clients there have been.
+// Read reads on, and returns all clients so far.
 func (p *Protocol) Read() ([]*NATSClient, error) {
 	f, err := os.Open(p.file)
 	if err != nil {
@@ -69,7 +70,7 @@ func (p *Protocol) Read() ([]*NATSClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	text = text[:bytes.LastIndexByte(text, '\n')+1] // the last line may not be whole yet
+	text = text[:bytes.LastIndexByte(text, '\n')+1] // the last line may be incomplete
 	p.offset += int64(len(text))
 	for line := range strings.Lines(string(text)) {
 		if m := spoken.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Proxy stands between the programs and the API server. It lets everything through until it is told otherwise.
+// Proxy stands between the programs and the API server. It forwards everything until a test begins to answer.
 type Proxy struct {
 	server *httptest.Server
 
@@ -25,7 +25,7 @@ type Proxy struct {
 	answered int
 }
 
-// Answer answers a request in the API server's place and returns true, or returns false to let it through.
+// Answer answers a request in the API server's place and returns true, or returns false to forward it.
 type Answer func(http.ResponseWriter, *http.Request) bool
 
 // startProxy starts a proxy and writes a kubeconfig that leads to it.
@@ -71,7 +71,7 @@ func (x *Proxy) writeKubeconfig(s *System) error {
 	return clientcmd.WriteToFile(*c, s.kubeconfig)
 }
 
-// stepsIn answers the request if it has been told to.
+// stepsIn answers the request, if the test wants that.
 func (x *Proxy) stepsIn(out http.ResponseWriter, in *http.Request) bool {
 	x.mu.Lock()
 	answer := x.answer
@@ -85,7 +85,7 @@ func (x *Proxy) stepsIn(out http.ResponseWriter, in *http.Request) bool {
 	return true
 }
 
-// Begin has requests answered from now on. Connections are cut, so that watches must be opened anew.
+// Begin answers requests from now on. Connections are closed, so that watches must be reopened.
 func (x *Proxy) Begin(answer Answer) {
 	x.mu.Lock()
 	x.answer = answer
@@ -93,7 +93,7 @@ func (x *Proxy) Begin(answer Answer) {
 	x.server.CloseClientConnections()
 }
 
-// End lets everything through again, and returns how many requests were answered.
+// End forwards everything again, and returns how many requests were answered.
 func (x *Proxy) End() (answered int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

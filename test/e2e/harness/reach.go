@@ -12,7 +12,7 @@ import (
 // APIServer is the name of the API server as the end of a Link.
 const APIServer = "kube-apiserver"
 
-// way is the address by which one part reaches another: a Link's, where there are any.
+// way returns the address by which one part reaches another: a Link's, if there are Links.
 func (s *System) way(from, to, address string) (string, error) {
 	if !s.config.Linked {
 		return address, nil
@@ -28,14 +28,14 @@ func (s *System) way(from, to, address string) (string, error) {
 	return l.Address(), nil
 }
 
-// Links are the ways between the parts, where Config.Linked is set.
+// Links returns the ways between the parts, if Config.Linked is set.
 func (s *System) Links() []*Link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.links)
 }
 
-// reached is a program that reaches the others by ways of its own.
+// reached returns a program that reaches the others by ways of its own.
 func (s *System) reached(name, path string, args ...string) (*Process, error) {
 	user := "reconciler" // of deploy/nats/accounts.conf
 	if path == s.config.Programs.Trigger {
@@ -43,7 +43,7 @@ func (s *System) reached(name, path string, args ...string) (*Process, error) {
 	}
 	if s.config.Deployed {
 		p := s.process(name, path, slices.Concat(s.Identity(user), args)...)
-		p.Env = []string{} // nothing that they could borrow from us
+		p.Env = []string{} // nothing of the test's environment
 		return p, nil
 	}
 	kubeconfig, err := s.kubeconfigOf(name)
@@ -65,7 +65,7 @@ func (s *System) reached(name, path string, args ...string) (*Process, error) {
 	return s.program(name, path, kubeconfig, strings.Join(urls, ","), args...), nil
 }
 
-// kubeconfigOf is a kubeconfig that leads to the API server by a way of the part's own.
+// kubeconfigOf returns a kubeconfig that leads to the API server by a way of the part's own.
 func (s *System) kubeconfigOf(part string) (string, error) {
 	if !s.config.Linked {
 		return s.kubeconfig, nil

@@ -11,7 +11,7 @@ var (
 	metricsAddress = regexp.MustCompile(`what=metrics-bind-address address=(\S+)`)
 )
 
-// Ready waits until the program says that it is ready.
+// Ready waits until the program reports that it is ready.
 func Ready(ctx context.Context, p *Process) error {
 	return Poll(ctx, func(ctx context.Context) error {
 		if !p.Running() {
@@ -21,7 +21,7 @@ func Ready(ctx context.Context, p *Process) error {
 	})
 }
 
-// Readiness is nil where the program is ready, and else says in the program's words why not.
+// Readiness returns nil if the program is ready, and otherwise its own error text.
 func Readiness(ctx context.Context, p *Process) error {
 	address, err := p.Await(ctx, healthAddress)
 	if err != nil {
@@ -31,7 +31,7 @@ func Readiness(ctx context.Context, p *Process) error {
 	return err
 }
 
-// Metrics are what the program serves at /metrics.
+// Metrics returns what the program serves at /metrics.
 func Metrics(ctx context.Context, p *Process) (string, error) {
 	address, err := p.Await(ctx, metricsAddress)
 	if err != nil {

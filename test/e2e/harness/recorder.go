@@ -13,7 +13,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Recorder is a subscriber to public events. It knows them again by source and id, as anybody should.
+// Recorder is a subscriber to public events. It identifies them by source and id, as every subscriber should.
 type Recorder struct {
 	t      testing.TB
 	system *System
@@ -22,7 +22,7 @@ type Recorder struct {
 	heard map[[2]string]events.Public
 }
 
-// Record listens from now on.
+// Record records from now on.
 func (s *System) Record(t testing.TB) *Recorder {
 	t.Helper()
 	nc, err := nats.Connect(s.NATS.URL, nats.Name("recorder"), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
@@ -43,7 +43,7 @@ func (s *System) Record(t testing.TB) *Recorder {
 func (r *Recorder) add(data []byte) {
 	e, key, err := read(data)
 	if err != nil {
-		r.t.Errorf("an event that cannot be read: %v: %s", err, data)
+		r.t.Errorf("an event that cannot be decoded: %v: %s", err, data)
 		return
 	}
 	r.mu.Lock()
@@ -54,7 +54,7 @@ func (r *Recorder) add(data []byte) {
 	r.heard[key] = e
 }
 
-// read is the event in a message, and its source and id.
+// read decodes the event of a message, and returns its source and id.
 func read(data []byte) (e events.Public, key [2]string, err error) {
 	var head struct{ Source, ID string }
 	if err := json.Unmarshal(data, &head); err != nil {
@@ -64,7 +64,7 @@ func read(data []byte) (e events.Public, key [2]string, err error) {
 	return e, [2]string{head.Source, head.ID}, err
 }
 
-// Heard are the events so far: those that were heard, and those that the stream holds.
+// Heard returns the events so far: those received, and those in the stream.
 func (r *Recorder) Heard(t testing.TB) map[[2]string]events.Public {
 	t.Helper()
 	for _, m := range r.system.Tap(t).StoredIn(t, func(stream string) bool { return strings.HasSuffix(stream, "_events") }) {
@@ -75,7 +75,7 @@ func (r *Recorder) Heard(t testing.TB) map[[2]string]events.Public {
 	return maps.Clone(r.heard)
 }
 
-// Ticks are the verdicts among them.
+// Ticks returns the verdicts among them.
 func (r *Recorder) Ticks(t testing.TB) map[[2]string]events.TickDecided {
 	t.Helper()
 	out := map[[2]string]events.TickDecided{}

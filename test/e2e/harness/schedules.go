@@ -20,7 +20,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// Every is a ScheduledJob whose Jobs run one Pod with a script. The Pod knows the nominal time of its run as $RUN and the
+// Every returns a ScheduledJob whose Jobs run one Pod with a script. The Pod has the nominal time of its run as $RUN and the
 // name of its ScheduledJob as $SCHEDULE, by the downward API.
 func Every(name, schedule, script string, change ...func(*v1alpha1.ScheduledJobSpec)) *v1alpha1.ScheduledJob {
 	job := Shell(name, script)
@@ -29,7 +29,7 @@ func Every(name, schedule, script string, change ...func(*v1alpha1.ScheduledJobS
 		*env = append(*env, corev1.EnvVar{Name: key, ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + annotation + "']"}}})
 	}
-	job.Spec.ManagedBy = nil // it is given
+	job.Spec.ManagedBy = nil // the reconciler sets it
 	s := &v1alpha1.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ScheduledJobSpec{Schedule: schedule,
 		JobTemplate: batchv1.JobTemplateSpec{Spec: job.Spec}}}
 	for _, c := range change {
@@ -38,7 +38,7 @@ func Every(name, schedule, script string, change ...func(*v1alpha1.ScheduledJobS
 	return s
 }
 
-// KeepAll keeps every Job that has finished.
+// KeepAll keeps every finished Job.
 func KeepAll(s *v1alpha1.ScheduledJobSpec) {
 	s.SuccessfulJobsHistoryLimit, s.FailedJobsHistoryLimit = ptr.To[int32](10000), ptr.To[int32](10000)
 }
@@ -90,7 +90,7 @@ func (p *Space) Reschedule(name, spec string) *v1alpha1.ScheduledJob {
 	return p.typed(p.schedules().Patch(p.Context(), name, types.MergePatchType, []byte(`{"spec":`+spec+`}`), metav1.PatchOptions{}))
 }
 
-// Unschedule deletes the ScheduledJob. Its Jobs follow, or stay.
+// Unschedule deletes the ScheduledJob. Its Jobs are deleted or stay, by the policy.
 func (p *Space) Unschedule(name string, policy metav1.DeletionPropagation) {
 	p.Helper()
 	if err := p.schedules().Delete(p.Context(), name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {

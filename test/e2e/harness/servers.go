@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// startServers starts a cluster of NATS servers, nats-0 and so on, each a process of its own. Each has a way of its own to
-// each of the others.
+// startServers starts a cluster of NATS servers, nats-0 and so on, each a process of its own. Each has a way of its own to each
+// of the others.
 func (s *System) startServers(ctx context.Context) error {
 	n := s.config.Servers
 	ports, err := freePorts(2 * n)
@@ -57,10 +57,10 @@ func (s *System) NATSURL() string {
 	return strings.Join(urls, ",")
 }
 
-// AwaitJetStream waits until the servers have found a leader and serve.
+// AwaitJetStream waits until the servers have elected a leader and serve.
 func (s *System) AwaitJetStream(ctx context.Context) error {
 	return Poll(ctx, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // nobody answers while there is no leader
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // no server answers without a leader
 		defer cancel()
 		nc, err := nats.Connect(s.NATSURL(), nats.Name("harness"))
 		if err != nil {
@@ -75,8 +75,8 @@ func (s *System) AwaitJetStream(ctx context.Context) error {
 	})
 }
 
-// freePorts finds ports on loopback that nobody listens on. Another program may take one before we do: then the start
-// waits until it is free again.
+// freePorts returns unused ports of loopback. Another program may take one before it is used: then the start waits until it is
+// free again.
 func freePorts(n int) (ports []string, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,8 +12,8 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Subscriber is what docs/events.md advises: a durable consumer with explicit acknowledgement, which is made again, from the
-// beginning, where the stream has lost it.
+// Subscriber does what docs/events.md advises: a durable consumer with explicit acknowledgement, which is created again, from
+// the beginning, if the stream has lost it.
 type Subscriber struct {
 	mu       sync.Mutex
 	received []Received
@@ -55,14 +55,14 @@ func (p *Space) Subscribe() *Subscriber {
 	return s
 }
 
-// receive takes a few messages. Whatever goes wrong, it is called again.
+// receive takes a few messages. It is called again after every error.
 func (s *Subscriber) receive(ctx context.Context, p *Space, js jetstream.JetStream) {
 	asked, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	c, err := js.CreateOrUpdateConsumer(asked, "jobstream_"+ClusterName+"_events", jetstream.ConsumerConfig{Durable: p.Namespace,
 		AckPolicy: jetstream.AckExplicitPolicy, FilterSubject: "jobstream.events." + ClusterName + "." + p.Namespace + ".>"})
 	if err != nil {
-		<-asked.Done() // nobody is there: not too often
+		<-asked.Done() // no server answered: not too often
 		return
 	}
 	batch, err := c.Fetch(100, jetstream.FetchMaxWait(time.Second))
@@ -72,17 +72,17 @@ func (s *Subscriber) receive(ctx context.Context, p *Space, js jetstream.JetStre
 	for m := range batch.Messages() {
 		e, key, err := read(m.Data())
 		if err != nil {
-			p.Errorf("an event that cannot be read: %v: %s", err, m.Data())
+			p.Errorf("an event that cannot be decoded: %v: %s", err, m.Data())
 			continue
 		}
 		s.mu.Lock()
 		s.received = append(s.received, Received{Key: key, Subject: m.Subject(), Event: e})
 		s.mu.Unlock()
-		_ = m.Ack() // else it comes again
+		_ = m.Ack() // otherwise it is delivered again
 	}
 }
 
-// Received are all messages so far, in their order; what came again among them.
+// Received returns all messages so far, in their order, including repeated ones.
 func (s *Subscriber) Received() []Received {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,27 +17,28 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// LogsEnv names the environment variable that holds the folder for the files of a run of tests, which is kept; without it they go
-// to a temporary one, which goes with the run.
+// LogsEnv names the environment variable with the folder for the files of a run of tests, which is kept. Without it they go to a
+// temporary folder, which is deleted with the run.
 const LogsEnv = "JOBSTREAM_E2E_LOGS"
 
-// systemsAtOnce is how many clusters of tests' own run at once beside the shared one. Each is half a dozen processes that mostly wait for
-// a backoff, a redelivery or a controller: more of them would have two cores busy with their idling.
+// systemsAtOnce is how many clusters for single tests run at once beside the shared one. Each is half a dozen processes that
+// mostly wait for a backoff, a redelivery or a controller; more of them would keep two cores busy while idle.
 const systemsAtOnce = 4
 
-// Suite is what all tests of a package share: a folder, the binaries, and one System. Each is there once somebody asks for it.
+// Suite is what all tests of a package share: a folder, the binaries, and one System. Each is created when a test first needs
+// it.
 type Suite struct {
 	name     string
 	folder   *Folder
 	programs func() (Programs, error)
 	shared   func() (*System, error)
-	places   chan struct{} // one for each cluster of a test's own that runs
+	places   chan struct{} // one for each running cluster of a single test
 
 	mu      sync.Mutex
-	systems []*System // that were ever started, for the end
+	systems []*System // all that were ever started, to be stopped at the end
 }
 
-// NewSuite is for the tests of the package of that name; shared says what their common System consists of.
+// NewSuite returns the suite of the package of that name; shared describes its common System.
 func NewSuite(name string, shared Config) *Suite {
 	u := &Suite{name: name, places: make(chan struct{}, systemsAtOnce)}
 	u.programs = sync.OnceValues(func() (Programs, error) {
@@ -47,8 +48,8 @@ func NewSuite(name string, shared Config) *Suite {
 	return u
 }
 
-// Parallel has so many parallel tests run at once, instead of as many as there are cores, unless somebody has set it by flag. It is
-// for a TestMain, before Main.
+// Parallel sets how many parallel tests run at once, instead of one for each core, unless a flag has set it. It is for a
+// TestMain, before Main.
 func Parallel(atOnce int) error {
 	flag.Parse()
 	set := false
@@ -59,7 +60,7 @@ func Parallel(atOnce int) error {
 	return flag.Set("test.parallel", strconv.Itoa(atOnce))
 }
 
-// Main is TestMain: it runs the tests, stops everything, and ends the process. A test run that is interrupted stops everything, too.
+// Main is TestMain: it runs the tests, stops everything, and ends the process. An interrupted test run stops everything, too.
 func (u *Suite) Main(m *testing.M) {
 	code, err := u.run(m)
 	if err != nil {
@@ -70,11 +71,11 @@ func (u *Suite) Main(m *testing.M) {
 }
 
 func (u *Suite) run(m *testing.M) (code int, err error) {
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says in this process about servers that we have killed
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go's complaints, in this process, about servers that a test has killed
 	if u.folder, err = OpenFolder(os.Getenv(LogsEnv)); err != nil {
 		return 1, err
 	}
-	// Whatever anybody here makes in passing goes with the folder, even if we are killed.
+	// Temporary files of all tests are deleted with the folder, even if the run is killed.
 	temp := filepath.Join(u.folder.Dir, "tmp")
 	if err := errors.Join(os.RemoveAll(temp), os.Mkdir(temp, 0o700), os.Setenv("TMPDIR", temp)); err != nil {
 		return 1, err
@@ -105,7 +106,7 @@ func (u *Suite) start(ctx context.Context, name string, c Config) (s *System, er
 	return s, nil
 }
 
-// stop stops what runs and complains about what is left.
+// stop stops what runs, and returns an error for what is left.
 func (u *Suite) stop() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -119,10 +120,10 @@ func (u *Suite) stop() error {
 	return errors.Join(append(errs, u.folder.Close())...)
 }
 
-// Folder is where the files of this run of tests are.
+// Folder returns the folder of this run's files.
 func (u *Suite) Folder() string { return u.folder.Dir }
 
-// Programs are the binaries.
+// Programs returns the binaries.
 func (u *Suite) Programs(t testing.TB) Programs {
 	t.Helper()
 	p, err := u.programs()
@@ -132,7 +133,7 @@ func (u *Suite) Programs(t testing.TB) Programs {
 	return p
 }
 
-// Shared is the System that most tests use, with everything in working order.
+// Shared returns the System that most tests use, in working order.
 func (u *Suite) Shared(t testing.TB) *System {
 	t.Helper()
 	s, err := u.shared()
@@ -142,8 +143,8 @@ func (u *Suite) Shared(t testing.TB) *System {
 	return s
 }
 
-// Own is a System of the test's own, for those that break what others need, or measure what others would disturb. It goes with the
-// test.
+// Own returns a System for one test, which breaks what others need, or measures what others would disturb. It is stopped with
+// the test.
 func (u *Suite) Own(t testing.TB, c Config) *System {
 	t.Helper()
 	u.Place(t)
@@ -159,8 +160,9 @@ func (u *Suite) Own(t testing.TB, c Config) *System {
 	return s
 }
 
-// Place waits until there is room for one more cluster, and keeps that room until the test ends. Own does it; it is for tests that
-// start a cluster by other means. A test that holds a place must not ask for another: all might wait for each other then.
+// Place waits until there is room for one more cluster, and keeps that room until the test ends. Own calls it; other callers are
+// tests that start a cluster by other means. A test that holds a place must not request another: all tests might wait for each
+// other.
 func (u *Suite) Place(t testing.TB) {
 	t.Helper()
 	select {

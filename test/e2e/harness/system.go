@@ -22,10 +22,10 @@ import (
 	"github.com/jobstream/jobstream/internal/dev/processnode"
 )
 
-// readyTimeout is for a start on two cores that also compile; it usually takes three seconds.
+// readyTimeout allows for a start on two cores that also compile; it usually takes three seconds.
 const readyTimeout = 2 * time.Minute
 
-// auditPolicy logs what the tests count: writes of a Job's status, creations of Pods, and who takes finalizers off them.
+// auditPolicy logs what the tests count: writes of a Job's status, creations of Pods, and removals of their finalizers.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -39,44 +39,44 @@ rules:
 - level: None
 `
 
-// Config says what a System consists of.
+// Config describes a System.
 type Config struct {
 	Programs Programs
-	// Dir is where its files go; what was there before is removed.
+	// Dir is where its files go; earlier contents are removed.
 	Dir string
 	// Triggers and Reconcilers are how many of each run; 0 means 1.
 	Triggers, Reconcilers int
-	// NoBuiltInJobs switches kube-controller-manager's own Job controller off. It takes the finalizer off Pods whose Job is
-	// gone, whoever managed the Job: without it that is all ours to do.
+	// NoBuiltInJobs switches the built-in Job controller off. It removes the finalizer from Pods whose Job is gone, whichever
+	// controller managed the Job: without it that is left to the reconciler.
 	NoBuiltInJobs bool
-	// NoBuiltInTTL switches off what deletes finished Jobs after their time to live.
+	// NoBuiltInTTL switches off the controller that deletes finished Jobs after their time to live.
 	NoBuiltInTTL bool
 	// Proxied puts a Proxy between the programs and the API server.
 	Proxied bool
 	// Servers are how many NATS servers run, 0 for one. Three make a cluster: see servers.go.
 	Servers int
-	// Disk, unless it is "", is where the NATS server stores: a file system of its own that is smaller than the server believes.
+	// Disk, unless it is "", is where the NATS server stores: a file system of its own, smaller than the server's limits.
 	Disk string
-	// Nodes are how many nodes run as processes of their own, which a test may kill: see nodes.go. 0 is for one in the
+	// Nodes are how many nodes run as processes of their own, which a test may kill: see nodes.go. With 0 there is one in the
 	// test's process.
 	Nodes int
-	// Linked puts a Link between any two parts that talk to each other, apart from those of the control plane.
+	// Linked puts a Link between any two parts that communicate, except those of the control plane.
 	Linked bool
-	// Subscribers, unless there are none, are the names of subscribers with accounts of their own: the NATS server runs with
-	// deploy/nats/accounts.conf, and nobody may do more than that says. See accounts.go.
+	// Subscribers are the names of subscribers with accounts of their own. If there are any, the NATS server runs with
+	// deploy/nats/accounts.conf, and no client has more permissions than that grants. See accounts.go.
 	Subscribers []string
-	// Bare is a cluster with a node and nothing of ours: neither ScheduledJobs nor NATS nor a program. See StartPrograms.
+	// Bare is a cluster with a node and nothing of jobstream: no ScheduledJobs, NATS or programs. See StartPrograms.
 	Bare bool
-	// Deployed has the programs run as deploy/ has them: see deployed.go.
+	// Deployed runs the programs as deploy/ does: see deployed.go.
 	Deployed bool
 	// Flags are for both programs, ReconcilerFlags for the reconciler.
 	Flags, ReconcilerFlags []string
 }
 
-// System is everything at work.
+// System is a running cluster with jobstream.
 type System struct {
 	Client kubernetes.Interface
-	// REST is an administrator's.
+	// REST is an administrator's configuration.
 	REST         *rest.Config
 	ControlPlane *controlplane.ControlPlane
 	// NATS is the server, or the first of Servers.
@@ -89,16 +89,16 @@ type System struct {
 
 	mu         sync.Mutex // guards what follows
 	links      []*Link
-	nodes      []*Process // that run as processes of their own
+	nodes      []*Process // those that run as processes of their own
 	stops      []func() error
 	config     Config
 	kubeconfig string // of the programs
 	once       sync.Once
 	err        error
-	watched    sync.Map // the tests that Watch knows
+	watched    sync.Map // the tests that Watch has registered
 }
 
-// StartSystem starts all parts and returns when Jobs can be applied. Where one does not start, the others are stopped.
+// StartSystem starts all parts and returns when Jobs can be applied. If one does not start, the others are stopped.
 func StartSystem(ctx context.Context, c Config) (*System, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -119,7 +119,8 @@ func StartSystem(ctx context.Context, c Config) (*System, error) {
 	return s, nil
 }
 
-// StartPrograms starts the bus and the programs under test, and returns when they are ready: for a System that is Bare until then.
+// StartPrograms starts the bus and the programs under test, and returns when they are ready: for a System that is Bare until
+// then.
 func (s *System) StartPrograms(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{s.startNATS, s.startAccounts, s.startPrograms} {
 		if err := step(ctx); err != nil {
@@ -272,7 +273,7 @@ func (s *System) startPrograms(ctx context.Context) error {
 	return nil
 }
 
-// Program is one of our programs, pointed at this System, not started yet. Its log holds every turn.
+// Program returns one of jobstream's programs, connected to this System, not started yet. Its log has every turn.
 func (s *System) Program(name, path string, args ...string) *Process {
 	return s.program(name, path, s.kubeconfig, s.NATSURL(), args...)
 }
@@ -281,7 +282,7 @@ func (s *System) program(name, path, kubeconfig, natsURL string, args ...string)
 	return s.process(name, path, append([]string{"--kubeconfig=" + kubeconfig, "--nats-url=" + natsURL, "--cluster-name=" + ClusterName}, args...)...)
 }
 
-// process is a program that is told where the others are.
+// process returns a program with the flags that lead to the others.
 func (s *System) process(name, path string, args ...string) *Process {
 	return &Process{Name: name, Path: path, LogFile: s.path(name + ".log"), Args: append([]string{
 		"--health-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0", "--log-level=debug",

@@ -14,13 +14,13 @@ import (
 	"github.com/gdamore/tcell/v3/vt"
 )
 
-// Terminal is a pseudo-terminal with a program on it, and an emulator that shows what a person would see.
+// Terminal is a pseudo-terminal with a program on it, and an emulator that shows what a user would see.
 type Terminal struct {
 	cmd           *exec.Cmd
 	pty           *os.File
 	width, height int
 	began         time.Time
-	ended         chan struct{} // when all that was written has been read
+	ended         chan struct{} // closed when all output has been read
 
 	mu      sync.Mutex
 	screen  vt.MockTerm
@@ -28,15 +28,14 @@ type Terminal struct {
 	shots   []Shot
 }
 
-// Shot is what the terminal showed so long after the beginning: its lines, without the blanks at their ends and the empty ones
-// below.
+// Shot is what the terminal showed so long after the start: its lines, without trailing blanks and empty lines at the end.
 type Shot struct {
 	After time.Duration
 	Lines []string
 }
 
-// OpenTerminal starts the program on a terminal of that size, as its standard input, output and error, and as what sends it
-// signals.
+// OpenTerminal starts the program on a terminal of that size, as its standard input, output and error, and as its controlling
+// terminal.
 func OpenTerminal(cmd *exec.Cmd, width, height int) (*Terminal, error) {
 	t := &Terminal{cmd: cmd, width: width, height: height, began: time.Now(), ended: make(chan struct{}),
 		screen: vt.NewMockTerm(vt.MockOptSize{X: vt.Col(width), Y: vt.Row(height)})}
@@ -51,10 +50,10 @@ func OpenTerminal(cmd *exec.Cmd, width, height int) (*Terminal, error) {
 	return t, nil
 }
 
-// still is how long nothing has to come until a picture is whole: a busy machine hands a frame over in parts.
+// still is how long no output must come until a picture is complete: a busy machine delivers a frame in parts.
 const still = 20 * time.Millisecond
 
-// read takes a shot whenever what was written changes what is seen.
+// read takes a shot whenever output changes the picture.
 func (t *Terminal) read() {
 	defer close(t.ended)
 	parts := make(chan []byte)
@@ -118,21 +117,21 @@ func (t *Terminal) lines() []string {
 	return lines
 }
 
-// Shots is everything that could be seen, in order.
+// Shots returns everything that could be seen, in order.
 func (t *Terminal) Shots() []Shot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.shots)
 }
 
-// Written is everything that the program has written, as bytes.
+// Written returns everything that the program has written, as bytes.
 func (t *Terminal) Written() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.written.String()
 }
 
-// CursorShown says whether a user would see where he types.
+// CursorShown reports whether the cursor is visible.
 func (t *Terminal) CursorShown() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,7 +144,7 @@ func (t *Terminal) Type(keys string) error {
 	return err
 }
 
-// Exit waits until the program has ended and all that it wrote has been seen, and returns its exit code. One that takes
+// Exit waits until the program has ended and all its output has been read, and returns its exit code. A program that takes
 // longer is killed.
 func (t *Terminal) Exit(within time.Duration) (code int, err error) {
 	late := time.AfterFunc(within, func() { _ = t.cmd.Process.Kill() })

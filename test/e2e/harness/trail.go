@@ -18,14 +18,14 @@ type Trail struct {
 	mu     sync.Mutex
 	last   batchv1.JobStatus
 	states int
-	most   int // UIDs listed at once
+	most   int // the most UIDs listed at once
 	wrong  []string
 	stop   func()
 	done   chan struct{}
 }
 
-// Follow watches the Job from its creation on and checks each status: what was counted stays counted, a UID is listed or
-// counted and never both, and an ending that was announced is not taken back.
+// Follow watches the Job from its creation on and checks each status: counts do not decrease, a UID is listed or counted and
+// never both, and an announced end is not revoked.
 func (p *Space) Follow(j *batchv1.Job) *Trail {
 	p.Helper()
 	ctx, cancel := context.WithCancel(p.Context())
@@ -51,7 +51,7 @@ func (p *Space) Follow(j *batchv1.Job) *Trail {
 	return t
 }
 
-// Wrong stops watching and lists what was wrong.
+// Wrong stops watching and returns what was wrong.
 func (t *Trail) Wrong() []string {
 	t.stop()
 	<-t.done
@@ -60,7 +60,7 @@ func (t *Trail) Wrong() []string {
 	return t.wrong
 }
 
-// MostListed is how many Pods one status has listed as uncounted, at most.
+// MostListed returns the largest number of Pods that one status has listed as uncounted.
 func (t *Trail) MostListed() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,7 +96,7 @@ func (t *Trail) see(now batchv1.JobStatus) {
 	}
 }
 
-// counted are the succeeded and failed Pods of a status, those included that it lists and has not added yet.
+// counted returns the succeeded and failed Pods of a status, including those that it lists and has not added yet.
 func counted(s batchv1.JobStatus) [2]int {
 	u := ptr.Deref(s.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{})
 	return [2]int{int(s.Succeeded) + len(u.Succeeded), int(s.Failed) + len(u.Failed)}

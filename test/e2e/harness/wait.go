@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// pollEvery is how often a condition is looked at that is about to come true.
+	// pollEvery is how often a condition is checked that is about to become true.
 	pollEvery = 50 * time.Millisecond
-	// pollRarely is how often one is looked at that has taken ten times as long: a dozen tests that wait for a backoff would have the
-	// API server busy with their questions.
+	// pollRarely is how often a condition is checked that has taken ten times as long: otherwise a dozen tests that wait for a
+	// backoff would keep the API server busy.
 	pollRarely = 200 * time.Millisecond
 )
 
@@ -22,7 +22,7 @@ type Hopeless struct{ error }
 // Unwrap returns the reason.
 func (h Hopeless) Unwrap() error { return h.error }
 
-// Poll asks until there is no error, the error is Hopeless, or ctx ends; then it returns the last error.
+// Poll calls check until it returns no error, the error is Hopeless, or ctx ends; then it returns the last error.
 func Poll(ctx context.Context, check func(context.Context) error) error {
 	began, last := time.Now(), errors.New("never asked")
 	again := time.NewTimer(pollEvery)
@@ -33,7 +33,7 @@ func Poll(ctx context.Context, check func(context.Context) error) error {
 			return err
 		}
 		if ctx.Err() == nil {
-			last = err // after the end, every question fails for that reason alone
+			last = err // after the end every check fails, for that reason alone
 		}
 		again.Reset(min(max(pollEvery, time.Since(began)/10), pollRarely))
 		select {
@@ -44,7 +44,7 @@ func Poll(ctx context.Context, check func(context.Context) error) error {
 	}
 }
 
-// Until polls until check returns no error, and fails the test with the last one after the time.
+// Until polls until check returns no error, and fails the test with the last error after the time.
 func Until(t testing.TB, within time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -55,7 +55,7 @@ func Until(t testing.TB, within time.Duration, what string, check func(context.C
 	}
 }
 
-// Holds polls for the whole time and fails the test as soon as check returns an error: what must not happen.
+// Holds polls for the whole time, and fails the test as soon as check returns an error: for what must not happen.
 func Holds(t testing.TB, during time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
 	over := time.NewTimer(during)
@@ -74,7 +74,7 @@ func Holds(t testing.TB, during time.Duration, what string, check func(context.C
 	}
 }
 
-// Pass waits for a moment that a test is about, such as "restarted five seconds later". It is no way to wait for a
+// Pass waits for a moment that a test is about, such as "restarted five seconds later". It must not be used to wait for a
 // condition.
 func Pass(t testing.TB, d time.Duration) {
 	t.Helper()

@@ -20,9 +20,9 @@ import (
 
 var errNotInForce = errors.New("a Pod may lose its finalizers")
 
-// Webhook is a validating webhook of a cluster's administrator. It sees every change of a Pod in one namespace.
+// Webhook is a validating webhook of a cluster's administrator. It receives every change of a Pod in one namespace.
 type Webhook struct {
-	// Name is what the API server calls it when it tells of a refusal.
+	// Name is how the API server names it in its refusals.
 	Name string
 
 	mu      sync.Mutex
@@ -30,21 +30,21 @@ type Webhook struct {
 	refused int
 }
 
-// Forbid says what is refused from now on, and why; nil allows everything.
+// Forbid sets what is refused from now on, and why; nil allows everything.
 func (w *Webhook) Forbid(forbids func(old, now *corev1.Pod) (why string)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.forbids = forbids
 }
 
-// Refused is how many changes have been refused.
+// Refused returns how many changes have been refused.
 func (w *Webhook) Refused() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.refused
 }
 
-// Webhook puts one between the API server and the Pods of the namespace. It goes with the test.
+// Webhook registers a webhook for the Pods of the namespace. It is removed with the test.
 func (p *Space) Webhook(name string) *Webhook {
 	p.Helper()
 	w := &Webhook{Name: name}
@@ -100,7 +100,7 @@ func (w *Webhook) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	}
 	review.Request = nil
 	out.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(out).Encode(review) // the API server has gone away: nobody is left to be told
+	_ = json.NewEncoder(out).Encode(review) // fails if the API server has closed the connection, and then has no reader
 }
 
 func (w *Webhook) judge(old, now *corev1.Pod, dryRun bool) (why string) {
@@ -115,7 +115,7 @@ func (w *Webhook) judge(old, now *corev1.Pod, dryRun bool) (why string) {
 	return why
 }
 
-// AwaitForce waits until the API server asks the webhook: until it would refuse that the Pod loses its finalizers.
+// AwaitForce waits until the API server calls the webhook: until it would refuse to let the Pod lose its finalizers.
 func (w *Webhook) AwaitForce(t testing.TB, p *Space, pod string) {
 	t.Helper()
 	Until(t, readyTimeout, "the webhook to be in force", func(ctx context.Context) error {

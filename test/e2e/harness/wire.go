@@ -11,15 +11,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Message is what travelled over the bus or lies in a stream.
+// Message travelled over the bus or is in a stream.
 type Message struct {
-	// Where it was found: the name of a stream, or "wire".
+	// Where is the name of a stream, or "wire".
 	Where, Subject string
 	Header         nats.Header
 	Data           []byte
 }
 
-// Bytes is all of it that can carry information.
+// Bytes returns all of it that can carry information.
 func (m Message) Bytes() []byte {
 	return append(fmt.Appendf(nil, "%s\n%v\n", m.Subject, m.Header), m.Data...)
 }
@@ -32,7 +32,7 @@ type Wire struct {
 	seen []Message
 }
 
-// Tap connects to the bus and takes down every message from now on, also those that no stream keeps.
+// Tap connects to the bus and records every message from now on, also those that no stream stores.
 func (s *System) Tap(t testing.TB) *Wire {
 	t.Helper()
 	nc, err := nats.Connect(s.NATS.URL, nats.Name("tap"))
@@ -61,7 +61,7 @@ func (s *System) Tap(t testing.TB) *Wire {
 	return w
 }
 
-// Seen are the messages that have travelled so far.
+// Seen returns the messages that have travelled so far.
 func (w *Wire) Seen() []Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,6 +1,6 @@
-// Command natsd is a NATS server with JetStream as a process of its own, so that a test can kill it, take its data away
-// and put an empty one in its place. Alone it is the server that the product embeds; with -cluster-port it is one of
-// several, and with -config it is one with that file, as an operator would run them. It listens on loopback.
+// Command natsd runs a NATS server with JetStream as a process of its own, so that a test can kill it, delete its data and
+// replace it by an empty one. Alone it is the server that the product embeds; with -cluster-port it is one of several, and with
+// -config it runs with that file, as an operator would run them. It listens on loopback.
 package main
 
 import (
@@ -19,7 +19,7 @@ func main() {
 	maxPayload := flag.Int("max-payload", 0, "bytes; 0 for what jobstream needs")
 	config := flag.String("config", "", "configuration file of a NATS server, such as one with accounts; for a server alone")
 	var m member
-	flag.StringVar(&m.name, "name", "", "name of the server, which its cluster knows it by")
+	flag.StringVar(&m.name, "name", "", "name of the server in its cluster")
 	flag.IntVar(&m.port, "cluster-port", 0, "port on 127.0.0.1 for the other servers; 0 for a server alone")
 	flag.StringVar(&m.routes, "routes", "", "URLs by which this server reaches the others, separated by commas")
 	flag.Parse()

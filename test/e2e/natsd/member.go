@@ -11,32 +11,32 @@ import (
 )
 
 const (
-	// timeout is for a server that reads back what it holds, on a machine that is busy.
+	// timeout is for a server that reads its data back on a busy machine.
 	timeout = 30 * time.Second
-	// nobody is where nobody listens.
-	nobody = "127.0.0.1:1"
+	// unused is an address on which no program listens.
+	unused = "127.0.0.1:1"
 )
 
-// member is what makes a server one of a cluster.
+// member is the configuration of a server as one of a cluster.
 type member struct {
 	name   string
 	port   int
 	routes string
 }
 
-// start starts the server and returns when clients may connect, which is before the cluster has a leader.
+// start starts the server and returns when clients may connect, before the cluster has a leader.
 func (m member) start(c embedded.Config) (url string, shutdown func(), err error) {
 	return run(&server.Options{
 		ServerName: m.name, Host: "127.0.0.1", Port: c.Port, MaxPayload: cmp.Or(c.MaxPayload, 8<<20),
 		JetStream: true, StoreDir: c.StoreDir, NoSigs: true, Logtime: true,
-		// The others are reached by the routes alone and clients get no other address than the one that they have: a test
-		// that cuts those has cut everything.
-		Cluster: server.ClusterOpts{Name: "chaos", Host: "127.0.0.1", Port: m.port, Advertise: nobody, NoAdvertise: true},
+		// The others are reached by the routes alone, and clients get no other address than the one they have: a test that cuts
+		// those has cut everything.
+		Cluster: server.ClusterOpts{Name: "chaos", Host: "127.0.0.1", Port: m.port, Advertise: unused, NoAdvertise: true},
 		Routes:  server.RoutesFromStr(m.routes),
 	})
 }
 
-// configured starts a server alone with what an operator has written; the port and the folder are the test's.
+// configured starts a server alone with an operator's configuration; the port and the folder are the test's.
 func configured(c embedded.Config, file string) (url string, shutdown func(), err error) {
 	o, err := server.ProcessConfigFile(file)
 	if err != nil {
@@ -55,7 +55,7 @@ func run(o *server.Options) (url string, shutdown func(), err error) {
 	s.Start()
 	if !s.ReadyForConnections(timeout) {
 		s.Shutdown()
-		return "", nil, fmt.Errorf("%s is not ready after %v: what it has printed says why", s.Name(), timeout)
+		return "", nil, fmt.Errorf("%s is not ready after %v: see what it has printed", s.Name(), timeout)
 	}
 	return s.ClientURL(), func() { s.Shutdown(); s.WaitForShutdown() }, nil
 }

@@ -1,4 +1,4 @@
-// Command noded is a process node as a process of its own, so that a test can kill it with all of its Pods for good.
+// Command noded runs a process node as a process of its own, so that a test can kill it with all of its Pods for good.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 
 func main() {
 	c := processnode.Config{}
-	kubeconfig := flag.String("kubeconfig", "", "file that says how to reach the API server")
+	kubeconfig := flag.String("kubeconfig", "", "file with the address and the credentials of the API server")
 	flag.StringVar(&c.Name, "name", "", "name of the Node")
 	flag.StringVar(&c.DataDir, "dir", "", "folder of its files")
 	flag.IntVar(&c.MaxPods, "max-pods", 0, "Pods that run at once; 0 for the default")
