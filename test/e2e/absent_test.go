@@ -20,9 +20,9 @@ var propagationPolicies = []metav1.DeletionPropagation{
 	metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan,
 }
 
-// A Job that is deleted while neither the trigger nor the reconciler runs leaves nothing behind. Where Kubernetes' own Job
-// controller runs, it lets the Pods go as soon as the Job is gone, although the Job was not its own. Where it does not, and
-// under Foreground, where the Job goes after its Pods, we let them go when we are back.
+// A Job that is deleted while neither the trigger nor the reconciler runs leaves nothing behind. If the built-in Job controller
+// runs, it releases the Pods as soon as the Job is gone, although the Job was not its own. If it does not, and under Foreground,
+// where the Job goes after its Pods, the reconciler releases them once it runs again.
 func TestJobDeletedWhileWeAreAwayLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	t.Run("BesideTheBuiltInController", func(t *testing.T) {
@@ -61,7 +61,7 @@ func deletedWhileAway(t *testing.T, s *harness.System, helped bool) {
 	for policy, p := range spaces {
 		if helped && policy != metav1.DeletePropagationForeground {
 			awaitNothingLeft(t, p, policy)
-			t.Logf("%s: nothing is left after %.1f s without us", policy, time.Since(away).Seconds())
+			t.Logf("%s: nothing is left after %.1f s without jobstream", policy, time.Since(away).Seconds())
 		} else if held := harness.Held(p.Pods("left")); len(held) != 3 {
 			t.Fatalf("%s: %d Pods are held, want 3: this test would prove nothing", policy, len(held))
 		}
@@ -70,13 +70,13 @@ func deletedWhileAway(t *testing.T, s *harness.System, helped bool) {
 	back := time.Now()
 	for policy, p := range spaces {
 		awaitNothingLeft(t, p, policy)
-		t.Logf("%s: nothing is left %.1f s after we are back", policy, time.Since(back).Seconds())
+		t.Logf("%s: nothing is left %.1f s after jobstream is back", policy, time.Since(back).Seconds())
 		requests, err := s.Requests(p.Namespace)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n := harness.Count(requests, harness.PodCreation); n != 4 {
-			t.Errorf("%s: %d Pods were asked for, want 4", policy, n)
+			t.Errorf("%s: %d creations of Pods were requested, want 4", policy, n)
 		}
 	}
 }
@@ -87,14 +87,14 @@ func awaitNothingLeft(t *testing.T, p *harness.Space, policy metav1.DeletionProp
 	harness.Until(t, time.Minute, string(policy)+": nothing to be left", func(ctx context.Context) error {
 		switch _, err := p.Client.BatchV1().Jobs(p.Namespace).Get(ctx, "left", metav1.GetOptions{}); {
 		case err == nil:
-			return errors.New("the Job is there")
+			return errors.New("the Job still exists")
 		case !apierrors.IsNotFound(err):
 			return err
 		}
 		pods := p.Pods("left")
 		if policy != metav1.DeletePropagationOrphan {
 			if len(pods) > 0 {
-				return fmt.Errorf("%d Pods are there, held are %v", len(pods), harness.Held(pods))
+				return fmt.Errorf("%d Pods exist, held are %v", len(pods), harness.Held(pods))
 			}
 			return nil
 		}

@@ -16,10 +16,10 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// Kubernetes' own Job controller takes the finalizer off a Pod that is being deleted and whose Job it does not know: it takes
-// the Job for gone. That is an error while its watch of Jobs is behind its watch of Pods, as it may be after the API server was
-// away, and nothing keeps it from that. The Pod counts for nothing then, like any whose finalizer somebody else has taken. Its
-// work is done by another.
+// The built-in Job controller removes the finalizer from a Pod being deleted whose Job it does not know, since it takes the Job
+// for deleted. That is an error while its watch of Jobs is behind its watch of Pods, as it may be after an outage of the API
+// server, and nothing prevents it. The Pod is then not counted, like any whose finalizer a user has removed. Another Pod does
+// its work.
 func TestBuiltInControllerThatIsBehindLosesNoWork(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{NoBuiltInJobs: true, Proxied: true})
@@ -35,14 +35,14 @@ func TestBuiltInControllerThatIsBehindLosesNoWork(t *testing.T) {
 	script := "mkdir " + filepath.Join(t.TempDir(), "first") + " && exec sleep 600; exit 0"
 	p.Apply(harness.Shell("ours", script, harness.Size(1, 1, 0)))
 	p.Await("ours", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 1 })
-	if err := s.Reconcilers[0].Kill(); err != nil { // else we may be first
+	if err := s.Reconcilers[0].Kill(); err != nil { // otherwise it may be first
 		t.Fatal(err)
 	}
 	first := p.Pods("ours")[0]
 	if err := p.Client.CoreV1().Pods(p.Namespace).Delete(t.Context(), first.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](1)}); err != nil {
 		t.Fatal(err)
 	}
-	harness.Until(t, time.Minute, "the Pod to go, although nobody has counted it", func(context.Context) error {
+	harness.Until(t, time.Minute, "the Pod to be gone, although no controller has counted it", func(context.Context) error {
 		if pods := p.Pods("ours"); len(pods) > 0 {
 			return fmt.Errorf("%s is %s, finalizers %v", pods[0].Name, pods[0].Status.Phase, pods[0].Finalizers)
 		}
@@ -60,6 +60,6 @@ func TestBuiltInControllerThatIsBehindLosesNoWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := harness.Count(requests, func(r harness.Request) bool { return r.Name == first.Name && harness.BuiltInRelease(r) }); n != 1 || s.Proxy.End() == 0 {
-		t.Errorf("the built-in controller has let it go %d times: this test proves nothing", n)
+		t.Errorf("the built-in controller has released it %d times: this test proves nothing", n)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// Messages that nobody can read are set aside and told of; the facts of the same Job and of others flow on.
+// Messages that cannot be decoded are quarantined and reported; the facts of the same Job and of others flow on.
 func TestUnreadableMessagesAreQuarantinedAndTheRestFlowsOn(t *testing.T) {
 	s := shared(t)
 	p, ledger := s.Space(t), harness.NewLedger(t)
@@ -51,7 +51,7 @@ func TestUnreadableMessagesAreQuarantinedAndTheRestFlowsOn(t *testing.T) {
 			if strings.Contains(q.Subject, string(j.UID)) || strings.Contains(q.Subject, string(stranger)) {
 				n++
 				if q.Reason == "" || q.Stream == "" || q.Sequence == 0 {
-					return harness.Stop(fmt.Errorf("%s was set aside without what is needed to look into it: %+v", q.Subject, q))
+					return harness.Stop(fmt.Errorf("%s was quarantined without what an operator needs to examine it: %+v", q.Subject, q))
 				}
 			}
 		}
@@ -60,11 +60,11 @@ func TestUnreadableMessagesAreQuarantinedAndTheRestFlowsOn(t *testing.T) {
 		}
 		return nil
 	})
-	harness.Until(t, time.Minute, "the reconciler to tell of them", func(context.Context) error {
+	harness.Until(t, time.Minute, "the reconciler to log them", func(context.Context) error {
 		log := strings.TrimPrefix(s.Reconcilers[0].Printed(), before)
 		n := strings.Count(log, `level=ERROR msg="message set aside"`)
 		if n != 6 || !hasAll(log, []string{string(j.UID) + ".Unreadable2", string(stranger) + ".Unreadable0", "not a structured CloudEvent"}) {
-			return fmt.Errorf("its log tells of %d messages:\n%s", n, harness.Tail(log, 20))
+			return fmt.Errorf("its log has %d messages:\n%s", n, harness.Tail(log, 20))
 		}
 		return nil
 	})
@@ -76,11 +76,11 @@ func TestUnreadableMessagesAreQuarantinedAndTheRestFlowsOn(t *testing.T) {
 	}
 }
 
-// What a Pod is told never travels: neither in what the streams keep nor in anything that passed while the Job ran, failed,
-// was refused and was deleted.
+// Secrets of a Pod never travel: neither in what the streams store nor in anything that passed while the Job ran, failed, was
+// refused and was deleted.
 func TestSecretsOfAPodAppearNowhereOnTheBus(t *testing.T) {
 	t.Parallel()
-	s := own(t, harness.Config{}) // every message of its streams can be read, because there are few
+	s := own(t, harness.Config{}) // with few messages, every one can be read
 	wire := s.Tap(t)
 	const secret = "hunter2-e2e-never-on-the-bus"
 	hide := func(j *batchv1.Job) *batchv1.Job {
@@ -103,7 +103,7 @@ func TestSecretsOfAPodAppearNowhereOnTheBus(t *testing.T) {
 	refused.Apply(hide(harness.Shell("refused", "true", harness.Size(1, 1, 0), requestMuch)))
 	refused.Await("refused", time.Minute, "to be refused", func(j *batchv1.Job) bool { return harness.Is(j, v1alpha1.RefusedCondition) })
 	p.Delete("deleted")
-	harness.Until(t, time.Minute, "the deleted Job's Pods to go", func(context.Context) error {
+	harness.Until(t, time.Minute, "the deleted Job's Pods to be gone", func(context.Context) error {
 		if n := len(p.Pods("deleted")); n > 0 {
 			return fmt.Errorf("%d are left", n)
 		}
@@ -111,7 +111,7 @@ func TestSecretsOfAPodAppearNowhereOnTheBus(t *testing.T) {
 	})
 	pod := p.Pods("good")[0]
 	if text := pod.String(); strings.Count(text, secret) < 3 {
-		t.Fatalf("the secret stands in the Pod fewer than three times: this test would prove nothing: %s", text)
+		t.Fatalf("the Pod has the secret fewer than three times: this test would prove nothing: %s", text)
 	}
 	wire.Publish(t, "facts."+harness.ClusterName+".job.e2e."+string(uuid.NewUUID())+".Unreadable", []byte("for the quarantine"))
 
@@ -132,7 +132,7 @@ func TestSecretsOfAPodAppearNowhereOnTheBus(t *testing.T) {
 	}
 }
 
-// readEverything makes sure that the search has seen what it is about: the names of the Jobs must be everywhere.
+// readEverything ensures that the search has covered all messages: the names of the Jobs must be everywhere.
 func readEverything(found map[string]int, messages []harness.Message) error {
 	for _, where := range []string{"wire", "jobstream_e2e_facts", "KV_jobstream_e2e_state_job", "jobstream_e2e_timers"} {
 		if found[where] == 0 {
@@ -147,13 +147,13 @@ func readEverything(found map[string]int, messages []harness.Message) error {
 			}
 		}
 		if named == 0 {
-			return errors.New("no message in " + where + " names the Job: is it encoded in a way that this search cannot see through?")
+			return errors.New("no message in " + where + " names the Job: is it in an encoding that this search does not know?")
 		}
 	}
 	return nil
 }
 
-// forms are the ways in which a text may stand in a message: as it is, and in base64 at each of three alignments, without
+// forms returns the ways in which a text may appear in a message: as it is, and in base64 at each of three alignments, without
 // the characters at both ends that depend on the neighbours.
 func forms(text string) [][]byte {
 	out := [][]byte{[]byte(text)}

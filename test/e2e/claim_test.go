@@ -16,8 +16,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// With --claim-unmanaged we are the cluster's Job controller: also of Jobs in whose middle the built-in one was switched off.
-// What it has made and counted stays counted, and its Pods become ours.
+// With --claim-unmanaged the reconciler is the cluster's Job controller, also of Jobs that were running when the built-in one
+// was switched off. What that one has created and counted stays counted, and the reconciler adopts its Pods.
 func TestWeTakeOverFromTheBuiltInController(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{NoBuiltInJobs: true, NoBuiltInTTL: true, Flags: []string{"--claim-unmanaged"}, ReconcilerFlags: []string{"--ttl-after-finished"}})
@@ -38,7 +38,7 @@ func takesOver(t *testing.T, s *harness.System, indexed bool) {
 	builtIn := startBuiltIn(t, s)
 	const completions = 30
 	b := &batch{Space: s.Space(t), ledger: harness.NewLedger(t), completions: completions, indexed: indexed, began: time.Now()}
-	// Some fail for sure, and in another second than others: the built-in controller looks once a second.
+	// Some fail for sure, and at least a second apart: the built-in controller looks once a second.
 	j := harness.Shell("batch", b.ledger.Script("1", drawLots(t.TempDir())+`[ $RANK = 3 ] && code=3`), harness.Size(completions, 6, completions))
 	j.Spec.ManagedBy = nil
 	if indexed {
@@ -56,11 +56,11 @@ func takesOver(t *testing.T, s *harness.System, indexed bool) {
 	b.finish(t)
 	for _, pod := range b.Pods("") {
 		if slices.Contains(theirs, pod.Name) && pod.Annotations[v1alpha1.SerialAnnotation] == "" {
-			t.Errorf("Pod %s has not become ours", pod.Name)
+			t.Errorf("Pod %s was not taken over", pod.Name)
 		}
 	}
 	if len(theirs) == 0 {
-		t.Error("the built-in controller has left us no Pod: this test proves nothing")
+		t.Error("the built-in controller has left no Pod: this test proves nothing")
 	}
 }
 
@@ -75,11 +75,11 @@ func claimed(t *testing.T, s *harness.System, managedBy *string) {
 	}
 }
 
-// leftAlone watches a Job that names a controller that is not there. Another one that is ours shows that we are awake.
+// leftAlone watches a Job that names an absent controller. Another Job, for jobstream, shows that the reconciler works.
 func leftAlone(t *testing.T, s *harness.System) {
 	p := s.Space(t)
 	j := harness.Shell("theirs", "true", harness.Size(1, 1, 0))
-	j.Spec.ManagedBy = ptr.To("example.com/somebody-else")
+	j.Spec.ManagedBy = ptr.To("example.com/another-controller")
 	p.Apply(j)
 	p.Apply(harness.Shell("ours", "true", harness.Size(1, 1, 0)))
 	p.AwaitEnd("ours", batchv1.JobComplete, time.Minute)
@@ -88,7 +88,8 @@ func leftAlone(t *testing.T, s *harness.System) {
 	}
 }
 
-// deletesAfterItsTime: where kube-controller-manager does not delete finished Jobs after their time to live, we do.
+// deletesAfterItsTime: where kube-controller-manager does not delete finished Jobs after their time to live, the reconciler
+// does.
 func deletesAfterItsTime(t *testing.T, s *harness.System) {
 	p := s.Space(t)
 	const life = 3 * time.Second
@@ -110,7 +111,7 @@ func deletesAfterItsTime(t *testing.T, s *harness.System) {
 	}
 }
 
-// startBuiltIn starts Kubernetes' own Job controller, which goes with the test.
+// startBuiltIn starts the built-in Job controller, which is stopped with the test.
 func startBuiltIn(t *testing.T, s *harness.System) *harness.Process {
 	t.Helper()
 	builtIn, err := s.BuiltInJobs()

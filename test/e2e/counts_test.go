@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// statusWritesMax is the issue's: a status write costs the API server as much as a Pod.
+	// statusWritesMax bounds status writes, since one costs the API server as much as a Pod.
 	statusWritesMax = 100
 	// timeout is for a run on two cores that are also busy with other things.
 	timeout = 2 * time.Minute
 )
 
-// batch is a Job whose Pods write into a ledger, five in a hundred of them failing, and what is known about it.
+// batch is a Job whose Pods write into a ledger, five in a hundred of them failing, and its observers.
 type batch struct {
 	*harness.Space
 	ledger      *harness.Ledger
@@ -50,7 +50,7 @@ func (b *batch) awaitDone(n int) {
 	b.Await(b.job.Name, timeout, fmt.Sprintf("to have %d succeeded Pods", n), func(j *batchv1.Job) bool { return int(j.Status.Succeeded) >= n })
 }
 
-// runs says that the Job has not ended yet.
+// runs reports whether the Job has not ended yet.
 func (b *batch) runs() bool {
 	b.Helper()
 	return int(b.Job(b.job.Name).Status.Succeeded) < b.completions
@@ -89,12 +89,12 @@ func (b *batch) finish(t *testing.T) (statusWrites int) {
 	return statusWrites
 }
 
-// checkStatus holds the final status against the ledger.
+// checkStatus compares the final status with the ledger.
 func (b *batch) checkStatus(t *testing.T, j *batchv1.Job, sum harness.Tally) {
 	t.Helper()
 	s := j.Status
 	if int(s.Succeeded) != sum.Succeeded || int(s.Failed) != sum.Failed {
-		t.Errorf("the Job counts %d succeeded and %d failed, the ledger %d and %d: %s", s.Succeeded, s.Failed, sum.Succeeded, sum.Failed, b.difference(sum))
+		t.Errorf("the status has %d succeeded and %d failed, the ledger %d and %d: %s", s.Succeeded, s.Failed, sum.Succeeded, sum.Failed, b.difference(sum))
 	}
 	if int(s.Succeeded) != b.completions {
 		t.Errorf("%d of %d completions", s.Succeeded, b.completions)
@@ -113,14 +113,14 @@ func (b *batch) checkStatus(t *testing.T, j *batchv1.Job, sum harness.Tally) {
 	}
 }
 
-// difference names the Pods of the ledger that the API server does not have, and the other way round.
+// difference names the Pods of the ledger that the API server does not have, and vice versa.
 func (b *batch) difference(sum harness.Tally) string {
 	there := map[types.UID]bool{}
 	text := ""
 	for _, p := range b.Pods(b.job.Name) {
 		there[p.UID] = true
 		if code, ok := sum.Codes[p.UID]; !ok || (code == 0) != (p.Status.Phase == "Succeeded") {
-			text += fmt.Sprintf(" Pod %s is %s, the ledger says %d (%v);", p.Name, p.Status.Phase, code, ok)
+			text += fmt.Sprintf(" Pod %s is %s, the ledger has %d (%v);", p.Name, p.Status.Phase, code, ok)
 		}
 	}
 	for uid, code := range sum.Codes {

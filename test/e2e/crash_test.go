@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// absence is how long a killed program is away: long enough that everybody notices.
+	// absence is how long a killed program is away: long enough for every other program to notice.
 	absence = 5 * time.Second
 	// crashParallelism is that of the large runs.
 	crashParallelism = 100
@@ -30,7 +30,7 @@ func eachMode(t *testing.T, test func(t *testing.T, indexed bool)) {
 	}
 }
 
-// awaitMiddle waits until some of the Pods have succeeded, another number each time, and long before the last do.
+// awaitMiddle waits until some of the Pods have succeeded: a different number each time, and long before the last.
 func (b *batch) awaitMiddle() {
 	b.Helper()
 	b.awaitDone(b.completions/10 + rand.IntN(b.completions/2))
@@ -70,9 +70,9 @@ func TestKilledTriggerMiscountsNothing(t *testing.T) {
 	})
 }
 
-// The bus is killed, all its data deleted, and an empty one put in its place, while the trigger and the reconciler run
-// on: what was known there has to be learnt from the cluster again. It happens twice in one run: at once, when nobody has
-// noticed yet, and with five seconds without any bus.
+// The bus is killed, all its data is deleted, and an empty one replaces it, while the trigger and the reconciler keep running:
+// they must learn from the cluster again what was lost. It happens twice in one run: once at once, before any program has
+// noticed, and once with five seconds without a bus.
 func TestBusReplacedByAnEmptyOneMiscountsNothing(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{})
@@ -113,7 +113,7 @@ func replaceBus(t *testing.T, s *harness.System, away time.Duration) {
 	}
 }
 
-// Everything of ours is lost at once, and starts again from what the cluster knows.
+// All of jobstream is lost at once, and starts again from what the cluster has.
 func TestEverythingLostAtOnceMiscountsNothing(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{})
@@ -131,7 +131,7 @@ func TestEverythingLostAtOnceMiscountsNothing(t *testing.T) {
 	})
 }
 
-// startAll starts what does not run.
+// startAll starts the programs that do not run.
 func startAll(t *testing.T, s *harness.System) {
 	t.Helper()
 	for _, p := range append(s.Triggers, s.Reconcilers...) {
@@ -165,12 +165,12 @@ func TestKilledAPIServerMiscountsNothing(t *testing.T) {
 	})
 }
 
-// Two of each work at once. One of each is killed for good.
+// Two of each work at the same time. One of each is killed for good.
 func TestTwoOfEachAndOneOfEachKilled(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{Triggers: 2, Reconcilers: 2})
 	eachMode(t, func(t *testing.T, indexed bool) {
-		startAll(t, s) // what the mode before has killed
+		startAll(t, s) // those that the previous mode has killed
 		b := startBatch(t, s, size.CrashCompletions/2, crashParallelism/2, indexed)
 		b.awaitMiddle()
 		for _, p := range []*harness.Process{s.Reconcilers[0], s.Triggers[0]} {
@@ -182,7 +182,7 @@ func TestTwoOfEachAndOneOfEachKilled(t *testing.T) {
 	})
 }
 
-// Two of each work at once. One of each is frozen, given up by the others, and goes on later with what it knew.
+// Two of each work at the same time. One of each is frozen, declared dead by the others, and continues later with its old state.
 func TestFrozenProgramsThatWakeUpLateMiscountNothing(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{Triggers: 2, Reconcilers: 2})
@@ -214,8 +214,8 @@ func TestFrozenProgramsThatWakeUpLateMiscountNothing(t *testing.T) {
 	})
 }
 
-// A Job that waits out its backoff when everything of ours is lost is not forgotten: it makes no news that would wake
-// anybody. Nor does it start early.
+// A Job that waits for its backoff while all of jobstream is lost is not forgotten, although no event of its own would wake a
+// program. Nor does it start early.
 func TestBackoffOutlivesWhoeverWaitsForIt(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{})

@@ -15,11 +15,11 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// named is what a report says of a field of an object: that it is different, and how.
+// named is a field of an object that a report names as different.
 type named struct{ object, field, text string }
 
-// speaks reports whether the sentence is about what stands at the path: it names the field, or one around it, or the field's own
-// name stands in the text.
+// speaks reports whether the sentence is about the field at the path: it names the field, or one around it, or its text contains
+// the field's name.
 func (n named) speaks(o *unstructured.Unstructured, path string) bool {
 	return n.object == o.GetName() && (n.field == path || strings.HasPrefix(path, n.field+".") || slices.Contains(strings.Fields(n.text), path[strings.LastIndex(path, ".")+1:]))
 }
@@ -29,7 +29,7 @@ var (
 	difference = regexp.MustCompile(`^  (?:CHANGE|note) +(\S+): (.+)$`)
 )
 
-// convert runs a line that converts everything, and returns what it has made, and which fields its report names.
+// convert runs a line that converts everything, and returns its output and the fields that its report names.
 func (u *terminal) convert(line string) (out string, fields []named) {
 	u.Helper()
 	out, errOut, code := u.enter(line)
@@ -44,13 +44,13 @@ func (u *terminal) convert(line string) (out string, fields []named) {
 		} else if m := difference.FindStringSubmatch(line); m != nil {
 			fields = append(fields, named{object, m[1], m[2]})
 		} else {
-			u.Errorf("the report says %q", line)
+			u.Errorf("the report has %q", line)
 		}
 	}
 	return out, fields
 }
 
-// objects are those of a stream of documents.
+// objects returns those of a stream of documents.
 func objects(t *testing.T, text string) (all []*unstructured.Unstructured) {
 	t.Helper()
 	for d := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
@@ -61,15 +61,15 @@ func objects(t *testing.T, text string) (all []*unstructured.Unstructured) {
 			t.Fatalf("%v in\n%s", err, text)
 		}
 		if len(o.Object) == 0 {
-			continue // Helm renders what is switched off as a document with nothing in it
+			continue // Helm renders what is switched off as an empty document
 		}
-		delete(o.Object, "status") // an empty one is what kubectl prints of an object that it has not sent
+		delete(o.Object, "status") // kubectl prints an empty one for an object that it has not sent
 		all = append(all, o)
 	}
 }
 
-// checkForward: each CronJob is a ScheduledJob now, which nothing but what the report names tells from it; other objects and
-// comments are as they were.
+// checkForward: each CronJob has become a ScheduledJob, which differs from it only in what the report names; other objects and
+// comments are unchanged.
 func (c realCronJobs) checkForward(t *testing.T, text, converted string, report []named) {
 	t.Helper()
 	before, after := objects(t, text), objects(t, converted)
@@ -78,7 +78,7 @@ func (c realCronJobs) checkForward(t *testing.T, text, converted string, report 
 			continue
 		}
 		if _, known := c.prints[o.GetName()]; !known {
-			t.Errorf("what CronJob %s prints is not in the table", o.GetName())
+			t.Errorf("the output of CronJob %s is not in the table", o.GetName())
 		}
 		if i < len(after) && (after[i].GetKind() != v1alpha1.ScheduledJobKind || after[i].GetAPIVersion() != v1alpha1.GroupVersion.String()) {
 			t.Errorf("CronJob %s is a %s of %s now", o.GetName(), after[i].GetKind(), after[i].GetAPIVersion())
@@ -94,7 +94,7 @@ func (c realCronJobs) checkForward(t *testing.T, text, converted string, report 
 	}
 }
 
-// checkSame: nothing is different but the fields that are named.
+// checkSame: only the named fields are different.
 func checkSame(t *testing.T, what string, before, after []*unstructured.Unstructured, fields []named) {
 	t.Helper()
 	if len(before) != len(after) {
@@ -103,13 +103,13 @@ func checkSame(t *testing.T, what string, before, after []*unstructured.Unstruct
 	for i, o := range before {
 		for _, path := range differing("", o.Object, after[i].Object) {
 			if !slices.ContainsFunc(fields, func(n named) bool { return n.speaks(o, path) }) {
-				t.Errorf("%s: %s %s differs in %s, and the report does not say so:\n%v\n%v", what, o.GetKind(), o.GetName(), path, o.Object, after[i].Object)
+				t.Errorf("%s: %s %s differs in %s, and the report does not name it:\n%v\n%v", what, o.GetKind(), o.GetName(), path, o.Object, after[i].Object)
 			}
 		}
 	}
 }
 
-// differing are the paths of fields at which two values are not the same.
+// differing returns the paths of fields in which two values differ.
 func differing(path string, a, b any) (paths []string) {
 	x, isMap := a.(map[string]any)
 	y, also := b.(map[string]any)
@@ -130,8 +130,8 @@ func differing(path string, a, b any) (paths []string) {
 	return paths
 }
 
-// checkBackFromTheCluster: as the API server reads them, with its defaults, the CronJobs made of the ScheduledJobs that ran are
-// those that they came from. One that was suspended has been resumed.
+// checkBackFromTheCluster: as the API server reads them, with its defaults, the CronJobs converted from the ScheduledJobs that
+// ran equal those that these came from. One that was suspended has been resumed.
 func (u *terminal) checkBackFromTheCluster(t *testing.T, originals []*unstructured.Unstructured, report []named) {
 	t.Helper()
 	const read = "kubectl create --dry-run=server -o json -f "
@@ -151,21 +151,21 @@ func (u *terminal) checkBackFromTheCluster(t *testing.T, originals []*unstructur
 		}
 		u.write("one.json", string(text))
 		out, errOut, code := u.enter(read + "one.json")
-		if strings.Contains(string(text), "CRON_TZ") { // charts that are older than timeZone still have it
+		if strings.Contains(string(text), "CRON_TZ") { // charts older than timeZone still have it
 			if code == 0 || !strings.Contains(errOut, "cannot use TZ or CRON_TZ in schedule") || returned[o.GetName()] == nil {
-				t.Errorf("as it was, the API server no longer takes it: exit code %d; and it has come back: %v", code, returned[o.GetName()] != nil)
+				t.Errorf("the API server should reject the original: exit code %d; and it should come back: %v", code, returned[o.GetName()] != nil)
 			}
 			continue
 		}
 		if code != 0 || returned[o.GetName()] == nil {
-			t.Fatalf("CronJob %s cannot be read, or has not come back", o.GetName())
+			t.Fatalf("CronJob %s cannot be parsed, or has not come back", o.GetName())
 		}
 		checkSame(t, "the way back from the cluster", []*unstructured.Unstructured{bare(objects(t, out)[0])},
 			[]*unstructured.Unstructured{bare(returned[o.GetName()])}, append(report, alsoReport...))
 	}
 }
 
-// bare takes away what the API server and kubectl have written, and whether the object is suspended.
+// bare removes what the API server and kubectl have written, and whether the object is suspended.
 func bare(o *unstructured.Unstructured) *unstructured.Unstructured {
 	for _, field := range []string{"uid", "creationTimestamp", "managedFields", "generation", "resourceVersion"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", field)
@@ -180,7 +180,7 @@ func bare(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
-// listed are the objects, and those in Lists.
+// listed returns the objects, and those in Lists.
 func listed(t *testing.T, all []*unstructured.Unstructured) (out []*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range all {

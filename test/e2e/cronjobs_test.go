@@ -21,22 +21,22 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// manifestsOfKubernetes is where manifests of the Kubernetes documentation are: beside the repository, not in it.
+// manifestsOfKubernetes is the folder with manifests of the Kubernetes documentation, beside the repository.
 const manifestsOfKubernetes = harness.Root + "/../shared/data/manifests"
 
-// realCronJobs is a text as users have it, with CronJobs in it.
+// realCronJobs is a text with CronJobs from real users.
 type realCronJobs struct {
 	name string
-	// text reads it; its error says why this machine does not have it.
+	// text reads it; its error names why this machine does not have it.
 	text func(*terminal) (string, error)
-	// prints is what the Pods of each CronJob print, in the order of their indexes; it has to be known of each.
+	// prints is what the Pods of each CronJob print, in the order of their indexes; every CronJob needs an entry.
 	prints map[string]*regexp.Regexp
-	// fails are the CronJobs whose own command fails, paused those that are suspended, imageOnly those whose command is that of
-	// their image, which nothing here looks at: of them a Pod is made, and no more.
+	// fails are the CronJobs whose own command fails, paused those that are suspended, and imageOnly those whose command is that
+	// of their image, which cannot run here: for them the test only checks that a Pod is created.
 	fails, paused, imageOnly []string
 }
 
-// realOnes are CronJobs that others have written, or their tools, but for Helm's stream, which is as Helm writes it.
+// realOnes are CronJobs that others, or their tools, have written; only the stream of Helm is an imitation.
 var realOnes = []realCronJobs{
 	{name: "the Kubernetes documentation's", text: fromDocumentation, prints: map[string]*regexp.Regexp{
 		"hello": regexp.MustCompile(`^\S.*\d\d:\d\d.*\nHello from the Kubernetes cluster$`)}},
@@ -46,12 +46,12 @@ var realOnes = []realCronJobs{
 		"shop-report":  regexp.MustCompile(`^42 orders\nin EUR$`),
 		"shop-cleanup": regexp.MustCompile(`^cleaned up$`),
 		"shop-invoice": regexp.MustCompile(`^invoices of part 0\ninvoices of part 1\ninvoices of part 2$`),
-		"shop-audit":   regexp.MustCompile(`^$`), // its Pod has failed
+		"shop-audit":   regexp.MustCompile(`^$`), // its Pod fails
 		"shop-import":  regexp.MustCompile(`^imported$`),
 	}},
 }
 
-// fromDocumentation are the CronJobs among the documentation's manifests.
+// fromDocumentation returns the CronJobs among the documentation's manifests.
 func fromDocumentation(*terminal) (string, error) {
 	files, err := filepath.Glob(filepath.Join(manifestsOfKubernetes, "*.yaml"))
 	if err != nil {
@@ -68,12 +68,12 @@ func fromDocumentation(*terminal) (string, error) {
 		}
 	}
 	if len(all) == 0 {
-		return "", fmt.Errorf("there is no manifest of a CronJob in %s: the Kubernetes documentation's are not beside the checkout", manifestsOfKubernetes)
+		return "", fmt.Errorf("no manifest of a CronJob is in %s: the Kubernetes documentation is not beside the checkout", manifestsOfKubernetes)
 	}
 	return strings.Join(all, "---\n"), nil
 }
 
-// kubectlExample is what an example in the help of "kubectl create cronjob" makes.
+// kubectlExample returns the output of an example in the help of "kubectl create cronjob".
 func kubectlExample(i int) func(*terminal) (string, error) {
 	return func(u *terminal) (string, error) {
 		lines := regexp.MustCompile(`(?m)^ +(kubectl create cronjob .*)$`).FindAllStringSubmatch(u.succeeds("kubectl create cronjob --help"), -1)
@@ -84,7 +84,7 @@ func kubectlExample(i int) func(*terminal) (string, error) {
 	}
 }
 
-// rendered is a stream as "helm template" writes it: CronJobs of several styles, other kinds, a hook, a document with nothing in it.
+// rendered is a stream as "helm template" writes it: CronJobs of several styles, other kinds, a hook, an empty document.
 func rendered(u *terminal) (string, error) {
 	text, err := os.ReadFile("testdata/helm-template.yaml")
 	if err != nil {
@@ -93,8 +93,8 @@ func rendered(u *terminal) (string, error) {
 	return string(text), nil
 }
 
-// CronJobs as users have them are converted and applied, run by their own schedules, and go back to what they were. What is not the
-// same in the end is what the report names.
+// Real CronJobs are converted and applied, run by their own schedules, and are converted back. In the end they differ only in
+// what the report names.
 func TestRealCronJobsAreConvertedAppliedAndRun(t *testing.T) {
 	t.Parallel()
 	for _, c := range realOnes {
@@ -127,12 +127,12 @@ func (u *terminal) write(file, text string) {
 	}
 }
 
-// everyMinute has a tick within a minute, which is waited for.
+// everyMinute is due within a minute, so that the test can wait for it.
 const everyMinute = "* * * * *"
 
-// beginEarlier writes startAfter into ScheduledJobs that would not fire within a minute, and into no others: a week ago, as a
-// hand-over writes when the CronJob's last Job was. Then the latest time that has passed by the object's own schedule, in its own
-// zone, is made up for at once: nobody waits for tomorrow, and no schedule is changed for the test's sake.
+// beginEarlier adds startAfter, a week ago, to ScheduledJobs that would not be due within a minute, and to no others, as a
+// hand-over does with the time of the CronJob's last Job. The latest past time of the object's own schedule, in its own zone, is
+// then caught up at once: the test need not wait until tomorrow, nor change a schedule.
 func beginEarlier(t *testing.T, converted string) string {
 	t.Helper()
 	documents := strings.SplitAfter(converted, "\n---\n")
@@ -149,10 +149,10 @@ func beginEarlier(t *testing.T, converted string) string {
 	return strings.Join(documents, "")
 }
 
-// weekAgo is long enough for every schedule of the table to have fired.
+// weekAgo is early enough for every schedule of the table to have been due since.
 func weekAgo() time.Time { return time.Now().AddDate(0, 0, -7).UTC().Truncate(time.Second) }
 
-// scheduleOf is what the object says of its times: of a CronJob or of a ScheduledJob.
+// scheduleOf returns the schedule and the time zone of a CronJob or a ScheduledJob.
 func scheduleOf(o *unstructured.Unstructured) (spec, zone string) {
 	spec, _, _ = unstructured.NestedString(o.Object, "spec", "schedule")
 	zone, _, _ = unstructured.NestedString(o.Object, "spec", "timeZone")
@@ -165,13 +165,13 @@ func scheduleOf(o *unstructured.Unstructured) (spec, zone string) {
 	return spec, zone
 }
 
-// checkRuns: a Job of each was made, for the time that the CronJob's own text says, and has ended as its command says.
+// checkRuns: each has a Job, for the time that the CronJob's own schedule gives, which has ended as its command should.
 func (c realCronJobs) checkRuns(t *testing.T, u *terminal, originals []*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range originals {
 		name := o.GetName()
 		switch o.GetKind() {
-		case "Job": // a hook, which says nothing of jobstream
+		case "Job": // a hook, which is not about jobstream
 			if j := u.AwaitEnd(name, batchv1.JobComplete, timeout); j.Spec.ManagedBy != nil {
 				t.Errorf("Job %s is managed by %s now", name, *j.Spec.ManagedBy)
 			}
@@ -199,13 +199,13 @@ func (c realCronJobs) checkRuns(t *testing.T, u *terminal, originals []*unstruct
 				}
 				return nil
 			})
-			t.Logf("%s: its Pod is made; what its image would run is not known here", name)
+			t.Logf("%s: its Pod is created; the command of its image cannot run here", name)
 			continue
 		case slices.Contains(c.fails, name):
 			ends = batchv1.JobFailed
 		}
 		if got := strings.Join(u.printed(u.AwaitEnd(run.Name, ends, timeout)), "\n"); !c.prints[name].MatchString(got) {
-			t.Errorf("the Pods of %s have printed %q, and not %s", run.Name, got, c.prints[name])
+			t.Errorf("the Pods of %s have printed %q, want %s", run.Name, got, c.prints[name])
 		}
 	}
 }
@@ -213,7 +213,7 @@ func (c realCronJobs) checkRuns(t *testing.T, u *terminal, originals []*unstruct
 // firstRun waits for the first Job of a ScheduledJob.
 func (u *terminal) firstRun(name string) batchv1.Job {
 	u.Helper()
-	s := u.AwaitSchedule(name, timeout, "to have made a Job", func(s *v1alpha1.ScheduledJob) bool { return s.Status.LastScheduleTime != nil })
+	s := u.AwaitSchedule(name, timeout, "to have created a Job", func(s *v1alpha1.ScheduledJob) bool { return s.Status.LastScheduleTime != nil })
 	runs := u.Runs(s.UID)
 	first := ""
 	for nominal := range runs {
@@ -222,13 +222,13 @@ func (u *terminal) firstRun(name string) batchv1.Job {
 		}
 	}
 	if len(runs[first]) != 1 {
-		u.Fatalf("of %s there are the Jobs %v", name, runs)
+		u.Fatalf("%s has the Jobs %v", name, runs)
 	}
 	return runs[first][0]
 }
 
-// checkNominal: the Job is for the latest time before it was made at which the CronJob would have run, by the library that its
-// controller uses.
+// checkNominal: the Job is for the latest time before its creation at which the CronJob would have run, by the library that the
+// CronJob controller uses.
 func checkNominal(t *testing.T, o *unstructured.Unstructured, run batchv1.Job) {
 	t.Helper()
 	spec, zone := scheduleOf(o)
@@ -245,6 +245,6 @@ func checkNominal(t *testing.T, o *unstructured.Unstructured, run batchv1.Job) {
 		latest = at
 	}
 	if got := run.Annotations[v1alpha1.NominalTimeAnnotation]; got != latest.UTC().Format(time.RFC3339) {
-		t.Errorf("Job %s, made at %v, is for %s; by %q in %s it is for %v", run.Name, made, got, spec, location, latest.UTC())
+		t.Errorf("Job %s, created at %v, is for %s; by %q in %s it is for %v", run.Name, made, got, spec, location, latest.UTC())
 	}
 }

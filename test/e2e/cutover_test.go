@@ -18,8 +18,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// A hundred CronJobs of every minute become ScheduledJobs, and CronJobs again, with both controllers alive, and each time while a
-// minute ends: no nominal time is lost, and none is doubled. Their Jobs are suspended: it is about who makes them.
+// A hundred CronJobs of every minute become ScheduledJobs, and CronJobs again, while both controllers run, and each time at the
+// end of a minute: no nominal time is lost, and none is doubled. Their Jobs are suspended, since only their creation matters.
 func TestCutoverOfLiveCronJobs(t *testing.T) {
 	t.Parallel()
 	const count = 100
@@ -67,7 +67,7 @@ func TestCutoverOfLiveCronJobs(t *testing.T) {
 	checkMinutes(t, p, count)
 }
 
-// jsonClient reads kinds that have no protobuf.
+// jsonClient returns a client for kinds without protobuf.
 func jsonClient(t *testing.T, s *harness.System) dynamic.Interface {
 	t.Helper()
 	c := rest.CopyConfig(s.REST)
@@ -80,13 +80,13 @@ func jsonClient(t *testing.T, s *harness.System) dynamic.Interface {
 	return client
 }
 
-// beforeTheMinuteEnds waits for the worst moment to begin: objects are suspended just before, and just after, they are due.
+// beforeTheMinuteEnds waits for the worst moment: objects are suspended just before, and just after, they are due.
 func beforeTheMinuteEnds(t *testing.T) {
 	t.Helper()
 	harness.Pass(t, time.Until(time.Now().Truncate(time.Minute).Add(59*time.Second+500*time.Millisecond)))
 }
 
-// minutes are the Jobs of every schedule, by their nominal times, and which kind has made them.
+// minutes returns the Jobs of every schedule by their nominal times, each as the kind that created it.
 func minutes(t *testing.T, p *harness.Space) map[string]map[time.Time][]string {
 	t.Helper()
 	jobs, err := p.Client.BatchV1().Jobs(p.Namespace).List(t.Context(), metav1.ListOptions{})
@@ -109,7 +109,7 @@ func minutes(t *testing.T, p *harness.Space) map[string]map[time.Time][]string {
 	return all
 }
 
-// awaitMinute waits until every schedule has a Job, made by the kind, for a minute after the given time.
+// awaitMinute waits until every schedule has a Job, created by the kind, for a minute after the given time.
 func awaitMinute(t *testing.T, p *harness.Space, kind string, after time.Time, count int) {
 	t.Helper()
 	harness.Until(t, 4*time.Minute, "a Job of each "+kind, func(context.Context) error {
@@ -134,7 +134,7 @@ func checkMinutes(t *testing.T, p *harness.Space, count int) {
 	t.Helper()
 	all, made, kinds := minutes(t, p), 0, map[string]int{}
 	if len(all) != count {
-		t.Errorf("%d schedules have Jobs, of %d", len(all), count)
+		t.Errorf("%d of %d schedules have Jobs", len(all), count)
 	}
 	for name, of := range all {
 		var first, last time.Time
@@ -146,7 +146,7 @@ func checkMinutes(t *testing.T, p *harness.Space, count int) {
 				last = at
 			}
 			if made++; len(by) != 1 {
-				t.Errorf("%s: %s has %d Jobs, of %v", name, at.Format(time.TimeOnly), len(by), by)
+				t.Errorf("%s: %s has %d Jobs, by %v", name, at.Format(time.TimeOnly), len(by), by)
 			}
 			kinds[by[0]]++
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// While somebody else's stream has the subjects of public events, Jobs run on to their end, also those of a reconciler that has
-// started meanwhile. When the subjects are free again, what is due is announced. A subscriber that never acknowledges changes
+// While a foreign stream has the subjects of public events, Jobs run to their end, also under a reconciler that has started
+// meanwhile. When the subjects are free again, pending events are announced. A subscriber that never acknowledges changes
 // nothing.
 func TestJobsRunOnWithoutEventsStream(t *testing.T) {
 	t.Parallel()
@@ -22,7 +22,7 @@ func TestJobsRunOnWithoutEventsStream(t *testing.T) {
 	s := own(t, harness.Config{})
 	p, js := s.Space(t), connectNATS(t, s)
 	truth := watchTruth(p)
-	harness.Until(t, timeout, "somebody else to have the subjects", func(context.Context) error { // ours is remade at once, if it can be
+	harness.Until(t, timeout, "a foreign stream to have the subjects", func(context.Context) error { // jobstream recreates its own at once, if it can
 		if err := js.DeleteStream(t.Context(), eventsStream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return harness.Stop(err)
 		}
@@ -48,7 +48,7 @@ func TestJobsRunOnWithoutEventsStream(t *testing.T) {
 	if err := js.DeleteStream(t.Context(), "taken"); err != nil {
 		t.Fatal(err)
 	}
-	harness.Until(t, timeout, "the stream to stand again", func(ctx context.Context) error {
+	harness.Until(t, timeout, "the stream to exist again", func(ctx context.Context) error {
 		s, err := js.Stream(ctx, eventsStream)
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ func TestJobsRunOnWithoutEventsStream(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		_, err = c.Next() // and never a word about it
+		_, err = c.Next() // and never acknowledges
 		return err
 	})
 	hearsAll(t, truth, p.Subscribe())

@@ -15,7 +15,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// seconds is what "in seconds" means on a busy machine. A Pod that had to wait for its time of grace would take ten minutes.
+// seconds is a bound for "within seconds" on a busy machine. A Pod that had to wait for its grace period would take ten minutes.
 const seconds = time.Minute
 
 func graceful(s *batchv1.JobSpec) { s.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](600) }
@@ -24,7 +24,7 @@ func graceful(s *batchv1.JobSpec) { s.Template.Spec.TerminationGracePeriodSecond
 func awaitNoPods(t *testing.T, p *harness.Space, j *batchv1.Job) {
 	t.Helper()
 	began := time.Now()
-	harness.Until(t, seconds, "the Pods of a deleted Job to go", func(ctx context.Context) error {
+	harness.Until(t, seconds, "the Pods of a deleted Job to be gone", func(ctx context.Context) error {
 		list, err := p.Client.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.ControllerUidLabel + "=" + string(j.UID)})
 		if err == nil && len(list.Items) > 0 {
 			first := list.Items[0]
@@ -36,8 +36,8 @@ func awaitNoPods(t *testing.T, p *harness.Space, j *batchv1.Job) {
 	t.Logf("gone after %.1f s", time.Since(began).Seconds())
 }
 
-// kubectl delete job: as soon as the garbage collector has deleted the Pods, nothing of ours keeps them. The built-in Job
-// controller, which would help us out, is off.
+// kubectl delete job: as soon as the garbage collector has deleted the Pods, no finalizer of jobstream keeps them. The built-in
+// Job controller, which would remove it too, is off.
 func TestDeletedJobs(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{NoBuiltInJobs: true})
@@ -59,7 +59,7 @@ func podsAreGone(t *testing.T, p *harness.Space) {
 	awaitNoPods(t, p, j)
 }
 
-// podsMayStay: kubectl delete --cascade=orphan leaves the Pods to themselves. They run on, and nothing holds them.
+// podsMayStay: kubectl delete --cascade=orphan leaves the Pods without an owner. They keep running, without the finalizer.
 func podsMayStay(t *testing.T, p *harness.Space) {
 	p.Apply(harness.Shell("long", "sleep 600", harness.Size(2, 2, 0), graceful))
 	p.Await("long", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 2 })
@@ -67,8 +67,8 @@ func podsMayStay(t *testing.T, p *harness.Space) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// We take our finalizer off while the garbage collector takes the owner off, Pod by Pod: either may be first.
-	harness.Until(t, seconds, "the Pods to be let go", func(context.Context) error {
+	// The reconciler removes the finalizer while the garbage collector removes the owner, Pod by Pod: either may be first.
+	harness.Until(t, seconds, "the Pods to be released", func(context.Context) error {
 		pods := p.Pods("long")
 		if held := harness.Held(pods); len(held) > 0 {
 			return fmt.Errorf("held are %v", held)
@@ -90,7 +90,8 @@ func podsMayStay(t *testing.T, p *harness.Space) {
 	}
 }
 
-// noTrace: a Job that is created as soon as its namesake has been deleted, while the old Pods still end, starts from nothing.
+// noTrace: a Job that is created as soon as its namesake has been deleted, while the old Pods still terminate, starts from
+// nothing.
 func noTrace(t *testing.T, p *harness.Space, indexed bool) {
 	ledger := harness.NewLedger(t)
 	job := func(script string, change ...func(*batchv1.JobSpec)) *batchv1.Job {
@@ -100,9 +101,9 @@ func noTrace(t *testing.T, p *harness.Space, indexed bool) {
 		}
 		return j
 	}
-	// The old Job has something of everything: a success, a failure with its backoff, Pods that run and would not stop.
+	// The old Job has one of each: a success, a failure with its backoff, and Pods that ignore SIGTERM.
 	old := p.Apply(job(drawLots(t.TempDir())+`case $RANK in 0) exit 0;; 1) exit 1;; esac; trap "" TERM; sleep 600`, harness.Size(4, 4, 10)))
-	p.Await("again", time.Minute, "to have one of everything", func(j *batchv1.Job) bool {
+	p.Await("again", time.Minute, "to have one of each", func(j *batchv1.Job) bool {
 		return j.Status.Succeeded == 1 && j.Status.Failed == 1 && j.Status.Active >= 2
 	})
 	p.Delete("again")
@@ -133,7 +134,7 @@ func drawLots(dir string) string {
 
 func awaitHeldNone(t *testing.T, p *harness.Space) {
 	t.Helper()
-	harness.Until(t, time.Minute, "every finalizer to go", func(context.Context) error {
+	harness.Until(t, time.Minute, "every finalizer to be removed", func(context.Context) error {
 		if held := harness.Held(p.Pods("")); len(held) > 0 {
 			return fmt.Errorf("held are %v", held)
 		}
@@ -141,7 +142,7 @@ func awaitHeldNone(t *testing.T, p *harness.Space) {
 	})
 }
 
-// touch makes the file that Pods wait for.
+// touch creates the file that Pods wait for.
 func touch(t *testing.T, path string) {
 	t.Helper()
 	if err := os.WriteFile(path, nil, 0o600); err != nil {

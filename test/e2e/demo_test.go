@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// demoLines are what only this demo shows, in the order in which it shows them.
+// demoLines are lines that only this demo prints, in their order.
 var demoLines = []*regexp.Regexp{
 	regexp.MustCompile(`ticker +\d\d:\d\d:\d\d: Started: Job ticker-\w+`),
 	regexp.MustCompile(`ticker +\d\d:\d\d:\d\d: Skipped \(Overlap\)`),
@@ -29,8 +29,8 @@ var demoLines = []*regexp.Regexp{
 	regexp.MustCompile(`All Jobs ended as expected\.`),
 }
 
-// The demo runs to its end, says that all went well, and leaves neither a process nor a folder behind. On a terminal it redraws
-// in place, and in the end the terminal is as it was.
+// The demo runs to its end, reports success, and leaves neither a process nor a folder behind. On a terminal it redraws in
+// place, and in the end the terminal is as it was.
 func TestDemoEndsWellAndLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	t.Run("AsPlainLines", func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestDemoEndsWellAndLeavesNothingBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var seen strings.Builder // a line may have gone by between two shots, but no later than the next
+		var seen strings.Builder // a line may scroll by between two shots, but not unseen by both
 		drawn := false
 		for _, s := range term.Shots() {
 			text := strings.Join(s.Lines, "\n")
@@ -71,7 +71,7 @@ func TestDemoEndsWellAndLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-// However the demo ends, its processes end with it: the control plane's, the reconciler's and the Pods'.
+// However the demo ends, its processes end with it: those of the control plane, the reconciler and the Pods.
 func TestDemoThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	t.Run("ByCtrlC", func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestDemoThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-// startDemo starts the demo, which makes its folders in temp: by that its processes are known.
+// startDemo starts the demo, whose folders are in temp: its processes are identified by that.
 func startDemo(t *testing.T, temp string, flags ...string) *harness.Process {
 	t.Helper()
 	p := &harness.Process{Name: "jobstream-dev", Path: programs(t).Dev, Args: append([]string{"demo"}, flags...),

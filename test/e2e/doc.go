@@ -1,7 +1,6 @@
-// Package e2e proves the promises of jobstream on a real API server, a real NATS server and with the real binaries as
-// processes of their own, whose Pods run as processes of this machine. Nothing is simulated; what is killed is killed
-// with -9. It needs the control plane that "make controlplane" builds, and sh; where a program is missing that one case
-// needs, that case is skipped and says so.
+// Package e2e tests the promises of jobstream on a real API server, a real NATS server and with the real binaries as processes
+// of their own, whose Pods run as processes of this machine. Nothing is simulated; what is killed is killed with -9. It needs
+// the control plane that "make controlplane" builds, and sh; a case that needs a missing program is skipped with the reason.
 //
 //	counts_test.go    1,000 completions, 5 % of the Pods failing: every Pod counted once, few status writes
 //	crash_test.go     the same with the reconciler, the trigger or the whole bus lost in the middle; two of each
@@ -23,9 +22,8 @@
 //	                  what is left of a Job runs again, with its indexes; a Job is ended for good; what is wrong
 //	examples_test.go  the programs in examples/, with no more than a subscriber's credentials
 //
-// One control plane, NATS, trigger and reconciler serve all tests, each in a namespace of its own; those that break what
-// others need have their own. How all of it is started and observed is in the package harness.
-//
+// One control plane, NATS, trigger and reconciler serve all tests, each in a namespace of its own; tests that break what others
+// need have their own. The package harness starts and observes all of it.
 // # Run one test
 //
 //	make controlplane                                                       # once
@@ -35,9 +33,9 @@
 //
 // # Logs
 //
-// A test that fails shows the warnings and the last lines of what every part has printed since it began. To keep all of
-// it, name a folder: there are trigger-0.log, reconciler-0.log (with every turn), nats.log and node.log, in "shared" or in
-// a folder of the test's name. Without that, nothing is left behind.
+// A test that fails shows the warnings and the last lines of the log of every part since it began. To keep all logs, name a
+// folder: it gets trigger-0.log, reconciler-0.log (with every turn), nats.log and node.log, in "shared" or in a folder of the
+// test's name. Otherwise nothing is left behind.
 //
 //	JOBSTREAM_E2E_LOGS=/tmp/e2e go test -C test ./e2e -v -run Empty
 package e2e

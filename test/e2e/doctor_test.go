@@ -15,8 +15,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// reconciler calls a subcommand of the reconciler as an operator would beside the shared system, and returns its exit code
-// and what it wrote.
+// reconciler runs a subcommand of the reconciler as an operator would beside the shared system, and returns its exit code and
+// its output.
 func reconciler(t *testing.T, s *harness.System, args ...string) (code int, out string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), programs(t).Reconciler, append([]string{args[0],
@@ -28,7 +28,7 @@ func reconciler(t *testing.T, s *harness.System, args ...string) (code int, out 
 	return c.ProcessState.ExitCode(), string(text)
 }
 
-// Beside a system that works, the doctor finds nothing that keeps it from working; without its bus, that.
+// Beside a working system, the doctor finds no failure; without its bus, it finds that.
 func TestDoctorSeesWhatThereIs(t *testing.T) {
 	s := shared(t)
 	code, out := reconciler(t, s, "doctor")
@@ -36,14 +36,14 @@ func TestDoctorSeesWhatThereIs(t *testing.T) {
 	if code != 0 || !hasAll(out, []string{"nats-server 2.", "v1.36.", "all are ours", "within", "jobstream.dev/v1alpha1 is served, with every field", " 0 FAIL"}) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
-	code, out = reconciler(t, s, "doctor", "--nats-url=nats://"+nobody(t), "--nats-connect-timeout=1s")
+	code, out = reconciler(t, s, "doctor", "--nats-url=nats://"+unusedAddress(t), "--nats-connect-timeout=1s")
 	if code != 1 || !hasAll(out, []string{"FAIL    nats ", "cannot be reached", "all are ours", " 1 FAIL"}) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }
 
-// A message that nobody can read, about a Job at work: the operator finds it, puts it back in vain, since it still cannot be
-// read, and the Job, whose memory was forgotten twice, completes with exact counts.
+// A message about a running Job cannot be decoded. The operator finds it and puts it back, in vain, since it still cannot be
+// decoded. The Job, whose memory was forgotten twice, completes with exact counts.
 func TestRequeueOfWhatCannotBeRead(t *testing.T) {
 	s := shared(t)
 	p, ledger := s.Space(t), harness.NewLedger(t)

@@ -15,15 +15,15 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// after says what the Job waits for.
+// after names the Job that this one waits for.
 func after(name, of string) *batchv1.Job {
 	j := quick(name)
 	j.Labels, j.Spec.Suspend = map[string]string{"example.com/after": of}, ptr.To(true)
 	return j
 }
 
-// A chain of Jobs runs to its end though the program that links them is killed all the time. What follows a Job that failed
-// does not start, and hearing of everything once more starts nothing.
+// A chain of Jobs runs to its end though the program that links them is killed all the time. What follows a failed Job does not
+// start, and a repetition of all events starts nothing.
 func chain(t *testing.T, s *harness.System) {
 	text, err := os.ReadFile(filepath.Join(harness.Root, "examples", "chain", "main.go"))
 	if lines := strings.Count(string(text), "\n"); err != nil || lines >= 60 {
@@ -52,7 +52,7 @@ func chain(t *testing.T, s *harness.System) {
 	p.AwaitEnd("bad", batchv1.JobFailed, timeout)
 	p.Await("slow", timeout, "to run", func(j *batchv1.Job) bool { return j.Status.StartTime != nil })
 
-	paused := quick("paused") // has been started by us before, and was suspended by somebody
+	paused := quick("paused") // was started by the program before, and then suspended by a user
 	paused.Spec.Suspend = ptr.To(true)
 	p.Apply(paused)
 	kill(p, e)
@@ -63,8 +63,8 @@ func chain(t *testing.T, s *harness.System) {
 		}
 		return strings.Count(string(log), "starting twin")
 	}
-	before := starts()             // more than one where a kill came between the line and what it says
-	c := made(p, "chain", "job.>") // all events come again
+	before := starts()             // more than one if a kill came between the start and its line
+	c := made(p, "chain", "job.>") // all events are delivered again
 	begin(p, e)
 	settled(p, c)
 	for _, name := range []string{"never", "too-early", "paused"} {
@@ -73,6 +73,6 @@ func chain(t *testing.T, s *harness.System) {
 		}
 	}
 	if now := starts(); before == 0 || now != before {
-		t.Errorf("twin was started %d times, and then %d", before, now)
+		t.Errorf("twin was started %d times, then %d", before, now)
 	}
 }

@@ -19,20 +19,20 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// tick is a verdict that nobody has to wait for.
+// tick returns a verdict, without a schedule to wait for.
 func tick(p *harness.Space, schedule string, minute int) events.TickDecided {
 	return events.TickDecided{ScheduledJob: events.Reference{Namespace: p.Namespace, Name: schedule, UID: types.UID("uid-of-" + schedule)},
 		Verdict: events.Missed, Reason: "Superseded", Count: 1, Nominal: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)}
 }
 
-// failure is the end of a Job that nobody has to wait for.
+// failure returns the end of a Job, without a Job to wait for.
 func failure(p *harness.Space, job string, second int) events.JobFinished {
 	at := time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)
 	return events.JobFinished{Job: events.Reference{Namespace: p.Namespace, Name: job, UID: types.UID("uid-of-" + job)}, Result: events.JobFailed,
 		Reason: "BackoffLimitExceeded", Start: at, End: at}
 }
 
-// announced has it announced as jobstream does.
+// announced publishes it as jobstream does.
 func announced(p *harness.Space, e events.Public) {
 	p.Helper()
 	b, err := bus.Connect(p.Context(), bus.Config{URL: p.NATS.As("operator"), Cluster: harness.ClusterName})
@@ -47,7 +47,7 @@ func announced(p *harness.Space, e events.Public) {
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// documented are the lines of a page that call the NATS command line, each behind the file that is written for it.
+// documented returns the lines of a page that call the NATS command line, each behind the file that is written for it.
 func documented(t *testing.T, page string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(harness.Root, page))
@@ -67,7 +67,7 @@ func documented(t *testing.T, page string) (lines []string) {
 	return lines
 }
 
-// What the documentation shows of the NATS command line works, word for word: each line is told of what it asks for.
+// What the documentation shows of the NATS command line works, word for word: each line receives what it asks for.
 func shell(t *testing.T, s *harness.System) {
 	if _, err := exec.LookPath("jq"); err != nil {
 		t.Skip("jq is missing: install it (apt-get install jq)")
@@ -82,10 +82,10 @@ func shell(t *testing.T, s *harness.System) {
 	p.AwaitEnd("pi", batchv1.JobComplete, timeout)
 	p.AwaitEnd("bad", batchv1.JobFailed, timeout)
 	announced(p, tick(p, "nightly", 0))
-	announced(p, events.PodFinished{Job: events.Reference{Namespace: p.Namespace, Name: "pi", UID: "uid-of-pi"}, // a try of pi, which has succeeded in the end
+	announced(p, events.PodFinished{Job: events.Reference{Namespace: p.Namespace, Name: "pi", UID: "uid-of-pi"}, // a failed Pod of pi, which succeeds in the end
 		Pod: events.Reference{Namespace: p.Namespace, Name: "pi-1", UID: "uid-of-pi-1"}, Result: events.PodFailed, End: time.Now()})
-	// What each line must print, and what not, by a part of it; the first that fits counts. What it must print with "later" in
-	// it happens while it runs.
+	// The required and the forbidden output of each line, identified by a part of it; the first match counts. Output that
+	// contains "later" is published while the line runs.
 	expected := []struct{ part, prints, not, as string }{
 		{"shop.>", `"subject":"later"`, `"bad"`, "audit"},
 		{"nats sub --raw 'jobstream.events.default.*.job.finish.failed.*'", `"subject":"later-bad"`, `"pi"`, "operator"},
@@ -107,7 +107,7 @@ func shell(t *testing.T, s *harness.System) {
 	for i, line := range lines {
 		known := slices.IndexFunc(expected, func(e struct{ part, prints, not, as string }) bool { return strings.Contains(line, e.part) })
 		if known < 0 {
-			t.Errorf("nobody knows what this should print: %s", line)
+			t.Errorf("the test does not expect this line: %s", line)
 			continue
 		}
 		want := expected[known]
@@ -116,12 +116,12 @@ func shell(t *testing.T, s *harness.System) {
 		case "add":
 			gone(p, words[4])
 		case "next":
-			made(p, words[4], "schedule.tick.>") // what was read before comes again
+			made(p, words[4], "schedule.tick.>") // delivered events come again
 		}
 		e := example(p, fmt.Sprintf("line-%d", i), "sh", []string{"-c", "cd " + bin + "\n" + here.Replace(line)}, []string{"NATS_URL=" + p.NATS.As(want.as), "PATH=" + bin + ":" + os.Getenv("PATH")})
 		begin(p, e)
 		for n := 0; strings.Contains(want.prints, "later") && !strings.Contains(e.Printed(), want.prints) && n < 1000; n++ {
-			announced(p, tick(p, "later", 1000*i+n)) // it hears only what happens while it listens
+			announced(p, tick(p, "later", 1000*i+n)) // it receives only what is published while it listens
 			announced(p, failure(p, "later-bad", 1000*i+n))
 		}
 		prints(p, e, want.prints)
@@ -135,7 +135,7 @@ func shell(t *testing.T, s *harness.System) {
 	}
 	for _, e := range expected {
 		if !ran[e.part] {
-			t.Errorf("no page shows a line with %q", e.part)
+			t.Errorf("no page has a line with %q", e.part)
 		}
 	}
 }

@@ -22,13 +22,13 @@ import (
 
 const eventsStream = "jobstream_" + harness.ClusterName + "_events"
 
-// publicEvent is a public event as anybody may read it.
+// publicEvent is a public event as any subscriber reads it.
 type publicEvent struct{ Source, ID, Type, Subject, Sequence string }
 
 func (e publicEvent) finish() bool { return e.Type == "dev.jobstream.job.finish.v1" }
 
 // While many Jobs run, one subscriber is off, and another (examples/subscriber) is killed twenty times. Neither misses a
-// JobFinish; the one that was off hears of each once, after its JobStart.
+// JobFinish; the one that was off receives each once, after its JobStart.
 func TestSubscribersMissNothing(t *testing.T) {
 	t.Parallel()
 	const kills, underWay = 20, 30
@@ -50,7 +50,7 @@ func TestSubscribersMissNothing(t *testing.T) {
 		p.Apply(harness.Shell(fmt.Sprintf("job-%d", i), "true", harness.Size(1, 1, 0)))
 		harness.Until(t, timeout, "most Jobs to end", func(context.Context) error { return atLeast(ends(truth), i+1-underWay) })
 		if (i+1)%(jobs/kills) == 0 {
-			harness.Until(t, timeout, "the subscriber to hear something in this life", func(context.Context) error { return atLeast(len(readEvents(t, example)), lines+1) })
+			harness.Until(t, timeout, "the subscriber to receive an event in this life", func(context.Context) error { return atLeast(len(readEvents(t, example)), lines+1) })
 			if err := example.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestSubscribersMissNothing(t *testing.T) {
 
 	heardAll(t, truth, off, jobs)
 	want := finishes(truth)
-	harness.Until(t, timeout, "the subscriber that was killed to have heard of every end", func(context.Context) error {
+	harness.Until(t, timeout, "the killed subscriber to have received every end", func(context.Context) error {
 		have := map[string]int{}
 		for _, e := range readEvents(t, example) {
 			have[e.ID]++
@@ -78,19 +78,19 @@ func TestSubscribersMissNothing(t *testing.T) {
 		return nil
 	})
 	all := readEvents(t, example)
-	t.Logf("killed %d times: %d lines, %d events, %d came again", killed, len(all), distinct(all), len(all)-distinct(all))
+	t.Logf("killed %d times: %d lines, %d events, %d repeated", killed, len(all), distinct(all), len(all)-distinct(all))
 
 	if err := js.DeleteStream(t.Context(), eventsStream); err != nil {
 		t.Fatal(err)
 	}
 	p.Apply(harness.Shell("afterwards", "true", harness.Size(1, 1, 0)))
-	harness.Until(t, timeout, "the subscriber to go on with the stream that was made anew", func(context.Context) error {
+	harness.Until(t, timeout, "the subscriber to continue with the new stream", func(context.Context) error {
 		for _, e := range readEvents(t, example) {
 			if e.finish() && e.Subject == "afterwards" {
 				return nil
 			}
 		}
-		return fmt.Errorf("it has not heard of it")
+		return fmt.Errorf("it has not received it")
 	})
 	if err := example.Stop(); err != nil {
 		t.Fatal(err)
@@ -100,12 +100,12 @@ func TestSubscribersMissNothing(t *testing.T) {
 	}
 }
 
-// heardAll lets the subscriber return that was off, and holds what it hears against the cluster.
+// heardAll starts the subscriber that was off, and compares what it receives with the cluster.
 func heardAll(t *testing.T, truth *jobTruth, c jetstream.Consumer, jobs int) {
 	t.Helper()
 	began := time.Now()
 	var all []publicEvent
-	harness.Until(t, timeout, "the subscriber that was off to hear of every end", func(context.Context) error {
+	harness.Until(t, timeout, "the subscriber that was off to receive every end", func(context.Context) error {
 		batch, err := c.Fetch(500, jetstream.FetchMaxWait(time.Second))
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func heardAll(t *testing.T, truth *jobTruth, c jetstream.Consumer, jobs int) {
 		case !e.finish():
 			started[job] = true
 		case !started[job]:
-			t.Errorf("%s has ended before it has started", e.Subject)
+			t.Errorf("the end of %s comes before its start", e.Subject)
 		default:
 			ended[[2]string{e.Source, e.ID}] = true
 		}
@@ -140,7 +140,7 @@ func heardAll(t *testing.T, truth *jobTruth, c jetstream.Consumer, jobs int) {
 		}
 	}
 	if len(ended) != jobs {
-		t.Errorf("%d ends are heard of, want %d", len(ended), jobs)
+		t.Errorf("%d ends are received, want %d", len(ended), jobs)
 	}
 	t.Logf("off for all that time: %d events in %v, %d JobFinish, each a (source, id) of its own, each after its JobStart", len(all), time.Since(began).Round(time.Millisecond), len(ended))
 }
@@ -181,7 +181,7 @@ func buildExample(t *testing.T, s *harness.System, name string, args ...string) 
 	return p
 }
 
-// readEvents are the whole lines that the example has written.
+// readEvents returns the complete lines that the example has written.
 func readEvents(t *testing.T, p *harness.Process) (all []publicEvent) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(p.LogFile), "events"))
@@ -212,7 +212,7 @@ func distinct(all []publicEvent) int {
 	return len(seen)
 }
 
-// finishes are the ids of the ends that stood in the API server.
+// finishes returns the ids of the ends that the API server had.
 func finishes(truth *jobTruth) map[string]string {
 	all := truth.all()
 	maps.DeleteFunc(all, func(id, _ string) bool { return !strings.Contains(id, "/finish/") })

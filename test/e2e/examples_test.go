@@ -23,8 +23,8 @@ import (
 
 const eventsOf = "jobstream_" + harness.ClusterName + "_events"
 
-// The examples do what their READMEs say, each as a program, with no more than deploy/nats/accounts.conf gives to a
-// subscriber; trigger and reconciler have no more than it gives to them.
+// The examples do what their READMEs describe, each as a program, with no more permissions than deploy/nats/accounts.conf gives
+// to a subscriber; trigger and reconciler have those that it gives to them.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{Subscribers: []string{"audit", "example", "javascript", "chain", "webhook"}})
@@ -36,7 +36,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// The doctor misses no permission of the reconciler, and finds none that it does not need.
+// The doctor finds that the reconciler has every permission that it needs, and no other.
 func doctor(t *testing.T, s *harness.System) {
 	code, out := reconciler(t, s, "doctor", "--nats-url="+s.NATS.As("reconciler"))
 	if code != 0 || !hasAll(out, []string{"OK      nats permissions", "none is refused", "OK      nats excess permissions", "all are refused", " 0 FAIL"}) {
@@ -44,7 +44,7 @@ func doctor(t *testing.T, s *harness.System) {
 	}
 }
 
-// made makes the consumer of the subscriber, as the operator: the events of the test's namespace that match.
+// made creates the consumer of the subscriber, as the operator: for the events of the test's namespace that match.
 func made(p *harness.Space, subscriber, filter string, change ...func(*jetstream.ConsumerConfig)) jetstream.Consumer {
 	p.Helper()
 	config := jetstream.ConsumerConfig{Durable: subscriber, AckPolicy: jetstream.AckExplicitPolicy,
@@ -59,7 +59,7 @@ func made(p *harness.Space, subscriber, filter string, change ...func(*jetstream
 	return c
 }
 
-// gone deletes the consumer, if there is one, and returns the operator's JetStream.
+// gone deletes the consumer, if it exists, and returns the operator's JetStream.
 func gone(p *harness.Space, consumer string) jetstream.JetStream {
 	p.Helper()
 	nc, err := nats.Connect(p.NATS.URL)
@@ -77,7 +77,7 @@ func gone(p *harness.Space, consumer string) jetstream.JetStream {
 	return js
 }
 
-// settled waits until the consumer has nothing to give and nothing in hand.
+// settled waits until the consumer has nothing pending and nothing unacknowledged.
 func settled(p *harness.Space, c jetstream.Consumer) {
 	p.Helper()
 	harness.Until(p, timeout, "all events to be acknowledged", func(ctx context.Context) error {
@@ -85,12 +85,12 @@ func settled(p *harness.Space, c jetstream.Consumer) {
 		if err != nil || info.NumPending+uint64(info.NumAckPending) == 0 {
 			return err
 		}
-		return fmt.Errorf("%d wait, %d are in hand", info.NumPending, info.NumAckPending)
+		return fmt.Errorf("%d are pending, %d are unacknowledged", info.NumPending, info.NumAckPending)
 	})
 }
 
-// example is an example as a process with the subscriber's credentials; nothing of the test's environment but what
-// programs need to start. It is stopped at the end.
+// example runs an example as a process with the subscriber's credentials, and with no variables of the test's environment but
+// those that programs need to start. It is stopped at the end.
 func example(p *harness.Space, subscriber, path string, args, env []string) *harness.Process {
 	p.Helper()
 	path, err := exec.LookPath(path)
@@ -121,7 +121,7 @@ func begin(p *harness.Space, e *harness.Process) {
 // kill is kill -9.
 func kill(p *harness.Space, e *harness.Process) {
 	p.Helper()
-	if !e.Running() { // it may, where the bus did not answer in time; a panic may not
+	if !e.Running() { // it may, if the bus did not answer in time; after a panic it may not
 		if strings.Contains(e.Printed(), "panic:") {
 			p.Fatalf("%s has ended by itself:\n%s", e.Name, harness.Tail(e.Printed(), 10))
 		}
@@ -164,7 +164,7 @@ func built(t *testing.T, module, pkg string) string {
 
 func quick(name string) *batchv1.Job { return harness.Shell(name, "true", harness.Size(1, 1, 0)) }
 
-// The Go subscriber, whose own test is TestSubscribersMissNothing, also runs where it may not make its consumer.
+// The Go subscriber, which TestSubscribersMissNothing tests, also runs if it may not create its consumer.
 func subscriber(t *testing.T, s *harness.System) {
 	p := s.Space(t)
 	c := made(p, "example", "job.finish.>")
@@ -175,7 +175,7 @@ func subscriber(t *testing.T, s *harness.System) {
 	settled(p, c)
 }
 
-// The JavaScript subscriber is away while Jobs end, and is killed when it has told of one of them: it tells of every end.
+// The JavaScript subscriber is away while Jobs end, and is killed when it has reported one of them: it reports every end.
 func javascript(t *testing.T, s *harness.System) {
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("npm is missing: install Node.js with npm (apt-get install nodejs npm)")
@@ -214,7 +214,7 @@ func javascript(t *testing.T, s *harness.System) {
 			p.AwaitEnd(name, batchv1.JobComplete, timeout)
 		}
 		begin(p, e)
-		harness.Until(p, timeout, "one of them to be told", func(context.Context) error { // and so it has the others in hand when it is killed
+		harness.Until(p, timeout, "one of them to be reported", func(context.Context) error { // so that the others are unacknowledged when it is killed
 			if !strings.Contains(e.Printed(), fmt.Sprintf("/good-%d-", round)) {
 				return errors.New("none is")
 			}
@@ -236,7 +236,7 @@ func javascript(t *testing.T, s *harness.System) {
 	}
 }
 
-// binary publishes the event in binary mode, as a reconciler that was told to would.
+// binary publishes the event in binary mode, as a reconciler with that setting would.
 func binary(p *harness.Space, public events.Public) {
 	p.Helper()
 	e, err := events.CloudEvent(harness.ClusterName, public)

@@ -22,15 +22,14 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// receiver is what events are posted to, over TLS. How it answers depends on the name of the Job and on how often it was
-// asked about it.
+// receiver is an HTTPS server that events are posted to. Its answer depends on the name of the Job and on the number of tries.
 type receiver struct {
 	*httptest.Server
 	certificate string
 
 	mu    sync.Mutex
-	tries map[string][]time.Time // when it was asked, by the name of the Job
-	taken map[string]int         // how often it has said 200, by source and id
+	tries map[string][]time.Time // the times of requests, by the name of the Job
+	taken map[string]int         // how often it has answered 200, by source and id
 	wrong []string
 }
 
@@ -103,8 +102,8 @@ func (r *receiver) asked(job string) []time.Time {
 	return slices.Clone(r.tries[job])
 }
 
-// The webhook forwarder delivers every event to a receiver that fails, is busy, hangs and redirects, and it does so though it
-// is killed; what the receiver refuses, and what fails too often, is set aside by its name, and nothing waits for that.
+// The webhook forwarder delivers every event to a receiver that fails, is busy, hangs and redirects, although the forwarder is
+// killed. What the receiver refuses, and what fails too often, is set aside by its name, and delays nothing else.
 func webhook(t *testing.T, s *harness.System) {
 	p, r := s.Space(t), receive(t)
 	truth := watchTruth(p)
@@ -153,7 +152,7 @@ func webhook(t *testing.T, s *harness.System) {
 			}
 		}
 		if ends < len(jobs) || len(open) > 0 {
-			return fmt.Errorf("%d of %d Jobs are known to have ended; neither taken nor set aside: %q", ends, len(jobs), open)
+			return fmt.Errorf("%d of %d Jobs have announced their end; neither taken nor set aside: %q", ends, len(jobs), open)
 		}
 		return nil
 	})
@@ -164,13 +163,13 @@ func webhook(t *testing.T, s *harness.System) {
 		tries[job] = len(r.asked(job))
 	}
 	t.Logf("requests by Job: %v; %d Jobs in all", tries, len(jobs))
-	// A try that a kill cut off is repeated: more are possible.
+	// A try that a kill has interrupted is repeated: more are possible.
 	for job, atLeast := range map[string]int{"broken": 3, "busy": 2, "hanging": 2, "slow": 2} {
 		if tries[job] < atLeast {
 			t.Fatalf("%s was tried %d times", job, tries[job])
 		}
 	}
-	for _, job := range []string{"refused", "moved"} { // not repeated, unless a kill has cut the first try off
+	for _, job := range []string{"refused", "moved"} { // not repeated, unless a kill has interrupted the first try
 		if tries[job] > 3 {
 			t.Errorf("%s was tried %d times", job, tries[job])
 		}
@@ -184,7 +183,7 @@ func webhook(t *testing.T, s *harness.System) {
 func killedInRequest(p *harness.Space, r *receiver, e *harness.Process) {
 	p.Helper()
 	p.Apply(quick("killed"))
-	harness.Until(p, timeout, "the receiver to be asked", func(context.Context) error {
+	harness.Until(p, timeout, "the receiver to get a request", func(context.Context) error {
 		if len(r.asked("killed")) == 0 {
 			return fmt.Errorf("it is not")
 		}
@@ -197,14 +196,14 @@ func killedInRequest(p *harness.Space, r *receiver, e *harness.Process) {
 	begin(p, e)
 }
 
-// has says that the receiver has said 200.
+// has reports whether the receiver has answered 200.
 func (r *receiver) has(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.taken[id] > 0
 }
 
-// check complains about requests that were none.
+// check fails the test for requests that are no CloudEvents.
 func (r *receiver) check(t *testing.T) {
 	t.Helper()
 	r.mu.Lock()

@@ -17,9 +17,9 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// A disk of the NATS server that is really full, while Jobs of two namespaces are under way: trigger and reconciler say what is wrong and
-// what to do, once, and are not ready; no Job fails and no Pod is made twice. Room alone does not help, as they have said; room and a
-// new start of the NATS server do, and neither program needs one. Then all counts are exact.
+// The disk of the NATS server is really full while Jobs of two namespaces run. Trigger and reconciler log the cause and the
+// remedy, once, and are not ready; no Job fails and no Pod is created twice. Room alone does not help, as they log; room and a
+// restart of the NATS server do, and neither program needs a restart. Then all counts are exact.
 func TestFullDiskOfTheBusIsNamedAndCostsNothing(t *testing.T) {
 	t.Parallel()
 	const jobs, completions = 6, 2
@@ -33,7 +33,7 @@ func TestFullDiskOfTheBusIsNamedAndCostsNothing(t *testing.T) {
 			}
 		}
 	}
-	apply("before-") // each stream has something now
+	apply("before-") // each stream has data now
 	for _, p := range spaces {
 		for n := range jobs {
 			p.AwaitEnd(fmt.Sprint("before-", n), batchv1.JobComplete, time.Minute)
@@ -98,7 +98,7 @@ func TestFullDiskOfTheBusIsNamedAndCostsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := harness.Count(requests, harness.PodCreation); n != 4*jobs*completions {
-			t.Errorf("%d Pods were asked for, want %d", n, 4*jobs*completions)
+			t.Errorf("%d creations of Pods were requested, want %d", n, 4*jobs*completions)
 		}
 	}
 	if sum := ledger.Read(t); sum.Succeeded != total || len(sum.Codes) != total {
@@ -109,13 +109,13 @@ func TestFullDiskOfTheBusIsNamedAndCostsNothing(t *testing.T) {
 	}
 }
 
-// threeAttempts is how long it takes a program to learn three times that what it has written is not confirmed.
+// threeAttempts is how long it takes a program to learn three times that its writes are not confirmed.
 const threeAttempts = 16 * time.Second
 
 // deadline makes a Job set a timer.
 func deadline(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](3600) }
 
-// facts is the last sequence of the stream of facts.
+// facts returns the last sequence of the stream of facts.
 func facts(t *testing.T, s *harness.System) uint64 {
 	t.Helper()
 	nc, err := s.NATS.Dial("")
@@ -134,11 +134,11 @@ func facts(t *testing.T, s *harness.System) uint64 {
 	return stream.CachedInfo().State.LastSeq
 }
 
-// awaitFull waits until the program is not ready, and has said in its log what to do.
+// awaitFull waits until the program is not ready, and has logged the remedy.
 func awaitFull(t *testing.T, p *harness.Process) {
 	t.Helper()
 	words := []string{"confirms nothing", "make room on the server's disk", "start the server anew"}
-	harness.Until(t, time.Minute, p.Name+" to say that the disk is full", func(ctx context.Context) error {
+	harness.Until(t, time.Minute, p.Name+" to log that the disk is full", func(ctx context.Context) error {
 		switch err := harness.Readiness(ctx, p); {
 		case err == nil:
 			return errors.New("it is ready")
@@ -148,12 +148,12 @@ func awaitFull(t *testing.T, p *harness.Process) {
 		return nil
 	})
 	if log := p.Printed(); !hasAll(log, append(words, "NATS keeps jobstream from its work", "remedy=")) {
-		t.Errorf("the log of %s does not say so:\n%s", p.Name, harness.Tail(log, 20))
+		t.Errorf("the log of %s does not have that:\n%s", p.Name, harness.Tail(log, 20))
 	}
 }
 
-// toldOnce is for a program that has met the full disk, and works again: it has said so in one line for each stream, and has gone
-// through all of it in one life.
+// toldOnce checks a program that has met the full disk and works again: it has logged each cause in one line for each stream,
+// and has not restarted.
 func toldOnce(t *testing.T, p *harness.Process) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -174,6 +174,6 @@ func toldOnce(t *testing.T, p *harness.Process) {
 	t.Logf("%s:\n%s%s", p.Name, strings.Join(begun, ""), strings.Join(over, ""))
 	slices.Sort(begun)
 	if n := len(slices.Compact(slices.Clone(begun))); len(begun) == 0 || n != len(begun) || len(over) != n {
-		t.Errorf("%s has said %d causes in %d lines, and %d times that one is over", p.Name, n, len(begun), len(over))
+		t.Errorf("%s has logged %d causes in %d lines, and the end of a cause %d times", p.Name, n, len(begun), len(over))
 	}
 }

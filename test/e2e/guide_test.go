@@ -15,7 +15,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// typed are the lines of a guide that the user is to type, in order.
+// typed returns the lines of a guide that the user is to type, in order.
 func typed(guide string) (lines []string) {
 	for line := range strings.Lines(guide) {
 		line = strings.TrimSpace(line)
@@ -26,13 +26,13 @@ func typed(guide string) (lines []string) {
 	return lines
 }
 
-// What "make dev" prints is typed as it stands there, by a user who has nothing: no kubectl, no plugin, no kubeconfig. The first
-// two lines are a finished Indexed Job, and README.md shows them.
+// A user without kubectl, plugin and kubeconfig types the commands that "make dev" prints, word for word. The first two lines
+// are a finished Indexed Job, and README.md shows them.
 func TestDevGuide(t *testing.T) {
 	t.Parallel()
 	suite.Place(t)
 	path := "PATH=" + pathWithoutKubectl(t)
-	temp := filepath.Join(t.TempDir(), "it's a folder") // where it makes its own, and by which its processes are known
+	temp := filepath.Join(t.TempDir(), "it's a folder") // its folders are here, which identifies its processes
 	if err := os.Mkdir(temp, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestDevGuide(t *testing.T) {
 	}
 	readme, err := os.ReadFile(filepath.Join(harness.Root, "README.md"))
 	if err != nil || !strings.Contains(string(readme), lines[1]) {
-		t.Errorf("README.md does not show %s: %v", lines[1], err)
+		t.Errorf("README.md does not contain %s: %v", lines[1], err)
 	}
 	if err := dev.Stop(); err != nil {
 		t.Error(err)
@@ -93,7 +93,7 @@ func TestDevGuide(t *testing.T) {
 	}
 }
 
-// without takes variables out of an environment.
+// without removes variables from an environment.
 func without(env []string, names ...string) []string {
 	return slices.DeleteFunc(env, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -101,12 +101,12 @@ func without(env []string, names ...string) []string {
 	})
 }
 
-// pathWithoutKubectl is a PATH with the programs of this machine, except kubectl and its plugins, which may stand beside others.
+// pathWithoutKubectl returns a PATH with the programs of this machine, except kubectl and its plugins.
 func pathWithoutKubectl(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
-		programs, _ := os.ReadDir(folder) // one that is not there has none
+		programs, _ := os.ReadDir(folder) // a missing folder has none
 		for _, p := range programs {
 			if strings.HasPrefix(p.Name(), "kubectl") {
 				continue

@@ -22,8 +22,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// A durable subscriber hears of each start and each end of each Job once by source and id, though the reconciler is killed
-// while they run and the bus is wiped when they have ended. Nothing that it hears is untrue.
+// A durable subscriber receives each start and each end of each Job once by source and id, though the reconciler is killed while
+// they run and the bus is wiped when they have ended. Nothing that it receives is untrue.
 func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{Reconcilers: 2, Flags: []string{"--event-labels=team"}})
@@ -39,7 +39,7 @@ func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
 	running := func(j *batchv1.Job) bool { return j.Status.StartTime != nil && j.Status.Active > 0 }
 	for _, suspend := range []bool{false, true, false} {
 		if !suspend {
-			harness.Pass(t, time.Second) // a resume in the second of the start before is that start: startTime is the same
+			harness.Pass(t, time.Second) // a resume within the second of the previous start would be the same start: equal startTime
 		}
 		pause(t, p, "paused", suspend)
 		p.Await("paused", timeout, fmt.Sprintf("suspended: %v", suspend), func(j *batchv1.Job) bool {
@@ -70,7 +70,7 @@ func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
 	received := subscriber.Received()
 	stored := len(received)
 	if distinct := len(byKey(received)); distinct != stored {
-		t.Errorf("%d messages of %d events: the stream did not know some again", stored, distinct)
+		t.Errorf("%d messages of %d events: the stream has stored some twice", stored, distinct)
 	}
 	checkWords(t, received)
 
@@ -85,7 +85,7 @@ func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
 				again++
 			}
 		}
-		if again < many+4 { // many, good, bad, paused, afterwards; nobody is left who knows of brief
+		if again < many+4 { // many, good, bad, paused, afterwards; the record of brief is lost
 			return fmt.Errorf("%d ends are", again)
 		}
 		return nil
@@ -107,10 +107,10 @@ func pause(t *testing.T, p *harness.Space, job string, suspend bool) {
 	}
 }
 
-// hearsAll waits until the subscriber has heard of what the cluster had, of nothing else, and of each end after its start.
+// hearsAll waits until the subscriber has received what the cluster had, nothing else, and each end after its start.
 func hearsAll(t *testing.T, truth *jobTruth, subscriber *harness.Subscriber) {
 	t.Helper()
-	harness.Until(t, timeout, "the subscriber to have heard of every start and end", func(context.Context) error {
+	harness.Until(t, timeout, "the subscriber to have received every start and end", func(context.Context) error {
 		heard := byKey(subscriber.Received())
 		var missing []string
 		for id, what := range truth.all() {
@@ -124,7 +124,7 @@ func hearsAll(t *testing.T, truth *jobTruth, subscriber *harness.Subscriber) {
 		}
 		return nil
 	})
-	harness.Until(t, timeout, "all that was heard to have been true", func(context.Context) error { // the watch may be behind
+	harness.Until(t, timeout, "all that was received to have been true", func(context.Context) error { // the watch may be behind
 		known := truth.all()
 		for id, e := range byKey(subscriber.Received()) {
 			if _, ok := known[id]; !ok {
@@ -140,7 +140,7 @@ func hearsAll(t *testing.T, truth *jobTruth, subscriber *harness.Subscriber) {
 			started[string(e.Job.UID)+e.Start.String()] = true
 		case events.JobFinished:
 			if !started[string(e.Job.UID)+e.Start.String()] {
-				t.Errorf("%s: it has ended before it has started", e.Job.Name)
+				t.Errorf("%s: its end comes before its start", e.Job.Name)
 			}
 		}
 	}
@@ -154,7 +154,7 @@ func byKey(received []harness.Received) map[string]events.Public {
 	return out
 }
 
-// checkWords holds what is said against what the Jobs were made to do.
+// checkWords compares the events with what the Jobs were made to do.
 func checkWords(t *testing.T, received []harness.Received) {
 	t.Helper()
 	starts, ends := map[string]int{}, map[string]string{}
@@ -183,7 +183,7 @@ func checkWords(t *testing.T, received []harness.Received) {
 	}
 }
 
-// jobTruth is every start and end that stood in the API server: of each Job, and by id, as docs/events.md makes it.
+// jobTruth is every start and end that the API server had: of each Job, and by the id that docs/events.md defines.
 type jobTruth struct {
 	mu   sync.Mutex
 	told map[string]string

@@ -25,15 +25,15 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// newcomer is one who has built the programs and has a kubeconfig of a cluster that knows nothing of us, and enters what README.md
-// says under "Use it on your cluster".
+// newcomer is a user who has built the programs, has a kubeconfig of a cluster without jobstream, and types what README.md shows
+// under "Use it on your cluster".
 type newcomer struct {
 	*terminal
 	port   string // of NATS
 	health string
 }
 
-// arrive opens a terminal where bin/ is what "make build" builds. Ports are free ones instead of the usual ones.
+// arrive opens a terminal in which bin/ is what "make build" builds. Ports are free ones instead of the usual ones.
 func arrive(t *testing.T, s *harness.System) *newcomer {
 	t.Helper()
 	p := s.Space(t)
@@ -45,7 +45,7 @@ func arrive(t *testing.T, s *harness.System) *newcomer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &newcomer{terminal: &terminal{Space: p, dir: t.TempDir()}, health: nobody(t)}
+	n := &newcomer{terminal: &terminal{Space: p, dir: t.TempDir()}, health: unusedAddress(t)}
 	if err := os.Mkdir(filepath.Join(n.dir, "bin"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func arrive(t *testing.T, s *harness.System) *newcomer {
 			t.Fatal(err)
 		}
 	}
-	if _, n.port, err = net.SplitHostPort(nobody(t)); err != nil {
+	if _, n.port, err = net.SplitHostPort(unusedAddress(t)); err != nil {
 		t.Fatal(err)
 	}
 	n.env = []string{
@@ -65,7 +65,7 @@ func arrive(t *testing.T, s *harness.System) *newcomer {
 	return n
 }
 
-// kubeconfig is one whose namespace is the test's.
+// kubeconfig returns one whose namespace is the test's.
 func (n *newcomer) kubeconfig() string {
 	n.Helper()
 	c, err := clientcmd.LoadFromFile(n.ControlPlane.Kubeconfig())
@@ -82,7 +82,7 @@ func (n *newcomer) kubeconfig() string {
 	return file
 }
 
-// start starts a command that runs until it is stopped, and returns when it says that Jobs are ours.
+// start starts a command that runs until it is stopped, and returns when it prints that it manages Jobs.
 func (n *newcomer) start(command string) *harness.Process {
 	n.Helper()
 	p := &harness.Process{Name: "jobstream", Path: "/bin/sh", Args: []string{"-c", "cd '" + n.dir + "' && exec " + command},
@@ -115,12 +115,12 @@ func (n *newcomer) readme(lines ...string) {
 	_, section, _ := strings.Cut(string(text), "\n## Use it on your cluster\n")
 	for _, line := range lines {
 		if !strings.Contains(section, "\n"+line+"\n") {
-			n.Errorf("README.md does not say %q under \"Use it on your cluster\"", line)
+			n.Errorf("README.md does not have %q under \"Use it on your cluster\"", line)
 		}
 	}
 }
 
-// twenty is a Job of 20 Pods, of which some end in each second, and what is known about it.
+// twenty is a Job of 20 Pods, of which some end in each second, and its observers.
 type twenty struct {
 	ledger *harness.Ledger
 	trail  *harness.Trail
@@ -172,7 +172,7 @@ func TestFirstHour(t *testing.T) {
 	t.Log("without the kind ScheduledJob, and without the flag, Jobs run")
 	p := n.start(again)
 	if said := p.Printed(); !hasAll(said, []string{"ScheduledJobs  off", "Jobs run without it", "--install-crds"}) {
-		t.Errorf("it does not say that ScheduledJobs are off:\n%s", said)
+		t.Errorf("it does not print that ScheduledJobs are off:\n%s", said)
 	}
 	if out := n.succeeds(hello); !strings.Contains(out, "hello") {
 		t.Errorf("%q", out)
@@ -189,7 +189,7 @@ func TestFirstHour(t *testing.T) {
 	p = n.start(begin)
 	if said := p.Printed(); !hasAll(said, []string{`"managedBy: jobstream.dev/reconciler" are ours now`, "v1.36.", n.ControlPlane.URL(), "ScheduledJobs  on", "nats://127.0.0.1:" + n.port,
 		n.dir + "/.local/state/jobstream/127.0.0.1_", "http://" + n.health + "/readyz", "kubectl-jobstream run hello"}) {
-		t.Errorf("it does not say what it is connected to:\n%s", said)
+		t.Errorf("it does not print what it is connected to:\n%s", said)
 	}
 	if out := n.succeeds(hello); !strings.Contains(out, "hello") {
 		t.Errorf("%q", out)
@@ -200,7 +200,7 @@ func TestFirstHour(t *testing.T) {
 		t.Error("kubectl does not show them")
 	}
 	if out := n.succeeds(doctor); !hasAll(out, []string{"reconcilers", "1 live", "all are ours", " 0 WARN, 0 FAIL"}) {
-		t.Error("the doctor does not say that all is well")
+		t.Error("the doctor does not report that all is well")
 	}
 
 	t.Log("kill -9 in the middle of a Job of 20 Pods")
@@ -220,16 +220,16 @@ func TestFirstHour(t *testing.T) {
 	}
 }
 
-// deploy/README.md says how to go on with trigger, reconciler and a NATS server of their own: stop jobstream, start them. Nothing
-// of jobstream's bus comes along.
+// deploy/README.md describes how to move to trigger, reconciler and a separate NATS server: stop jobstream, start them. Nothing
+// of jobstream's bus is moved.
 func TestMoveFromJobstream(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name       string
 		stop, move int // which comes first
 	}{
-		{"stop it before the others start, as the document says", 0, 1},
-		{"by mistake, stop it when the others are at work", 1, 0},
+		{"stop it before the others start, as the document describes", 0, 1},
+		{"by mistake, stop it when the others already run", 1, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -281,8 +281,8 @@ func (n *newcomer) eachOnce(tick *v1alpha1.ScheduledJob) {
 	}
 }
 
-// announcedAnew waits for the events of a Job that has ended under jobstream: a subscriber of the new server hears of what began or
-// ended within the last hour.
+// announcedAnew waits for the events of a Job that has ended under jobstream: a subscriber of the new server receives what
+// started or ended within the last hour.
 func (n *newcomer) announcedAnew() {
 	n.Helper()
 	heard := n.Subscribe()
@@ -298,7 +298,7 @@ func (n *newcomer) announcedAnew() {
 	}
 }
 
-// leftBehind reads what nobody has read of jobstream's own events, from a NATS server on the folder that jobstream has left.
+// leftBehind reads jobstream's own unread events, from a NATS server on the folder that jobstream has left.
 func (n *newcomer) leftBehind() {
 	n.Helper()
 	folders, err := filepath.Glob(filepath.Join(n.dir, ".local/state/jobstream/*/nats"))
@@ -333,7 +333,7 @@ func (n *newcomer) leftBehind() {
 	}
 }
 
-// A user who may only look gets no half of a service: it says what is missing, and how to get it.
+// A user with read permissions only gets no half of a service: the program names what is missing, and how to get it.
 func TestJobstreamWithoutPermissions(t *testing.T) {
 	s := shared(t)
 	n := arrive(t, s)
@@ -357,9 +357,9 @@ func TestJobstreamWithoutPermissions(t *testing.T) {
 	}
 }
 
-// visitor makes a service account that may do nothing.
+// visitor creates a service account without permissions.
 func (n *newcomer) visitor(t *testing.T) error {
-	const namespace = "jobstream" // where KubeconfigAs looks
+	const namespace = "jobstream" // the namespace of KubeconfigAs
 	_, err := n.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	if err != nil {
 		return err

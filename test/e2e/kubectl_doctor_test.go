@@ -12,8 +12,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// The plugin's doctor finds nothing where all is well, and the trace that jobstream has left; then what keeps Jobs from running,
-// as jobstream itself has said it on them.
+// The plugin's doctor finds nothing if all is well, except the trace that jobstream has left; then it finds what keeps Jobs from
+// running, from the conditions that jobstream itself has written.
 func TestKubectlDoctor(t *testing.T) {
 	t.Parallel()
 	u := open(t)

@@ -11,18 +11,18 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// typedLine is a line that a user types, and what comes of it.
+// typedLine is a line that a user types, and its outcome.
 type typedLine struct {
 	line string
-	// out and err are regular expressions for what it prints, of the whole of out and of a part of err. {ns} is the namespace.
+	// out and err are regular expressions for its output: for all of out and for a part of err. {ns} is the namespace.
 	out, err string
 	code     int
 	// interrupted lines run until Ctrl-C, which comes after some seconds.
 	interrupted bool
 }
 
-// examples are those of the help of each command but "run" and "trigger", which have tests of their own, one namespace each; and,
-// before them, what they need to be there.
+// examples are those in the help of each command but "run" and "trigger", which have tests of their own; one namespace each,
+// and, before them, the lines that create what they need.
 var examples = map[string][]typedLine{
 	"overview": {
 		{line: `kubectl jobstream`, out: `(?s)no Jobs.*kubectl jobstream run.*`},
@@ -111,7 +111,7 @@ var examples = map[string][]typedLine{
 		{line: `kubectl create cronjob hourly --image=busybox --schedule="7 * * * *" --dry-run=client -o yaml -- true > cronjobs.yaml`},
 		{line: `kubectl jobstream convert -f cronjobs.yaml > scheduledjobs.yaml`, err: `(?s)hourly`},
 		{line: `kubectl apply -f scheduledjobs.yaml`, out: "scheduledjob.jobstream.dev/hourly created\n"},
-		// Helm is not here: this prints what it has rendered of a chart.
+		// Helm is not available: this prints what it has rendered of a chart.
 		{line: `mkdir bin chart && (echo '#!/bin/sh'; echo 'cat "$3"/rendered.yaml') > bin/helm && chmod +x bin/helm && sed 's/hourly/report/' cronjobs.yaml > chart/rendered.yaml`},
 		{line: `helm template shop ./chart | kubectl jobstream convert -f - | kubectl apply -f -`, out: "scheduledjob.jobstream.dev/report created\n", err: `(?s).*`},
 		{line: `kubectl create cronjob daily --image=busybox --schedule="0 0 1 1 *" -- true && kubectl label cronjob daily app=shop`, out: `(?s).*`},
@@ -123,7 +123,7 @@ var examples = map[string][]typedLine{
 	},
 }
 
-// halfDone applies an Indexed Job, two of whose four indexes fail as long as there is no file "all".
+// halfDone applies an Indexed Job, two of whose four indexes fail as long as the file "all" does not exist.
 func halfDone(name, more string) string {
 	return `sed "s|DIR|$PWD|" <<'EOF' | kubectl apply -f -
 apiVersion: batch/v1
@@ -144,7 +144,7 @@ spec:
 EOF`
 }
 
-// Each example of the help runs as it stands there, and prints what the table above says: none is left out.
+// Each example of the help runs word for word, and prints what the table above requires. None is left out.
 func TestKubectlExamplesOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	system := own(t, harness.Config{})
@@ -155,7 +155,7 @@ func TestKubectlExamplesOfEveryCommand(t *testing.T) {
 		}
 	}
 	for line := range help {
-		t.Errorf("the help has an example that nothing here types: %s", line)
+		t.Errorf("the help has an example that is not in the table: %s", line)
 	}
 	for command, lines := range examples {
 		t.Run(command, func(t *testing.T) {
@@ -164,14 +164,14 @@ func TestKubectlExamplesOfEveryCommand(t *testing.T) {
 			u.env = append(u.env, "PATH="+filepath.Join(u.dir, "bin")+string(os.PathListSeparator)+strings.TrimPrefix(u.env[len(u.env)-1], "PATH="))
 			for _, l := range lines {
 				if !u.types(l) {
-					return // the next one starts from what this one leaves
+					return // the next line depends on this one
 				}
 			}
 		})
 	}
 }
 
-// types types a line, and reports whether what came of it is what it should be.
+// types types a line, and reports whether its outcome is right.
 func (u *terminal) types(l typedLine) bool {
 	u.Helper()
 	line := l.line
@@ -188,7 +188,7 @@ func (u *terminal) types(l typedLine) bool {
 	return true
 }
 
-// exampleLines are the examples of all commands that have no test of their own.
+// exampleLines returns the examples of all commands that have no test of their own.
 func exampleLines(t *testing.T) map[string]bool {
 	t.Helper()
 	bin, err := plugin()

@@ -11,8 +11,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// peel is an Indexed Job with a value for each index, whose Pods fail that find no file of their index. They know the index in
-// every way in which a variable can tell it.
+// peel is an Indexed Job with a value for each index, whose Pods fail without a file for their index. They get the index in
+// every way in which a variable can have it.
 const peel = `cat <<'EOF' | kubectl apply -f -
 apiVersion: v1
 kind: ConfigMap
@@ -45,7 +45,7 @@ spec:
         - {name: AGAIN, value: "$(I)-$(FRUIT)"}
 EOF`
 
-// What is left of a Job runs again, with the values and the indexes of the first one, again and again until nothing is left.
+// The failed indexes of a Job run again, with their values and original numbers, again and again until none is left.
 func TestKubectlRerunFailedIndexes(t *testing.T) {
 	t.Parallel()
 	u := open(t)
@@ -93,7 +93,7 @@ func TestKubectlRerunFailedIndexes(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errOut)
 	}
 
-	// All of it, with a ConfigMap that is the new Job's own.
+	// All of it, with a ConfigMap of the new Job's own.
 	u.succeeds("kubectl jobstream rerun peel --name=whole")
 	u.succeeds("kubectl delete job peel && kubectl delete configmap fruits")
 	got, want := u.printed(u.AwaitEnd("whole", batchv1.JobComplete, timeout)), []string{"0 0 apple 0-apple", "1 1 banana 1-banana", "2 2 cherry 2-cherry", "3 3 $(date) 3-$(date)", "4 4 elder 4-elder"}

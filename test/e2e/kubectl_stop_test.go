@@ -14,8 +14,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// What "stop" ends has Failed for the reason that it gives, with every Pod counted once, and no Pod runs on: a Job at work, one
-// that was suspended before it ever ran, and one of Kubernetes' own controller. A subscriber hears of the end.
+// A Job that "stop" ends is Failed with its reason, every Pod is counted once, and no Pod keeps running: a running Job, one that
+// was suspended before it ever ran, and one of the built-in controller. A subscriber receives the end.
 func TestKubectlStop(t *testing.T) {
 	t.Parallel()
 	u := open(t)
@@ -49,15 +49,15 @@ func TestKubectlStop(t *testing.T) {
 			t.Errorf("%s: these Pods have a finalizer: %v", name, held)
 		}
 	}
-	harness.Until(t, timeout, "a subscriber to hear of the ends", func(context.Context) error {
+	harness.Until(t, timeout, "a subscriber to receive the ends", func(context.Context) error {
 		heard := map[string]int{}
 		for _, r := range subscriber.Received() {
 			if e, is := r.Event.(events.JobFinished); is && e.Reason == "ManuallyTerminated" {
 				heard[e.Job.Name]++
 			}
 		}
-		if len(heard) != 2 || heard["works"] != 1 || heard["never"] != 1 { // theirs is none of ours
-			return fmt.Errorf("it has heard of %v", heard)
+		if len(heard) != 2 || heard["works"] != 1 || heard["never"] != 1 { // theirs is not announced by jobstream
+			return fmt.Errorf("it has received %v", heard)
 		}
 		return nil
 	})

@@ -35,7 +35,7 @@ var plugin = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// terminal is a shell of a user's who has kubectl with the plugin, and a kubeconfig for the namespace.
+// terminal is the shell of a user who has kubectl with the plugin, and a kubeconfig for the namespace.
 type terminal struct {
 	*harness.Space
 	dir string
@@ -92,10 +92,10 @@ func openIn(t *testing.T, s *harness.System) *terminal {
 	return u
 }
 
-// here has a line call our programs instead of those of /usr/local/bin.
+// here makes a line call the test's programs instead of those in /usr/local/bin.
 func (u *terminal) here(line string) string { return strings.ReplaceAll(line, "/usr/local/bin", u.dir) }
 
-// enter runs a line, and returns what it has printed, on both, and its exit code.
+// enter runs a line, and returns its output, its error output and its exit code.
 func (u *terminal) enter(line string) (out, errOut string, code int) {
 	u.Helper()
 	var o, e strings.Builder
@@ -108,7 +108,7 @@ func (u *terminal) enter(line string) (out, errOut string, code int) {
 	return o.String(), e.String(), c.ProcessState.ExitCode()
 }
 
-// succeeds runs a line that has to, and returns what it has printed on standard output.
+// succeeds runs a line that must succeed, and returns its standard output.
 func (u *terminal) succeeds(line string) string {
 	u.Helper()
 	out, _, code := u.enter(line)
@@ -120,26 +120,26 @@ func (u *terminal) succeeds(line string) string {
 
 var created = regexp.MustCompile(`(?m)^(job\.batch|scheduledjob\.jobstream\.dev)/(\S+) created$`)
 
-// outcome waits until everything that a line says it has created has ended well, and returns what the Pods have printed.
+// outcome waits until everything that a line reports as created has ended well, and returns what the Pods have printed.
 func (u *terminal) outcome(printed string) (lines []string) {
 	u.Helper()
 	for _, c := range created.FindAllStringSubmatch(printed, -1) {
 		name := c[2]
 		if c[1] != "job.batch" {
-			s := u.AwaitSchedule(name, timeout, "to have made its Job", func(s *v1alpha1.ScheduledJob) bool { return s.Status.LastScheduleTime != nil })
+			s := u.AwaitSchedule(name, timeout, "to have created its Job", func(s *v1alpha1.ScheduledJob) bool { return s.Status.LastScheduleTime != nil })
 			for _, runs := range u.Runs(s.UID) {
 				name = runs[0].Name
 			}
 		}
 		if j := u.Job(name); j.Spec.Suspend != nil && *j.Spec.Suspend {
-			continue // it waits for another
+			continue // it waits for another Job
 		}
 		lines = append(lines, u.printed(u.AwaitEnd(name, batchv1.JobComplete, timeout))...)
 	}
 	return lines
 }
 
-// printed are the lines of the Job's Pods that have succeeded, in the order of their indexes.
+// printed returns the lines of the Job's succeeded Pods, in the order of their indexes.
 func (u *terminal) printed(j *batchv1.Job) (lines []string) {
 	u.Helper()
 	byIndex := map[int]string{}
@@ -147,7 +147,7 @@ func (u *terminal) printed(j *batchv1.Job) (lines []string) {
 		if pod.Status.Phase != corev1.PodSucceeded {
 			continue
 		}
-		index, _ := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation]) // 0 where it has none
+		index, _ := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation]) // 0 if it has none
 		text, err := u.Client.CoreV1().Pods(u.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(u.Context())
 		if err != nil {
 			u.Fatal(err)
@@ -167,7 +167,7 @@ type proposal struct {
 
 var code = regexp.MustCompile("`([^`]+)`")
 
-// proposals reads the table. "the same" stands for what the row before prints.
+// proposals reads the table. "the same" stands for the output of the row before.
 func proposals(t *testing.T) (rows []proposal) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(harness.Root, "docs", "kubectl.md"))
@@ -200,7 +200,7 @@ func proposals(t *testing.T) (rows []proposal) {
 	return rows
 }
 
-// Every command line of the proposals has one that works, and the Pods print what the proposals say.
+// Every command line of the proposals has one that works, and the Pods print what the proposals describe.
 func TestKubectlProposals(t *testing.T) {
 	for i, row := range proposals(t) {
 		last := row.lines[len(row.lines)-1]
@@ -230,7 +230,7 @@ func TestKubectlProposals(t *testing.T) {
 	}
 }
 
-// chain is examples/chain, which starts a Job after another.
+// chain runs examples/chain, which starts a Job after another.
 func (u *terminal) chain() *harness.Process {
 	u.Helper()
 	made(u.Space, "chain", "job.finish.succeeded.>")
@@ -239,8 +239,8 @@ func (u *terminal) chain() *harness.Process {
 	return e
 }
 
-// everyJuly does not wait for July: the ScheduledJob knows its time, and the same line with a time that has passed runs. Of the
-// 2,000 digits, which cost Perl minutes on a busy machine, 200 have to do.
+// everyJuly does not wait for July: the ScheduledJob knows its time, and the same line with a past time runs. 200 digits replace
+// the 2,000, which take Perl minutes on a busy machine.
 func (u *terminal) everyJuly(line string) {
 	u.Helper()
 	u.succeeds(line)
@@ -260,7 +260,7 @@ func (u *terminal) everyJuly(line string) {
 	}
 }
 
-// Each example of the help runs as it stands there.
+// Each example of the help runs word for word.
 func TestKubectlHelpExamples(t *testing.T) {
 	t.Parallel()
 	u := open(t)
@@ -287,7 +287,7 @@ func TestKubectlHelpExamples(t *testing.T) {
 		seen[job] = true
 		switch {
 		case !known:
-			t.Errorf("nobody knows what it should print: %s", line)
+			t.Errorf("the test does not expect this example: %s", line)
 		case strings.Contains(line, "--dry-run"):
 			if !hasAll(printed, []string{"kind: ConfigMap", "kind: Job", "per-completion-env"}) {
 				t.Errorf("it has printed\n%s", printed)
@@ -311,8 +311,7 @@ func TestKubectlHelpExamples(t *testing.T) {
 	}
 }
 
-// "run --wait" ends as the Job does, "--logs" prints each line of each Pod once, and what is left of a Job that is deleted is
-// nothing.
+// "run --wait" ends as the Job does, "--logs" prints each line of each Pod once, and nothing is left of a deleted Job.
 func TestKubectlWait(t *testing.T) {
 	t.Parallel()
 	u := open(t)
@@ -330,18 +329,18 @@ func TestKubectlWait(t *testing.T) {
 	if code != 0 || !slices.Equal(lines, want) || !strings.Contains(errOut, "the Job logs is complete: 30 succeeded, 0 failed") {
 		t.Errorf("exit code %d, and it has printed %q, want %q", code, lines, want)
 	}
-	// Complaints would mean that the Job was looked at before its ConfigMap was there.
+	// These errors would mean that the reconciler saw the Job before its ConfigMap existed.
 	if strings.Contains(errOut, "ConfigMapNotFound") || strings.Contains(u.Describe("logs"), "Refused") {
-		t.Errorf("somebody has complained: %s", errOut)
+		t.Errorf("the Job was refused for a moment: %s", errOut)
 	}
 	_, errOut, code = u.enter(`kubectl jobstream run fails --image=busybox --completions=2 --backoff-limit=1 --backoff-seconds=1 --wait -- sh -c 'exit 3'`)
 	if code != 1 || !strings.Contains(errOut, "error: the Job fails has failed: BackoffLimitExceeded: Job has reached the specified backoff limit (0 succeeded, 2 failed") {
 		t.Errorf("exit code %d: %s", code, errOut)
 	}
-	// The first attempt stays for a moment: a request can name the latest attempt and the one before, and which these are changes when
-	// the kubelet runs the container again.
+	// The first attempt lasts a moment: a request can name only the latest attempt and the one before it, and these change when
+	// the kubelet restarts the container.
 	out, _, code = u.enter(`kubectl jobstream run again --image=busybox --logs -o name -- sh -c 'if [ -e '$PWD'/once ]; then echo second; else touch '$PWD'/once; echo first; sleep 3; exit 1; fi'`)
-	if code != 0 || out != "job.batch/again\nfirst\nsecond\n" { // the kubelet has run it again in its Pod
+	if code != 0 || out != "job.batch/again\nfirst\nsecond\n" { // the kubelet has restarted it in its Pod
 		t.Errorf("exit code %d: %q", code, out)
 	}
 	_, errOut, code = u.enter(`kubectl jobstream run sleeps --image=busybox --wait --timeout=2s -- sleep 600`)

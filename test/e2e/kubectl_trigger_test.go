@@ -13,7 +13,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// verdictsOfUsers are the verdicts in the status on Jobs that users have started, by Job.
+// verdictsOfUsers returns the verdicts in the status on Jobs that users have started, by Job.
 func verdictsOfUsers(s *v1alpha1.ScheduledJob) map[string]string {
 	out := map[string]string{}
 	for _, v := range s.Status.Recent {
@@ -54,7 +54,7 @@ spec:
 	u.AwaitSchedule(name, timeout, "to be taken up", func(s *v1alpha1.ScheduledJob) bool { return s.Status.DecidedUntil != nil })
 }
 
-// A user runs a schedule now: each example of the help as it stands there. The Job has a verdict of its own, is counted, and no
+// A user runs a schedule now: each example of the help, word for word. The Job has a verdict of its own and is counted, while no
 // nominal time is.
 func TestKubectlTrigger(t *testing.T) {
 	t.Parallel()
@@ -93,8 +93,8 @@ func TestKubectlTrigger(t *testing.T) {
 	}
 }
 
-// A user makes up for an hour of nominal times from before the schedule was there: each has one Job, which knows its time, one after
-// another. The command that is typed again makes none twice; one that fails says how to go on, and that line does.
+// A user backfills an hour of nominal times from before the schedule existed: each has one Job, which has its time, one after
+// another. The repeated command creates none twice; one that fails prints how to continue, and that line works.
 func TestKubectlBackfill(t *testing.T) {
 	t.Parallel()
 	u := open(t)
@@ -130,7 +130,7 @@ func TestKubectlBackfill(t *testing.T) {
 		want += at.Format(time.RFC3339) + "\n"
 	}
 	if string(runs) != want {
-		t.Errorf("what has run is\n%swant\n%s", runs, want)
+		t.Errorf("the runs are\n%swant\n%s", runs, want)
 	}
 	n := int64(strings.Count(want, "\n"))
 	s := u.AwaitSchedule("hourly", timeout, "to have counted them all", func(s *v1alpha1.ScheduledJob) bool { return s.Status.Successful+s.Status.Failed >= n })

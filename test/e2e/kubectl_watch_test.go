@@ -18,13 +18,13 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// update writes the recording in docs/ anew.
+// update rewrites the recording in docs/.
 var update = flag.Bool("update", false, "write recordings into docs/")
 
 // recording is in docs/.
 const recording = "kubectl-run-wait.md"
 
-// onTerminal runs a line of a user's on a terminal of 80 columns and 24 lines.
+// onTerminal runs a user's line on a terminal of 80 columns and 24 lines.
 func (u *terminal) onTerminal(line string, env ...string) *harness.Terminal {
 	u.Helper()
 	c := exec.Command("bash", "-c", u.here(line))
@@ -50,7 +50,7 @@ type frame struct {
 	over      bool
 }
 
-// readFrame finds the frame on a screen. One that is torn, or has left something of an older one behind, is an error.
+// readFrame finds the frame on a screen. A frame that is torn, or contains parts of an older one, is an error.
 func readFrame(lines []string) (f frame, found bool, err error) {
 	begin := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "render ") })
 	if begin < 0 {
@@ -59,7 +59,7 @@ func readFrame(lines []string) (f frame, found bool, err error) {
 	f.lines = lines[begin:]
 	m := head.FindStringSubmatch(f.lines[0])
 	if m == nil {
-		return f, true, fmt.Errorf("this is no head of a frame: %q", f.lines[0])
+		return f, true, fmt.Errorf("not the head of a frame: %q", f.lines[0])
 	}
 	f.succeeded, _ = strconv.Atoi(m[1])
 	f.over = m[2] == "Complete"
@@ -73,7 +73,7 @@ func readFrame(lines []string) (f frame, found bool, err error) {
 			legend++
 		case strings.HasPrefix(line, "  to be tried again: "), strings.HasPrefix(line, "the Job render is complete: 200 succeeded, "):
 		default:
-			return f, true, fmt.Errorf("this belongs to no frame: %q", line)
+			return f, true, fmt.Errorf("not part of a frame: %q", line)
 		}
 	}
 	switch {
@@ -85,8 +85,8 @@ func readFrame(lines []string) (f frame, found bool, err error) {
 	return f, true, nil
 }
 
-// A session of "run --wait" with 200 completions, one of which fails once, on a terminal: each screen on the way is a whole
-// frame that agrees with itself, and in the end the terminal is as it was. docs/ has some of the frames.
+// A session of "run --wait" with 200 completions, one of which fails once, on a terminal: each screen on the way is a complete
+// and consistent frame, and in the end the terminal is as it was. docs/ has some of the frames.
 func TestKubectlRunWaitOnATerminal(t *testing.T) {
 	t.Parallel()
 	u := open(t)
@@ -108,7 +108,7 @@ func TestKubectlRunWaitOnATerminal(t *testing.T) {
 	}
 	for what, bytes := range map[string]string{"asks the terminal": "\x1b[?u", "asks for modes": "$p", "asks for the cursor": "\x1b[6n"} {
 		if strings.Contains(term.Written(), bytes) {
-			t.Errorf("it %s, and nobody reads the answer", what)
+			t.Errorf("it %s, and no program reads the answer", what)
 		}
 	}
 	if !strings.Contains(term.Written(), "\x1b[32m") {
@@ -127,10 +127,10 @@ func TestKubectlRunWaitOnATerminal(t *testing.T) {
 		if f.succeeded < before {
 			t.Errorf("after %v: %d are complete, and %d were", s.After, f.succeeded, before)
 		}
-		// Seen only if its failure is later than the last success: otherwise Kubernetes tries it again at once.
+		// Seen only if its failure is later than the last success: otherwise Kubernetes retries it at once.
 		tried := strings.Contains(strings.Join(f.lines, "\n"), "to be tried again: 77")
 		if n := len(frames); n > 0 && f.over && f.succeeded == before {
-			frames = frames[:n-1] // the same, and what follows it
+			frames = frames[:n-1] // a repetition, and what follows it
 		}
 		if step := 50; len(frames) == 0 || f.succeeded/step > before/step || tried && !again || f.over {
 			frames = append(frames, harness.Shot{After: s.After, Lines: s.Lines})
@@ -147,7 +147,7 @@ func TestKubectlRunWaitOnATerminal(t *testing.T) {
 	record(t, line+`sh -c '…'`, frames)
 }
 
-// record writes the recording, or checks that the one there shows frames as they are now.
+// record writes the recording, or checks that the existing one shows current frames.
 func record(t *testing.T, line string, frames []harness.Shot) {
 	t.Helper()
 	path := filepath.Join(harness.Root, "docs", recording)
@@ -185,7 +185,7 @@ func record(t *testing.T, line string, frames []harness.Shot) {
 	}
 }
 
-// Ctrl-C gives the terminal back, and the Job goes on.
+// Ctrl-C restores the terminal, and the Job continues.
 func TestKubectlWatchIsInterrupted(t *testing.T) {
 	t.Parallel()
 	u := open(t)
@@ -210,13 +210,13 @@ func TestKubectlWatchIsInterrupted(t *testing.T) {
 		t.Error("the cursor is hidden")
 	}
 	if written := term.Written(); strings.Contains(written, "\x1b[3") || !strings.Contains(written, "error: interrupted: the Jobs go on") {
-		t.Errorf("colours in spite of NO_COLOR, or nothing said: %q", written)
+		t.Errorf("colours despite NO_COLOR, or no message: %q", written)
 	}
 	touch(t, gate)
 	u.AwaitEnd("render", batchv1.JobComplete, timeout)
 }
 
-// Logs come by index, of whom one asks for, of attempts that have failed, and as they come.
+// Logs are in the order of indexes, of the requested indexes, of failed attempts, or as they come.
 func TestKubectlLogs(t *testing.T) {
 	t.Parallel()
 	u := open(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// leaver is one who installs us, leaves, comes back, and leaves for good, by the commands of docs/uninstall.md.
+// leaver is a user who installs jobstream, leaves, comes back, and leaves for good, by the commands of docs/uninstall.md.
 type leaver struct {
 	*harness.Space
 	guide  *harness.Guide
@@ -26,8 +26,8 @@ type leaver struct {
 	gate   string // a file that the Pods of the Job "work" wait for
 }
 
-// Uninstalling loses nothing. The Deployments of deploy/base cannot run here, for there is no image: so the programs run as
-// processes, and are stopped when the Deployments are deleted.
+// Uninstalling loses nothing. The Deployments of deploy/base cannot run here for lack of an image: the programs run as processes
+// instead, and are stopped when the Deployments are deleted.
 func TestUninstallingLosesNothing(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{})
@@ -44,12 +44,12 @@ func TestUninstallingLosesNothing(t *testing.T) {
 		{"FollowTheGuideToTheEnd", toTheEnd},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(t, l) }) {
-			return // the next one starts from what this one leaves
+			return // the next step depends on this one
 		}
 	}
 }
 
-// run runs a command as the guide's commands run.
+// run runs a command in the environment of the guide's commands.
 func (l *leaver) run(t *testing.T, script string) string {
 	t.Helper()
 	out, err := l.guide.Run(t.Context(), script)
@@ -70,8 +70,8 @@ func (l *leaver) stopPrograms(t *testing.T) {
 
 const completions = 6
 
-// goAndComeBack: kubectl delete -k deploy/base, amid a Job and a schedule, leaves all of their objects where they are. The Job's
-// Pods end meanwhile, and are counted exactly when we are back.
+// goAndComeBack: kubectl delete -k deploy/base, while a Job and a schedule run, leaves all of their objects in place. The Job's
+// Pods end meanwhile, and are counted exactly when jobstream is back.
 func goAndComeBack(t *testing.T, l *leaver) {
 	script := "while [ ! -e " + l.gate + " ]; do sleep 0.1; done\n" + l.ledger.Script("0", "")
 	job := l.Apply(harness.Shell("work", script, harness.Size(completions, 3, 0), harness.Indexed))
@@ -81,7 +81,7 @@ func goAndComeBack(t *testing.T, l *leaver) {
 	l.guide.Follow(t, "1. See what is there")
 	said := l.guide.Follow(t, "2. Make no new Jobs")
 	if !hasAll(said, []string{"nothing was changed", "suspended ScheduledJob " + l.Namespace + "/tick"}) {
-		t.Error("it does not say what it does")
+		t.Error("it does not print what it does")
 	}
 	l.AwaitSchedule("tick", time.Minute, "to rest", func(j *v1alpha1.ScheduledJob) bool {
 		return j.Status.ObservedGeneration == j.Generation && len(j.Status.Active) == 0
@@ -126,7 +126,7 @@ func goAndComeBack(t *testing.T, l *leaver) {
 	}
 }
 
-// getOut: what happens to a Job that is deleted in the foreground while nobody of us is there, and how to get rid of it.
+// getOut: what happens to a Job that is deleted in the foreground while jobstream is away, and how to remove it.
 func getOut(t *testing.T, l *leaver) {
 	l.Apply(harness.Shell("endless", "sleep 600", harness.Size(2, 2, 0)))
 	l.Await("endless", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 2 })
@@ -154,15 +154,15 @@ func getOut(t *testing.T, l *leaver) {
 	startAll(t, l.System)
 }
 
-// awaitGone waits until neither the Job nor a Pod of it is there.
+// awaitGone waits until neither the Job nor its Pods exist.
 func (l *leaver) awaitGone(t *testing.T, job string) {
 	t.Helper()
 	harness.Until(t, time.Minute, "Job "+job+" to go", func(ctx context.Context) error {
 		if _, err := l.Client.BatchV1().Jobs(l.Namespace).Get(ctx, job, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it is there: %w", err)
+			return fmt.Errorf("it exists: %w", err)
 		}
 		if pods := l.Pods(job); len(pods) > 0 {
-			return fmt.Errorf("%d Pods are there, held %v", len(pods), harness.Held(pods))
+			return fmt.Errorf("%d Pods exist, held %v", len(pods), harness.Held(pods))
 		}
 		return nil
 	})
@@ -175,7 +175,7 @@ func toTheEnd(t *testing.T, l *leaver) {
 	l.guide.Follow(t, "1. See what is there")
 	l.guide.Follow(t, "2. Make no new Jobs")
 	if out, err := l.guide.Run(t.Context(), "jobstream-reconciler drain --wait=2s"); err == nil || !strings.Contains(out, "endless") {
-		t.Errorf("there is no end to wait for, and it says %v: %s", err, out)
+		t.Errorf("there is no end to wait for, and the command returns %v: %s", err, out)
 	}
 	if said := l.guide.Follow(t, "3. Delete by name, and wait for the rest"); !strings.Contains(said, "nothing of ours is left unfinished") {
 		t.Error("something is left")
@@ -186,7 +186,7 @@ func toTheEnd(t *testing.T, l *leaver) {
 	l.guide.Follow(t, "6. The kind, last of all")
 
 	if j := l.Job("work"); !harness.Is(j, batchv1.JobComplete) || j.Status.Succeeded != completions || len(l.Pods("work")) != completions {
-		t.Errorf("a Job that nobody has named: %s, %d Pods", harness.Brief(j.Status), len(l.Pods("work")))
+		t.Errorf("a Job that was not named: %s, %d Pods", harness.Brief(j.Status), len(l.Pods("work")))
 	}
 	list, err := l.Client.BatchV1().Jobs(l.Namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 const fruits = "fruits"
 
-// fruitJob prints one word per index, of a list, by a program that is no shell: the value is in the argument.
+// fruitJob prints one word per index, from a list, by a program that is no shell: the value is in the argument.
 func fruitJob(completions int32) *batchv1.Job {
 	j := harness.Shell("fruit", "", harness.Size(completions, completions, 0), harness.Indexed)
 	c := &j.Spec.Template.Spec.Containers[0]
@@ -53,8 +53,8 @@ func TestEachIndexHasItsOwnValues(t *testing.T) {
 	printed(t, p, "green apple", "$(FRUIT) banana", "red $$ cherry")
 }
 
-// Lists that are missing, may change or are too short start no Pod. The Job says what is wrong with them, and runs as soon
-// as it is put right.
+// Lists that are missing, mutable or too short start no Pod. The Job reports what is wrong with them, and runs as soon as it is
+// fixed.
 func TestListsThatCannotBeUsedAreToldAndWaitedFor(t *testing.T) {
 	good := map[string]string{"FRUIT": "apple\nbanana", "COLOR": "green\nyellow"}
 	for _, tt := range []struct {
@@ -76,13 +76,13 @@ func TestListsThatCannotBeUsedAreToldAndWaitedFor(t *testing.T) {
 			p := shared(t).Space(t)
 			tt.bad(t, p)
 			p.Apply(fruitJob(2))
-			j := p.Await("fruit", time.Minute, "to say what it waits for", func(j *batchv1.Job) bool { return harness.Is(j, v1alpha1.RefusedCondition) })
+			j := p.Await("fruit", time.Minute, "to report what it waits for", func(j *batchv1.Job) bool { return harness.Is(j, v1alpha1.RefusedCondition) })
 			if c := harness.Condition(j, v1alpha1.RefusedCondition); !hasAll(c.Message, []string{fruits, v1alpha1.PerCompletionEnvAnnotation, tt.says}) {
 				t.Errorf("the condition is %s: %s", c.Reason, c.Message)
 			}
 			awaitTold(t, p, "fruit", []string{"Warning", fruits, tt.says})
 			if n := len(p.Pods("")); n > 0 || ptr.Deref(j.Status.Ready, 0) > 0 || j.Status.Active > 0 {
-				t.Errorf("%d Pods are there: %s", n, harness.Brief(j.Status))
+				t.Errorf("%d Pods exist: %s", n, harness.Brief(j.Status))
 			}
 			putLists(t, p, fruits, good, true)
 			end := p.AwaitEnd("fruit", batchv1.JobComplete, 2*time.Minute)

@@ -8,11 +8,11 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// suite has the System that most tests use: everything as it is by default.
+// suite has the System that most tests use, with the defaults.
 var suite = harness.NewSuite("e2e", harness.Config{})
 
-// atOnce is how many parallel tests run at once: they wait for a backoff or a deadline most of the time, so there may be
-// more of them than cores, but not so many that the node has no room for their Pods.
+// atOnce is how many parallel tests run at once. They mostly wait for a backoff or a deadline, so there may be more of them than
+// cores, but not so many that the node has no room for their Pods.
 const atOnce = 12
 
 func TestMain(m *testing.M) {
@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 
 func programs(t *testing.T) harness.Programs { t.Helper(); return suite.Programs(t) }
 
-// shared is the System that most tests use, with everything in working order.
+// shared returns the System that most tests use, in working order.
 func shared(t *testing.T) *harness.System { t.Helper(); return suite.Shared(t) }
 
-// own is a System of the test's own, for those that break what others need.
+// own returns a System of the test's own, for tests that break what others need.
 func own(t *testing.T, c harness.Config) *harness.System { t.Helper(); return suite.Own(t, c) }

@@ -18,11 +18,11 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// counted are Kubernetes' metrics of what happened to Jobs and Pods. The others count how its controller works.
+// counted matches Kubernetes' metrics of what happened to Jobs and Pods. The others are about the inside of its controller.
 var counted = regexp.MustCompile(`^job_controller_(jobs_finished_total|job_pods_finished_total|job_finished_indexes_total|` +
 	`job_pods_creation_total|pod_failures_handled_by_failure_policy_total)\{`)
 
-// The metrics that dashboards and alerts are made of have the names, labels and values of the built-in controller's.
+// The metrics for dashboards and alerts have the names, labels and values of the built-in controller's.
 func TestMetricsTellOfJobsAsTheBuiltInControllersDo(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{})
@@ -43,7 +43,7 @@ func TestMetricsTellOfJobsAsTheBuiltInControllersDo(t *testing.T) {
 	for name, end := range want {
 		p.AwaitEnd(name, end, time.Minute)
 	}
-	harness.Until(t, 15*time.Second, "both to have counted the same", func(ctx context.Context) error {
+	harness.Until(t, 15*time.Second, "both to have the same counts", func(ctx context.Context) error {
 		text, err := harness.Metrics(ctx, s.Reconcilers[0])
 		if err != nil {
 			return err
@@ -53,7 +53,7 @@ func TestMetricsTellOfJobsAsTheBuiltInControllersDo(t *testing.T) {
 			return err
 		}
 		if have, want := samples(text), samples(theirs); !maps.Equal(have, want) {
-			return fmt.Errorf("we have counted\n%s\nand the built-in controller\n%s", list(have), list(want))
+			return fmt.Errorf("jobstream has counted\n%s\nand the built-in controller\n%s", list(have), list(want))
 		}
 		if len(samples(text)) < 8 {
 			return fmt.Errorf("there is little to compare: %s", list(samples(text)))
@@ -95,7 +95,7 @@ func builtInMetrics(ctx context.Context, s *harness.System) (string, error) {
 	return string(text), err
 }
 
-// samples are the lines that count Jobs and Pods, with their values. What has not happened is the same as what is not there.
+// samples returns the lines that count Jobs and Pods, with their values. A zero is the same as a missing line.
 func samples(metrics string) map[string]string {
 	out := map[string]string{}
 	for line := range strings.Lines(metrics) {

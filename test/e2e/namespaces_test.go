@@ -14,9 +14,9 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// Limited to two namespaces, as service accounts that have the roles of deploy/namespaced there and no others, the programs run what
-// is in these, do not touch a Job of ours in a third, although facts about it lie on the bus, and are refused nothing. A namespace
-// that does not exist holds nobody up.
+// Limited to two namespaces, as service accounts with the roles of deploy/namespaced there and no others, the programs run what
+// is in these, do not touch a Job of jobstream's in a third, although facts about it are on the bus, and have no request
+// refused. A missing namespace delays nothing.
 func TestNamespacesOnly(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{})
@@ -26,7 +26,7 @@ func TestNamespacesOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// While the trigger is not limited, it tells of the Job that nobody is to touch.
+	// While the trigger is not limited, it publishes facts about the Job that must not be touched.
 	untouched := other.Apply(harness.Shell("pi", "exit 0"))
 	if err := s.Triggers[0].Start(); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ kubectl apply -k deploy/namespaced/programs`)
 		return nil
 	})
 	if said := s.Triggers[0].Printed(); !strings.Contains(said, "namespace=nowhere") || !strings.Contains(said, "is there such a namespace, and are our roles bound in it") {
-		t.Error("the trigger does not say that it may not list the namespace nowhere")
+		t.Error("the trigger does not log that it may not list the namespace nowhere")
 	}
 	for line := range strings.Lines(s.Triggers[0].Printed() + s.Reconcilers[0].Printed()[before:]) {
 		if strings.Contains(line, "orbidden") && !strings.Contains(line, "namespace=nowhere") {
@@ -96,7 +96,7 @@ kubectl apply -k deploy/namespaced/programs`)
 	}
 }
 
-// kubeconfigAs is a kubeconfig of a service account in the namespace jobstream.
+// kubeconfigAs returns a kubeconfig of a service account in the namespace jobstream.
 func kubeconfigAs(t *testing.T, s *harness.System, account string) string {
 	t.Helper()
 	file, err := s.KubeconfigAs(t.Context(), account)

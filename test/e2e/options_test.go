@@ -17,7 +17,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// annotated adds an annotation of ours to the Job.
+// annotated adds an annotation of jobstream's to the Job.
 func annotated(j *batchv1.Job, annotation, value string) *batchv1.Job {
 	if j.Annotations == nil {
 		j.Annotations = map[string]string{}
@@ -26,7 +26,7 @@ func annotated(j *batchv1.Job, annotation, value string) *batchv1.Job {
 	return j
 }
 
-// backoff-seconds makes retries come sooner, and failed-pods-limit keeps the newest failed Pods only. All are counted.
+// backoff-seconds makes retries come sooner, and failed-pods-limit keeps only the newest failed Pods. All are counted.
 func TestRetriesComeSoonerAndFewFailedPodsStay(t *testing.T) {
 	t.Parallel()
 	p, ledger := shared(t).Space(t), harness.NewLedger(t)
@@ -39,7 +39,7 @@ func TestRetriesComeSoonerAndFewFailedPodsStay(t *testing.T) {
 	gaps := creationGaps(t, p)
 	for i, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		if i >= len(gaps) || gaps[i] < want-apiSecond || gaps[i] >= 10*want { // the default
-			t.Errorf("Pods came %v after one another, want 1, 2 and 4 s, not 10, 20 and 40", gaps)
+			t.Errorf("Pods were created %v after one another, want 1, 2 and 4 s, not 10, 20 and 40", gaps)
 			break
 		}
 	}
@@ -51,10 +51,10 @@ func TestRetriesComeSoonerAndFewFailedPodsStay(t *testing.T) {
 	})
 }
 
-// apiSecond is what is lost where the API server keeps a time: it cuts it to seconds.
+// apiSecond is the error of times in the API server, which truncates them to seconds.
 const apiSecond = time.Second
 
-// creationGaps are the times between the creations of Pods in the namespace.
+// creationGaps returns the times between the creations of Pods in the namespace.
 func creationGaps(t *testing.T, p *harness.Space) (gaps []time.Duration) {
 	t.Helper()
 	requests, err := p.Requests(p.Namespace)
@@ -74,7 +74,7 @@ func creationGaps(t *testing.T, p *harness.Space) (gaps []time.Duration) {
 	return gaps
 }
 
-// A Pod that cannot start fails in time, if its Job says so: one that no node takes, and one whose configuration is missing.
+// A Pod that cannot start fails in time, if its Job demands it: one that no node takes, and one whose configuration is missing.
 func TestPodThatCannotStartFailsInTime(t *testing.T) {
 	for name, change := range map[string]func(*corev1.PodSpec){
 		"no node takes it": func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"example.com/none": "here"} },
@@ -102,7 +102,7 @@ func TestPodThatCannotStartFailsInTime(t *testing.T) {
 	}
 }
 
-// A Pod that could not start in time is replaced like any other that has failed, and the next one may start.
+// A Pod that could not start in time is replaced like any other failed Pod, and the next one may start.
 func TestPodThatIsReplacedMayStart(t *testing.T) {
 	t.Parallel()
 	p := shared(t).Space(t)
@@ -117,7 +117,7 @@ func TestPodThatIsReplacedMayStart(t *testing.T) {
 	}
 }
 
-// An annotation that cannot be granted is ignored, and said to be.
+// An invalid annotation is ignored, and reported as ignored.
 func TestOptionThatCannotBeReadIsIgnoredAndReported(t *testing.T) {
 	for _, tt := range []struct{ name, annotation, value string }{
 		{"restarted in place", v1alpha1.BackoffSecondsAnnotation, "1"},
@@ -138,10 +138,10 @@ func TestOptionThatCannotBeReadIsIgnoredAndReported(t *testing.T) {
 	}
 }
 
-// awaitTold waits until what "kubectl describe" shows under Events has all these words in one line.
+// awaitTold waits until the Events of "kubectl describe" have all these words in one line.
 func awaitTold(t *testing.T, p *harness.Space, job string, words []string) {
 	t.Helper()
-	harness.Until(t, timeout, "kubectl describe to tell of "+strings.Join(words, " "), func(context.Context) error {
+	harness.Until(t, timeout, "kubectl describe to show "+strings.Join(words, " "), func(context.Context) error {
 		text := p.Describe(job)
 		_, events, _ := strings.Cut(text, "\nEvents:")
 		for line := range strings.Lines(events) {
@@ -153,11 +153,11 @@ func awaitTold(t *testing.T, p *harness.Space, job string, words []string) {
 	})
 }
 
-// putLists makes the ConfigMap, in place of one that is there.
+// putLists creates the ConfigMap, or replaces it.
 func putLists(t *testing.T, p *harness.Space, name string, data map[string]string, immutable bool) {
 	t.Helper()
 	maps := p.Client.CoreV1().ConfigMaps(p.Namespace)
-	_ = maps.Delete(t.Context(), name, metav1.DeleteOptions{}) // it may not be there
+	_ = maps.Delete(t.Context(), name, metav1.DeleteOptions{}) // it may not exist
 	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data, Immutable: ptr.To(immutable)}
 	if _, err := maps.Create(t.Context(), c, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/parity"
 )
 
-// Every Job of the table ends under us as it ends under the built-in controller: same status, conditions and Events, same
-// Pods down to their whole spec and their logs. What differs on purpose is in parity.Differences, and nothing else is there.
+// Every Job of the table ends under jobstream as it ends under the built-in controller: same status, conditions and Events, same
+// Pods down to their whole spec and their logs. The only differences are those of parity.Differences, and each of these shows.
 func TestJobsEndAsUnderTheBuiltInController(t *testing.T) {
 	t.Parallel()
 	var seen parity.Seen
@@ -31,7 +31,7 @@ func TestJobsEndAsUnderTheBuiltInController(t *testing.T) {
 	}
 }
 
-// No manifest lies about unused.
+// Every manifest is used.
 func TestEveryManifestIsOfACase(t *testing.T) {
 	for _, file := range parity.Manifests() {
 		if !slices.ContainsFunc(parity.Cases, func(c parity.Case) bool { return !c.Documented && c.File == file }) {
@@ -40,7 +40,7 @@ func TestEveryManifestIsOfACase(t *testing.T) {
 	}
 	for _, c := range parity.Cases {
 		if c.Shows == "" || strings.ContainsAny(c.Title(), "/|") {
-			t.Errorf("the case %q cannot stand in a table", c.Title())
+			t.Errorf("the case %q does not fit into a table", c.Title())
 		}
 	}
 }

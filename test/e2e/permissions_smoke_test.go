@@ -23,19 +23,19 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// smoke is something of everything: what needs a verb or a subject that nothing else needs.
+// smoke exercises everything that needs a verb or a subject of its own.
 func smoke(t *testing.T, s *harness.System) {
 	for name, part := range map[string]func(*harness.Space){
 		"Indexed, with parameters of a ConfigMap":            withParameters,
-		"fails, and its oldest Pods go":                      failing,
-		"ten Pods, and nobody's field ownership":             tenPods,
+		"fails, and its oldest Pods are deleted":             failing,
+		"ten Pods, without field ownership":                  tenPods,
 		"adopts a Pod and releases it":                       adopting,
 		"is suspended twice":                                 suspended,
 		"its time to live is over":                           expiring,
 		"Replace":                                            replacing,
 		"history limit":                                      forgetting,
 		"runAt, with a time to live":                         runningOnce,
-		"a message that nobody can read":                     unreadable,
+		"a message that cannot be decoded":                   unreadable,
 		"a subscriber with an account of its own, and a Job": subscribing,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func adopting(p *harness.Space) {
 	ours(false)
 }
 
-// suspended has the same Event twice, which then is one that is patched.
+// suspended causes the same Event twice; the second one is a patch.
 func suspended(p *harness.Space) {
 	p.Apply(harness.Shell("paused", "sleep 600", harness.Size(2, 2, 0)))
 	for range 2 {
@@ -168,7 +168,7 @@ func unreadable(p *harness.Space) {
 	p.AwaitEnd("beset", batchv1.JobComplete, timeout)
 }
 
-// setAside publishes a message about an object that nobody can read, and waits until "quarantine" lists it.
+// setAside publishes an undecodable message about an object, and waits until "quarantine" lists it.
 func setAside(p *harness.Space, function string, uid types.UID) {
 	p.Helper()
 	subject := fmt.Sprintf("facts.%s.%s.%s.%s.Unreadable", events.Token(harness.ClusterName), function, events.Token(p.Namespace), events.Token(string(uid)))
@@ -227,7 +227,7 @@ func dial(t testing.TB, s *harness.System, user string) *nats.Conn {
 	return nc
 }
 
-// operator is the user of accounts.conf who may do everything.
+// operator returns the JetStream of the user of accounts.conf with all permissions.
 func operator(t testing.TB, s *harness.System) jetstream.JetStream {
 	t.Helper()
 	js, err := jetstream.New(dial(t, s, "operator"))
@@ -237,8 +237,8 @@ func operator(t testing.TB, s *harness.System) jetstream.JetStream {
 	return js
 }
 
-// streamsAreMadeAndMended: a reconciler that is the first on an empty bus makes all streams; and who starts brings those in line that an
-// operator has edited, which are all of them for the reconciler and one for the trigger.
+// streamsAreMadeAndMended: a reconciler that is the first on an empty bus creates all streams. A program that starts corrects
+// those that an operator has edited: all of them for the reconciler, one for the trigger.
 func streamsAreMadeAndMended(t *testing.T, s *harness.System) {
 	t.Helper()
 	trigger, reconciler := s.Triggers[0], s.Reconcilers[0]
@@ -274,9 +274,10 @@ func edit(t *testing.T, s *harness.System, word string) {
 	}
 }
 
-// busIsLost: a reconciler is killed while a Job waits for its next try, and the bus loses everything, so that the trigger makes the stream
-// of facts. What the doctor sees while facts and a fired timer wait for nobody is no failure. The new server names what it delivers as newer
-// servers will, with a domain and an account, also the fired timer that wakes a ScheduledJob about which nobody could read a message.
+// busIsLost: a reconciler is killed while a Job waits for its next retry, and the bus loses everything, so that the trigger
+// creates the stream of facts. While facts and a fired timer wait without a consumer, the doctor finds no failure. The new
+// server names deliveries as newer servers will, with a domain and an account, including the fired timer that wakes a
+// ScheduledJob about which a message could not be decoded.
 func busIsLost(t *testing.T, s *harness.System) {
 	t.Helper()
 	p, reconciler := s.Space(t), s.Reconcilers[0]
@@ -305,7 +306,7 @@ func busIsLost(t *testing.T, s *harness.System) {
 		}
 	}
 	harness.Until(t, timeout, "facts to wait", waiting("facts"))
-	harness.Until(t, timeout, "a fired timer to wait", waiting("timers"))
+	harness.Until(t, timeout, "a fired timer to be pending", waiting("timers"))
 	code, out := as(t, s, "doctor")
 	if code != 0 || !hasAll(out, []string{" 0 FAIL", "none is refused", "that we do not use, all are refused", "all are ours", "the server asks who we are", "the connection is encrypted"}) {
 		t.Errorf("doctor: exit code %d:\n%s", code, out)

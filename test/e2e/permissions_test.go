@@ -23,26 +23,27 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// neverAsked are verbs that are granted and never the verb of a request, each with the reason. owners, below, shows both at work.
+// neverAsked are verbs that are granted and never the verb of a request, each with the reason. owners, below, shows both in use.
 var neverAsked = map[string]string{
-	"update batch/jobs/finalizers":                  "an admission plugin looks whether we have it, when we make a Pod",
-	"update jobstream.dev/scheduledjobs/finalizers": "an admission plugin looks whether we have it, when we make a Job",
+	"update batch/jobs/finalizers":                  "an admission plugin checks it when the reconciler creates a Pod",
+	"update jobstream.dev/scheduledjobs/finalizers": "an admission plugin checks it when the reconciler creates a Job",
 }
 
-// everybodys are the roles that Kubernetes itself gives to whoever has shown who they are: to look at versions and schemas, and at what
-// they themselves may do.
+// everybodys are the roles that Kubernetes gives to every authenticated user: to read versions and schemas, and their own
+// permissions.
 var everybodys = regexp.MustCompile(`of ClusterRole "system:(basic-user|discovery|public-info-viewer)"`)
 
-// terminated is what the API server says of a namespace that is being deleted, which the namespaces of parts that are over are: nobody,
-// whatever they may do, makes anything there.
+// terminated is the API server's refusal for a namespace that is being deleted, as the namespaces of finished subtests are:
+// there no permission allows a creation.
 const terminated = "because it is being terminated"
 
-// The programs have the service accounts, the roles, the users and the permissions of deploy/, TLS and nothing else. While they do all
-// that they can do, nobody is refused anything; and at the end each verb and each subject that is granted has been used, and none that is not.
+// The programs have the service accounts, the roles, the users and the permissions of deploy/, TLS and nothing else. While they
+// do all that they can do, none of their requests is refused; and at the end each granted verb and subject has been used, and no
+// other.
 func TestDeployedPermissionsAreExact(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("credentials.sh wants openssl: ", err)
+		t.Skip("credentials.sh needs openssl: ", err)
 	}
 	s := own(t, harness.Config{Deployed: true, NoBuiltInTTL: true, ReconcilerFlags: []string{"--ttl-after-finished"}})
 	protocol := s.Protocol()
@@ -58,7 +59,7 @@ func TestDeployedPermissionsAreExact(t *testing.T) {
 	strangersAreRefused(t, s)
 }
 
-// strangersAreRefused: who has no credentials does not get onto the bus, and neither does who is none of its users.
+// strangersAreRefused: a client without credentials does not get onto the bus, and neither does an unknown user.
 func strangersAreRefused(t *testing.T, s *harness.System) {
 	t.Helper()
 	where, err := url.Parse(s.NATS.URL)
@@ -72,14 +73,14 @@ func strangersAreRefused(t *testing.T, s *harness.System) {
 		nc, err := dial()
 		if err == nil {
 			nc.Close()
-			t.Errorf("a client %s is let onto the bus", name)
+			t.Errorf("a client %s gets onto the bus", name)
 		} else if !errors.Is(err, nats.ErrAuthorization) {
 			t.Errorf("a client %s is refused for another reason: %v", name, err)
 		}
 	}
 }
 
-// networkIsClosed: the programs have connections to the API server and to NATS, and to nobody else.
+// networkIsClosed: the programs have connections to the API server and to NATS, and no others.
 func networkIsClosed(t *testing.T, s *harness.System) {
 	t.Helper()
 	want := map[string]bool{}
@@ -93,7 +94,7 @@ func networkIsClosed(t *testing.T, s *harness.System) {
 	for _, p := range append(s.Triggers, s.Reconcilers...) {
 		peers, err := p.Peers()
 		if errors.Is(err, errors.ErrUnsupported) {
-			t.Log("whom the programs are connected to is not looked at: ", err)
+			t.Log("the connections of the programs are not checked: ", err)
 			return
 		}
 		if err != nil {
@@ -105,7 +106,7 @@ func networkIsClosed(t *testing.T, s *harness.System) {
 	}
 }
 
-// verbsAreExact holds the requests of a service account, of which none was refused, against its role.
+// verbsAreExact compares the requests of a service account, of which none was refused, with its role.
 func verbsAreExact(t *testing.T, s *harness.System, account string) {
 	t.Helper()
 	role, err := s.Client.RbacV1().ClusterRoles().Get(t.Context(), account, metav1.GetOptions{})
@@ -127,7 +128,7 @@ func verbsAreExact(t *testing.T, s *harness.System, account string) {
 			t.Errorf("%s is refused %s in %q: %s", account, what, r.Namespace, r.Message)
 		case everybodys.MatchString(r.Allowed):
 		case !granted[what] || !strings.Contains(r.Allowed, `of ClusterRole "`+account+`"`):
-			t.Errorf("%s is not granted %s, and uses it: %s", account, what, r.Allowed)
+			t.Errorf("%s uses %s, which its role does not grant: %s", account, what, r.Allowed)
 		default:
 			used[what] = true
 		}
@@ -140,7 +141,7 @@ func verbsAreExact(t *testing.T, s *harness.System, account string) {
 	t.Logf("%s: %d requests, %d of %d verbs used", account, len(requests), len(used), len(granted))
 }
 
-// verbs are those of rules, each as verbOf has it.
+// verbs returns those of rules, each in the form of verbOf.
 func verbs(rules []rbacv1.PolicyRule) (all []string) {
 	for _, r := range rules {
 		for _, group := range r.APIGroups {
@@ -158,8 +159,8 @@ func verbOf(verb, group, resource string) string {
 	return verb + " " + strings.TrimPrefix(group+"/"+resource, "/")
 }
 
-// subjectsAreExact waits until each user has used all of its permissions, the rarest of which are used once a minute, and holds what it has
-// used against them.
+// subjectsAreExact waits until each user has used all of its permissions, the rarest of which are used once a minute, and
+// compares them with what it has used.
 func subjectsAreExact(t *testing.T, s *harness.System, protocol *harness.Protocol) {
 	t.Helper()
 	permissions, err := s.Permissions()
@@ -187,12 +188,12 @@ func subjectsAreExact(t *testing.T, s *harness.System, protocol *harness.Protoco
 		p, known := permissions[c.User]
 		switch {
 		case !known && len(c.Published)+len(c.Subscribed) > 0:
-			t.Errorf("%q, user %q, is nobody whom we know", c.Name, c.User)
+			t.Errorf("%q, user %q, is unknown", c.Name, c.User)
 			continue
-		case p == nil: // the operator, who may do everything; or somebody who has not said anything
+		case p == nil: // the operator, who has all permissions; or a client that has not sent its name yet
 			continue
 		}
-		doctor := c.Name == "jobstream-doctor" // it tries, on purpose, what it should not be allowed
+		doctor := c.Name == "jobstream-doctor" // it tries, on purpose, what it must not be allowed
 		if len(c.Refused) > 0 && !doctor {
 			t.Errorf("%s, user %s, is refused: %s", c.Name, c.User, strings.Join(c.Refused, "; "))
 		}
@@ -214,7 +215,7 @@ func subjectsAreExact(t *testing.T, s *harness.System, protocol *harness.Protoco
 	}
 }
 
-// unused are the permissions that no client of the user has used. Of what the doctor does, only its questions count.
+// unused returns the permissions that no client of the user has used. Of what the doctor does, only its requests count.
 func unused(p *server.Permissions, clients []*harness.NATSClient, user string) (all []string) {
 	used := func(allowed string, subjects func(*harness.NATSClient) map[string]bool) bool {
 		return slices.ContainsFunc(clients, func(c *harness.NATSClient) bool {
@@ -239,7 +240,8 @@ func unused(p *server.Permissions, clients []*harness.NATSClient, user string) (
 	return all
 }
 
-// owners shows what the verbs are for that no request has: without them the API server lets us make nothing that has an owner.
+// owners shows the purpose of the verbs that no request has: without them the API server allows no creation of an object with an
+// owner.
 func owners(t *testing.T, s *harness.System) {
 	p := s.Space(t)
 	const account = "jobstream-reconciler"
@@ -252,7 +254,7 @@ func owners(t *testing.T, s *harness.System) {
 		t.Fatal(err)
 	}
 	p.Schedule(harness.Every("tick", "* * * * * *", "exit 0"))
-	for n, await := 0, true; await; n++ { // the API server takes a moment to hear of it
+	for n, await := 0, true; await; n++ { // the API server takes a moment to learn of it
 		p.Apply(harness.Shell(fmt.Sprint("pi-", n), "exit 0"))
 		harness.Pass(t, time.Second)
 		requests, err := s.RequestsBy(account)

@@ -15,8 +15,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// With --event-pods a subscriber hears of the end of each Pod once by source and id, as it counts, before the end of its Job,
-// though reconcilers are killed meanwhile. With --core-events each Job has one Event of its start and one of its end, also after
+// With --event-pods a subscriber receives the end of each Pod once by source and id, as it counts, before the end of its Job,
+// though reconcilers are killed meanwhile. With --core-events each Job has one Event of its start and one of its end, even after
 // the bus was wiped and the public events are announced again.
 func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 	t.Parallel()
@@ -26,11 +26,11 @@ func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 
 	once := filepath.Join(t.TempDir(), "once")
 	p.Apply(harness.Shell("indexed", "true", harness.Size(6, 3, 0), harness.Indexed))
-	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 1))) // one after the other: no Pod runs that the verdict would delete
+	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 1))) // one after the other, so that the verdict deletes no running Pod
 	p.Apply(harness.Shell("ignored", "mkdir "+once+" && exit 42; true", harness.Size(1, 1, 0), ignores(42)))
 	p.Apply(harness.Shell("wide", "sleep 0.5", harness.Size(60, 10, 0)))
 	for i, r := range s.Reconcilers {
-		p.Await("wide", timeout, "to be on its way", func(j *batchv1.Job) bool { return int(j.Status.Succeeded) >= 10+20*i })
+		p.Await("wide", timeout, "to have progressed", func(j *batchv1.Job) bool { return int(j.Status.Succeeded) >= 10+20*i })
 		if err := r.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 	received := subscriber.Received()
 	stored := len(received)
 	if distinct := len(byKey(received)); distinct != stored {
-		t.Errorf("%d messages of %d events: the stream did not know some again", stored, distinct)
+		t.Errorf("%d messages of %d events: the stream has stored some twice", stored, distinct)
 	}
 	coreEvents(t, p, jobs)
 
@@ -80,7 +80,7 @@ func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 	t.Logf("%d Pods, %d messages, then %d more", len(heard), stored, len(subscriber.Received())-stored)
 }
 
-// ignores lets failures with that exit code count for nothing.
+// ignores adds a rule that ignores failures with that exit code.
 func ignores(code int32) func(*batchv1.JobSpec) {
 	return func(s *batchv1.JobSpec) {
 		s.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{Action: batchv1.PodFailurePolicyActionIgnore,
@@ -88,7 +88,7 @@ func ignores(code int32) func(*batchv1.JobSpec) {
 	}
 }
 
-// hearsOfPods waits until the subscriber has heard of the end of each Pod, and holds what it says against the Pod.
+// hearsOfPods waits until the subscriber has received the end of each Pod, and compares it with the Pod.
 func hearsOfPods(t *testing.T, p *harness.Space, subscriber *harness.Subscriber, jobs map[string]batchv1.JobConditionType) map[types.UID]events.PodFinished {
 	t.Helper()
 	pods := map[types.UID]corev1.Pod{}
@@ -99,7 +99,7 @@ func hearsOfPods(t *testing.T, p *harness.Space, subscriber *harness.Subscriber,
 	}
 	var heard map[types.UID]events.PodFinished
 	var late []events.PodFinished
-	harness.Until(t, timeout, "the subscriber to have heard of every Pod and Job", func(context.Context) error {
+	harness.Until(t, timeout, "the subscriber to have received every Pod and Job", func(context.Context) error {
 		ends := map[string]bool{}
 		heard, late = map[types.UID]events.PodFinished{}, nil
 		for _, r := range subscriber.Received() {
@@ -124,7 +124,7 @@ func hearsOfPods(t *testing.T, p *harness.Space, subscriber *harness.Subscriber,
 	for uid, e := range heard {
 		pod, ok := pods[uid]
 		if !ok {
-			t.Errorf("%v: there is no such Pod", e)
+			t.Errorf("%v: no such Pod exists", e)
 			continue
 		}
 		ended := pod.Status.ContainerStatuses[0].State.Terminated

@@ -18,10 +18,10 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// refusal is a reason for which the API server takes a Job and not its Pods.
+// refusal is a reason for which the API server accepts a Job but not its Pods.
 type refusal struct {
 	name string
-	// forbid sets it up, and allow takes it away.
+	// forbid sets it up, and allow removes it.
 	forbid, allow func(t *testing.T, p *harness.Space)
 	// change makes the Job one that is refused.
 	change func(*batchv1.JobSpec)
@@ -30,7 +30,7 @@ type refusal struct {
 	says   []string
 }
 
-// A Job whose Pods are refused says so where its user looks, waits without haste, and goes on as soon as it may.
+// A Job whose Pods are refused reports it where its user looks, retries rarely, and continues as soon as it may.
 func TestRefusedPodsAreToldAndNotForgotten(t *testing.T) {
 	for _, r := range []refusal{
 		{"quota", setQuota("0"), setQuota("10"), func(*batchv1.JobSpec) {}, "Forbidden", []string{"exceeded quota: few", "pods=0"}},
@@ -46,13 +46,13 @@ func TestRefusedPodsAreToldAndNotForgotten(t *testing.T) {
 
 const (
 	refusedCompletions = 4
-	// watchedFor is how long a refused Job is watched: attempts after 1, 2 and 4 seconds fall into it.
+	// watchedFor is how long a refused Job is watched: it includes attempts after 1, 2 and 4 seconds.
 	watchedFor = 8 * time.Second
-	// podRequestsMax is the first round, which asks for all Pods at once, and three more that ask for one each.
+	// podRequestsMax is the first round, which requests all Pods at once, and three more with one each.
 	podRequestsMax = refusedCompletions + 3
-	// statusWritesRefusedMax is the start, the refusal, and what each attempt may have to say.
+	// statusWritesRefusedMax is the start, the refusal, and a change for each attempt.
 	statusWritesRefusedMax = 6
-	// turnsMax are four rounds of an attempt, its answer and its alarm, and a few for the start.
+	// turnsMax are four rounds of an attempt, its answer and its timer, and a few for the start.
 	turnsMax = 25
 )
 
@@ -62,7 +62,7 @@ func tellsAndGoesOn(t *testing.T, r refusal) {
 	r.forbid(t, p)
 	j := harness.Shell("refused", ledger.Script("0", ""), harness.Size(refusedCompletions, refusedCompletions, 0), r.change)
 	p.Apply(j)
-	j = p.Await("refused", 30*time.Second, "to say that it is refused", func(j *batchv1.Job) bool { return harness.Is(j, v1alpha1.RefusedCondition) })
+	j = p.Await("refused", 30*time.Second, "to report that it is refused", func(j *batchv1.Job) bool { return harness.Is(j, v1alpha1.RefusedCondition) })
 	c := harness.Condition(j, v1alpha1.RefusedCondition)
 	if c.Reason != r.reason || !hasAll(c.Message, r.says) {
 		t.Errorf("the condition is %s: %s; want %s: %v", c.Reason, c.Message, r.reason, r.says)
@@ -115,8 +115,8 @@ func told(events []corev1.Event) (out []string) {
 
 func nothing(*testing.T, *harness.Space) {}
 
-// setQuota allows so many Pods in the namespace, and waits until the API server knows: a controller copies the quota into
-// the status that counts.
+// setQuota allows so many Pods in the namespace, and waits until the API server knows it: a controller copies the quota into its
+// status, which admission uses.
 func setQuota(pods string) func(*testing.T, *harness.Space) {
 	return func(t *testing.T, p *harness.Space) {
 		t.Helper()
@@ -168,8 +168,8 @@ func makePriorityClass(t *testing.T, p *harness.Space) {
 	})
 }
 
-// requestMuch asks for two CPUs, and setLimit gives every container that names no limit one: together they make a Pod that
-// is invalid, from a template that is not.
+// requestMuch requests two CPUs, and setLimit sets a default limit of one for every container: together they make an invalid Pod
+// from a valid template.
 func requestMuch(s *batchv1.JobSpec) {
 	s.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
 }

@@ -24,7 +24,7 @@ const (
 	halfHourly = "*/10 * * * * *"
 )
 
-// awaitRunAt waits for a Job whose nominal time is a multiple of so many seconds, and was a moment ago.
+// awaitRunAt waits for a Job whose nominal time is a multiple of so many seconds, and just passed.
 func awaitRunAt(t *testing.T, p *harness.Space, sj *v1alpha1.ScheduledJob, every int) (nominal time.Time) {
 	t.Helper()
 	harness.Until(t, timeout, fmt.Sprintf("a Job at a multiple of %d seconds", every), func(context.Context) error {
@@ -38,7 +38,7 @@ func awaitRunAt(t *testing.T, p *harness.Space, sj *v1alpha1.ScheduledJob, every
 				return nil
 			}
 		}
-		return fmt.Errorf("there are Jobs at %d times", len(p.Runs(sj.UID)))
+		return fmt.Errorf("Jobs exist for %d times", len(p.Runs(sj.UID)))
 	})
 	return nominal
 }
@@ -49,8 +49,8 @@ func passUntil(t *testing.T, at time.Time) {
 	harness.Pass(t, time.Until(at))
 }
 
-// inTime tells a story that is over with its first half when a moment of the clock comes. A machine that was too slow for it
-// tells it once more.
+// inTime runs a story whose first half must be over when a moment of the clock comes. If the machine was too slow, it runs the
+// story once more.
 func inTime(t *testing.T, story func(p *harness.Space) (tooLate bool)) {
 	t.Helper()
 	for range 5 {
@@ -62,7 +62,7 @@ func inTime(t *testing.T, story func(p *harness.Space) (tooLate bool)) {
 	t.Fatal("the machine is too slow for seconds")
 }
 
-// between are the nominal times of Jobs after one time and before another.
+// between returns the nominal times of Jobs after one time and before another.
 func between(p *harness.Space, sj *v1alpha1.ScheduledJob, after, before time.Time) (all []string) {
 	p.Helper()
 	for at := range p.Runs(sj.UID) {
@@ -77,12 +77,12 @@ func between(p *harness.Space, sj *v1alpha1.ScheduledJob, after, before time.Tim
 	return all
 }
 
-// awaitRun waits until there is one Job of that time.
+// awaitRun waits until one Job has that time.
 func awaitRun(p *harness.Space, sj *v1alpha1.ScheduledJob, what string, at time.Time) {
 	p.Helper()
 	harness.Until(p, timeout, what, func(context.Context) error {
 		if runs := p.Runs(sj.UID); len(runs[key(at)]) != 1 {
-			return fmt.Errorf("there are Jobs at %d times", len(runs))
+			return fmt.Errorf("Jobs exist for %d times", len(runs))
 		}
 		return nil
 	})
@@ -104,7 +104,7 @@ func TestHalfHourlyBecomesHourly(t *testing.T) {
 		next := top.Add(20 * time.Second)
 		awaitRun(p, sj, "the next hour to run", next)
 		if half := between(p, sj, top, next); len(half) > 0 || len(p.Runs(sj.UID)[key(top)]) != 1 {
-			t.Errorf("%d Jobs at the top, and then some at %q", len(p.Runs(sj.UID)[key(top)]), half)
+			t.Errorf("%d Jobs at the top, and then Jobs at %q", len(p.Runs(sj.UID)[key(top)]), half)
 		}
 		return false
 	})
@@ -119,7 +119,7 @@ func TestHourlyBecomesHalfHourly(t *testing.T) {
 		top := awaitRunAt(t, p, sj, 20)
 		passUntil(t, top.Add(11*time.Second))
 		p.Reschedule("report", fmt.Sprintf(`{"schedule":%q}`, halfHourly))
-		if time.Since(top) > 15*time.Second { // at the next hour the half is superseded
+		if time.Since(top) > 15*time.Second { // at the next hour the half hour is superseded
 			return true
 		}
 		awaitRun(p, sj, "the half hour that has just passed to run", top.Add(10*time.Second))
@@ -141,7 +141,7 @@ func TestTemplateChangeRunsNothing(t *testing.T) {
 		second := first.Add(10 * time.Second)
 		awaitRun(p, sj, "the next Job", second)
 		if again := between(p, sj, first, second); len(again) > 0 {
-			t.Errorf("there are Jobs of %q", again)
+			t.Errorf("Jobs exist for %q", again)
 		}
 		for at, jobs := range p.Runs(sj.UID) {
 			want := ""
@@ -156,15 +156,15 @@ func TestTemplateChangeRunsNothing(t *testing.T) {
 	})
 }
 
-// "If you delete and replace a ScheduledJob with one of the same name", it knows nothing of the old one; and a Job that has
-// the name that it needs is in its way, until somebody deletes it.
+// "If you delete and replace a ScheduledJob with one of the same name", the new one knows nothing of the old one. A Job that has
+// the name that it needs blocks it, until a user deletes that Job.
 func TestReplacedByOneOfTheSameName(t *testing.T) {
 	t.Parallel()
 	p := shared(t).Space(t)
 	old := p.Schedule(harness.Every("report", halfHourly, "sleep 600", harness.KeepAll))
 	awaitRunAt(t, p, old, 10)
 	p.Unschedule("report", metav1.DeletePropagationOrphan)
-	// The garbage collector, which orphans, learns of a kind that is as new as this cluster after half a minute or more.
+	// The garbage collector, which orphans, learns of a kind as new as this cluster after half a minute or more.
 	harness.Until(t, 2*time.Minute, "it to be gone and its Jobs to stay", func(context.Context) error {
 		if runs := p.Runs(old.UID); len(runs) != 0 {
 			return fmt.Errorf("%d Jobs are still its own", len(runs))
@@ -185,11 +185,11 @@ func TestReplacedByOneOfTheSameName(t *testing.T) {
 				return harness.Stop(err)
 			}
 			if !when.After(made.CreationTimestamp.Time) {
-				return harness.Stop(fmt.Errorf("a Job for %s, before the ScheduledJob was made", at))
+				return harness.Stop(fmt.Errorf("a Job for %s, before the ScheduledJob was created", at))
 			}
 		}
 		if len(p.Runs(made.UID)[key(first)]) != 1 {
-			return fmt.Errorf("there are Jobs at %d times", len(p.Runs(made.UID)))
+			return fmt.Errorf("Jobs exist for %d times", len(p.Runs(made.UID)))
 		}
 		return nil
 	})
@@ -202,18 +202,18 @@ func TestReplacedByOneOfTheSameName(t *testing.T) {
 	p.Delete(leftover.Name)
 	harness.Until(t, 20*time.Second, "it to run when the leftover is gone", func(context.Context) error {
 		if runs := p.Runs(made.UID); len(runs[key(taken)]) != 1 || runs[key(taken)][0].Name != leftover.Name {
-			return fmt.Errorf("there are Jobs at %d times", len(runs))
+			return fmt.Errorf("Jobs exist for %d times", len(runs))
 		}
 		return nil
 	})
 }
 
-// A Job is named by its ScheduledJob and a hash of its nominal time, and says for whom and when it was made.
+// A Job is named after its ScheduledJob and a hash of its nominal time, and names its owner and its time.
 func TestNameOfJobs(t *testing.T) {
 	t.Parallel()
 	p := shared(t).Space(t)
 	sj := p.Schedule(harness.Every("report", "* * * * * *", "true", harness.KeepAll))
-	p.AwaitSchedule("report", time.Minute, "to have made three Jobs", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful >= 3 })
+	p.AwaitSchedule("report", time.Minute, "to have created three Jobs", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful >= 3 })
 	for at, jobs := range p.Runs(sj.UID) {
 		when, err := time.Parse(time.RFC3339, at)
 		if err != nil {
@@ -232,13 +232,13 @@ func TestNameOfJobs(t *testing.T) {
 	}
 }
 
-// runAt makes one Job, once; and with a time to live everything goes when it has ended.
+// runAt creates one Job, once; and with a time to live both are deleted after it has ended.
 func TestRunAtRunsOnceAndGoes(t *testing.T) {
 	t.Parallel()
 	p, heard := shared(t).Space(t), shared(t).Record(t)
 	once := harness.Every("once", "", "true", func(s *v1alpha1.ScheduledJobSpec) {
 		s.RunAt = ptr.To(metav1.NewTime(time.Now().Add(5 * time.Second).Truncate(time.Second)))
-		s.TTLSecondsAfterFinished = ptr.To[int32](20) // somebody has to see it
+		s.TTLSecondsAfterFinished = ptr.To[int32](20) // long enough for the test to see it
 	})
 	made := p.Schedule(once)
 	end := p.AwaitSchedule("once", time.Minute, "to have finished", func(j *v1alpha1.ScheduledJob) bool {
@@ -255,12 +255,12 @@ func TestRunAtRunsOnceAndGoes(t *testing.T) {
 	})
 	for _, v := range heard.Ticks(t) {
 		if v.ScheduledJob.UID == made.UID && (v.Verdict != events.Started || !v.Nominal.Equal(once.Spec.RunAt.Time)) {
-			t.Errorf("it was told: %v", v)
+			t.Errorf("it has the verdicts: %v", v)
 		}
 	}
 }
 
-// Replace deletes the Job that runs, and makes the next when it and its Pods are gone: two never run at once.
+// Replace deletes the running Job, and creates the next one when it and its Pods are gone: two never run at once.
 func TestReplaceLeavesOneRunning(t *testing.T) {
 	t.Parallel()
 	p := shared(t).Space(t)

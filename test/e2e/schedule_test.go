@@ -21,7 +21,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// Every second a Job, while somebody kills programs, and wipes the bus: each second gets one Job, one verdict, and one run.
+// A Job every second, while programs are killed and the bus is wiped: each second gets one Job, one verdict, and one run.
 func TestEverySecondRunsOnce(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -50,7 +50,7 @@ func TestEverySecondRunsOnce(t *testing.T) {
 
 func catchUpAll(s *v1alpha1.ScheduledJobSpec) { s.CatchUp = v1alpha1.CatchUpAll }
 
-// killNowAndThen kills one of the programs every ten seconds, and lets it rise again.
+// killNowAndThen kills one of the programs every ten seconds, and restarts it.
 func killNowAndThen(t *testing.T, s *harness.System, _ *harness.Recorder, until time.Time) {
 	t.Helper()
 	all := append(slices.Clone(s.Triggers), s.Reconcilers...)
@@ -70,13 +70,13 @@ func wipeTwice(t *testing.T, s *harness.System, r *harness.Recorder, until time.
 	third := time.Until(until) / 3
 	for range 2 {
 		harness.Pass(t, third)
-		r.Ticks(t) // what the stream holds goes with it
+		r.Ticks(t) // the wipe deletes what the stream holds
 		replaceBus(t, s, 0)
 	}
 	harness.Pass(t, time.Until(until))
 }
 
-// checkEachSecond holds what is in the cluster, on the bus and on the node against the clock.
+// checkEachSecond compares the cluster, the bus and the node with the clock.
 func checkEachSecond(t *testing.T, p *harness.Space, made, end *v1alpha1.ScheduledJob, heard *harness.Recorder, ran string) {
 	t.Helper()
 	runs := p.Runs(made.UID)
@@ -119,18 +119,18 @@ func checkEachSecond(t *testing.T, p *harness.Space, made, end *v1alpha1.Schedul
 		}
 	}
 	if len(told) != len(runs) {
-		t.Errorf("%d Jobs, and containers that say %v", len(runs), slices.Sorted(maps.Keys(told)))
+		t.Errorf("%d Jobs, and containers for %v", len(runs), slices.Sorted(maps.Keys(told)))
 	}
 	t.Logf("%d seconds, %d Jobs, %d verdicts, %d runs", seconds, len(runs), len(verdicts), len(told))
 }
 
-// A clock that is set back an hour makes nothing twice. What it had decided by the wrong time stays decided.
+// A clock that is set back an hour creates nothing twice. Decisions by the wrong time stay.
 func TestClockSetBackRunsNothingTwice(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{Flags: []string{"--clock-offset=1h"}})
 	p := s.Space(t)
 	made := p.Schedule(harness.Every("tick", "* * * * * *", "true", harness.KeepAll))
-	p.AwaitSchedule("tick", time.Minute, "to have made three Jobs", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful >= 3 })
+	p.AwaitSchedule("tick", time.Minute, "to have created three Jobs", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful >= 3 })
 	for _, program := range append(slices.Clone(s.Triggers), s.Reconcilers...) {
 		if err := program.Kill(); err != nil {
 			t.Fatal(err)
@@ -138,10 +138,10 @@ func TestClockSetBackRunsNothingTwice(t *testing.T) {
 		program.Args = slices.DeleteFunc(program.Args, func(a string) bool { return strings.HasPrefix(a, "--clock-offset") })
 	}
 	startAll(t, s)
-	// What was intended before may be made now; then there is nothing to do for an hour.
+	// What was intended before may be created now; then nothing is due for an hour.
 	settled := p.AwaitSchedule("tick", time.Minute, "to have no active Jobs", func(j *v1alpha1.ScheduledJob) bool { return len(j.Status.Active) == 0 })
 	before := len(p.Runs(made.UID))
-	harness.Holds(t, 5*time.Second, "no Job to be made", func(context.Context) error {
+	harness.Holds(t, 5*time.Second, "no Job to be created", func(context.Context) error {
 		if n := len(p.Runs(made.UID)); n > before+1 {
 			return fmt.Errorf("%d, then %d", before, n)
 		}
@@ -157,7 +157,7 @@ func TestClockSetBackRunsNothingTwice(t *testing.T) {
 	}
 }
 
-// A schedule that can never fire stalls, and says why where people look; the others go on.
+// A schedule that can never fire stalls, and reports why where users look; the others continue.
 func TestScheduleThatCannotWorkStallsAlone(t *testing.T) {
 	t.Parallel()
 	p := shared(t).Space(t)
@@ -169,7 +169,7 @@ func TestScheduleThatCannotWorkStallsAlone(t *testing.T) {
 	if c := meta.FindStatusCondition(stalled.Status.Conditions, v1alpha1.StalledCondition); c.Reason != v1alpha1.ReasonInvalidSchedule || !strings.Contains(c.Message, "schedule") {
 		t.Errorf("it is stalled by %s: %s", c.Reason, c.Message)
 	}
-	harness.Until(t, timeout, "an Event to say so", func(context.Context) error {
+	harness.Until(t, timeout, "an Event about it", func(context.Context) error {
 		text := p.DescribeKind("scheduledjob", "never")
 		_, told, _ := strings.Cut(text, "\nEvents:")
 		if !hasAll(told, []string{"Warning", v1alpha1.ReasonInvalidSchedule}) {

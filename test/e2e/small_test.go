@@ -10,8 +10,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// A hundred Pods that fail at once, where one status write may list ten: they are counted in many writes, and the Job has
-// not failed before the last.
+// A hundred Pods fail at once, while one status write may list ten: they are counted in many writes, and the Job does not fail
+// before the last.
 func TestManyFailuresAreCountedAFewAtATime(t *testing.T) {
 	t.Parallel()
 	const atATime, pods = 10, 100

@@ -15,11 +15,11 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// oldNATS is the last release of a line that has no message schedules.
+// oldNATS is the last release of a line without message schedules.
 const oldNATS = "v2.10.29"
 
-// What cannot work ends within seconds, with an exit code, the cause and the remedy. cmd/start_test.go has many more of
-// these against servers that are played; here they are real.
+// A program that cannot work ends within seconds, with an exit code, the cause and the remedy. cmd/start_test.go has many more
+// cases against imitated servers; here the servers are real.
 func TestProgramsThatCannotWorkSayWhyAndEnd(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
@@ -33,7 +33,7 @@ func TestProgramsThatCannotWorkSayWhyAndEnd(t *testing.T) {
 		{"kubeconfig that is missing", func(*testing.T) []string { return []string{"--kubeconfig=/nowhere/config", "--nats-url=" + s.NATS.URL} },
 			[]string{"/nowhere/config", "no such file", "--kubeconfig", "JOBSTREAM_KUBECONFIG"}},
 		{"bus that cannot be reached", func(t *testing.T) []string {
-			return []string{kubeconfig, "--nats-url=nats://" + nobody(t), "--nats-connect-timeout=2s"}
+			return []string{kubeconfig, "--nats-url=nats://" + unusedAddress(t), "--nats-connect-timeout=2s"}
 		},
 			[]string{"NATS at nats://127.0.0.1:", "cannot be reached", "--nats-url", "JOBSTREAM_NATS_URL"}},
 		{"bus for small messages", func(t *testing.T) []string { return []string{kubeconfig, "--nats-url=" + small(t)} },
@@ -56,15 +56,15 @@ func TestProgramsThatCannotWorkSayWhyAndEnd(t *testing.T) {
 				}
 				_, complaint, found := strings.Cut("\n"+p.Printed(), "\n"+name+": ")
 				if code == 0 || !found || !hasAll(complaint, tt.says) {
-					t.Errorf("%s ended with %d and said, want %q:\n%s", name, code, tt.says, p.Printed())
+					t.Errorf("%s ended with %d, want %q in its output:\n%s", name, code, tt.says, p.Printed())
 				}
 			}
 		})
 	}
 }
 
-// nobody is an address on loopback where nobody listens.
-func nobody(t *testing.T) string {
+// unusedAddress returns an address on loopback on which no program listens.
+func unusedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,7 +74,7 @@ func nobody(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// startNATS starts a server that goes with the test.
+// startNATS starts a server that is stopped with the test.
 func startNATS(t *testing.T, args ...string) (url string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -87,14 +87,14 @@ func startNATS(t *testing.T, args ...string) (url string) {
 	return n.URL
 }
 
-// startOldNATS starts a real server of the old release. Where it cannot be had, the test says so and is skipped.
+// startOldNATS starts a real server of the old release. If it cannot be installed, the test is skipped with the reason.
 func startOldNATS(t *testing.T) (url string) {
 	t.Helper()
 	path, err := buildOldNATS(t.Context())
 	if err != nil {
 		t.Skipf("skipped, there is no old NATS server: %v", err)
 	}
-	address := nobody(t)
+	address := unusedAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func startOldNATS(t *testing.T) (url string) {
 	return "nats://" + address
 }
 
-// buildOldNATS builds the server once, into the folder where the Makefile keeps such things.
+// buildOldNATS builds the server once, into the folder where the Makefile keeps such programs.
 var oldNATSOnce sync.Mutex
 
 func buildOldNATS(ctx context.Context) (path string, err error) {

@@ -19,8 +19,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// What a Pod is told is what the events of its Job say, and the span that a collector gets; though the reconciler is killed and
-// the bus wiped while the Job runs. Whoever has not asked for it is told nothing.
+// The traceparent that a Pod receives is that of its Job's events, and of the span that a collector receives, though the
+// reconciler is killed and the bus wiped while the Job runs. A Pod of a Job that does not ask for it receives none.
 func TestOneTraceFromTheTickToThePod(t *testing.T) {
 	collector := tracetest.Collect(t)
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "200")
@@ -77,7 +77,7 @@ func TestOneTraceFromTheTickToThePod(t *testing.T) {
 		}
 	}
 	if got := said.await("part", 1); got[0][:35] != other[:35] || spanOf(t, collector, got[0]).Parent != other[36:52] {
-		t.Errorf("part was told %s, in the place of a child of %s", got[0], other)
+		t.Errorf("part has received %s, want a child of %s", got[0], other)
 	}
 	j := p.Job("told")
 	span := spanOf(t, collector, said.await("told", 2)[0])
@@ -97,17 +97,17 @@ func TestOneTraceFromTheTickToThePod(t *testing.T) {
 	t.Logf("%d spans, %d of them again after the bus was wiped", len(seen), again)
 }
 
-// isOne says that the Job's events and its span are those of the traceparent that its Pod was told.
+// isOne checks that the Job's events and its span have the traceparent that its Pod received.
 func isOne(t *testing.T, s *harness.System, collector *tracetest.Collector, job, told string) {
 	t.Helper()
 	hasTrace(t, s, "job.start", told)
 	hasTrace(t, s, "job.finish", told)
 	if span := spanOf(t, collector, told); span.Name != "job" {
-		t.Errorf("%s is told the span of %+v", job, span)
+		t.Errorf("%s has received the span of %+v", job, span)
 	}
 }
 
-// hasTrace waits until an event of that kind is stored which carries the traceparent.
+// hasTrace waits until an event of that kind is stored which has the traceparent.
 func hasTrace(t *testing.T, s *harness.System, kind, traceparent string) {
 	t.Helper()
 	harness.Until(t, timeout, "a "+kind+" of "+traceparent, func(context.Context) error {
@@ -144,7 +144,7 @@ func spanOf(t *testing.T, collector *tracetest.Collector, traceparent string) (f
 	return found
 }
 
-// said is a file into which Pods write what they are told.
+// said is a file into which Pods write the traceparents that they receive.
 type said struct {
 	t    *testing.T
 	path string
@@ -154,10 +154,10 @@ func (s said) script(job string) string {
 	return "echo " + job + " ${TRACEPARENT:-nothing} >> " + s.path
 }
 
-// await waits until so many Pods of the Job have written, and returns what.
+// await waits until so many Pods of the Job have written, and returns their lines.
 func (s said) await(job string, pods int) (out []string) {
 	s.t.Helper()
-	harness.Until(s.t, timeout, fmt.Sprintf("%d Pods of %s to say what they are told", pods, job), func(context.Context) error {
+	harness.Until(s.t, timeout, fmt.Sprintf("%d Pods of %s to write their traceparents", pods, job), func(context.Context) error {
 		text, err := os.ReadFile(s.path)
 		if err != nil {
 			return err

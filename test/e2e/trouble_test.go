@@ -21,7 +21,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// A Job that somebody changes all the time: every write of ours meets a conflict sooner or later.
+// A user changes a Job all the time: every write of the reconciler meets a conflict sooner or later.
 func TestJobThatChangesUnderUsIsCountedExactly(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, indexed bool) {
@@ -46,7 +46,7 @@ func TestJobThatChangesUnderUsIsCountedExactly(t *testing.T) {
 	})
 }
 
-// meddle changes an annotation of the Job again and again, until the test ends or changes is called, which counts them.
+// meddle changes an annotation of the Job again and again, until the test ends or changes is called, which returns their number.
 func meddle(t *testing.T, p *harness.Space, job string) (changes func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -73,7 +73,7 @@ func meddle(t *testing.T, p *harness.Space, job string) (changes func() int) {
 	return stop
 }
 
-// A webhook that does not let us take our finalizer off: the Job waits, says who is in the way, and goes on when it may.
+// A webhook forbids removing the finalizer: the Job waits, names the webhook, and continues when it may.
 func TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor(t *testing.T) {
 	t.Parallel()
 	const completions = 4
@@ -92,7 +92,7 @@ func TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor(t *testing.T) {
 	})
 	webhook.AwaitForce(t, p, p.Pods("watched")[0].Name)
 	touch(t, gate)
-	j := p.Await("watched", time.Minute, "to say that it is refused", func(j *batchv1.Job) bool { return harness.Is(j, v1alpha1.RefusedCondition) })
+	j := p.Await("watched", time.Minute, "to report that it is refused", func(j *batchv1.Job) bool { return harness.Is(j, v1alpha1.RefusedCondition) })
 	if c := harness.Condition(j, v1alpha1.RefusedCondition); !hasAll(c.Message, []string{webhook.Name, why}) {
 		t.Errorf("the condition is %s: %s", c.Reason, c.Message)
 	}
@@ -105,9 +105,9 @@ func TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor(t *testing.T) {
 		return nil
 	})
 	harness.Pass(t, watchedFor)
-	// The first round asks for all, and each attempt after 1, 2 and 4 seconds for all of them again at most.
+	// The first round requests all, and each attempt after 1, 2 and 4 seconds at most all of them again.
 	if n := webhook.Refused(); n > 5*completions {
-		t.Errorf("it spins: %d refusals in %v", n, watchedFor)
+		t.Errorf("a busy loop: %d refusals in %v", n, watchedFor)
 	}
 	if j := p.Job("watched"); harness.Is(j, batchv1.JobComplete) || len(harness.Held(p.Pods("watched"))) != completions {
 		t.Errorf("it did not wait: %s", harness.Brief(j.Status))
@@ -124,8 +124,8 @@ func TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor(t *testing.T) {
 	awaitHeldNone(t, p)
 }
 
-// An API server that answers everything with 429 and 500 for a while, as one that is overloaded: work resumes, and nothing
-// is done twice.
+// An API server that answers everything with 429 and 500 for a while, as an overloaded one does: work resumes, and nothing is
+// done twice.
 func TestAPIServerThatAnswers429And500MiscountsNothing(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{Proxied: true})
@@ -149,7 +149,7 @@ func TestAPIServerThatAnswers429And500MiscountsNothing(t *testing.T) {
 	t.Run("WhoeverDescribesTheJobLearnsOfIt", func(t *testing.T) { failingCreationsAreTold(t, s) })
 }
 
-// failingCreationsAreTold: an API server that cannot create Pods, and can do all else, is told of where users look.
+// failingCreationsAreTold: if the API server cannot create Pods, but can do all else, that is reported where users look.
 func failingCreationsAreTold(t *testing.T, s *harness.System) {
 	p, ledger := s.Space(t), harness.NewLedger(t)
 	s.Proxy.Begin(func(out http.ResponseWriter, in *http.Request) bool {
@@ -173,7 +173,7 @@ func failingCreationsAreTold(t *testing.T, s *harness.System) {
 	awaitHeldNone(t, p)
 }
 
-// inTurn answers one request one way and the next another.
+// inTurn gives the answers in turn.
 func inTurn(answers ...harness.Answer) harness.Answer {
 	var mu sync.Mutex
 	n := 0
@@ -199,6 +199,6 @@ func say(out http.ResponseWriter, s metav1.Status) bool {
 	s.TypeMeta, s.Status = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, metav1.StatusFailure
 	out.Header().Set("Content-Type", "application/json")
 	out.WriteHeader(int(s.Code))
-	_ = json.NewEncoder(out).Encode(s) // the client has gone away: nobody is left to be told
+	_ = json.NewEncoder(out).Encode(s) // fails if the client has closed the connection, and then has no reader
 	return true
 }

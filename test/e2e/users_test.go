@@ -27,13 +27,13 @@ func setParallelism(t *testing.T, p *harness.Space, job string, n int) {
 	}
 }
 
-// A Job grows and shrinks while it runs, down to nothing and up again. The Pods that are taken away are no failures.
+// A Job grows and shrinks while it runs, down to zero and up again. Pods deleted for that are no failures.
 func TestParallelismGoesUpAndDownWithoutFailures(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, indexed bool) {
 		p, ledger := shared(t).Space(t), harness.NewLedger(t)
 		const completions = 60
-		gate := filepath.Join(t.TempDir(), "go") // nobody ends meanwhile: how fast the machine is plays no part
+		gate := filepath.Join(t.TempDir(), "go") // no Pod ends meanwhile, so the speed of the machine does not matter
 		j := harness.Shell("elastic", ledger.Script("0", "until [ -e '"+gate+"' ]; do sleep 0.2; done"), harness.Size(completions, 2, 0))
 		if indexed {
 			harness.Indexed(&j.Spec)
@@ -53,7 +53,7 @@ func TestParallelismGoesUpAndDownWithoutFailures(t *testing.T) {
 		touch(t, gate)
 		end := p.AwaitEnd("elastic", batchv1.JobComplete, timeout)
 		if sum := ledger.Read(t); end.Status.Succeeded != completions || end.Status.Failed != 0 || sum.Succeeded != completions || sum.Failed > 0 {
-			t.Errorf("%d Pods say that they have succeeded: %s", sum.Succeeded, harness.Brief(end.Status))
+			t.Errorf("%d Pods have succeeded by the ledger: %s", sum.Succeeded, harness.Brief(end.Status))
 		}
 		if sum := ledger.Read(t); indexed && sum.Indexes != completions {
 			t.Errorf("%d of %d indexes have succeeded", sum.Indexes, completions)
@@ -87,7 +87,7 @@ func TestJobFailsAtItsBackoffLimit(t *testing.T) {
 	awaitHeldNone(t, p)
 }
 
-// backedOff expects two Pods, the second made ten seconds after the first had failed; later where we were away meanwhile.
+// backedOff expects two Pods, the second created ten seconds after the first had failed; later if jobstream was away meanwhile.
 func backedOff(t *testing.T, pods []corev1.Pod) {
 	t.Helper()
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
@@ -100,7 +100,7 @@ func backedOff(t *testing.T, pods []corev1.Pod) {
 	}
 }
 
-// Workers that share a queue: once one of them finds it empty, none is started any more, and the Job ends with the last.
+// Workers share a queue: once one of them finds it empty, none is started any more, and the Job ends with the last.
 func TestWorkQueueIsWorkedOffOnce(t *testing.T) {
 	t.Parallel()
 	const tasks, workers = 30, 5
@@ -111,7 +111,8 @@ func TestWorkQueueIsWorkedOffOnce(t *testing.T) {
 		}
 	}
 	p, ledger := shared(t).Space(t), harness.NewLedger(t)
-	// Whoever renames a task has it. All begin together, lest the first has emptied the queue before the last is made.
+	// The worker that renames a task has it. All start together, so that the first cannot empty the queue before the last is
+	// created.
 	gate := filepath.Join(t.TempDir(), "go")
 	work := `until [ -e '` + gate + `' ]; do sleep 0.2; done; for task in '` + queue + `'/*; do mv "$task" '` + done + `'/"${task##*/}.$POD_UID" 2>/dev/null && sleep 0.1; done`
 	j := harness.Shell("queue", ledger.Script("0", work), func(s *batchv1.JobSpec) { s.Parallelism = ptr.To[int32](workers) })

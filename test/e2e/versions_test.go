@@ -12,8 +12,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// A newer version of both programs joins in the middle of a run, in either order, and is taken back in either: no count is
-// wrong and no message is set aside. Neither reconciler can read what the other's trigger says; that costs inventories.
+// A newer version of both programs joins in the middle of a run, in either order, and is rolled back in either: no count is
+// wrong and no message is quarantined. Neither reconciler can decode the facts of the other's trigger, which costs inventories.
 func TestVersionsMayBeMixedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{})
@@ -86,7 +86,7 @@ func stop(t *testing.T, p *harness.Process) {
 	}
 }
 
-// since is what the program has printed, in all its lives, beyond the given length of its log.
+// since returns what the program has printed, in all its lives, beyond the given length of its log.
 func since(t *testing.T, p *harness.Process, length int) string {
 	t.Helper()
 	text, err := os.ReadFile(p.LogFile)
@@ -96,15 +96,15 @@ func since(t *testing.T, p *harness.Process, length int) string {
 	return string(text[length:])
 }
 
-// nextVersion is what somebody may change: a memory with one more field, and facts in other words. Each is a file, what is
-// found in it, and what stands there instead.
+// nextVersion are changes that a next version might have: a state with one more field, and renamed facts. Each is a file, the
+// text in it, and its replacement.
 var nextVersion = []struct{ file, old, new string }{
 	{"functions/job/job.go", `Version: +\d+,`, "Version: 1000,"},
 	{"functions/job/state.go", `type State struct \{`, "type State struct {\n\tNext2 []string\n"},
 	{"events/codec.go", `func \(t Type\) Version\(\) int \{`, "func (t Type) Version() int {\nif t == TypeJobObserved || t == TypeJobListed || t == TypePodObserved { return 1000 }\n"},
 }
 
-// buildNextVersion builds both programs as somebody has changed them, beside the source, which stays as it is.
+// buildNextVersion builds both programs with these changes; the source stays as it is.
 func buildNextVersion(t *testing.T) (p harness.Programs) {
 	t.Helper()
 	dir := t.TempDir()
