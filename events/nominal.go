@@ -18,13 +18,11 @@ func NominalHash(t time.Time) string {
 	for round := range uint32(4) {
 		l, r = r, l^(mix(r, round)&(1<<half-1))
 	}
-	return encode(uint64(l)<<half | uint64(r))
+	return Suffix(uint64(l)<<half|uint64(r), NominalHashLength)
 }
 
 const (
 	nominalBits = 40
-	// nominalDigits is the alphabet of Kubernetes' random suffixes.
-	nominalDigits = "bcdfghjklmnpqrstvwxz2456789"
 	// NominalHashLength is the length of every hash in characters: 27^9 is more than 2^40.
 	NominalHashLength = 9
 )
@@ -37,13 +35,4 @@ func mix(x, round uint32) uint32 {
 	x ^= x >> 13
 	x *= 0xc2b2ae35
 	return x ^ x>>16
-}
-
-func encode(v uint64) string {
-	var out [NominalHashLength]byte
-	for i := len(out) - 1; i >= 0; i-- {
-		out[i] = nominalDigits[v%uint64(len(nominalDigits))]
-		v /= uint64(len(nominalDigits))
-	}
-	return string(out[:])
 }

@@ -29,12 +29,12 @@ const ObjectsMax = 100
 // separate are the kinds of effects that are each about one object which is there: a webhook may refuse to let one Pod go and
 // nothing else.
 var separate = map[string]bool{
-	effect.RemoveFinalizer{}.Kind(): true,
-	effect.AddFinalizer{}.Kind():    true,
-	effect.AdoptPod{}.Kind():        true,
-	effect.ReleasePod{}.Kind():      true,
-	effect.DeletePod{}.Kind():       true,
-	effect.DeleteRun{}.Kind():       true,
+	effect.KindRemoveFinalizer: true,
+	effect.KindAddFinalizer:    true,
+	effect.KindAdoptPod:        true,
+	effect.KindReleasePod:      true,
+	effect.KindDeletePod:       true,
+	effect.KindDeleteRun:       true,
 }
 
 // between stands between kind and name. No kind has one.

@@ -60,7 +60,7 @@ func TestTooManyObjectsAreOneKind(t *testing.T) {
 	if next := name(-1); !w.Blocked(next, noon) {
 		t.Error("so many were refused, and the next one is asked for at once")
 	}
-	w.Accept(effect.RemoveFinalizer{}.Kind(), "pi-0")
+	w.Accept(effect.KindRemoveFinalizer, "pi-0")
 	if w.Blocked(name(-1), noon) || !w.Blocked(name(1), noon) {
 		t.Error("one is accepted: others may be tried, but for those that were refused themselves")
 	}

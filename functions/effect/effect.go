@@ -140,7 +140,7 @@ const (
 
 // Unconfirmed is the refusal of an Announce that the bus has not confirmed: the event may have been stored or not.
 func Unconfirmed(err error, at time.Time) events.EffectRefused {
-	return events.EffectRefused{Effect: Announce{}.Kind(), Serial: events.NoSerial, Reason: "Unconfirmed", Message: err.Error(), At: at}
+	return events.EffectRefused{Effect: KindAnnounce, Serial: events.NoSerial, Reason: "Unconfirmed", Message: err.Error(), At: at}
 }
 
 // Report is a Kubernetes Event about the Job.
@@ -171,42 +171,6 @@ func Subject(e Effect) (name string) {
 	}
 	return ""
 }
-
-// Kind implements Effect.
-func (CreatePod) Kind() string { return "CreatePod" }
-
-// Kind implements Effect.
-func (FindPod) Kind() string { return "FindPod" }
-
-// Kind implements Effect.
-func (RemoveFinalizer) Kind() string { return "RemoveFinalizer" }
-
-// Kind implements Effect.
-func (AddFinalizer) Kind() string { return "AddFinalizer" }
-
-// Kind implements Effect.
-func (AdoptPod) Kind() string { return "AdoptPod" }
-
-// Kind implements Effect.
-func (ReleasePod) Kind() string { return "ReleasePod" }
-
-// Kind implements Effect.
-func (DeletePod) Kind() string { return "DeletePod" }
-
-// Kind implements Effect.
-func (DeleteJob) Kind() string { return "DeleteJob" }
-
-// Kind implements Effect.
-func (ReadParameters) Kind() string { return "ReadParameters" }
-
-// Kind implements Effect.
-func (WriteJobStatus) Kind() string { return "WriteJobStatus" }
-
-// Kind implements Effect.
-func (SetTimer) Kind() string { return "SetTimer" }
-
-// Kind implements Effect.
-func (TakeInventory) Kind() string { return "TakeInventory" }
 
 // String implements Effect.
 func (e CreatePod) String() string {

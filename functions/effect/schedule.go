@@ -66,27 +66,6 @@ type (
 	}
 )
 
-// Kind implements Effect.
-func (CreateJob) Kind() string { return "CreateJob" }
-
-// Kind implements Effect.
-func (FindRun) Kind() string { return "FindRun" }
-
-// Kind implements Effect.
-func (WriteScheduleStatus) Kind() string { return "WriteScheduleStatus" }
-
-// Kind implements Effect.
-func (DeleteScheduledJob) Kind() string { return "DeleteScheduledJob" }
-
-// Kind implements Effect.
-func (DeleteRun) Kind() string { return "DeleteRun" }
-
-// Kind implements Effect.
-func (Announce) Kind() string { return "Announce" }
-
-// Kind implements Effect.
-func (ReportDropped) Kind() string { return "ReportDropped" }
-
 // String implements Effect.
 func (e CreateJob) String() string {
 	return fmt.Sprintf("CreateJob %s (%s)", e.Name, e.Nominal.UTC().Format(time.RFC3339))

@@ -164,9 +164,9 @@ func reports(j events.Job, want batchv1.JobStatus) (out []effect.Report) {
 // refusedReason is upstream's word for what was refused, where it has one.
 func refusedReason(message string) string {
 	switch {
-	case strings.HasPrefix(message, effect.CreatePod{}.Kind()):
+	case strings.HasPrefix(message, effect.KindCreatePod):
 		return "FailedCreate"
-	case strings.HasPrefix(message, effect.DeletePod{}.Kind()):
+	case strings.HasPrefix(message, effect.KindDeletePod):
 		return "FailedDelete"
 	}
 	return "Refused"

@@ -27,7 +27,7 @@ func (s State) unsettled() int { return len(s.Pods) + len(s.Unplaced) }
 // let go: others have to get their turn.
 func (s State) mostUnsettled() int {
 	if s.piecemeal() {
-		return s.limits.MaxPodChanges + s.Waits.Objects(effect.RemoveFinalizer{}.Kind())
+		return s.limits.MaxPodChanges + s.Waits.Objects(effect.KindRemoveFinalizer)
 	}
 	return unsettledMax
 }

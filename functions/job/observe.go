@@ -17,14 +17,14 @@ func observe(s State, e events.Event) State {
 	switch e := e.(type) { // known or not
 	case events.Announced:
 		if s.Outbox.confirmed(e.ID) {
-			s.accept(effect.Announce{}.Kind(), "")
+			s.accept(effect.KindAnnounce, "")
 		}
 		return s
 	case events.EffectRefused:
 		switch e.Effect {
 		case effect.SaveState:
 			return s.shrink(e)
-		case effect.Announce{}.Kind():
+		case effect.KindAnnounce:
 			s.Waits.Refuse(e)
 			return s
 		}
@@ -132,7 +132,7 @@ func seeJob(s State, j events.Job) State {
 		s.Overgrown = Overgrown{} // what this memory has grown to since its inventory has been saved
 	}
 	s.Job, s.Next = j, max(s.Next, j.NextSerial)
-	s.accept(effect.WriteJobStatus{}.Kind(), "")
+	s.accept(effect.KindWriteJobStatus, "")
 	return s
 }
 
@@ -171,10 +171,10 @@ func seePod(s State, p events.Pod) State {
 		r = Row{}
 	}
 	if r.Pod.Held && !p.Held {
-		s.accept(effect.RemoveFinalizer{}.Kind(), p.Name)
+		s.accept(effect.KindRemoveFinalizer, p.Name)
 	}
 	if !r.Pod.Deleting && p.Deleting {
-		s.accept(effect.DeletePod{}.Kind(), p.Name)
+		s.accept(effect.KindDeletePod, p.Name)
 	}
 	r.Pod, r.Withdrawn, r.Unstamped = s.withEnd(p, r.Pod), false, unstamped
 	s.put(p.Serial, r)
@@ -234,9 +234,9 @@ func seeParameters(s State, e events.ParametersObserved) State {
 	}
 	s.Parameters = e.Count
 	if s.haveParameters() {
-		s.accept(effect.ReadParameters{}.Kind(), "")
+		s.accept(effect.KindReadParameters, "")
 	} else {
-		s.Waits.Refuse(events.EffectRefused{Effect: effect.ReadParameters{}.Kind(), Reason: "TooFewValues", Message: s.shortage(), At: e.At})
+		s.Waits.Refuse(events.EffectRefused{Effect: effect.KindReadParameters, Reason: "TooFewValues", Message: s.shortage(), At: e.At})
 	}
 	return s
 }

@@ -43,7 +43,7 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 	s.Outbox.judge(s.Known, now, s.limits.Reannounce)
 	out = append(out, s.announce()...)
 	if s.Outbox.empty() {
-		s.accept(effect.Announce{}.Kind(), "")
+		s.accept(effect.KindAnnounce, "")
 	}
 	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e, now) })
 	out = atOnce(out, s.limits.MaxPodChanges)

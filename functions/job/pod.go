@@ -17,9 +17,6 @@ import (
 )
 
 const (
-	// suffixAlphabet is that of generated names in Kubernetes (apimachinery, rand.String): no vowels and no characters
-	// that are mistaken for one another, so that no suffix is a word.
-	suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 	// suffixLength is that of generated names in Kubernetes.
 	suffixLength = 5
 	// suffixes is how many there are: 27^5. No two serials below it share a name within a Job.
@@ -50,12 +47,7 @@ func PodName(jobName string, uid types.UID, serial, index int) string {
 // by the UID so that a Job does not meet the leftover Pods of an earlier one of the same name.
 func suffix(uid types.UID, serial int) string {
 	n := (uint64(serial)%suffixes*suffixStride + shift(uid)) % suffixes
-	var b [suffixLength]byte
-	for i := len(b) - 1; i >= 0; i-- {
-		b[i] = suffixAlphabet[n%uint64(len(suffixAlphabet))]
-		n /= uint64(len(suffixAlphabet))
-	}
-	return string(b[:])
+	return events.Suffix(n, suffixLength)
 }
 
 func shift(uid types.UID) uint64 {
@@ -69,7 +61,7 @@ func serialIn(name, jobName string, uid types.UID) (serial int, ok bool) {
 	stem, tail := cutLast(name)
 	n := uint64(0)
 	for i := range len(tail) {
-		n = (n*uint64(len(suffixAlphabet)) + uint64(strings.IndexByte(suffixAlphabet, tail[i]))) % suffixes
+		n = (n*uint64(len(events.SuffixDigits)) + uint64(strings.IndexByte(events.SuffixDigits, tail[i]))) % suffixes
 	}
 	serial = int((n + suffixes - shift(uid)) % suffixes * suffixInverse % suffixes)
 	if name == PodName(jobName, uid, serial, events.NoIndex) { // what is no suffix at all is found out here, too

@@ -96,7 +96,7 @@ func TestSuffixesAreAllDifferent(t *testing.T) {
 	for serial := range n {
 		at := 0
 		for _, c := range []byte(suffix("uid", serial)) {
-			at = at*len(suffixAlphabet) + strings.IndexByte(suffixAlphabet, c)
+			at = at*len(events.SuffixDigits) + strings.IndexByte(events.SuffixDigits, c)
 		}
 		if seen[at/64]&(1<<(at%64)) != 0 {
 			t.Fatalf("serial %d has the suffix %q of an earlier one", serial, suffix("uid", serial))
@@ -273,7 +273,7 @@ func TestHostnameIsALabel(t *testing.T) {
 			t.Errorf("hostname(%q) = %q, want the label %q", job, got, want)
 		}
 	}
-	if slices.Contains([]byte(suffixAlphabet), 'a') || len(suffixAlphabet) != 27 {
+	if slices.Contains([]byte(events.SuffixDigits), 'a') || len(events.SuffixDigits) != 27 {
 		t.Error("the alphabet is not that of Kubernetes")
 	}
 }

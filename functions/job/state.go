@@ -258,7 +258,7 @@ func (s *State) allowMore() {
 	if s.Allowed == 0 {
 		return
 	}
-	kind := effect.CreatePod{}.Kind()
+	kind := effect.KindCreatePod
 	w := s.Waits[kind]
 	w.Count, w.Until = 0, time.Time{}
 	s.Waits[kind] = w

@@ -67,7 +67,7 @@ func TestAJobIsLookedForWhenNoRequestCanMakeItAnyMore(t *testing.T) {
 func TestAJobThatWasRefusedIsLookedForAtOnce(t *testing.T) {
 	s := everyMinute()
 	decideAt[effect.CreateJob](&s, minute(1))
-	refused := events.EffectRefused{Effect: effect.CreateJob{}.Kind(), Name: childName("nightly", minute(1)), Reason: "Forbidden", Message: "no", At: minute(1)}
+	refused := events.EffectRefused{Effect: effect.KindCreateJob, Name: childName("nightly", minute(1)), Reason: "Forbidden", Message: "no", At: minute(1)}
 	if found := decideAt[effect.FindRun](&s, minute(2), refused); len(found) != 1 {
 		t.Errorf("%v", found)
 	}
@@ -77,7 +77,7 @@ func TestAJobThatWasRefusedIsLookedForAtOnce(t *testing.T) {
 func TestARefusedDeletionSaysNothingOfTheCreation(t *testing.T) {
 	s := everyMinute()
 	decideAt[effect.CreateJob](&s, minute(1))
-	refused := events.EffectRefused{Effect: effect.DeleteRun{}.Kind(), Name: childName("nightly", minute(1)), Reason: "Forbidden", Message: "no", At: minute(1)}
+	refused := events.EffectRefused{Effect: effect.KindDeleteRun, Name: childName("nightly", minute(1)), Reason: "Forbidden", Message: "no", At: minute(1)}
 	if made := decideAt[effect.CreateJob](&s, minute(1), refused); len(made) != 1 || s.Due[0].Refused != "" {
 		t.Errorf("made %v, refused %q", made, s.Due[0].Refused)
 	}

@@ -25,7 +25,7 @@ func observe(s State, e events.Event) State {
 			s.Acked = map[string]bool{}
 		}
 		if !s.Acked[e.ID] {
-			s.Waits.Accept(effect.Announce{}.Kind(), "")
+			s.Waits.Accept(effect.KindAnnounce, "")
 		}
 		s.Acked[e.ID] = true
 	}
@@ -223,7 +223,7 @@ func seeRun(s State, r events.Run) State {
 		return s
 	}
 	s.put(Row{Run: r, New: byHand(r)})
-	s.Waits.Accept(effect.CreateJob{}.Kind(), "")
+	s.Waits.Accept(effect.KindCreateJob, "")
 	return s
 }
 
@@ -255,7 +255,7 @@ func missRun(s State, r events.Run) State {
 // shrink forgets a memory that is too large to be saved: the ScheduledJob has tens of thousands of Jobs. The inventory rests as if it
 // had been refused, ever longer as long as it brings as many.
 func shrink(s State, no events.EffectRefused) State {
-	no.Effect = effect.TakeInventory{}.Kind()
+	no.Effect = effect.KindTakeInventory
 	less := State{Name: s.Name, NeedsSync: true, Waits: s.Waits}
 	less.Waits.Refuse(no)
 	return less

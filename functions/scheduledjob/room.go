@@ -15,7 +15,7 @@ const unavailableAfter = 7
 
 // busUnavailable reports whether the bus has confirmed nothing for about a minute in which announcements were tried.
 func (s State) busUnavailable() bool {
-	return s.Waits[effect.Announce{}.Kind()].Count >= unavailableAfter
+	return s.Waits[effect.KindAnnounce].Count >= unavailableAfter
 }
 
 // room says that the status can take one more verdict, beside so many that nobody has been told.

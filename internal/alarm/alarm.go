@@ -204,8 +204,7 @@ func (a *Alarm) publish(ctx context.Context, due []notice) ([]notice, error) {
 		key := events.Key{Function: scheduledjob.Name, Namespace: r.entry.namespace, UID: r.entry.uid}
 		event := events.ScheduleDue{Nominal: time.Unix(r.nominal, 0).UTC()}
 		err := a.config.Sink.Publish(ctx, events.Fact{Cluster: a.config.Cluster, Key: key, Event: event})
-		var permanent interface{ Permanent() bool }
-		if errors.As(err, &permanent) && permanent.Permanent() {
+		if events.Permanent(err) {
 			a.config.Log.Error("a due notice can never be published: left out", "key", key.String(), "cause", err)
 			continue
 		}

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -51,7 +50,7 @@ func (c tallied) Announce(ctx context.Context, p events.Public) error {
 	result := announcedConfirmed
 	if err != nil {
 		result = announcedUnconfirmed
-		if forGood := (interface{ Permanent() bool })(nil); errors.As(err, &forGood) && forGood.Permanent() {
+		if events.Permanent(err) {
 			result = announcedUnsendable
 		}
 	}

@@ -22,7 +22,7 @@ func (r *Runner) announce(ctx context.Context, key events.Key, e effect.Announce
 	err := r.cfg.Announcer.Announce(ctx, e.Event)
 	switch {
 	case err == nil:
-	case permanent(err):
+	case events.Permanent(err):
 		r.cfg.Log.Error("an event can never be announced, and is given up", "function", r.cfg.Function.Name, "key", key.String(), "event", e.Event.String(), "error", err)
 	default:
 		if r.ctx.Err() == nil {

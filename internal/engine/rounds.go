@@ -224,23 +224,31 @@ func (r *Runner) act(t *Turn, effects []effect.Effect) {
 }
 
 // ofBus reports whether the effect is done without the API server.
-func ofBus(e effect.Effect) bool {
-	switch e.(type) {
-	case effect.SetTimer, effect.Announce, effect.ReportDropped:
-		return true
+func ofBus(e effect.Effect) bool { return onBus(e) != nil }
+
+// onBus returns how to do an effect on the bus, and nil for one on the cluster: the one place that knows which is which.
+func onBus(e effect.Effect) func(context.Context, *Runner, events.Key) ([]events.Event, error) {
+	switch e := e.(type) {
+	case effect.SetTimer: // also in this process
+		return func(ctx context.Context, r *Runner, key events.Key) ([]events.Event, error) {
+			return nil, r.setTimer(ctx, key, e)
+		}
+	case effect.Announce:
+		return func(ctx context.Context, r *Runner, key events.Key) ([]events.Event, error) {
+			return r.announce(ctx, key, e), nil
+		}
+	case effect.ReportDropped:
+		return func(_ context.Context, r *Runner, key events.Key) ([]events.Event, error) {
+			return r.reportDropped(key, e), nil
+		}
 	}
-	return false
+	return nil
 }
 
-// perform does one effect: a timer here and on the bus, an announcement on the bus, every other effect on the cluster.
+// perform does one effect.
 func (r *Runner) perform(ctx context.Context, key events.Key, e effect.Effect) ([]events.Event, error) {
-	switch e := e.(type) {
-	case effect.SetTimer:
-		return nil, r.setTimer(ctx, key, e)
-	case effect.Announce:
-		return r.announce(ctx, key, e), nil
-	case effect.ReportDropped:
-		return r.reportDropped(key, e), nil
+	if do := onBus(e); do != nil {
+		return do(ctx, r, key)
 	}
 	return r.cfg.Actor.Act(ctx, key, e)
 }

@@ -120,7 +120,7 @@ func (t *Turn) Commit(ctx context.Context) error {
 		return nil // nothing to remember
 	}
 	revision, err := t.store.Save(ctx, t.Key, t.decision.State, t.revision, t.decision.Rests)
-	if permanent(err) {
+	if events.Permanent(err) {
 		revision, err = t.saveLess(ctx, err)
 	}
 	if err != nil {
@@ -134,19 +134,13 @@ func (t *Turn) Commit(ctx context.Context) error {
 	return nil
 }
 
-// permanent reports whether the bus will never accept what it has rejected.
-func permanent(err error) bool {
-	var p interface{ Permanent() bool }
-	return errors.As(err, &p) && p.Permanent()
-}
-
 // saveLess tells the function that its state is too large, and saves the result; if that is too large as well, the result from an
 // empty state. The facts of the turn are acknowledged all the same: they would be too much again, for ever, and would block
 // others. An inventory finds what is lost with them.
 func (t *Turn) saveLess(ctx context.Context, why error) (revision uint64, err error) {
 	err = why
 	for _, state := range [][]byte{t.decision.State, nil} {
-		if !permanent(err) {
+		if !events.Permanent(err) {
 			break
 		}
 		refused := events.EffectRefused{Effect: effect.SaveState, Serial: events.NoSerial, Reason: effect.StateTooLarge, Message: err.Error(), At: t.decided}

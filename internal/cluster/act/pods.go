@@ -145,9 +145,9 @@ func (a *Actor) lookAtPod(ctx context.Context, key events.Key, e effect.Effect, 
 		return a.refused(e, events.NoSerial, err)
 	case p == nil || p.UID != uid || controlledByAnother(p, key):
 		return missedPod(name, uid), nil
-	case apierrors.IsInvalid(cause) && metav1.GetControllerOf(p) == nil && e.Kind() == effect.AddFinalizer{}.Kind():
+	case apierrors.IsInvalid(cause) && metav1.GetControllerOf(p) == nil && e.Kind() == effect.KindAddFinalizer:
 		return sawPod(p), nil // it has no owner any more
-	case apierrors.IsInvalid(cause) && (e.Kind() != effect.AddFinalizer{}.Kind() || p.DeletionTimestamp == nil):
+	case apierrors.IsInvalid(cause) && (e.Kind() != effect.KindAddFinalizer || p.DeletionTimestamp == nil):
 		return a.refused(e, events.ProjectPod(p).Serial, cause)
 	}
 	return sawPod(p), nil

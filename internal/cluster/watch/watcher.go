@@ -127,8 +127,7 @@ func (w *Watcher) tell(ctx context.Context, key events.Key, e events.Event) erro
 	if err == nil {
 		return nil
 	}
-	var permanent interface{ Permanent() bool }
-	if errors.As(err, &permanent) && permanent.Permanent() {
+	if events.Permanent(err) {
 		w.log.Error("a fact can never be published: left out", "fact", e.Type(), "key", key.String(), "cause", err)
 		return nil
 	}
