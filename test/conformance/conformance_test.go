@@ -10,12 +10,12 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/parity"
 )
 
-// Every test that the page names is there. Names of subtests are looked for in the source, as they are written there.
+// Every test that the page names exists. Subtests are looked up by their names in the source.
 func TestEveryTestThatIsNamedExists(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range joined(rows, rowsOfOurs) {
 		if seen[r.id] || r.does == "" || r.upstream == "" || len(r.tests) == 0 || strings.Contains(r.does+r.upstream, "|") {
-			t.Errorf("row %q is there twice, or not complete, or breaks the table", r.id)
+			t.Errorf("row %q is duplicate, incomplete, or breaks the table", r.id)
 		}
 		seen[r.id] = true
 		for _, named := range r.tests {
@@ -26,7 +26,7 @@ func TestEveryTestThatIsNamedExists(t *testing.T) {
 	}
 }
 
-// exists says what is wrong with the name of a test, "" for nothing.
+// exists returns what is wrong with the name of a test; "" if nothing is.
 func exists(named test) (problem string) {
 	dir := filepath.Join("..", root, filepath.FromSlash(named.pkg))
 	if title, ok := strings.CutPrefix(named.name, parityTest); ok {
@@ -59,7 +59,7 @@ func exists(named test) (problem string) {
 	return ""
 }
 
-// testSource is all that the tests of a folder are written in.
+// testSource returns the text of all test files of a folder.
 func testSource(dir string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {
@@ -76,7 +76,7 @@ func testSource(dir string) (string, error) {
 	return all.String(), nil
 }
 
-// The page is what the tables say, and every test on it has passed or was skipped.
+// The page matches the tables, and every test on it has passed or was skipped.
 func TestPageIsUpToDate(t *testing.T) {
 	have := results{}
 	for _, r := range joined(rows, rowsOfOurs) {
@@ -89,7 +89,7 @@ func TestPageIsUpToDate(t *testing.T) {
 		t.Fatalf("%v: run \"make conformance\"", err)
 	}
 	if strings.ReplaceAll(string(text), mark("skip"), mark("pass")) != strings.ReplaceAll(page(have), mark("skip"), mark("pass")) {
-		t.Error("docs/conformance.md is not what the tables say: run \"make conformance\"")
+		t.Error("docs/conformance.md differs from the tables: run \"make conformance\"")
 	}
 }
 

@@ -1,13 +1,12 @@
-// Command conformance writes docs/conformance.md: what Kubernetes' own Job controller does, row by row, with the tests of
-// ours that show that we do it too, and whether they have passed.
+// Command conformance writes docs/conformance.md: what the built-in Job controller does, row by row, with the tests which show
+// that jobstream does the same, and their results.
 //
 //	go test -json ./... > unit.json                         # in the root
 //	go test -C test -json ./... > e2e.json
 //	go run -C test ./conformance -out docs/conformance.md unit.json e2e.json
 //
-// It reads the results of the tests, whatever their order and in however many files; paths are those of the shell, seen
-// from the module's root. A row of which no test has passed, or of which one has failed or has not run, is an error, and
-// nothing is written then.
+// It reads the results of the tests in any order and from any number of files; paths are those of the shell, relative to the
+// module's root. If no test of a row has passed, or one has failed or not run, it returns an error and writes nothing.
 //
 //	rows*.go       the table: behaviours, upstream's tests, ours
 //	exceptions.go  what is out of scope, and what only we do, each with its reason
@@ -48,9 +47,9 @@ func run(out string, files []string) error {
 		for _, p := range problems {
 			fmt.Fprintln(os.Stderr, p)
 		}
-		return fmt.Errorf("%d problems: %s is as it was", len(problems), out)
+		return fmt.Errorf("%d problems: %s is unchanged", len(problems), out)
 	}
-	return os.WriteFile(fromRoot(out), []byte(page(have)), 0o644) //nolint:gosec // a page for everybody
+	return os.WriteFile(fromRoot(out), []byte(page(have)), 0o644) //nolint:gosec // everyone may read the page
 }
 
 func fromRoot(path string) string {

@@ -10,9 +10,9 @@ import (
 
 const head = `# Conformance
 
-What Kubernetes' own Job controller does (1.36), row by row, and which tests of ours show that jobstream does it too.
-This page is made by ` + "`make conformance`" + ` from the results of those tests: a row of which a test fails, or none has passed,
-keeps it from being made. ✓ passed, ○ skipped on this machine, where the test has said why.
+What the built-in Job controller of Kubernetes 1.36 does, row by row, and the tests which show that jobstream does the same.
+This page is made by ` + "`make conformance`" + ` from the results of those tests, and only if every row has a test that
+passed and none that failed. ✓ passed, ○ skipped on this machine, with a printed reason.
 
 - **same**: a Job that runs under both controllers at once, on one control plane and one node; status, conditions, Events, Pods
   and logs are compared (` + "`test/e2e/parity`" + `);
@@ -24,7 +24,7 @@ Upstream's tests: IT is ` + "`test/integration/job`" + `, UT ` + "`pkg/controlle
 
 `
 
-// page is the whole page.
+// page returns the whole page.
 func page(have results) string {
 	var b strings.Builder
 	b.WriteString(head)
@@ -32,7 +32,7 @@ func page(have results) string {
 	writeRows(&b, rows, have)
 	b.WriteString("\n## What jobstream adds\n\n| row | behaviour | upstream's tests | ours |\n|---|---|---|---|\n")
 	writeRows(&b, rowsOfOurs, have)
-	b.WriteString("\n## What differs on purpose\n\nEvery case below is compared down to the last label. This differs, and nothing else; a difference that no case shows any\nmore fails the tests.\n\n| a Job of ours | why |\n|---|---|\n")
+	b.WriteString("\n## What differs on purpose\n\nEvery case below is compared down to the last label. Only the following differs; a difference that no case shows any\nmore fails the tests.\n\n| a Job of jobstream's | why |\n|---|---|\n")
 	for _, d := range parity.Differences {
 		fmt.Fprintf(&b, "| %s | %s |\n", d.What, d.Why)
 	}
@@ -61,7 +61,7 @@ func writeRows(b *strings.Builder, rows []row, have results) {
 	}
 }
 
-// marks lists tests with what became of them.
+// marks lists tests with their results.
 func marks(tests []test, have results) string {
 	if len(tests) == 0 {
 		return "[the table below](#cases-that-run-under-both-controllers)"
@@ -83,7 +83,7 @@ func mark(how string) string {
 	return "✗"
 }
 
-// shortName is a test as the page calls it.
+// shortName returns the page's name of a test.
 func shortName(t test) string {
 	if name, ok := strings.CutPrefix(t.name, parityTest); ok {
 		return "same `" + name + "`"

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// module is what the names of our packages begin with.
+// module is the prefix of this repository's packages.
 const module = "github.com/jobstream/jobstream/"
 
-// A test is one of ours: the folder of its package, and its name as "go test" prints it.
+// A test is a test of this repository: the folder of its package, and its name as "go test" prints it.
 type test struct{ pkg, name string }
 
 func (t test) String() string { return t.pkg + " " + t.name }
 
-// results are how tests have ended: "pass", "fail" or "skip".
+// results are the results of tests: "pass", "fail" or "skip".
 type results map[test]string
 
 // readFile reads what "go test -json" has written.
@@ -53,7 +53,7 @@ func (r results) read(in io.Reader) error {
 		case "fail":
 			r[t] = e.Action
 		case "pass", "skip":
-			if r[t] == "" || r[t] == "skip" { // of several runs the worst counts, but for one that did not take place
+			if r[t] == "" || r[t] == "skip" { // of several runs the worst counts, except one that was skipped
 				r[t] = e.Action
 			}
 		}
@@ -61,7 +61,7 @@ func (r results) read(in io.Reader) error {
 	return lines.Err()
 }
 
-// problems are what keeps the rows from being shown to hold.
+// problems returns why rows are not shown to hold.
 func (r results) problems(rows []row) (list []string) {
 	for _, row := range rows {
 		passed := 0
@@ -69,7 +69,7 @@ func (r results) problems(rows []row) (list []string) {
 			switch how := r[t]; how {
 			case "pass":
 				passed++
-			case "skip": // it has said why, and the others of the row stand for it
+			case "skip": // it has printed the reason, and the row's other tests count
 			case "":
 				list = append(list, fmt.Sprintf("row %s: %s has not run", row.id, t))
 			default:

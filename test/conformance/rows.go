@@ -6,15 +6,15 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/parity"
 )
 
-// A row is one behaviour of Kubernetes' Job controller, 1.36.
+// A row is one behaviour of the built-in Job controller of Kubernetes 1.36.
 type row struct {
 	id string
 	// does is the behaviour.
 	does string
-	// upstream are the tests of Kubernetes that show it: IT is test/integration/job, UT is pkg/controller/job, E2E is
-	// test/e2e/apps, VT is the validation of the API server.
+	// upstream are the tests of Kubernetes for it: IT is test/integration/job, UT is pkg/controller/job, E2E is test/e2e/apps,
+	// VT is the validation of the API server.
 	upstream string
-	// tests are ours.
+	// tests are those of this repository.
 	tests []test
 }
 
@@ -28,7 +28,7 @@ func joined(groups ...[]row) (all []row) {
 	return all
 }
 
-// all puts the tests of several places into one list.
+// all concatenates lists of tests.
 func all(lists ...[]test) (tests []test) {
 	for _, l := range lists {
 		tests = append(tests, l...)
@@ -69,8 +69,8 @@ func scripts(names ...string) (tests []test) {
 // parityTest is the test that runs the cases of the package parity.
 const parityTest = "TestJobsEndAsUnderTheBuiltInController/with/"
 
-// same are cases of the package parity, which run under both controllers and compare: our manifests, by their names without
-// ".yaml".
+// same returns cases of the package parity, which run under both controllers and compare: this repository's manifests, by their
+// names without ".yaml".
 func same(names ...string) (tests []test) {
 	for _, n := range names {
 		file, rest, more := strings.Cut(n, ", ")
@@ -83,12 +83,12 @@ func same(names ...string) (tests []test) {
 	return tests
 }
 
-// caseTest is the test of the case with that title, as "go test" writes it.
+// caseTest returns the test of the case with that title, in the form of "go test".
 func caseTest(title string) test {
 	return test{"test/e2e", parityTest + strings.ReplaceAll(title, " ", "_")}
 }
 
-// caseTests are the tests of all cases.
+// caseTests returns the tests of all cases.
 func caseTests() (tests []test) {
 	for _, c := range parity.Cases {
 		tests = append(tests, caseTest(c.Title()))

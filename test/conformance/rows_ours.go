@@ -12,7 +12,7 @@ var rowsOfOurs = []row{
 			job("TestAPodThatSomebodyElseHoldsIsDeletedOnce", "TestAKeptPodThatAUserHasTakenIsNotDeleted"), worlds),
 	},
 	{
-		"per-completion-env", "The annotation `jobstream.dev/per-completion-env`: each index has its own values, without a shell; a ConfigMap that is missing, mutable or too short starts no Pod and is told of (proposal indexed-job.md).", "none",
+		"per-completion-env", "The annotation `jobstream.dev/per-completion-env`: each index has its own values, without a shell; a ConfigMap that is missing, mutable or too short starts no Pod and is reported (proposal indexed-job.md).", "none",
 		all(e2e("TestEachIndexHasItsOwnValues", "TestListsThatCannotBeUsedAreToldAndWaitedFor"), scripts("parameters"), job("TestReadParameters", "TestParametersComeFirst"),
 			scripts("refused_for_its_parameters", "quota_with_parameters"), job("TestPodsRefusedForTheirParametersRest")),
 	},
@@ -21,11 +21,11 @@ var rowsOfOurs = []row{
 		all(e2e("TestPodThatCannotStartFailsInTime", "TestPodThatIsReplacedMayStart"), scripts("pending_deadline")),
 	},
 	{
-		"bad-annotations", "An annotation of ours that cannot be granted is ignored, by condition and Event.", "none",
+		"bad-annotations", "An invalid annotation of jobstream's is ignored; a condition and an Event report it.", "none",
 		all(e2e("TestOptionThatCannotBeReadIsIgnoredAndReported"), scripts("ignored_annotation")),
 	},
 	{
-		"claim", "With `--claim-unmanaged` all Jobs are ours that name nobody or the built-in controller, which is switched off then.", "none",
+		"claim", "With `--claim-unmanaged` jobstream manages all Jobs that name no controller or the built-in one, which must be switched off.", "none",
 		e2e("TestWeTakeOverFromTheBuiltInController"),
 	},
 	{
@@ -33,7 +33,7 @@ var rowsOfOurs = []row{
 		all(e2e("TestBackoffOutlivesWhoeverWaitsForIt"), scripts("backoff_survives_loss", "index_backoff_survives_loss")),
 	},
 	{
-		"refusals", "What refuses our Pods or their release, a quota, a webhook, an invalid template, is named where `kubectl describe job` shows it, asked ever more rarely, and waited for.", "none; issues 109164, 88718",
+		"refusals", "What refuses the Pods or their release (a quota, a webhook, an invalid template) is named where `kubectl describe job` shows it; retries become ever rarer.", "none; issues 109164, 88718",
 		all(e2e("TestRefusedPodsAreToldAndNotForgotten", "TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor"), scripts("quota"), act("TestRefused"),
 			job("TestAClockThatIsBehindDoesNotSpin")),
 	},
@@ -47,7 +47,7 @@ var rowsOfOurs = []row{
 			scripts("throttled_while_an_index_rests")),
 	},
 	{
-		"secrets", "Nothing that a Pod is told travels on the bus.", "none",
+		"secrets", "No secret of a Pod travels on the bus.", "none",
 		e2e("TestSecretsOfAPodAppearNowhereOnTheBus"),
 	},
 }

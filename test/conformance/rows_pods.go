@@ -2,22 +2,22 @@ package main
 
 var rowsOfPods = []row{
 	{
-		"parallelism", "With completions, as many Pods are active as `parallelism` and what is left to do allow; a change of `parallelism` makes or deletes Pods.",
+		"parallelism", "With completions, as many Pods are active as `parallelism` and the remaining completions allow; a change of `parallelism` creates or deletes Pods.",
 		"IT TestParallelJobWithCompletions, TestParallelJobChangingParallelism; UT \"too few active pods\", \"too many active pods\", \"more active pods than remaining completions\"",
 		all(same("nonindexed", "parallelism"), scripts("scale_down"), e2e("TestParallelismGoesUpAndDownWithoutFailures/NonIndexed"), worlds),
 	},
 	{
-		"nothing-to-do", "A Job without completions to do is complete, and no Pod is made.",
+		"nothing-to-do", "A Job with zero completions is complete, and no Pod is created.",
 		"UT \"nothing to do\"; IT TestElasticIndexedJob",
 		all(same("completions-zero", "elastic-to-zero"), scripts("nothing_to_do")),
 	},
 	{
-		"scale-down", "Surplus Pods go in this order: without a node, pending, not ready, ready for a shorter time, more restarts, younger. Their finalizer goes before they do, so that they are no failures.",
+		"scale-down", "Surplus Pods are deleted in this order: without a node, pending, not ready, ready for a shorter time, more restarts, younger. Their finalizer is removed first, so that they are no failures.",
 		"IT TestParallelJobChangingParallelism; UT \"too many active pods\"",
 		all(differential("TestPodsThatGo"), same("parallelism", "elastic", "unschedulable"), scripts("scale_down"), worlds),
 	},
 	{
-		"work-queue", "Without `completions`, Pods are made until the first has succeeded; then those that run may end, and the Job is complete. `backoffLimit` holds all the same.",
+		"work-queue", "Without `completions`, Pods are created until the first has succeeded; then running ones may end, and the Job is complete. `backoffLimit` still applies.",
 		"IT TestParallelJob; UT \"WQ job ...\"",
 		all(same("work-queue"), scripts("work_queue", "work_queue_under_quota"), e2e("TestWorkQueueIsWorkedOffOnce"),
 			scripts("work_queue_fails_at_its_backoff_limit", "work_queue_waits_for_found_pods"), worlds),
@@ -39,18 +39,18 @@ var rowsOfPods = []row{
 		all(same("user-deletes-pod", "eviction-counted"), scripts("deleted_pod_counts_as_failed"), worlds),
 	},
 	{
-		"creation", "No more than 500 Pods are made in one go, few at first, more as they are let in. Refusals and failures are answered by waiting: 1 s, doubled up to 1 min, per Job.",
+		"creation", "At most 500 Pods are created in a row, few at first, more as they are accepted. After refusals and failures the Job waits: 1 s, doubled up to 1 min.",
 		"UT \"too few active pods, with controller error\", TestJobApiBackoffReset",
 		all(scripts("quota"), e2e("TestRefusedPodsAreToldAndNotForgotten"), act("TestCreatePodRefused", "TestPatience"),
 			job("TestPodsFeelTheirWay"), worlds),
 	},
 	{
-		"template", "Labels, annotations, finalizers and spec of the template stand in the Pods, with the owner reference and the tracking finalizer.",
+		"template", "Pods have the labels, annotations, finalizers and spec of the template, with the owner reference and the tracking finalizer.",
 		"UT TestControllerSyncJob; IT validateJobPodsStatus",
 		all(same("template", "sidecar"), job("TestBuildPod"), act("TestCreatePod")),
 	},
 	{
-		"no-doubles", "No Pod is made twice and no success counted twice, however old the view of the cluster is.",
+		"no-doubles", "No Pod is created twice and no success counted twice, however old the view of the cluster is.",
 		"IT TestDelayedJobUpdateEvent; UT TestSyncJobExpectations, TestFinalizersRemovedExpectations, TestUIDTrackingExpectations",
 		all(e2e("TestThousandCompletionsAreCountedExactly/NonIndexed", "TestThousandCompletionsAreCountedExactly/Indexed", "TestFrozenProgramsThatWakeUpLateMiscountNothing",
 			"TestTwoOfEachAndOneOfEachKilled"), laws,
@@ -60,7 +60,7 @@ var rowsOfPods = []row{
 
 var rowsOfFailure = []row{
 	{
-		"backoff-limit-never", "restartPolicy `Never`: the Job fails with the first failure beyond `backoffLimit`, and Pods that run are deleted and count as failed.",
+		"backoff-limit-never", "restartPolicy `Never`: the Job fails with the first failure beyond `backoffLimit`, and running Pods are deleted and count as failed.",
 		"IT TestNonParallelJob, TestFinalizersClearedWhenBackoffLimitExceeded, TestJobFailedWithInterrupts; UT TestJobBackoffOnRestartPolicyNever",
 		all(same("backoff-limit", "backoff-limit-others-run"), scripts("backoff_limit"), e2e("TestJobFailsAtItsBackoffLimit", "TestManyFailuresAreCountedAFewAtATime"), worlds),
 	},
@@ -77,13 +77,13 @@ var rowsOfFailure = []row{
 			e2e("TestBackoffOutlivesWhoeverWaitsForIt/Reconciler", "TestBackoffOutlivesWhoeverWaitsForIt/Bus", "TestBackoffOutlivesWhoeverWaitsForIt/Both"), worlds),
 	},
 	{
-		"failure-policy", "podFailurePolicy: the first rule that matches wins, by exit code (containers, then init containers) or by condition; `FailJob`, `FailIndex`, `Ignore`, `Count`; only Pods in the phase Failed are looked at.",
+		"failure-policy", "podFailurePolicy: the first rule that matches wins, by exit code (containers, then init containers) or by condition; `FailJob`, `FailIndex`, `Ignore`, `Count`; only Pods in the phase Failed are judged.",
 		"IT TestJobPodFailurePolicy; UT TestMatchPodFailurePolicy, TestSyncJobWithJobPodFailurePolicy",
 		all(differential("TestPodFailurePolicy"), same("failure-policy-fail-job", "failure-policy-init", "failure-policy-ignore", "failure-policy-count", "failure-policy-fail-index"),
 			scripts("pod_failure_policy_counts", "pod_failure_policy_fails_index", "pod_failure_policy_fails_job", "pod_failure_policy_ignores"), worlds),
 	},
 	{
-		"failure-policy-disruption", "podFailurePolicy on `DisruptionTarget`: an evicted Pod is ignored, or ends the Job, as the rule says.",
+		"failure-policy-disruption", "podFailurePolicy on `DisruptionTarget`: an evicted Pod is ignored, or ends the Job, as the rule demands.",
 		"IT TestJobPodFailurePolicy, TestJobPodFailurePolicyWithFailedPodDeletedDuringControllerRestart; E2E conformance",
 		all(same("eviction-ignored", "eviction-fails-job"), scripts("pod_failure_policy_ignores"),
 			scripts("ignored_pod_on_a_dead_node"), worlds),
@@ -95,7 +95,7 @@ var rowsOfFailure = []row{
 			scripts("deadline_takes_found_pods_too"), worlds),
 	},
 	{
-		"leftover-pods", "When a Job fails, every Pod that it still holds and that has not succeeded counts as failed.",
+		"leftover-pods", "When a Job fails, every Pod that is still held and has not succeeded counts as failed.",
 		"IT TestJobFailedWithInterrupts, TestDelayTerminalPhaseCondition",
 		all(same("backoff-limit-others-run", "max-failed-indexes", "failure-policy-fail-job"), scripts("backoff_limit"), worlds),
 	},

@@ -22,9 +22,9 @@ func TestWeTakeOverFromTheBuiltInController(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{NoBuiltInJobs: true, NoBuiltInTTL: true, Flags: []string{"--claim-unmanaged"}, ReconcilerFlags: []string{"--ttl-after-finished"}})
 	eachMode(t, func(t *testing.T, indexed bool) { takesOver(t, s, indexed) })
-	t.Run("JobThatNamesNobody", func(t *testing.T) { claimed(t, s, nil) })
+	t.Run("JobThatNamesNoController", func(t *testing.T) { claimed(t, s, nil) })
 	t.Run("JobThatNamesTheBuiltInController", func(t *testing.T) { claimed(t, s, ptr.To(batchv1.JobControllerName)) })
-	t.Run("JobOfSomebodyElse", func(t *testing.T) { leftAlone(t, s) })
+	t.Run("JobOfAnotherController", func(t *testing.T) { leftAlone(t, s) })
 	t.Run("TimeToLive", func(t *testing.T) { deletesAfterItsTime(t, s) })
 }
 

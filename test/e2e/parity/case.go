@@ -14,27 +14,27 @@ import (
 
 // A Case is a Job that is run under both controllers.
 type Case struct {
-	// File is the manifest: of testdata, or of the Kubernetes documentation where Documented is set.
+	// File is the manifest: of testdata, or of the Kubernetes documentation if Documented is set.
 	File       string
 	Documented bool
-	// Name tells cases of one manifest apart; File where it is empty.
+	// Name distinguishes cases of one manifest; if it is empty, File does.
 	Name string
-	// Shows is what the case is about, in a few words.
+	// Shows is the subject of the case, in a few words.
 	Shows string
 
 	// needs are commands that must work on this machine.
 	needs [][]string
-	// prepare does what must be done before the Job is there, and may change it.
+	// prepare is run before the Job exists, and may change it.
 	prepare func(s *Side, j *batchv1.Job)
-	// create makes the Job where that takes more than creating it. It sets s.JobName.
+	// create creates the Job if that takes more than one request. It sets s.JobName.
 	create func(s *Side, j *batchv1.Job)
-	// steps are what is done to the Job while it runs.
+	// steps act on the Job while it runs.
 	steps func(s *Side)
-	// ends is the condition with which it ends; empty: the steps have seen to its end, and the Job is gone.
+	// ends is the condition with which it ends; empty if the steps have awaited its end, and the Job is gone.
 	ends batchv1.JobConditionType
-	// after is what is looked at once the portrait is taken.
+	// after is run after the portrait.
 	after func(s *Side)
-	// within is how long it may take, a minute where it is 0.
+	// within is how long it may take, a minute if it is 0.
 	within time.Duration
 }
 
@@ -46,7 +46,7 @@ func (c Case) Title() string {
 	return c.File
 }
 
-// Run runs the case under both controllers at once and compares. What is on record as a difference is told to seen.
+// Run runs the case under both controllers at once and compares. seen records the differences on record that have shown.
 func (c Case) Run(t *testing.T, s *harness.System, seen *Seen) {
 	c.skipUnlessPossible(t)
 	var builtIn, ours Portrait
@@ -55,16 +55,16 @@ func (c Case) Run(t *testing.T, s *harness.System, seen *Seen) {
 		t.Run("ours", func(t *testing.T) { t.Parallel(); ours = c.portray(t, s, true) })
 	})
 	if t.Failed() {
-		return // one of them has no portrait, and has said why
+		return // one of them has no portrait, and has logged why
 	}
 	seen.take(&builtIn, &ours)
 	if diff := compare(builtIn, ours); diff != "" {
-		t.Errorf("what the built-in controller has (-) and we have (+):\n%s", diff)
+		t.Errorf("differences between the built-in controller (-) and jobstream (+):\n%s", diff)
 	}
 	t.Logf("both: %s", builtIn.brief())
 }
 
-// skipUnlessPossible skips what this checkout or this machine has not got.
+// skipUnlessPossible skips a case that this checkout or this machine cannot run.
 func (c Case) skipUnlessPossible(t *testing.T) {
 	t.Helper()
 	if err := c.available(); err != nil {
@@ -77,7 +77,7 @@ func (c Case) skipUnlessPossible(t *testing.T) {
 	}
 }
 
-// portray runs the Job under one controller, in a namespace of its own, and takes its portrait in the end.
+// portray runs the Job under one controller, in a namespace of its own, and takes its portrait at the end.
 func (c Case) portray(t *testing.T, system *harness.System, ours bool) Portrait {
 	s := &Side{Space: system.Space(t), Dir: t.TempDir(), Ours: ours, timeout: c.within}
 	if s.timeout == 0 {

@@ -12,7 +12,7 @@ const (
 	failed   = batchv1.JobFailed
 )
 
-// Cases are all there are: first ours, by feature, then those of the Kubernetes documentation.
+// Cases are all cases: first this repository's, by feature, then those of the Kubernetes documentation.
 var Cases = []Case{
 	{File: "nonindexed.yaml", Shows: "completions and parallelism; conditions of others are kept", steps: addsCondition, ends: complete},
 	{File: "indexed.yaml", Shows: "completion indexes: annotation, label, env, hostname", ends: complete},
@@ -56,8 +56,8 @@ var Cases = []Case{
 	{File: "replace-when-failed.yaml", Shows: "podReplacementPolicy Failed", steps: replacesWhenFailed, ends: complete},
 	{File: "replace-when-terminating.yaml", Shows: "podReplacementPolicy TerminatingOrFailed", steps: replacesWhenTerminating, ends: complete},
 	{File: "user-deletes-pod.yaml", Shows: "a user deletes Pods", steps: losesPods, ends: complete},
-	{File: "condition-by-others.yaml", Name: "condition-by-others.yaml, FailureTarget", Shows: "somebody else writes FailureTarget", steps: isToldToEnd(batchv1.JobFailureTarget), ends: failed},
-	{File: "condition-by-others.yaml", Name: "condition-by-others.yaml, SuccessCriteriaMet", Shows: "somebody else writes SuccessCriteriaMet", steps: isToldToEnd(batchv1.JobSuccessCriteriaMet), ends: complete},
+	{File: "condition-by-others.yaml", Name: "condition-by-others.yaml, FailureTarget", Shows: "another controller writes FailureTarget", steps: isToldToEnd(batchv1.JobFailureTarget), ends: failed},
+	{File: "condition-by-others.yaml", Name: "condition-by-others.yaml, SuccessCriteriaMet", Shows: "another controller writes SuccessCriteriaMet", steps: isToldToEnd(batchv1.JobSuccessCriteriaMet), ends: complete},
 
 	{File: "manual-selector.yaml", Shows: "manualSelector: adoption and release", prepare: leavesOrphan, steps: adoptsAndReleases, ends: complete},
 	{File: "adopted-indexes.yaml", Shows: "adopted Pods without an index of the Job", prepare: leavesIndexes, steps: goes(2), ends: complete},

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// around is how many equal lines are shown about a difference, so that one sees what it is part of.
+// around is how many equal lines are shown around a difference, as its context.
 const around = 2
 
-// compare compares two portraits line by line; "" says that they are equal.
+// compare compares two portraits line by line; "" means that they are equal.
 func compare(a, b Portrait) string {
 	var lines [2][]string
 	for i, p := range []Portrait{a, b} {
-		// In an order that depends on nothing but what is compared.
+		// In an order that depends only on what is compared.
 		slices.SortFunc(p.Pods, func(a, b PodPortrait) int { return strings.Compare(render(a), render(b)) })
 		lines[i] = strings.Split(render(p), "\n")
 	}
@@ -22,14 +22,14 @@ func compare(a, b Portrait) string {
 // diff shows the lines that only one of two texts has, each with its neighbours.
 func diff(old, now []string) string {
 	var out []string
-	shown := 0 // lines of old that are out already
+	shown := 0 // lines of old that are already printed
 	differs := false
 	context := func(to int) {
 		for ; shown < to; shown++ {
 			out = append(out, "  "+old[shown])
 		}
 	}
-	after := 0 // equal lines that are still to be shown
+	after := 0 // equal lines that are still to be printed
 	walk(old, now, func(i, j int, equal bool) {
 		switch {
 		case equal && after > 0:

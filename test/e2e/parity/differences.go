@@ -10,18 +10,18 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-// A Difference is something in which a Job of ours differs from one of the built-in controller on purpose.
+// A Difference is an intended difference between a Job under jobstream and one under the built-in controller.
 type Difference struct {
 	ID, What, Why string
-	// take takes it out of both portraits and says whether it was there.
+	// take removes it from both portraits and reports whether it was there.
 	take func(builtIn, ours *Portrait) bool
 }
 
-// Differences are all there are. One that no case shows any more fails the test, so that the list stays true.
+// Differences are all intended differences. One that no case shows any more fails the test, so that the list stays true.
 var Differences = []Difference{
 	{
 		ID: "managed-by", What: "`spec.managedBy` of the Job is `" + v1alpha1.DefaultManagedBy + "`",
-		Why: "that is how a Job is given to us",
+		Why: "that hands a Job to jobstream",
 		take: onJob(func(j *JobPortrait) bool {
 			ours := ptr.Deref(j.Spec.ManagedBy, "") == v1alpha1.DefaultManagedBy
 			j.Spec.ManagedBy = nil
@@ -30,17 +30,17 @@ var Differences = []Difference{
 	},
 	{
 		ID: "managed-label", What: "Pods carry the label `" + v1alpha1.ManagedLabel + "`",
-		Why:  "the trigger watches the Pods of all our Jobs by one selector, and no others",
+		Why:  "the trigger watches the Pods of all of jobstream's Jobs, and no others, by one selector",
 		take: onPods(func(p *PodPortrait) bool { return remove(p.Labels, v1alpha1.ManagedLabel) }),
 	},
 	{
 		ID: "serial-annotation", What: "Pods carry the annotation `" + v1alpha1.SerialAnnotation + "`",
-		Why:  "by its serial, which its name shows too, a Pod is known again when all memory is lost, and counted once",
+		Why:  "the serial, which its name shows too, identifies a Pod when all memory is lost, so that it is counted once",
 		take: onPods(func(p *PodPortrait) bool { return remove(p.Annotations, v1alpha1.SerialAnnotation) }),
 	},
 	{
 		ID: "pod-name", What: "`metadata.generateName` of a Pod is empty; its name looks like the built-in controller's, and its suffix is a function of the Job's UID and the serial",
-		Why: "a creation that is repeated, by whomever, meets the Pod that the first one made: no Pod is doubled",
+		Why: "a repeated creation, by any reconciler, finds the Pod of the first one: no Pod is doubled",
 		take: func(builtIn, ours *Portrait) bool {
 			found := false
 			for i := range builtIn.Pods {
@@ -60,12 +60,12 @@ var Differences = []Difference{
 	},
 	{
 		ID: "backoff-annotation", What: "a Job with failed Pods carries the annotation `" + v1alpha1.BackoffAnnotation + "`",
-		Why:  "the delay between retries outlives us; the built-in controller forgets it when it restarts",
+		Why:  "the delay between retries outlives the reconciler; the built-in controller forgets it when it restarts",
 		take: onJob(func(j *JobPortrait) bool { return remove(j.Annotations, v1alpha1.BackoffAnnotation) }),
 	},
 	{
 		ID: "event-component", What: "Events are sent by `jobstream`, not by `job-controller`",
-		Why: "whoever reads `kubectl describe` sees who acts",
+		Why: "users of `kubectl describe` see which controller acts",
 		take: func(builtIn, ours *Portrait) bool {
 			differs := !slices.Equal(builtIn.Components, ours.Components)
 			if slices.Equal(builtIn.Components, []string{"job-controller"}) && slices.Equal(ours.Components, []string{"jobstream"}) {
@@ -75,8 +75,8 @@ var Differences = []Difference{
 		},
 	},
 	{
-		ID: "field-owner", What: "`metadata.managedFields` of a Job does not name us",
-		Why: "the API server spends a third of a status write on it; it is reset where no user applies status",
+		ID: "field-owner", What: "`metadata.managedFields` of a Job does not name jobstream",
+		Why: "the API server spends a third of a status write on it; it is reset unless a user applies the status",
 		take: func(builtIn, ours *Portrait) bool {
 			if builtIn.Job == nil || ours.Job == nil {
 				return false
@@ -89,7 +89,7 @@ var Differences = []Difference{
 	},
 }
 
-// onPods is a difference that shows on our Pods.
+// onPods is a difference that shows on the Pods of jobstream's Job.
 func onPods(take func(*PodPortrait) bool) func(builtIn, ours *Portrait) bool {
 	return func(_, ours *Portrait) bool {
 		found := false
@@ -100,7 +100,7 @@ func onPods(take func(*PodPortrait) bool) func(builtIn, ours *Portrait) bool {
 	}
 }
 
-// onJob is a difference that shows on our Job.
+// onJob is a difference that shows on jobstream's Job.
 func onJob(take func(*JobPortrait) bool) func(builtIn, ours *Portrait) bool {
 	return func(_, ours *Portrait) bool { return ours.Job != nil && take(ours.Job) }
 }
@@ -111,13 +111,13 @@ func remove(m map[string]string, key string) bool {
 	return there
 }
 
-// Seen remembers which differences have shown.
+// Seen records which differences have shown.
 type Seen struct {
 	mu  sync.Mutex
 	ids map[string]bool
 }
 
-// take takes what is on record out of both portraits.
+// take removes the differences on record from both portraits.
 func (s *Seen) take(builtIn, ours *Portrait) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *Seen) take(builtIn, ours *Portrait) {
 	}
 }
 
-// Missing are the differences on record that have not shown.
+// Missing returns the differences on record that have not shown.
 func (s *Seen) Missing() (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package parity runs one Job twice at the same time, under Kubernetes' built-in controller and under ours, on one control
+// Package parity runs one Job twice at the same time, under Kubernetes' built-in controller and under jobstream, on one control
 // plane and one node, and compares what a user can see of both: status, conditions, Events, and every Pod down to its
 // environment, hostname and logs.
 //
@@ -13,7 +13,7 @@
 //
 // # How a manifest is made to end in one way only
 //
-// The built-in controller looks at Pods once a second, ours at once, and the node is busy. So nothing may depend on who is
-// first. Where the order matters, Pods wait for a file in {{dir}}, a folder of that run alone, and a step makes the file
-// once the Job is as it should be.
+// The built-in controller looks at Pods once a second, the reconciler at once, and the node is busy. So nothing may depend on
+// which is first. Where the order matters, Pods wait for a file in {{dir}}, a folder of that run alone, and a step creates the
+// file once the Job is in the right state.
 package parity

@@ -14,13 +14,13 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// documentation is where the Job manifests of the Kubernetes documentation are: beside the repository, not in it.
+// documentation is the folder with the Job manifests of the Kubernetes documentation, beside the repository.
 const documentation = harness.Root + "/../shared/data/manifests"
 
 //go:embed testdata/*.yaml
 var own embed.FS
 
-// available says whether the manifest is there.
+// available returns an error if the manifest is missing.
 func (c Case) available() error {
 	if !c.Documented {
 		return nil
@@ -29,7 +29,7 @@ func (c Case) available() error {
 	return err
 }
 
-// read reads the manifest, with the folder of the run in place of {{dir}}. Of a CronJob it is the Job that it makes.
+// read reads the manifest, with the folder of the run in place of {{dir}}. For a CronJob it returns the Job that it creates.
 func (c Case) read(t testing.TB, dir string) *batchv1.Job {
 	t.Helper()
 	var text []byte
@@ -56,7 +56,7 @@ func (c Case) read(t testing.TB, dir string) *batchv1.Job {
 	return nil
 }
 
-// Manifests are the names of our manifests.
+// Manifests returns the names of this repository's manifests.
 func Manifests() (names []string) {
 	entries, err := own.ReadDir("testdata")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// PodPortrait is what is seen of a Pod.
+// PodPortrait is what is compared of a Pod.
 type PodPortrait struct {
 	Index                  string
 	Name, GenerateName     string
@@ -70,8 +70,8 @@ func (s *Side) portrayContainers(t testing.TB, pod *corev1.Pod, out *PodPortrait
 	}
 }
 
-// sidecarLog checks the log of "tail -F" and stands for it. How much of a file a sidecar has passed on when its Pod ends,
-// and what tail remarks about a file that is not there yet, is a matter of milliseconds under any controller.
+// sidecarLog checks the log of "tail -F" and replaces it. How much of a file a sidecar has printed when its Pod ends, and its
+// warnings about a file that does not exist yet, vary by milliseconds under any controller.
 func sidecarLog(t testing.TB, log string) string {
 	t.Helper()
 	for line := range strings.Lines(log) {
@@ -82,7 +82,7 @@ func sidecarLog(t testing.TB, log string) string {
 	return "of a sidecar"
 }
 
-// owners are the Pod's, one a line.
+// owners returns the Pod's owners, one a line.
 func owners(p *corev1.Pod) (lines []string) {
 	for _, o := range p.OwnerReferences {
 		lines = append(lines, fmt.Sprintf("%s %s %s %s controller=%v blocks=%v", o.APIVersion, o.Kind, o.Name, o.UID,
@@ -91,5 +91,5 @@ func owners(p *corev1.Pod) (lines []string) {
 	return lines
 }
 
-// held says that the Pod carries the finalizer by which it is counted.
+// held reports whether the Pod has the tracking finalizer.
 func held(p *corev1.Pod) bool { return slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) }

@@ -16,20 +16,20 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// eventsWithin is how long after a Job's end its last Event may come: they are sent in the background.
+// eventsWithin is how long after a Job's end its last Event may come: Events are sent in the background.
 const eventsWithin = 20 * time.Second
 
-// Portrait is what is seen of a Job in the end, without what differs from run to run: times, UIDs, generated names.
+// Portrait is what is compared of a Job at the end, without what differs from run to run: times, UIDs, generated names.
 type Portrait struct {
-	// Job is nil where it is gone.
+	// Job is nil if it is gone.
 	Job *JobPortrait
-	// Events are those about the Job, each with how often it happened.
+	// Events are those about the Job, each with its count.
 	Events map[string]int
-	// Components are who has sent them.
+	// Components are their senders.
 	Components []string
-	// Pods are all of the namespace.
+	// Pods are all Pods of the namespace.
 	Pods []PodPortrait
-	// Notes are what the steps took down on the way.
+	// Notes are what the steps recorded on the way.
 	Notes []string
 }
 
@@ -38,14 +38,14 @@ type JobPortrait struct {
 	Labels, Annotations map[string]string
 	Finalizers          []string
 	Generation          int64
-	// Writers are who owns fields of the Job: the names in its managedFields.
+	// Writers are the owners of fields of the Job: the names in its managedFields.
 	Writers            []string
 	Spec               batchv1.JobSpec
 	Status             batchv1.JobStatus
 	Started, Completed bool
 }
 
-// brief is a portrait in one line, for a log.
+// brief returns a portrait in one line, for a log.
 func (p Portrait) brief() string {
 	if p.Job == nil {
 		return fmt.Sprintf("the Job is gone, %d Pods are left", len(p.Pods))
@@ -76,7 +76,7 @@ func (s *Side) portrait(t testing.TB, ends batchv1.JobConditionType) Portrait {
 // generated is the suffix of a generated name.
 const generated = `[bcdfghjklmnpqrstvwxz2456789]{5}`
 
-// words puts words in place of what differs from run to run.
+// words replaces what differs from run to run by words.
 func (s *Side) words() func(string) string {
 	pod := regexp.MustCompile(regexp.QuoteMeta(s.JobName) + `(-[0-9]+)?-` + generated + `\b`)
 	plain := strings.NewReplacer(string(s.JobUID), "UID-OF-JOB", s.Namespace, "NAMESPACE", s.Dir, "{{dir}}", s.JobName, "JOB")
@@ -92,10 +92,10 @@ func in(m map[string]string, words func(string) string) map[string]string {
 	return out
 }
 
-// within applies words to everything that an object says.
+// within applies words to every text in an object.
 func within[T any](object T, words func(string) string) (out T) {
 	if err := json.Unmarshal([]byte(words(render(object))), &out); err != nil {
-		panic(fmt.Errorf("%w: %s", err, words(render(object)))) // words break nothing
+		panic(fmt.Errorf("%w: %s", err, words(render(object)))) // words keep it valid
 	}
 	return out
 }
@@ -117,19 +117,19 @@ func portrayJob(t testing.TB, j *batchv1.Job, words func(string) string) *JobPor
 	}
 	slices.Sort(out.Writers)
 	if at, err := time.Parse(time.RFC3339, out.Annotations[batchv1.CronJobScheduledTimestampAnnotation]); err == nil && at.Second() == 0 {
-		out.Annotations[batchv1.CronJobScheduledTimestampAnnotation] = "a full minute" // the two may be made in different ones
+		out.Annotations[batchv1.CronJobScheduledTimestampAnnotation] = "a full minute" // the two may be created in different minutes
 	}
 	return out
 }
 
-// timeless checks the times and takes them away.
+// timeless checks the times and removes them.
 func timeless(t testing.TB, j *batchv1.Job) batchv1.JobStatus {
 	t.Helper()
 	s := *j.Status.DeepCopy()
 	if s.CompletionTime != nil && s.StartTime != nil && s.CompletionTime.Before(s.StartTime) {
 		t.Errorf("started %v, completed %v", s.StartTime, s.CompletionTime)
 	}
-	// The built-in controller asks for the time twice.
+	// The built-in controller reads the clock twice.
 	if c := harness.Condition(j, batchv1.JobComplete); c != nil && c.LastTransitionTime.Sub(s.CompletionTime.Time).Abs() > time.Second {
 		t.Errorf("complete since %v, completed %v", c.LastTransitionTime, s.CompletionTime)
 	}
@@ -154,7 +154,7 @@ func (s *Side) events(end *batchv1.JobCondition, words func(string) string) (eve
 	}
 	ctx, cancel := context.WithTimeout(s.Context(), eventsWithin)
 	defer cancel()
-	_ = harness.Poll(ctx, func(context.Context) error { // one that does not come is seen in the comparison
+	_ = harness.Poll(ctx, func(context.Context) error { // a missing one shows in the comparison
 		events, senders = sum(s.Events(s.JobName), words)
 		for e := range events {
 			if strings.HasPrefix(e, last+": ") {
@@ -167,8 +167,8 @@ func (s *Side) events(end *batchv1.JobCondition, words func(string) string) (eve
 	return events, slices.Compact(senders)
 }
 
-// sum counts Events by what they say. Of more than ten of a kind the last ones are told as one, and which they are is a
-// matter of chance: then all of the kind are counted together.
+// sum counts Events by their text. If there are more than ten of a kind, the last ones are combined into one, and which they are
+// is random: then all of the kind are counted together.
 func sum(all []corev1.Event, words func(string) string) (events map[string]int, senders []string) {
 	events = map[string]int{}
 	many := map[string]bool{}
@@ -189,14 +189,14 @@ func sum(all []corev1.Event, words func(string) string) (events map[string]int, 
 	return events, senders
 }
 
-// render is what is compared.
+// render returns what is compared.
 func render(v any) string {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		panic(err) // nothing here cannot be marshalled
+		panic(err) // everything here can be marshalled
 	}
 	return string(text)
 }
 
-// indexOf is the completion index of a Pod, empty for none.
+// indexOf returns the completion index of a Pod, empty for none.
 func indexOf(p *corev1.Pod) string { return p.Annotations[batchv1.JobCompletionIndexAnnotation] }

@@ -22,12 +22,12 @@ import (
 // Side is one of the two runs of a case: the Job under one controller, in a namespace of its own.
 type Side struct {
 	*harness.Space
-	// JobName and JobUID are the Job's.
+	// JobName and JobUID are those of the Job.
 	JobName string
 	JobUID  types.UID
-	// Dir stands for {{dir}} in the manifest.
+	// Dir replaces {{dir}} in the manifest.
 	Dir string
-	// Ours says that the Job is ours, not the built-in controller's.
+	// Ours reports whether jobstream runs the Job, not the built-in controller.
 	Ours bool
 
 	timeout time.Duration
@@ -35,7 +35,7 @@ type Side struct {
 	notes   []string
 }
 
-// open makes the file that Pods wait for.
+// open creates the file that Pods wait for.
 func (s *Side) open(gate string) {
 	s.Helper()
 	if err := os.WriteFile(filepath.Join(s.Dir, gate), nil, 0o600); err != nil {
@@ -43,19 +43,19 @@ func (s *Side) open(gate string) {
 	}
 }
 
-// note takes something down that both sides must show.
+// note records a text that must be equal on both sides.
 func (s *Side) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// noteStatus takes down the status that was waited for.
+// noteStatus records the status that was waited for.
 func (s *Side) noteStatus(when string) {
 	s.Helper()
 	j := s.found
 	s.note("%s: %s started=%v, Pods: %s", when, harness.Brief(j.Status), j.Status.StartTime != nil, s.phases())
 }
 
-// phases counts the Pods of the namespace by what they do.
+// phases counts the Pods of the namespace by their state.
 func (s *Side) phases() string {
 	s.Helper()
 	var words []string
@@ -76,7 +76,7 @@ func (s *Side) await(what string, is func(*batchv1.Job) bool) {
 	s.found = s.Await(s.JobName, s.timeout, what, is)
 }
 
-// awaitReady waits until exactly so many Pods are active, all of them ready, none is on its way out, and all others are counted.
+// awaitReady waits until exactly so many Pods are active, all of them ready, none is terminating, and all others are counted.
 func (s *Side) awaitReady(n int32) {
 	s.Helper()
 	s.await(fmt.Sprintf("to have %d ready Pods", n), func(j *batchv1.Job) bool {
@@ -85,7 +85,7 @@ func (s *Side) awaitReady(n int32) {
 	s.awaitNoneLeaving()
 }
 
-// awaitTrapped waits until so many shells hear their signals: a container is ready before its shell has read a word.
+// awaitTrapped waits until so many shells handle their signals: a container is ready before its shell has started.
 func (s *Side) awaitTrapped(n int) {
 	s.Helper()
 	harness.Until(s, s.timeout, "the shells to have set their traps", func(context.Context) error {
@@ -104,7 +104,7 @@ func (s *Side) awaitCounts(succeeded, failed int32) {
 	})
 }
 
-// allCounted says that no Pod is known to have ended and not counted yet.
+// allCounted reports whether every Pod that is known to have ended is counted.
 func allCounted(j *batchv1.Job) bool {
 	u := ptr.Deref(j.Status.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{})
 	return len(u.Succeeded)+len(u.Failed) == 0
@@ -116,14 +116,14 @@ func (s *Side) awaitCondition(t batchv1.JobConditionType) {
 	s.await("to be "+string(t), func(j *batchv1.Job) bool { return harness.Is(j, t) })
 }
 
-// awaitNoneLeaving waits until no Pod is on its way out but those that somebody else's finalizer keeps.
+// awaitNoneLeaving waits until no Pod is terminating, except those with a foreign finalizer.
 func (s *Side) awaitNoneLeaving() {
 	s.Helper()
 	harness.Until(s, s.timeout, "the deleted Pods to be gone", func(context.Context) error {
 		for _, p := range s.Pods("") {
 			foreign := slices.ContainsFunc(p.Finalizers, func(f string) bool { return f != batchv1.JobTrackingFinalizer })
 			if p.DeletionTimestamp != nil && !foreign {
-				return fmt.Errorf("%s is there still, with finalizers %v", p.Name, p.Finalizers)
+				return fmt.Errorf("%s still exists, with finalizers %v", p.Name, p.Finalizers)
 			}
 		}
 		return nil
@@ -139,7 +139,7 @@ func (s *Side) awaitGone() {
 			return nil
 		}
 		if err == nil {
-			err = fmt.Errorf("it is there, deleted %v, finalizers %v", j.DeletionTimestamp, j.Finalizers)
+			err = fmt.Errorf("it exists, deleted %v, finalizers %v", j.DeletionTimestamp, j.Finalizers)
 		}
 		return err
 	})
@@ -162,7 +162,7 @@ func (s *Side) patchMeta(patch string) {
 	}
 }
 
-// pod returns the one Pod of the Job that runs.
+// pod returns the one running Pod of the Job.
 func (s *Side) pod() corev1.Pod {
 	s.Helper()
 	pods := slices.DeleteFunc(s.Pods(""), func(p corev1.Pod) bool { return p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil })

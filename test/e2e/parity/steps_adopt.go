@@ -13,12 +13,12 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// orphan is a Pod that was there before the Job.
+// orphan is a Pod that existed before the Job.
 const orphan = "orphan"
 
 func leavesOrphan(s *Side, j *batchv1.Job) { s.leave(j, orphan, "") }
 
-// leave makes a Pod as the Job would, with that index if there is one, before the Job is there.
+// leave creates a Pod as the Job would, with that index if there is one, before the Job exists.
 func (s *Side) leave(j *batchv1.Job, name, index string) {
 	s.Helper()
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(j.Spec.Selector.MatchLabels)}, Spec: j.Spec.Template.Spec}
@@ -59,8 +59,8 @@ func leavesSucceeded(s *Side, j *batchv1.Job) {
 	s.awaitSeen()
 }
 
-// awaitSeen waits until the built-in controller, which sees the cluster as its cache does, has seen what there is: it has
-// once it has seen a Pod end that was made later.
+// awaitSeen waits until the built-in controller's cache has everything that exists: it has once the controller reacts to the end
+// of a Pod created later.
 func (s *Side) awaitSeen() {
 	s.Helper()
 	elsewhere := s.System.Space(s.TB)
@@ -94,7 +94,7 @@ func adoptsAndReleases(s *Side) {
 	s.noteOrphan("released")
 	s.noteStatus("released")
 	s.open("go")
-	s.awaitAll(corev1.PodSucceeded) // the Job does not wait for the one that it has released
+	s.awaitAll(corev1.PodSucceeded) // the Job does not wait for the released one
 }
 
 func (s *Side) noteOrphan(when string) {

@@ -27,7 +27,7 @@ func (s *Side) awaitNoPods() {
 }
 
 func goesWithItsPods(s *Side) {
-	s.patch(`{"spec":{"ttlSecondsAfterFinished":1}}`) // until now somebody had to look at it
+	s.patch(`{"spec":{"ttlSecondsAfterFinished":1}}`) // until now a step had to look at it
 	s.awaitGone()
 	s.awaitNoPods()
 	s.note("the Job and its Pods are gone")
@@ -48,7 +48,7 @@ func isOrphaned(s *Side) {
 	s.awaitReady(3)
 	s.deleteJob(metav1.DeletePropagationOrphan)
 	s.awaitGone()
-	harness.Until(s, s.timeout, "the Pods to be let go", func(context.Context) error {
+	harness.Until(s, s.timeout, "the Pods to be released", func(context.Context) error {
 		for _, p := range s.Pods("") {
 			if held(&p) || len(p.OwnerReferences) > 0 {
 				return fmt.Errorf("%s has finalizers %v and owners %v", p.Name, p.Finalizers, p.OwnerReferences)
@@ -61,7 +61,7 @@ func isOrphaned(s *Side) {
 func isDeletedAndKept(s *Side) {
 	s.awaitReady(2)
 	s.deleteJob(metav1.DeletePropagationBackground)
-	harness.Until(s, s.timeout, "the Pods to be let go", func(context.Context) error {
+	harness.Until(s, s.timeout, "the Pods to be released", func(context.Context) error {
 		if names := harness.Held(s.Pods("")); len(names) > 0 {
 			return fmt.Errorf("held are %v", names)
 		}
@@ -82,8 +82,8 @@ const drawLots = "rank=0; while ! mkdir $here/lot-$rank 2>/dev/null; do rank=$((
 // atTheGate waits until a step opens the gate "go".
 const atTheGate = "until [ -e $here/go ]; do sleep 0.2; done\n"
 
-// standIn puts a script in front of a program that the manifest's Pods run, so that the order in which they end does not
-// depend on the machine. In the script, the name means the real program.
+// standIn puts a script in place of a program that the manifest's Pods run, so that the order in which they end does not depend
+// on the machine. In the script, the name means the real program.
 func standIn(program, script string) func(*Side, *batchv1.Job) {
 	return func(s *Side, j *batchv1.Job) {
 		s.Helper()
@@ -110,7 +110,7 @@ func aTenth(s *Side, j *batchv1.Job) {
 	}
 }
 
-// byCronJob has the CronJob controller make the Job, once.
+// byCronJob makes the CronJob controller create the Job, once.
 func byCronJob(s *Side, j *batchv1.Job) {
 	crons := s.Client.BatchV1().CronJobs(s.Namespace)
 	cron := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: j.Name}, Spec: batchv1.CronJobSpec{
@@ -118,7 +118,7 @@ func byCronJob(s *Side, j *batchv1.Job) {
 	if _, err := crons.Create(s.Context(), cron, metav1.CreateOptions{}); err != nil {
 		s.Fatal(err)
 	}
-	harness.Until(s, s.timeout, "the CronJob controller to make a Job", func(ctx context.Context) error {
+	harness.Until(s, s.timeout, "the CronJob controller to create a Job", func(ctx context.Context) error {
 		list, err := s.Client.BatchV1().Jobs(s.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err

@@ -109,7 +109,7 @@ func losesIndex(s *Side) {
 	s.open("go")
 }
 
-// stripsAtEnd takes the template's own finalizer off: it would keep the Pods, and their namespace, for ever.
+// stripsAtEnd removes the template's own finalizer: it would keep the Pods, and their namespace, for ever.
 func stripsAtEnd(s *Side, _ *batchv1.Job) {
 	s.Cleanup(func() {
 		pods := s.Client.CoreV1().Pods(s.Namespace)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// goes waits until so many Pods are ready and lets them go.
+// goes waits until so many Pods are ready and lets them end.
 func goes(ready int32) func(*Side) {
 	return func(s *Side) {
 		s.awaitReady(ready)
@@ -166,10 +166,10 @@ func failsTwoIndexes(s *Side) {
 	s.open("go-2")
 }
 
-// letsGoWhenAllAreThere waits until so many Pods have been made: nobody may come too late for the end.
+// letsGoWhenAllAreThere waits until so many Pods have been created, so that none is too late for the end.
 func letsGoWhenAllAreThere(n int) func(*Side) {
 	return func(s *Side) {
-		s.await(fmt.Sprintf("to have made %d Pods", n), func(*batchv1.Job) bool {
+		s.await(fmt.Sprintf("to have created %d Pods", n), func(*batchv1.Job) bool {
 			running := 0
 			for _, p := range s.Pods("") {
 				if p.Status.Phase == corev1.PodRunning {
