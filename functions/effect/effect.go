@@ -1,8 +1,8 @@
-// Package effect is the vocabulary of things that shall happen: imperatives, decided by Plan and done by an adapter.
+// Package effect defines everything that a function can ask for: imperatives that Plan decides on and an adapter carries out.
 //
-// An effect is a value. It carries names and numbers, never objects, so that no Pod template, environment or secret
-// travels with it. Every effect may be done twice, and late: each names what must still be true for it to have any
-// effect at all (a name that only one Pod can have, a UID, a resourceVersion).
+// An effect is a value. It carries names and numbers, never objects, so that no Pod template, environment or secret travels with
+// it. Every effect may be carried out twice, and late. Each therefore names its precondition: a name that only one Pod can have,
+// a UID, a resourceVersion.
 package effect
 
 import (
@@ -15,56 +15,57 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Effect is one thing to do for one key. Those of this package are all that internal/cluster/act and the engine can do; a function that
-// wants another brings the engine.Actor that does it (examples/function), and an Actor answers an effect that it does not know by an error.
+// Effect is one thing to do for one key. internal/cluster/act and the engine can carry out those of this package and no others. A
+// function that needs another one brings the engine.Actor for it (examples/function). An Actor answers an effect that it does not
+// know with an error.
 type Effect interface {
-	// Kind is the effect's name in the vocabulary, such as "CreatePod".
+	// Kind returns the effect's name, such as "CreatePod".
 	Kind() string
-	// String is one short word or two for logs and traces, such as "CreatePod#3".
+	// String returns a short description for logs and traces, such as "CreatePod pi-x7k2p (serial 3)".
 	String() string
 }
 
 type (
-	// CreatePod makes the Pod with that serial from the Job's template. A name that is taken by that very Pod answers
-	// with an observation of it; a name that is taken by a stranger is refused with reason AlreadyExists.
+	// CreatePod creates the Pod with that serial from the Job's template. If that very Pod has the name already, the answer is an
+	// observation of it; if another Pod has the name, the effect is refused with reason AlreadyExists.
 	CreatePod struct {
 		Job    string // the Job's name
 		Name   string // derived from the Job's UID and the serial
 		Serial int
-		Index  int // completion index, events.NoIndex where the Job is not Indexed
-		// Generation is the Job's: the template must be at least as new.
+		Index  int // completion index, events.NoIndex if the Job is not Indexed
+		// Generation is the Job's: the template must be at least this new.
 		Generation int64
-		// PerIndex says that failures are counted per index, in annotations of the Pods: IndexFailures and
-		// IndexIgnoredFailures are how often the index has failed before.
+		// PerIndex reports whether failures are counted per index, in annotations of the Pods. IndexFailures and
+		// IndexIgnoredFailures are the numbers of earlier failures of the index.
 		PerIndex                            bool
 		IndexFailures, IndexIgnoredFailures int32
-		// Parameters names the ConfigMap that has a value for this index of each of its variables, "" for none.
+		// Parameters names the ConfigMap with a value of each variable for this index, "" for none.
 		Parameters string
 	}
 
-	// FindPod asks whether a Pod that was to be made, and is no longer wanted, has been made: answered by an observation of it, or
-	// by a PodGone with its serial and no UID.
+	// FindPod looks for a Pod that was intended and is no longer wanted, because it may have been created. The answer is an
+	// observation of it, or a PodGone with its serial and without a UID.
 	FindPod struct {
 		Name   string
 		Serial int
 	}
 
-	// RemoveFinalizer takes our finalizer off. Precondition: the UID.
+	// RemoveFinalizer removes the tracking finalizer. Precondition: the UID.
 	RemoveFinalizer struct {
 		Name string
 		UID  types.UID
 	}
 
-	// AddFinalizer puts our finalizer back on a Pod that lost it before it was counted. Precondition: UID and Version.
+	// AddFinalizer restores the tracking finalizer of a Pod that lost it before it was counted. Preconditions: UID and Version.
 	AddFinalizer struct {
 		Name    string
 		UID     types.UID
 		Version uint64
 	}
 
-	// AdoptPod makes the Pod the Job's own, in one patch: owner reference, label, serial, and with Hold the finalizer. A Pod
-	// that is owned already gets what it lacks. Preconditions: UID and Version of the Pod, and a live look at the Job:
-	// that it exists under the key's UID and is not being deleted.
+	// AdoptPod makes the Pod the Job's own in one patch: owner reference, label, serial, and with Hold the finalizer. A Pod that
+	// the Job owns already gets what it lacks. Preconditions: UID and Version of the Pod; and the API server confirms that the
+	// Job exists under the key's UID and is not being deleted.
 	AdoptPod struct {
 		Job     string
 		Name    string
@@ -74,26 +75,26 @@ type (
 		Hold    bool
 	}
 
-	// ReleasePod takes owner reference, finalizer and label off a Pod that the Job's selector no longer matches: answered by a
-	// PodGone, since it is none of the Job's any more. Precondition: the UID.
+	// ReleasePod removes owner reference, finalizer and label from a Pod that the Job's selector no longer matches. The answer is
+	// a PodGone, since the Pod no longer belongs to the Job. Precondition: the UID.
 	ReleasePod struct {
 		Name string
 		UID  types.UID
 	}
 
-	// DeletePod deletes the Pod. With RemoveFinalizer, it first takes the finalizer off, so that the deletion counts for nothing,
+	// DeletePod deletes the Pod. With RemoveFinalizer it removes the finalizer first, so that the deletion counts for nothing,
 	// and does nothing at all unless the Pod is still at Version: a Pod that succeeded meanwhile keeps its success.
 	DeletePod struct {
 		Name            string
 		UID             types.UID
 		Version         uint64 // 0 for any
 		RemoveFinalizer bool
-		// Report is made instead of the usual one after the Pod has been told to end; zero for the usual one.
+		// Report replaces the usual Kubernetes Event after the deletion; zero for the usual one.
 		Report Report
 	}
 
-	// WriteJobStatus puts the status and the two annotations that belong to it. Precondition: UID and Version. The
-	// Reports are made after the write has succeeded, so that nobody hears of what did not happen.
+	// WriteJobStatus writes the status and the two annotations that belong to it. Preconditions: UID and Version. The Reports are
+	// made only after the write has succeeded, so that users never read of a change that did not happen.
 	WriteJobStatus struct {
 		Job        string
 		Version    uint64
@@ -101,44 +102,46 @@ type (
 		NextSerial int
 		Backoff    events.Backoff
 		Reports    []Report
-		// Handled is how many failures that this status accounts for a podFailurePolicy has handled, by its action, for metrics.
+		// Handled is the number of failures that this status accounts for and a podFailurePolicy has handled, by action, for
+		// metrics.
 		Handled map[batchv1.PodFailurePolicyAction]int
 	}
 
-	// DeleteJob deletes the Job and then its Pods in the foreground, because its time to live is over. Preconditions: the
-	// key's UID, and Version.
+	// DeleteJob deletes the Job in the foreground, with its Pods, because its time to live is over. Preconditions: the key's UID,
+	// and Version.
 	DeleteJob struct {
 		Job     string
 		Version uint64
 	}
 
-	// ReadParameters asks for a ParametersObserved, or a refusal that says what is wrong with the ConfigMap of that name.
+	// ReadParameters reads the ConfigMap of that name. The answer is a ParametersObserved, or a refusal that explains what is
+	// wrong with it.
 	ReadParameters struct{ ConfigMap string }
 
-	// SetTimer makes TimerFired{Name} happen at At or a little earlier; a timer of the same name is replaced.
+	// SetTimer schedules TimerFired{Name} for At or a little earlier, and replaces a timer of the same name.
 	SetTimer struct {
 		Name string
 		At   time.Time
 	}
 
-	// TakeInventory asks for a JobListed with this ID whose two lists begin after now. Job is the name, "" where unknown.
+	// TakeInventory requests a JobListed with this ID whose two lists begin after now. Job is the name, "" if unknown.
 	TakeInventory struct {
 		ID  string
 		Job string
 	}
 )
 
-// InvalidParameters is the reason of a refusal because of the ConfigMap of per-completion values.
+// InvalidParameters is the reason of a refusal because of the ConfigMap with the per-completion values.
 const InvalidParameters = "InvalidParameters"
 
-// SaveState is the effect that is refused, and StateTooLarge the reason, where the bus does not take the state that a function has
-// decided on: the engine's own doing, and nothing that a function asks for. Whoever hears of it remembers less.
+// SaveState is the refused effect, and StateTooLarge the reason, if the bus does not store the state that a function has decided
+// on. The engine reports this; no function returns such an effect. A function that receives the refusal has to shrink its state.
 const (
 	SaveState     = "SaveState"
 	StateTooLarge = "StateTooLarge"
 )
 
-// Unconfirmed is the refusal of an Announce that the bus has not confirmed: the event may have been stored or not.
+// Unconfirmed returns the refusal of an Announce that the bus has not confirmed: the event may or may not be stored.
 func Unconfirmed(err error, at time.Time) events.EffectRefused {
 	return events.EffectRefused{Effect: KindAnnounce, Serial: events.NoSerial, Reason: "Unconfirmed", Message: err.Error(), At: at}
 }
@@ -146,12 +149,12 @@ func Unconfirmed(err error, at time.Time) events.EffectRefused {
 // Report is a Kubernetes Event about the Job.
 type Report struct {
 	Warning bool
-	Reason  string // upper camel case, upstream's word where it has one
+	Reason  string // upper camel case, upstream's word if it has one
 	Message string
 }
 
-// Subject is the name of the one object that a refusal of the effect is about: of the Pod or Job that is to be changed, or of
-// the Job that a ScheduledJob makes; "" for other effects.
+// Subject returns the name of the one object that a refusal of the effect is about: the Pod or Job to be changed, or the Job that
+// a ScheduledJob creates; "" for other effects.
 func Subject(e Effect) (name string) {
 	switch e := e.(type) {
 	case RemoveFinalizer:

@@ -11,30 +11,30 @@ import (
 )
 
 type (
-	// CreateJob makes the Job of one nominal time from the ScheduledJob's template. A name that is taken by that very Job
-	// answers with an observation of it; a name that is taken by a stranger is refused with reason AlreadyExists.
+	// CreateJob creates the Job of one nominal time from the ScheduledJob's template. If that very Job has the name already, the
+	// answer is an observation of it; if another Job has the name, the effect is refused with reason AlreadyExists.
 	CreateJob struct {
 		ScheduledJob string // its name
 		Name         string // derived from that and the nominal time
 		Nominal      time.Time
-		// Generation is the ScheduledJob's: the template must be at least as new.
+		// Generation is the ScheduledJob's: the template must be at least this new.
 		Generation int64
 	}
 
-	// FindRun asks whether a Job that was to be made, and is no longer wanted, has been made: answered by a RunObserved, or
-	// by a RunMissing with the same ID.
+	// FindRun looks for a Job that was intended and is no longer wanted, because it may have been created. The answer is a
+	// RunObserved, or a RunMissing with the same ID.
 	FindRun struct {
 		Name string
 		ID   string
 	}
 
-	// WriteScheduleStatus puts the status. Precondition: UID and Version. The Reports are made after the write has succeeded.
+	// WriteScheduleStatus writes the status. Preconditions: UID and Version. The Reports are made after the write has succeeded.
 	WriteScheduleStatus struct {
 		ScheduledJob string
 		Version      uint64
 		Status       v1alpha1.ScheduledJobStatus
 		Reports      []Report
-		// Unannounced are verdicts that leave the status and were never announced, because the bus takes none.
+		// Unannounced are verdicts that leave the status without having been announced, because the bus has accepted none.
 		Unannounced []events.TickDecided
 	}
 
@@ -45,8 +45,8 @@ type (
 		Version      uint64
 	}
 
-	// DeleteRun deletes a Job of the ScheduledJob. Preconditions: the UID, and Version where it is given; a Job that is at
-	// another one answers with an observation: it may have finished meanwhile, and then nobody wants to lose its result.
+	// DeleteRun deletes a Job of the ScheduledJob. Preconditions: the UID, and Version if it is not 0. If the Job is at another
+	// version, the answer is an observation of it: it may have finished meanwhile, and its result must not be lost.
 	DeleteRun struct {
 		Name    string
 		UID     types.UID
@@ -55,11 +55,11 @@ type (
 		Foreground bool
 	}
 
-	// Announce publishes an event for whoever has subscribed. It is answered by an Announced once the bus has confirmed it.
+	// Announce publishes an event for subscribers. The answer is an Announced once the bus has confirmed it.
 	Announce struct{ Event events.Public }
 
-	// ReportDropped tells whoever runs us that Count announcements were dropped: more were due than a state holds. It is
-	// answered by an Announced with its ID.
+	// ReportDropped reports to the operator that Count announcements were dropped because more were due than a state holds. The
+	// answer is an Announced with its ID.
 	ReportDropped struct {
 		ID    string
 		Count int

@@ -2,18 +2,17 @@ package effect
 
 import "time"
 
-// Wake collects when to look again. A function has one timer, which is set to the earliest of everything that waits for
-// time to pass.
+// Wake collects the times at which to plan again. A function has one timer, which is set to the earliest of them.
 type Wake struct{ at time.Time }
 
-// By asks to look again at the given time; the zero time asks for nothing.
+// By requests a plan at the given time; the zero time requests none.
 func (w *Wake) By(t time.Time) {
 	if !t.IsZero() && (w.at.IsZero() || t.Before(w.at)) {
 		w.at = t
 	}
 }
 
-// Timer is the effect that does it; nil where nobody has asked.
+// Timer returns the effect that sets the timer; nil if no time was requested.
 func (w *Wake) Timer() []Effect {
 	if w.at.IsZero() {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
-// memory is what a function remembers of one Job.
+// memory is the function's state for one Job.
 type memory struct {
 	Version uint64
 	Name    string
@@ -32,7 +32,7 @@ var sweep = fn.Function[memory]{
 		}
 		return m
 	},
-	Plan: func(m memory, now time.Time) (memory, []effect.Effect) { // decides from what is remembered, and from nothing else
+	Plan: func(m memory, now time.Time) (memory, []effect.Effect) { // decides from the state alone
 		due := m.Ended.Add(24 * time.Hour)
 		switch {
 		case m.Ended.IsZero():
@@ -44,8 +44,8 @@ var sweep = fn.Function[memory]{
 	},
 }
 
-// A function never does anything: it returns what shall be done. Observe takes each fact into the memory, Plan decides once after all
-// of them. A late fact, or one that comes twice, changes no decision; what was not done is wanted again.
+// A function has no side effects: it returns what is to be done. Observe folds each fact into the state, and Plan decides once
+// after all of them. A late or repeated fact changes no decision. Plan returns an effect again until a fact shows its result.
 func ExampleFunction() {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	running := events.JobObserved{Job: events.Job{Name: "pi", Version: 1}}
@@ -55,15 +55,15 @@ func ExampleFunction() {
 	m, effects := sweep.Decide(memory{}, []events.Event{running}, noon)
 	fmt.Println("runs:", effects)
 	m, effects = sweep.Decide(m, []events.Event{ended, running, ended}, noon)
-	fmt.Println("has ended, told late and twice:", effects)
+	fmt.Println("has ended, observed late and twice:", effects)
 	m, effects = sweep.Decide(m, []events.Event{events.TimerFired{Name: "wake"}}, noon.Add(24*time.Hour))
 	fmt.Println("a day later:", effects)
 	_, effects = sweep.Decide(m, nil, noon.Add(25*time.Hour))
-	fmt.Println("not seen to be done:", effects)
+	fmt.Println("deletion not observed yet:", effects)
 
 	// Output:
 	// runs: []
-	// has ended, told late and twice: [SetTimer wake 12:00:00]
+	// has ended, observed late and twice: [SetTimer wake 12:00:00]
 	// a day later: [DeleteJob pi@2]
-	// not seen to be done: [DeleteJob pi@2]
+	// deletion not observed yet: [DeleteJob pi@2]
 }

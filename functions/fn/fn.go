@@ -1,4 +1,4 @@
-// Package fn says what a function is: Observe remembers, Plan decides, and that is all.
+// Package fn defines what a function is: Observe remembers, Plan decides.
 //
 //	state + events --Observe*--> state --Plan(now)--> state + effects
 //
@@ -19,20 +19,21 @@ import (
 
 // Function is the whole behaviour of one kind of object.
 type Function[S any] struct {
-	// Name is the function's: the first token of its keys, its bucket, its metric label.
+	// Name is the first token of the function's keys, its bucket, and its label in metrics.
 	Name string
-	// Version is that of S. Raising it forgets every state of older versions and takes inventory again.
+	// Version is the version of S. Raising it discards the states of older versions and takes inventory again.
 	Version int
-	// Wakes lists what it hears.
+	// Wakes lists the types of the events that the function observes.
 	Wakes []events.Type
 	// Observe remembers an event. It must be idempotent and tolerate any order.
 	Observe func(S, events.Event) S
 	// Plan decides what to do now. It is called once after a batch of events has been observed.
 	Plan func(S, time.Time) (S, []effect.Effect)
-	// Rests reports that nothing is left to do and the state may be forgotten after a while.
+	// Rests reports whether nothing is left to do, so that the state may be forgotten after a while.
 	Rests func(S) bool
-	// Valid returns which law of its parts a state breaks, nil for none. No bug of the function should make one that does, and nothing
-	// can be decided from it: it is forgotten like one that cannot be read.
+	// Valid returns an error that names the law of its parts that a state breaks, nil if it breaks none. Only a bug of the
+	// function can produce such a state. Nothing can be decided from it, so the engine forgets it like a state that cannot be
+	// decoded.
 	Valid func(S) error
 }
 
@@ -44,48 +45,48 @@ func (f Function[S]) Decide(s S, batch []events.Event, now time.Time) (S, []effe
 	return f.Plan(s, now)
 }
 
-// Decision is what came of one Decide over encoded state.
+// Decision is the result of one Decide over encoded state.
 type Decision struct {
-	// State is to be committed before any of the Effects is done.
+	// State must be committed before any of the Effects is carried out.
 	State   []byte
 	Effects []effect.Effect
-	// Rests is the function's answer for State.
+	// Rests is the result of the function's Rests for State.
 	Rests bool
 }
 
-// Registered is a Function whose state type has been forgotten: what the engine works with.
+// Registered is a Function without its state type: the form that the engine works with.
 type Registered struct {
 	Name    string
 	Version int
 	Wakes   []events.Type
-	// State is the type that has been forgotten, for whoever looks at its shape.
+	// State is the erased type, for tests that inspect its shape.
 	State reflect.Type
-	// Decide decodes the state (nil is the empty one), folds the batch, plans, and encodes. Its error is ErrNewer or a
-	// state that cannot be decoded or is not valid, which is healed by forgetting it.
+	// Decide decodes the state (nil is the empty one), folds the batch, plans, and encodes. It fails with ErrNewer, or if the
+	// state cannot be decoded or is not valid; the remedy for the latter two is to forget the state.
 	Decide func(state []byte, batch []events.Event, now time.Time) (Decision, error)
-	// Valid returns the error that Decide would of the state.
+	// Valid returns the error that Decide would return for the state.
 	Valid func(state []byte) error
 }
 
-// ErrNewer says that the state was written by a newer version of the function. An older one must not touch it.
+// ErrNewer reports that a newer version of the function wrote the state. An older version must not touch it.
 type ErrNewer struct{ Have, Want int }
 
 func (e ErrNewer) Error() string {
 	return fmt.Sprintf("state has version %d, this binary knows %d: leave it to the newer one", e.Have, e.Want)
 }
 
-// envelope is the encoded form: the version outside, so that it can be read without knowing S.
+// envelope is the encoded form. The version is outside of the state, so that it can be read without knowing S.
 type envelope struct {
 	_       struct{} `cbor:",toarray"`
 	Version int
 	State   cbor.RawMessage
 }
 
-// encoding is deterministic, so that equal states are equal bytes and an unchanged one need not be written.
+// encoding is deterministic: equal states have equal bytes, so an unchanged state need not be written.
 var encoding = must(cbor.EncOptions{Sort: cbor.SortCanonical, Time: cbor.TimeRFC3339Nano}.EncMode())
 var decoding = must(cbor.DecOptions{MaxArrayElements: 1 << 20, MaxMapPairs: 1 << 20}.DecMode())
 
-// Register forgets the state type of f.
+// Register erases the state type of f.
 func Register[S any](f Function[S]) Registered {
 	read := func(b []byte) (S, error) {
 		s, err := decode[S](b, f.Version)
@@ -128,7 +129,7 @@ func decode[S any](b []byte, version int) (s S, err error) {
 	case e.Version > version:
 		return s, ErrNewer{Have: e.Version, Want: version}
 	case e.Version < version:
-		return s, nil // an older memory is forgotten, never migrated: inventory is taken again
+		return s, nil // an older state is forgotten, never migrated: inventory is taken again
 	}
 	if err := decoding.Unmarshal(e.State, &s); err != nil {
 		return s, fmt.Errorf("decode state: %w", err)

@@ -12,23 +12,23 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// matches says whether the Job's selector selects the Pod.
+// matches reports whether the Job's selector selects the Pod.
 func matches(j events.Job, p events.Pod) bool {
 	if p.Labels == nil {
-		return true // it has the generated label of this very Job
+		return true // judged as selected, or it has the generated label of this very Job
 	}
 	if _, judged := p.Labels[strange]; judged || j.Selector == nil {
 		return false
 	}
 	selector, err := metav1.LabelSelectorAsSelector(j.Selector)
-	return err == nil && selector.Matches(labels.Set(p.Labels)) // the API server refuses a selector that is none
+	return err == nil && selector.Matches(labels.Set(p.Labels)) // the API server rejects an invalid selector
 }
 
-// strange stands for the labels of a Pod that the selector does not select. No label of Kubernetes has an empty key.
+// strange replaces the labels of a Pod that the selector does not select. No label of Kubernetes has an empty key.
 const strange = ""
 
-// judged is what is remembered of a Pod's labels: whether the selector, which never changes, selects them. Thousands of Pods are
-// kept, and somebody may have given them all the labels that he could think of.
+// judged returns what the state keeps of a Pod's labels: only whether the selector, which never changes, selects them. The state
+// has thousands of Pods, and users may give each of them any number of labels.
 func judged(j events.Job, p events.Pod) map[string]string {
 	if matches(j, p) {
 		return nil
@@ -36,13 +36,13 @@ func judged(j events.Job, p events.Pod) map[string]string {
 	return map[string]string{strange: ""}
 }
 
-// claimPods makes Pods the Job's own that it may have, and gives up those that it may not (upstream: ClaimPods):
+// claimPods adopts Pods that the Job may have, and releases those that it may not (upstream: ClaimPods):
 //
 //	            selector matches                 does not
-//	orphan      adopt, with a serial and held    leave alone, let go
-//	owned       give a serial where it has none  release
+//	orphan      adopt, with a serial and held    leave alone, remove the finalizer
+//	owned       give a serial if it has none     release
 //
-// No Pod is made as long as one waits to be adopted: it may be the one that is missing.
+// No Pod is created as long as one waits to be adopted: it may be the missing one.
 func claimPods(s State, now time.Time) (State, []effect.Effect) {
 	var out []effect.Effect
 	changes := 0
@@ -71,7 +71,7 @@ func claimPods(s State, now time.Time) (State, []effect.Effect) {
 			want(adopt(s.Job, p, u.Serial))
 		}
 		if changes >= s.limits.MaxPodChanges {
-			break // the answers bring the rest
+			break // the observations that follow wake the next plan for the rest
 		}
 	}
 	for _, serial := range s.serials() {
@@ -92,9 +92,9 @@ func claimPods(s State, now time.Time) (State, []effect.Effect) {
 	return s, out
 }
 
-// serialFor is the serial that a Pod gets which waits for one: the one under which we have made it, because there are observations
-// of it with that one, which may come late; else the next. A row that is only intended under its name waits for this very
-// Pod: nobody can make another as long as it is there.
+// serialFor returns the serial for a Pod that waits for one. It is the serial under which this function created the Pod, if there
+// is one, because observations with that serial may still arrive; otherwise the next. A row that is only intended under its name
+// waits for this very Pod: no other can be created as long as it exists.
 func (s State) serialFor(p events.Pod) int {
 	own := s.named(p)
 	r, used := s.Pods[own]
@@ -108,8 +108,8 @@ func (s State) serialFor(p events.Pod) int {
 	return own
 }
 
-// adopt holds the Pod until it is counted, unless it carries the traces of having been counted by one of our Jobs already,
-// or is just being counted.
+// adopt holds the Pod until it is counted, unless it shows that one of jobstream's Jobs has counted it already, or is just
+// counting it.
 func adopt(j events.Job, p events.Pod, serial int) effect.Effect {
 	listed := false
 	if u := j.Status.UncountedTerminatedPods; u != nil {
@@ -119,10 +119,10 @@ func adopt(j events.Job, p events.Pod, serial int) effect.Effect {
 	return effect.AdoptPod{Job: j.Name, Name: p.Name, UID: p.UID, Version: p.Version, Serial: serial, Hold: !counted && !p.Deleting}
 }
 
-// mine says that the Pod is the Job's: owned, and selected.
+// mine reports whether the Pod is the Job's: owned, and selected.
 func mine(j events.Job, p events.Pod) bool { return !p.Orphan && matches(j, p) }
 
-// unplaced lists the strays, or the Pods that wait for a serial, in an order that depends on nothing else.
+// unplaced returns the strays, or the Pods that wait for a serial, in an order that is the same for equal states.
 func (s State) unplaced(strays bool) (out []Unplaced) {
 	for _, u := range s.Unplaced {
 		if u.Stray == strays {
@@ -135,7 +135,8 @@ func (s State) unplaced(strays bool) (out []Unplaced) {
 	return out
 }
 
-// releaseUnplaced lets go of Pods of a Job that is over; if it has finished, its own may not run on.
+// releaseUnplaced removes the finalizers of unplaced Pods of a Job that is over. If the Job has finished, it also deletes those
+// of its own that still run.
 func (s *State) releaseUnplaced(finished bool) (out []effect.Effect) {
 	for _, u := range append(s.unplaced(true), s.unplaced(false)...) {
 		p := u.Pod
@@ -151,8 +152,8 @@ func (s *State) releaseUnplaced(finished bool) (out []effect.Effect) {
 	return out
 }
 
-// remove takes the finalizer off the Pod, and deletes it. The precondition is the observation itself: a late observation of a Pod that was counted long
-// ago no longer holds, and nothing happens.
+// remove removes the finalizer, if there is one, and deletes the Pod. The precondition is the observed version: a late
+// observation of a Pod that was counted long ago no longer matches, and nothing happens.
 func (u Unplaced) remove() effect.Effect {
 	return effect.DeletePod{Name: u.Pod.Name, UID: u.Pod.UID, Version: u.Pod.Version, RemoveFinalizer: u.Pod.Held}
 }

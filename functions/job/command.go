@@ -11,10 +11,10 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// command turns the fleet's State into effects. Each is repeated until an observation shows that it is done.
+// command turns the rows into effects. Each is repeated until an observation shows that it is done.
 func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 	var creates, others, deletes []effect.Effect
-	// Pods are deleted for a failure only once it is recorded: the evidence for it may go with them.
+	// Pods are deleted for a failure only once it is recorded, because the deletion may remove the evidence.
 	_, failing := s.Job.Condition(batchv1.JobFailureTarget)
 	for _, serial := range s.serials() {
 		r := s.Pods[serial]
@@ -28,7 +28,7 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 		case r.Surplus && p.Held:
 			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true})
 		case p.Deleting:
-		case r.Surplus: // as it was seen: another worker may just have put the finalizer back, and then it would count
+		case r.Surplus: // at the observed version: another worker may just have restored the finalizer, and then it would count
 			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version})
 		case failing:
 			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID})
@@ -38,8 +38,8 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 			others = append(others, effect.AddFinalizer{Name: p.Name, UID: p.UID, Version: p.Version})
 		}
 	}
-	// A Job that has not started has no Pods: inventory relies on it (see events.JobListed and the cluster adapter).
-	// What was intended before a failure waits for it like what comes after it.
+	// A Job that has not started has no Pods: inventory relies on it (see events.JobListed and the cluster adapter). Pods that
+	// were intended before a failure wait for its backoff like later ones.
 	if s.Job.Status.StartTime == nil || s.Job.Suspended || !s.haveParameters() || !backoffEnds(s, c, now).IsZero() {
 		creates = nil
 	}
@@ -50,9 +50,9 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 	return append(append(creates, others...), deletes...)
 }
 
-// slowStart is how many Pods may be tried at once: one first, and then twice as many as have proved that they are let in,
-// so that a quota or a webhook that refuses them all is asked once and not 500 times (upstream: slowStartBatch). After a
-// refusal they feel their way likewise.
+// slowStart returns how many Pods may be tried at once: first one, then twice as many as are active, so that a quota or a webhook
+// that refuses all of them is called once and not 500 times (upstream: slowStartBatch). After a refusal the number grows from 1
+// likewise.
 func slowStart(s State, c count) int {
 	if s.backingOff() {
 		return s.Allowed
@@ -66,7 +66,8 @@ func create(j events.Job, p events.Pod) effect.CreatePod {
 		Parameters: j.Options.Parameters}
 }
 
-// overdue says that the Pod has been Pending for longer than the Job's annotation allows.
+// overdue reports whether the Pod has been Pending for longer than the Job's annotation allows. Until then it requests a plan at
+// that time.
 func overdue(j events.Job, p events.Pod, now time.Time, at *effect.Wake) bool {
 	if j.Options.PendingDeadlineSeconds == nil || p.Phase != events.Pending {
 		return false
@@ -79,8 +80,8 @@ func overdue(j events.Job, p events.Pod, now time.Time, at *effect.Wake) bool {
 	return true
 }
 
-// giveUp deletes a Pod that does not start, and keeps it held, so that it counts as failed. If it has started after all,
-// it has another version.
+// giveUp deletes a Pod that does not start, and leaves the finalizer on it, so that it counts as failed. If the Pod has started
+// after all, its version differs and nothing happens.
 func giveUp(j events.Job, p events.Pod) effect.DeletePod {
 	why := p.Waiting
 	if why == "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/jobstream/jobstream/functions/policy"
 )
 
-// outcome is how a Job ends: the interim condition that says so, with upstream's reason and message. Its zero value is
-// that the Job goes on.
+// outcome is how a Job ends: the interim condition that shows it, with upstream's reason and message. The zero value means that
+// the Job goes on.
 type outcome struct {
 	kind    batchv1.JobConditionType // "", SuccessCriteriaMet or FailureTarget
 	reason  string
@@ -20,9 +20,9 @@ type outcome struct {
 
 func (v outcome) failing() bool { return v.kind == batchv1.JobFailureTarget }
 
-// verdict says whether the Job is over: by what is recorded already, whoever recorded it, by failure, or by its
-// successPolicy. An ending that is recorded never turns into the other one, and failure comes before success (Kubernetes
-// 1.36, syncJob: the order is its).
+// verdict returns whether and how the Job ends: by a condition that is recorded already, no matter which controller recorded it,
+// by failure, or by its successPolicy. A recorded outcome never turns into the other one, and failure comes before success (the
+// order of Kubernetes 1.36, syncJob).
 func verdict(s State, c count, now time.Time) outcome {
 	j := s.Job
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
@@ -51,8 +51,8 @@ func verdict(s State, c count, now time.Time) outcome {
 	return outcome{}
 }
 
-// deadline is when the Job has run for too long; zero for never. The clock of a suspended Job stands still, and one that is
-// just being resumed starts it anew.
+// deadline returns when the Job has run for too long; zero for never. The clock of a suspended Job stands still, and resuming the
+// Job starts it anew.
 func deadline(j events.Job) time.Time {
 	_, suspended := j.Condition(batchv1.JobSuspended)
 	if j.ActiveDeadlineSeconds == nil || j.Status.StartTime == nil || j.Suspended || suspended {
@@ -61,7 +61,7 @@ func deadline(j events.Job) time.Time {
 	return j.Status.StartTime.Add(time.Duration(*j.ActiveDeadlineSeconds) * time.Second)
 }
 
-// restartsExhausted applies backoffLimit where containers are restarted in place: the restarts of all active Pods
+// restartsExhausted applies backoffLimit to Jobs whose containers are restarted in place: the restarts of all active Pods
 // together are the retries (upstream: pastBackoffLimitOnFailure).
 func restartsExhausted(j events.Job, c count) bool {
 	if !j.RestartsInPlace {
@@ -73,8 +73,8 @@ func restartsExhausted(j events.Job, c count) bool {
 	return c.restarts >= j.BackoffLimit
 }
 
-// handled is how many of the failures that a status accounts for the podFailurePolicy has handled, by its action: those that
-// the status lists, and of the ignored ones those that no status before it has told of.
+// handled returns how many of the failures that a status accounts for the podFailurePolicy has handled, by action: those that the
+// status lists, and the ignored ones that no earlier status has reported.
 func handled(s State, c count, want batchv1.JobStatus) (by map[batchv1.PodFailurePolicyAction]int) {
 	if s.Job.PodFailurePolicy == nil {
 		return nil
@@ -90,7 +90,7 @@ func handled(s State, c count, want batchv1.JobStatus) (by map[batchv1.PodFailur
 	return by
 }
 
-// unreported returns the ignored Pods that no status has told of yet. The backoff record covers those that one has told of, but for
+// unreported returns the ignored Pods that no status has reported yet. The backoff record covers the reported ones, except for
 // failures per index, which no status records.
 func (s State) unreported(ignored []events.Pod) (out []events.Pod) {
 	if s.Job.BackoffLimitPerIndex == nil {
@@ -104,18 +104,18 @@ func (s State) unreported(ignored []events.Pod) (out []events.Pod) {
 	return out
 }
 
-// complete says that the Job has all the successes that it needs.
+// complete reports whether the Job has all the successes that it needs.
 func complete(j events.Job, c count) bool {
 	if c.active+c.intended > 0 {
 		return false
 	}
-	if j.Completions == nil { // a work queue: any success says that the queue is empty, the rest may finish
+	if j.Completions == nil { // a work queue: any success means that the queue is empty, and the other Pods may finish
 		return c.done > 0
 	}
 	return c.done >= int(*j.Completions)
 }
 
-// podBackoff is how the creation of Pods waits for failed ones: the flags', or those that the Job asks for.
+// podBackoff returns the delay of Pod creation after failures: that of the flags, or the one that the Job's annotation sets.
 func (s State) podBackoff() backoff.Policy {
 	p := s.limits.PodBackoff
 	if w := s.Job.Options.BackoffSeconds; w != nil {
@@ -125,7 +125,7 @@ func (s State) podBackoff() backoff.Policy {
 	return p
 }
 
-// backoffEnds is when Pods may be created again after failures; zero if they may be now.
+// backoffEnds returns when Pods may be created again after failures; zero if they may be now.
 func backoffEnds(s State, c count, now time.Time) time.Time {
 	if s.Job.BackoffLimitPerIndex != nil {
 		return time.Time{} // each index waits for itself

@@ -16,8 +16,8 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// conclude adds conditions. The interim one is written before finalizers go, so that a verdict survives the Pods that
-// caused it; the terminal one when nothing is left: no UID uncounted, no Pod active, terminating, held or unsure.
+// conclude adds conditions. The interim one is written before finalizers are removed, so that a verdict survives the Pods that
+// caused it. The terminal one is written when nothing is left: no UID uncounted, no Pod active, terminating, held or unsure.
 func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time) {
 	say := func(t batchv1.JobConditionType, reason, message string) {
 		setCondition(st, t, corev1.ConditionTrue, reason, message, now)
@@ -47,12 +47,12 @@ func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time)
 	}
 }
 
-// pause says that the Job is suspended, or runs again. Its startTime goes with the one and comes with the other, because the
+// pause sets the condition of a Job that was suspended or resumed. Suspending clears startTime and resuming sets it, because the
 // deadline counts from there (Kubernetes 1.36; and a Job whose template may be changed has not started).
 func pause(st *batchv1.JobStatus, j events.Job, c count, now time.Time) {
 	_, was := j.Condition(batchv1.JobSuspended)
 	switch {
-	case j.Suspended && !was && c.active == 0: // a Pod without a serial gets one before it goes
+	case j.Suspended && !was && c.active == 0: // a Pod without a serial gets one before it is deleted
 		setCondition(st, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended", now)
 		st.StartTime = nil
 	case !j.Suspended && was:
@@ -61,7 +61,8 @@ func pause(st *batchv1.JobStatus, j events.Job, c count, now time.Time) {
 	}
 }
 
-// setBlockedConditions tells what keeps the Job from going on: what the API server refuses, what this version does not do.
+// setBlockedConditions sets the conditions for whatever keeps the Job from going on: what the API server refuses, and what this
+// version does not support.
 func setBlockedConditions(st *batchv1.JobStatus, s State, now time.Time) {
 	if len(s.Job.Unsupported) > 0 {
 		setCondition(st, v1alpha1.UnsupportedCondition, corev1.ConditionTrue, "NotImplemented",
@@ -94,8 +95,8 @@ func setBlockedConditions(st *batchv1.JobStatus, s State, now time.Time) {
 	setCondition(st, v1alpha1.RefusedCondition, corev1.ConditionFalse, "Accepted", "", now)
 }
 
-// refusal says what is refused. Messages of the API server name the Pod and the quota's use, so they differ each time:
-// one a minute is enough.
+// refusal sets the condition that explains what is refused. Messages of the API server name the Pod and the quota's use, so they
+// differ each time: one a minute is enough.
 func refusal(st *batchv1.JobStatus, reason, message string, now time.Time) {
 	for _, c := range st.Conditions {
 		if c.Type == v1alpha1.RefusedCondition && c.Status == corev1.ConditionTrue && c.Reason == reason && now.Sub(c.LastProbeTime.Time) < time.Minute {
@@ -106,7 +107,7 @@ func refusal(st *batchv1.JobStatus, reason, message string, now time.Time) {
 }
 
 // setCondition changes a condition in place. A condition that has never been True is not added as False (upstream:
-// ensureJobConditionStatus), and conditions that are none of ours are left alone.
+// ensureJobConditionStatus). Conditions of other controllers are left alone.
 func setCondition(st *batchv1.JobStatus, t batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string, now time.Time) {
 	at := metav1.Time{Time: now.Truncate(time.Second)}
 	for i := range st.Conditions {
@@ -128,7 +129,7 @@ func setCondition(st *batchv1.JobStatus, t batchv1.JobConditionType, status core
 	}
 }
 
-// reports are the Kubernetes Events that go with a status: what has become true in it that was not before.
+// reports returns the Kubernetes Events that go with a status: one for each condition in it that has newly become true.
 func reports(j events.Job, want batchv1.JobStatus) (out []effect.Report) {
 	for _, c := range want.Conditions {
 		old, was := j.Condition(c.Type)
@@ -161,7 +162,7 @@ func reports(j events.Job, want batchv1.JobStatus) (out []effect.Report) {
 	return out
 }
 
-// refusedReason is upstream's word for what was refused, where it has one.
+// refusedReason returns upstream's reason for the refused effect, if it has one.
 func refusedReason(message string) string {
 	switch {
 	case strings.HasPrefix(message, effect.KindCreatePod):

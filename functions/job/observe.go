@@ -8,8 +8,8 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// observe remembers an event. Until the inventory that this memory asked for has come, it remembers nothing but names, and
-// what is to be announced: a start or an end is true whatever else there is to find out.
+// observe folds an event into the state. Until the inventory that this state requested has arrived, it remembers only names, and
+// what is to be announced: a start or an end is true whatever else the inventory shows.
 func observe(s State, e events.Event) State {
 	if s.Name == "" {
 		s.Name = nameIn(e)
@@ -64,8 +64,8 @@ func observe(s State, e events.Event) State {
 	return s
 }
 
-// observeUnsynced notes whether an event needs the inventory, as long as we know nothing. What is settled stays settled: the end of a Job, the
-// deletion of anything, a Pod that nobody holds.
+// observeUnsynced handles events before the inventory: it notes whether one needs it. The end of a Job, the deletion of anything
+// and a Pod that ended without the finalizer need none.
 func observeUnsynced(s State, e events.Event) State {
 	switch e := e.(type) {
 	case events.JobObserved:
@@ -84,7 +84,7 @@ func observeUnsynced(s State, e events.Event) State {
 		}
 	case events.PodObserved:
 		s.NeedsSync = s.NeedsSync || e.Pod.Held || !e.Pod.Terminal()
-	case events.JobPartListed: // it is large: there is something to do
+	case events.JobPartListed: // a Job so large has work to do
 		s.NeedsSync = true
 		if e.Job != nil {
 			s.Outbox.note(*e.Job)
@@ -99,7 +99,7 @@ func observeUnsynced(s State, e events.Event) State {
 	return s
 }
 
-// unreadID is the ID of the inventory that follows the timer Unread: the same timer asks for the same inventory.
+// unreadID returns the ID of the inventory that follows the timer Unread: the same timer requests the same inventory.
 func unreadID(at time.Time) string { return events.Unread + "-" + strconv.FormatInt(at.UnixNano(), 36) }
 
 func nameIn(e events.Event) string {
@@ -122,21 +122,21 @@ func nameIn(e events.Event) string {
 
 func seeJob(s State, j events.Job) State {
 	s.Outbox.note(j)
-	if s.Gone || j.Version <= s.Job.Version { // nothing comes after the end
+	if s.Gone || j.Version <= s.Job.Version { // JobGone is final
 		return s
 	}
 	if j.Options.Parameters != s.Job.Options.Parameters {
 		s.Parameters = 0
 	}
 	if !s.piecemeal() || !j.Deleting {
-		s.Overgrown = Overgrown{} // what this memory has grown to since its inventory has been saved
+		s.Overgrown = Overgrown{} // the state as it has grown since its inventory has been saved
 	}
 	s.Job, s.Next = j, max(s.Next, j.NextSerial)
 	s.accept(effect.KindWriteJobStatus, "")
 	return s
 }
 
-// seePod remembers the newest observation of a Pod that is not settled yet.
+// seePod folds an observation of a Pod that is not settled yet, if it is the newest.
 func seePod(s State, p events.Pod) State {
 	p.Labels = judged(s.Job, p)
 	if u, ok := s.Unplaced[p.UID]; ok && p.Version <= u.Pod.Version || p.Version < s.Kept[p.UID].Version {
@@ -162,11 +162,11 @@ func seePod(s State, p events.Pod) State {
 	case p.Version <= r.Pod.Version, r.Gone && r.Pod.UID == p.UID:
 		return s
 	case r.Gone && r.Pod.Name != p.Name:
-		s.setAside(p, true) // the serial is over, and the observation perhaps of before this Pod had one of its own
+		s.setAside(p, true) // the serial is over, and the observation may be older than this Pod's own serial
 		return s
 	case r.intended():
 		s.allowMore()
-	case r.Pod.UID != p.UID: // somebody made a Pod of the same name after ours had gone
+	case r.Pod.UID != p.UID: // a user or another controller created a Pod of the same name after the Job's was gone
 		s.Outbox.ended(r)
 		r = Row{}
 	}
@@ -181,8 +181,9 @@ func seePod(s State, p events.Pod) State {
 	return s
 }
 
-// setAside remembers a Pod that has no row: as long as it needs a serial, or, as a stray, somebody holds it or it runs, since whoever
-// released it may have died before he deleted it. What is the Job's, has ended and is not held was counted before.
+// setAside remembers a Pod that has no row as long as it needs a serial. It remembers a stray as long as the stray is held or
+// runs, since the worker that released it may have died before it deleted it. A Pod of the Job that has ended and is not held was
+// counted before.
 func (s *State) setAside(p events.Pod, stray bool) {
 	u, ok := s.Unplaced[p.UID]
 	s.keep(p)
@@ -198,13 +199,13 @@ func (s *State) setAside(p events.Pod, stray bool) {
 	}
 }
 
-// missPod notes that a Pod is gone. A GET that found nothing knows no UID where we knew none.
+// missPod notes that a Pod is gone. A GET that found nothing has no UID if the state had none.
 func missPod(s State, p events.Pod) State {
 	r, ok := s.Pods[p.Serial]
 	ok = ok && !p.Orphan && p.Name == r.Pod.Name // an orphan's serial may be that of another Job
 	switch {
 	case ok && r.intended() && p.UID != "":
-		// It came and went before we saw it. Its serial must not be made again: that would run it twice.
+		// It was created and removed before it was observed. Its serial must not be used again: that would run it twice.
 		s.put(p.Serial, Row{Pod: p, Gone: true})
 		s.leaves(p)
 		return s
@@ -218,7 +219,7 @@ func missPod(s State, p events.Pod) State {
 	s.placed(p.UID, events.NoSerial)
 	if serial, known := s.serialOf(p); known && s.Pods[serial].Pod.UID == p.UID {
 		r := s.Pods[serial]
-		if r.Gone = true; s.limits.AnnouncePods && p.End != nil { // of one that was told to end, only this observation knows how it did
+		if r.Gone = true; s.limits.AnnouncePods && p.End != nil { // only this observation shows how a deleted Pod ended
 			r.Pod.Finished, r.Pod.End = p.Finished, p.End
 		}
 		s.Pods[serial] = r
@@ -226,8 +227,8 @@ func missPod(s State, p events.Pod) State {
 	return s
 }
 
-// seeParameters remembers for how many completions there are values. Too few are as good as a refusal: somebody has to
-// change something, and until then the question rests.
+// seeParameters remembers for how many completions there are values. Too few count as a refusal: a user has to change the
+// ConfigMap or the Job, and until then it is read again with increasing delays.
 func seeParameters(s State, e events.ParametersObserved) State {
 	if e.Name != s.Job.Options.Parameters {
 		return s
@@ -241,8 +242,8 @@ func seeParameters(s State, e events.ParametersObserved) State {
 	return s
 }
 
-// recordRejection remembers a refusal. A name that is taken by a stranger is given up, and with it the serial; anything else is
-// tried again later, under the same name, because another worker may have been allowed to do it.
+// recordRejection remembers a refusal. If a stranger has the name, the name and its serial are given up. Anything else is tried
+// again later under the same name, because another worker may have succeeded with it.
 func recordRejection(s State, e events.EffectRefused) State {
 	r, ok := s.Pods[e.Serial]
 	if e.Effect == (effect.CreatePod{}).Kind() && e.Reason == "AlreadyExists" {
@@ -254,7 +255,7 @@ func recordRejection(s State, e events.EffectRefused) State {
 	if s.Waits.Refuse(e) && e.Effect == (effect.CreatePod{}).Kind() {
 		s.Allowed = 1
 		if e.Reason == effect.InvalidParameters {
-			s.Parameters = 0 // they are read again
+			s.Parameters = 0 // read the ConfigMap again
 		}
 	}
 	return s

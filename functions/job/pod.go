@@ -19,10 +19,10 @@ import (
 const (
 	// suffixLength is that of generated names in Kubernetes.
 	suffixLength = 5
-	// suffixes is how many there are: 27^5. No two serials below it share a name within a Job.
+	// suffixes is the number of suffixes: 27^5. No two serials below it share a name within a Job.
 	suffixes = 14_348_907
-	// suffixStride walks through all suffixes before it repeats one, because it is coprime to 3, and it lies near the golden
-	// section of suffixes, so that neighbours do not look alike.
+	// suffixStride visits all suffixes before it repeats one, because it is coprime to 3. It lies near the golden section of
+	// suffixes, so that the names of successive serials do not look alike.
 	suffixStride = 8_868_113
 	// suffixInverse undoes the stride: the product of the two is 1 modulo suffixes.
 	suffixInverse = 7_925_777
@@ -32,9 +32,9 @@ const (
 	completionIndexEnv = "JOB_COMPLETION_INDEX"
 )
 
-// PodName is the name of the Pod with that serial: "<job>-<suffix>", or "<job>-<index>-<suffix>" where index is not
-// events.NoIndex. It is a function of its arguments, so that a creation that is repeated meets the Pod that the first one
-// made; within one Job (one UID) it is injective in the serial. The Job's name is cut so that the whole has 63 characters.
+// PodName returns the name of the Pod with that serial: "<job>-<suffix>", or "<job>-<index>-<suffix>" unless index is
+// events.NoIndex. It depends on its arguments only, so a repeated creation finds the Pod that the first one created. Within one
+// Job (one UID) it is injective in the serial. The Job's name is cut so that the whole has at most 63 characters.
 func PodName(jobName string, uid types.UID, serial, index int) string {
 	tail := "-" + suffix(uid, serial)
 	if index != events.NoIndex {
@@ -43,8 +43,8 @@ func PodName(jobName string, uid types.UID, serial, index int) string {
 	return cut(jobName, maxName-len(tail)) + tail
 }
 
-// suffix writes (serial * stride + hash of the UID) mod 27^5 in base 27: a bijection of the serials below 27^5, shifted
-// by the UID so that a Job does not meet the leftover Pods of an earlier one of the same name.
+// suffix writes (serial * stride + hash of the UID) mod 27^5 in base 27: a bijection of the serials below 27^5, shifted by the
+// UID, so that a Job does not collide with the leftover Pods of an earlier Job of the same name.
 func suffix(uid types.UID, serial int) string {
 	n := (uint64(serial)%suffixes*suffixStride + shift(uid)) % suffixes
 	return events.Suffix(n, suffixLength)
@@ -56,7 +56,7 @@ func shift(uid types.UID) uint64 {
 	return h.Sum64() % suffixes
 }
 
-// serialIn is the serial that a name shows which PodName has made for the Job, with any index.
+// serialIn returns the serial that PodName encoded in a name for the Job, with any index; ok is false for any other name.
 func serialIn(name, jobName string, uid types.UID) (serial int, ok bool) {
 	stem, tail := cutLast(name)
 	n := uint64(0)
@@ -64,7 +64,7 @@ func serialIn(name, jobName string, uid types.UID) (serial int, ok bool) {
 		n = (n*uint64(len(events.SuffixDigits)) + uint64(strings.IndexByte(events.SuffixDigits, tail[i]))) % suffixes
 	}
 	serial = int((n + suffixes - shift(uid)) % suffixes * suffixInverse % suffixes)
-	if name == PodName(jobName, uid, serial, events.NoIndex) { // what is no suffix at all is found out here, too
+	if name == PodName(jobName, uid, serial, events.NoIndex) { // also rejects a tail that is not a suffix
 		return serial, true
 	}
 	_, last := cutLast(stem)
@@ -78,7 +78,7 @@ func cutLast(s string) (before, after string) {
 	return s[:max(i, 0)], s[i+1:]
 }
 
-// cut shortens a name to at most n characters that may be followed by a hyphen: "a.-b" is not legal where "a-b" is.
+// cut shortens a name to at most n characters that a hyphen may follow: "a.-b" is not legal where "a-b" is.
 func cut(name string, n int) string {
 	if len(name) > n {
 		name = name[:n]
@@ -86,9 +86,9 @@ func cut(name string, n int) string {
 	return strings.TrimRight(name, "-.")
 }
 
-// BuildPod makes the Pod that the effect asks for from the Job's template, as Kubernetes' own controller would, with the
-// mark and the serial by which we know it again. The Job is not changed and shares nothing with the Pod. first is what its
-// containers find in their environment before all else, nil for nothing: FirstEnv.
+// BuildPod builds the Pod of a CreatePod from the Job's template, as the built-in controller would, and adds the label and the
+// serial by which jobstream recognizes it. It does not change the Job, and the Pod shares nothing with it. first are the first
+// variables in the environment of the containers, nil for none: FirstEnv.
 func BuildPod(j *batchv1.Job, e effect.CreatePod, first []corev1.EnvVar) *corev1.Pod {
 	t := j.Spec.Template.DeepCopy()
 	p := &corev1.Pod{
@@ -122,8 +122,8 @@ func BuildPod(j *batchv1.Job, e effect.CreatePod, first []corev1.EnvVar) *corev1
 	return p
 }
 
-// giveIndex tells the Pod of an Indexed Job which index it works on, in every way in which Kubernetes does: annotation,
-// label, environment and hostname.
+// giveIndex sets the index of a Pod of an Indexed Job in every place in which Kubernetes does: annotation, label, environment and
+// hostname.
 func giveIndex(p *corev1.Pod, jobName string, index int) {
 	i := strconv.Itoa(index)
 	p.Annotations[batchv1.JobCompletionIndexAnnotation] = i
@@ -137,7 +137,7 @@ func giveIndex(p *corev1.Pod, jobName string, index int) {
 	}
 }
 
-// addIndexEnv leaves a variable of that name alone that the user has defined.
+// addIndexEnv adds the variable with the index, unless the user has defined one of that name.
 func addIndexEnv(c *corev1.Container) {
 	if slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == completionIndexEnv }) {
 		return
@@ -147,8 +147,8 @@ func addIndexEnv(c *corev1.Container) {
 	}})
 }
 
-// hostname is "<job>-<index>". The API server accepts no Indexed Job for which that is not a DNS label, but an elastic
-// one that starts with 0 completions, or grows more digits, can come here with a name that has to be bent.
+// hostname returns "<job>-<index>". The API server rejects an Indexed Job for which that is not a DNS label. But the name of an
+// elastic Job that starts with 0 completions, or whose indexes gain digits, may have to be adapted here.
 func hostname(jobName, index string) string {
 	return cut(strings.ReplaceAll(jobName, ".", "-"), maxName-1-len(index)) + "-" + index
 }

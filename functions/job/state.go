@@ -13,113 +13,116 @@ import (
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-// State is what we remember of one Job. Losing it is safe: an empty State takes inventory before it decides anything.
+// State is the memory of one Job. Losing it is safe: an empty State takes inventory before anything is decided.
 //
-// Observe and Plan own the State they are given and change its maps in place.
+// Observe and Plan own the State that they are given and change its maps in place.
 type State struct {
-	// Name is the Job's, from any observation of it or of its Pods: it makes the inventory cheap.
+	// Name is the Job's, from any observation of it or of its Pods. It lets the inventory list one name instead of the cluster.
 	Name string
-	// Asked is the ID of the inventory that this memory waits for, or began with. It tells this memory from a lost one.
+	// Asked is the ID of the inventory that this State waits for, or began with. It distinguishes this State from a lost one.
 	Asked string
 	// NeedsSync reports whether an event was observed that needs the inventory.
 	NeedsSync bool
-	// Known says that the inventory has been taken.
+	// Known reports whether the inventory has been taken.
 	Known bool
-	// Unread is the ID of the inventory that is taken because something was told that we could not read, "" where nothing was.
-	// What is remembered stays: the snapshot is compared with it.
+	// Unread is the ID of the inventory that is taken because a message could not be read, "" if every message could be. The
+	// State stays: the snapshot is compared with it.
 	Unread string `cbor:",omitempty"`
-	// Gone says that the Job no longer exists. That is final, since keys are UIDs.
+	// Gone reports whether the Job no longer exists. That is final, since keys are UIDs.
 	Gone bool
-	// ListVersions is the newest list of Pods that we have folded: a Pod that we do not know, at or below it, is history.
+	// ListVersions are the versions of the newest lists of Pods that were folded. An observation at or below it of a Pod that the
+	// State does not have is out of date.
 	ListVersions ListVersions
 	// Job is the newest observation of it.
 	Job events.Job
-	// Pods are the unsettled ones, by serial.
+	// Pods are the unsettled Pods, by serial.
 	Pods map[int]Row
-	// Unplaced are Pods of the Job that have no row, by UID.
+	// Unplaced are Pods without a row, by UID.
 	Unplaced map[types.UID]Unplaced
-	// Kept are the failed Pods that have been counted and stay, where their number is limited. Whether it is only Plan asks: the limit
-	// may be heard of before or after the Pods.
+	// Kept are failed Pods that have been counted and still exist, for Jobs that limit their number. Only Plan checks whether
+	// there is a limit, because the limit may be observed before or after the Pods.
 	Kept map[types.UID]events.Pod `cbor:",omitempty"`
-	// Crowded says that Pods were passed over because there were too many, of them or of Jobs that adopt: inventory is taken again
-	// once there is room.
+	// Crowded reports whether Pods were passed over because there were too many Pods, or too many Jobs that adopt. Inventory is
+	// taken again once there is room.
 	Crowded bool `cbor:",omitempty"`
-	// Settled are the serials of Pods that need no more attention: counted, or gone without counting.
+	// Settled are the serials of Pods that need no more attention: counted, or gone without being counted.
 	Settled intervals.Set
-	// Next is the next serial.
+	// Next is the serial of the next Pod.
 	Next int
-	// Reported are the serials of Pods whose failure a podFailurePolicy ignores and a status write has told of, where failures
-	// count per index. They are told of for metrics only: if the memory is lost, some are told of twice.
+	// Reported are the serials of Pods whose failure a podFailurePolicy ignores and a status write has reported, if failures
+	// count per index. They are reported for metrics only: after a loss of the State, some are reported twice.
 	Reported intervals.Set
-	// Written is when a status was last written.
+	// Written is the time of the last status write.
 	Written time.Time
-	// Allowed is how many intended Pods may be created at once after a refusal: 1, then 2, 4, …; 0 is no limit.
+	// Allowed is the number of intended Pods that may be created at once after a refusal: 1, then 2, 4, …; 0 is no limit.
 	Allowed int
-	// Waits are the effects that the API server refuses just now, or once did.
+	// Waits are the effects that the API server refuses now, or refused earlier.
 	Waits backoff.Waits
 
-	// AdoptsNone says that the newest snapshot found the Job to be one too many of those with selectors of their own.
+	// AdoptsNone reports whether the newest snapshot excluded the Job from adoption: too many Jobs have selectors of their own.
 	AdoptsNone bool `cbor:",omitempty"`
 
-	// Overgrown says that this memory had become too large to be saved, and what follows from that.
+	// Overgrown records that this State had become too large to be saved, and what follows from that.
 	Overgrown Overgrown
 
-	// Outbox is what everybody has to be told of the Job.
+	// Outbox is what subscribers have to be told of the Job.
 	Outbox Outbox
 
-	// Parameters is for how many completions the ConfigMap of per-completion values has one, 0 while it has not been read.
+	// Parameters is the number of completions for which the ConfigMap of per-completion values has values, 0 until it has been
+	// read.
 	Parameters int
 
-	limits Limits // those of this process: no memory
-	// serialByUID finds rows by their Pods; it is made of them when it is needed.
+	limits Limits // those of this process, not saved
+	// serialByUID finds the row of a Pod. It is not saved; rowOf derives it from Pods.
 	serialByUID map[types.UID]int
 }
 
 // Row is one unsettled Pod.
 type Row struct {
 	_ struct{} `cbor:",toarray"`
-	// Pod is the newest observation. Without a UID the Pod is intended: its CreatePod is repeated until it is seen or refused.
+	// Pod is the newest observation. Without a UID the Pod is intended: its CreatePod is repeated until the Pod is observed or
+	// refused.
 	Pod events.Pod
-	// Surplus reports whether the Pod is one too many: its finalizer is removed, it is deleted, and it counts for nothing, unless
+	// Surplus reports whether the Pod is one too many. Its finalizer is removed, it is deleted, and it counts for nothing, unless
 	// it succeeds before that happens.
 	Surplus bool
-	// Gone says that the Pod no longer exists.
+	// Gone reports whether the Pod no longer exists.
 	Gone bool
-	// Withdrawn says that an intended Pod is no longer wanted. Whether it has been made already has to be found out
-	// before the Job may finish.
+	// Withdrawn reports whether an intended Pod is no longer wanted. It may have been created already, and that has to be found
+	// out before the Job may finish.
 	Withdrawn bool
-	// Unstamped says that the Pod does not carry its serial any more: somebody has changed the annotation.
+	// Unstamped reports whether the Pod has lost its serial, because a user or another controller changed the annotation.
 	Unstamped bool
-	// Result is what the Pod's end counts as, once the status says so; "" before, and where nobody is to be told.
+	// Result is what the Pod's end counts as, once the status shows it; "" before, and if ends of Pods are not announced.
 	Result events.PodResult
 }
 
-// Unplaced is a Pod without a row: one that carries no serial of this Job, or one that its name does not show, is given a serial and
-// stamped with it before it counts. A stray carries a serial that is settled: made a second time by a worker that slept, copied by a
-// user, or seen late. It is released and deleted, and never counted.
+// Unplaced is a Pod without a row. If it carries no serial of this Job, or one that its name does not show, it is given a serial
+// and stamped with it before it counts. A stray carries a serial that is settled: a worker that slept created it a second time, a
+// user copied it, or it is observed late. A stray is released and deleted, and never counted.
 type Unplaced struct {
 	_   struct{} `cbor:",toarray"`
 	Pod events.Pod
-	// Serial is the one that it is going to have, events.NoSerial as long as none has been given.
+	// Serial is the serial that it will be stamped with, events.NoSerial until one has been given.
 	Serial int
 	Stray  bool
 }
 
 func (r Row) intended() bool { return r.Pod.UID == "" && !r.Gone }
 
-// live says that the Pod exists and its containers have not all ended.
+// live reports whether the Pod exists and has not ended.
 func (r Row) live() bool { return r.Pod.UID != "" && !r.Gone && !r.Pod.Terminal() }
 
-// held says that the Pod exists and carries our finalizer.
+// held reports whether the Pod exists and carries the tracking finalizer.
 func (r Row) held() bool { return r.Pod.Held && !r.Gone }
 
-// spared says that the Pod goes without counting, as long as it has not ended first.
+// spared reports whether the Pod will go without being counted, unless it ends first.
 func (r Row) spared() bool { return r.Surplus && !r.Pod.Terminal() }
 
-// serials lists the unsettled Pods in the order of their making, so that every plan is the same for the same state.
+// serials returns the serials of the unsettled Pods in the order of their creation, so that equal states have equal plans.
 func (s State) serials() []int { return slices.Sorted(maps.Keys(s.Pods)) }
 
-// settleSerial forgets a Pod for good, unless it is one of the failed ones whose number is limited.
+// settleSerial forgets a Pod for good. A failed one whose number is limited moves to Kept.
 func (s *State) settleSerial(serial int) {
 	r := s.Pods[serial]
 	s.Outbox.ended(r)
@@ -130,8 +133,8 @@ func (s *State) settleSerial(serial int) {
 	s.Settled = s.Settled.With(serial)
 }
 
-// keep remembers a failed Pod that has been counted, as long as it stays. What was seen of it before it goes, or before it was the
-// Job's no longer, is history.
+// keep remembers a failed Pod that has been counted, as long as it exists. Observations from before it was deleted, or released
+// from the Job, must not restore it.
 func (s *State) keep(p events.Pod) {
 	old, kept := s.Kept[p.UID]
 	switch own := mine(s.Job, p); {
@@ -148,7 +151,8 @@ func (s *State) keep(p events.Pod) {
 	}
 }
 
-// leaves notes that a failed Pod goes, has gone, or is not the Job's any more. A GET that found nothing knows no version.
+// leaves notes that a failed Pod is being deleted, is gone, or no longer belongs to the Job. A GET that found nothing has no
+// version.
 func (s *State) leaves(p events.Pod) {
 	old, kept := s.Kept[p.UID]
 	if p.Version > 0 && p.Version < old.Version {
@@ -160,11 +164,12 @@ func (s *State) leaves(p events.Pod) {
 	}
 }
 
-// new says that the observation is newer than the lists, which keep what was seen before from being seen again.
+// new reports whether the observation is newer than the lists. An older one of a Pod that is not in the State must not restore
+// it.
 func (s State) new(p events.Pod) bool { return p.Version > s.ListVersions.of(p.UID) }
 
-// keepSettled remembers a failed Pod that a snapshot lists and that was history before: it was counted when the Job did not limit
-// yet how many may stay.
+// keepSettled remembers a failed Pod that a snapshot lists although observations of its version are out of date: it was counted
+// before the Job limited how many may stay.
 func (s *State) keepSettled(p events.Pod) {
 	_, unplaced := s.Unplaced[p.UID]
 	if _, known := s.rowOf(p.UID); !known && !unplaced && p.Terminal() {
@@ -172,8 +177,8 @@ func (s *State) keepSettled(p events.Pod) {
 	}
 }
 
-// placed drops a Pod from those without a row: it has one under that serial, or needs none any more. The one that it was going to have is
-// over, because it may have been stamped with it for a moment, and a late observation of that would make it a new Pod.
+// placed drops a Pod from Unplaced, because it has a row under that serial, or needs none any more. The serial that it was about
+// to get is settled: the Pod may have carried it for a moment, and a late observation of that would make it a new Pod.
 func (s *State) placed(uid types.UID, serial int) {
 	u, ok := s.Unplaced[uid]
 	delete(s.Unplaced, uid)
@@ -182,9 +187,10 @@ func (s *State) placed(uid types.UID, serial int) {
 	}
 }
 
-// serialOf is the serial under which a Pod is known: it may have lost its own, and an orphan's may be that of another Job.
-// Of two Pods with one serial the second has to get another. A Pod that we do not know is known by its serial only if its name
-// shows the same: else a late observation of one that was counted under another would make it a new Pod.
+// serialOf returns the serial under which a Pod is tracked. The Pod may have lost its annotation, and an orphan's may be that of
+// another Job. The second of two Pods with one serial has to get another. A Pod that is not in the State is tracked by its serial
+// only if its name shows the same one. Otherwise a late observation of a Pod that was counted under another serial would make it
+// a new Pod.
 func (s *State) serialOf(p events.Pod) (serial int, known bool) {
 	r, ok := s.Pods[p.Serial]
 	settled := !ok && s.Settled.Has(p.Serial)
@@ -197,19 +203,20 @@ func (s *State) serialOf(p events.Pod) (serial int, known bool) {
 	if settled && !p.Held && !p.Orphan {
 		return p.Serial, true
 	}
-	taken := ok && !r.Gone && r.Pod.Name != p.Name // of two with one name the newer has taken the older's place
+	taken := ok && !r.Gone && r.Pod.Name != p.Name // of two with one name the newer replaces the older
 	proven := ok || settled || s.stamped(p) || s.named(p) == p.Serial
 	return p.Serial, p.Serial != events.NoSerial && !p.Orphan && !taken && proven
 }
 
-// stamped says that the Pod carries the serial that this memory has given it.
+// stamped reports whether the Pod carries the serial that this State has given it.
 func (s *State) stamped(p events.Pod) bool {
 	u, ok := s.Unplaced[p.UID]
 	return ok && u.Serial == p.Serial
 }
 
-// named is the serial under which we have made the Pod, events.NoSerial for one that somebody else has made. Annotations can
-// be edited and names cannot. A serial that nobody has given out yet needs both: anybody may have hit upon the name.
+// named returns the serial under which this function created the Pod, events.NoSerial if it did not. The name proves it, because
+// annotations can be edited and names cannot. A serial that has not been given out yet needs both to agree: a user may have
+// chosen the name by chance.
 func (s *State) named(p events.Pod) int {
 	serial, ok := serialIn(p.Name, s.Job.Name, s.Job.UID)
 	if !ok || serial >= s.Next && serial != p.Serial {
@@ -230,14 +237,14 @@ func (s *State) rowOf(uid types.UID) (serial int, known bool) {
 	return serial, known && s.Pods[serial].Pod.UID == uid
 }
 
-// usedUp says that the Pod shows a serial to be over that we are about to use: no inventory lists a Pod that has ended and
-// is not held, and who has lost the next serial with the annotation that it stood in may come upon it.
+// usedUp reports whether the Pod proves that a serial which is about to be used is over. No inventory lists a Pod that has ended
+// and is not held. So after a loss of the annotation with the next serial, such a Pod may have a serial that is given out again.
 func (s State) usedUp(p events.Pod) bool {
 	r, ok := s.Pods[p.Serial]
 	return ok && r.intended() && p.Terminal() && !p.Held
 }
 
-// put remembers the row of a Pod.
+// put stores the row of a Pod.
 func (s *State) put(serial int, r Row) {
 	s.Pods[serial] = r
 	if s.serialByUID != nil {
@@ -245,7 +252,7 @@ func (s *State) put(serial int, r Row) {
 	}
 }
 
-// accept notes that effects of the kind are accepted; name is that of the object which one was about, or "".
+// accept notes that effects of the kind are accepted. name is that of the object that the effect was about, or "".
 func (s *State) accept(kind, name string) {
 	s.Waits.Accept(kind, name)
 	if kind == (effect.CreatePod{}).Kind() {
@@ -253,7 +260,7 @@ func (s *State) accept(kind, name string) {
 	}
 }
 
-// allowMore notes that a Pod has been created: after a refusal twice as many may be tried next.
+// allowMore notes that a Pod has been created. After a refusal, twice as many may be tried next.
 func (s *State) allowMore() {
 	if s.Allowed == 0 {
 		return

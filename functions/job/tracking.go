@@ -15,11 +15,11 @@ import (
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-// statusInterval is how long a status write that only reports progress rests after the one before (upstream's batch
-// period). The first after a pause goes at once, and so does one that reports much: see much.
+// statusInterval is the time between two status writes that only report progress (upstream's batch period). The first write after
+// a pause is not delayed, and neither is one that reports many ended Pods: see manyEnded.
 const statusInterval = time.Second
 
-// account computes the status that we want (KEP-2307, steps 2 and 4), and says whether it differs from the observed one.
+// account computes the wanted status (KEP-2307, steps 2 and 4), and reports whether it differs from the observed one.
 func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, bool) {
 	st := *s.Job.Status.DeepCopy()
 	if st.StartTime == nil && len(s.Job.Unsupported) == 0 && !s.Job.Suspended {
@@ -27,7 +27,7 @@ func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, boo
 	}
 	st.Active, st.Ready, st.Terminating = c.active, &c.ready, &c.terminating
 	if !s.backingOff() && backoffEnds(s, c, now).IsZero() {
-		st.Active += c.intended // as good as made: spares a write per Pod
+		st.Active += c.intended // about to be created: saves a write per Pod
 	}
 	flush(&st, s)
 	list(&st, s, c)
@@ -35,8 +35,8 @@ func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, boo
 	return st, !equality.Semantic.DeepEqual(st, s.Job.Status) || !record(s.Job, c, st).Equal(s.Job.Backoff)
 }
 
-// record is the backoff record that belongs to a status: of the Pods that it lists and no others. Failures that are
-// ignored delay, too, and no list has them: they are in the record from their end on.
+// record returns the backoff record that belongs to a status: of the Pods that it lists and no others. Ignored failures delay,
+// too, and no list has them: they are in the record as soon as they have ended.
 func record(j events.Job, c count, st batchv1.JobStatus) events.Backoff {
 	if j.BackoffLimitPerIndex != nil {
 		return events.Backoff{} // each index has its own delay
@@ -48,7 +48,7 @@ func record(j events.Job, c count, st batchv1.JobStatus) events.Backoff {
 	return b
 }
 
-// unrecorded are the ignored Pods that the backoff record does not cover yet.
+// unrecorded returns the ignored Pods that the backoff record does not cover yet.
 func unrecorded(j events.Job, ignored []events.Pod) (out []events.Pod) {
 	for _, p := range ignored {
 		if p.Finished.After(j.Backoff.Last) {
@@ -58,7 +58,7 @@ func unrecorded(j events.Job, ignored []events.Pod) (out []events.Pod) {
 	return out
 }
 
-// flush counts the UIDs that are listed and no longer held (step 4): nobody can count them again.
+// flush counts the UIDs that are listed and no longer held (step 4): no worker can count them again.
 func flush(st *batchv1.JobStatus, s State) {
 	held := map[types.UID]bool{}
 	for _, r := range s.Pods {
@@ -90,9 +90,9 @@ func flush(st *batchv1.JobStatus, s State) {
 	st.UncountedTerminatedPods.Failed = keep(old.Failed, &st.Failed)
 }
 
-// list adds Pods that have newly ended (step 2), as many as one status carries: UIDs, or for the successes of an Indexed
-// Job their indexes, which identify them just as well ("Simplified algorithm for Indexed Jobs"). The last failure of an
-// index that is to be tried again waits until its successor is there, which takes the number of failures over.
+// list adds Pods that have newly ended (step 2), as many as fit into one status: UIDs, or for the successes of an Indexed Job
+// their indexes, which identify them just as well ("Simplified algorithm for Indexed Jobs"). The last failure of an index that is
+// to be tried again waits for its successor, which takes over the number of failures.
 func list(st *batchv1.JobStatus, s State, c count) {
 	u := st.UncountedTerminatedPods
 	room := max(0, s.limits.MaxUncounted-len(u.Succeeded)-len(u.Failed))
@@ -122,9 +122,9 @@ func list(st *batchv1.JobStatus, s State, c count) {
 	}
 }
 
-// writeStatus decides whether a wanted status is written now. What users and finalizers wait for goes at once; mere
-// progress waits until there is enough of it (KEP-2307: steps may be skipped where "a status update happened too recently
-// and the number of uncounted Pods is a small percentage of parallelism").
+// writeStatus builds the write of a wanted status and reports whether it is due. What users and finalizers wait for is written at
+// once; mere progress waits until there is enough of it (KEP-2307: steps may be skipped where "a status update happened too
+// recently and the number of uncounted Pods is a small percentage of parallelism").
 func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *effect.Wake) (effect.WriteJobStatus, bool) {
 	w := effect.WriteJobStatus{Job: s.Job.Name, Version: s.Job.Version, Status: want, NextSerial: s.Next,
 		Backoff: record(s.Job, c, want), Reports: reports(s.Job, want), Handled: handled(s, c, want)}
@@ -133,10 +133,10 @@ func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *ef
 	}
 	have := s.Job.Status
 	urgent := want.StartTime != nil && have.StartTime == nil || turned(want.Conditions, have.Conditions) ||
-		want.Succeeded < have.Succeeded // an elastic Job that was scaled down forgets
+		want.Succeeded < have.Succeeded // an elastic Job was scaled down
 	next := s.Written.Add(statusInterval)
 	if s.Written.After(now) {
-		next = now // the clock of whoever wrote last was ahead, or ours was set back
+		next = now // the clock of the worker that wrote last was ahead, or this one's was set back
 	}
 	if !urgent && !manyEnded(s.Job, c) && now.Before(next) {
 		at.By(next)
@@ -145,7 +145,7 @@ func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *ef
 	return w, true
 }
 
-// turned says that a condition has come, or changed its status; a message alone can wait.
+// turned reports whether a condition was added or changed its status. A changed message alone can wait.
 func turned(want, have []batchv1.JobCondition) bool {
 	return len(want) != len(have) || slices.ContainsFunc(want, func(w batchv1.JobCondition) bool {
 		return !slices.ContainsFunc(have, func(h batchv1.JobCondition) bool { return h.Type == w.Type && h.Status == w.Status })
@@ -163,7 +163,7 @@ func manyEnded(j events.Job, c count) bool {
 	return ended > 0 && 4*ended >= j.Parallelism
 }
 
-// written keeps the Pods that the wanted status lists: the backoff record in it must belong to those and no others.
+// written returns the Pods that the wanted status lists: the backoff record in it must belong to those and no others.
 func written(pods []events.Pod, want batchv1.JobStatus, j events.Job) (out []events.Pod) {
 	listed := map[types.UID]bool{}
 	for _, uid := range want.UncountedTerminatedPods.Succeeded {
@@ -181,7 +181,7 @@ func written(pods []events.Pod, want batchv1.JobStatus, j events.Job) (out []eve
 	return out
 }
 
-// release lets go of Pods that the observed status lists (step 3), and of those that count for nothing.
+// release removes the finalizers of Pods that the observed status lists (step 3), and of those that count for nothing.
 func release(s State, c count, v outcome) (out []effect.Effect) {
 	ignored := map[types.UID]bool{}
 	for _, p := range c.ignored {
@@ -194,7 +194,7 @@ func release(s State, c count, v outcome) (out []effect.Effect) {
 		p := r.Pod
 		over := p.Phase == events.Succeeded && s.Job.Indexed && (c.indexes.recorded.Has(p.Index) || c.indexes.lost.Has(p.Index))
 		worthless := p.Terminal() && !counts(s.Job, p)
-		listed := c.listed[p.UID] && (p.Terminal() || p.Deleting) // one that runs was listed by somebody else: it counts when it ends
+		listed := c.listed[p.UID] && (p.Terminal() || p.Deleting) // another controller listed a running Pod: it counts when it ends
 		switch {
 		case !r.held() || !mine(s.Job, p):
 		case ignored[p.UID] && !p.Terminal(): // it may have succeeded by now
