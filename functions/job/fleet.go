@@ -12,19 +12,19 @@ import (
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-// unsettledMax is the most Pods of one Job that we keep in mind: 20,000 rows stay well below the 8 MB that one message on
-// the bus may have. More are created, or adopted, as these settle; and where some were passed over, inventory is taken again when
-// there are no more than roomAgain.
+// unsettledMax is the largest number of Pods of one Job in the state: 20,000 rows stay well below the 8 MB that one message on
+// the bus may have. More are created, or adopted, as these settle. If some were passed over, inventory is taken again when there
+// are no more than roomAgain.
 const (
 	unsettledMax = 20_000
 	roomAgain    = unsettledMax * 9 / 10
 )
 
-// unsettled is how many Pods are kept in mind.
+// unsettled returns the number of Pods in the state.
 func (s State) unsettled() int { return len(s.Pods) + len(s.Unplaced) }
 
-// mostUnsettled is how many Pods may be kept in mind. Of a Job that goes piecemeal, those come on top that the API server refuses to
-// let go: others have to get their turn.
+// mostUnsettled returns how many Pods the state may have. If the Job is removed piecemeal, Pods whose finalizers the API server
+// refuses to remove come on top, so that other Pods get their turn.
 func (s State) mostUnsettled() int {
 	if s.piecemeal() {
 		return s.limits.MaxPodChanges + s.Waits.Objects(effect.KindRemoveFinalizer)
@@ -32,7 +32,7 @@ func (s State) mostUnsettled() int {
 	return unsettledMax
 }
 
-// full says that there is no room for one more Pod, and notes that it was passed over.
+// full reports whether there is no room for one more Pod, and notes that it was passed over.
 func (s *State) full() bool {
 	if s.unsettled() < s.mostUnsettled() {
 		return false
@@ -41,18 +41,18 @@ func (s *State) full() bool {
 	return true
 }
 
-// lookAgain forgets what was enough to fill the memory, so that those are found that were passed over. What the API server has
-// refused rests as before.
+// lookAgain forgets the Pods that filled the state, so that inventory finds those that were passed over. Effects that the API
+// server has refused keep their delays.
 func (s State) lookAgain() State {
 	return State{Name: s.Name, Outbox: s.Outbox, NeedsSync: true, Waits: s.Waits, Overgrown: s.Overgrown, limits: s.limits}
 }
 
-// lossGap is how many serials are skipped after a loss of memory: more than can have been given out since the last status
-// write, whose annotation has the next one. No more Pods than MaxPodChanges are intended and not yet seen.
+// lossGap returns how many serials are skipped after a loss of the state: more than can have been given out since the last status
+// write, whose annotation has the next one. No more than MaxPodChanges Pods are intended and not yet observed.
 func (s State) lossGap() int { return 2 * s.limits.MaxPodChanges }
 
-// arrange makes the fleet of Pods what the Job asks for: intends new ones, dooms those that are too many. It changes the
-// State only; command turns it into effects. It also finds that the Job has completed, which depends on the fleet.
+// arrange makes the fleet of Pods what the Job asks for: it intends new ones and marks surplus ones. It changes the State only;
+// command turns it into effects. It also determines whether the Job is complete, which depends on the fleet.
 func arrange(s State, v outcome, c count, now time.Time) (State, outcome) {
 	if v.kind == "" {
 		if s.Job.Indexed {
@@ -77,8 +77,8 @@ func arrange(s State, v outcome, c count, now time.Time) (State, outcome) {
 	return s, v
 }
 
-// empty takes back what is intended and dooms what lives: the Job shall have no Pods, and none that goes counts. What somebody
-// else has deleted before counts as ever, unless leaving is set.
+// empty withdraws the intended Pods and marks the live ones as surplus: the Job shall have no Pods, and none of these counts. A
+// Pod that a user or another controller deleted before counts as usual, unless leaving is set.
 func empty(s State, leaving bool) State {
 	s = withdraw(s, len(s.Pods))
 	for serial, r := range s.Pods {
@@ -90,19 +90,19 @@ func empty(s State, leaving bool) State {
 	return s
 }
 
-// wanted is how many Pods should be active (upstream: manageJob).
+// wanted returns how many Pods should be active (upstream: manageJob).
 func wanted(j events.Job, c count) int {
 	parallelism := int(j.Parallelism)
 	if j.Completions == nil {
 		if c.done > 0 {
-			return int(c.active) // what runs may end; what is only intended is withdrawn
+			return int(c.active) // running Pods may end; intended ones are withdrawn
 		}
 		return parallelism
 	}
 	return max(0, min(parallelism, int(*j.Completions)-c.done))
 }
 
-// size intends Pods or marks surplus ones, never both at once; what is too many goes first, and of that what is only intended.
+// size intends Pods or marks surplus ones, never both at once. If there are too many, intended Pods go first.
 func size(s State, c count, now time.Time) State {
 	want := wanted(s.Job, c)
 	var surplus []int
@@ -134,8 +134,8 @@ func size(s State, c count, now time.Time) State {
 	return intend(s, c, missing, now)
 }
 
-// intend gives out serials for Pods to come. While some are refused, and until the backoff after failures has passed, none
-// is given out.
+// intend gives out serials for new Pods. It gives out none while Pods are refused, or until the backoff after failures has
+// passed.
 func intend(s State, c count, missing int, now time.Time) State {
 	if len(s.Job.Unsupported) > 0 || s.backingOff() && c.intended > 0 || !backoffEnds(s, c, now).IsZero() {
 		return s
@@ -160,8 +160,7 @@ func intend(s State, c count, missing int, now time.Time) State {
 	return s
 }
 
-// withdraw takes back n of the Pods that are intended and not seen, the newest first. They may exist already and have to
-// be looked for.
+// withdraw withdraws n of the intended Pods, the newest first. They may have been created already, so each has to be looked for.
 func withdraw(s State, n int) State {
 	for _, serial := range slices.Backward(s.serials()) {
 		if n > 0 && s.takeBack(serial) {
@@ -171,8 +170,8 @@ func withdraw(s State, n int) State {
 	return s
 }
 
-// withdrawUseless takes back the Pods that are intended for an index which needs none any more, and returns how many. Their places
-// are those of others, also where a quota has kept them out so far.
+// withdrawUseless withdraws the Pods that are intended for an index that needs none any more, and returns how many. This makes
+// room for others, also if a quota has prevented the creation of these so far.
 func withdrawUseless(s State, c count) (n int32) {
 	for serial, r := range s.Pods {
 		if c.indexes.over(s.Job, r.Pod) && s.takeBack(serial) {
@@ -182,7 +181,7 @@ func withdrawUseless(s State, c count) (n int32) {
 	return n
 }
 
-// takeBack withdraws a Pod that is intended and not seen, and says whether it was.
+// takeBack withdraws an intended Pod, and reports whether it was one.
 func (s *State) takeBack(serial int) bool {
 	r := s.Pods[serial]
 	if !r.intended() || r.Withdrawn {
@@ -193,7 +192,7 @@ func (s *State) takeBack(serial int) bool {
 	return true
 }
 
-// expendables lists the active Pods, those first that are missed least, without the ones already chosen.
+// expendables returns the active Pods without the ones already chosen, in the order in which they are to be deleted.
 func expendables(s State, chosen []int) []int {
 	var out []int
 	taken := intervals.Of(chosen...)

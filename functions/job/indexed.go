@@ -9,23 +9,22 @@ import (
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-// indexStatus is how far the indexes of an Indexed Job are.
+// indexStatus is the progress of the indexes of an Indexed Job.
 type indexStatus struct {
-	// recorded is the observed status.completedIndexes, completed is that and the newly succeeded ones.
+	// recorded is the observed status.completedIndexes; completed adds the newly succeeded ones.
 	recorded, completed intervals.Set
-	// lost is the observed status.failedIndexes, failed is that and the newly failed ones. No index is in completed and in
-	// failed: what is recorded first stays.
+	// lost is the observed status.failedIndexes; failed adds the newly failed ones. No index is in both completed and failed: the
+	// one that is recorded first stays.
 	lost, failed intervals.Set
 	// winner is the newly succeeded Pod that counts for its index.
 	winner map[int]types.UID
-	// carrier are the Pods that hand the number of their index's failures on to a successor that is not there yet; last is the
-	// same by index.
+	// carrier are the Pods whose number of failures has no successor to carry it on yet; last has the same Pods by index.
 	carrier map[types.UID]bool
 	last    map[int]events.Pod
 }
 
-// readIndexStatus reads the indexes of the status and adds the Pods that have newly ended. Upstream does it in the same order: successes, failed
-// indexes, and who waits for a successor.
+// readIndexStatus reads the indexes of the status and adds the Pods that have newly ended. The order is upstream's: successes,
+// failed indexes, and Pods that wait for a successor.
 func readIndexStatus(s State, listed map[types.UID]bool) indexStatus {
 	b := indexStatus{recorded: indexes(s.Job, s.Job.Status.CompletedIndexes), winner: map[int]types.UID{}}
 	if f := s.Job.Status.FailedIndexes; f != nil {
@@ -48,18 +47,18 @@ func readIndexStatus(s State, listed map[types.UID]bool) indexStatus {
 	return b
 }
 
-// indexes reads a list of indexes of a status, as far as it lies within the completions of today: an elastic Indexed Job
-// that was scaled down has forgotten the rest.
+// indexes parses the indexes of a status, as far as they lie within the current completions: an elastic Indexed Job that was
+// scaled down has lost the others.
 func indexes(j events.Job, text string) intervals.Set {
 	set, err := intervals.Parse(text)
 	if err != nil {
-		// The API server refuses a text that does not parse, so nobody can have written one.
+		// The API server rejects a status with indexes that do not parse.
 		return nil
 	}
 	return set.Below(completions(j))
 }
 
-// completions of an Indexed Job are never nil: the API server sees to it.
+// completions of an Indexed Job are never nil: the API server ensures that.
 func completions(j events.Job) int {
 	if j.Completions == nil {
 		return 0
@@ -67,19 +66,19 @@ func completions(j events.Job) int {
 	return int(*j.Completions)
 }
 
-// counts says whether a Pod's end counts at all: in an Indexed Job only that of an index within its completions.
+// counts reports whether a Pod's end counts at all: in an Indexed Job only if its index lies within the completions.
 func counts(j events.Job, p events.Pod) bool {
 	return !j.Indexed || p.Index >= 0 && p.Index < completions(j)
 }
 
-// over says that no Pod of the index can help any more: it has succeeded or failed, or the Job no longer has it.
+// over reports whether no Pod of the index can help any more: it has succeeded or failed, or the Job no longer has it.
 func (b indexStatus) over(j events.Job, p events.Pod) bool {
 	return !counts(j, p) || b.completed.Has(p.Index) || b.failed.Has(p.Index)
 }
 
-// freeIndexes returns the n lowest indexes that have neither succeeded nor failed nor a Pod that may still do it, and that
-// need not rest after a failure. At most room of them are new: the last failed Pod of an index is kept until the index is
-// tried again, so that has to be possible however many there are.
+// freeIndexes returns the n lowest indexes that have neither succeeded nor failed, have no Pod that may still do so, and are not
+// delayed after a failure. At most room of them are new: the last failed Pod of an index stays in the state until the index is
+// tried again, so a retry must be possible at any number of Pods.
 func freeIndexes(s State, c count, n, room int, now time.Time) []int {
 	var busy []int
 	for _, r := range s.Pods {
@@ -92,7 +91,7 @@ func freeIndexes(s State, c count, n, room int, now time.Time) []int {
 			busy = append(busy, r.Pod.Index)
 		}
 	}
-	for index, p := range c.indexes.last { // these rest; others need not wait for them, as they do upstream
+	for index, p := range c.indexes.last { // delayed; unlike upstream, the other indexes do not wait for them
 		if now.Before(indexRests(s, p)) {
 			busy = append(busy, index)
 		}
@@ -111,8 +110,8 @@ func freeIndexes(s State, c count, n, room int, now time.Time) []int {
 	return out
 }
 
-// duplicates lists the active Pods of an Indexed Job that cannot help: of an index that is done, out of range, or has a
-// better Pod already (the one further along; upstream: appendDuplicatedIndexPodsForRemoval).
+// duplicates returns the active Pods of an Indexed Job that cannot help: the index has ended, is out of range, or has a better
+// Pod already (the one further along; upstream: appendDuplicatedIndexPodsForRemoval).
 func duplicates(s State, c count) (serials []int) {
 	best := map[int]int{}
 	for _, serial := range s.serials() {

@@ -10,8 +10,8 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// prune deletes failed Pods beyond the Job's limit, the oldest first (proposal job.md, failedPodsLimit). They have been
-// counted: no status lists them any more by the time that nobody holds them.
+// prune deletes failed Pods beyond the Job's limit, the oldest first (proposal job.md, failedPodsLimit). They have been counted:
+// by the time that they have no finalizer, no status lists them any more.
 func prune(s State) (out []effect.Effect) {
 	limit := s.Job.Options.FailedPodsLimit
 	if limit == nil {
@@ -26,7 +26,7 @@ func prune(s State) (out []effect.Effect) {
 	return out[:min(len(out), s.limits.MaxPodChanges)]
 }
 
-// tooManyFailed says that a snapshot lists more failed Pods than its Job lets stay.
+// tooManyFailed reports whether a snapshot lists more failed Pods than its Job allows.
 func tooManyFailed(list events.JobListed) bool {
 	failed := 0
 	for _, p := range list.Pods {
@@ -37,12 +37,12 @@ func tooManyFailed(list events.JobListed) bool {
 	return list.Job != nil && list.Job.Options.FailedPodsLimit != nil && failed > *list.Job.Options.FailedPodsLimit
 }
 
-// expires says that a finished Job has to be deleted some time, by us.
+// expires reports whether this function has to delete the Job some time after it has finished.
 func (s State) expires(j events.Job) bool {
 	return s.limits.DeleteExpired && j.TTLSecondsAfterFinished != nil
 }
 
-// expiry is when we are to delete a finished Job; zero for never.
+// expiry returns when this function has to delete a finished Job; zero for never.
 func expiry(s State) time.Time {
 	if !s.expires(s.Job) {
 		return time.Time{}

@@ -9,8 +9,8 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// takeInventory turns an empty State into a knowing one. A snapshot that somebody else asked for, perhaps before our memory
-// was lost, proves nothing and is ignored.
+// takeInventory fills an empty State from a snapshot. A snapshot that another worker requested, or this function before it lost
+// its state, proves nothing and is ignored.
 func takeInventory(s State, list events.JobListed) State {
 	if list.Job != nil {
 		s.Outbox.note(*list.Job)
@@ -35,15 +35,15 @@ func takeInventory(s State, list events.JobListed) State {
 		}
 	}
 	if j := list.Job; len(list.Pods) > 0 || j != nil && (j.Status.StartTime != nil || len(j.Status.Conditions) > 0) {
-		// A worker of the lost memory may still be making Pods whose serials nobody has written down. They are welcome
-		// as long as they do not share one with ours.
+		// A worker with the lost state may still be creating Pods whose serials are not recorded anywhere. They are welcome as
+		// long as they share none with new Pods.
 		s.Next += s.lossGap()
 	}
 	return s
 }
 
-// compare holds what we remember against a snapshot, or a part of one: what we saw at or before it, and it does not list though it
-// would have to, is gone.
+// compare compares the state with a snapshot, or a part of one. A Pod that was last observed at or before its version, and that
+// it ought to list and does not, is gone.
 func compare(s State, list events.JobPartListed) State {
 	if list.ID == s.Unread {
 		s.Unread = ""
@@ -52,7 +52,7 @@ func compare(s State, list events.JobPartListed) State {
 		s = seeJob(s, *list.Job)
 		if list.Version >= s.ListVersions.newest() {
 			if s.AdoptsNone && !list.AdoptsNone && !list.Job.Finished() && !list.Job.Deleting {
-				s.Crowded = true // no list so far has shown the orphans, and this one perhaps not all
+				s.Crowded = true // no list so far contains the orphans, and this one may not contain all of them
 			}
 			s.AdoptsNone = list.AdoptsNone
 		}
@@ -77,7 +77,7 @@ func compare(s State, list events.JobPartListed) State {
 			s.Pods[serial] = r
 		}
 	}
-	if list.Job != nil && list.Job.Options.FailedPodsLimit != nil { // else it lists none that are kept
+	if list.Job != nil && list.Job.Options.FailedPodsLimit != nil { // without a limit, the list leaves them out
 		maps.DeleteFunc(s.Kept, func(_ types.UID, p events.Pod) bool { return gone(p) })
 	}
 	for uid, u := range s.Unplaced {

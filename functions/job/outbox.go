@@ -8,19 +8,20 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Outbox is what everybody has to be told of the Job, and what they have been told: each of its starts, and its end. What is
-// announced is true of the cluster, because only an observation of the Job brings it here; it stays due until the bus has confirmed
-// it, also when the Job has gone meanwhile.
+// Outbox is what subscribers have to be told of the Job, and what they have been told: each of its starts, and its end. A notice
+// is true of the cluster, because only an observation of the Job creates one. It stays due until the bus has confirmed it, even
+// if the Job is gone by then.
 //
 //	observation --note--> noticed --judge--> due --announced--> done
-//	                    '--- before this memory began, and too long ago: done
+//	                    '--- before this state began, and too long ago: done
 type Outbox struct {
 	_ struct{} `cbor:",toarray"`
-	// Began is the version of the Job that this memory began with: what shows in later observations only is news.
+	// Began is the version of the Job that this state began with. What only later observations show is news.
 	Began uint64
 	// Notices are in the order in which they are announced.
 	Notices []Notice
-	// Pods have ended and are announced, by serial. Dropped is how many were too many, Reported of how many somebody was told.
+	// Pods are the ended Pods that are due, by serial. Dropped counts those that were too many, Reported how many of them the
+	// operator was told of.
 	Pods              []PodNotice
 	Dropped, Reported int
 }
@@ -30,20 +31,20 @@ type Notice struct {
 	_ struct{} `cbor:",toarray"`
 	// ID is that of the event.
 	ID string
-	// Version is that of the oldest observation that shows it: the one that it is announced by.
+	// Version is that of the oldest observation that shows it. The event is built from that observation.
 	Version uint64
-	// Due says that it is announced until the bus has confirmed it.
+	// Due reports whether it is announced until the bus has confirmed it.
 	Due bool
-	// Start or Finish is what to announce; both are nil when that is done, or is not to be.
+	// Start or Finish is the event to announce. Both are nil once it is confirmed, or is not to be announced.
 	Start  *events.JobStarted
 	Finish *events.JobFinished
 }
 
-// noticesKept bounds the memory of a Job that is suspended and resumed without end. What is dropped was announced, and only
-// an observation that is delivered again much later can bring it back: then it is announced a second time.
+// noticesKept bounds the state of a Job that is suspended and resumed without end. A dropped notice was announced. Only an
+// observation that is delivered again much later can bring it back, and then it is announced a second time.
 const noticesKept = 100
 
-// note remembers what an observation of the Job shows, in whatever order observations come.
+// note remembers the start and the end that an observation of the Job shows. Observations may come in any order.
 func (o *Outbox) note(j events.Job) {
 	if j.Foreign {
 		return
@@ -73,7 +74,7 @@ func (o *Outbox) find(id string) int {
 	return slices.IndexFunc(o.Notices, func(n Notice) bool { return n.ID == id })
 }
 
-// inOrder puts first what is done, then starts in the order of time, and the end last.
+// inOrder sorts finished notices first, then starts by time, and the end last.
 func inOrder(a, b Notice) int {
 	if c := cmp.Compare(a.rank(), b.rank()); c != 0 || a.Start == nil {
 		return c
@@ -100,7 +101,7 @@ func (n Notice) event() events.Public {
 	return *n.Finish
 }
 
-// at is when it happened.
+// at returns when it happened.
 func (n Notice) at() time.Time {
 	if n.Start != nil {
 		return n.Start.Start
@@ -108,11 +109,11 @@ func (n Notice) at() time.Time {
 	return n.Finish.End
 }
 
-// settle notes that nothing is left to do about it.
+// settle notes that nothing is left to announce.
 func (n *Notice) settle() { *n = Notice{ID: n.ID} }
 
-// confirmed notes that the bus holds the event with that ID, and reports whether that is news. Who has lost the memory of it since will
-// see it again.
+// confirmed notes that the bus holds the event with that ID, and reports whether that is news. After a loss of the state, a
+// repeated confirmation counts as news again.
 func (o *Outbox) confirmed(id string) (news bool) {
 	if news, of := o.confirmedPod(id); of {
 		return news
@@ -128,9 +129,9 @@ func (o *Outbox) confirmed(id string) (news bool) {
 	return news
 }
 
-// judge decides once about each notice. What has happened before this memory began was announced by the memory before it,
-// most likely: it is announced again as long as the stream of events knows it again. Anything else is news, however old:
-// nobody was there to announce it.
+// judge decides once about each notice. What happened before this state began was most likely announced by the lost state. It is
+// announced again as long as the stream of events recognizes the duplicate. Anything else is news, however old: no worker can
+// have announced it.
 func (o *Outbox) judge(known bool, now time.Time, window time.Duration) {
 	for i := range o.Notices {
 		n := &o.Notices[i]
@@ -145,7 +146,7 @@ func (o *Outbox) judge(known bool, now time.Time, window time.Duration) {
 	slices.SortStableFunc(o.Notices, inOrder)
 }
 
-// next is the start or the end that is due first; nil where none is.
+// next returns the start or the end that is due first; nil if none is.
 func (o *Outbox) next() *Notice {
 	for i := range o.Notices {
 		if !o.Notices[i].done() {
@@ -155,7 +156,7 @@ func (o *Outbox) next() *Notice {
 	return nil
 }
 
-// empty says that nothing is left to announce.
+// empty reports whether nothing is left to announce.
 func (o *Outbox) empty() bool {
 	return o.next() == nil && len(o.Pods) == 0 && o.Dropped == o.Reported
 }

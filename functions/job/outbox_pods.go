@@ -13,13 +13,13 @@ import (
 	"github.com/jobstream/jobstream/functions/policy"
 )
 
-// The end of a Pod is announced, where that is wanted, once its Job's status accounts for it and we have let go of it. Until
-// then its row remembers what it counts as; afterwards its serial is settled, and nothing can bring it back:
+// The end of a Pod is announced, if the operator wants it, once the Job's status accounts for it and its finalizer is removed.
+// Until then its row records what it counts as; afterwards its serial is settled, and nothing can restore it:
 //
 //	status lists its UID, or its index --account for--> Result --released, settled--> due --confirmed--> forgotten
 //	                                                                                   '--too many are due: dropped
 //
-// So a Job remembers no Pod for the sake of subscribers that it would not remember anyway, but for those that are due.
+// So announcements add no Pods to the state of a Job except for those that are due.
 
 // PodNotice is the end of a Pod that is announced until the bus has confirmed it.
 type PodNotice struct {
@@ -29,17 +29,17 @@ type PodNotice struct {
 }
 
 const (
-	// podNoticesKept is how many ends of Pods wait to be announced at most, more than the API server lets go of in the time that
-	// one decision is good for. All are announced by the next decision, so more come together only while the bus takes none, and
-	// then the state must not grow without end.
+	// podNoticesKept is the largest number of ends of Pods that wait to be announced, more than the API server removes finalizers
+	// in the time that one decision is good for. Each decision announces all of them, so more only accumulate while the bus
+	// accepts none, and then the state must not grow without bound.
 	podNoticesKept = 2000
-	// droppedMark stands in the ids by which what was dropped is reported, and of nothing else.
+	// droppedMark is the prefix of IDs that report dropped announcements, and of no others.
 	droppedMark = "dropped/"
 )
 
-// accountFor notes what the ends of Pods count as, as soon as the observed status says so. Who is listed stays noted when the
-// list has moved on. What only the Pod itself shows must still be held: else it may have been announced long ago, by a memory
-// that was lost.
+// accountFor notes what the ends of Pods count as, as soon as the observed status shows it. A Pod that was listed keeps its
+// result when the list moves on. If only the Pod itself shows what it counts as, it must still be held: otherwise it may have
+// been announced long ago, before a loss of the state.
 func (s *State) accountFor() {
 	if !s.limits.AnnouncePods {
 		return
@@ -74,8 +74,8 @@ func (s *State) accountFor() {
 	}
 }
 
-// withEnd is an observation of a Pod that was seen as old before, with what there is to tell of its end: nothing where nobody wants to
-// know, and where the observation comes from a snapshot, which leaves it out, what was known before.
+// withEnd returns an observation of a Pod with the details of its end; old is the observation before. If ends of Pods are not
+// announced, it omits them. A snapshot leaves them out, so they are taken from old.
 func (s *State) withEnd(p, old events.Pod) events.Pod {
 	switch {
 	case !s.limits.AnnouncePods:
@@ -86,7 +86,7 @@ func (s *State) withEnd(p, old events.Pod) events.Pod {
 	return p
 }
 
-// ended takes note of a Pod that is being settled.
+// ended adds the end of a Pod that is being settled.
 func (o *Outbox) ended(r Row) {
 	if r.Result == "" {
 		return
@@ -95,7 +95,7 @@ func (o *Outbox) ended(r Row) {
 		o.Dropped++
 		return
 	}
-	p := r.Pod // only what the event says
+	p := r.Pod // only what the event contains
 	n := PodNotice{Result: r.Result, Pod: events.Pod{Name: p.Name, UID: p.UID, Index: p.Index, Serial: p.Serial, Finished: p.Finished, End: p.End}}
 	i, _ := slices.BinarySearchFunc(o.Pods, n, bySerial)
 	o.Pods = slices.Insert(o.Pods, i, n)
@@ -105,7 +105,7 @@ func bySerial(a, b PodNotice) int {
 	return cmp.Or(cmp.Compare(a.Pod.Serial, b.Pod.Serial), cmp.Compare(a.Pod.UID, b.Pod.UID))
 }
 
-// confirmedPod notes that nothing is left to do about an id that is no start or end of the Job; of is false where it is one.
+// confirmedPod notes the confirmation of an ID that is not a start or an end of the Job; of is false if it is one.
 func (o *Outbox) confirmedPod(id string) (news, of bool) {
 	if uid, of := events.FinishedPod(id); of {
 		due := len(o.Pods)
@@ -121,8 +121,7 @@ func (o *Outbox) confirmedPod(id string) (news, of bool) {
 	return false, ok
 }
 
-// announce is what is announced next, one after the other: a subscriber hears of the start before the end, and in between of
-// the Pods.
+// announce returns what is announced next. A subscriber receives the start before the Pods, and the end after them.
 func (s *State) announce() []effect.Effect {
 	o := &s.Outbox
 	out := o.dropped()
@@ -135,7 +134,7 @@ func (s *State) announce() []effect.Effect {
 	return out
 }
 
-// dropped tells how many announcements have been dropped since somebody was told.
+// dropped reports how many announcements have been dropped since the last report.
 func (o *Outbox) dropped() []effect.Effect {
 	if o.Dropped == o.Reported {
 		return nil

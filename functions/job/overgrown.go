@@ -11,34 +11,35 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// Overgrown is what is left of a memory that had become larger than one message on the bus may be: the Job stands still, says
-// so, and takes inventory again now and then, which is forgotten in its turn as long as it is too large.
+// Overgrown is what is left of a state that had become larger than one message on the bus may be. The Job stands still and shows
+// a condition. Inventory is taken again with increasing delays, and is forgotten in its turn as long as it is too large.
 //
-//	too large --> forgotten, condition --1 min, 2 min, … 10 min--> inventory --> it fits: as ever
+//	too large --> forgotten, condition --1 min, 2 min, … 10 min--> inventory --> it fits: as usual
 //	                      ^                                            |
 //	                      '----------------- too large ----------------'
 type Overgrown struct {
 	_ struct{} `cbor:",toarray"`
-	// Count is how often in a row, Last when: the same refusal that comes again changes nothing.
+	// Count is the number of refusals in a row, Last the time of the newest: the same refusal, delivered again, changes nothing.
 	Count int
 	Last  time.Time
 	// Until is when inventory is taken again.
 	Until time.Time
-	// Message is for people: it names the size and the remedy.
+	// Message is for users: it names the size and the remedy.
 	Message string
 }
 
-// piecemeal says that the Job goes, or has gone, and had Pods that are too large a memory together. To let them go nothing has to be
-// known of all at once: so many are remembered as one plan releases, and when these are free, inventory shows the next.
+// piecemeal reports whether the Job is being deleted, or is gone, and its Pods together made the state too large. Their
+// finalizers can be removed without knowing all Pods at once: the state has as many as one plan releases, and when these are
+// free, inventory shows the next.
 func (s State) piecemeal() bool { return s.Overgrown.Count > 0 && (s.Gone || s.Job.Deleting) }
 
-// goes notes that the Job goes, or has gone: its Pods can be let go now, however many there are.
+// goes notes that the Job is being deleted, or is gone: its Pods can now be released, however many there are.
 func (s *State) goes() { s.Overgrown.Until = time.Time{} }
 
-// regrow is how long inventory rests: each costs a list of the whole cluster.
+// regrow is the delay between inventories: each costs a list of the whole cluster.
 var regrow = backoff.Policy{Base: time.Minute, Max: 10 * time.Minute}
 
-// shrink forgets everything but the last observation of the Job, to which the condition is added, and what is to be announced.
+// shrink forgets everything except for the last observation of the Job, which gets the condition, and what is to be announced.
 func (s State) shrink(e events.EffectRefused) State {
 	o := s.Overgrown
 	if e.At.Equal(o.Last) {
@@ -49,7 +50,7 @@ func (s State) shrink(e events.EffectRefused) State {
 	return State{Name: s.Name, Job: s.Job, Gone: s.Gone, Outbox: s.Outbox, NeedsSync: true, Overgrown: o, limits: s.limits}
 }
 
-// lieLow waits for the time of the next inventory. Nothing is counted meanwhile: all that a status write changes is the condition.
+// lieLow waits for the time of the next inventory. Nothing is counted meanwhile: a status write changes only the condition.
 func lieLow(s State, now time.Time, at *effect.Wake) []effect.Effect {
 	at.By(s.Overgrown.Until)
 	j := s.Job

@@ -14,7 +14,7 @@ import (
 )
 
 // Parameters are the lists of per-completion values (proposal indexed-job.md, "multiple substitution"): one list for each
-// variable, all of one length.
+// variable, all of the same length.
 //
 //	data:                       index 0: FRUIT=apple  SIZE=1
 //	  FRUIT: |                  index 1: FRUIT=banana SIZE=2
@@ -27,9 +27,9 @@ type Parameters struct {
 	count  int
 }
 
-// ReadParameters reads the lists from a ConfigMap: each key is a variable, each line of its value belongs to one index, a
-// last empty line does not count. Its error says what a user has to change: the ConfigMap is not immutable, is empty, holds
-// binary data, a key is no name of a variable, or the lists have different lengths.
+// ReadParameters reads the lists from a ConfigMap: each key is a variable, each line of its value belongs to one index, and a
+// last empty line does not count. The error names what the user has to change: the ConfigMap is not immutable, is empty, or holds
+// binary data; a key is not the name of a variable; or the lists have different lengths.
 func ReadParameters(c *corev1.ConfigMap) (Parameters, error) {
 	switch {
 	case c.Immutable == nil || !*c.Immutable:
@@ -53,11 +53,11 @@ func ReadParameters(c *corev1.ConfigMap) (Parameters, error) {
 	return p, nil
 }
 
-// Count is the length of the lists.
+// Count returns the length of the lists.
 func (p Parameters) Count() int { return p.count }
 
-// At returns the variables of one index, 0 to Count-1, sorted by name. A dollar sign in a value stands for itself. Its error
-// says that there is no value for the index.
+// At returns the variables of one index, 0 to Count-1, sorted by name. A dollar sign in a value stands for itself. At fails if
+// there is no value for the index.
 func (p Parameters) At(index int) ([]corev1.EnvVar, error) {
 	if index < 0 || index >= p.count {
 		return nil, fmt.Errorf("it has %d values for each variable, none for index %d", p.count, index)
@@ -70,8 +70,8 @@ func (p Parameters) At(index int) ([]corev1.EnvVar, error) {
 	return out, nil
 }
 
-// giveFirst puts the variables first into the environment of all containers, so that "$(FRUIT)" in args and in other
-// variables means them. What a container defines by the same name is its own.
+// giveFirst puts the variables first into the environment of all containers, so that "$(FRUIT)" in args and in other variables
+// refers to them. A container's own variable of the same name takes precedence.
 func giveFirst(p *corev1.Pod, variables []corev1.EnvVar) {
 	give := func(containers []corev1.Container) {
 		for i := range containers {
@@ -86,12 +86,12 @@ func giveFirst(p *corev1.Pod, variables []corev1.EnvVar) {
 	give(p.Spec.Containers)
 }
 
-// haveParameters reports whether there are values for every index of the Job, as far as is known.
+// haveParameters reports whether the known values cover every index of the Job.
 func (s State) haveParameters() bool {
 	return s.Job.Options.Parameters == "" || s.Parameters >= completions(s.Job)
 }
 
-// shortage says what a user has to change where there are values, and too few.
+// shortage returns what a user has to change if there are too few values.
 func (s State) shortage() string {
 	return fmt.Sprintf("the ConfigMap %s of the annotation %s has values for %d completions, the Job has %d: no Pod is started",
 		s.Job.Options.Parameters, v1alpha1.PerCompletionEnvAnnotation, s.Parameters, completions(s.Job))

@@ -11,8 +11,8 @@ import (
 	"github.com/jobstream/jobstream/functions/policy"
 )
 
-// With backoffLimitPerIndex (KEP-3850) each index fails on its own. How often it has failed stands nowhere but in an
-// annotation of its newest Pod, so the last failed one stays until a successor carries the number on:
+// With backoffLimitPerIndex (KEP-3850) each index fails on its own. The number of its failures is only recorded in an annotation
+// of its newest Pod, so the last failed Pod stays until a successor carries the number on:
 //
 //	pod a, 0 failures --fails--> carrier --successor b, 1 failure, is seen--> listed, released, counted
 //	                                 '--the index has failed for good, or the Job is over--------^
@@ -22,7 +22,7 @@ func (b *indexStatus) failures(s State, listed map[types.UID]bool) {
 	b.failed, b.carrier, b.last = b.lost, map[types.UID]bool{}, map[int]events.Pod{}
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
 		if _, over := s.Job.Condition(kind); over {
-			return // nobody has a successor, and Pods that are deleted now do not fail their indexes
+			return // no Pod gets a successor, and Pods that are deleted now do not fail their indexes
 		}
 	}
 	active := map[int]bool{}
@@ -53,17 +53,17 @@ func (b *indexStatus) failures(s State, listed map[types.UID]bool) {
 	}
 }
 
-// later says that p failed after q, by the number of failures before each, else by the clock.
+// later reports whether p failed after q, by the number of failures before each, else by the clock.
 func later(p, q events.Pod) bool {
 	return q.IndexFailures+q.IndexIgnoredFailures <= p.IndexFailures+p.IndexIgnoredFailures && !p.Finished.Before(q.Finished)
 }
 
-// failing says that the Pod has failed or counts as failed (upstream: isPodFailed).
+// failing reports whether the Pod has failed or counts as failed (upstream: isPodFailed).
 func failing(j events.Job, p events.Pod) bool {
 	return p.Phase == events.Failed || !j.ReplaceFailedOnly && p.Deleting && p.Phase != events.Succeeded
 }
 
-// indexFails says that the Pod's failure is its index's last (upstream: isIndexFailed).
+// indexFails reports whether the Pod's failure is the last one of its index (upstream: isIndexFailed).
 func indexFails(j events.Job, p events.Pod) bool {
 	if !failing(j, p) {
 		return false
@@ -72,7 +72,7 @@ func indexFails(j events.Job, p events.Pod) bool {
 	return h.Action == batchv1.PodFailurePolicyActionFailIndex || h.Counts && p.IndexFailures >= *j.BackoffLimitPerIndex
 }
 
-// handOn is a Pod that is to come, with the failures of the index's last one.
+// handOn returns the intended Pod next with the number of failures that follows from last, the index's last failed Pod.
 func handOn(j events.Job, last, next events.Pod) events.Pod {
 	next.IndexFailures, next.IndexIgnoredFailures = last.IndexFailures, last.IndexIgnoredFailures
 	if policy.Failure(j.PodFailurePolicy, j.Namespace, last).Counts {
@@ -83,12 +83,12 @@ func handOn(j events.Job, last, next events.Pod) events.Pod {
 	return next
 }
 
-// indexRests is until when the index of its last failed Pod waits.
+// indexRests returns until when the index of its last failed Pod is delayed.
 func indexRests(s State, last events.Pod) time.Time {
 	return last.Finished.Add(s.podBackoff().Delay(int(last.IndexFailures + last.IndexIgnoredFailures + 1)))
 }
 
-// indexesRest is when the first index that waits may be tried again; zero if none waits.
+// indexesRest returns when the first delayed index may be tried again; zero if none is delayed.
 func indexesRest(s State, c count, now time.Time) (first time.Time) {
 	for _, p := range c.indexes.last {
 		if end := indexRests(s, p); now.Before(end) && (first.IsZero() || end.Before(first)) {

@@ -9,8 +9,8 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// plan decides, from the state alone. What the API server has just refused rests, and the timer is set to the earliest of
-// everything that waits for time to pass.
+// plan decides from the state alone. Effects that the API server has just refused are delayed, and the timer is set to the
+// earliest of all times that the plan waits for.
 func plan(s State, now time.Time) (State, []effect.Effect) {
 	var at effect.Wake
 	var out []effect.Effect
@@ -37,7 +37,7 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 	if s.Unread != "" {
 		out = append(out, effect.TakeInventory{ID: s.Unread, Job: s.Name})
 	}
-	if s.Known { // else nobody knows yet what is wanted
+	if s.Known { // before the inventory, what is wanted is not known
 		s = clearBackoff(s, out)
 	}
 	s.Outbox.judge(s.Known, now, s.limits.Reannounce)
@@ -54,12 +54,12 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 	return s, append(out, at.Timer()...)
 }
 
-// allRest says that none of the effects may be done now.
+// allRest reports whether all of the effects are delayed.
 func (s State) allRest(effects []effect.Effect, now time.Time) bool {
 	return !slices.ContainsFunc(effects, func(e effect.Effect) bool { return !s.Waits.Blocked(e, now) })
 }
 
-// atOnce leaves out the deletions that are too many for one plan: the answers bring them.
+// atOnce omits the deletions that are too many for one plan. The observations that follow wake the next plan for them.
 func atOnce(effects []effect.Effect, most int) []effect.Effect {
 	return slices.DeleteFunc(effects, func(e effect.Effect) bool {
 		if _, deletes := e.(effect.DeletePod); !deletes {
@@ -75,11 +75,11 @@ func atOnce(effects []effect.Effect, most int) []effect.Effect {
 func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	s.accountFor()
 	s = settle(s)
-	s, out := claimPods(s, now) // which Pods are ours
+	s, out := claimPods(s, now) // which Pods are the Job's
 	c := tally(s)               // KEP step 1: what has ended, what runs
 	v := verdict(s, c, now)     // is it over?
 	s, v = arrange(s, v, c, now)
-	c = tally(s)                                 // what was just intended or marked surplus stands in the status at once
+	c = tally(s)                                 // the status shows at once what was just intended or marked surplus
 	out = append(out, release(s, c, v)...)       // KEP step 3: only what the observed status lists
 	out = append(out, command(s, c, now, at)...) // the fleet
 	out = append(out, prune(s)...)
@@ -111,7 +111,7 @@ func clearBackoff(s State, wanted []effect.Effect) State {
 	s.Waits.Forget(wanted)
 	for _, kind := range s.Waits.Kinds() {
 		wants := func(e effect.Effect) bool { return e.Kind() == kind }
-		// These may be wanted and rest for reasons of their own.
+		// These may be wanted and delayed for other reasons than a refusal.
 		announce := kind == (effect.Announce{}).Kind()
 		write := kind == (effect.WriteJobStatus{}).Kind() && s.Known && !s.Gone
 		create := kind == (effect.CreatePod{}).Kind() && slices.ContainsFunc(slices.Collect(maps.Values(s.Pods)), func(r Row) bool { return r.intended() && !r.Withdrawn })
@@ -122,10 +122,10 @@ func clearBackoff(s State, wanted []effect.Effect) State {
 	return s
 }
 
-// ask takes inventory under an ID of its own: the answer to an older memory's question proves nothing.
+// ask takes inventory under an ID of its own: the answer to a request of a lost state proves nothing.
 //
-// It asks only after an event that may need us: the late deletion of a Job or a Pod that was settled long ago
-// would otherwise cost a list of the whole cluster.
+// It asks only after an event that may need an inventory. Otherwise the late deletion of a Job or a Pod that was settled long ago
+// would cost a list of the whole cluster.
 func ask(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	if !s.NeedsSync {
 		return s, nil
@@ -139,8 +139,8 @@ func ask(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	return s, []effect.Effect{effect.TakeInventory{ID: s.Asked, Job: s.Name}}
 }
 
-// removeFinalizers takes the finalizers off the Pods of a Job that is gone or being deleted, and counts nothing (KEP-2307, "Deleted
-// Jobs"). Whether the Pods live on is up to how the Job was deleted.
+// removeFinalizers removes the finalizers of the Pods of a Job that is gone or being deleted, and counts nothing (KEP-2307,
+// "Deleted Jobs"). Whether the Pods live on depends on how the Job was deleted.
 func removeFinalizers(s State) (State, []effect.Effect) {
 	var out []effect.Effect
 	for _, serial := range s.serials() {
@@ -153,7 +153,7 @@ func removeFinalizers(s State) (State, []effect.Effect) {
 	return s, append(out, s.releaseUnplaced(false)...)
 }
 
-// cleanUp cleans up behind a Job that is Complete or Failed: nothing of it may stay held, and nothing may run on.
+// cleanUp removes what is left of a Job that is Complete or Failed: none of its Pods may stay held, and none may run on.
 func cleanUp(s State) (State, []effect.Effect) {
 	var out []effect.Effect
 	for _, serial := range s.serials() {
@@ -172,7 +172,7 @@ func cleanUp(s State) (State, []effect.Effect) {
 	return s, slices.Concat(out, s.releaseUnplaced(true), prune(s))
 }
 
-// rests says that nothing is left to do for the Job.
+// rests reports whether nothing is left to do for the Job.
 func rests(s State) bool {
 	if !s.Outbox.empty() || s.Unread != "" {
 		return false
@@ -185,8 +185,8 @@ func rests(s State) bool {
 	return s.Job.Foreign || clean && (s.Gone || finished)
 }
 
-// settle forgets Pods that no longer matter: released and ended, or gone. Their UIDs may still stand in the observed
-// status; a UID there that we do not hold is one that may be counted.
+// settle forgets Pods that no longer matter: released and ended, or gone. The observed status may still list their UIDs; a listed
+// UID that is not held is one that may be counted.
 func settle(s State) State {
 	var over []int
 	for serial, r := range s.Pods {
@@ -194,7 +194,7 @@ func settle(s State) State {
 			over = append(over, serial)
 		}
 	}
-	slices.Sort(over) // of too many ends of Pods the same are dropped each time
+	slices.Sort(over) // so that, if too many ends of Pods are due, equal states drop the same ones
 	for _, serial := range over {
 		s.settleSerial(serial)
 	}

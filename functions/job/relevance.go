@@ -7,12 +7,12 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// overdueAfter is how long after the end of its time to live a Job counts as overdue: until then, the timer that deletes it may still
-// be on its way.
+// overdueAfter is how long after the end of its time to live a Job counts as overdue. Before that, the timer that deletes it may
+// still be on its way.
 const overdueAfter = time.Minute
 
-// Concerns reports whether a Pod has to be in a snapshot of the Job, which is nil where there is none. The Pod runs, or is not
-// counted; or it is an orphan that the Job may adopt; or it has failed, and there may be more of those than the Job allows.
+// Concerns reports whether a snapshot of the Job has to contain a Pod; j is nil if there is no Job. It does if the Pod runs, or
+// is not counted; or is an orphan that the Job may adopt; or has failed, and there may be more of those than the Job allows.
 func Concerns(j *events.Job, p events.Pod) bool {
 	switch {
 	case p.Held, !p.Terminal():
@@ -25,9 +25,9 @@ func Concerns(j *events.Job, p events.Pod) bool {
 	return p.Phase == events.Failed && j.Options.FailedPodsLimit != nil
 }
 
-// Idle reports whether this function has nothing to do for the Job, which has these Pods, though every fact about them, and every
-// timer, may have been lost. A trigger that lists the cluster does not wake such a Job. One that has finished after since is not
-// idle: the reconciler that finished it may have died before it announced that.
+// Idle reports whether this function has nothing to do for the Job with these Pods, even if every fact about them and every timer
+// was lost. A trigger that lists the cluster does not wake such a Job. A Job that finished after since is not idle: the
+// reconciler that finished it may have died before it announced that.
 func Idle(j *events.Job, pods []events.Pod, since, now time.Time) bool {
 	return j.Finished() && !j.FinishedAt().After(since) && !outlived(j, now) && !overLimit(j, pods) &&
 		!slices.ContainsFunc(pods, func(p events.Pod) bool { return p.Held })
@@ -44,7 +44,7 @@ func overLimit(j *events.Job, pods []events.Pod) bool {
 	return limit != nil && failed > *limit
 }
 
-// outlived reports whether a finished Job should have been deleted. If that is left to us, the timer for it has been lost.
+// outlived reports whether a finished Job should have been deleted by now. If this function has to delete it, the timer was lost.
 func outlived(j *events.Job, now time.Time) bool {
 	end := j.Expires()
 	return !end.IsZero() && !j.Deleting && now.After(end.Add(overdueAfter))

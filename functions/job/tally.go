@@ -8,36 +8,36 @@ import (
 	"github.com/jobstream/jobstream/functions/policy"
 )
 
-// count is what the unsettled Pods and the observed status amount to (KEP-2307, step 1).
+// count is the sum of the unsettled Pods and the observed status (KEP-2307, step 1).
 type count struct {
-	// listed are the UIDs in the observed status that wait to be counted.
+	// listed are the UIDs in the observed status that are still to be counted.
 	listed map[types.UID]bool
-	// succeeded and failed are the Pods that have ended, are held, and do not stand in the observed status yet.
+	// succeeded and failed are the Pods that have ended, are held, and are not in the observed status yet.
 	succeeded, failed []events.Pod
 	// ignored are held Pods whose failure the podFailurePolicy ignores.
 	ignored []events.Pod
-	// doom is why a failure alone makes the Job fail (podFailurePolicy, FailJob), "" where none does.
+	// doom is why a single failure makes the Job fail (podFailurePolicy, FailJob), "" if none does.
 	doom string
-	// done and lost are how many Pods have succeeded and failed: counted, listed and newly ended.
+	// done and lost are the numbers of succeeded and failed Pods: counted, listed and newly ended.
 	done, lost int
-	// indexes is the indexStatus of an Indexed Job.
+	// indexes is the progress of the indexes of an Indexed Job.
 	indexes indexStatus
-	// active Pods run, ready ones are among them; terminating ones are on their way out; intended ones are to come.
+	// active Pods run, and ready ones are among them; terminating ones are being deleted; intended ones do not exist yet.
 	active, ready, terminating, intended int32
-	// unplaced is how many Pods wait for a serial.
+	// unplaced is the number of Pods that wait for a serial.
 	unplaced int
-	// unsure is how many Pods are withdrawn and may exist nevertheless.
+	// unsure is the number of Pods that are withdrawn and may exist nevertheless.
 	unsure int
-	// seen are the UIDs of Pods that are added: an edited serial must not make two of one.
+	// seen are the UIDs that have been added: an edited serial must not count one Pod twice.
 	seen map[types.UID]bool
-	// held is how many Pods carry our finalizer, listed or not.
+	// held is the number of Pods with the tracking finalizer, listed or not.
 	held int
 	// restarts is the sum over Pods that have not ended.
 	restarts int32
 }
 
-// tally counts. Once the observed status says that the Job fails, every Pod that was told to end and has not succeeded
-// counts as failed (upstream: "when the job is considered finished, every non-terminated pod is considered failed").
+// tally counts. Once the observed status shows that the Job fails, every Pod that is being deleted and has not succeeded counts
+// as failed (upstream: "when the job is considered finished, every non-terminated pod is considered failed").
 func tally(s State) count {
 	st := s.Job.Status
 	_, failing := s.Job.Condition(batchv1.JobFailureTarget)
@@ -91,9 +91,9 @@ func (c *count) add(j events.Job, r Row, failing bool) {
 		c.unsure++
 	case r.intended():
 		c.intended++
-	case !matches(j, p), p.Orphan && (p.Terminal() || p.Deleting): // none of ours any more, or not yet
+	case !matches(j, p), p.Orphan && (p.Terminal() || p.Deleting): // no longer the Job's, or not yet
 	case p.Phase == events.Succeeded:
-		if fresh && (!j.Indexed || c.indexes.winner[p.Index] == p.UID) { // else its index is over: there is only something to release
+		if fresh && (!j.Indexed || c.indexes.winner[p.Index] == p.UID) { // else its index is over, and the Pod is only released
 			c.succeeded = append(c.succeeded, p)
 		}
 	case p.Phase == events.Failed:
@@ -113,7 +113,7 @@ func (c *count) add(j events.Job, r Row, failing bool) {
 	}
 }
 
-// addUnplaced counts a Pod that has no serial yet: it runs, or is on its way out; if it has ended that has to wait.
+// addUnplaced counts a Pod that has no serial yet as active or terminating. If it has ended, it is not counted before it has one.
 func (c *count) addUnplaced(j events.Job, p events.Pod) {
 	c.unplaced++
 	if p.Held {
@@ -131,7 +131,7 @@ func (c *count) addUnplaced(j events.Job, p events.Pod) {
 	}
 }
 
-// fail counts a failure as the podFailurePolicy wants it.
+// fail counts a failure as the podFailurePolicy defines.
 func (c *count) fail(j events.Job, p events.Pod, fresh bool) {
 	h := policy.Failure(j.PodFailurePolicy, j.Namespace, p)
 	if c.doom == "" {

@@ -9,12 +9,12 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// traceparentEnv is where programs look for the trace that they are a part of (OpenTelemetry, "Environment Variables as
-// Context Propagation Carriers").
+// traceparentEnv is the variable in which programs look for their trace (OpenTelemetry, "Environment Variables as Context
+// Propagation Carriers").
 const traceparentEnv = "TRACEPARENT"
 
-// FirstEnv is what stands first in the environment of a Pod: its parameters, and before them its trace where the Job's
-// annotation, or otherwise the operator, wants it. A parameter of that name takes its place.
+// FirstEnv returns the first variables in the environment of a Pod: its parameters, and before them its trace if the Job's
+// annotation, or otherwise the operator, wants it. A parameter of that name takes precedence.
 func FirstEnv(j *batchv1.Job, traced bool, parameters []corev1.EnvVar) []corev1.EnvVar {
 	named := slices.ContainsFunc(parameters, func(v corev1.EnvVar) bool { return v.Name == traceparentEnv })
 	if named || !events.PodsGetTrace(j, traced) {

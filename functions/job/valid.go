@@ -8,11 +8,11 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// valid returns which law a memory breaks, nil for none:
+// valid returns an error that names the law that a state breaks, nil if it breaks none:
 //
-//   - before the inventory it knows no Pods;
+//   - before the inventory it has no Pods;
 //   - the serial of a row is below the next one, and not settled;
-//   - so is the serial that an unplaced Pod is going to have, and no two of them share one;
+//   - the same holds for the serial that is given to an unplaced Pod, and no two of them share one;
 //   - a Pod is in one place: it has one row, or is unplaced, or is kept.
 func (s State) valid() error {
 	if !s.Known && len(s.Pods)+len(s.Unplaced)+len(s.Kept) > 0 {

@@ -47,7 +47,7 @@ var ofTracking = []mutant{
 		old: "case p.Version <= r.Pod.Version, r.Gone && r.Pod.UID == p.UID:",
 		new: "case r.Gone && r.Pod.UID == p.UID:"},
 	{name: "older-job-overwrites-newer", file: "functions/job/observe.go",
-		old: "	if s.Gone || j.Version <= s.Job.Version { // nothing comes after the end\n\t\treturn s\n\t}",
+		old: "	if s.Gone || j.Version <= s.Job.Version { // JobGone is final\n\t\treturn s\n\t}",
 		new: ""},
 	{name: "settled-pods-come-back", file: "functions/job/observe.go",
 		old: "case !ok && s.Settled.Has(p.Serial):",
