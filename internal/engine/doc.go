@@ -11,6 +11,6 @@
 //	announce.go   effects for subscribers
 //	doubt.go      states that do not converge with the cluster
 //
-// The order is the first law, commit before act. After an interruption the facts are delivered again and lead from the same state
+// The example is the whole driving loop of one key. The order is the first law, commit before act. After an interruption the facts are delivered again and lead from the same state
 // to the same decision, so each effect may be done twice.
 package engine
