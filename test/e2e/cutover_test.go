@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -129,10 +130,11 @@ func awaitMinute(t *testing.T, p *harness.Space, kind string, after time.Time, c
 	})
 }
 
-// checkMinutes: from its first to its last Job, every schedule has one for each minute.
+// checkMinutes: from its first to its last Job, every schedule has one for each minute. Of several minutes that have passed when the
+// CronJob controller looks, it starts the last only: on a busy machine a minute may be missing between two of its own, and nowhere else.
 func checkMinutes(t *testing.T, p *harness.Space, count int) {
 	t.Helper()
-	all, made, kinds := minutes(t, p), 0, map[string]int{}
+	all, made, skipped, kinds := minutes(t, p), 0, 0, map[string]int{}
 	if len(all) != count {
 		t.Errorf("%d of %d schedules have Jobs", len(all), count)
 	}
@@ -151,10 +153,15 @@ func checkMinutes(t *testing.T, p *harness.Space, count int) {
 			kinds[by[0]]++
 		}
 		for at := first; !at.After(last); at = at.Add(time.Minute) {
-			if len(of[at]) == 0 {
-				t.Errorf("%s: %s is lost", name, at.Format(time.TimeOnly))
+			before, after := of[at.Add(-time.Minute)], of[at.Add(time.Minute)]
+			switch cronJob := []string{"CronJob"}; {
+			case len(of[at]) > 0:
+			case slices.Equal(before, cronJob) && slices.Equal(after, cronJob):
+				skipped++
+			default:
+				t.Errorf("%s: %s is lost, after %v and before %v", name, at.Format(time.TimeOnly), before, after)
 			}
 		}
 	}
-	t.Logf("%d schedules, %d nominal times: %v", len(all), made, kinds)
+	t.Logf("%d schedules, %d nominal times: %v; the CronJob controller skipped %d", len(all), made, kinds, skipped)
 }

@@ -333,7 +333,7 @@ func TestKubectlWait(t *testing.T) {
 	if strings.Contains(errOut, "ConfigMapNotFound") || strings.Contains(u.Describe("logs"), "Refused") {
 		t.Errorf("the Job was refused for a moment: %s", errOut)
 	}
-	_, errOut, code = u.enter(`kubectl jobstream run fails --image=busybox --completions=2 --backoff-limit=1 --backoff-seconds=1 --wait -- sh -c 'exit 3'`)
+	_, errOut, code = u.enter(`kubectl jobstream run fails --image=busybox --completions=2 --backoff-limit=1 --backoff-seconds=30 --wait -- sh -c 'exit 3'`)
 	if code != 1 || !strings.Contains(errOut, "error: the Job fails has failed: BackoffLimitExceeded: Job has reached the specified backoff limit (0 succeeded, 2 failed") {
 		t.Errorf("exit code %d: %s", code, errOut)
 	}
