@@ -21,12 +21,13 @@ import (
 	"github.com/jobstream/jobstream/test/oracle/draw"
 )
 
-// TestBackoff keeps both records over some turns, with any Pods newly ended in each. They shall differ in one thing: a
-// failure that is heard of late does not shorten the delay. Upstream takes the end of the newest Pod of the last turn, even
-// if an earlier turn had one that ended later; ours never goes back, nor behind the success that it began with.
+// TestBackoff keeps both records over some turns, with any newly ended Pods in each. They must differ in one thing only: a
+// failure that is observed late does not shorten the delay. The built-in controller takes the end of the newest Pod of the last
+// turn, even if an earlier turn had one that ended later; jobstream's record never goes back, nor behind the success that it
+// began with.
 func TestBackoff(t *testing.T) {
 	if backoff.Pods != (backoff.Policy{Base: upstreamjob.DefaultJobPodFailureBackOff, Max: upstreamjob.MaxJobPodFailureBackOff}) {
-		t.Fatalf("our delays are %v", backoff.Pods)
+		t.Fatalf("jobstream's delays are %v", backoff.Pods)
 	}
 	late := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -55,7 +56,7 @@ func TestBackoff(t *testing.T) {
 	t.Logf("%d times a failure was late", late)
 }
 
-// ended are Pods that have ended that way.
+// ended draws Pods that have ended that way.
 func ended(t *rapid.T, turn int, phase corev1.PodPhase) (out []*corev1.Pod) {
 	j := draw.Job(t)
 	for i := range rapid.IntRange(0, 3).Draw(t, string(phase)) {
@@ -77,8 +78,8 @@ func projected(pods []*corev1.Pod) (out []events.Pod) {
 	return out
 }
 
-// TestBackoffPerIndex compares when the Pod may come that takes an index over from a failed one, and what it is told of the
-// failures before.
+// TestBackoffPerIndex compares when the Pod may be created that takes over an index from a failed one, and the number of
+// failures that it carries.
 func TestBackoffPerIndex(t *testing.T) {
 	now := draw.Now
 	rapid.Check(t, func(t *rapid.T) {
@@ -95,7 +96,7 @@ func TestBackoffPerIndex(t *testing.T) {
 		p.Annotations[batchv1.JobIndexFailureCountAnnotation] = strconv.Itoa(rapid.IntRange(0, 8).Draw(t, "failures"))
 		_, _, action := upstream.MatchPodFailurePolicy(s.PodFailurePolicy, p)
 		if a := deref(action); a == batchv1.PodFailurePolicyActionFailJob || a == batchv1.PodFailurePolicyActionFailIndex {
-			t.Skip("it is not tried again")
+			t.Skip("it is not retried")
 		}
 		left := rests(p)
 		failures, ignored := upstream.NewIndexFailureCounts(klog.Logger{}, j, p)
@@ -103,7 +104,7 @@ func TestBackoffPerIndex(t *testing.T) {
 		creates := only[effect.CreatePod](effects)
 		if left > 0 {
 			if len(creates) > 0 || !slices.Contains(effects, effect.Effect(effect.SetTimer{Name: "wake", At: now.Add(left)})) {
-				t.Fatalf("%v are left, ours: %v", left, effects)
+				t.Fatalf("%v are left, jobstream: %v", left, effects)
 			}
 			return
 		}

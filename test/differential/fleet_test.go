@@ -17,7 +17,7 @@ import (
 	"github.com/jobstream/jobstream/test/oracle/draw"
 )
 
-// fleet is a Job that has started and is in no trouble, and its Pods, all active, no two of one age.
+// fleet draws a Job that has started and is not ending, and its Pods, all active, no two of one age.
 func fleet(t *rapid.T) (*batchv1.Job, []*corev1.Pod) {
 	j := draw.Job(t)
 	s := &j.Spec
@@ -36,9 +36,10 @@ func fleet(t *rapid.T) (*batchv1.Job, []*corev1.Pod) {
 
 const maxFleet = 10
 
-// tellApart makes no two Pods equally dear: of two that are, either may go, and upstream's sort takes any. It gives each an age
-// of its own, and keeps the restarts of one container only. Upstream compares the most restarts of any container and then of
-// any sidecar, ours the sum over all: it is the last but one of six criteria, and either says which Pod is in trouble.
+// tellApart makes no two Pods equally expendable: of two equal ones either may be deleted, and the built-in controller's sort
+// takes any. It gives each an age of its own, and keeps the restarts of one container only. The built-in controller compares the
+// most restarts of any container and then of any sidecar, jobstream the sum over all: it is the last but one of six criteria,
+// and both show which Pod is in trouble.
 func tellApart(t *rapid.T, pods []*corev1.Pod) {
 	ages := rapid.Permutation([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).Draw(t, "ages")
 	for n, p := range pods {
@@ -54,7 +55,7 @@ func tellApart(t *rapid.T, pods []*corev1.Pod) {
 	}
 }
 
-// TestPodsThatGo compares which active Pods are deleted: surplus ones, duplicates, those of no use to an Indexed Job.
+// TestPodsThatGo compares which active Pods are deleted: surplus ones, duplicates, those useless to an Indexed Job.
 func TestPodsThatGo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		j, pods := fleet(t)
@@ -109,7 +110,7 @@ func TestIndexesThatCome(t *testing.T) {
 			}
 		}
 		if slices.ContainsFunc(projected(pods), func(p events.Pod) bool { return completed.Has(p.Index) || failed.Has(p.Index) }) {
-			t.Skip("ours delete a Pod whose index is over; upstream lets it run in the place of one that is wanted")
+			t.Skip("jobstream deletes a Pod whose index is over; the built-in controller lets it run in the place of a needed one")
 		}
 		want := min(int(*j.Spec.Parallelism), n-completed.Len())
 		if len(upstream.ActivePodsForRemoval(j, slices.Clone(pods), max(0, len(pods)-want))) > 0 {

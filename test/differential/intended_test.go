@@ -16,35 +16,35 @@ import (
 	"github.com/jobstream/jobstream/test/oracle/draw"
 )
 
-// difference says of a Job and its Pods whether it is one of those of which a table speaks.
+// difference reports whether a Job and its Pods are in one of the tables below.
 type difference = func(j *batchv1.Job, pods []*corev1.Pod) bool
 
-// intended says where both differ, and why that is right.
+// intended are the cases in which both differ, and why that is right.
 var intended = map[string]difference{
 	"the Job has finished: syncJob leaves its Pods to other parts of the controller": func(j *batchv1.Job, _ []*corev1.Pod) bool {
 		return is(j, batchv1.JobComplete) || is(j, batchv1.JobFailed)
 	},
-	"a Job that may not run for any time starts before it fails": func(j *batchv1.Job, _ []*corev1.Pod) bool {
+	"a Job whose deadline is zero starts before it fails": func(j *batchv1.Job, _ []*corev1.Pod) bool {
 		return j.Spec.ActiveDeadlineSeconds != nil && *j.Spec.ActiveDeadlineSeconds == 0 && j.Status.StartTime == nil
 	},
-	"a Pod whose index fails after the end of the Job was declared: upstream has let go of it by then": func(j *batchv1.Job, pods []*corev1.Pod) bool {
+	"a Pod whose index fails after the end of the Job was declared: the built-in controller has released it by then": func(j *batchv1.Job, pods []*corev1.Pod) bool {
 		over := is(j, batchv1.JobSuccessCriteriaMet) || is(j, batchv1.JobFailureTarget)
 		return over && j.Spec.BackoffLimitPerIndex != nil && slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
 			return len(p.Finalizers) > 0 && p.Status.Phase != corev1.PodSucceeded && (p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil)
 		})
 	},
-	"a Pod that was listed as failed on its way out, and succeeds after all, has failed; upstream takes it for a success besides": func(j *batchv1.Job, pods []*corev1.Pod) bool {
+	"a Pod that was listed as failed while it terminated, and succeeds after all, has failed; the built-in controller also counts a success": func(j *batchv1.Job, pods []*corev1.Pod) bool {
 		u := j.Status.UncountedTerminatedPods
 		return u != nil && slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
 			return p.Status.Phase == corev1.PodSucceeded && slices.Contains(u.Failed, p.UID)
 		})
 	},
-	"a Pod has ended at a time of which upstream has another notion: see TestFinishedTime": func(_ *batchv1.Job, pods []*corev1.Pod) bool {
+	"the built-in controller takes another time for the end of a Pod: see TestFinishedTime": func(_ *batchv1.Job, pods []*corev1.Pod) bool {
 		return slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
 			return odd(p) && (p.DeletionTimestamp != nil || events.ProjectPod(p).Terminal())
 		})
 	},
-	"an index that rests after a failure leaves its place to the next one (docs/conformance.md)": func(j *batchv1.Job, pods []*corev1.Pod) bool {
+	"an index that waits after a failure gives its place to the next one (docs/conformance.md)": func(j *batchv1.Job, pods []*corev1.Pod) bool {
 		return j.Spec.BackoffLimitPerIndex != nil && slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
 			return len(p.Finalizers) > 0 && (p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil) && rests(p) > 0
 		})
@@ -60,20 +60,20 @@ var intended = map[string]difference{
 		}
 		return *j.Spec.CompletionMode == batchv1.IndexedCompletion && again && failed
 	},
-	"ours delete a Pod whose index is over; upstream lets it run in the place of one that is wanted": func(j *batchv1.Job, pods []*corev1.Pod) bool {
+	"jobstream deletes a Pod whose index is over; the built-in controller lets it run in the place of a needed one": func(j *batchv1.Job, pods []*corev1.Pod) bool {
 		return slices.ContainsFunc(projected(pods), func(p events.Pod) bool { return !p.Terminal() && !p.Deleting && over(j, pods, p.Index) })
 	},
 }
 
-// unreachable says what no controller ever comes upon, though the API server would store it.
+// unreachable are the states that no controller meets, though the API server would store them.
 var unreachable = map[string]difference{
-	"nobody lists a Pod on its way out where only failed ones count, unless the Job fails": func(j *batchv1.Job, pods []*corev1.Pod) bool {
+	"no controller lists a terminating Pod where only failed ones count, unless the Job fails": func(j *batchv1.Job, pods []*corev1.Pod) bool {
 		u := j.Status.UncountedTerminatedPods
 		return u != nil && *j.Spec.PodReplacementPolicy == batchv1.Failed && !is(j, batchv1.JobFailureTarget) && slices.ContainsFunc(projected(pods), func(p events.Pod) bool {
 			return p.Deleting && !p.Terminal() && slices.Contains(slices.Concat(u.Failed, u.Succeeded), p.UID)
 		})
 	},
-	"a failed Pod that nobody holds was judged by the podFailurePolicy as long as it was held": func(j *batchv1.Job, pods []*corev1.Pod) bool {
+	"a failed Pod without the finalizer was judged by the podFailurePolicy while it was held": func(j *batchv1.Job, pods []*corev1.Pod) bool {
 		return j.Spec.PodFailurePolicy != nil && slices.ContainsFunc(projected(pods), func(p events.Pod) bool { return p.Phase == events.Failed && !p.Held })
 	},
 	"a failed Pod is not listed before the next one of its index has taken over": func(j *batchv1.Job, pods []*corev1.Pod) bool {
@@ -98,13 +98,13 @@ var unreachable = map[string]difference{
 	},
 }
 
-// rests is how long upstream would not try the index of this failed Pod again.
+// rests returns how long the built-in controller would not retry the index of this failed Pod.
 func rests(p *corev1.Pod) time.Duration {
 	return upstream.RemainingTimePerIndex(klog.Logger{}, clocktesting.NewFakeClock(draw.Now), upstreamjob.DefaultJobPodFailureBackOff,
 		upstreamjob.MaxJobPodFailureBackOff, p)
 }
 
-// recorded says that the status of the Indexed Job has the index as completed or failed.
+// recorded reports whether the status of the Indexed Job has the index as completed or failed.
 func recorded(j *batchv1.Job, index int) bool {
 	for _, text := range []string{j.Status.CompletedIndexes, deref(j.Status.FailedIndexes)} {
 		if set, err := intervals.Parse(text); err == nil && set.Has(index) {
@@ -114,7 +114,7 @@ func recorded(j *batchv1.Job, index int) bool {
 	return false
 }
 
-// over says that the index has succeeded or failed, in the status or because one of the Pods has just done so.
+// over reports whether the index has succeeded or failed, by the status or by a Pod that has just ended.
 func over(j *batchv1.Job, pods []*corev1.Pod, index int) bool {
 	return *j.Spec.CompletionMode == batchv1.IndexedCompletion && (recorded(j, index) || slices.ContainsFunc(projected(pods), func(p events.Pod) bool {
 		fails := j.Spec.BackoffLimitPerIndex != nil && (p.Phase == events.Failed || p.Deleting)

@@ -18,11 +18,11 @@ import (
 	"github.com/jobstream/jobstream/test/oracle/stage"
 )
 
-// step is the time from one happening to the next: every delay ends within one, and none at its end.
+// step is the time between two occurrences: every delay ends within one step, and none at its end.
 const step = 5 * time.Second
 
-// TestLives lets one new Job live under both controllers: the same happens to both at the same times, and after each
-// happening both must have made the same of it. So every state that they are in is one that can be reached.
+// TestLives runs one new Job under both controllers: the same happens to both at the same times, and after each occurrence the
+// results must be equal. So every compared state is reachable.
 func TestLives(t *testing.T) {
 	builtin, err := upstream.NewBuiltin(draw.Epoch)
 	if err != nil {
@@ -42,7 +42,7 @@ func TestLives(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("lives that came to: %v", ends)
+	t.Logf("lives by their outcome: %v", ends)
 }
 
 // life is one Job in two worlds.
@@ -56,7 +56,7 @@ type life struct {
 
 func begin(t *rapid.T, builtin *upstream.Builtin) *life {
 	j := draw.Job(t)
-	if s := &j.Spec; s.BackoffLimitPerIndex != nil { // so that an index that rests keeps nobody's place
+	if s := &j.Spec; s.BackoffLimitPerIndex != nil { // so that an index that waits does not keep another's place
 		s.Parallelism = s.Completions
 	}
 	if j.Spec.ActiveDeadlineSeconds != nil {
@@ -70,19 +70,19 @@ func begin(t *rapid.T, builtin *upstream.Builtin) *life {
 	return l
 }
 
-// compare lets both work until nothing moves, and compares.
+// compare lets both work until nothing changes, and compares.
 func (l *life) compare() {
 	l.t.Helper()
 	if err := l.ours.Turns(); err != nil {
 		l.t.Fatalf("ours: %v", err)
 	}
-	if err := l.ours.Advance(2 * time.Second); err != nil { // what is only progress is written after a second
+	if err := l.ours.Advance(2 * time.Second); err != nil { // mere progress is written after a second
 		l.t.Fatalf("ours: %v", err)
 	}
 	if err := l.theirs.Settle(l.now); l.theirs.Refused != nil {
 		l.t.Skip("the built-in controller is stuck: its status is refused")
 	} else if err != nil {
-		l.t.Fatalf("after %v, the built-in controller: %v", l.story, err)
+		l.t.Fatalf("after %v, the built-in controller returns: %v", l.story, err)
 	}
 	if a, b := ourPicture(l.ours), theirPicture(l.theirs); !slices.Equal(a, b) {
 		l.t.Fatalf("a Job like this\n%v\nafter %v\n\nours\n%v\n\nthe built-in controller's\n%v\n\nours has done %v",
@@ -90,8 +90,8 @@ func (l *life) compare() {
 	}
 }
 
-// happen lets time pass, and then something that a user or a node does, in both worlds. Nothing happens at a time at which
-// something else is due: which of both came first would decide.
+// happen lets time pass, and then does something that a user or a node may do, in both worlds. Nothing happens at a time at
+// which something else is due: the order of the two would decide.
 func (l *life) happen() {
 	l.now = l.now.Add(step)
 	before := len(l.ours.Effects)
@@ -102,7 +102,7 @@ func (l *life) happen() {
 		return
 	}
 	if is(l.theirs.Job, batchv1.JobComplete) || is(l.theirs.Job, batchv1.JobFailed) {
-		return // nobody looks after what is left
+		return // no controller manages what is left
 	}
 	if draw.Dice(l.t, 5, "a user does something") == 4 {
 		l.edit()
@@ -112,7 +112,7 @@ func (l *life) happen() {
 	}
 }
 
-// edit is what a user may change. Which of two equal Pods of an Indexed Job goes is a matter of chance in the built-in
+// edit makes a change that a user may make. Which of two equal Pods of an Indexed Job is deleted is random in the built-in
 // controller, so parallelism only grows there.
 func (l *life) edit() {
 	real := l.theirs.Job
@@ -127,10 +127,10 @@ func (l *life) edit() {
 	l.ours.Edit(func(j *events.Job) {
 		j.Suspended, j.Parallelism, j.Completions = seen.Suspended, seen.Parallelism, seen.Completions
 	})
-	l.story = append(l.story, l.now.Format(time.TimeOnly)+" the user asks for "+given(real, nil)[0])
+	l.story = append(l.story, l.now.Format(time.TimeOnly)+" the user requests "+given(real, nil)[0])
 }
 
-// pod lets something happen to a Pod of each world: Pods of which the pictures say the same are the same.
+// pod changes a Pod of each world: Pods with equal pictures are taken for the same.
 func (l *life) pod() {
 	theirs := map[string]string{}
 	for name, p := range l.theirs.Pods {
@@ -164,7 +164,7 @@ func (l *life) pod() {
 	})
 }
 
-// change is what a kubelet or somebody who deletes it makes of a Pod that has not ended.
+// change does to a Pod that has not ended what a kubelet does, or a user who deletes it.
 func change(p *corev1.Pod, what string, code int32, now metav1.Time) {
 	p.Spec.NodeName = "node"
 	ready := func(is corev1.ConditionStatus) {

@@ -19,7 +19,7 @@ var claim = events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}
 
 var function = job.New(job.DefaultLimits())
 
-// decide is what our Job function does first about a Job and its Pods, after it has taken inventory of them.
+// decide returns the first effects of jobstream's Job function for a Job and its Pods, after inventory.
 func decide(t *rapid.T, j *batchv1.Job, pods []*corev1.Pod, now time.Time) []effect.Effect {
 	t.Helper()
 	_, effects := take(t, j, pods, now)
@@ -31,7 +31,7 @@ func take(t *rapid.T, j *batchv1.Job, pods []*corev1.Pod, now time.Time) (job.St
 	state, effects := function.Decide(job.State{}, []events.Event{events.TimerFired{Name: "wake"}}, now)
 	asks := only[effect.TakeInventory](effects)
 	if len(asks) != 1 {
-		t.Fatalf("an empty memory does %v", effects)
+		t.Fatalf("an empty state causes %v", effects)
 	}
 	projected := events.ProjectJob(j, claim)
 	snapshot := events.JobListed{ID: asks[0].ID, Name: j.Name, Job: &projected, JobsVersion: 3000, Version: 3000}
@@ -43,8 +43,8 @@ func take(t *rapid.T, j *batchv1.Job, pods []*corev1.Pod, now time.Time) (job.St
 	return function.Decide(state, []events.Event{snapshot}, now)
 }
 
-// creations are the Pods that come, in their order, when each creation is answered with an observation of the Pod: ours come one
-// first, then two, then four.
+// creations returns the Pods that are created, in their order, if each creation is answered with an observation of the Pod:
+// jobstream creates one first, then two, then four.
 func creations(t *rapid.T, j *batchv1.Job, pods []*corev1.Pod, now time.Time) (out []effect.CreatePod) {
 	t.Helper()
 	state, effects := take(t, j, pods, now)

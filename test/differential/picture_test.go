@@ -15,13 +15,13 @@ import (
 	"github.com/jobstream/jobstream/test/oracle/stage"
 )
 
-// picture is what both controllers have made of the same world, in words that do not depend on names and moments: one line
-// for each Pod that was there and still is, for each that was made, and for each field of the status.
+// picture is what a controller has made of its world, in words that do not depend on names and times: one line for each Pod that
+// existed and still does, for each new Pod, and for each field of the status.
 type picture []string
 
 func (p picture) String() string { return strings.Join(p, "\n") }
 
-// ourPicture is that of our function's stage.
+// ourPicture is that of the stage of jobstream's function.
 func ourPicture(s *stage.Stage) picture {
 	var out picture
 	for _, p := range s.Pods() {
@@ -41,7 +41,7 @@ func theirPicture(b *upstream.Builtin) picture {
 	return append(out, statusLines(b.Job.Status)...)
 }
 
-// podLine does not say who holds a Pod that is on its way out and counts for nothing: ours do until it has ended.
+// podLine does not tell whether a terminating Pod that does not count is held: jobstream holds it until it has ended.
 func podLine(j events.Job, p events.Pod, made bool) string {
 	worthless := j.Indexed && p.Index >= int(*j.Completions)
 	name := string(p.UID)
@@ -70,7 +70,7 @@ func podLine(j events.Job, p events.Pod, made bool) string {
 	return out
 }
 
-// statusLines leave out what is a matter of when: times, and the order of conditions.
+// statusLines omits what depends on the timing: times, and the order of conditions.
 func statusLines(st batchv1.JobStatus) (out []string) {
 	say := func(name string, v any) { out = append(out, fmt.Sprintf("status.%s: %v", name, v)) }
 	say("active", st.Active)
@@ -96,7 +96,7 @@ func statusLines(st batchv1.JobStatus) (out []string) {
 	var conditions []string
 	for _, c := range st.Conditions {
 		if c.Reason == batchv1.JobReasonPodFailurePolicy {
-			c.Message = "of any of the Pods that match" // they come to upstream in no order
+			c.Message = "of any of the Pods that match" // the built-in controller gets them in random order
 		}
 		conditions = append(conditions, fmt.Sprintf("status: %s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
 	}
@@ -104,8 +104,8 @@ func statusLines(st batchv1.JobStatus) (out []string) {
 	return append(out, conditions...)
 }
 
-// ofNoStart says that the Job's end was declared while it was suspended. When it starts then depends in upstream on when it
-// writes next for another reason.
+// ofNoStart reports whether the Job's end was declared while it was suspended. The built-in controller then sets startTime at
+// its next write, whatever the reason.
 func ofNoStart(st batchv1.JobStatus) bool {
 	j := &batchv1.Job{Status: st}
 	return is(j, batchv1.JobSuspended) && (is(j, batchv1.JobSuccessCriteriaMet) || is(j, batchv1.JobFailureTarget))

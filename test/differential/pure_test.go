@@ -17,7 +17,7 @@ import (
 	"github.com/jobstream/jobstream/test/oracle/draw"
 )
 
-// theirs is our set in upstream's type.
+// theirs converts jobstream's set to the built-in controller's type.
 func theirs(s intervals.Set) (out upstream.Intervals) {
 	for _, v := range s {
 		out = append(out, upstream.Interval{First: v.First, Last: v.Last})
@@ -25,10 +25,10 @@ func theirs(s intervals.Set) (out upstream.Intervals) {
 	return out
 }
 
-// set is any set of numbers below 40, in few or many intervals.
+// set draws a set of numbers below 40, in few or many intervals.
 func set(t *rapid.T, label string) intervals.Set { return setFrom(t, 0, label) }
 
-// setFrom is any set of the 40 numbers from the first on.
+// setFrom draws a set of the 40 numbers from the first on.
 func setFrom(t *rapid.T, first int, label string) (out intervals.Set) {
 	for _, n := range rapid.SliceOfN(rapid.IntRange(first, first+39), 0, 30).Draw(t, label) {
 		out = out.With(n)
@@ -36,8 +36,8 @@ func setFrom(t *rapid.T, first int, label string) (out intervals.Set) {
 	return out
 }
 
-// TestIntervals compares reading, adding, counting and writing of sets of indexes, small ones and the largest that there are.
-// Upstream does not take away and does not intersect: there its Has says what should be left.
+// TestIntervals compares reading, adding, counting and writing of sets of indexes, small ones and the largest possible. The
+// built-in controller cannot subtract or intersect: there the test uses its Has.
 func TestIntervals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := rapid.SampledFrom([]int{0, 80, 99_980, 1<<31 - 41}).Draw(t, "first")
@@ -67,8 +67,8 @@ func TestIntervals(t *testing.T) {
 	})
 }
 
-// TestIntervalTexts: whatever the API server would store as a set of indexes, we read as upstream reads it. What it would
-// refuse, we may refuse.
+// TestIntervalTexts: whatever the API server would store as a set of indexes, both read in the same way. What it would refuse,
+// jobstream may refuse.
 func TestIntervalTexts(t *testing.T) {
 	good := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -80,17 +80,17 @@ func TestIntervalTexts(t *testing.T) {
 		good++
 		ours, err := intervals.Parse(text)
 		if err != nil {
-			t.Fatalf("the API server stores %q, and we cannot read it: %v", text, err)
+			t.Fatalf("the API server stores %q, but jobstream cannot parse it: %v", text, err)
 		}
 		same(t, "Len", ours.Len(), int(total))
 		same(t, "String", ours.String(), upstream.Text(upstream.ParseIntervals(klog.Logger{}, text, 100)))
 	})
 	if good == 0 {
-		t.Error("no text was good")
+		t.Error("no text was valid")
 	}
 }
 
-// failedPod is a Pod that upstream counts as failed: its phase says so, or it is being deleted.
+// failedPod draws a Pod that the built-in controller counts as failed: by its phase, or because it is being deleted.
 func failedPod(t *rapid.T) *corev1.Pod {
 	for i := 0; ; i++ {
 		if p := draw.Pod(t, draw.Job(t), i); p != nil && (p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil && p.Status.Phase != corev1.PodSucceeded) {
@@ -119,7 +119,7 @@ func TestPodFailurePolicy(t *testing.T) {
 func TestSuccessPolicy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		completions := rapid.IntRange(1, 8).Draw(t, "completions")
-		p := draw.SuccessPolicy(t, rapid.IntRange(1, 10).Draw(t, "completions that there were"))
+		p := draw.SuccessPolicy(t, rapid.IntRange(1, 10).Draw(t, "former completions"))
 		completed := set(t, "completed").Below(completions)
 		message, met := upstream.MatchSuccessPolicy(klog.Logger{}, p, int32(completions), theirs(completed))
 		gotMessage, gotMet := policy.Success(p, completions, completed)
@@ -131,8 +131,8 @@ func TestSuccessPolicy(t *testing.T) {
 	}
 }
 
-// TestFinishedTime, but for one oddity of upstream's: where a container has no end and a sidecar has, it takes the sidecar's
-// for the Pod's. We look for better evidence then, as upstream does where there is no sidecar.
+// TestFinishedTime, except for one oddity of the built-in controller: if a container has no end and a sidecar has, it takes the
+// sidecar's for the Pod's. jobstream looks for better evidence then, as the built-in controller does without a sidecar.
 func TestFinishedTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pod := draw.Pod(t, draw.Job(t), 0)
@@ -145,7 +145,7 @@ func TestFinishedTime(t *testing.T) {
 	})
 }
 
-// odd says that a Pod has a sidecar, and a container without an end.
+// odd reports whether a Pod has a sidecar, and a container without an end.
 func odd(p *corev1.Pod) bool {
 	return len(p.Spec.InitContainers) > 0 && p.Spec.InitContainers[0].RestartPolicy != nil &&
 		slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {

@@ -19,8 +19,8 @@ import (
 	"github.com/jobstream/jobstream/test/oracle/stage"
 )
 
-// TestSync shows both controllers the same Job, Pods and time, lets each work until nothing moves any more, and compares
-// what has become of the Pods and what the status says. The tables in intended_test.go say what is left out.
+// TestSync shows both controllers the same Job, Pods and time, lets each work until nothing changes any more, and compares the
+// Pods and the status. The tables in intended_test.go are left out.
 func TestSync(t *testing.T) {
 	builtin, err := upstream.NewBuiltin(draw.Epoch)
 	if err != nil {
@@ -59,7 +59,7 @@ func TestSync(t *testing.T) {
 				skipped["the built-in controller is stuck: its status is refused"]++
 				t.Skip(builtin.Refused)
 			}
-			t.Fatalf("the built-in controller: %v", err)
+			t.Fatalf("the built-in controller returns: %v", err)
 		}
 		compared++
 		if a, b := ourPicture(ours), theirPicture(builtin); !slices.Equal(a, b) {
@@ -74,13 +74,13 @@ func TestSync(t *testing.T) {
 func asWritten(j *batchv1.Job) {
 	st := &j.Status
 	if st.StartTime == nil && !is(j, batchv1.JobSuspended) {
-		*st = batchv1.JobStatus{} // nobody leaves a trace in the status of a Job that has not started, but of a suspended one
+		*st = batchv1.JobStatus{} // no controller writes the status of a Job that has not started, unless it is suspended
 	}
 	if j.Spec.PodFailurePolicy != nil {
-		st.Terminating = nil // so that upstream has to write: it forgets to wait after an ignored failure that nothing is written about
+		st.Terminating = nil // so that the built-in controller must write: after an ignored failure without a write it forgets to wait
 	}
 	st.Conditions = slices.DeleteFunc(st.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Status != corev1.ConditionTrue && c.Type != batchv1.JobSuspended // they come as True and stay so
+		return c.Status != corev1.ConditionTrue && c.Type != batchv1.JobSuspended // they are added as True and stay so
 	})
 	for i := range st.Conditions {
 		switch c := &st.Conditions[i]; {
@@ -96,8 +96,8 @@ func asWritten(j *batchv1.Job) {
 	}
 }
 
-// hold puts the finalizer on Pods that run. Where one has lost it, ours put it back; upstream would never count its end
-// (docs/conformance.md).
+// hold adds the finalizer to running Pods. jobstream restores a lost finalizer; the built-in controller would never count the
+// end of such a Pod (docs/conformance.md).
 func hold(pods []*corev1.Pod) {
 	for _, p := range pods {
 		if p.DeletionTimestamp == nil && !events.ProjectPod(p).Terminal() {
@@ -106,7 +106,8 @@ func hold(pods []*corev1.Pod) {
 	}
 }
 
-// complete are the Pods as we see them, with what we see of a Pod only once it goes: the stage shows it from the beginning.
+// complete returns the projected Pods, with the fields that jobstream sees only once a Pod ends: the stage shows them from the
+// beginning.
 func complete(pods []*corev1.Pod) []events.Pod {
 	out := projected(pods)
 	for i, p := range pods {

@@ -18,24 +18,24 @@ import (
 	"github.com/jobstream/jobstream/test/oracle/stage"
 )
 
-// TestAnySoundStatus begins with any status that the API server would store, whoever wrote it, and any Pods: every status
-// that we write from there on is accepted, and the Job comes to its end. It finds what would keep a Job stuck for ever.
+// TestAnySoundStatus begins with any status that the API server would store, from any writer, and any Pods: from there on every
+// status write of jobstream is accepted, and the Job comes to its end. It finds what would keep a Job stuck for ever.
 func TestAnySoundStatus(t *testing.T) {
 	rapid.Check(t, anySoundStatus)
 	t.Logf("judged: %v", judged)
 }
 
-// judged counts what the oracle was asked about, by the condition that the write added.
+// judged counts the judged writes, by the condition that they added.
 var judged = map[string]int{}
 
-// FuzzAnySoundStatus is the same, led by coverage: go test ./oracle -run '^$' -fuzz FuzzAnySoundStatus
+// FuzzAnySoundStatus is the same, guided by coverage: go test ./oracle -run '^$' -fuzz FuzzAnySoundStatus
 func FuzzAnySoundStatus(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anySoundStatus)) }
 
 func anySoundStatus(t *rapid.T) {
 	real := draw.Job(t)
 	draw.Options(t, real)
 	real.Status = draw.Status(t, real)
-	if rapid.IntRange(0, 5).Draw(t, "somebody has removed our annotations") < 5 {
+	if rapid.IntRange(0, 5).Draw(t, "a user has removed jobstream's annotations") < 5 {
 		metav1.SetMetaDataAnnotation(&real.ObjectMeta, v1alpha1.NextSerialAnnotation, strconv.Itoa(draw.MaxPods))
 	}
 	real = draw.Edited(t, real)
@@ -69,11 +69,11 @@ func anySoundStatus(t *rapid.T) {
 type play struct {
 	t *rapid.T
 	s *stage.Stage
-	// quota says that Pods are refused.
+	// quota reports whether Pods are refused.
 	quota bool
 }
 
-// judge asks the oracle about a status write.
+// judge lets the oracle judge a status write.
 func (p *play) judge(before, after events.Job) {
 	judged["status writes"]++
 	for _, c := range after.Status.Conditions {
@@ -102,7 +102,7 @@ func (p *play) advance(by time.Duration) {
 	}
 }
 
-// something is what time, a node or a user does.
+// something does what time, a node or a user does.
 func (p *play) something() {
 	pods := p.s.Pods()
 	kind := draw.Dice(p.t, 14, "happens")
@@ -132,7 +132,7 @@ func (p *play) something() {
 	}
 }
 
-// edit is what a user may change, or what somebody else may declare.
+// edit makes a change that a user, or a declaration that another controller, may make.
 func (p *play) edit() {
 	now := *p.s.Job()
 	real, err := oracle.Stored(oracle.Rebuild(now))
@@ -145,7 +145,7 @@ func (p *play) edit() {
 	})
 }
 
-// intrude writes any status that the API server stores on the Job as it is.
+// intrude writes any status that the API server stores on the current Job.
 func (p *play) intrude() {
 	before := oracle.Rebuild(*p.s.Job())
 	after := before.DeepCopy()
@@ -156,7 +156,7 @@ func (p *play) intrude() {
 	p.s.Edit(func(j *events.Job) { j.Status = after.Status })
 }
 
-// node lets the Pod's containers come so far.
+// node advances the Pod's containers to that phase.
 func (p *play) node(pod events.Pod, phase events.PodPhase) {
 	if pod.Terminal() {
 		return
@@ -175,7 +175,7 @@ func (p *play) node(pod events.Pod, phase events.PodPhase) {
 	})
 }
 
-// end lets every Pod succeed and all time pass, and wants the Job finished and no Pod held.
+// end lets every Pod succeed and all time pass, and requires that the Job finishes and no Pod is held.
 func (p *play) end() {
 	p.quota = false
 	p.s.API.SetValues("values", &sim.Values{Count: 6})
@@ -199,7 +199,7 @@ func (p *play) end() {
 	j := p.s.Job()
 	held := func(x events.Pod) bool { return x.Held }
 	switch {
-	case j.Deleting && !slices.ContainsFunc(p.s.Pods(), held): // it goes with its Pods
+	case j.Deleting && !slices.ContainsFunc(p.s.Pods(), held): // it is removed with its Pods
 	case !j.Finished():
 		p.t.Fatalf("the Job never finishes: %v\nlast %v", words(*j), p.last())
 	case slices.ContainsFunc(p.s.Pods(), held):

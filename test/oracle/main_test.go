@@ -7,7 +7,7 @@ import (
 	"github.com/jobstream/jobstream/internal/dev/size"
 )
 
-// Properties are tried on some thousands of inputs, where rapid's own default is a hundred. A flag on the command line wins:
+// Properties are tried on some thousands of inputs, instead of rapid's default of a hundred. A flag on the command line wins:
 // go test ./oracle -rapid.checks=100000. A failure prints the seed that replays it.
 func init() {
 	if err := flag.Set("rapid.checks", strconv.Itoa(size.OracleChecks)); err != nil {

@@ -20,16 +20,16 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Verdict says whether the API server would store the status and the annotations of after on the Job before: nil, or its
-// refusal. A write that changes the projected spec is none of ours, and an error, too.
+// Verdict returns nil if the API server would store the status and the annotations of after on the Job before, and its refusal
+// if not. A write that changes the projected spec is an error, too: jobstream writes none.
 func Verdict(before, after events.Job) error {
 	return StatusUpdate(Rebuild(before), Rebuild(after))
 }
 
-// Creatable says whether the API server would let a user create such a Job.
+// Creatable returns an error if the API server would not let a user create such a Job.
 func Creatable(j events.Job) error { return Create(Rebuild(j)) }
 
-// Editable says whether the API server would let a user turn the spec of before into that of after.
+// Editable returns an error if the API server would not let a user change the spec of before into that of after.
 func Editable(before, after events.Job) error { return Update(Rebuild(before), Rebuild(after)) }
 
 // StatusUpdate is Verdict for whole objects: a PUT of after to the status of before.
@@ -53,7 +53,7 @@ func Update(before, after *batchv1.Job) error {
 	return rest.BeforeUpdate(jobregistry.Strategy, request(before), next, old)
 }
 
-// Create is Creatable for whole objects: a POST, but that the UID is given.
+// Create is Creatable for whole objects: a POST, except that the UID is given.
 func Create(j *batchv1.Job) error {
 	in, err := internal(j)
 	if err != nil {
@@ -63,8 +63,8 @@ func Create(j *batchv1.Job) error {
 	return rest.BeforeCreate(jobregistry.Strategy, request(j), in)
 }
 
-// Sound says whether the status would be accepted if all of it were new. The API server judges a field only when it
-// changes, so a status that is sound for one spec may not be so for the next; but none is stored that never was.
+// Sound returns an error if the status would not be accepted if all of it were new. The API server validates a field only when
+// it changes, so a status that is sound for one spec may not be so for the next; but every stored status was sound once.
 func Sound(j *batchv1.Job) error {
 	in, err := stored(j)
 	if err != nil {
@@ -93,7 +93,7 @@ func Sound(j *batchv1.Job) error {
 	}).ToAggregate()
 }
 
-// Stored is the Job as the API server keeps and shows it: defaulted, with the generated selector.
+// Stored returns the Job as the API server stores and shows it: defaulted, with the generated selector.
 func Stored(j *batchv1.Job) (*batchv1.Job, error) {
 	in, err := stored(j)
 	if err != nil {
@@ -110,7 +110,7 @@ func request(j *batchv1.Job) context.Context {
 		IsResourceRequest: true, APIGroup: "batch", APIVersion: "v1", Resource: "jobs", Namespace: j.Namespace, Name: j.Name})
 }
 
-// pair is the stored object and the one that a PUT brings, which carries the resourceVersion that it was made from.
+// pair returns the stored object and the one of the PUT, which has the resourceVersion of the former.
 func pair(before, after *batchv1.Job) (old, next *batch.Job, err error) {
 	if old, err = stored(before); err != nil {
 		return nil, nil, err
@@ -122,7 +122,7 @@ func pair(before, after *batchv1.Job) (old, next *batch.Job, err error) {
 	return old, next, nil
 }
 
-// stored is the Job after the preparation that its creation went through, with the status that it has got since.
+// stored returns the Job after the preparation for its creation, with its later status.
 func stored(j *batchv1.Job) (*batch.Job, error) {
 	in, err := internal(j)
 	if err != nil {

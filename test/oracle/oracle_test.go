@@ -16,7 +16,7 @@ import (
 // ours is the claim of a reconciler with default flags.
 var ours = events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}
 
-// TestRebuildProjectsBack: what the oracle judges is the Job that the function means.
+// TestRebuildProjectsBack: the oracle judges the same Job that the function decides about.
 func TestRebuildProjectsBack(t *testing.T) {
 	drawn := map[string]bool{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -24,7 +24,7 @@ func TestRebuildProjectsBack(t *testing.T) {
 		draw.Options(t, real)
 		real.Status = draw.Status(t, real)
 		want := events.ProjectJob(draw.Edited(t, real), ours)
-		want.Options.Ignored = nil // the Job is judged by those that count
+		want.Options.Ignored = nil // ignored options do not affect the verdict
 		noteOptions(want.Options, drawn)
 		got := events.ProjectJob(oracle.Rebuild(want), ours)
 		a, b := text(t, want), text(t, got)
@@ -40,12 +40,12 @@ func TestRebuildProjectsBack(t *testing.T) {
 	})
 	for option := range reflect.TypeFor[events.Options]().Fields() {
 		if !drawn[option.Name] {
-			t.Errorf("no Job had the option %s: draw its annotation in test/oracle/draw/job.go, and write it in test/oracle/rebuild.go", option.Name)
+			t.Errorf("no drawn Job has the option %s: draw its annotation in test/oracle/draw/job.go, and write it in test/oracle/rebuild.go", option.Name)
 		}
 	}
 }
 
-// noteOptions notes which options a Job has. Two decide nothing: ParentSpan, and the messages about options that are Ignored.
+// noteOptions records the options of a Job. Two have no effect here: ParentSpan, and the messages about Ignored options.
 func noteOptions(o events.Options, drawn map[string]bool) {
 	drawn["ParentSpan"], drawn["Ignored"] = true, true
 	for option, value := range reflect.ValueOf(o).Fields() {
@@ -61,7 +61,7 @@ func text(t *rapid.T, v any) string {
 	return string(b)
 }
 
-// BenchmarkVerdict says how many writes the oracle judges.
+// BenchmarkVerdict measures how many writes the oracle judges.
 func BenchmarkVerdict(b *testing.B) {
 	one := int32(1)
 	j := events.Job{Namespace: "default", Name: "pi", UID: "job-1", Version: 1, Parallelism: 1, Completions: &one}

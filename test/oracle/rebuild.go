@@ -13,7 +13,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Rebuild makes a Job that projects to j, with the smallest template that the API server accepts.
+// Rebuild returns a Job that projects to j, with the smallest template that the API server accepts.
 func Rebuild(j events.Job) *batchv1.Job {
 	out := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
@@ -44,7 +44,7 @@ func Rebuild(j events.Job) *batchv1.Job {
 		out.Spec.ManualSelector, out.Spec.Selector = new(true), j.Selector.DeepCopy()
 	}
 	if j.Foreign {
-		out.Spec.ManagedBy = new("example.com/somebody-else")
+		out.Spec.ManagedBy = new("example.com/another-controller")
 	}
 	if j.Deleting {
 		at := metav1.NewTime(j.Created)
@@ -61,7 +61,7 @@ func either[T any](first bool, a, b T) *T {
 	return &b
 }
 
-// template has the containers that a podFailurePolicy names, and the labels that the user's selector asks for.
+// template has the containers that a podFailurePolicy names, and the labels that the user's selector demands.
 func template(j events.Job) corev1.PodTemplateSpec {
 	t := corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}}
 	if j.RestartsInPlace {
@@ -101,7 +101,7 @@ func containers(p *batchv1.PodFailurePolicy) []string {
 	return out
 }
 
-// annotations are the user's options and what we have written ourselves, as internal/cluster/act does.
+// annotations returns the user's options and jobstream's own annotations, as internal/cluster/act writes them.
 func annotations(j events.Job) map[string]string {
 	out := map[string]string{}
 	say := func(name string, n *int64) {

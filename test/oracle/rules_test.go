@@ -17,12 +17,12 @@ import (
 	"github.com/jobstream/jobstream/test/oracle"
 )
 
-// TestRules breaks each rule of the API server once (the numbers are those of the reference, section 2): the write that is
-// good is stored, the same write with one thing wrong is refused for that very thing.
+// TestRules breaks each rule of the API server once (the numbers are those of the reference, section 2): the valid write is
+// stored; the same write with one thing wrong is refused for that very thing.
 func TestRules(t *testing.T) {
 	for number := 1; number <= 25; number++ {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(rules)), func(name string) bool { return strings.HasPrefix(name, strconv.Itoa(number)+" ") }) {
-			t.Errorf("rule %d is broken by nothing", number)
+			t.Errorf("no case breaks rule %d", number)
 		}
 	}
 	for name, c := range rules {
@@ -36,16 +36,16 @@ func TestRules(t *testing.T) {
 				c.good(&good)
 			}
 			if err := oracle.Creatable(before); err != nil {
-				t.Fatalf("nobody can create this Job: %v", err)
+				t.Fatalf("no user can create this Job: %v", err)
 			}
 			if err := oracle.Verdict(before, good); err != nil {
-				t.Fatalf("the good write is refused: %v", err)
+				t.Fatalf("the valid write is refused: %v", err)
 			}
 			bad := copyOf(good)
 			c.wrong(&bad)
 			err := oracle.Verdict(before, bad)
 			if err == nil {
-				t.Fatal("the bad write is accepted")
+				t.Fatal("the invalid write is accepted")
 			}
 			if !strings.Contains(err.Error(), c.refusal) {
 				t.Fatalf("refused with %v, not with %q", err, c.refusal)
@@ -81,13 +81,13 @@ var rules = map[string]rule{
 		wrong:   drop(batchv1.JobSuccessCriteriaMet),
 		refusal: "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True",
 	},
-	"5 SuccessCriteriaMet goes": {before: succeeding, wrong: drop(batchv1.JobSuccessCriteriaMet), refusal: "cannot disable the SuccessCriteriaMet=True"},
+	"5 SuccessCriteriaMet is removed": {before: succeeding, wrong: drop(batchv1.JobSuccessCriteriaMet), refusal: "cannot disable the SuccessCriteriaMet=True"},
 	"5 SuccessCriteriaMet is late": {before: func(j *events.Job) { finish(batchv1.JobComplete)(j) },
 		wrong: func(j *events.Job) { is(j, batchv1.JobSuccessCriteriaMet) }, refusal: "cannot set SuccessCriteriaMet=True for Job already has Complete"},
-	"6 FailureTarget goes": {before: failing, wrong: drop(batchv1.JobFailureTarget), refusal: "cannot disable the terminal FailureTarget=True"},
-	"6 Failed goes": {before: func(j *events.Job) { failing(j); finish(batchv1.JobFailed)(j) }, wrong: drop(batchv1.JobFailed),
+	"6 FailureTarget is removed": {before: failing, wrong: drop(batchv1.JobFailureTarget), refusal: "cannot disable the terminal FailureTarget=True"},
+	"6 Failed is removed": {before: func(j *events.Job) { failing(j); finish(batchv1.JobFailed)(j) }, wrong: drop(batchv1.JobFailed),
 		refusal: "cannot disable the terminal Failed=True"},
-	"6 Complete goes": {before: func(j *events.Job) { succeeding(j); finish(batchv1.JobComplete)(j) }, wrong: drop(batchv1.JobComplete),
+	"6 Complete is removed": {before: func(j *events.Job) { succeeding(j); finish(batchv1.JobComplete)(j) }, wrong: drop(batchv1.JobComplete),
 		refusal: "cannot disable the terminal Complete=True"},
 	"7 failed decreases":    {before: func(j *events.Job) { j.Status.Failed = 2 }, wrong: func(j *events.Job) { j.Status.Failed = 1 }, refusal: "cannot decrease the failed counter"},
 	"8 succeeded decreases": {before: func(j *events.Job) { count(j, 2) }, wrong: func(j *events.Job) { count(j, 1) }, refusal: "cannot decrease the succeeded counter"},
@@ -118,8 +118,8 @@ var rules = map[string]rule{
 		good:    func(j *events.Job) { finish(batchv1.JobComplete)(j); j.Status.StartTime = clock(5) },
 		wrong:   func(j *events.Job) { j.Status.StartTime = nil },
 		refusal: "startTime is required for finished job"},
-	"21 startTime changes": {wrong: func(j *events.Job) { j.Status.StartTime = clock(1) }, refusal: "field is immutable for unsuspended job once set"},
-	"21 startTime goes":    {wrong: func(j *events.Job) { j.Status.StartTime = nil }, refusal: "field is immutable for unsuspended job once set"},
+	"21 startTime changes":    {wrong: func(j *events.Job) { j.Status.StartTime = clock(1) }, refusal: "field is immutable for unsuspended job once set"},
+	"21 startTime is removed": {wrong: func(j *events.Job) { j.Status.StartTime = nil }, refusal: "field is immutable for unsuspended job once set"},
 	"22 more ready than active": {wrong: func(j *events.Job) { j.Status.Ready = new(int32(2)) },
 		refusal: "cannot set more ready pods than active"},
 	"23 completedIndexes out of range": {before: indexed, wrong: func(j *events.Job) { j.Status.CompletedIndexes = "4" }, refusal: "error parsing completedIndexes"},
@@ -134,21 +134,21 @@ var rules = map[string]rule{
 		wrong: func(j *events.Job) { j.Status.FailedIndexes, j.Status.CompletedIndexes = new("0,2"), "2,3" }, refusal: "failedIndexes and completedIndexes overlap"},
 }
 
-// TestExceptions: what the rules above forbid is allowed where the API server has a reason to allow it.
+// TestExceptions: what the rules above forbid is allowed if the API server has a reason.
 func TestExceptions(t *testing.T) {
 	suspended := func(j *events.Job) { j.Suspended = true }
 	for name, c := range map[string]struct{ before, good func(*events.Job) }{
 		"8 an elastic Job shrinks": {
 			before: func(j *events.Job) { j.Indexed, j.Parallelism = true, 4; count(j, 2) },
 			good:   func(j *events.Job) { count(j, 1) }},
-		"17 an old fault may stay": {
+		"17 an old violation may stay": {
 			before: func(j *events.Job) { j.Status.Ready = new(int32(5)) },
 			good:   func(j *events.Job) { j.Status.Failed++ }},
-		"20 a suspended Job with nothing to do has no start": {
+		"20 a suspended Job with zero completions has no startTime": {
 			before: func(j *events.Job) { suspended(j); j.Completions = new(int32(0)); j.Status = batchv1.JobStatus{} },
 			good:   func(j *events.Job) { succeeding(j); finish(batchv1.JobComplete)(j) }},
-		"21 a suspended Job loses its start": {before: suspended, good: func(j *events.Job) { j.Status.StartTime = nil }},
-		"21 a resumed Job starts anew": {
+		"21 a suspended Job loses its startTime": {before: suspended, good: func(j *events.Job) { j.Status.StartTime = nil }},
+		"21 a resumed Job gets a new startTime": {
 			before: func(j *events.Job) { is(j, batchv1.JobSuspended) },
 			good:   func(j *events.Job) { drop(batchv1.JobSuspended)(j); j.Status.StartTime = clock(7) }},
 		"24 failedIndexes may be empty": {before: perIndex},
@@ -194,7 +194,7 @@ func list(j *events.Job, succeeded, failed []types.UID) {
 	j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: succeeded, Failed: failed}
 }
 
-// count says that the n lowest indexes, or any n Pods, have succeeded.
+// count sets the n lowest indexes, or any n Pods, as succeeded.
 func count(j *events.Job, n int32) {
 	if j.Status.Succeeded = n; j.Indexed {
 		j.Status.CompletedIndexes = []string{"", "0", "0,1"}[n]

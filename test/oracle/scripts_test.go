@@ -10,9 +10,9 @@ import (
 	"github.com/jobstream/jobstream/test/oracle"
 )
 
-// TestScripts asks about every status write in the transcripts of the Job function. What they say is compared where they
-// live; here only the writes matter. A script may show what our function does about a Job that no API server would take, or
-// about a status that somebody else could not have written: such a one is named here with the reason.
+// TestScripts judges every status write in the transcripts of the Job function. Their texts are compared in functions/job; here
+// only the writes matter. A script may show what the function does about a Job that no API server would accept, or about a
+// status that no other controller could have written: such scripts are named here with the reason.
 func TestScripts(t *testing.T) {
 	writes := 0
 	datadriven.Walk(t, "../../functions/job/testdata", func(t *testing.T, path string) {
@@ -35,6 +35,6 @@ func TestScripts(t *testing.T) {
 	})
 	t.Logf("%d status writes judged", writes)
 	if writes < 100 {
-		t.Errorf("%d status writes are all that there is in the scripts", writes)
+		t.Errorf("the scripts have only %d status writes", writes)
 	}
 }

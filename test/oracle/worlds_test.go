@@ -26,8 +26,8 @@ var (
 	seed   = flag.Uint64("seed", 0, "run this one world and print its trace")
 )
 
-// TestWorlds asks about every status write that the simulator's worlds store, and about every Job that they think up: the
-// oracle must not judge what no API server would have let in.
+// TestWorlds judges every status write that the simulator's worlds store, and every Job that they invent: the oracle must not
+// judge what no API server would have accepted.
 func TestWorlds(t *testing.T) {
 	if *seed != 0 {
 		if w := witness(*seed, os.Stdout); w.broken() != nil {
@@ -65,22 +65,22 @@ func TestWorlds(t *testing.T) {
 	}
 	close(next)
 	wg.Wait()
-	t.Logf("%d status writes judged; %d worlds ended early, by a law of the simulator's own", writes, lawless)
+	t.Logf("%d status writes judged; %d worlds ended early, by a law of the simulator", writes, lawless)
 	if writes < 2**worlds {
 		t.Errorf("%d worlds have written %d statuses only", *worlds, writes)
 	}
 }
 
-// clerk keeps what the oracle has said about one world: the first write that is refused, and the first thing of the
-// simulator's own that no API server would accept.
+// clerk keeps the oracle's verdicts about one world: the first refused write, and the first invention of the simulator that no
+// API server would accept.
 type clerk struct {
-	last             map[types.UID]events.Job
-	writes           int
-	refused, unheard error
-	law              error // of the simulator's own: its own tests report it
+	last                 map[types.UID]events.Job
+	writes               int
+	refused, implausible error
+	law                  error // of the simulator: its own tests report it
 }
 
-// witness lives through the world.
+// witness runs the world.
 func witness(seed uint64, out io.Writer) *clerk {
 	c := &clerk{last: map[types.UID]events.Job{}}
 	w := sim.NewLimited(seed, job.New, sim.Rough, out)
@@ -94,18 +94,18 @@ func (c *clerk) wrote(before, after events.Job) {
 	if err := oracle.Verdict(before, after); err != nil && c.refused == nil {
 		c.refused = fmt.Errorf("write %d of job %s: %w\non   %v\nwith %v", c.writes, before.UID, err, words(before), words(after))
 	}
-	if c.unheard == nil {
-		c.unheard = c.plausible(before)
+	if c.implausible == nil {
+		c.implausible = c.plausible(before)
 	}
 	c.last[before.UID] = after
 }
 
-// plausible says what no API server would have let a user do since the last write.
+// plausible returns an error for a user's change since the last write that no API server would have accepted.
 func (c *clerk) plausible(now events.Job) error {
 	was, ok := c.last[now.UID]
 	if !ok {
 		if err := oracle.Creatable(now); err != nil {
-			return fmt.Errorf("the simulator thinks up a Job that no user can create: %w", err)
+			return fmt.Errorf("the simulator invents a Job that no user can create: %w", err)
 		}
 		return nil
 	}
@@ -115,9 +115,9 @@ func (c *clerk) plausible(now events.Job) error {
 		return fmt.Errorf("the simulator's user changes a Job as no user can: %w", err)
 	}
 	if err := oracle.Verdict(edited, now); err != nil {
-		return fmt.Errorf("somebody in the simulator writes a status that nobody can: %w", err)
+		return fmt.Errorf("the simulator writes a status that no API server would store: %w", err)
 	}
 	return nil
 }
 
-func (c *clerk) broken() error { return errors.Join(c.refused, c.unheard) }
+func (c *clerk) broken() error { return errors.Join(c.refused, c.implausible) }

@@ -29,17 +29,17 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// maxSyncs is how many syncs may follow one on the other.
+// maxSyncs is how many syncs may follow each other.
 const maxSyncs = 200
 
-// Builtin is the built-in Job controller in a world of one Job, whose API server is this struct: what a sync does is what the
-// next one sees. One Builtin serves many worlds, one after the other.
+// Builtin is the built-in Job controller in a world of one Job, whose API server is this struct: the next sync sees what a sync
+// has done. One Builtin serves many worlds, one after the other.
 type Builtin struct {
-	// Job is the Job as it is.
+	// Job is the current Job.
 	Job *batchv1.Job
-	// Pods are those that exist, by name.
+	// Pods are the existing Pods, by name.
 	Pods map[string]*corev1.Pod
-	// Refuses, if not nil, is asked about each status write as an API server is.
+	// Refuses, if not nil, validates each status write as an API server does.
 	Refuses func(before, after *batchv1.Job) error
 	// Refused is its first refusal.
 	Refused error
@@ -55,7 +55,7 @@ type Builtin struct {
 
 var _ controller.PodControlInterface = &Builtin{}
 
-// NewBuiltin makes the controller. Its clock begins at that time: a fake clock ticks all the way to where it is set.
+// NewBuiltin returns the controller. Its clock begins at that time: a fake clock ticks all the way to where it is set.
 func NewBuiltin(begin time.Time) (*Builtin, error) {
 	b := &Builtin{ctx: klog.NewContext(context.Background(), klog.Logger{}), clock: clocktesting.NewFakeClock(begin)}
 	client := fake.NewClientset()
@@ -98,7 +98,7 @@ func (b *Builtin) Settle(now time.Time) error {
 	return fmt.Errorf("after %d syncs it is not at rest", maxSyncs)
 }
 
-// sync is one sync, with caches that have seen everything.
+// sync is one sync, with up-to-date caches.
 func (b *Builtin) sync() error {
 	if err := b.jobs.Replace([]any{b.Job.DeepCopy()}, ""); err != nil {
 		return err
@@ -126,8 +126,8 @@ func (b *Builtin) writeStatus(_ context.Context, j *batchv1.Job) (*batchv1.Job, 
 	return b.Job.DeepCopy(), nil
 }
 
-// Change changes a Pod, and lets it go where it is deleted, has ended and nobody holds it. Pods are replaced, never changed in
-// place, so that a change shows.
+// Change changes a Pod, and removes it if it is deleted, has ended and has no finalizer. Pods are replaced, never changed in
+// place, so that a change can be detected.
 func (b *Builtin) Change(name string, change func(*corev1.Pod)) {
 	p := b.Pods[name].DeepCopy()
 	change(p)
@@ -193,15 +193,15 @@ func (b *Builtin) PatchPod(_ context.Context, _, name string, patch []byte) erro
 	return nil
 }
 
-// Made says that the Pod was made by the controller.
+// Made reports whether the controller created the Pod.
 func Made(p *corev1.Pod) bool { return strings.HasPrefix(p.Name, "builtin-") }
 
-// field is where an unexported field of the controller lies.
+// field returns the address of an unexported field of the controller.
 func field(c *job.Controller, name string) unsafe.Pointer {
 	return unsafe.Pointer(reflect.ValueOf(c).Elem().FieldByName(name).UnsafeAddr())
 }
 
-// set changes an unexported field of the controller. T is its type, or points to something where that does.
+// set changes an unexported field of the controller. T is its type, or a pointer type if the field's is one.
 func set[T any](c *job.Controller, name string, value T) {
 	have := reflect.ValueOf(c).Elem().FieldByName(name).Type()
 	if want := reflect.TypeFor[T](); have != want && (have.Kind() != reflect.Pointer || want.Kind() != reflect.Pointer) {

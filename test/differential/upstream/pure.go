@@ -48,7 +48,7 @@ func Total(a Intervals) int
 //go:linkname Text k8s.io/kubernetes/pkg/controller/job.orderedIntervals.String
 func Text(a Intervals) string
 
-// ValidateIndexes is how the API server reads the text of a set of indexes.
+// ValidateIndexes parses a set of indexes as the API server does.
 //
 //go:linkname ValidateIndexes k8s.io/kubernetes/pkg/apis/batch/validation.validateIndexesFormat
 func ValidateIndexes(text string, completions int32) (total int32, err error)

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// TestLayouts compares what we say of upstream's functions and types with its source, in the version that is linked: a link
-// between two different signatures would read the wrong memory, and the linker does not mind.
+// TestLayouts compares the declarations of functions and types in this package with the source of the linked version: a link
+// between two different signatures would read the wrong memory, and the linker does not check it.
 func TestLayouts(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
 	if err != nil {
@@ -31,7 +31,7 @@ func TestLayouts(t *testing.T) {
 	for ourName, theirName := range links {
 		want, ok := theirs[theirName]
 		if !ok {
-			t.Errorf("upstream has no %s any more", theirName)
+			t.Errorf("Kubernetes no longer has %s", theirName)
 			continue
 		}
 		if got := ours[ourName]; !slices.Equal(got, want) {
@@ -41,23 +41,23 @@ func TestLayouts(t *testing.T) {
 	if len(links) < 20 {
 		t.Errorf("only %d links are found", len(links))
 	}
-	t.Logf("%d functions and types are as upstream has them", len(links))
+	t.Logf("%d functions and types agree with Kubernetes", len(links))
 }
 
-// types says which of ours stands for which of theirs. Of functions their //go:linkname says it. BackoffStore and
-// UIDExpectations are not among them: they are handled by pointer, and nobody looks inside.
+// types maps types of this package to those of Kubernetes. For functions, their //go:linkname does. BackoffStore and
+// UIDExpectations are missing: they are used by pointer only.
 var types = map[string]string{
 	"Interval": "job.interval", "Intervals": "job.orderedIntervals", "BackoffRecord": "job.backoffRecord",
 	"SyncJobCtx": "job.syncJobCtx", "UncountedTerminatedPods": "job.uncountedTerminatedPods",
 }
 
-// linkname finds our function and theirs, after the last slash of its package.
+// linkname matches the function of this package and that of Kubernetes, after the last slash of its package.
 var linkname = regexp.MustCompile(`^//go:linkname (\w+) k8s\.io/\S*/(\w+\.\S+)$`)
 
 // source holds the types of parameters and results of functions, and of fields of types, by name.
 type source map[string][]string
 
-// read notes what the folder's files declare, and returns the links that they make.
+// read records the declarations in the folder's files, and returns their links.
 func (s source) read(t *testing.T, folder, prefix string) map[string]string {
 	t.Helper()
 	links := map[string]string{}
@@ -92,7 +92,7 @@ func (s source) read(t *testing.T, folder, prefix string) map[string]string {
 	return links
 }
 
-// linked is the function's match of linkname.
+// linked returns the function's match of linkname.
 func linked(d *ast.FuncDecl) []string {
 	if d.Doc == nil {
 		return nil
@@ -105,7 +105,7 @@ func linked(d *ast.FuncDecl) []string {
 	return nil
 }
 
-// function notes a function; a method is a function whose first parameter is its receiver.
+// function records a function; a method is a function whose first parameter is its receiver.
 func (s source) function(prefix string, d *ast.FuncDecl) {
 	types := slices.Concat(fields(d.Type.Params), []string{"->"}, fields(d.Type.Results))
 	if d.Recv != nil {
@@ -135,7 +135,7 @@ func fields(list *ast.FieldList) (out []string) {
 	return out
 }
 
-// common is a type in words that both sides share.
+// common returns a type in words that both sides share.
 func common(e ast.Expr) string {
 	return strings.NewReplacer("batchv1.", "batch.", "corev1.", "v1.", "[]interval", "[]Interval", "orderedIntervals", "Intervals",
 		"*backoffStore", "*BackoffStore", "backoffRecord", "BackoffRecord", "*syncJobCtx", "*SyncJobCtx", "*job.Controller", "*Controller",

@@ -1,4 +1,4 @@
-// Package draw makes random Jobs, statuses and Pods such as an API server may show, for properties and fuzzing.
+// Package draw draws random Jobs, statuses and Pods such as an API server may show, for properties and fuzzing.
 //
 //	job.go     a Job that the API server lets a user create, and edits that it allows
 //	status.go  any status that it would store for such a Job, likely and unlikely ones
@@ -11,25 +11,25 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Now is the time at which what is drawn is looked at. Every drawn time is a multiple of five seconds away from Epoch and
-// Now lies between two of them: no delay of ours or of Kubernetes' ends within two seconds of it.
+// Now is the time at which drawn objects are examined. Every drawn time is a multiple of five seconds away from Epoch and Now
+// lies between two of them: no delay of jobstream or of Kubernetes ends within two seconds of it.
 var (
 	Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	Now   = Epoch.Add(20*time.Minute + 2500*time.Millisecond)
 )
 
-// moment is before Now, most likely shortly before.
+// moment draws a time before Now, most likely shortly before.
 func moment(t *rapid.T, label string) time.Time {
 	steps := rapid.OneOf(rapid.IntRange(0, 6), rapid.IntRange(0, 200)).Draw(t, label+" steps ago")
 	return Epoch.Add(20*time.Minute - time.Duration(steps)*5*time.Second)
 }
 
-// Dice is a number below n, each as likely as any other: rapid's own numbers are small most of the time.
+// Dice draws a number below n, all equally likely: rapid's own numbers are small most of the time.
 func Dice(t *rapid.T, n int, label string) int {
 	return int(dice.Draw(t, label)) % n
 }
 
-// dice is made of single bits, which rapid draws evenly.
+// dice consists of single bits, which rapid draws evenly.
 var dice = rapid.Custom(func(t *rapid.T) (out uint16) {
 	for range 10 {
 		out <<= 1

@@ -20,7 +20,7 @@ const (
 	InitContainer = "init"
 )
 
-// Job is a Job that a user may have created, as the API server shows it. It has no status.
+// Job draws a Job that a user may have created, as the API server shows it. It has no status.
 func Job(t *rapid.T) *batchv1.Job {
 	j := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pi", UID: "job-1", ResourceVersion: "1000", Generation: 1,
@@ -94,7 +94,7 @@ func index(t *rapid.T, j *batchv1.Job) {
 	}
 }
 
-// PodFailurePolicy is any that the API server accepts for the containers of Job.
+// PodFailurePolicy draws one that the API server accepts for the containers of Job.
 func PodFailurePolicy(t *rapid.T, perIndex bool) *batchv1.PodFailurePolicy {
 	actions := []batchv1.PodFailurePolicyAction{batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionCount,
 		batchv1.PodFailurePolicyActionFailJob}
@@ -145,7 +145,7 @@ func onPodConditions(t *rapid.T) (out []batchv1.PodFailurePolicyOnPodConditionsP
 	return out
 }
 
-// SuccessPolicy is any that the API server accepts for so many completions.
+// SuccessPolicy draws one that the API server accepts for so many completions.
 func SuccessPolicy(t *rapid.T, completions int) *batchv1.SuccessPolicy {
 	p := &batchv1.SuccessPolicy{}
 	for range rapid.IntRange(1, 3).Draw(t, "rules") {
@@ -162,7 +162,7 @@ func SuccessPolicy(t *rapid.T, completions int) *batchv1.SuccessPolicy {
 	return p
 }
 
-// Edited is the Job after users have changed of its spec what the API server lets them change.
+// Edited returns the Job after allowed changes to its spec by users.
 func Edited(t *rapid.T, j *batchv1.Job) *batchv1.Job {
 	out := j.DeepCopy()
 	out.Generation++
@@ -180,12 +180,12 @@ func Edited(t *rapid.T, j *batchv1.Job) *batchv1.Job {
 		out.Spec.Parallelism, out.Spec.Completions = &n, &n
 	}
 	if oracle.Update(j, out) != nil {
-		return j // completions may be below maxFailedIndexes, or what a successPolicy names
+		return j // completions may be below maxFailedIndexes, or below the indexes that a successPolicy names
 	}
 	return out
 }
 
-// subset is some of the numbers below n.
+// subset draws some of the numbers below n.
 func subset(t *rapid.T, n int, label string) (out intervals.Set) {
 	for i := range n {
 		if rapid.Bool().Draw(t, fmt.Sprintf("%s has %d", label, i)) {
@@ -195,7 +195,7 @@ func subset(t *rapid.T, n int, label string) (out intervals.Set) {
 	return out
 }
 
-// Options adds what a user may ask for by annotations, sensible or not.
+// Options adds annotations of users, valid or not.
 func Options(t *rapid.T, j *batchv1.Job) {
 	option := func(name string, values ...string) {
 		if v := rapid.SampledFrom(append(values, "")).Draw(t, name); v != "" {

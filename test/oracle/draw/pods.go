@@ -14,13 +14,13 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// MaxPods is the most that Pods draws.
+// MaxPods is the largest number of Pods that Pods draws.
 const MaxPods = 8
 
 var podConditions = []corev1.PodConditionType{corev1.DisruptionTarget, corev1.PodReady, "ConfigIssue"}
 var conditionStatuses = []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}
 
-// Pods are Pods of the Job, made by us, in any state. Each has a UID, a serial and a resourceVersion of its own.
+// Pods draws Pods of the Job, created by jobstream, in any state. Each has a UID, a serial and a resourceVersion of its own.
 func Pods(t *rapid.T, j *batchv1.Job) (out []*corev1.Pod) {
 	for i := range rapid.IntRange(0, MaxPods).Draw(t, "pods") {
 		if p := Pod(t, j, i); p != nil {
@@ -30,18 +30,17 @@ func Pods(t *rapid.T, j *batchv1.Job) (out []*corev1.Pod) {
 	return out
 }
 
-// Pod is the i-th Pod of the Job; nil where what was drawn cannot exist.
+// Pod draws the i-th Pod of the Job; nil if the drawn Pod cannot exist.
 func Pod(t *rapid.T, j *batchv1.Job, i int) *corev1.Pod {
 	phases := []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodFailed}
 	p := pod(t, j, i, rapid.SampledFrom(phases).Draw(t, "phase"), chance(t, 5, "deleted"))
 	if p.DeletionTimestamp != nil && len(p.Finalizers) == 0 && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed) {
-		return nil // nothing holds it any more
+		return nil // without a finalizer it is removed
 	}
 	return p
 }
 
-// ForeignPods makes of some of the Pods such as somebody else has meddled with: without a serial, without an owner, with other
-// labels.
+// ForeignPods changes some of the Pods as a user might: without a serial, without an owner, with other labels.
 func ForeignPods(t *rapid.T, pods []*corev1.Pod) {
 	for _, p := range pods {
 		switch rapid.IntRange(0, 14).Draw(t, "meddled") {
@@ -59,7 +58,7 @@ func ForeignPods(t *rapid.T, pods []*corev1.Pod) {
 	}
 }
 
-// ActivePod is the i-th Pod of the Job: it has not ended, and nobody has deleted it.
+// ActivePod draws the i-th Pod of the Job: it has not ended, and is not deleted.
 func ActivePod(t *rapid.T, j *batchv1.Job, i int) *corev1.Pod {
 	phases := []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodRunning, corev1.PodUnknown}
 	return pod(t, j, i, rapid.SampledFrom(phases).Draw(t, "phase"), false)
@@ -100,7 +99,7 @@ func indexed(t *rapid.T, j *batchv1.Job, p *corev1.Pod) int {
 	if *j.Spec.CompletionMode != batchv1.IndexedCompletion {
 		return -1
 	}
-	index := rapid.IntRange(0, int(*j.Spec.Completions)).Draw(t, "index") // the last one is beyond
+	index := rapid.IntRange(0, int(*j.Spec.Completions)).Draw(t, "index") // the last one is out of range
 	p.Annotations[batchv1.JobCompletionIndexAnnotation] = strconv.Itoa(index)
 	p.Labels[batchv1.JobCompletionIndexAnnotation] = strconv.Itoa(index)
 	if j.Spec.BackoffLimitPerIndex == nil {
@@ -114,7 +113,7 @@ func indexed(t *rapid.T, j *batchv1.Job, p *corev1.Pod) int {
 	return index
 }
 
-// live draws what the kubelet says of the Pod.
+// live draws the kubelet's status of the Pod.
 func live(t *rapid.T, p *corev1.Pod) {
 	switch p.Status.Phase {
 	case corev1.PodRunning:
@@ -168,7 +167,7 @@ func containers(t *rapid.T, p *corev1.Pod) {
 	}
 }
 
-// after is a moment in the life of the Pod.
+// after draws a time in the life of the Pod.
 func after(t *rapid.T, p *corev1.Pod, label string) time.Time {
 	return latest(moment(t, label), p.CreationTimestamp.Time)
 }

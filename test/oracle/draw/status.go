@@ -14,12 +14,12 @@ import (
 	"github.com/jobstream/jobstream/test/oracle"
 )
 
-// Status is any status that the API server would store on the Job. Some of the UIDs that it lists are those of Pods that
-// Pods may draw.
+// Status draws a status that the API server would store on the Job. Some of the UIDs that it lists are those of Pods that Pods
+// may draw.
 func Status(t *rapid.T, j *batchv1.Job) batchv1.JobStatus {
 	st := batchv1.JobStatus{}
 	if chance(t, 6, "new") {
-		return st // nobody has seen the Job yet
+		return st // no controller has written the status yet
 	}
 	if !chance(t, 6, "not started") {
 		st.StartTime = new(metav1.NewTime(moment(t, "start")))
@@ -53,7 +53,7 @@ func counters(t *rapid.T, st *batchv1.JobStatus) {
 		return
 	}
 	st.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
-	for i := range MaxPods + 2 { // the last two are gone for certain
+	for i := range MaxPods + 2 { // the last two certainly do not exist
 		switch uid := PodUID(i); rapid.IntRange(0, 5).Draw(t, fmt.Sprintf("uncounted %d", i)) {
 		case 4:
 			st.UncountedTerminatedPods.Succeeded = append(st.UncountedTerminatedPods.Succeeded, uid)
@@ -84,7 +84,7 @@ func indexes(t *rapid.T, j *batchv1.Job, st *batchv1.JobStatus) {
 	st.FailedIndexes = new(failed.String())
 }
 
-// conditions draws those that stand for a Job that runs, is suspended, ends, has ended; and some of somebody else.
+// conditions draws conditions of a Job that runs, is suspended, ends or has ended; and some of other controllers.
 func conditions(t *rapid.T, st *batchv1.JobStatus) {
 	at := moment(t, "transition")
 	say := func(c batchv1.JobConditionType, status corev1.ConditionStatus, reason string) {
@@ -121,7 +121,7 @@ var successReasons = []string{batchv1.JobReasonCompletionsReached, batchv1.JobRe
 var failureReasons = []string{batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonPodFailurePolicy,
 	batchv1.JobReasonFailedIndexes, batchv1.JobReasonMaxFailedIndexesExceeded, "Operator"}
 
-// finish empties what a finished Job may not have.
+// finish clears what a finished Job must not have.
 func finish(st *batchv1.JobStatus, at time.Time) {
 	st.Active, st.Ready, st.Terminating, st.UncountedTerminatedPods = 0, new(int32(0)), new(int32(0)), nil
 	if st.StartTime == nil {

@@ -1,5 +1,5 @@
-// Package stage puts one Job and its Pods, in any state, on the simulator's API server and lets our Job function work on
-// them: facts arrive at once, effects never fail, and nothing else moves but what a test moves.
+// Package stage puts one Job and its Pods, in any state, on the simulator's API server and lets jobstream's Job function work on
+// them: facts arrive at once, effects never fail, and nothing else changes unless a test changes it.
 package stage
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/jobstream/jobstream/internal/sim"
 )
 
-// maxTurns is how many turns may follow one on the other before something must be wrong: a turn changes something.
+// maxTurns is how many turns may follow each other before the test fails: every turn changes something.
 const maxTurns = 500
 
 // Stage is that world.
@@ -26,7 +26,7 @@ type Stage struct {
 	API *sim.API
 	// Now is the time, Timer when the Job's one timer fires, zero for never.
 	Now, Timer time.Time
-	// Effects are all that were done, in their order.
+	// Effects are all effects carried out, in their order.
 	Effects []effect.Effect
 
 	fn    fn.Registered
@@ -36,7 +36,8 @@ type Stage struct {
 	inbox []events.Event
 }
 
-// New places the Job, with the UID job-1, and its Pods, among them orphans that were its own or that its selector selects. Our function has not heard of them yet.
+// New places the Job, with the UID job-1, and its Pods, among them orphans that were its own or that its selector selects. The
+// function has not observed them yet.
 func New(now time.Time, j events.Job, pods []events.Pod) *Stage {
 	s := &Stage{Now: now, fn: fn.Register(job.New(job.DefaultLimits())), pods: map[types.UID]events.Pod{}}
 	s.API = sim.NewAPI(func() time.Time { return s.Now })
@@ -62,7 +63,7 @@ func (s *Stage) hear(_ events.Key, e events.Event) {
 	s.note(e)
 }
 
-// note keeps our list of Pods. One that is released is none of the Job's any more.
+// note updates the list of Pods. A released one no longer belongs to the Job.
 func (s *Stage) note(e events.Event) {
 	switch e := e.(type) {
 	case events.PodObserved:
@@ -81,13 +82,13 @@ func (s *Stage) find(name string) events.Pod {
 	return events.Pod{}
 }
 
-// Job is the Job as it is, nil where it is gone.
+// Job returns the current Job, nil if it is gone.
 func (s *Stage) Job() *events.Job { return s.API.List("", s.key.UID).Job }
 
 // Edit changes the Job as a user does.
 func (s *Stage) Edit(change func(*events.Job)) { s.API.UpdateJob(s.key.UID, change) }
 
-// Pods are those that exist, by name.
+// Pods returns the existing Pods, by name.
 func (s *Stage) Pods() []events.Pod {
 	return slices.SortedFunc(maps.Values(s.pods), func(a, b events.Pod) int {
 		if a.Name < b.Name {
@@ -97,13 +98,14 @@ func (s *Stage) Pods() []events.Pod {
 	})
 }
 
-// Wake lets our function look at the Job.
+// Wake makes the function examine the Job.
 func (s *Stage) Wake() { s.inbox = append(s.inbox, events.TimerFired{Name: "wake"}) }
 
-// Forget loses our function's memory.
+// Forget loses the function's state.
 func (s *Stage) Forget() { s.state = nil }
 
-// Turns lets our function decide and act until it has nothing left to do. Its error says that it never has, or panicked.
+// Turns lets the function decide and act until nothing is left to do. It returns an error if that never happens, or if it
+// panics.
 func (s *Stage) Turns() error {
 	for range maxTurns {
 		if len(s.inbox) == 0 {
