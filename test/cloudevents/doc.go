@@ -1,4 +1,4 @@
-// Package cloudevents holds our reading of the NATS binding of CloudEvents against the Go SDK's own modules for NATS, both
-// ways and over a real server. The SDK is an oracle for what is the same in both, and each test of what it does wrong
-// fails once it is mended upstream: docs/events.md says then what is not true any more.
+// Package cloudevents compares this project's reading of the NATS binding of CloudEvents with the Go SDK's own modules for NATS,
+// both ways and over a real server. Where both agree, the SDK is an oracle. Each test of an error of the SDK fails once that is
+// fixed upstream: then docs/events.md must be corrected.
 package cloudevents

@@ -77,7 +77,7 @@ func TestTheSDKReadsWhatJobstreamAnnounces(t *testing.T) {
 	}
 }
 
-// What the SDK sends, our reader reads, in either mode, also what it should have encoded.
+// What the SDK sends, jobstream's reader reads, in either mode, even what it should have encoded.
 func TestOurReaderReadsWhatTheSDKSends(t *testing.T) {
 	p := open(t)
 	for _, mode := range modes {
@@ -127,7 +127,7 @@ func TestCoreNATS(t *testing.T) {
 	}
 }
 
-// The rest are what the SDK does against the binding. Each fails once that is mended: then mend docs/events.md, too.
+// The remaining tests show where the SDK violates the binding. Each fails once that is fixed: then correct docs/events.md, too.
 
 func TestTheSDKDoesNotEncodeHeaders(t *testing.T) {
 	p := open(t)
@@ -138,7 +138,7 @@ func TestTheSDKDoesNotEncodeHeaders(t *testing.T) {
 	}
 }
 
-// The one thing that our reader gets wrong for it: nobody can tell this from an event whose subject is "a b".
+// The one thing that jobstream's reader gets wrong for it: no reader can tell this from an event whose subject is "a b".
 func TestTheSDKsPercentSignIsMistaken(t *testing.T) {
 	p := open(t)
 	p.sendTheirs(t, sample(t, "a%20b"), cloudevent.Binary)

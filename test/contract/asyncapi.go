@@ -78,7 +78,7 @@ type (
 )
 
 const (
-	about = "What jobstream, a Kubernetes Job controller, tells anybody who wants to know: CloudEvents 1.0 on NATS JetStream. " +
+	about = "The public events of jobstream, a Kubernetes Job controller: CloudEvents 1.0 on NATS JetStream. " +
 		"They are stored in the stream `jobstream_<cluster>_events`. jobstream sends; a subscriber receives, by a durable consumer with a filter of its own. " +
 		"Messages are in structured mode, or, where the operator has set `--event-mode=binary`, in binary mode. " +
 		"Within v1 there are only additions: ignore fields, attributes and values that you do not know. " +

@@ -66,7 +66,8 @@ func read(t *testing.T, text []byte) map[string]any {
 	return v.(map[string]any)
 }
 
-// TestFilesAreWhatTheTypesSay: nobody has changed a type without "make contract", or a file by hand.
+// TestFilesAreWhatTheTypesSay: the files fit the types, which were not changed without "make contract"; nor were the files by
+// hand.
 func TestFilesAreWhatTheTypesSay(t *testing.T) {
 	files, err := contract(root)
 	if err != nil {
@@ -86,7 +87,7 @@ func TestFilesAreWhatTheTypesSay(t *testing.T) {
 	}
 }
 
-// TestEveryPublicEventIsInTheTable: a type with a method kind() is one that subscribers hear.
+// TestEveryPublicEventIsInTheTable: a type with a method kind() is an event for subscribers.
 func TestEveryPublicEventIsInTheTable(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "events", "*.go"))
 	if err != nil {
@@ -114,7 +115,7 @@ func TestEveryPublicEventIsInTheTable(t *testing.T) {
 	}
 }
 
-// TestGoldenSamplesAreValid: what is sent, and pinned, is what the schemas promise.
+// TestGoldenSamplesAreValid: the golden samples, which pin what is sent, satisfy the schemas.
 func TestGoldenSamplesAreValid(t *testing.T) {
 	for _, d := range all(t) {
 		s := schemaOf(t, d)
@@ -126,7 +127,7 @@ func TestGoldenSamplesAreValid(t *testing.T) {
 	}
 }
 
-// TestLeastEventsAreValid: what is required is always there, also where nothing else is.
+// TestLeastEventsAreValid: an event with only the required properties is valid.
 func TestLeastEventsAreValid(t *testing.T) {
 	job, at := events.Reference{Namespace: "n", Name: "j", UID: "u"}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	least := map[string]events.Public{
@@ -138,7 +139,7 @@ func TestLeastEventsAreValid(t *testing.T) {
 	for _, d := range all(t) {
 		e := least[d.name]
 		if e == nil {
-			t.Errorf("%s: say here what the least is that it holds", d.name)
+			t.Errorf("%s: add its smallest event here", d.name)
 			continue
 		}
 		text, err := events.EncodePublic("c", e)
@@ -151,7 +152,7 @@ func TestLeastEventsAreValid(t *testing.T) {
 	}
 }
 
-// TestSchemasRefuse: a schema that takes everything would be none.
+// TestSchemasRefuse: the schemas reject wrong events.
 func TestSchemasRefuse(t *testing.T) {
 	for _, d := range all(t) {
 		s := schemaOf(t, d)
@@ -188,7 +189,8 @@ func TestSchemasRefuse(t *testing.T) {
 	}
 }
 
-// TestOnlyAdditions: whoever validates today's schema takes tomorrow's additions: attributes, fields, verdicts, results.
+// TestOnlyAdditions: a client that validates with today's schema accepts tomorrow's additions: attributes, fields, verdicts,
+// results.
 func TestOnlyAdditions(t *testing.T) {
 	for _, d := range all(t) {
 		s := schemaOf(t, d)
@@ -209,7 +211,7 @@ func TestOnlyAdditions(t *testing.T) {
 	}
 }
 
-// TestConstantsAreInTheSchema: a subscriber finds every verdict and result there is.
+// TestConstantsAreInTheSchema: the schema has every verdict and result.
 func TestConstantsAreInTheSchema(t *testing.T) {
 	results := map[string][]any{
 		"JobFinish": {string(events.JobSucceeded), string(events.JobFailed)},
@@ -228,7 +230,7 @@ func TestConstantsAreInTheSchema(t *testing.T) {
 	}
 }
 
-// TestEverythingIsDescribed: no property of any event is without words.
+// TestEverythingIsDescribed: every property of every event has a description.
 func TestEverythingIsDescribed(t *testing.T) {
 	var look func(path string, s map[string]any) int
 	look = func(path string, s map[string]any) (n int) {

@@ -1,7 +1,6 @@
-// Command contract writes what docs/events.md promises in a form that programs read: docs/asyncapi.yaml, and a JSON Schema of each
-// public event in docs/schemas. All of it is made of the Go types in events: names and types of fields, which of them may be
-// absent, their comments, the constants that they may have, subjects and attributes. A test fails where the files are not
-// what the types say.
+// Command contract writes what docs/events.md promises in a form that programs read: docs/asyncapi.yaml, and a JSON Schema of
+// each public event in docs/schemas. All of it is generated from the Go types in events: names and types of fields, which of
+// them are optional, their comments, their constants, subjects and attributes. A test fails if the files differ from the types.
 //
 //	go run -C test ./contract       # "make contract"
 //
@@ -37,10 +36,10 @@ func write(root string) error {
 	}
 	for name, content := range files {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // documents for everybody
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // documents that everyone may read
 			return err
 		}
-		if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // documents for everybody
+		if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // documents that everyone may read
 			return err
 		}
 	}

@@ -58,7 +58,7 @@ func (s source) reflect(e events.Public) *jsonschema.Schema {
 		Mapper: func(t reflect.Type) *jsonschema.Schema { return oneOf(s.of(t)) },
 		LookupComment: func(t reflect.Type, field string) string {
 			if field == "" {
-				return "" // what a field is for says more than what its type is
+				return "" // the purpose of a field tells more than that of its type
 			}
 			return s.comment(t, field)
 		},
@@ -92,7 +92,7 @@ type attribute struct {
 	always                string // the value, where it is always the same
 }
 
-// comments are what is said of each attribute.
+// comments are the descriptions of the attributes.
 var comments = map[string]string{
 	"specversion":     "Specversion is the version of CloudEvents.",
 	"id":              "ID is made of the object's UID and the moment that the event is about. With the source it is the same however often the event is announced.",

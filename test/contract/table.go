@@ -49,7 +49,7 @@ var parameters = map[string]string{
 	"verdict":   "What became of the nominal time, in lower case.",
 }
 
-// elsewhere are the constants of types that are not ours.
+// elsewhere are the constants of types from other packages.
 var elsewhere = map[reflect.Type][]constant{
 	reflect.TypeFor[batchv1.CompletionMode](): {{value: string(batchv1.NonIndexedCompletion)}, {value: string(batchv1.IndexedCompletion)}},
 }
@@ -57,7 +57,7 @@ var elsewhere = map[reflect.Type][]constant{
 // constant is a value that a field may have.
 type constant struct{ value, comment string }
 
-// source is what the package events says beyond what reflection finds.
+// source is what the source of the package events has beyond what reflection finds.
 type source struct {
 	root      string
 	comments  map[string]string     // by type, and by type and field

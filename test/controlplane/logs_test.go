@@ -64,7 +64,7 @@ func serveLogs(t *testing.T, caFile string) (port int32) {
 		fmt.Fprintf(w, "%s asks for %s", r.TLS.PeerCertificates[0].Subject.CommonName, r.URL.Path)
 	}))
 	server.TLS = &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: trusted}
-	server.StartTLS() // with a certificate that nobody knows
+	server.StartTLS() // with a self-signed certificate
 	t.Cleanup(server.Close)
 	return int32(server.Listener.Addr().(*net.TCPAddr).Port)
 }

@@ -71,7 +71,7 @@ func TestBuiltInControllerCreatesPodOfJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := version.GitVersion; got != "v"+assets.KubernetesVersion && os.Getenv(assets.EnvAssets) == "" {
-		t.Errorf("the server says that it is %s", got)
+		t.Errorf("the server reports the version %s", got)
 	}
 	if _, err := client.BatchV1().Jobs("default").Create(t.Context(), newJob("plain"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

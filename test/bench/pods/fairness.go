@@ -27,11 +27,11 @@ const (
 	between = 500 * time.Millisecond
 )
 
-// waits are how long small Jobs waited for a controller: for their Pod, and for their condition when that had ended. What
-// the Pod takes in between is the node's, and the node has much to do.
+// waits are how long small Jobs waited for a controller: for their Pod, and, after its end, for their condition. The time in
+// between is the node's, which is busy.
 type waits struct{ pod, condition []time.Duration }
 
-// measureFairness runs small Jobs alone and beside a big one, by us and by the built-in controller.
+// measureFairness runs small Jobs alone and beside a big one, under jobstream and under the built-in controller.
 func (o options) measureFairness(ctx context.Context, s *harness.System) error {
 	rows := [][]string{{"controller", "beside", "Job to Pod p50", "p99", "Pod's end to Complete p50", "p99", "Pods/s of the big Job"}}
 	for _, c := range []struct{ name, managedBy string }{{"jobstream", v1alpha1.DefaultManagedBy}, {"built-in", batchv1.JobControllerName}} {
@@ -59,7 +59,7 @@ func (o options) measureFairness(ctx context.Context, s *harness.System) error {
 
 func millis(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }
 
-// smallJobs runs them, and says how fast the big Job was meanwhile.
+// smallJobs runs them, and returns how fast the big Job was meanwhile.
 func (o options) smallJobs(ctx context.Context, s *harness.System, managedBy string, beside bool) (w waits, rate string, err error) {
 	namespace, err := newNamespace(ctx, s)
 	if err != nil {
@@ -97,7 +97,7 @@ func (o options) smallJobs(ctx context.Context, s *harness.System, managedBy str
 	return w, fmt.Sprintf("%.0f", float64(after-before)/ended.Sub(began).Seconds()), awaitGone(ctx, s, namespace)
 }
 
-// succeeded is how many Pods of the big Job have been counted by now.
+// succeeded returns how many Pods of the big Job have been counted by now.
 func succeeded(ctx context.Context, s *harness.System, namespace string, beside bool) (n int32, now time.Time, err error) {
 	if !beside {
 		return 0, now, nil
@@ -115,13 +115,13 @@ func awaitGone(ctx context.Context, s *harness.System, namespace string) error {
 	defer cancel()
 	return harness.Poll(ctx, func(ctx context.Context) error {
 		if _, err := s.Client.BatchV1().Jobs(namespace).Get(ctx, "big", metav1.GetOptions{}); err == nil {
-			return errors.New("the big Job is still there")
+			return errors.New("the big Job still exists")
 		}
 		return nil
 	})
 }
 
-// one runs a small Job and notes how long it waited.
+// one runs a small Job and records how long it waited.
 func (w *waits) one(ctx context.Context, s *harness.System, namespace string, j *batchv1.Job) error {
 	ctx, cancel := context.WithTimeout(ctx, smallWait)
 	defer cancel()
@@ -156,7 +156,7 @@ func (w *waits) one(ctx context.Context, s *harness.System, namespace string, j 
 	return nil
 }
 
-// when waits for an object and returns when it came.
+// when waits for an object and returns the time of its observation.
 func when(ctx context.Context, w watch.Interface, wanted func(any) bool) (time.Time, error) {
 	for {
 		select {

@@ -24,7 +24,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// options are what the command line says.
+// options are the flags.
 type options struct {
 	pods, parallelism, small int
 	memory, fairness         bool
@@ -73,7 +73,7 @@ func within(ctx context.Context, c harness.Config, measure func(context.Context,
 	return measure(ctx, system)
 }
 
-// newNamespace makes a namespace and returns its name.
+// newNamespace creates a namespace and returns its name.
 func newNamespace(ctx context.Context, s *harness.System) (string, error) {
 	ns, err := s.Client.CoreV1().Namespaces().Create(ctx,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}, metav1.CreateOptions{})

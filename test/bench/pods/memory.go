@@ -23,12 +23,12 @@ const (
 	perJob = 1000
 	// relist is how often the trigger lists everything here: often enough to see two within the measurement.
 	relist = 30 * time.Second
-	// makers is how many Pods are being made at once.
+	// makers is how many Pods are created at once.
 	makers = 16
 )
 
-// measureMemory makes Pods that wait for a scheduler, of Jobs of ours, while no reconciler runs: all that they cost then
-// is the trigger's.
+// measureMemory creates Pods that wait for a scheduler, of Jobs for jobstream, while no reconciler runs: only the trigger uses
+// memory for them.
 func (o options) measureMemory(ctx context.Context, s *harness.System) error {
 	for _, p := range s.Reconcilers {
 		if err := p.Stop(); err != nil {
@@ -76,7 +76,7 @@ func (o options) measureMemory(ctx context.Context, s *harness.System) error {
 	return nil
 }
 
-// makePods makes the Jobs and their Pods, as a reconciler would.
+// makePods creates the Jobs and their Pods, as a reconciler would.
 func (o options) makePods(ctx context.Context, s *harness.System) error {
 	namespace, err := newNamespace(ctx, s)
 	if err != nil {
@@ -106,7 +106,7 @@ func (o options) makePods(ctx context.Context, s *harness.System) error {
 	return g.Wait()
 }
 
-// podOf looks like a Pod that a reconciler has made, with the environment and the annotations that Pods have.
+// podOf returns a Pod like one that a reconciler has created, with the environment and the annotations that Pods have.
 func podOf(j *batchv1.Job, n int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: j.Name + "-" + strconv.Itoa(n), Finalizers: []string{batchv1.JobTrackingFinalizer},
@@ -116,7 +116,7 @@ func podOf(j *batchv1.Job, n int) *corev1.Pod {
 	}, Spec: waiting()}
 }
 
-// waiting is a Pod that nobody schedules.
+// waiting returns the spec of a Pod that no scheduler binds.
 func waiting() corev1.PodSpec {
 	return corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, SchedulingGates: []corev1.PodSchedulingGate{{Name: "example.com/never"}},
 		Containers: []corev1.Container{{Name: "main", Image: "busybox", Command: []string{"true"},

@@ -22,7 +22,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// target is what issue and design ask of the durable consumer with explicit acknowledgement.
+// target is the required rate of the durable consumer with explicit acknowledgement.
 const target = 20_000
 
 func main() {
@@ -46,7 +46,7 @@ func run(ctx context.Context, dir string, events, runs int) (err error) {
 
 	rows := [][]string{{"a new consumer reads all events", "events/s, median", "slowest", "fastest"}}
 	rates := make([][]float64, len(ways))
-	for n := range runs { // in turn, so that a busy moment of the machine hits all alike
+	for n := range runs { // in turn, so that a busy moment of the machine affects all alike
 		for i, w := range ways {
 			took, err := w.measure(ctx, server.URL, events)
 			if err != nil {

@@ -14,15 +14,15 @@ import (
 // way is one way to read.
 type way struct {
 	name string
-	// consumer makes a new one.
+	// consumer creates a new consumer.
 	consumer func(context.Context, jetstream.JetStream) (jetstream.Consumer, error)
 	// ack acknowledges the n-th event.
 	ack func(m jetstream.Msg, n, most int) error
-	// window is how many events the client asks for at a time.
+	// window is how many events the client requests at a time.
 	window int
 }
 
-// ackEvery is how often who acknowledges all at once does so.
+// ackEvery is the number of events for one acknowledgement with AckAll.
 const ackEvery = 100
 
 // ways begin with the one that docs/events.md advises.
@@ -46,8 +46,8 @@ func durable(policy jetstream.AckPolicy) func(context.Context, jetstream.JetStre
 	}
 }
 
-// measure reads and decodes all events and returns how long it took, from the first question to the moment when the server knows
-// of all acknowledgements. Each event must come once.
+// measure reads and decodes all events and returns how long it took, from the first request until the server has all
+// acknowledgements. Each event must come once.
 func (w way) measure(ctx context.Context, url string, most int) (time.Duration, error) {
 	js, closed, err := connect(url)
 	if err != nil {
@@ -92,7 +92,7 @@ func (w way) measure(ctx context.Context, url string, most int) (time.Duration, 
 // settled waits until nothing is left to acknowledge, and removes the consumer.
 func settled(ctx context.Context, js jetstream.JetStream, was *jetstream.ConsumerInfo) error {
 	if was.Config.Durable == "" {
-		return nil // without acknowledgement; it goes by itself
+		return nil // without acknowledgement; the server removes it
 	}
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()

@@ -33,7 +33,7 @@ func build(ctx context.Context, path string) error {
 	return nil
 }
 
-// fill announces so many events, half of them starts and half of them ends, and says what they take on disk.
+// fill announces so many events, half of them starts and half of them ends, and returns their size on disk.
 func fill(ctx context.Context, url string, most int) (bytes uint64, took time.Duration, err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	b, err := bus.Connect(ctx, bus.Config{URL: url, Cluster: clusterName, Log: log})
@@ -67,7 +67,7 @@ func fill(ctx context.Context, url string, most int) (bytes uint64, took time.Du
 	return state.Bytes, took, nil
 }
 
-// event is the start of a Job, or its end, as that of an ordinary Job in an ordinary cluster.
+// event returns the start or the end of an ordinary Job in an ordinary cluster.
 func event(n int) events.Public {
 	uid := types.UID(fmt.Sprintf("5ef034e0-1890-11e6-8935-%012x", n/2))
 	job := events.Reference{Namespace: fmt.Sprintf("team-%d", n/2%20), Name: fmt.Sprintf("report-%d", n/2), UID: uid}

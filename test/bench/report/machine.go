@@ -1,4 +1,4 @@
-// Package report is what all benchmarks share: how they begin and end, where their numbers come from, how they are printed.
+// Package report is what all benchmarks share: their start and end, the source of their numbers, their output.
 package report
 
 import (
@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// Machine says where the numbers come from.
+// Machine describes the machine of the measurement.
 func Machine() string {
 	return fmt.Sprintf("%s. %d cores (%s), %s of memory, %s %s/%s. Load average at the start: %s",
 		time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.NumCPU(), field("/proc/cpuinfo", "model name"),
 		memory(), runtime.Version(), runtime.GOOS, runtime.GOARCH, LoadAverage())
 }
 
-// LoadAverage is the one, five and fifteen minutes' load of the machine, ours included.
+// LoadAverage returns the load of the machine in the last one, five and fifteen minutes, the benchmark included.
 func LoadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	words := strings.Fields(string(text))
@@ -30,7 +30,7 @@ func LoadAverage() string {
 	return strings.Join(words[:3], " ")
 }
 
-// field is the first value of that name in a file of "name: value" lines.
+// field returns the first value of that name in a file of "name: value" lines.
 func field(path, name string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func kibibytes(path, name string) (int64, error) {
 
 // Usage is what a process has used of the machine.
 type Usage struct {
-	// RSS is its resident memory now, Peak at most, in KiB.
+	// RSS is its resident memory now, Peak its maximum, in KiB.
 	RSS, Peak int64
 	// CPU is the time that it has computed.
 	CPU time.Duration
@@ -76,7 +76,7 @@ func UsageOf(program string) (u Usage, err error) {
 	for _, dir := range dirs {
 		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 		if err != nil || !bytes.HasPrefix(line, []byte(program+"\x00")) {
-			continue // it has ended, or is somebody else
+			continue // it has ended, or is another process now
 		}
 		status := filepath.Join(dir, "status")
 		var errs [3]error
@@ -88,13 +88,13 @@ func UsageOf(program string) (u Usage, err error) {
 	return u, fmt.Errorf("%s is not in /proc: this is measured on Linux only", program)
 }
 
-// cpuTime is what a process has spent, in the program and in the kernel for it.
+// cpuTime returns what a process has spent, in the program and in the kernel for it.
 func cpuTime(stat string) (time.Duration, error) {
 	text, err := os.ReadFile(stat)
 	if err != nil {
 		return 0, err
 	}
-	// "pid (name) state ...", and the name may hold anything; utime and stime are fields 14 and 15 of proc(5).
+	// "pid (name) state ...", and the name may contain anything; utime and stime are fields 14 and 15 of proc(5).
 	_, rest, _ := strings.Cut(string(text), ") ")
 	words := strings.Fields(rest)
 	if len(words) < 13 {

@@ -20,8 +20,8 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-func TestUsageOfNobody(t *testing.T) {
-	if _, err := UsageOf("/nobody"); err == nil {
+func TestUsageOfAProgramThatDoesNotRun(t *testing.T) {
+	if _, err := UsageOf("/no-program"); err == nil {
 		t.Error("no error for a program that does not run")
 	}
 }

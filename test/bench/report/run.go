@@ -17,8 +17,8 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// Main runs the benchmark ./<name> of test/bench in a folder of its own, and ends the process where it fails. How to repeat the
-// run and what machine it was stand before what it prints, the machine's load behind it. Nothing stays behind, however it ends.
+// Main runs the benchmark ./<name> of test/bench in a folder of its own, and ends the process if it fails. It prints how to
+// repeat the run and the machine first, and the machine's load last. Nothing stays behind, however it ends.
 func Main(name string, measure func(ctx context.Context, dir string) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, name, measure)
@@ -30,13 +30,13 @@ func Main(name string, measure func(ctx context.Context, dir string) error) {
 }
 
 func run(ctx context.Context, name string, measure func(ctx context.Context, dir string) error) (err error) {
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what client-go says about a server that is being stopped
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go's complaints about a server that is being stopped
 	folder, err := harness.OpenFolder("")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	// Whatever anybody here makes in passing goes with the folder, even if we are killed.
+	// Temporary files are deleted with the folder, even if the process is killed.
 	temp := filepath.Join(folder.Dir, "tmp")
 	if err := errors.Join(os.Mkdir(temp, 0o700), os.Setenv("TMPDIR", temp)); err != nil {
 		return err
@@ -49,7 +49,7 @@ func run(ctx context.Context, name string, measure func(ctx context.Context, dir
 	return nil
 }
 
-// Say tells on stderr how far a benchmark is.
+// Say prints the progress to stderr.
 func Say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, time.Now().UTC().Format(time.TimeOnly)+" "+format+"\n", args...)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Sort puts durations in order, the shortest first.
+// Sort sorts durations, the shortest first.
 func Sort(all []time.Duration) { slices.Sort(all) }
 
 // Quantile is the smallest of the sorted values that at least that percentage of them does not exceed; 0 where there are none.
@@ -20,7 +20,7 @@ func Quantile(sorted []time.Duration, percent int) time.Duration {
 	return sorted[(len(sorted)*percent+99)/100-1]
 }
 
-// Table prints a table that is Markdown and can be read as it is.
+// Table prints a table in Markdown that is readable as text.
 func Table(rows [][]string) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	for i, row := range rows {

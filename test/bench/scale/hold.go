@@ -23,10 +23,10 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// holdTimeout is for one number of reconcilers to make all Pods.
+// holdTimeout bounds the time in which one number of reconcilers creates all Pods.
 const holdTimeout = 10 * time.Minute
 
-// hold begins the same Jobs with one reconciler and with four, each held to a few requests at a time over a slow connection.
+// hold starts the same Jobs with one reconciler and with four, each limited to a few requests at a time over a slow connection.
 func (o options) hold(ctx context.Context, dir string) error {
 	report.Say("building")
 	programs, err := harness.BuildPrograms(ctx, filepath.Join(dir, "bin"))
@@ -95,7 +95,7 @@ func (o options) holdOne(ctx context.Context, dir string, programs harness.Progr
 
 const holdNamespace = "hold"
 
-// makeJobs makes all Jobs, much faster than one reconciler can run them.
+// makeJobs creates all Jobs, much faster than one reconciler can run them.
 func (o options) makeJobs(ctx context.Context, c kubernetes.Interface) error {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: holdNamespace}}
 	if _, err := c.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
@@ -118,7 +118,7 @@ func (o options) makeJobs(ctx context.Context, c kubernetes.Interface) error {
 	return g.Wait()
 }
 
-// awaitPods returns when all Pods of all Jobs have been made.
+// awaitPods returns when all Pods of all Jobs have been created.
 func (o options) awaitPods(ctx context.Context, w watch.Interface) error {
 	made := map[types.UID]bool{}
 	for e := range w.ResultChan() {

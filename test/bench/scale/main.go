@@ -1,5 +1,5 @@
-// Command scale measures what more reconcilers are worth, and what it costs when one comes or goes. It prints tables to
-// paste into docs/performance.md:
+// Command scale measures the gain of more reconcilers, and the cost of one that joins or leaves. It prints tables to paste into
+// docs/performance.md:
 //
 //	make bench-scale
 //
@@ -27,7 +27,7 @@ import (
 	"github.com/jobstream/jobstream/test/bench/report"
 )
 
-// options are what the command line says.
+// options are the flags.
 type options struct {
 	rate, keys int
 	window     time.Duration

@@ -131,7 +131,7 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// row sums up what was published since the change.
+// row sums up the facts published since the change.
 func (f *farm) row(count int, change string, began, ended time.Time) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -202,7 +202,7 @@ func keyOf(k int) events.Key {
 	return events.Key{Function: function, Namespace: "bench", UID: types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(k)*2654435761, k))}
 }
 
-// check reads every state, once all that was published is in it or for a minute.
+// check reads every state until all published facts are in it, for at most a minute.
 func (f *farm) check(ctx context.Context, b *bus.Bus, published []int) (twice, missing int, err error) {
 	store, err := b.Store(function)
 	if err != nil {
@@ -259,7 +259,7 @@ func (f *farm) start(count int) error {
 	return nil
 }
 
-// read takes down what the worker says.
+// read records the worker's output.
 func (f *farm) read(name string, out io.Reader) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		d := done{worker: name}
@@ -274,7 +274,7 @@ func (f *farm) read(name string, out io.Reader) {
 	}
 }
 
-// end signals the worker that has worked longest of those that are left but the last.
+// end signals the oldest worker but the last.
 func (f *farm) end(signal syscall.Signal) error {
 	for n := 1; n <= f.made; n++ {
 		name := "worker-" + strconv.Itoa(n)
@@ -283,7 +283,7 @@ func (f *farm) end(signal syscall.Signal) error {
 			if err := c.Process.Signal(signal); err != nil {
 				return err
 			}
-			go func() { _ = c.Wait() }() // it was asked to end
+			go func() { _ = c.Wait() }() // it was told to end by the signal
 			return nil
 		}
 	}

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// traffic is what the reconcilers ask of the API server, as the proxy between them sees it.
+// traffic is the reconcilers' requests to the API server, as the proxy between them sees it.
 type traffic struct {
 	mu       sync.Mutex
 	requests int
-	last     map[string]time.Time // by connection, that is by reconciler: when it last asked for a Pod to be made
+	last     map[string]time.Time // by connection, that is by reconciler: the last request to create a Pod
 }
 
-// held is how one number of reconcilers did.
+// held is the result of one number of reconcilers.
 type held struct {
-	// requests are all that they made meanwhile, records of Events not among them.
+	// requests are all requests meanwhile, except records of Events.
 	requests int
-	// took is until the last Pod was made, first until the first reconciler had asked for the last one of its Pods.
+	// took is the time until the last Pod was created, first until the first reconciler had requested the last one of its Pods.
 	took, first time.Duration
 }
 
 func (t *traffic) see(r *http.Request) {
 	path := strings.Split(r.URL.Path, "/")
 	what := path[len(path)-1]
-	if !strings.Contains(r.UserAgent(), "reconciler") || what == "events" { // which do not count as under way either
+	if !strings.Contains(r.UserAgent(), "reconciler") || what == "events" { // these do not count as requests in progress either
 		return
 	}
 	t.mu.Lock()

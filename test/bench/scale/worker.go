@@ -29,7 +29,7 @@ type tally struct {
 	Applied int
 }
 
-// counting applies every fact once; those that are delivered again are recognised.
+// counting returns a function that applies every fact once and recognises repeated ones.
 func counting() fn.Registered {
 	return fn.Register(fn.Function[tally]{
 		Name: function, Version: 1, Wakes: []events.Type{events.TypePodObserved},
@@ -43,8 +43,8 @@ func counting() fn.Registered {
 	})
 }
 
-// serve is a reconciler of that function, until ctx ends. It writes a line to stdout for every fact that it has
-// acknowledged: the key, the number, when it was published and when it was done, in nanoseconds.
+// serve is a reconciler of that function, until ctx ends. It writes a line to stdout for every fact that it has acknowledged:
+// the key, the number, and the times of its publication and its acknowledgement, in nanoseconds.
 func serve(ctx context.Context, url string) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	b, err := bus.Connect(ctx, bus.Config{URL: url, Cluster: clusterName, Log: log})
@@ -66,7 +66,7 @@ func noEffects(context.Context, events.Key, effect.Effect) ([]events.Event, erro
 	return nil, errors.New("this function has no effects")
 }
 
-// printTurn writes at once and in one piece, so that nothing that was done is missing if we are killed.
+// printTurn writes at once and in one piece, so that no acknowledged fact is missing if the process is killed.
 func printTurn(t engine.Turned) {
 	if t.Err != nil {
 		return
@@ -78,10 +78,10 @@ func printTurn(t engine.Turned) {
 			lines = fmt.Appendf(lines, "done %s %d %d %d\n", t.Key.UID, o.Pod.Version, o.Pod.Created.UnixNano(), now)
 		}
 	}
-	_, _ = os.Stdout.Write(slices.Clip(lines)) // nobody to tell
+	_, _ = os.Stdout.Write(slices.Clip(lines)) // the parent has closed the pipe if it fails
 }
 
-// read says how many facts are in a state, and how often one was applied.
+// read returns how many facts are in a state, and how often one was applied.
 func read(state []byte) (seen, applied int, err error) {
 	reader := fn.Register(fn.Function[tally]{Name: function, Version: 1, Observe: func(s tally, _ events.Event) tally { return s },
 		Plan: func(s tally, _ time.Time) (tally, []effect.Effect) {

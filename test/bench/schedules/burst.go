@@ -12,31 +12,31 @@ import (
 )
 
 const (
-	// quiet is how long everything is ready before the second comes. The built-in controller does not show what it has taken
-	// notice of: it has this time for it.
+	// quiet is how long everything is ready before the second comes. The built-in controller does not show which CronJobs it has
+	// observed: it has this time for it.
 	quiet = 15 * time.Second
-	// leadEach and leadLeast are what a schedule takes to make and to take notice of, on two cores that do other things too.
+	// leadEach and leadLeast are how long the creation and the observation of a schedule take, on two busy cores.
 	leadEach  = 15 * time.Millisecond
 	leadLeast = 30 * time.Second
-	// ourWait is how long to wait for our Jobs.
+	// ourWait is how long to wait for jobstream's Jobs.
 	ourWait = 10 * time.Minute
-	// clearWait is how long to wait for a try that came to nothing to be gone.
+	// clearWait is how long to wait until a failed try is deleted.
 	clearWait = 5 * time.Minute
 )
 
-// errTooLate says that the second came before everything was ready.
+// errTooLate is returned if the second came before everything was ready.
 var errTooLate = errors.New("not ready in time")
 
 // kind is a kind of schedules.
 type kind struct {
 	name string
 	make func(namespace, schedule string) maker
-	// decided watches which of them have been taken notice of; nil where that does not show.
+	// decided watches which of them the reconciler has observed; nil for kinds that do not show it.
 	decided func(ctx context.Context, namespace string) (*observations, error)
 	wait    time.Duration
 }
 
-// result is what became of one burst.
+// result is the result of one burst.
 type result struct {
 	name          string
 	due           time.Time
@@ -45,7 +45,7 @@ type result struct {
 	late          []time.Duration // sorted
 }
 
-// bursts measures many schedules that are due in the same second: ours, then the built-in controller's.
+// bursts measures many schedules that are due in the same second: jobstream's, then the built-in controller's.
 func (b *bench) bursts(ctx context.Context, c *cluster) error {
 	var results []result
 	for _, k := range []kind{
@@ -54,7 +54,7 @@ func (b *bench) bursts(ctx context.Context, c *cluster) error {
 	} {
 		r, err := b.burst(ctx, c, k)
 		if err != nil {
-			printBursts(results) // nobody likes to wait for them again
+			printBursts(results) // so that they are not lost if the rest fails
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
 		results = append(results, r)
@@ -93,7 +93,7 @@ func minuteAfter(t time.Time) time.Time {
 	return t.Add(time.Minute - time.Nanosecond).Truncate(time.Minute).UTC()
 }
 
-// try makes the schedules, waits for their second, and sees their Jobs come.
+// try creates the schedules, waits for their second, and observes their Jobs.
 func (b *bench) try(ctx context.Context, c *cluster, k kind, namespace string, due time.Time) (r result, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,7 +116,7 @@ func (b *bench) try(ctx context.Context, c *cluster, k kind, namespace string, d
 	return r, nil
 }
 
-// ready makes the schedules and returns when they are taken notice of, or in time to say that they are not.
+// ready creates the schedules and returns when they are observed, or an error in time if they are not.
 func (b *bench) ready(ctx context.Context, c *cluster, k kind, namespace string, due time.Time) error {
 	ctx, cancel := context.WithDeadlineCause(ctx, due.Add(-quiet), errTooLate)
 	defer cancel()
@@ -137,7 +137,7 @@ func (b *bench) ready(ctx context.Context, c *cluster, k kind, namespace string,
 	return err
 }
 
-// discard deletes what a try has left, and waits until it is no longer in the way of the next.
+// discard deletes what a try has left, and waits until it no longer disturbs the next.
 func discard(ctx context.Context, c *cluster, namespace string) error {
 	namespaces := c.Client.CoreV1().Namespaces()
 	if err := namespaces.Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil {

@@ -21,10 +21,10 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// creators is how many objects are made at once.
+// creators is how many objects are created at once.
 const creators = 32
 
-// scheduledJobs is where ScheduledJobs are.
+// scheduledJobs is the resource of ScheduledJobs.
 var scheduledJobs = v1alpha1.GroupVersion.WithResource(v1alpha1.ScheduledJobResource)
 
 // cluster is a system with the clients that the benchmark needs, an administrator's, without a rate limit.
@@ -45,7 +45,7 @@ func newCluster(s *harness.System) (*cluster, error) {
 	return &cluster{System: s, dynamic: d, metadata: m}, err
 }
 
-// broken says what has ended though nobody asked it to.
+// broken returns an error for a part that has ended by itself.
 func (c *cluster) broken() error {
 	select {
 	case err := <-c.ControlPlane.Died():
@@ -60,7 +60,7 @@ func (c *cluster) broken() error {
 	return nil
 }
 
-// newNamespace makes a namespace and returns its name.
+// newNamespace creates a namespace and returns its name.
 func (c *cluster) newNamespace(ctx context.Context) (string, error) {
 	ns, err := c.Client.CoreV1().Namespaces().Create(ctx,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}, metav1.CreateOptions{})
@@ -70,7 +70,7 @@ func (c *cluster) newNamespace(ctx context.Context) (string, error) {
 	return ns.Name, nil
 }
 
-// template is of Jobs that have no Pods: they are suspended.
+// template is of Jobs without Pods: they are suspended.
 func template() batchv1.JobTemplateSpec {
 	return batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
 		Suspend: ptr.To(true),
@@ -81,10 +81,10 @@ func template() batchv1.JobTemplateSpec {
 	}}
 }
 
-// maker makes one schedule of that name.
+// maker creates one schedule of that name.
 type maker func(ctx context.Context, name string) error
 
-// ours makes ScheduledJobs.
+// ours creates ScheduledJobs.
 func (c *cluster) ours(namespace, schedule string) maker {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1alpha1.ScheduledJob{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.ScheduledJobKind},
@@ -103,7 +103,7 @@ func (c *cluster) ours(namespace, schedule string) maker {
 	}
 }
 
-// builtIn makes CronJobs. Their zone is named, for the default is that of kube-controller-manager.
+// builtIn creates CronJobs with a time zone, since the default is that of kube-controller-manager.
 func (c *cluster) builtIn(namespace, schedule string) maker {
 	return func(ctx context.Context, name string) error {
 		_, err := c.Client.BatchV1().CronJobs(namespace).Create(ctx, &batchv1.CronJob{
@@ -114,7 +114,7 @@ func (c *cluster) builtIn(namespace, schedule string) maker {
 	}
 }
 
-// makeAll makes so many, some at a time. It ends with the first error.
+// makeAll creates so many, some at a time. It ends with the first error.
 func (c *cluster) makeAll(ctx context.Context, what string, count int, one maker) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// knowWait is how long to wait until all idle schedules are taken notice of.
+	// knowWait is how long to wait until all idle schedules are observed.
 	knowWait = 30 * time.Minute
 	// calm is how long the programs have to come to rest before their CPU time counts.
 	calm = 20 * time.Second
 )
 
-// idleRow is what one program needs.
+// idleRow is what one program uses.
 type idleRow struct {
 	name                string
 	before, after, late report.Usage // without any schedule; with all of them known; a while later
@@ -29,7 +29,7 @@ type idleResult struct {
 	rows             []idleRow
 }
 
-// idleness measures what our programs need while very many schedules are not due. They are yearly, and their time is half
+// idleness measures what jobstream's programs use while very many schedules are not due. They are yearly, and their time is half
 // a year from now.
 func (b *bench) idleness(ctx context.Context, c *cluster) error {
 	r := idleResult{count: b.idle, over: b.cpu}
@@ -67,7 +67,7 @@ func (b *bench) idleness(ctx context.Context, c *cluster) error {
 	return nil
 }
 
-// know makes the schedules and waits until they are taken notice of.
+// know creates the schedules and waits until they are observed.
 func (b *bench) know(ctx context.Context, c *cluster, r *idleResult) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -3,9 +3,8 @@
 //	make bench-schedules
 //	make bench-schedules COUNT=300 IDLE=2000        # in two minutes instead of forty
 //
-// It starts everything that jobstream needs as it runs in earnest (test/e2e/harness): a control plane with
-// kube-controller-manager, NATS, one trigger, one reconciler. No Pod ever runs: the Jobs are suspended, so that making them
-// is all that is measured.
+// It starts everything that jobstream needs as in production (test/e2e/harness): a control plane with kube-controller-manager,
+// NATS, one trigger, one reconciler. No Pod ever runs: the Jobs are suspended, so that only their creation is measured.
 //
 //	burst.go    many schedules that are due in the same second, ours and then the built-in controller's
 //	idle.go     very many schedules that are not due, and what our programs need meanwhile
@@ -29,7 +28,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// options are what the command line says.
+// options are the flags.
 type options struct {
 	count, idle            int
 	lead, builtinWait, cpu time.Duration
@@ -98,8 +97,8 @@ const (
 	sayEvery  = 10 * time.Second
 )
 
-// await waits until count has reached all, and says now and then how far it is. That it has not at the deadline (zero for
-// none) is no error; that a part of the system has ended is one.
+// await waits until count has reached all, and prints the progress now and then. A missed deadline (zero for none) is no error;
+// the end of a part of the system is one.
 func await(ctx context.Context, c *cluster, what string, count func() int, all int, deadline time.Time) error {
 	look, talk := time.NewTicker(lookEvery), time.NewTicker(sayEvery)
 	defer look.Stop()
@@ -120,7 +119,7 @@ func await(ctx context.Context, c *cluster, what string, count func() int, all i
 	return nil
 }
 
-// pass waits, while the system has to stay alive.
+// pass waits, while the system must stay alive.
 func pass(ctx context.Context, c *cluster, what string, until time.Time) error {
 	report.Say("%s until %s", what, until.UTC().Format(time.TimeOnly))
 	timer := time.NewTimer(time.Until(until))

@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// observations are objects as a watch shows them, each with the time at which it was as we wanted it for the first time. It is
-// what a reflector keeps in place of the objects: that lists again by itself where a watch breaks.
+// observations are objects as a watch shows them, each with the time at which it first was as wanted. A reflector stores them
+// instead of the objects, and lists again by itself after a broken watch.
 type observations struct {
 	wanted func(object any) bool
 
 	mu     sync.Mutex
 	first  map[types.UID]time.Time
-	owners map[types.UID]int // how many of them each owner has
+	owners map[types.UID]int // the number of each owner's objects
 	synced chan struct{}
 	once   sync.Once
 }
@@ -48,7 +48,7 @@ func (s *observations) Add(object any) error {
 // Update implements cache.ReflectorStore.
 func (s *observations) Update(object any) error { return s.Add(object) }
 
-// Delete implements cache.ReflectorStore: what was seen was seen.
+// Delete implements cache.ReflectorStore: observations stay.
 func (s *observations) Delete(any) error { return nil }
 
 // Replace implements cache.ReflectorStore.
@@ -63,14 +63,14 @@ func (s *observations) Replace(objects []any, _ string) error {
 // Resync implements cache.ReflectorStore.
 func (s *observations) Resync() error { return nil }
 
-// count is how many there are.
+// count returns their number.
 func (s *observations) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.first)
 }
 
-// since are the times from then to each observation, in no order.
+// since returns the times from then to each observation, in no order.
 func (s *observations) since(then time.Time) (all []time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *observations) since(then time.Time) (all []time.Duration) {
 	return all
 }
 
-// tooMany is how many objects there are beyond one for each owner.
+// tooMany returns how many objects there are beyond one for each owner.
 func (s *observations) tooMany() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *observations) tooMany() (n int) {
 	return n
 }
 
-// watchJobs sees Jobs as they come, their metadata only.
+// watchJobs observes new Jobs, only their metadata.
 func (c *cluster) watchJobs(ctx context.Context, namespace string) (*observations, error) {
 	jobs := c.metadata.Resource(batchv1.SchemeGroupVersion.WithResource("jobs")).Namespace(namespace)
 	return see(ctx, &metav1.PartialObjectMetadata{}, func(any) bool { return true }, &cache.ListWatch{
@@ -101,7 +101,7 @@ func (c *cluster) watchJobs(ctx context.Context, namespace string) (*observation
 	})
 }
 
-// watchDecided sees ScheduledJobs when the reconciler has taken notice of them: their status says up to when all is decided.
+// watchDecided observes ScheduledJobs once the reconciler has: their status then has decidedUntil.
 func (c *cluster) watchDecided(ctx context.Context, namespace string) (*observations, error) {
 	schedules := c.dynamic.Resource(scheduledJobs).Namespace(namespace)
 	decided := func(object any) bool {
@@ -122,7 +122,7 @@ func (c *cluster) watchDecided(ctx context.Context, namespace string) (*observat
 	})
 }
 
-// see watches until ctx ends. It returns when the watch stands.
+// see watches until ctx ends. It returns once the watch is established.
 func see(ctx context.Context, kind any, wanted func(any) bool, from cache.ListerWatcher) (*observations, error) {
 	s := &observations{wanted: wanted, first: map[types.UID]time.Time{}, owners: map[types.UID]int{}, synced: make(chan struct{})}
 	go cache.NewReflectorWithOptions(from, kind, s, cache.ReflectorOptions{}).RunWithContext(ctx)

@@ -8,7 +8,7 @@ import (
 	"github.com/jobstream/jobstream/test/bench/report"
 )
 
-// printBursts prints what became of our schedules and of the built-in controller's.
+// printBursts prints the results of jobstream's schedules and of the built-in controller's.
 func printBursts(results []result) {
 	if len(results) == 0 {
 		return

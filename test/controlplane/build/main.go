@@ -70,7 +70,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// recipeFile stands beside the programs and says what they were built from.
+// recipeFile is beside the programs and names what they were built from.
 const recipeFile = "recipe.txt"
 
 // whole reports whether dir holds every program, built by today's recipe.
