@@ -75,7 +75,7 @@ func TestAFullMemoryForgetsItsOldest(t *testing.T) {
 		t.Errorf("a state that is lost: %q at %d, %v", data, revision, err)
 	}
 	if _, err := st.Save(t.Context(), lost, state, 0, false); err != nil {
-		t.Errorf("a state that is made anew: %v", err)
+		t.Errorf("a state that is created again: %v", err)
 	}
 	if err := b.Ready(); err != nil {
 		t.Error(err)

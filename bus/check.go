@@ -88,7 +88,7 @@ func comingUp(err error) bool {
 // explain adds the remedy to a server's error about a stream that it did not create.
 func explain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrNoResponders) {
-		return fmt.Errorf("%w: has the stream a leader, has the server run out of disk (then it turns JetStream off, and has to be started anew), and may this program's user publish to $JS.API.STREAM.> and subscribe to its inbox?", err)
+		return fmt.Errorf("%w: has the stream a leader, has the server run out of disk (then it turns JetStream off, and must be restarted), and may this program's user publish to $JS.API.STREAM.> and subscribe to its inbox?", err)
 	}
 	if strings.Contains(err.Error(), "error creating store") || strings.Contains(err.Error(), "no space left on device") {
 		return fmt.Errorf("%w: the server cannot write to its disk: make room there", err)
@@ -99,7 +99,7 @@ func explain(err error) error {
 	case codeReplicasUnsupported, codeNoPeers:
 		return fmt.Errorf("%w: ask for one replica, or add servers to the NATS cluster", err)
 	case codeSubjectsOverlap:
-		return fmt.Errorf("%w: another stream listens to our subjects: narrow or delete it", err)
+		return fmt.Errorf("%w: another stream listens to jobstream's subjects: narrow or delete it", err)
 	}
 	return err
 }

@@ -199,7 +199,7 @@ func TestPermissions(t *testing.T) {
 		t.Error(err)
 	}
 	until(t, "facts and timers are heard", func() bool { return e.count(nil) == 3 })
-	until(t, "we hear ourselves", func() bool { return len(members.names()) == 1 })
+	until(t, "the bus receives its own heartbeats", func() bool { return len(members.names()) == 1 })
 	until(t, "one is set aside", func() bool { aside, err := b.Quarantined(t.Context()); return err == nil && len(aside) == 1 })
 	b.top.evicted(t.Context(), false)
 	if err := b.top.mend(t.Context()); err != nil {

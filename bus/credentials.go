@@ -64,7 +64,7 @@ func (c Config) CheckCredentials() error {
 		names = append(names, "a user or token in --nats-url")
 	}
 	if len(names) > 1 {
-		return fmt.Errorf("%s both say who we are to NATS: give one of them", strings.Join(names, " and "))
+		return fmt.Errorf("%s both authenticate to NATS: give one of them", strings.Join(names, " and "))
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (c Config) remedy() string {
 	case c.userInURL():
 		return "check the credentials in --nats-url; better move them to --nats-user-file and --nats-password-file"
 	}
-	return "the server wants to know who we are: give --nats-user-file and --nats-password-file, --nats-nkey-seed-file, --nats-token-file or --nats-credentials"
+	return "the server requires authentication: give --nats-user-file and --nats-password-file, --nats-nkey-seed-file, --nats-token-file or --nats-credentials"
 }
 
 // readable reads every file once, so that a missing or empty one fails at the start, with its flag.

@@ -72,7 +72,7 @@ func TestExpiredCredentials(t *testing.T) {
 	put(t, file, o.creds(3*time.Second))
 	b := connect(t, nil, logged(j), func(c *Config) { c.URL, c.CredentialsFile = "nats://"+s.listen, file })
 	until(t, "the bus is ready", func() bool { return b.Ready() == nil })
-	until(t, "we are not ready, since the credentials are not valid", func() bool {
+	until(t, "the bus is not ready, since the credentials are not valid", func() bool {
 		err := b.Ready()
 		return err != nil && holds(err.Error(), "rejects this program", "--nats-credentials ("+file+")")
 	})

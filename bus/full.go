@@ -50,7 +50,7 @@ func (b *Bus) wrote(stream string) {
 }
 
 // diskRemedy is the remedy for a stream that stopped storing because of a full disk.
-const diskRemedy = `make room on the server's disk ("no space left on device" in its log), and then start the server anew: until it is, the stream takes nothing, whatever room there is`
+const diskRemedy = `make room on the server's disk ("no space left on device" in its log), and then restart the server: until then the stream stores nothing, whatever room there is`
 
 // noRoom reports whether the error means that the server has no room to store a message, and returns the remedy.
 func noRoom(err error) (remedy string, is bool) {

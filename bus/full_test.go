@@ -134,7 +134,7 @@ func TestFullVolume(t *testing.T) {
 			}
 			attempt()
 			v.Fill(t)
-			words := []string{"the stream " + c.stream, "confirms nothing", "make room on the server's disk", "start the server anew"}
+			words := []string{"the stream " + c.stream, "confirms nothing", "make room on the server's disk", "restart the server"}
 			for deadline := time.Now().Add(2 * soon); b.Ready() == nil; attempt() {
 				if time.Now().After(deadline) {
 					t.Fatalf("ready, on a full disk, with %d of %d confirmed", len(confirmed), n)

@@ -279,7 +279,7 @@ func TestSettingsAreBroughtInLine(t *testing.T) {
 		t.Errorf("settings: %+v", got)
 	}
 	if got.Description != c.Description || got.FirstSeq != c.FirstSeq {
-		t.Errorf("settings that are not ours were changed: %+v", got)
+		t.Errorf("settings that jobstream does not own were changed: %+v", got)
 	}
 	third := connect(t, s)
 	if err := third.Ready(); err != nil {

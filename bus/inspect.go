@@ -124,17 +124,17 @@ func (b *Bus) inspectAccount(info *jetstream.AccountInfo, functions []string) []
 	var all []finding.Finding
 	short := func(what string, have, want int64) {
 		if have >= 0 && have < want { // -1 is no limit
-			all = append(all, finding.Worry(check, finding.Fail, "raise the limit in the account's jetstream limits", "%s is %d, and we need %d", what, have, want))
+			all = append(all, finding.Worry(check, finding.Fail, "raise the limit in the account's jetstream limits", "%s is %d, and jobstream needs %d", what, have, want))
 		}
 	}
 	short("its limit of streams", int64(limits.MaxStreams), int64(len(streams)))
 	short("its limit of consumers", int64(limits.MaxConsumers), int64(consumers))
 	if limits.MaxStore > 0 && limits.MaxStore < bytes { // in some answers, 0 means no limit, too
 		all = append(all, finding.Worry(check, finding.Warn, "raise the account's max_file, or bound the streams by --nats-facts-bytes, --nats-events-bytes and --nats-state-bytes",
-			"it may store %s, and the bounds of our streams add up to %s", bytesText(limits.MaxStore), bytesText(bytes)))
+			"it may store %s, and the bounds of jobstream's streams add up to %s", bytesText(limits.MaxStore), bytesText(bytes)))
 	}
 	if len(all) == 0 {
-		all = append(all, finding.Good(check, "%d streams, %d consumers, %s stored; no limit that we would meet", tier.Streams, tier.Consumers, bytesText(int64(tier.Store))))
+		all = append(all, finding.Good(check, "%d streams, %d consumers, %s stored; no limit is in the way", tier.Streams, tier.Consumers, bytesText(int64(tier.Store))))
 	}
 	return all
 }

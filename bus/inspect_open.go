@@ -40,14 +40,14 @@ func (b *Bus) inspectWhoWeAre() finding.Finding {
 		return finding.Worry(check, finding.Warn, "move them to files, and name these by --nats-user-file and --nats-password-file",
 			"they are in --nats-url, readable to every process and user that sees this program's environment or arguments, and are not read again when they are rotated")
 	}
-	return finding.Good(check, "the server asks who we are")
+	return finding.Good(check, "the server requires authentication")
 }
 
 // inspectTLS reports whether the connection to the server is encrypted, where it leaves this machine.
 func (b *Bus) inspectTLS() finding.Finding {
 	const check = "nats tls"
 	if _, err := b.nc.TLSConnectionState(); err == nil {
-		return finding.Good(check, "the connection is encrypted, and the server's certificate is one that we trust")
+		return finding.Good(check, "the connection is encrypted, and the server's certificate is trusted")
 	}
 	if far := slices.DeleteFunc(b.hosts(), loopback); len(far) > 0 {
 		return finding.Worry(check, finding.Warn, "give the server a certificate, use tls:// in --nats-url, and name its authority by --nats-ca: deploy/README.md explains how",
@@ -86,7 +86,7 @@ func (b *Bus) inspectExcess() []finding.Finding {
 		return nil // reported already; or the role uses everything
 	}
 	probes := []probe{
-		{subject: impossibleStream, allow: "subjects that are not ours, such as " + impossibleStream},
+		{subject: impossibleStream, allow: "subjects that are not jobstream's, such as " + impossibleStream},
 		b.tryAPI("STREAM.DELETE.jobstream_doctor_never"),
 		b.tryAPI("CONSUMER.DELETE." + b.names.events() + ".jobstream_doctor_never"),
 	}
@@ -109,7 +109,7 @@ func (b *Bus) inspectExcess() []finding.Finding {
 		}
 	}
 	if len(open) == 0 {
-		return []finding.Finding{finding.Good(check, "%d subjects tried that we do not use, all are refused", len(probes)+2)}
+		return []finding.Finding{finding.Good(check, "%d unneeded subjects tried, all are refused", len(probes)+2)}
 	}
 	return []finding.Finding{finding.Worry(check, finding.Warn, "give this program's user what deploy/nats/accounts.conf gives to it, no more",
 		"this program's user may do what the program never does: %s", strings.Join(open, ", "))}

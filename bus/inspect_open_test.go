@@ -29,7 +29,7 @@ func TestFindingsAboutWhatIsOpen(t *testing.T) {
 	})
 	t.Run("a password in a file", func(t *testing.T) {
 		s := configure(t, allowed("", ""))
-		expect(t, findings(t, inspect(t, "", by(t, s, "me"))), "nats credentials", finding.OK, "asks who we are")
+		expect(t, findings(t, inspect(t, "", by(t, s, "me"))), "nats credentials", finding.OK, "server requires authentication")
 	})
 	t.Run("another machine, without TLS", func(t *testing.T) {
 		here := elsewhere(t)

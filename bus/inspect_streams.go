@@ -112,7 +112,7 @@ func (b *Bus) inspectStream(check string, info *jetstream.StreamInfo, want jetst
 		worse(finding.Warn, fmt.Sprintf("%.0f %% of its %s are full: the oldest go", 100*full, bytesText(have.MaxBytes)), remedy)
 	}
 	if have.Storage != jetstream.FileStorage {
-		worse(finding.Warn, "is kept in "+strings.ToLower(have.Storage.String()), "delete it, and it is made anew on disk")
+		worse(finding.Warn, "is kept in "+strings.ToLower(have.Storage.String()), "delete it, and it is recreated on disk")
 	}
 	if c := info.Cluster; c != nil {
 		var offline, behind []string

@@ -213,7 +213,7 @@ func TestFindingsAboutServers(t *testing.T) {
 		for ahead, want := range map[time.Duration]finding.Level{5 * time.Second: finding.Warn, -time.Hour: finding.Fail} {
 			for _, f := range v.Findings(t.Context(), nil, func() time.Time { return time.Now().Add(ahead) }) {
 				if strings.HasPrefix(f.Check, "clock") && f.Level != want {
-					t.Errorf("we are %v ahead, and the finding is %+v", ahead, f)
+					t.Errorf("this clock is %v ahead, and the finding is %+v", ahead, f)
 				}
 			}
 		}
@@ -304,5 +304,5 @@ func TestFindingsAboutAccounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := findings(t, inspect(t, strings.Replace(bare(t, *o), "nats://", "nats://me:s3cret@", 1)))
-	expect(t, all, "nats account", finding.Fail, "streams is 3, and we need 5", "consumers is 10, and we need 64", "may store 1.0 GiB")
+	expect(t, all, "nats account", finding.Fail, "streams is 3, and jobstream needs 5", "consumers is 10, and jobstream needs 64", "may store 1.0 GiB")
 }

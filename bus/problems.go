@@ -191,7 +191,7 @@ func harmlessProbe(subject string) probe {
 	case strings.HasPrefix(subject, "$JS.ACK."):
 		return probe{subject: subject, data: "+WPI"}
 	case strings.HasPrefix(subject, "$JS.API."):
-		return probe{subject: subject, header: nats.Header{headerRequiredLevel: {impossibleLevel}}, data: "no JSON: only to see whether we may"}
+		return probe{subject: subject, header: nats.Header{headerRequiredLevel: {impossibleLevel}}, data: "no JSON: a check of permissions"}
 	case strings.HasPrefix(subject, "members."):
 		return probe{subject: subject}
 	case strings.HasPrefix(subject, "jobstream.events."): // must not match the filters of subscribers

@@ -153,9 +153,9 @@ func TestJetStreamTurnedOff(t *testing.T) {
 	var last error
 	until(t, "not ready, and the disk is named", func() bool {
 		last = b.Ready()
-		return last != nil && holds(last.Error(), "run out of disk", "to be started anew")
+		return last != nil && holds(last.Error(), "run out of disk", "must be restarted")
 	})
-	if len(j.lines("run out of disk", "to be started anew")) == 0 {
+	if len(j.lines("run out of disk", "must be restarted")) == 0 {
 		t.Errorf("the log does not say so:\n%s", j.text.String())
 	}
 	s.restart(t, "")

@@ -49,7 +49,7 @@ func (t *topology) glance(ctx context.Context, was streamState) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !was.created.IsZero() && !was.created.Equal(now.created) && t.bus.names.works(was.want.Name) {
-		t.bus.log.Warn("stream was lost, and others have made it anew", "stream", was.want.Name)
+		t.bus.log.Warn("stream was lost, and another program has recreated it", "stream", was.want.Name)
 		t.lost = true
 	}
 	t.settled(now) // other programs may have other flags

@@ -52,7 +52,7 @@ func TestRolesMayDoTheirWork(t *testing.T) {
 				}
 			}
 			until(t, "facts and the timer are heard", func() bool { return e.count(nil) == 3 })
-			until(t, "we hear ourselves", func() bool { return len(members.names()) == 1 })
+			until(t, "the bus receives its own heartbeats", func() bool { return len(members.names()) == 1 })
 			until(t, "one is set aside", func() bool { aside, err := reconciler.Quarantined(t.Context()); return err == nil && len(aside) == 1 })
 			trigger.top.evicted(t.Context(), false)
 			reconciler.top.evicted(t.Context(), false)
@@ -82,7 +82,7 @@ func TestTriggerSeesLossesOfOthers(t *testing.T) {
 	for _, stream := range []string{"jobstream_test_events", "jobstream_test_timers"} {
 		remove(t, js, stream)
 		reconciler.top.look()
-		until(t, "it is made anew", func() bool { _, err := js.Stream(t.Context(), stream); return err == nil })
+		until(t, "it is recreated", func() bool { _, err := js.Stream(t.Context(), stream); return err == nil })
 	}
 	see("the loss is told", func() bool { return losses(trigger) > 0 })
 	if lines, err := js.Stream(t.Context(), "jobstream_test_timers"); err != nil || lines.CachedInfo().State.Msgs > 0 {

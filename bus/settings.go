@@ -121,9 +121,9 @@ func (t *topology) settled(s *streamState) {
 	case s.conflict:
 		return
 	case "":
-		t.bus.log.Info("stream has our settings again", "stream", s.want.Name)
+		t.bus.log.Info("stream has the configured settings again", "stream", s.want.Name)
 	default:
-		t.bus.log.Error("stream has other settings than ours: another program has started with other flags", "stream", s.want.Name, "differs", what, "remedy", remedy)
+		t.bus.log.Error("stream has other settings than configured: another program has started with other flags", "stream", s.want.Name, "differs", what, "remedy", remedy)
 	}
 	s.conflict, s.remedy = what, remedy
 }
@@ -134,7 +134,7 @@ func (t *topology) conflicts() error {
 	defer t.mu.Unlock()
 	for _, name := range sortedKeys(t.streams) {
 		if s := t.streams[name]; s.conflict != "" {
-			return fmt.Errorf("bus: stream %s has other settings than ours: %s: %s", name, s.conflict, s.remedy)
+			return fmt.Errorf("bus: stream %s has other settings than configured: %s: %s", name, s.conflict, s.remedy)
 		}
 	}
 	return nil

@@ -170,11 +170,11 @@ func TestEventsThatCannotBeSent(t *testing.T) {
 		change func(*event.Event)
 		says   string
 	}{
-		"no id":          {func(e *event.Event) { e.SetID("") }, "id: id is required"},
-		"a bad source":   {func(e *event.Event) { e.SetSource("/a%zz") }, "source"},
-		"not UTF-8":      {func(e *event.Event) { e.SetSubject("a\xff") }, "subject: it is not UTF-8"},
-		"version 0.3":    {func(e *event.Event) { e.SetSpecVersion("0.3") }, "its specversion is 0.3"},
-		"a name of ours": {func(e *event.Event) { e.SetExtension("data", "x") }, `"data" cannot be the name`},
+		"no id":           {func(e *event.Event) { e.SetID("") }, "id: id is required"},
+		"a bad source":    {func(e *event.Event) { e.SetSource("/a%zz") }, "source"},
+		"not UTF-8":       {func(e *event.Event) { e.SetSubject("a\xff") }, "subject: it is not UTF-8"},
+		"version 0.3":     {func(e *event.Event) { e.SetSpecVersion("0.3") }, "its specversion is 0.3"},
+		"a reserved name": {func(e *event.Event) { e.SetExtension("data", "x") }, `"data" cannot be the name`},
 	} {
 		for _, mode := range []cloudevent.Mode{cloudevent.Structured, cloudevent.Binary} {
 			e := full(t)

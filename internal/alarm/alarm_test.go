@@ -257,7 +257,7 @@ func TestWhatNeverRingsIsSaidOnce(t *testing.T) {
 		{"no schedule", "4 fields", job("a", "every now and then")},
 		{"never due", "never due", job("a", "0 0 30 2 *")},
 		{"no zone", "Atlantis", job("a", "0 0 * * *", in("Atlantis/Poseidonis"))},
-		{"our own zone", "Local", job("a", "0 0 * * *", in("Local"))},
+		{"the local zone", "Local", job("a", "0 0 * * *", in("Local"))},
 		{"both", "runAt", job("a", "0 0 * * *", func(j *events.ScheduledJob) { j.RunAt = at("12:00:00") })},
 		{"a selector", "manualSelector", job("a", "0 0 * * *", func(j *events.ScheduledJob) { j.Invalid = "no manualSelector" })},
 	} {

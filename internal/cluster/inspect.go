@@ -61,7 +61,7 @@ const builtInManager = "kube-controller-manager"
 func (i Inspection) rival(ctx context.Context) finding.Finding {
 	const check = rivalCheck
 	if !i.Claim.Unmanaged {
-		return finding.Good(check, "no conflict: only Jobs that say managedBy: %s are ours", i.Claim.ManagedBy)
+		return finding.Good(check, "no conflict: only Jobs that say managedBy: %s are jobstream's", i.Claim.ManagedBy)
 	}
 	since, looked := i.Now().Add(-rivalAge), 0
 	for _, namespace := range NamespacesOrAll(i.Namespaces) {
@@ -83,7 +83,7 @@ func (i Inspection) hand(jobs []batchv1.Job, since time.Time) (finding.Finding, 
 		j := &jobs[n]
 		if when := signed(j); i.Claim.Ours(j) && when.After(since) {
 			return finding.Worry(rivalCheck, finding.Fail, "run kube-controller-manager with --controllers=-job-controller,*, or do without --claim-unmanaged",
-				"kube-controller-manager wrote the status of Job %s/%s, which we claim, at %s", j.Namespace, j.Name, when.UTC().Format(time.RFC3339)), true
+				"kube-controller-manager wrote the status of Job %s/%s, which jobstream claims, at %s", j.Namespace, j.Name, when.UTC().Format(time.RFC3339)), true
 		}
 	}
 	return finding.Finding{}, false

@@ -32,11 +32,11 @@ func (i Inspection) permissions(ctx context.Context) []finding.Finding {
 		advice = "bind its roles in each of --namespaces (deploy/namespaced), and run this as its service account"
 	}
 	if len(denied) == 0 {
-		return []finding.Finding{finding.Good(check, "%d verbs asked about, all are ours", asked)}
+		return []finding.Finding{finding.Good(check, "%d verbs asked about, all are allowed", asked)}
 	}
 	var all []finding.Finding
 	for _, l := range slices.Sorted(maps.Keys(denied)) {
-		all = append(all, finding.Worry(check, l, advice, "we may not %s", strings.Join(denied[l], ", ")))
+		all = append(all, finding.Worry(check, l, advice, "may not %s", strings.Join(denied[l], ", ")))
 	}
 	return all
 }
@@ -48,7 +48,7 @@ func (i Inspection) Denied(ctx context.Context) (denied map[finding.Level][]stri
 	for _, manifest := range i.Roles {
 		role, err := deployedRules(manifest)
 		if err != nil {
-			return nil, 0, fmt.Errorf("our own role cannot be read, which is a bug: %w", err)
+			return nil, 0, fmt.Errorf("the embedded role cannot be read, which is a bug: %w", err)
 		}
 		rules = append(rules, role...)
 	}

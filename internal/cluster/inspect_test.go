@@ -81,7 +81,7 @@ func TestInspectionWithTheDeployedRole(t *testing.T) {
 		return ""
 	})
 	for check, says := range map[string]string{"api server": "v1.36", "clock of the api server": "within", "scheduledjobs": "jobstream.dev/v1alpha1",
-		"api permissions": "all are ours", "built-in controller": "no conflict"} {
+		"api permissions": "all are allowed", "built-in controller": "no conflict"} {
 		if f := among(t, all, check); !strings.Contains(f.Found, says) {
 			t.Errorf("%s does not say %q: %s", check, says, f.Found)
 		}
@@ -112,7 +112,7 @@ func TestInspectionNamesMissingVerbs(t *testing.T) {
 	if f := worst[0]; f.Level != finding.Warn || !strings.Contains(f.Found, "update scheduledjobs/status.jobstream.dev") {
 		t.Errorf("%+v", f)
 	}
-	if f := worst[1]; f.Level != finding.Fail || f.Found != "we may not delete pods" || !strings.Contains(f.Advice, "reconciler-rbac.yaml") {
+	if f := worst[1]; f.Level != finding.Fail || f.Found != "may not delete pods" || !strings.Contains(f.Advice, "reconciler-rbac.yaml") {
 		t.Errorf("%+v", f)
 	}
 }

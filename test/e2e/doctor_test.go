@@ -33,11 +33,11 @@ func TestDoctorSeesWhatThereIs(t *testing.T) {
 	s := shared(t)
 	code, out := reconciler(t, s, "doctor")
 	t.Logf("\n%s", out)
-	if code != 0 || !hasAll(out, []string{"nats-server 2.", "v1.36.", "all are ours", "within", "jobstream.dev/v1alpha1 is served, with every field", " 0 FAIL"}) {
+	if code != 0 || !hasAll(out, []string{"nats-server 2.", "v1.36.", "all are allowed", "within", "jobstream.dev/v1alpha1 is served, with every field", " 0 FAIL"}) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	code, out = reconciler(t, s, "doctor", "--nats-url=nats://"+unusedAddress(t), "--nats-connect-timeout=1s")
-	if code != 1 || !hasAll(out, []string{"FAIL    nats ", "cannot be reached", "all are ours", " 1 FAIL"}) {
+	if code != 1 || !hasAll(out, []string{"FAIL    nats ", "cannot be reached", "all are allowed", " 1 FAIL"}) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }

@@ -137,7 +137,7 @@ func facts(t *testing.T, s *harness.System) uint64 {
 // awaitFull waits until the program is not ready, and has logged the remedy.
 func awaitFull(t *testing.T, p *harness.Process) {
 	t.Helper()
-	words := []string{"confirms nothing", "make room on the server's disk", "start the server anew"}
+	words := []string{"confirms nothing", "make room on the server's disk", "restart the server"}
 	harness.Until(t, time.Minute, p.Name+" to log that the disk is full", func(ctx context.Context) error {
 		switch err := harness.Readiness(ctx, p); {
 		case err == nil:

@@ -199,7 +199,7 @@ func TestFirstHour(t *testing.T) {
 	if out := n.succeeds(get); !hasAll(out, []string{"scheduledjob.jobstream.dev/tick", "job.batch/hello", "Complete"}) {
 		t.Error("kubectl does not show them")
 	}
-	if out := n.succeeds(doctor); !hasAll(out, []string{"reconcilers", "1 live", "all are ours", " 0 WARN, 0 FAIL"}) {
+	if out := n.succeeds(doctor); !hasAll(out, []string{"reconcilers", "1 live", "all are allowed", " 0 WARN, 0 FAIL"}) {
 		t.Error("the doctor does not report that all is well")
 	}
 

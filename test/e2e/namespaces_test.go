@@ -76,7 +76,7 @@ kubectl apply -k deploy/namespaced/programs`)
 		}
 		return nil
 	})
-	if said := s.Triggers[0].Printed(); !strings.Contains(said, "namespace=nowhere") || !strings.Contains(said, "is there such a namespace, and are our roles bound in it") {
+	if said := s.Triggers[0].Printed(); !strings.Contains(said, "namespace=nowhere") || !strings.Contains(said, "is there such a namespace, and are jobstream's roles bound in it") {
 		t.Error("the trigger does not log that it may not list the namespace nowhere")
 	}
 	for line := range strings.Lines(s.Triggers[0].Printed() + s.Reconcilers[0].Printed()[before:]) {
@@ -85,7 +85,7 @@ kubectl apply -k deploy/namespaced/programs`)
 		}
 	}
 	as := "--kubeconfig=" + kubeconfigAs(t, s, "jobstream-reconciler")
-	if code, out := reconciler(t, s, "doctor", as, namespaces); code != 0 || !hasAll(out, []string{"40 verbs asked about, all are ours"}) {
+	if code, out := reconciler(t, s, "doctor", as, namespaces); code != 0 || !hasAll(out, []string{"40 verbs asked about, all are allowed"}) {
 		t.Errorf("doctor: exit code %d:\n%s", code, out)
 	}
 	if code, out := reconciler(t, s, "doctor", as, namespaces, "--namespaces=nowhere"); code != 1 || !hasAll(out, []string{"create pods in nowhere", "deploy/namespaced"}) {

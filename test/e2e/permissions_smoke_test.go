@@ -308,7 +308,7 @@ func busIsLost(t *testing.T, s *harness.System) {
 	harness.Until(t, timeout, "facts to wait", waiting("facts"))
 	harness.Until(t, timeout, "a fired timer to be pending", waiting("timers"))
 	code, out := as(t, s, "doctor")
-	if code != 0 || !hasAll(out, []string{" 0 FAIL", "none is refused", "that we do not use, all are refused", "all are ours", "the server asks who we are", "the connection is encrypted"}) {
+	if code != 0 || !hasAll(out, []string{" 0 FAIL", "none is refused", "unneeded subjects tried, all are refused", "all are allowed", "the server requires authentication", "the connection is encrypted"}) {
 		t.Errorf("doctor: exit code %d:\n%s", code, out)
 	}
 	if err := errors.Join(s.NATS.Wipe(), s.ConfigureNATS("feature_flags { js_ack_fc_v2: true }\n"), s.NATS.Restart(t.Context())); err != nil {

@@ -97,7 +97,7 @@ func TestAdoptPodThatIsNotToBeHad(t *testing.T) {
 		}
 		untouched(t, now)
 	})
-	t.Run("it moves on before our very eyes", func(t *testing.T) {
+	t.Run("it changes during the adoption", func(t *testing.T) {
 		p := w.ForeignPod("moving", mine)
 		w.Requests.Inject(func(q *http.Request) (*http.Response, error) {
 			if q.Method == http.MethodPatch {
@@ -211,7 +211,7 @@ func TestReleasePod(t *testing.T) {
 			t.Errorf("%+v", gone)
 		}
 	}
-	t.Run("takes off what made it ours, and nothing else", func(t *testing.T) {
+	t.Run("removes what made it the Job's, and nothing else", func(t *testing.T) {
 		p := w.createPod(j, key, 0)
 		w.EditPod(p.Name, func(p *corev1.Pod) {
 			p.Finalizers = append(p.Finalizers, "example.com/mine")

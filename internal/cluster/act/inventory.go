@@ -99,7 +99,7 @@ func (i inventories) ask(ctx context.Context, key events.Key) (*round, error) {
 			return one.ask(ctx, cluster.IdentityOfKey(key))
 		}
 	}
-	return nil, fmt.Errorf("take inventory: namespace %s is none of ours: all programs need the same namespaces", key.Namespace)
+	return nil, fmt.Errorf("take inventory: namespace %s is not one of this program's: all programs need the same namespaces", key.Namespace)
 }
 
 // inventory shares lists among all callers: a list by label makes the API server look at every Pod, so nothing may cost one list

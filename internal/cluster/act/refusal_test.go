@@ -52,7 +52,7 @@ func TestRefused(t *testing.T) {
 		reason, message string
 	}{
 		{name: "timeout", err: context.DeadlineExceeded, retry: true},
-		{name: "we end", err: context.Canceled, retry: true},
+		{name: "this process ends", err: context.Canceled, retry: true},
 		{name: "connection", err: errors.New("connection refused"), retry: true},
 		{name: "429", err: apierrors.NewTooManyRequests("wait", 7), retry: true, after: 7 * time.Second},
 		{name: "429, wrapped", err: fmt.Errorf("create: %w", apierrors.NewTooManyRequests("wait", 7)), retry: true, after: 7 * time.Second},

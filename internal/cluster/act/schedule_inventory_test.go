@@ -72,7 +72,7 @@ func TestTakeScheduleInventory(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
-	t.Run("where we may not see it, nothing is known", func(t *testing.T) {
+	t.Run("where the reconciler may not read it, nothing is known", func(t *testing.T) {
 		code, reason = http.StatusForbidden, metav1.StatusReasonForbidden
 		if refused := clustertest.Only[events.EffectRefused](t, w.act(key, effect.TakeInventory{ID: "i5", Job: "nightly"})); refused.Effect != "TakeInventory" || refused.Reason != "Forbidden" {
 			t.Errorf("%+v", refused)

@@ -118,7 +118,7 @@ func TestInventoryOfATakeOver(t *testing.T) {
 			c.Now = func() time.Time { return made }
 		}
 	}
-	t.Run("a Job that may be older than we are is listed with the Pods that others made", func(t *testing.T) {
+	t.Run("a Job that may be older than the Actor is listed with the Pods that others made", func(t *testing.T) {
 		w := newWorld(t, unmanaged(time.Now()))
 		j, key := w.CreateJob("theirs", builtIn)
 		w.ForeignPod("made", j.Spec.Template.Labels, clustertest.OwnedBy(j))
@@ -126,7 +126,7 @@ func TestInventoryOfATakeOver(t *testing.T) {
 			t.Errorf("Pods %+v", r.Pods)
 		}
 	})
-	t.Run("a younger one, or one that names us, costs one GET", func(t *testing.T) {
+	t.Run("a younger one, or one that names jobstream, costs one GET", func(t *testing.T) {
 		w := newWorld(t, unmanaged(time.Now()))
 		_, key := w.CreateJob("ours")
 		w.snapshot(key, "ours")

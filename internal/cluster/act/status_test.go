@@ -71,7 +71,7 @@ func TestWriteJobStatus(t *testing.T) {
 			t.Errorf("saw %+v", seen)
 		}
 	})
-	t.Run("a version that was overtaken after we had seen it conflicts", func(t *testing.T) {
+	t.Run("a version that was overtaken after the Actor cached it conflicts", func(t *testing.T) {
 		touched := live.DeepCopy()
 		touched.Annotations["touched"] = "by the user"
 		touched, err := w.BatchV1().Jobs(w.NS).Update(t.Context(), touched, metav1.UpdateOptions{})
@@ -103,7 +103,7 @@ func TestWriteJobStatus(t *testing.T) {
 		clustertest.Only[events.JobGone](t, w.act(key, statusEffect(again, start))) // right version, wrong UID
 		clustertest.Only[events.JobObserved](t, w.act(againKey, statusEffect(again, start)))
 	})
-	t.Run("of a Job that was recreated behind our cache", func(t *testing.T) {
+	t.Run("of a Job that was recreated unknown to the cache", func(t *testing.T) {
 		j, key := w.CreateJob("fast")
 		seen := clustertest.Only[events.JobObserved](t, w.act(key, statusEffect(j, start))).Job
 		w.DeleteJob("fast")

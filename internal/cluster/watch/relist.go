@@ -58,7 +58,7 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 	}
 	lists, err := w.relist(ctx)
 	if w.refused.Store(apierrors.IsForbidden(err)); apierrors.IsForbidden(err) && w.config.Namespace != metav1.NamespaceAll {
-		return fmt.Errorf("%w: is there such a namespace, and are our roles bound in it (deploy/namespaced)?", err)
+		return fmt.Errorf("%w: is there such a namespace, and are jobstream's roles bound in it (deploy/namespaced)?", err)
 	}
 	if err != nil {
 		return err

@@ -110,9 +110,9 @@ func (w *Watcher) sayUnlisted(why error) {
 	case why == nil:
 		w.log.Info("ScheduledJobs are there now")
 	case cluster.Unserved(why):
-		w.log.Info("this cluster has no ScheduledJobs: only Jobs are worked for until their definition is installed", "looking again every", again)
+		w.log.Info("this cluster has no ScheduledJobs: only Jobs are managed until their definition is installed", "looking again every", again)
 	case apierrors.IsForbidden(why):
-		w.log.Warn("we may not list ScheduledJobs: only Jobs are worked for until we may; give our role the verbs list and watch",
+		w.log.Warn("the trigger may not list ScheduledJobs: until it may, only Jobs are managed; give its role the verbs list and watch",
 			"cause", why, "looking again every", again)
 	default:
 		w.log.Warn("cannot list ScheduledJobs: Jobs are worked for, and those ScheduledJobs that are known stay on time; look after the API server",

@@ -109,7 +109,7 @@ func TestWatcherThatMayNotSeeScheduledJobs(t *testing.T) {
 		}
 		return ""
 	})
-	if log := x.log.String(); strings.Count(log, "level=WARN") != 1 || !strings.Contains(log, "give our role") {
+	if log := x.log.String(); strings.Count(log, "level=WARN") != 1 || !strings.Contains(log, "give its role") {
 		t.Errorf("log:\n%s", log)
 	}
 	sj, key := w.CreateSchedule("nightly")
