@@ -7,8 +7,8 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// After adds Pods that have newly ended to a record (Kubernetes 1.36, newBackoffRecord): a success forgets the failures
-// before it. The record's Last is then the time of that success.
+// After adds Pods that have newly ended to a record (Kubernetes 1.36, newBackoffRecord): a success resets the failures before it,
+// and Last is then the time of that success.
 func After(b events.Backoff, succeeded, failed []events.Pod) events.Backoff {
 	var success time.Time
 	for _, p := range succeeded {

@@ -8,26 +8,26 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// Waits are the effects that the API server refuses just now, or once did: by their kind, because a quota that refuses one
-// Pod refuses the next; or by kind and name, where a refusal says nothing of the next object.
+// Waits are the effects that the API server refuses now, or refused earlier. The key is the kind, because a quota that refuses
+// one Pod refuses the next; or kind and name, if a refusal of one object does not imply that of the next.
 type Waits map[string]Wait
 
-// Wait is how long what was refused rests.
+// Wait is the delay of a refused effect.
 type Wait struct {
-	// Count is how often it was refused in a row, 0 where it is accepted again.
+	// Count is the number of refusals in a row, 0 once it is accepted again.
 	Count int
 	Until time.Time
-	// Last is when the last refusal that we know of happened: the same one that comes again changes nothing.
+	// Last is the time of the newest known refusal: the same refusal, delivered again, changes nothing.
 	Last    time.Time
 	Reason  string
 	Message string
 }
 
-// ObjectsMax is of how many objects one kind of effect rests separately. Where more are refused, it is the kind that is.
+// ObjectsMax is the largest number of objects that one kind of effect delays separately. If more are refused, the whole kind is
+// delayed.
 const ObjectsMax = 100
 
-// separate are the kinds of effects that are each about one object which is there: a webhook may refuse to let one Pod go and
-// nothing else.
+// separate are the kinds of effects that are about one existing object: a webhook may refuse to change one Pod and no other.
 var separate = map[string]bool{
 	effect.KindRemoveFinalizer: true,
 	effect.KindAddFinalizer:    true,
@@ -37,10 +37,10 @@ var separate = map[string]bool{
 	effect.KindDeleteRun:       true,
 }
 
-// between stands between kind and name. No kind has one.
+// between separates kind and name. No kind contains it.
 const between = " "
 
-// key is what a refusal tells of.
+// key returns the key of a refusal.
 func key(kind, name string) string {
 	if name == "" || !separate[kind] {
 		return kind
@@ -48,22 +48,22 @@ func key(kind, name string) string {
 	return kind + between + name
 }
 
-// Refuse notes a refusal, and says whether it is news. Of several that come at once only the first makes the wait longer,
-// since they are one attempt.
+// Refuse notes a refusal, and reports whether it is news. Of several at once only the first increases the delay, since they are
+// one attempt.
 func (w *Waits) Refuse(e events.EffectRefused) (news bool) {
 	k := key(e.Effect, e.Name)
 	if _, known := (*w)[k]; k != e.Effect && !known && w.Objects(e.Effect) >= ObjectsMax {
 		k = e.Effect
 	}
 	wait := (*w)[k]
-	if e.At.Equal(wait.Last) { // not "after": the clock of whoever was refused now may be behind
+	if e.At.Equal(wait.Last) { // not "after": the clock of the worker that was refused now may be behind
 		return false
 	}
 	wait.Last = e.At
 	if !e.At.Before(wait.Until) {
 		wait.Count++
 		wait.Until, wait.Reason, wait.Message = e.At.Add(API.Delay(wait.Count)), e.Reason, e.Message
-		if k != e.Effect { // those that were refused together are tried again together, by one timer
+		if k != e.Effect { // objects that were refused together are tried again together, by one timer
 			wait.Until = wait.Until.Truncate(API.Delay(wait.Count) / 8)
 		}
 	}
@@ -74,7 +74,7 @@ func (w *Waits) Refuse(e events.EffectRefused) (news bool) {
 	return true
 }
 
-// Objects is of how many objects the kind rests separately.
+// Objects returns how many objects the kind delays separately.
 func (w Waits) Objects(kind string) (n int) {
 	for k := range w {
 		if strings.HasPrefix(k, kind+between) {
@@ -84,7 +84,7 @@ func (w Waits) Objects(kind string) (n int) {
 	return n
 }
 
-// Accept notes that an effect of the kind was accepted, and with it all of its kind, except for other objects that rest
+// Accept notes that an effect of the kind was accepted, and with it all of its kind, except for other objects that are delayed
 // separately. The name is that of the object, or "".
 func (w Waits) Accept(kind, name string) {
 	if k := key(kind, name); k != kind {
@@ -95,7 +95,7 @@ func (w Waits) Accept(kind, name string) {
 	}
 }
 
-// Kinds are those that rest as a whole, or once did.
+// Kinds returns the kinds that are delayed as a whole, or once were.
 func (w Waits) Kinds() (kinds []string) {
 	for k := range w {
 		if !strings.Contains(k, between) {
@@ -105,7 +105,7 @@ func (w Waits) Kinds() (kinds []string) {
 	return kinds
 }
 
-// Forget drops the objects of which nothing is wanted any more.
+// Forget drops the objects for which no effect is wanted any more.
 func (w Waits) Forget(wanted []effect.Effect) {
 	if len(w) == 0 {
 		return
@@ -121,12 +121,12 @@ func (w Waits) Forget(wanted []effect.Effect) {
 	}
 }
 
-// Blocked says that the effect rests at the given time.
+// Blocked reports whether the effect is delayed at the given time.
 func (w Waits) Blocked(e effect.Effect, now time.Time) bool {
 	return now.Before(w[e.Kind()].Until) || now.Before(w[key(e.Kind(), effect.Subject(e))].Until)
 }
 
-// End is when the first of what rests at the given time may be tried again; zero where nothing rests.
+// End returns when the first delayed effect may be tried again; zero if none is delayed.
 func (w Waits) End(now time.Time) (end time.Time) {
 	for _, wait := range w {
 		if now.Before(wait.Until) && (end.IsZero() || wait.Until.Before(end)) {

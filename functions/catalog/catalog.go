@@ -1,7 +1,7 @@
-// Package catalog lists every function, explicitly: the one place to add another.
+// Package catalog is the explicit list of all functions, and the one place to add another.
 //
-// What the adapters have to know of each function, such as where its inventory is taken, is a switch or a map over Name. The linter
-// (exhaustive) names each of them that lacks a function; docs/contributing.md has the whole checklist.
+// What the adapters need for each function, such as where its inventory is taken, is a switch or a map over Name. The linter
+// (exhaustive) reports each of them that lacks a function; docs/contributing.md has the whole checklist.
 package catalog
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/jobstream/jobstream/functions/scheduledjob"
 )
 
-// Name is the name of a function of the catalog: what its keys carry as events.Key.Function.
+// Name is the name of a function of the catalog, as in events.Key.Function.
 type Name string
 
 // The functions that a reconciler runs.
@@ -27,11 +27,10 @@ var functions = map[Name]func(job.Limits, scheduledjob.Zones) fn.Registered{
 	ScheduledJob: func(_ job.Limits, z scheduledjob.Zones) fn.Registered { return fn.Register(scheduledjob.New(z)) },
 }
 
-// Names are those of all functions, in alphabetical order.
+// Names returns the names of all functions, in alphabetical order.
 func Names() []Name { return slices.Sorted(maps.Keys(functions)) }
 
-// All returns the functions that a reconciler runs, in the order of Names, within the limits that its flags set, by the time zones
-// that it knows.
+// All returns the functions that a reconciler runs, in the order of Names, with the given limits and time zones.
 func All(limits job.Limits, zones scheduledjob.Zones) (all []fn.Registered) {
 	for _, name := range Names() {
 		all = append(all, functions[name](limits, zones))

@@ -1,5 +1,5 @@
-// Package intervals is a set of small non-negative integers that reads and is stored as its intervals: "0-3,7,9,10".
-// The text is that of a Job's status.completedIndexes: two neighbours are "9,10", three or more are "0-3".
+// Package intervals implements sets of small non-negative integers that are written and stored as intervals: "0-3,7,9,10". The
+// text is that of a Job's status.completedIndexes: two neighbours are "9,10", three or more are "0-3".
 package intervals
 
 import (
@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Span is the integers from First to Last, both included; 0 <= First <= Last.
+// Span is the range of integers from First to Last, both included; 0 <= First <= Last.
 type Span struct {
 	_     struct{} `cbor:",toarray"`
 	First int
 	Last  int
 }
 
-// Set is ordered and holds neither overlapping nor adjacent spans. The zero value is the empty set. Sets are values: no
-// method changes its receiver.
+// Set is ordered and has neither overlapping nor adjacent spans. The zero value is the empty set. Sets are values: no method
+// changes its receiver.
 type Set []Span
 
 // Of returns the set of the given integers, in any order.
@@ -42,7 +42,7 @@ func (s Set) Has(n int) bool {
 	return i < len(s) && s[i].First <= n
 }
 
-// Len is the number of integers in the set.
+// Len returns the number of integers in the set.
 func (s Set) Len() (n int) {
 	for _, v := range s {
 		n += v.Last - v.First + 1
@@ -50,7 +50,7 @@ func (s Set) Len() (n int) {
 	return n
 }
 
-// With returns the set and n.
+// With returns the set with n added.
 func (s Set) With(n int) Set {
 	if s.Has(n) {
 		return s
@@ -58,7 +58,7 @@ func (s Set) With(n int) Set {
 	return s.Union(Set{{First: n, Last: n}})
 }
 
-// Union returns what is in either set.
+// Union returns the integers that are in either set.
 func (s Set) Union(t Set) Set {
 	if len(s) == 0 {
 		return t
@@ -83,7 +83,7 @@ func (s Set) Union(t Set) Set {
 	return out
 }
 
-// Intersect returns what is in both sets.
+// Intersect returns the integers that are in both sets.
 func (s Set) Intersect(t Set) Set {
 	var out Set
 	for i, j := 0, 0; i < len(s) && j < len(t); {
@@ -130,7 +130,7 @@ func (s Set) String() string {
 	return b.String()
 }
 
-// Parse reads what String wrote. Its error names the part that is not a number, an interval, or in order.
+// Parse parses the form that String writes. The error names the part that is not a number, an interval, or in order.
 func Parse(text string) (Set, error) {
 	if text == "" {
 		return nil, nil
@@ -162,7 +162,7 @@ func Parse(text string) (Set, error) {
 	return out, nil
 }
 
-// Without returns the set less n.
+// Without returns the set with n removed.
 func (s Set) Without(n int) Set {
 	if !s.Has(n) {
 		return s

@@ -135,8 +135,8 @@ func (s State) unplaced(strays bool) (out []Unplaced) {
 	return out
 }
 
-// releaseUnplaced removes the finalizers of unplaced Pods of a Job that is over. If the Job has finished, it also deletes those
-// of its own that still run.
+// releaseUnplaced removes the finalizers of unplaced Pods of a Job that is over. If the Job has finished, it also deletes strays,
+// and those of its own that still run.
 func (s *State) releaseUnplaced(finished bool) (out []effect.Effect) {
 	for _, u := range append(s.unplaced(true), s.unplaced(false)...) {
 		p := u.Pod

@@ -1,5 +1,5 @@
-// Package policy matches what has happened against the policies that a Job's spec may carry: podFailurePolicy decides what
-// one failed Pod means for the Job, successPolicy which completed indexes are enough.
+// Package policy evaluates the policies of a Job's spec: podFailurePolicy decides what one failed Pod means for the Job,
+// successPolicy which completed indexes are enough.
 package policy
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Handling is what a podFailurePolicy makes of one failed Pod.
+// Handling is the result of a podFailurePolicy for one failed Pod.
 type Handling struct {
-	// Action of the first rule that matches, "" where none does.
+	// Action is that of the first rule that matches, "" if none does.
 	Action batchv1.PodFailurePolicyAction
-	// Counts says that the failure counts towards the limits. Only Ignore excuses it.
+	// Counts reports whether the failure counts towards the limits. Only the action Ignore prevents it.
 	Counts bool
 	// Message is why the Job fails, with the action FailJob.
 	Message string
@@ -43,7 +43,7 @@ func Failure(policy *batchv1.PodFailurePolicy, namespace string, p events.Pod) H
 			return Handling{Action: rule.Action, Counts: true, Message: fmt.Sprintf("%s matching %s rule at index %d", why, rule.Action, i)}
 		case batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionFailIndex, batchv1.PodFailurePolicyActionCount:
 			return Handling{Action: rule.Action, Counts: rule.Action != batchv1.PodFailurePolicyActionIgnore}
-		} // an action that we do not know decides nothing (API: "additional values are considered to be added in the future")
+		} // an unknown action decides nothing (API: "additional values are considered to be added in the future")
 	}
 	return Handling{Counts: true}
 }

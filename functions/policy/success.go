@@ -8,9 +8,9 @@ import (
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-// Success finds the first rule of a successPolicy that the completed indexes satisfy, and says so in upstream's words
-// (Kubernetes 1.36, matchSuccessPolicy). Indexes at or above completions do not exist, so a rule that names only such ones
-// is never satisfied. A nil policy has no rules.
+// Success returns the message of the first rule of a successPolicy that the completed indexes satisfy, as upstream writes it
+// (Kubernetes 1.36, matchSuccessPolicy). Indexes at or above completions do not exist, so a rule that names only such ones is
+// never satisfied. A nil policy has no rules.
 func Success(policy *batchv1.SuccessPolicy, completions int, completed intervals.Set) (message string, ok bool) {
 	if policy == nil || completed.Len() == 0 {
 		return "", false
@@ -28,7 +28,7 @@ func satisfied(rule batchv1.SuccessPolicyRule, completions int, completed interv
 		return rule.SucceededCount != nil && completed.Len() >= int(*rule.SucceededCount)
 	}
 	named, err := intervals.Parse(*rule.SucceededIndexes)
-	if err != nil { // the API server refuses it
+	if err != nil { // the API server rejects such a rule
 		return false
 	}
 	if named = named.Below(completions); named.Len() == 0 {

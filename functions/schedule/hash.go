@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// numbers is from first to last, both included.
+// numbers is the range from first to last, both included.
 type numbers struct{ first, last int }
 
 // hashed replaces one term with H (Jenkins, "H" in its cron syntax) by numbers:
@@ -18,7 +18,7 @@ type numbers struct{ first, last int }
 //	H/n          every n-th number of the field, from one of its first n on
 //	H(a-b)/n     the same from a to b
 //
-// H/1 is refused: it is every number to a reader and one number to Jenkins.
+// H/1 is rejected: a reader takes it for every number, and Jenkins for one number.
 func hashed(field int, term, seed string) (string, error) {
 	r := fields[field].hashed
 	base, step, stepped := strings.Cut(term, "/")
@@ -43,7 +43,7 @@ func hashed(field int, term, seed string) (string, error) {
 	return fmt.Sprintf("%d-%d/%d", r.first+int(hash(seed, field)%every), r.last, every), nil
 }
 
-// hash is the number that stands for a seed in a field. It must never change: schedules would move.
+// hash returns the number of a seed for a field. It must never change: schedules would move.
 func hash(seed string, field int) uint64 {
 	sum := sha256.Sum256([]byte(fields[field].name + "\x00" + seed))
 	return binary.BigEndian.Uint64(sum[:])

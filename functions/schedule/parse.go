@@ -9,24 +9,24 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Options are what a schedule means besides its text.
+// Options determine the meaning of a schedule together with its text.
 type Options struct {
-	// Location is the zone of the wall clock; nil is UTC. time.Local is refused: it is another zone on another machine.
+	// Location is the zone of the wall clock; nil is UTC. time.Local is rejected: it is another zone on another machine.
 	Location *time.Location
-	// Seed is what H is a hash of: the object's UID, so that two objects are spread and one always gets the same time.
+	// Seed is the input of the hash for H: the object's UID, so that objects are spread and each always gets the same times.
 	Seed string
-	// Anchor is where the intervals of @every begin: the object's creation, of which fractions of a second are dropped. The
-	// zero time is as good as any other.
+	// Anchor is where the intervals of @every begin: the object's creation, without fractions of a second. The zero time is
+	// valid.
 	Anchor time.Time
 }
 
-// The reasons of an Error, in CronJob's words for its Events. They are fit for the reason of a condition.
+// The reasons of an Error, with CronJob's words for its Events. They are valid reasons of a condition.
 const (
 	InvalidSchedule = "InvalidSchedule"
 	UnknownTimeZone = "UnknownTimeZone"
 )
 
-// Error says to a user what is wrong with a field of their object, and what to write instead.
+// Error tells a user what is wrong with a field of their object, and what to write instead.
 type Error struct {
 	Reason  string // InvalidSchedule or UnknownTimeZone
 	Field   string // of the spec: schedule or timeZone
@@ -38,12 +38,12 @@ func (e *Error) Error() string { return e.Field + ": " + e.Message }
 // maxLength is the longest text of a schedule in bytes. Naming each of the 60 minutes takes 169.
 const maxLength = 256
 
-// fields are the fields of a schedule in their order, and how robfig/cron names and bounds them.
+// fields are the fields of a schedule in order, with robfig/cron's names and bounds.
 var fields = [...]struct {
 	name   string
 	option cron.ParseOption
 	all    numbers
-	hashed numbers // what H by itself may become
+	hashed numbers // the values that H by itself may take
 	values string
 	set    func(*cron.SpecSchedule) uint64
 }{
@@ -57,7 +57,7 @@ var fields = [...]struct {
 
 const hourField = 2
 
-// names are the descriptors of robfig/cron, all but @every.
+// names are the descriptors of robfig/cron except for @every.
 var names = map[string]string{
 	"@yearly":   "0 0 1 1 *",
 	"@annually": "0 0 1 1 *",
@@ -68,7 +68,7 @@ var names = map[string]string{
 	"@hourly":   "0 * * * *",
 }
 
-// Parse reads the schedule of a ScheduledJob, which is that of a CronJob and a little more:
+// Parse parses the schedule of a ScheduledJob, which extends that of a CronJob:
 //
 //	30 2 * * MON-FRI        minute, hour, day of month, month, day of week
 //	*/10 30 2 * * *         the same with seconds before them
@@ -77,11 +77,11 @@ var names = map[string]string{
 //	@daily                  and @yearly, @annually, @monthly, @weekly, @midnight, @hourly
 //	@every 1h30m            Anchor + 1h30m, Anchor + 3h, …: whole seconds, at least one
 //
-// The fields are those of robfig/cron v3, from which CronJob has them: *, ?, a, a-b, lists, steps /n, names of months and
-// weekdays in any case. If day of month and day of week are both restricted, either suffices. A few things are refused that
-// robfig/cron reads by accident, such as *-5 or empty elements of a list; so are TZ= and CRON_TZ=, as newer API servers do.
+// The fields are those of robfig/cron v3, which CronJob uses: *, ?, a, a-b, lists, steps /n, names of months and weekdays in any
+// case. If day of month and day of week are both restricted, either suffices. Parse rejects a few things that robfig/cron accepts
+// by accident, such as *-5 or empty elements of a list, and TZ= and CRON_TZ=, as newer API servers do.
 //
-// An error is an *Error. A schedule that can never be due, such as 30 February, is one.
+// Every error is an *Error. A schedule that can never be due, such as 30 February, is an error.
 func Parse(spec string, o Options) (Schedule, error) {
 	loc := o.Location
 	switch {
@@ -128,7 +128,7 @@ func parseFields(words []string, seed string, loc *time.Location) (Schedule, err
 		}
 		words[i], sets[i] = text, set
 	}
-	const star = 1 << 63 // robfig/cron marks a set that a star gave
+	const star = 1 << 63 // robfig/cron marks a set that came from a star
 	const all = star - 1
 	c := calendar{
 		second: sets[0] & all, minute: sets[1] & all, hour: sets[2] & all, dom: sets[3] & all, month: sets[4] & all, dow: sets[5] & all,
@@ -141,10 +141,10 @@ func parseFields(words []string, seed string, loc *time.Location) (Schedule, err
 	return Schedule{text, loc, &local{calendar: c, loc: loc, wild: words[hourField][0] == '*' || words[hourField][0] == '?'}}, nil
 }
 
-// alphabet is every character of a term. robfig/cron has a meaning for some more, such as the + of +5.
+// alphabet has every character of a term. robfig/cron accepts some more, such as the + of +5.
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz*?/-()"
 
-// parseField is a field with its H replaced, and its set with robfig/cron's star bit.
+// parseField returns a field with its H replaced, and its set with robfig/cron's star bit.
 func parseField(i int, word, seed string) (string, uint64, error) {
 	terms := strings.Split(word, ",")
 	for j, term := range terms {

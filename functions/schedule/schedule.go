@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Nominal times lie in the years 1 to 9999 (UTC), which is what RFC 3339, and so the Kubernetes API, can write.
+// Nominal times lie in the years 1 to 9999 (UTC): RFC 3339, and so the Kubernetes API, can write no others.
 var (
 	earliest = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
 )
 
-// Schedule is a set of nominal times: whole seconds of the years 1 to 9999. It is a value that never changes, safe for
-// any number of readers. The zero value is the empty set. All times that it returns are in the Location of Options.
+// Schedule is a set of nominal times: whole seconds of the years 1 to 9999. It is immutable and safe for concurrent use. The zero
+// value is the empty set. All times that it returns are in the Location of Options.
 type Schedule struct {
 	text  string
 	loc   *time.Location
@@ -26,7 +26,7 @@ type times interface {
 	count(first, last int64) int64 // how many from first to last, both included
 }
 
-// Next is the first nominal time that is strictly after the given one. There is none only after the year 9999.
+// Next returns the first nominal time that is strictly after the given one; false if that lies after the year 9999.
 func (s Schedule) Next(after time.Time) (time.Time, bool) {
 	if s.times == nil {
 		return time.Time{}, false
@@ -35,8 +35,8 @@ func (s Schedule) Next(after time.Time) (time.Time, bool) {
 	return s.time(u, ok)
 }
 
-// Prev is the last nominal time at or before the given one. There is none before the first interval of @every has passed,
-// or before the year 1.
+// Prev returns the last nominal time at or before the given one; false before the first interval of @every has passed, or before
+// the year 1.
 func (s Schedule) Prev(upTo time.Time) (time.Time, bool) {
 	if s.times == nil {
 		return time.Time{}, false
@@ -45,8 +45,8 @@ func (s Schedule) Prev(upTo time.Time) (time.Time, bool) {
 	return s.time(u, ok)
 }
 
-// Count is the number of nominal times in (from, to], 0 if to is not after from. It costs tens of microseconds for every
-// ten years between the two, however many times there are.
+// Count returns the number of nominal times in (from, to], 0 if to is not after from. It costs tens of microseconds for every ten
+// years between the two, however many times there are.
 func (s Schedule) Count(from, to time.Time) int64 {
 	first, last := floor(from)+1, floor(to)
 	if s.times == nil || first > last {
@@ -55,8 +55,8 @@ func (s Schedule) Count(from, to time.Time) int64 {
 	return s.times.count(first, last)
 }
 
-// All yields the nominal times in (from, to] in order, each once. The caller may stop at any of them; Count tells
-// beforehand how many there are.
+// All yields the nominal times in (from, to] in order, each once. The caller may stop at any of them. Count returns beforehand
+// how many there are.
 func (s Schedule) All(from, to time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		for t, ok := s.Next(from); ok && !t.After(to); t, ok = s.Next(t) {
@@ -67,8 +67,8 @@ func (s Schedule) All(from, to time.Time) iter.Seq[time.Time] {
 	}
 }
 
-// String is the schedule in full: with a number in the place of every H, and with fields in the place of a name such as
-// @daily. With the same Options it parses to the same Schedule.
+// String returns the schedule in full: with a number in place of every H, and with fields in place of a name such as @daily. With
+// the same Options it parses to the same Schedule.
 func (s Schedule) String() string { return s.text }
 
 func (s Schedule) time(u int64, ok bool) (time.Time, bool) {
@@ -78,12 +78,12 @@ func (s Schedule) time(u int64, ok bool) (time.Time, bool) {
 	return time.Unix(u, 0).In(s.loc), true
 }
 
-// floor is the second in which t lies: the one before the earliest for what is before that, and at most the latest.
+// floor returns the second in which t lies, limited to the range from the second before the earliest to the latest.
 func floor(t time.Time) int64 {
 	return min(max(t.Unix(), earliest-1), latest)
 }
 
-// floorDiv is a / b rounded down and the rest, which is never negative. b > 0.
+// floorDiv returns a / b rounded down and the remainder, which is never negative. b > 0.
 func floorDiv(a, b int64) (int64, int64) {
 	q, r := a/b, a%b
 	if r < 0 {

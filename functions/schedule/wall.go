@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// calendar is the six fields of a cron expression: sets of numbers, a bit for each. It knows which readings of a wall clock
-// match, and no zone. A reading is a number of seconds, too: the Unix time at which a clock in UTC shows it.
+// calendar has the six fields of a cron expression: sets of numbers, one bit for each number. It determines which readings of a
+// wall clock match, without a zone. A reading is a number of seconds, too: the Unix time at which a clock in UTC shows it.
 //
-// Within a day everything is rank and select: rank is how many matching seconds come before one, nth is the one that a
-// given number of others come before. Within a year everything is one set of days for each month.
+// Within a day everything is rank and select: rank is the number of matching seconds before one, nth is the one with a given
+// number of others before it. Within a year everything is one set of days for each month.
 type calendar struct {
 	second, minute, hour, dom, month, dow uint64
 	either                                bool // day of month or day of week suffices: neither is a star
 }
 
-// searchMonths is how far a matching day can be: 29 February 2096 is followed by that of 2104. A date that does not come
-// in so many months never comes.
+// searchMonths is how far away a matching day can be: 29 February 2096 is followed by that of 2104. A date that does not occur in
+// this many months never occurs.
 const searchMonths = 8*12 + 1
 
 const daySeconds = 24 * 60 * 60
 
-// next is the first matching reading at or after w.
+// next returns the first matching reading at or after w.
 func (c *calendar) next(w int64) (int64, bool) {
 	midnight, s, y, m, d := split(w)
 	days := c.days(y, m)
@@ -41,7 +41,7 @@ func (c *calendar) next(w int64) (int64, bool) {
 	return 0, false
 }
 
-// prev is the last matching reading at or before w.
+// prev returns the last matching reading at or before w.
 func (c *calendar) prev(w int64) (int64, bool) {
 	midnight, s, y, m, d := split(w)
 	days := c.days(y, m)
@@ -61,7 +61,7 @@ func (c *calendar) prev(w int64) (int64, bool) {
 	return 0, false
 }
 
-// count is the number of matching readings in [a, b).
+// count returns the number of matching readings in [a, b).
 func (c *calendar) count(a, b int64) (n int64) {
 	if a >= b {
 		return 0
@@ -84,13 +84,13 @@ func (c *calendar) count(a, b int64) (n int64) {
 	return n - skip + rest
 }
 
-// days is the set of days of a month that match: bits 1 to 31.
+// days returns the set of days of a month that match: bits 1 to 31.
 func (c *calendar) days(y int, m time.Month) uint64 {
 	if !has(c.month, int(m)) {
 		return 0
 	}
 	first, next := date(y, m, 1)/daySeconds, date(y, m+1, 1)/daySeconds
-	_, weekday := floorDiv(first+int64(time.Thursday), 7) // 1 January 1970 was one
+	_, weekday := floorDiv(first+int64(time.Thursday), 7) // 1 January 1970 was a Thursday
 	const weeks = 1 | 1<<7 | 1<<14 | 1<<21 | 1<<28 | 1<<35
 	dow := c.dow * weeks >> weekday << 1 // bit 1 is the weekday of the first
 	days := c.dom & dow
@@ -100,10 +100,10 @@ func (c *calendar) days(y int, m time.Month) uint64 {
 	return days & below(int(next-first)+1)
 }
 
-// size is the number of matching seconds in a day that matches.
+// size returns the number of matching seconds in a day that matches.
 func (c *calendar) size() int64 { return size(c.hour) * size(c.minute) * size(c.second) }
 
-// rank is the number of matching seconds of a day before its s-th, 0 <= s <= 86400.
+// rank returns the number of matching seconds of a day before its s-th, 0 <= s <= 86400.
 func (c *calendar) rank(s int64) int64 {
 	h, m, x := int(s/3600), int(s/60%60), int(s%60)
 	perMinute := size(c.second)
@@ -117,14 +117,14 @@ func (c *calendar) rank(s int64) int64 {
 	return n
 }
 
-// nth is the matching second of a day that k others come before, 0 <= k < size.
+// nth returns the matching second of a day with k others before it, 0 <= k < size.
 func (c *calendar) nth(k int64) int64 {
 	perMinute := size(c.second)
 	perHour := size(c.minute) * perMinute
 	return nth(c.hour, k/perHour)*3600 + nth(c.minute, k%perHour/perMinute)*60 + nth(c.second, k%perMinute)
 }
 
-// The sets: bit n is the number n.
+// Sets: bit n is the number n.
 
 func has(set uint64, n int) bool { return set>>n&1 == 1 }
 func below(n int) uint64         { return 1<<n - 1 }
@@ -132,7 +132,7 @@ func size(set uint64) int64      { return int64(bits.OnesCount64(set)) }
 
 func nth(set uint64, k int64) int64 {
 	for range k {
-		set &= set - 1 // without its least
+		set &= set - 1 // remove the smallest
 	}
 	return int64(bits.TrailingZeros64(set))
 }
@@ -147,7 +147,7 @@ func split(w int64) (midnight, second int64, y int, m time.Month, d int) {
 
 func date(y int, m time.Month, d int) int64 { return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() }
 
-// month makes the 13th month the first of the next year, and the 0th the last of the one before.
+// month treats the 13th month as the first of the next year, and the 0th as the last of the previous one.
 func month(y int, m time.Month) (int, time.Month) {
 	switch m {
 	case 0:

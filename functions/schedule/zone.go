@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// local is a calendar read off a wall clock in a zone. The zone is a row of spans in which the clock runs straight:
+// local is a calendar read off a wall clock in a zone. The zone is a sequence of spans in which the offset is constant:
 //
 //	utc    ----|------------------|-------------|----------
 //	            from           to               a gap or a fold at each bar
 //	wall = utc + offset
 //
-// Within a span a match is its reading less the offset. All that is special happens where a span begins, and it is
-// described by one number, the reading that the clock had reached before:
+// Within a span a match is due at its reading minus the offset. Only the beginning of a span is special, and one number describes
+// it, the reading that the clock had reached before:
 //
 //	reached < from + offset     a gap: the readings between the two fall to the instant from
-//	reached > from + offset     a fold: the readings between the two have been
+//	reached > from + offset     a fold: the readings between the two have occurred before
 type local struct {
 	calendar
 	loc  *time.Location
-	wild bool // follow the wall clock: what was reached before is of no interest
+	wild bool // follow the wall clock, whatever was reached before
 }
 
 // span is the instants from <= u < to (Unix seconds), in which the clock shows u + offset.
@@ -63,18 +63,18 @@ func (l *local) count(first, last int64) (n int64) {
 		reached, begin := l.reached(s), s.from+s.offset
 		n += l.calendar.count(max(reached, u+s.offset), min(s.to, last+1)+s.offset)
 		if u == s.from && reached < begin && l.calendar.count(reached, begin) > 0 && l.calendar.count(begin, begin+1) == 0 {
-			n++ // the gap's own, unless it coincides with a regular one
+			n++ // the one due to the gap, unless it coincides with a regular one
 		}
 		u = s.to
 	}
 	return n
 }
 
-// memory is how long before a span there can have been a later reading than at its beginning: more than any two offsets of
-// a zone differ by. The most is a day, where the date line moved (Manila 1844, Juneau 1867, Kwajalein 1969 and 1993).
+// memory is how long before a span there can have been a later reading than at its beginning: longer than any two offsets of a
+// zone differ. The largest difference is a day, where the date line moved (Manila 1844, Juneau 1867, Kwajalein 1969 and 1993).
 const memory = 2 * daySeconds
 
-// reached is the reading up to which all have been when a span begins.
+// reached returns the reading that the clock has reached when a span begins: all before it have occurred.
 func (l *local) reached(s span) int64 {
 	if l.wild || s.from <= earliest {
 		return s.from + s.offset
@@ -87,7 +87,7 @@ func (l *local) reached(s span) int64 {
 	return w
 }
 
-// spanAt is the span in which the instant u lies.
+// spanAt returns the span that contains the instant u.
 //
 // Time.ZoneBounds (Go 1.26) is exact near a transition only. After the last one of the zone's table it works year by year,
 // and then both bounds need care: the beginning of the year may lie before the end of the table, and the last day of a leap

@@ -10,19 +10,19 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// A user may start a Job of the ScheduledJob, and not the clock: "kubectl jobstream trigger" for now, "kubectl jobstream backfill"
-// for a nominal time that has passed. No nominal time becomes due by that, so decidedUntil stays where it is. One status write
-// lists the Job as active and remembers the verdict on it, or counts its end if that has come already:
+// A user may start a Job of the ScheduledJob by hand: "kubectl jobstream trigger" for now, "kubectl jobstream backfill" for a
+// nominal time that has passed. This makes no nominal time due, so decidedUntil stays where it is. One status write lists the Job
+// as active and records its verdict, or counts its end if that has come already:
 //
 //	New (state)  --->  status.recent + status.active  --->  counted
 //
-// While the status has room for another verdict it remembers every verdict that was ever given. That is how a new memory
-// knows whether the Jobs that it finds are new.
+// While the status has room for another verdict, it has every verdict that was ever given. That is how a function that has lost
+// its state knows whether the Jobs that it finds are new.
 
 // byHand reports whether a user has started the Job.
 func byHand(r events.Run) bool { return r.Nominal.IsZero() || r.Manual }
 
-// started is when the Job was meant to run: the nominal time that it makes up for, or its creation.
+// started returns when the Job was meant to run: the nominal time that it makes up for, or its creation.
 func started(r events.Run) time.Time {
 	if r.Nominal.IsZero() {
 		return r.Created
@@ -30,7 +30,7 @@ func started(r events.Run) time.Time {
 	return r.Nominal
 }
 
-// byHandVerdict is the verdict on a Job that a user has started.
+// byHandVerdict returns the verdict on a Job that a user has started.
 func byHandVerdict(r events.Run) v1alpha1.TickVerdict {
 	v := v1alpha1.TickVerdict{Verdict: string(events.Started), Reason: events.ReasonManual, Time: metav1.NewTime(started(r)), Count: 1, JobName: r.Name, JobUID: r.UID}
 	if !r.Nominal.IsZero() {
@@ -49,14 +49,14 @@ func remembers(st *v1alpha1.ScheduledJobStatus, r events.Run) bool {
 	return slices.ContainsFunc(st.Recent, func(v v1alpha1.TickVerdict) bool { return v.JobUID == r.UID })
 }
 
-// AwaitsVerdict reports whether a Job that a list shows is one that a user has started and that has no verdict yet. Of one that has
-// finished this is unknown if the status has had to forget verdicts, and it is false.
+// AwaitsVerdict reports whether a listed Job was started by a user and has no verdict yet. If the Job has finished and the status
+// has had to drop verdicts, that is unknown, and AwaitsVerdict returns false.
 func AwaitsVerdict(st *v1alpha1.ScheduledJobStatus, r events.Run) bool {
 	return byHand(r) && (r.Result == "" || len(st.Recent) < v1alpha1.RecentVerdicts) && !remembers(st, r)
 }
 
-// unlisted are the Jobs that users have started, that the status does not know yet, and whose times it has passed. A Job of
-// a later nominal time is that time's own.
+// unlisted returns the Jobs that users have started, that the status does not have yet, and whose times it has passed. A Job of a
+// later nominal time gets the verdict of that time.
 func (s State) unlisted(st *v1alpha1.ScheduledJobStatus, until time.Time) (out []Row) {
 	for _, r := range s.rows() {
 		if r.New && byHand(r.Run) && !r.Run.Nominal.After(until) && !remembers(st, r.Run) {

@@ -13,37 +13,37 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// JobName is the name of the Job of a nominal time.
+// JobName returns the name of the Job of a nominal time.
 func JobName(sj *v1alpha1.ScheduledJob, nominal time.Time) string { return childName(sj.Name, nominal) }
 
-// childName is the name of the Job of a nominal time: the ScheduledJob's, a hyphen, and a hash of the time (proposal
-// scheduledjob.md, "Name of Jobs"). The UID is not in it: a leftover Job of a deleted namesake blocks, visibly.
+// childName returns the name of the Job of a nominal time: the ScheduledJob's, a hyphen, and a hash of the time (proposal
+// scheduledjob.md, "Name of Jobs"). The UID is not part of it, so a leftover Job of a deleted namesake blocks the time, visibly.
 func childName(scheduledJob string, nominal time.Time) string {
 	return scheduledJob + "-" + events.NominalHash(nominal)
 }
 
-// BuildJob is the Job that a nominal time becomes: the template as it is now, and who made it, for when. Its Pods know it,
-// too, so that a container can read through the downward API which run it is. managedBy stands where the template names
-// nobody. The zone is that in which the timestamp of Kubernetes' CronJobs is written.
+// BuildJob returns the Job of a nominal time: the current template, with the ScheduledJob that created it and the nominal time.
+// Its Pods have both, too, so that a container can read through the downward API which run it is. managedBy applies if the
+// template sets none. zone is the one in which the timestamp of Kubernetes' CronJobs is written.
 func BuildJob(sj *v1alpha1.ScheduledJob, nominal time.Time, managedBy string, zone *time.Location) *batchv1.Job {
 	j := build(sj, childName(sj.Name, nominal), managedBy, map[string]string{
 		batchv1.CronJobScheduledTimestampAnnotation: nominal.In(zone).Format(time.RFC3339),
 		v1alpha1.NominalTimeAnnotation:              nominal.UTC().Format(time.RFC3339),
 	})
-	delete(j.Annotations, v1alpha1.InstantiateAnnotation) // the template of who has copied a Job that a user had started
+	delete(j.Annotations, v1alpha1.InstantiateAnnotation) // the template may be a copy of a Job that a user had started
 	return j
 }
 
-// BuildBackfill is the Job by which a user makes up for a nominal time that has passed. It has the name of the one that the
-// reconciler would have made, so that there is one Job of each time at most.
+// BuildBackfill returns the Job by which a user makes up for a nominal time that has passed. It has the name of the Job that the
+// reconciler would have created, so that each time has at most one Job.
 func BuildBackfill(sj *v1alpha1.ScheduledJob, nominal time.Time, managedBy string, zone *time.Location) *batchv1.Job {
 	j := BuildJob(sj, nominal, managedBy, zone)
 	j.Annotations[v1alpha1.InstantiateAnnotation] = v1alpha1.InstantiateManual
 	return j
 }
 
-// BuildManual is a Job that a user starts for now. Its containers, which may ask for the nominal time, read now in its place; for
-// the reconciler it is for no nominal time. The name is the ScheduledJob's, a hyphen, and the suffix.
+// BuildManual returns a Job that a user starts for now. Its containers may read the nominal time, and find now in its place; for
+// the reconciler the Job has no nominal time. The name is the ScheduledJob's, a hyphen, and the suffix.
 func BuildManual(sj *v1alpha1.ScheduledJob, suffix string, now time.Time, managedBy string) *batchv1.Job {
 	j := build(sj, sj.Name+"-"+suffix, managedBy, map[string]string{v1alpha1.NominalTimeAnnotation: now.UTC().Format(time.RFC3339)})
 	j.Annotations[v1alpha1.InstantiateAnnotation] = v1alpha1.InstantiateManual
@@ -75,7 +75,7 @@ func build(sj *v1alpha1.ScheduledJob, name, managedBy string, known map[string]s
 	}
 }
 
-// createdBy is the serialized reference that the proposal asks for ("Fields Added to Job Template").
+// createdBy returns the serialized reference that the proposal requires ("Fields Added to Job Template").
 func createdBy(sj *v1alpha1.ScheduledJob) string {
 	b, err := json.Marshal(corev1.SerializedReference{
 		TypeMeta: metav1.TypeMeta{Kind: "SerializedReference", APIVersion: "v1"},
@@ -83,7 +83,7 @@ func createdBy(sj *v1alpha1.ScheduledJob) string {
 			Namespace: sj.Namespace, Name: sj.Name, UID: sj.UID, ResourceVersion: sj.ResourceVersion},
 	})
 	if err != nil {
-		return "" // it is strings, and strings only
+		return "" // cannot happen: all fields are strings
 	}
 	return string(b)
 }

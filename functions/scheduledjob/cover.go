@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// dueAtOnce is how many nominal times may be due at once: more are covered as their Jobs are made.
+	// dueAtOnce is the largest number of nominal times that are due at once: more are covered as Jobs of these are created.
 	dueAtOnce = 20
-	// caughtUp is how many nominal times are made up for with catchUp All and no startingDeadlineSeconds, or from before the
-	// object was made: the most that Kubernetes' CronJob controller looked at.
+	// caughtUp is the largest number of nominal times that are made up for with catchUp All and without startingDeadlineSeconds,
+	// or from before the creation of the object. Kubernetes' CronJob controller looked at no more.
 	caughtUp = 100
-	// grace is how late a Job may be with catchUp None (proposal scheduledjob.md thinks of a minimum of a minute, too).
+	// grace is how late a Job may be with catchUp None (proposal scheduledjob.md considers a minimum of a minute, too).
 	grace = time.Minute
-	// longest is how many seconds of a deadline count, 292 years: more are none that a time.Duration has.
+	// longest is the largest number of seconds in a deadline that counts, 292 years: a time.Duration holds no more.
 	longest = math.MaxInt64 / int64(time.Second)
 )
 
 // Times are the nominal times of a ScheduledJob: those of a schedule, or the one of runAt.
 type Times interface {
-	// Next is the first after the given time.
+	// Next returns the first time after the given one.
 	Next(after time.Time) (time.Time, bool)
-	// Prev is the last at or before it.
+	// Prev returns the last time at or before the given one.
 	Prev(upTo time.Time) (time.Time, bool)
-	// Count is how many there are in (from, to].
+	// Count returns how many times there are in (from, to].
 	Count(from, to time.Time) int64
 }
 
@@ -48,17 +48,17 @@ func (o once) Count(from, to time.Time) int64 {
 	return 0
 }
 
-// Problem is why a ScheduledJob has no nominal times.
+// Problem describes why a ScheduledJob has no nominal times.
 type Problem struct {
-	// Reason is that of the condition Stalled.
+	// Reason is the reason of the condition Stalled.
 	Reason string
-	// Message says in a whole sentence which field is wrong, and what to write instead.
+	// Message is a complete sentence that names the wrong field and what to write instead.
 	Message string
 }
 
 func (p *Problem) Error() string { return p.Message }
 
-// Timetable reads when Jobs are due. What is wrong with it is a fact about the user's object, and becomes a condition.
+// Timetable parses when Jobs are due. An error in it is a fact about the user's object, and becomes a condition.
 func Timetable(j events.ScheduledJob, zones Zones) (Times, *Problem) {
 	if j.Invalid != "" {
 		return nil, &Problem{v1alpha1.ReasonInvalidTemplate, j.Invalid}
@@ -80,7 +80,7 @@ func Timetable(j events.ScheduledJob, zones Zones) (Times, *Problem) {
 	return t, nil
 }
 
-// text is the timetable in one line, to notice that it has changed.
+// text returns the timetable in one line, to detect changes.
 func text(j events.ScheduledJob) string {
 	switch {
 	case !j.RunAt.IsZero():
@@ -91,8 +91,8 @@ func text(j events.ScheduledJob) string {
 	return j.Schedule + " " + j.TimeZone
 }
 
-// Beginning is up to when everything is decided of a ScheduledJob that has just been made: it is not its business. That is its
-// creation, or startAfter. Only runAt may be earlier, since somebody wants it to run.
+// Beginning returns the time up to which a new ScheduledJob ignores its nominal times: its creation, or startAfter. Only runAt
+// may be earlier, since the user wants it to run.
 func Beginning(j events.ScheduledJob) time.Time {
 	begin := j.Created.UTC().Truncate(time.Second)
 	if after := j.StartAfter.UTC().Truncate(time.Second); !j.StartAfter.IsZero() && j.RunAt.IsZero() {
@@ -104,7 +104,7 @@ func Beginning(j events.ScheduledJob) time.Time {
 	return begin
 }
 
-// Delay is how much later than its nominal time each Job is made: the ScheduledJob's own share of jitterSeconds, whole
+// Delay returns how much later than its nominal time each Job is created: the ScheduledJob's own share of jitterSeconds, in whole
 // seconds, and the same for each time.
 func Delay(j events.ScheduledJob) time.Duration {
 	if j.JitterSeconds <= 0 {
@@ -115,7 +115,7 @@ func Delay(j events.ScheduledJob) time.Duration {
 	return time.Duration(h.Sum64()%uint64(j.JitterSeconds+1)) * time.Second
 }
 
-// deadline is after how long a nominal time is missed; ok is false where there is none.
+// deadline returns after how long a nominal time is missed; ok is false if it never is.
 func deadline(j events.ScheduledJob) (after time.Duration, ok bool) {
 	if j.StartingDeadlineSeconds != nil {
 		after, ok = time.Duration(min(*j.StartingDeadlineSeconds, longest))*time.Second, true
@@ -126,13 +126,14 @@ func deadline(j events.ScheduledJob) (after time.Duration, ok bool) {
 	return after, ok
 }
 
-// late says that a Job for the nominal time would be made too late.
+// late reports whether a Job for the nominal time would be created too late.
 func late(j events.ScheduledJob, nominal, now time.Time) bool {
 	after, ok := deadline(j)
 	return ok && now.After(nominal.Add(Delay(j)).Add(after))
 }
 
-// pastRunAt is the problem of a runAt that was set to a time that is decided already: nobody knows whether it has run.
+// pastRunAt returns the problem of a runAt that was changed to a time that is decided already, because it is unknown whether a
+// Job has run for it; nil if there is no such problem.
 func (s State) pastRunAt() *Problem {
 	j := s.Object
 	if j.RunAt.IsZero() || j.RunAt.After(s.decidedUntil()) || text(j) == j.Status.ObservedSchedule {
@@ -142,12 +143,12 @@ func (s State) pastRunAt() *Problem {
 		j.RunAt.UTC().Format(time.RFC3339), s.decidedUntil().Format(time.RFC3339))}
 }
 
-// change applies what another spec, and the end of a suspension, mean for the time that has passed. It is done once for each
-// generation: the status tells those apart whose memory was lost.
+// change applies the effect of a changed spec, or of the end of a suspension, to the times that have passed. It does so once for
+// each generation: after a loss of the state, the status shows which generation was applied.
 func change(s State, t Times, now time.Time) State {
 	st := s.Object.Status
 	before, paused := s.Text, s.Paused
-	if s.Applied == 0 { // a new memory
+	if s.Applied == 0 { // a new state
 		before, paused = st.ObservedSchedule, holds(s.Object, v1alpha1.SuspendedCondition)
 		s.Applied = st.ObservedGeneration
 	}
@@ -172,8 +173,8 @@ func change(s State, t Times, now time.Time) State {
 	return s
 }
 
-// pass gives one verdict to all nominal times after Until, up to the given one; but those whose Job exists have started,
-// before our memory was lost.
+// pass gives one verdict to all nominal times after Until, up to the given one. Times whose Job exists have started, before the
+// state was lost.
 func pass(s State, t Times, upTo time.Time, v events.Verdict, reason, message string) State {
 	for _, r := range s.rows() {
 		if n := r.Run.Nominal; n.After(s.Until) && !n.After(upTo) {
@@ -201,7 +202,7 @@ func judge(s State, t Times, upTo time.Time, v events.Verdict, reason, message s
 	return s
 }
 
-// cover goes through the nominal times that have come since the last time, in order: some are due, the others have a verdict.
+// cover decides about the nominal times that have come since the last time, in order: some become due, the others get a verdict.
 func cover(s State, t Times, now time.Time) State {
 	to := now.Add(-Delay(s.Object))
 	last, ok := t.Prev(to)
@@ -228,8 +229,8 @@ func cover(s State, t Times, now time.Time) State {
 	return s
 }
 
-// catchUp makes all nominal times up to the last one due, as many at once as there is room for. From before the object was made there
-// may be any number, by startAfter: no deadline that suits what comes later says that all of them are meant.
+// catchUp makes all nominal times up to the last one due, as many at once as there is room for. With startAfter, there may be any
+// number from before the creation of the object, and a deadline that suits later times does not mean that all of them are wanted.
 func catchUp(s State, t Times, last time.Time) State {
 	if _, bounded := deadline(s.Object); !bounded {
 		s = latest(s, t, last.Add(-time.Second), "without startingDeadlineSeconds") // the last one has just come
@@ -250,7 +251,7 @@ func catchUp(s State, t Times, last time.Time) State {
 	return s
 }
 
-// latest misses all nominal times up to the given one but the latest of them.
+// latest records all nominal times up to the given one as missed, except for the latest of them.
 func latest(s State, t Times, upTo time.Time, which string) State {
 	from := upTo.Add(time.Second)
 	for range caughtUp {
@@ -266,8 +267,8 @@ func latest(s State, t Times, upTo time.Time, which string) State {
 	return s
 }
 
-// dropDue gives up what is due. What is intended may have been made, and has to be looked for: a refusal says nothing about
-// another try whose answer was lost.
+// dropDue gives up what is due. An intended Job may have been created, and has to be looked for: a refusal does not exclude an
+// earlier try whose answer was lost.
 func dropDue(s State, v events.Verdict, reason, message string, now time.Time) State {
 	var left []Due
 	for _, d := range s.Due {

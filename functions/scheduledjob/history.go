@@ -8,12 +8,12 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// prune deletes finished Jobs beyond the history limits, those first that were created first, once the status remembers their end: so a Job
-// that is deleted is never made again, and never forgotten, whatever is lost.
+// prune deletes finished Jobs beyond the history limits, the earliest created first, once the status has counted their end. So a
+// deleted Job is never created again and always counted, whatever is lost.
 //
-// It also deletes Jobs whose time was given up: a request that was under way then, and was done at last. The status lists
-// every Job that runs, by the write that passes its time; one that it does not list, and that no user has started, is not wanted. The precondition is the
-// observation, since a Job that has finished looks different.
+// It also deletes Jobs whose time was given up while a request was under way that succeeded in the end. The status lists every
+// running Job from the write on that passes its time. So a running Job of such a time that is not listed, and that no user has
+// started, is not wanted. The precondition is the observed version, which changes when the Job finishes.
 func prune(s State) (out []effect.Effect) {
 	for _, r := range s.rows() {
 		if n := r.Run.Nominal; r.active() && !r.Run.Deleting && !n.IsZero() && !n.After(s.decidedUntil()) && !r.Run.Manual && !s.counts(r.Run.UID) {

@@ -10,7 +10,8 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// observe remembers an event. Until the inventory that this memory asked for has come, it remembers nothing of Jobs.
+// observe folds an event into the state. Until the inventory that this state requested has arrived, it decides nothing about
+// Jobs.
 func observe(s State, e events.Event) State {
 	if s.Name == "" {
 		s.Name = nameIn(e)
@@ -77,8 +78,8 @@ func nameIn(e events.Event) string {
 	return ""
 }
 
-// observeUnsynced notes whether an event needs the inventory, as long as we do not know the Jobs. A ScheduledJob that has just been made has
-// none, and none is made before its first time comes: thousands may be made without a list of the cluster.
+// observeUnsynced handles events before the inventory: it notes whether one needs it. A new ScheduledJob needs none before its
+// first time comes, because it has no Jobs. So thousands can be created without a list of the cluster.
 func observeUnsynced(s State, e events.Event) State {
 	switch e := e.(type) {
 	case events.ScheduledJobObserved:
@@ -103,7 +104,7 @@ func observeUnsynced(s State, e events.Event) State {
 	return s
 }
 
-// untouched says that nothing has happened since the first status was written, or that none has been.
+// untouched reports whether nothing has happened since the first status was written, or that none has been written.
 func untouched(j events.ScheduledJob) bool {
 	st := j.Status
 	if st.DecidedUntil == nil {
@@ -112,8 +113,8 @@ func untouched(j events.ScheduledJob) bool {
 	return st.DecidedUntil.UTC().Equal(Beginning(j)) && len(st.Active)+len(st.Recent) == 0 && st.ObservedGeneration == j.Generation
 }
 
-// takeInventory turns an empty State into a knowing one. A snapshot that somebody else asked for, perhaps before our memory
-// was lost, proves nothing and is ignored.
+// takeInventory fills an empty State from a snapshot. A snapshot that another worker requested, or this function before it lost
+// its state, proves nothing and is ignored.
 func takeInventory(s State, list events.ScheduleListed) State {
 	if s.Asked == "" || list.ID != s.Asked {
 		s.NeedsSync = true
@@ -125,13 +126,13 @@ func takeInventory(s State, list events.ScheduleListed) State {
 		return s
 	}
 	s = see(s, *list.ScheduledJob)
-	heard := s.Runs
+	observed := s.Runs
 	s.Runs = map[types.UID]Row{}
 	for _, r := range list.Runs {
 		r = s.own(r)
 		s.put(Row{Run: r, New: AwaitsVerdict(&s.Object.Status, r)})
 	}
-	for uid, r := range heard { // while the list was on its way
+	for uid, r := range observed { // while the list was on its way
 		if old, listed := s.Runs[uid]; r.Run.Version > max(list.Version, old.Run.Version) {
 			r.Run = s.own(r.Run)
 			r.New = old.New || !listed && byHand(r.Run)
@@ -148,8 +149,8 @@ func (s *State) put(r Row) {
 	s.Runs[r.Run.UID] = r
 }
 
-// own takes the nominal time off a Job that does not bear its name: somebody has copied ours, annotations and all. One that
-// has lost it, and bears the name of one that is intended, gets it back.
+// own clears the nominal time of a Job that does not have the name for it: a user has copied the Job, annotations and all. If the
+// Job has lost its nominal time and has the name of an intended one, own restores the time.
 func (s State) own(r events.Run) events.Run {
 	for _, d := range s.Due {
 		if d.Intended && childName(s.Object.Name, d.Nominal) == r.Name {
@@ -162,8 +163,8 @@ func (s State) own(r events.Run) events.Run {
 	return r
 }
 
-// compare holds what we remember against a snapshot: what we saw at or before it, and it does not list, is gone. What it lists and we
-// do not know exists, unless we have heard of a later deletion.
+// compare compares the state with a snapshot. A Job that was last observed at or before its version and is not listed is gone. A
+// listed Job that is not in the state exists, unless a later deletion was observed.
 func compare(s State, list events.ScheduleListed) State {
 	if list.ID == s.Unread {
 		s.Unread = ""
@@ -192,7 +193,7 @@ func compare(s State, list events.ScheduleListed) State {
 	return s
 }
 
-// see remembers a newer observation of the ScheduledJob.
+// see folds a newer observation of the ScheduledJob.
 func see(s State, j events.ScheduledJob) State {
 	if j.Version <= s.Object.Version {
 		return s
@@ -207,7 +208,7 @@ func see(s State, j events.ScheduledJob) State {
 
 func seeRun(s State, r events.Run) State {
 	if old, ok := s.Runs[r.UID]; ok {
-		r.Manual = old.Run.Manual // who has started a Job does not change
+		r.Manual = old.Run.Manual // whether a user has started a Job does not change
 		if r.Nominal.IsZero() {
 			r.Nominal = old.Run.Nominal
 		}
@@ -227,7 +228,7 @@ func seeRun(s State, r events.Run) State {
 	return s
 }
 
-// awaits says that the Job is one that is intended: it may be older than a deletion that we have heard of.
+// awaits reports whether the Job is an intended one. It may be older than a deletion that was observed.
 func (s State) awaits(r events.Run) bool {
 	for _, d := range s.Due {
 		if d.Intended && d.Nominal.Equal(r.Nominal) {
@@ -246,14 +247,14 @@ func missRun(s State, r events.Run) State {
 		}
 		row.Gone = true
 		s.Runs[r.UID] = row
-	} else if s.awaits(r) { // made, seen by nobody, and deleted
+	} else if s.awaits(r) { // created and deleted before it was observed
 		s.put(Row{Run: r, Gone: true})
 	}
 	return s
 }
 
-// shrink forgets a memory that is too large to be saved: the ScheduledJob has tens of thousands of Jobs. The inventory rests as if it
-// had been refused, ever longer as long as it brings as many.
+// shrink forgets a state that is too large to be saved: the ScheduledJob has tens of thousands of Jobs. The inventory is delayed
+// as if it had been refused, ever longer while it brings as many.
 func shrink(s State, no events.EffectRefused) State {
 	no.Effect = effect.KindTakeInventory
 	less := State{Name: s.Name, NeedsSync: true, Waits: s.Waits}
@@ -261,7 +262,7 @@ func shrink(s State, no events.EffectRefused) State {
 	return less
 }
 
-// recordRejection remembers a refusal: what was refused rests, and the time whose Job was not made knows why.
+// recordRejection remembers a refusal: the effect is delayed, and the due time whose Job was not created keeps the reason.
 func recordRejection(s State, e events.EffectRefused) State {
 	s.Waits.Refuse(e)
 	for i, d := range s.Due {

@@ -10,13 +10,13 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// plan decides, from the state alone. What the API server has just refused rests, and the timer is set to the earliest of
-// everything that waits for time to pass.
+// plan decides from the state alone. Effects that the API server has just refused are delayed, and the timer is set to the
+// earliest of all times that the plan waits for.
 func plan(s State, zones Zones, now time.Time) (State, []effect.Effect) {
 	var at effect.Wake
 	var out []effect.Effect
 	switch {
-	case s.Gone || s.Known && s.Object.Deleting: // the garbage collector sees to the Jobs
+	case s.Gone || s.Known && s.Object.Deleting: // the garbage collector deletes the Jobs
 		s.Due, s.Pending, s.Waits, s.Unread = nil, nil, nil, ""
 		return s, nil
 	case !s.Known:
@@ -36,8 +36,8 @@ func plan(s State, zones Zones, now time.Time) (State, []effect.Effect) {
 	return s, append(out, at.Timer()...)
 }
 
-// decide reads top to bottom like the life of a nominal time. What the status remembers is announced, and Jobs are deleted
-// only when the status remembers their end.
+// decide reads top to bottom like the life of a nominal time. Only verdicts in the status are announced, and Jobs are deleted
+// only when the status has counted their end.
 func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	var out []effect.Effect
 	t, problem := Timetable(s.Object, zones)
@@ -62,7 +62,7 @@ func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effe
 	if differs {
 		out = append(out, write)
 	}
-	// It was notified by a clock that is ahead of ours, or its start is delayed.
+	// The trigger's clock was ahead of this one when it sent the due notice, or the start is delayed.
 	if next, ok := upcoming(s, t); ok && (!next.After(s.Noticed) || !next.After(now)) {
 		if start := next.Add(Delay(s.Object)); start.After(now) {
 			at.By(start)
@@ -71,7 +71,7 @@ func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effe
 	return s, append(out, expire(s, now, at)...)
 }
 
-// ask takes inventory under an ID of its own: the answer to an older memory's question proves nothing.
+// ask takes inventory under an ID of its own: the answer to a request of a lost state proves nothing.
 func ask(s State, now time.Time) (State, []effect.Effect) {
 	if !s.NeedsSync {
 		return s, nil
@@ -82,7 +82,7 @@ func ask(s State, now time.Time) (State, []effect.Effect) {
 	return s, []effect.Effect{effect.TakeInventory{ID: s.Asked, Job: s.Name}}
 }
 
-// begin writes the first status of a ScheduledJob, from which on it is answerable for each nominal time.
+// begin writes the first status of a ScheduledJob. From then on every nominal time gets a verdict.
 func begin(s State, zones Zones, now time.Time) []effect.Effect {
 	if s.begun() || s.Object.UID == "" || s.Object.Deleting {
 		return nil
@@ -92,8 +92,8 @@ func begin(s State, zones Zones, now time.Time) []effect.Effect {
 	return []effect.Effect{write}
 }
 
-// announce publishes the verdicts that the status remembers until the bus has confirmed them. Whoever has lost all memory
-// does it once more, word for word.
+// announce publishes the verdicts in the status until the bus has confirmed them. After a loss of the state it publishes them
+// once more, word for word.
 func announce(s State) (out []effect.Effect) {
 	for _, v := range s.Object.Status.Recent {
 		if t := public(s.Object, v); !v.Announced && !s.Acked[events.PublicID(t)] {
@@ -103,8 +103,8 @@ func announce(s State) (out []effect.Effect) {
 	return out
 }
 
-// rests says that nothing is left to do for the ScheduledJob. One whose next time is to come does not rest: its memory saves
-// an inventory then.
+// rests reports whether nothing is left to do for the ScheduledJob. While a next time is to come, there is: keeping the state
+// saves an inventory then.
 func rests(s State) bool {
 	if !s.Known {
 		return !s.NeedsSync && (s.Object.UID == "" || s.Object.Deleting || over(s.Object))
@@ -112,12 +112,12 @@ func rests(s State) bool {
 	return s.Gone || s.Object.Deleting || s.Unread == "" && over(s.Object) && len(s.Pending)+len(s.Due)+len(s.Object.Status.Active)+len(announce(s)) == 0 && !s.waiting() && s.Object.TTLSecondsAfterFinished == nil
 }
 
-// over says that a ScheduledJob that runs once has done what it was for, and nobody has changed it since.
+// over reports whether a ScheduledJob that runs once has done so, and no user has changed it since.
 func over(j events.ScheduledJob) bool {
 	return holds(j, v1alpha1.FinishedCondition) && j.Status.ObservedGeneration == j.Generation
 }
 
-// upcoming is the next nominal time that is not covered.
+// upcoming returns the next nominal time that is not covered.
 func upcoming(s State, t Times) (time.Time, bool) {
 	if t == nil || s.Object.Suspended || !s.begun() {
 		return time.Time{}, false
@@ -125,7 +125,7 @@ func upcoming(s State, t Times) (time.Time, bool) {
 	return t.Next(s.Until)
 }
 
-// expire deletes a ScheduledJob that has run once, when its time to live is over and everybody has been told.
+// expire deletes a ScheduledJob that has run once, when its time to live is over and every verdict has been announced.
 func expire(s State, now time.Time, at *effect.Wake) []effect.Effect {
 	end := s.Object.Expires()
 	if end.IsZero() || len(s.Pending)+len(announce(s)) > 0 || s.waiting() {

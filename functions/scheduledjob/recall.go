@@ -11,8 +11,8 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// recall gives their verdict to Jobs that have turned up and that nothing due stands for: made before our memory was lost, for
-// a schedule that has been changed since; or made after all, when their time had been given up.
+// recall gives a verdict to observed Jobs that match no due time. They were created before the state was lost, for a schedule
+// that has been changed since; or they were created after all, when their time had been given up.
 func recall(s State, t Times) State {
 	for _, r := range s.rows() {
 		n := r.Run.Nominal
@@ -27,9 +27,9 @@ func recall(s State, t Times) State {
 	return s
 }
 
-// recallSuspended gives their verdicts to Jobs of a suspended ScheduledJob that were made before our memory was lost, and to the
-// times between them, which nobody will make up for: the status has to list what runs. One of a time that has not come yet, by
-// our clock, waits for it.
+// recallSuspended gives a verdict to Jobs of a suspended ScheduledJob that were created before the state was lost, because the
+// status has to list running Jobs. The times between them, which no Job will make up for, are skipped. A Job of a time that is
+// still to come by this worker's clock waits for it.
 func recallSuspended(s State, t Times, now time.Time, at *effect.Wake) State {
 	for _, r := range s.rows() {
 		switch n := r.Run.Nominal; {
@@ -43,8 +43,8 @@ func recallSuspended(s State, t Times, now time.Time, at *effect.Wake) State {
 	return s
 }
 
-// retract takes back what was said about a nominal time and does not stand in the status yet: its Job has turned up after all,
-// and a time has one verdict. One that is about a range is cut in two, which takes a timetable.
+// retract removes the verdict on a nominal time that is not in the status yet, because its Job has been observed after all and a
+// time has one verdict. A verdict on a range is cut in two, which requires a timetable.
 func (s *State) retract(n time.Time, t Times) bool {
 	i := slices.IndexFunc(s.Pending, func(v v1alpha1.TickVerdict) bool { return !n.Before(v.Time.Time) && !n.After(last(v)) })
 	if i < 0 {
@@ -67,7 +67,7 @@ func (s *State) retract(n time.Time, t Times) bool {
 	return true
 }
 
-// between is the part of a verdict that is about the nominal times from first to last.
+// between returns the part of a verdict that covers the nominal times from first to last.
 func between(v v1alpha1.TickVerdict, t Times, first, last time.Time) v1alpha1.TickVerdict {
 	v.Time, v.Until, v.Count = metav1.NewTime(first.UTC()), nil, t.Count(first.Add(-time.Second), last)
 	if v.Count > 1 {

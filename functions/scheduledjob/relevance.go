@@ -9,13 +9,13 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// overdueAfter is how long after the end of its time to live a ScheduledJob counts as overdue: until then, the timer that deletes it
-// may still be on its way.
+// overdueAfter is how long after the end of its time to live a ScheduledJob counts as overdue. Before that, the timer that
+// deletes it may still be on its way.
 const overdueAfter = time.Minute
 
-// Idle reports whether this function has nothing to do for the ScheduledJob, which has these Jobs, before its next time comes, though
-// every fact about it and its Jobs, and every timer, may have been lost. A trigger that lists the cluster does not wake such a one.
-// announceWithin is for how long after a verdict the function is woken to announce it once more.
+// Idle reports whether this function has nothing to do for the ScheduledJob with these Jobs before its next time comes, even if
+// every fact about them and every timer was lost. A trigger that lists the cluster does not wake such a ScheduledJob.
+// announceWithin is how long after a verdict the function is woken to announce it once more.
 func Idle(j *events.ScheduledJob, runs []events.Run, now time.Time, announceWithin time.Duration) bool {
 	s := &j.Status
 	decided := time.Time{}
@@ -44,7 +44,7 @@ func Idle(j *events.ScheduledJob, runs []events.Run, now time.Time, announceWith
 	return kept[events.RunComplete] <= j.SuccessfulJobs && kept[events.RunFailed] <= j.FailedJobs
 }
 
-// decidedSince reports whether the status may hold a verdict that was put there after that time: nothing in it says when.
+// decidedSince reports whether the status may have a verdict that was added after that time. The status does not record when.
 func decidedSince(s *v1alpha1.ScheduledJobStatus, since time.Time) bool {
 	if len(s.Recent) == 0 {
 		return false
@@ -59,7 +59,7 @@ func decidedSince(s *v1alpha1.ScheduledJobStatus, since time.Time) bool {
 	return last.After(since)
 }
 
-// outlived reports whether the ScheduledJob should have been deleted, because its time to live is over: the timer for it has been
+// outlived reports whether the ScheduledJob should have been deleted by now, because its time to live is over: its timer was
 // lost.
 func outlived(j *events.ScheduledJob, now time.Time) bool {
 	end := j.Expires()

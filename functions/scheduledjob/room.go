@@ -8,9 +8,10 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// unavailableAfter is how many refusals in a row of announcements show that waiting on is no use: a server that restarts, or a lost leader, takes
-// ten seconds, and between so many lie 1 + 2 + 4 + 8 + 16 + 32 s (backoff.API). After that the oldest verdicts make room, since nothing
-// may wait for the stream of public events for ever. An absence of all reconcilers says nothing about the bus, and refuses nothing.
+// unavailableAfter is the number of refused announcements in a row after which waiting longer is useless. A server that restarts,
+// or a lost leader, takes ten seconds, and between this many refusals lie 1 + 2 + 4 + 8 + 16 + 32 s (backoff.API). After that the
+// oldest verdicts make room, since nothing may wait for the stream of public events for ever. While no reconciler runs, no
+// announcement is refused, so an outage of reconcilers does not count.
 const unavailableAfter = 7
 
 // busUnavailable reports whether the bus has confirmed nothing for about a minute in which announcements were tried.
@@ -18,13 +19,13 @@ func (s State) busUnavailable() bool {
 	return s.Waits[effect.KindAnnounce].Count >= unavailableAfter
 }
 
-// room says that the status can take one more verdict, beside so many that nobody has been told.
+// room reports whether the status can take one more verdict, in addition to this many that have not been announced.
 func (b *book) room(unannounced int) bool {
 	return unannounced < v1alpha1.RecentVerdicts || b.busUnavailable()
 }
 
-// makeRoom takes verdicts out of the status until it holds no more than it may: the oldest that have been announced, and if
-// there are none, the oldest of all. Those are a gap on the ledger, and the write says so.
+// makeRoom removes verdicts from the status until it has no more than it may: the oldest that have been announced, and if there
+// are none, the oldest of all. The latter leave a gap in the announcements, and the write reports it.
 func (b *book) makeRoom() {
 	st := &b.status
 	for len(st.Recent) > v1alpha1.RecentVerdicts {

@@ -1,24 +1,24 @@
-// Package scheduledjob is the ScheduledJob function: it decides what becomes of each nominal time of one ScheduledJob, once,
-// in order, and makes the Jobs. Start reading at plan.go.
+// Package scheduledjob is the ScheduledJob function: it decides once, and in order, what becomes of each nominal time of one
+// ScheduledJob, and creates the Jobs. Start reading at plan.go.
 //
-//	observe.go   what we remember            plan.go     the order of decisions
-//	state.go     the memory itself           cover.go    which nominal times have come
-//	start.go     concurrency, deadlines      status.go   counters, conditions, Events
-//	history.go   which Jobs are kept         child.go    the Job that a nominal time becomes
-//	recall.go    Jobs that turn up           room.go     a bus that confirms nothing
+//	observe.go   folds events into the state  plan.go     the order of decisions
+//	state.go     the state itself             cover.go    which nominal times have come
+//	start.go     concurrency, deadlines       status.go   counters, conditions, Events
+//	history.go   which Jobs are kept          child.go    builds the Job of a nominal time
+//	recall.go    Jobs found after the fact    room.go     when the bus confirms nothing
 //
-// A nominal time goes one way:
+// The life of a nominal time:
 //
-//	passed --covered--> due --intended--> its Job is seen ----------> verdict --written--> in the status --announced--> on the bus
+//	passed --covered--> due --intended--> its Job is observed ------> verdict --written--> in the status --announced--> on the bus
 //	          |          |       '------ or found not to exist ----> verdict
 //	          |          '-------------- too late, overlap --------> verdict
 //	          '------------------------- superseded, suspended ----> verdict
 //
-// What is intended is committed before its Job is made, so that every worker makes the same Jobs; the Job's name is a hash of
-// the nominal time, so that it is made once. The cluster remembers the rest: one write moves status.decidedUntil past the
-// time, puts its Job into status.active, and its verdict among status.recent. Only what stands there is announced, and it
-// stays there until it has been: so the ledger never says what the cluster does not, and misses nothing, unless the bus takes
-// nothing for more than a minute while there are more verdicts than a status holds.
+// The decision to create a Job is committed before the Job is created, so that every worker creates the same Jobs. The Job's name
+// is a hash of the nominal time, so that it is created once. The rest is recorded in the cluster: one write moves
+// status.decidedUntil past the time, adds its Job to status.active, and its verdict to status.recent. Only verdicts in the status
+// are announced, and each stays there until the bus has confirmed it. So the announced verdicts never contradict the cluster, and
+// none is missing, unless the bus accepts nothing for more than a minute while there are more verdicts than a status holds.
 package scheduledjob
 
 import (
@@ -29,14 +29,14 @@ import (
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
-// Name is the function's.
+// Name is the function's name.
 const Name = "scheduledjob"
 
-// Zones finds a time zone by its IANA name; "" is UTC. It is the only thing that the function is given beside its state:
-// the rules of time zones are data that comes with the program. The error is for people.
+// Zones returns a time zone by its IANA name; "" is UTC. It is the only input of the function besides its state, the events and
+// the time: the rules of time zones are data that is compiled into the program. The error is written for users.
 type Zones func(name string) (*time.Location, error)
 
-// New is the ScheduledJob function.
+// New returns the ScheduledJob function.
 func New(zones Zones) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    Name,

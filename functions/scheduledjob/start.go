@@ -12,7 +12,7 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// start makes the Jobs that are due, in order, or gives the verdict why not.
+// start creates the Jobs that are due, in order, or gives a verdict with the reason why not.
 func start(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	var out []effect.Effect
 	var left []Due
@@ -56,14 +56,14 @@ func (s State) create(d Due, at *effect.Wake) effect.Effect {
 	return effect.CreateJob{ScheduledJob: s.Object.Name, Name: childName(s.Object.Name, d.Nominal), Nominal: d.Nominal, Generation: s.Object.Generation}
 }
 
-// wake looks again when the deadline is over.
+// wake requests a plan when the deadline is over.
 func (s State) wake(d Due, at *effect.Wake) {
 	if after, ok := deadline(s.Object); ok {
 		at.By(d.Nominal.Add(Delay(s.Object)).Add(after).Add(time.Millisecond))
 	}
 }
 
-// busy says that a Job is active, or may have been made for an earlier time that is due.
+// busy reports whether a Job is active, or may have been created for an earlier due time.
 func (s State) busy(earlier []Due) bool {
 	for _, r := range s.Runs {
 		if r.active() {
@@ -73,8 +73,8 @@ func (s State) busy(earlier []Due) bool {
 	return slices.ContainsFunc(earlier, func(d Due) bool { return d.Intended })
 }
 
-// replace deletes the Jobs that are active. They are gone only after their Pods, so that two never run at once; and they go
-// only after the status has listed them, since nothing else would remember that they have started.
+// replace deletes the active Jobs. They are deleted in the foreground, after their Pods, so that two never run at once. Each is
+// deleted only after the status has listed it, because no other record shows that it has started.
 func (s State) replace() (out []effect.Effect) {
 	for _, r := range s.rows() {
 		if r.active() && !r.Run.Deleting && s.counts(r.Run.UID) {
@@ -84,20 +84,20 @@ func (s State) replace() (out []effect.Effect) {
 	return out
 }
 
-// hopeless says that the API server will refuse the Job for the same reason as long as the spec is what it is.
+// hopeless reports whether the API server will refuse the Job for the same reason until the spec changes.
 func hopeless(reason string) bool { return reason == string(metav1.StatusReasonInvalid) }
 
-// withdraw gives up a Job that may have been made, unless it turns up.
+// withdraw gives up an intended Job, which may have been created, unless it is observed.
 func (d *Due) withdraw(reason string, now time.Time) {
 	d.Withdrawn, d.Search, d.Since = reason, strconv.FormatInt(now.UnixNano(), 36), now
 }
 
-// underWay is how long a request for a Job may be under way when its time is given up: the engine sends none that is older
+// underWay is how long a request for a Job may be under way after its time is given up: the engine sends no request that is older
 // than a second and a half, and each ends after fifteen.
 const underWay = 17 * time.Second
 
-// search looks whether the Job has been made, once nothing is under way any more that could make it. A refusal is an answer:
-// whoever gets it does not wait for another.
+// search looks for a withdrawn Job once no request is under way any more that could create it. After a refusal no request is, so
+// the search need not wait.
 func (s State) search(d Due, now time.Time, at *effect.Wake) []effect.Effect {
 	if over := d.Since.Add(underWay); d.Refused == "" && now.Before(over) {
 		at.By(over)
@@ -106,7 +106,7 @@ func (s State) search(d Due, now time.Time, at *effect.Wake) []effect.Effect {
 	return []effect.Effect{effect.FindRun{Name: childName(s.Object.Name, d.Nominal), ID: d.Search}}
 }
 
-// unmade gives the verdict of a Job that was intended and never made.
+// unmade gives the verdict on an intended Job that was never created.
 func (s *State) unmade(d Due) {
 	switch {
 	case d.Withdrawn == "Suspended":

@@ -15,50 +15,52 @@ import (
 	"github.com/jobstream/jobstream/functions/backoff"
 )
 
-// State is what we remember of one ScheduledJob. Losing it is safe: an empty State takes inventory before it decides.
+// State is the memory of one ScheduledJob. Losing it is safe: an empty State takes inventory before anything is decided.
 //
-// Observe and Plan own the State they are given and change its maps in place.
+// Observe and Plan own the State that they are given and change its maps in place.
 type State struct {
-	// Name is the ScheduledJob's, from any observation of it: it makes the inventory cheap.
+	// Name is the ScheduledJob's, from any observation of it. It lets the inventory list one name instead of the cluster.
 	Name string
-	// Asked is the ID of the inventory that this memory waits for, or began with. It tells this memory from a lost one.
+	// Asked is the ID of the inventory that this State waits for, or began with. It distinguishes this State from a lost one.
 	Asked string
 	// NeedsSync reports whether an event was observed that needs the inventory.
 	NeedsSync bool
-	// Known says that the inventory has been taken.
+	// Known reports whether the inventory has been taken.
 	Known bool
-	// Unread is the ID of the inventory that is taken because something was told that we could not read, "" where nothing was.
-	// What is remembered stays: the snapshot is compared with it.
+	// Unread is the ID of the inventory that is taken because a message could not be read, "" if every message could be. The
+	// State stays: the snapshot is compared with it.
 	Unread string `cbor:",omitempty"`
-	// Gone says that the ScheduledJob no longer exists. That is final, since keys are UIDs.
+	// Gone reports whether the ScheduledJob no longer exists. That is final, since keys are UIDs.
 	Gone bool
-	// ListVersion is the newest list of Jobs that we have folded, or deletion of a Job: a Job that we do not know, at or below it,
-	// is history.
+	// ListVersion is the version of the newest list of Jobs, or deletion of a Job, that was folded. An observation at or below it
+	// of a Job that is not in the State is out of date.
 	ListVersion uint64
 	// Object is the newest observation of the ScheduledJob.
 	Object events.ScheduledJob
 	// Runs are its Jobs.
 	Runs map[types.UID]Row
-	// Until is the nominal time up to which all have been covered: they are due, or have a verdict.
+	// Until is the time up to which all nominal times have been covered: each is due, or has a verdict.
 	Until time.Time
-	// Due are the nominal times whose Jobs shall be made, in order.
+	// Due are the nominal times whose Jobs are to be created, in order.
 	Due []Due
-	// Pending are the verdicts that the status does not remember yet, in order.
+	// Pending are the verdicts that are not in the status yet, in order.
 	Pending []v1alpha1.TickVerdict
 	// Acked are the IDs of the verdicts in the status that the bus has confirmed.
 	Acked map[string]bool
-	// Noticed is the latest nominal time that has been fired for and has not come yet: the trigger's clock is ahead of ours.
+	// Noticed is the latest nominal time for which the trigger has sent a due notice. If it is in the future, the trigger's clock
+	// is ahead of this worker's.
 	Noticed time.Time
-	// Applied is the generation of the spec whose changes have been applied; Text and Paused are what it was before the next.
+	// Applied is the generation of the spec whose changes have been applied; Text and Paused are its timetable and suspension,
+	// for comparison with the next.
 	Applied int64
 	Text    string
 	Paused  bool
-	// Waits are the effects that the API server refuses just now, or once did.
+	// Waits are the effects that the API server refuses now, or refused earlier.
 	Waits backoff.Waits
 }
 
-// valid returns which law a memory breaks, nil for none: nominal times are due in order, each once, and none is due or has a verdict before
-// the inventory; a Job stands under its own UID.
+// valid returns an error that names the law that a state breaks, nil if it breaks none: nominal times are due in order, each
+// once; none is due or has a verdict before the inventory; the key of a Job is its own UID.
 func (s State) valid() error {
 	if !s.Known && len(s.Due)+len(s.Pending) > 0 {
 		return fmt.Errorf("%d times are due and %d have a verdict, and no inventory has been taken", len(s.Due), len(s.Pending))
@@ -80,31 +82,31 @@ func (s State) valid() error {
 type Row struct {
 	_   struct{} `cbor:",toarray"`
 	Run events.Run
-	// Gone says that the Job no longer exists.
+	// Gone reports whether the Job no longer exists.
 	Gone bool
-	// New says that a user has started the Job, and that no status has been seen that knows it.
+	// New reports whether a user has started the Job and no observed status has it.
 	New bool
 }
 
-// Due is a nominal time whose Job shall be made.
+// Due is a nominal time whose Job is to be created.
 type Due struct {
 	_       struct{} `cbor:",toarray"`
 	Nominal time.Time
-	// Intended reports whether the commit that decides to make its Job is done: the Job may exist from then on.
+	// Intended reports whether the decision to create its Job is committed: from then on the Job may exist.
 	Intended bool
-	// Withdrawn is why a Job that was intended, and has not been seen, is no longer wanted: Deadline, Superseded or Suspended.
-	// Whether it has been made has to be found out, by a search under this ID.
+	// Withdrawn is why an intended Job that has not been observed is no longer wanted: Deadline, Superseded or Suspended. Whether
+	// it has been created has to be found out, by the search with the ID Search.
 	Withdrawn, Search string
 	// Since is when it was withdrawn.
 	Since time.Time
-	// Absent says that it was found not to exist.
+	// Absent reports whether the search found that the Job does not exist.
 	Absent bool
-	// Refused and Message are why the API server has refused it, the latest time, which was RefusedAt.
+	// Refused and Message are why the API server refused it most recently, at RefusedAt.
 	Refused, Message string
 	RefusedAt        time.Time
 }
 
-// last is the last nominal time that a verdict is about.
+// last returns the last nominal time that a verdict covers.
 func last(v v1alpha1.TickVerdict) time.Time {
 	if v.Until != nil {
 		return v.Until.UTC()
@@ -112,7 +114,7 @@ func last(v v1alpha1.TickVerdict) time.Time {
 	return v.Time.UTC()
 }
 
-// public is a verdict as it is announced.
+// public returns a verdict in the form in which it is announced.
 func public(j events.ScheduledJob, v v1alpha1.TickVerdict) events.TickDecided {
 	t := events.TickDecided{
 		ScheduledJob: events.Reference{Namespace: j.Namespace, Name: j.Name, UID: j.UID},
@@ -127,17 +129,17 @@ func public(j events.ScheduledJob, v v1alpha1.TickVerdict) events.TickDecided {
 	return t
 }
 
-// active says that the Job exists and has not finished. One that is being deleted still has Pods.
+// active reports whether the Job exists and has not finished. A Job that is being deleted still has Pods.
 func (r Row) active() bool { return !r.Gone && r.Run.Result == "" }
 
-// rows lists the Jobs in the order of their nominal times, so that every plan is the same for the same state.
+// rows returns the Jobs in the order of their nominal times, so that equal states have equal plans.
 func (s State) rows() []Row {
 	return slices.SortedFunc(maps.Values(s.Runs), func(a, b Row) int {
 		return cmp.Or(a.Run.Nominal.Compare(b.Run.Nominal), a.Run.Created.Compare(b.Run.Created), cmp.Compare(a.Run.UID, b.Run.UID))
 	})
 }
 
-// runAt finds the Job of a nominal time.
+// runAt returns the Job of a nominal time.
 func (s State) runAt(nominal time.Time) (Row, bool) {
 	for _, r := range s.Runs {
 		if r.Run.Nominal.Equal(nominal) {
@@ -147,7 +149,7 @@ func (s State) runAt(nominal time.Time) (Row, bool) {
 	return Row{}, false
 }
 
-// decidedUntil is what the cluster remembers; zero while it remembers nothing.
+// decidedUntil returns status.decidedUntil; zero if it is not set.
 func (s State) decidedUntil() time.Time {
 	if t := s.Object.Status.DecidedUntil; t != nil {
 		return t.UTC()
@@ -155,10 +157,10 @@ func (s State) decidedUntil() time.Time {
 	return time.Time{}
 }
 
-// begun says that the cluster remembers that we have begun: no Job is made before.
+// begun reports whether the first status has been written. No Job is created before.
 func (s State) begun() bool { return s.Object.Status.DecidedUntil != nil }
 
-// counts says that a Job stands in status.active: its end has not been counted.
+// counts reports whether a Job is in status.active: its end has not been counted.
 func (s State) counts(uid types.UID) bool {
 	for _, ref := range s.Object.Status.Active {
 		if ref.UID == uid {
@@ -168,9 +170,9 @@ func (s State) counts(uid types.UID) bool {
 	return false
 }
 
-// forget drops what the cluster remembers: verdicts that it has passed, Jobs that are gone and counted. Of a range that it has
-// passed in part, because somebody else has decided that part meanwhile, the rest stays; to cut it takes a timetable. A Job stays
-// until the list version is over its last observation, which told once more would be that of a new one.
+// forget drops what the status has: verdicts that it has passed, Jobs that are gone and counted. If another worker has decided
+// part of a range meanwhile, the rest of it stays; to cut it takes a timetable. A Job stays until the list version exceeds its
+// last observation, because that observation, delivered again, would look like a new Job.
 func (s *State) forget(t Times) {
 	decided := s.decidedUntil()
 	s.Pending = slices.DeleteFunc(s.Pending, func(v v1alpha1.TickVerdict) bool { return !last(v).After(decided) })

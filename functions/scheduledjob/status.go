@@ -16,15 +16,14 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// account is the status as it should be, and whether that differs from the one that was observed. One write moves
-// decidedUntil, remembers the verdicts on the times that it passes, lists their Jobs, and counts the ends of those that were
-// listed: so each is counted once, whatever is lost in between, and no verdict is announced that may yet be decided
-// otherwise.
+// account returns the write of the wanted status, and whether that differs from the observed one. One write moves decidedUntil,
+// records the verdicts on the times that it passes, lists their Jobs, and counts the ends of the listed ones. So each is counted
+// once, whatever is lost in between, and no verdict is announced that may yet change.
 func account(s State, t Times, p *Problem, now time.Time) (effect.WriteScheduleStatus, bool) {
 	b := book{State: s, now: now, status: *s.Object.Status.DeepCopy()}
 	st := &b.status
 	st.ObservedGeneration = s.Object.Generation
-	if len(s.Due) == 0 && p == nil { // what is due was due by the schedule before
+	if len(s.Due) == 0 && p == nil { // due times belong to the observed schedule
 		st.ObservedSchedule = text(s.Object)
 	}
 	if !s.begun() {
@@ -56,9 +55,9 @@ type book struct {
 	now     time.Time
 	status  v1alpha1.ScheduledJobStatus
 	reports []effect.Report
-	// left are the verdicts that this write does not remember yet.
+	// left are the verdicts that this write does not record yet.
 	left []v1alpha1.TickVerdict
-	// dropped are the verdicts that the status forgets before the bus has confirmed them.
+	// dropped are the verdicts that leave the status before the bus has confirmed them.
 	dropped []events.TickDecided
 }
 
@@ -66,7 +65,7 @@ func (b *book) report(warning bool, reason, format string, args ...any) {
 	b.reports = append(b.reports, effect.Report{Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
-// settleActive takes Jobs that have ended off the list, and counts them.
+// settleActive removes Jobs that have ended from status.active, and counts them.
 func (b *book) settleActive() {
 	b.status.Active = slices.DeleteFunc(b.status.Active, func(ref corev1.ObjectReference) bool {
 		r, known := b.Runs[ref.UID]
@@ -92,11 +91,11 @@ func (b *book) count(name string, r Row) {
 	case events.RunFailed:
 		st.Failed++
 		b.report(false, "SawCompletedJob", "Saw completed job: %s, condition: Failed", name)
-	default: // nobody knows how it would have ended
+	default: // its result is unknown
 		st.Failed++
 		st.LastResult = "Missing"
 		if r.Run.Deleting && b.Object.ConcurrencyPolicy == v1alpha1.ReplaceConcurrent {
-			return // by us, and whoever did it has said so
+			return // replaced, and the deletion was reported
 		}
 		b.report(true, "MissingJob", "Active job went missing: %s; it counts as failed", name)
 		return
@@ -104,8 +103,8 @@ func (b *book) count(name string, r Row) {
 	st.LastResult = string(r.Run.Result)
 }
 
-// enter moves decidedUntil over the verdicts, up to the first time that is still due, and lists their Jobs; a verdict that
-// is not announced yet keeps its place among the recent ones, unless the bus is deaf.
+// enter moves decidedUntil over the verdicts, up to the first time that is still due, and lists their Jobs. A verdict that is not
+// announced yet keeps its place in status.recent, unless the bus is unavailable.
 func (b *book) enter() {
 	st := &b.status
 	until := b.decidedUntil()
@@ -170,7 +169,7 @@ func (b *book) list(r Row) {
 		Namespace: b.Object.Namespace, Name: r.Run.Name, UID: r.Run.UID})
 }
 
-// conditions say what state the ScheduledJob is in.
+// conditions sets the conditions of the ScheduledJob.
 func (b *book) conditions(p *Problem) {
 	ready, reason, message := metav1.ConditionTrue, "Scheduled", "Jobs are made when their time comes"
 	switch {
@@ -208,13 +207,13 @@ func (b *book) conditions(p *Problem) {
 	}
 }
 
-// was says that the condition is True already, with that reason and message.
+// was reports whether the condition is True already, with that reason and message.
 func (b *book) was(kind, reason, message string) bool {
 	c := condition(b.Object.Status.Conditions, kind)
 	return c.Status == metav1.ConditionTrue && c.Reason == reason && c.Message == message
 }
 
-// flag sets a condition that is only there while it is true.
+// flag sets a condition that exists only while it is true.
 func (b *book) flag(kind string, on bool, reason, message string) {
 	if on {
 		b.set(kind, metav1.ConditionTrue, reason, message)
@@ -228,7 +227,7 @@ func (b *book) set(kind string, status metav1.ConditionStatus, reason, message s
 		ObservedGeneration: b.Object.Generation, LastTransitionTime: metav1.NewTime(b.now.Truncate(time.Second))})
 }
 
-// condition finds a condition; the zero one where it is not set.
+// condition returns a condition, or the zero value if it is not set.
 func condition(all []metav1.Condition, kind string) metav1.Condition {
 	if c := meta.FindStatusCondition(all, kind); c != nil {
 		return *c
@@ -236,7 +235,7 @@ func condition(all []metav1.Condition, kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// holds says that the ScheduledJob has the condition with status True.
+// holds reports whether the ScheduledJob has the condition with status True.
 func holds(j events.ScheduledJob, kind string) bool {
 	return condition(j.Status.Conditions, kind).Status == metav1.ConditionTrue
 }
