@@ -16,7 +16,7 @@ func refuse(w *backoff.Waits, e effect.Effect, at time.Time) {
 	w.Refuse(events.EffectRefused{Effect: e.Kind(), Name: effect.Subject(e), Reason: "Forbidden", Message: "no", At: at})
 }
 
-// TestWhatOneRefusalTellsOfOthers: a quota refuses the next Pod, too; a webhook that keeps one Pod may let the next one go.
+// TestWhatOneRefusalTellsOfOthers: a quota refuses the next Pod, too; a webhook that refuses one Pod may accept the next one.
 func TestWhatOneRefusalTellsOfOthers(t *testing.T) {
 	for _, c := range []struct {
 		refused, next effect.Effect
@@ -47,7 +47,7 @@ func TestWhatOneRefusalTellsOfOthers(t *testing.T) {
 	}
 }
 
-// TestTooManyObjectsAreOneKind: the memory stays small, and a webhook that refuses everything is asked ever more rarely.
+// TestTooManyObjectsAreOneKind: the state stays small, and a webhook that refuses everything is called with increasing delays.
 func TestTooManyObjectsAreOneKind(t *testing.T) {
 	var w backoff.Waits
 	name := func(i int) effect.Effect { return effect.RemoveFinalizer{Name: fmt.Sprint("pi-", i)} }
@@ -66,7 +66,7 @@ func TestTooManyObjectsAreOneKind(t *testing.T) {
 	}
 }
 
-// TestWhatWasRefusedTogetherIsTriedAgainTogether: an answer comes a moment after the other, and each would need a turn.
+// TestWhatWasRefusedTogetherIsTriedAgainTogether: the answers come a moment apart, and each would need a turn.
 func TestWhatWasRefusedTogetherIsTriedAgainTogether(t *testing.T) {
 	var w backoff.Waits
 	at := noon.Add(time.Millisecond)
@@ -84,8 +84,8 @@ func TestWhatWasRefusedTogetherIsTriedAgainTogether(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyWantsIsForgotten, and a kind is not.
-func TestWhatNobodyWantsIsForgotten(t *testing.T) {
+// TestUnwantedObjectsAreForgotten: objects for which no effect is wanted are dropped, and a kind is not.
+func TestUnwantedObjectsAreForgotten(t *testing.T) {
 	var w backoff.Waits
 	a, b := effect.RemoveFinalizer{Name: "a"}, effect.RemoveFinalizer{Name: "b"}
 	for _, e := range []effect.Effect{a, b, effect.CreatePod{}} {

@@ -10,7 +10,7 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// TestFactsCanBeRead: a fact that the bus cannot decode would wake its function with an inventory, each time.
+// TestFactsCanBeRead: a fact that the bus cannot decode would cause an inventory, each time.
 func TestFactsCanBeRead(t *testing.T) {
 	for _, f := range catalog.All(job.DefaultLimits(), zone.Load) {
 		for _, wakes := range f.Wakes {
@@ -21,7 +21,7 @@ func TestFactsCanBeRead(t *testing.T) {
 	}
 }
 
-// TestNames: adapters find what belongs to a function by its name.
+// TestNames: adapters look up by its name what belongs to a function.
 func TestNames(t *testing.T) {
 	names := catalog.Names()
 	for i, f := range catalog.All(job.DefaultLimits(), zone.Load) {

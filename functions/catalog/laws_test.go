@@ -14,8 +14,8 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// TestLaws holds every function against the laws of functions/fn/fntest on the states and facts of random worlds: what a law
-// says of a function has to be true in the places where a function really gets.
+// TestLaws checks every function against the laws of functions/fn/fntest on the states and facts of random worlds: a law has to
+// hold in states that a function really reaches.
 func TestLaws(t *testing.T) {
 	for _, f := range catalog.All(job.DefaultLimits(), zone.Load) {
 		hold(t, f.Name, f)
@@ -42,7 +42,7 @@ func hold(t *testing.T, what string, f fn.Registered) {
 	}
 }
 
-// worlds are where each function lives.
+// worlds are the simulated worlds of each function.
 var worlds = map[catalog.Name]func(seed uint64, f fn.Registered) error{
 	catalog.Job:          func(seed uint64, f fn.Registered) error { return sim.Live(sim.New(seed, f, sim.Rough, nil), nil) },
 	catalog.ScheduledJob: func(seed uint64, f fn.Registered) error { return schedules.New(seed, f).Live(30) },

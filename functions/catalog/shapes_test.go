@@ -25,24 +25,24 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// Two versions of our programs meet in every upgrade: in the memory of each object and in the facts on the bus. Both say
-// which version wrote them, and that has to be true:
+// During every upgrade two versions of the programs meet: in the state of each object and in the facts on the bus. Both carry the
+// version that wrote them, and that has to be true:
 //
-//	a State    whatever changes in it, or in what its function hears, raises the Version of the function. Both directions
-//	           break without: an older program writes back a memory without what it does not know, and a newer one trusts a
-//	           memory in which something was never filled in, or was not heard. States of other versions are forgotten, and
+//	a State    any change in it, or in what its function observes, raises the Version of the function. Both directions
+//	           break otherwise: an older program writes back a state without the fields that it lacks, and a newer one trusts a
+//	           state in which a field was never set, or an event not observed. States of other versions are forgotten, and
 //	           inventory is taken, which is always right.
-//	a fact     may get another optional field (omitempty, omitzero): an older program does not read it, and to a newer one
-//	           its absence is a value that means something. A field that goes, or gets another name or type, and one that is
-//	           required, raise the fact's version: it is another fact then, which others do not take for the one they know.
+//	a fact     may get another optional field (omitempty, omitzero): an older program does not read it, and for a newer one
+//	           its absence is a valid value. A field that is removed, gets another name or type, or is
+//	           required raises the fact's version: it is another fact then, which other versions do not mistake for theirs.
 //
-// The golden file holds the shapes as they were when the version was last raised. To change one, raise the version that the
-// test names, and write the file anew:
+// The golden file has the shapes as they were when the version was last raised. To change one, raise the version that the test
+// names, and update the file:
 //
 //	go test ./functions/catalog -run TestShapes -update
 //
-// That refuses what needs a version and has none. A second change on the same branch needs no second version: take the file
-// of main first (git checkout main -- functions/catalog/testdata/shapes.txt), since it is what others have.
+// -update fails if a needed version was not raised. A second change on the same branch needs no second version: restore the file
+// of main first (git checkout main -- functions/catalog/testdata/shapes.txt), since main has the version that others run.
 var update = flag.Bool("update", false, "write testdata/shapes.txt anew, where no version is missing")
 
 func TestShapes(t *testing.T) {
@@ -67,7 +67,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// shape is how something is encoded: a line for each field, which stands for itself.
+// shape is how something is encoded, one line for each field.
 type shape struct {
 	name    string // "state of job", "fact JobObserved"
 	version int
@@ -76,7 +76,7 @@ type shape struct {
 
 func (s shape) fact() bool { return strings.HasPrefix(s.name, "fact ") }
 
-// missingVersions says what has changed without its version, and what to do about it.
+// missingVersions returns what has changed without a new version, and what to do about it.
 func missingVersions(was, now []shape) (all []string) {
 	for _, n := range now {
 		i := slices.IndexFunc(was, func(w shape) bool { return w.name == n.name })
@@ -140,12 +140,12 @@ func TestWhatNeedsAVersion(t *testing.T) {
 	}
 }
 
-// less is what of a is not in b.
+// less returns the lines of a that are not in b.
 func less(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(line string) bool { return slices.Contains(b, line) })
 }
 
-// diff shows what has changed and who says so.
+// diff returns the shapes that were added and removed, line by line.
 func diff(was, now []shape) string {
 	a, b := strings.Split(text(was), "\n"), strings.Split(text(now), "\n")
 	return "-\t" + strings.Join(less(a, b), "\n-\t") + "\n+\t" + strings.Join(less(b, a), "\n+\t")
@@ -174,7 +174,7 @@ func stateShape(t *testing.T, f fn.Registered) shape {
 	return shape{name: "state of " + f.Name, version: f.Version, lines: append(hears, w.lines...)}
 }
 
-// walker writes down how the encoders of the standard library and of fxamacker/cbor see a type.
+// walker records how the encoders of the standard library and of fxamacker/cbor see a type.
 type walker struct {
 	t     testing.TB
 	tag   string
@@ -193,14 +193,14 @@ const (
 	house    = "github.com/jobstream/jobstream/"
 )
 
-// walk writes the fields of a struct, and of all that it holds, each type once, and returns the name of the type.
+// walk records the fields of a struct, and of all that it contains, each type once, and returns the name of the type.
 func (w *walker) walk(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return "time"
 	case slices.ContainsFunc(w.own, func(i reflect.Type) bool { return t.Implements(i) || reflect.PointerTo(t).Implements(i) }) && t.Kind() != reflect.Pointer:
 		if strings.HasPrefix(t.PkgPath(), house) {
-			w.t.Errorf("%v encodes itself, so that nobody sees when its encoding changes: let its fields be encoded", t)
+			w.t.Errorf("%v encodes itself, so that this test cannot see when its encoding changes: let its fields be encoded", t)
 		}
 		return name(t) + " (encodes itself)"
 	}
@@ -220,7 +220,7 @@ func (w *walker) walk(t reflect.Type) string {
 	return t.Kind().String()
 }
 
-// fields writes those of a struct: in an array their order counts, in a map their names.
+// fields records the fields of a struct: in an array their order counts, in a map their names.
 func (w *walker) fields(t reflect.Type) {
 	if w.seen == nil {
 		w.seen = map[reflect.Type]bool{}
@@ -284,7 +284,7 @@ func name(t reflect.Type) string {
 	return strings.TrimPrefix(strings.TrimPrefix(t.PkgPath(), house), "k8s.io/") + "." + t.Name()
 }
 
-// text is the golden file.
+// text returns the content of the golden file.
 func text(shapes []shape) string {
 	var b strings.Builder
 	b.WriteString("# How states and facts are encoded, and in which version. Written by: go test ./functions/catalog -run TestShapes -update\n")

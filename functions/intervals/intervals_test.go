@@ -14,7 +14,7 @@ func ExampleSet_String() {
 	// Output: 0-3,7,9,10
 }
 
-// TestASetIsWhatAMapOfBoolsIs: every operation agrees with the naive one.
+// TestASetIsWhatAMapOfBoolsIs: every operation agrees with a naive implementation.
 func TestASetIsWhatAMapOfBoolsIs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var set intervals.Set

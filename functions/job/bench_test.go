@@ -12,8 +12,8 @@ import (
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
-// BenchmarkDecide is one fact about one Pod of a Job that has many: what a turn costs besides I/O, with decoding and
-// encoding of the state.
+// BenchmarkDecide measures a turn without I/O for one fact about one of many Pods of a Job, including decoding and encoding of
+// the state.
 //
 //	go test ./functions/job -run '^$' -bench Decide
 func BenchmarkDecide(b *testing.B) {

@@ -13,11 +13,11 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// Pods that the Job finds without a serial of ours: the built-in controller has made them, or somebody has spoiled the
-// annotation. Transcripts: found_pod_gets_a_serial, *_found_pods*.
+// Pods that the Job finds without a valid serial: the built-in controller created them, or a user has changed the annotation.
+// Transcripts: found_pod_gets_a_serial, *_found_pods*.
 
-// TestAFoundPodThatIsListedAlreadyIsCountedOnce: whoever ran the Job before us has put its UID into the status and has not
-// taken the finalizer off.
+// TestAFoundPodThatIsListedAlreadyIsCountedOnce: the controller that ran the Job before has added its UID to the status and has
+// not removed the finalizer.
 func TestAFoundPodThatIsListedAlreadyIsCountedOnce(t *testing.T) {
 	for _, how := range []events.PodPhase{events.Succeeded, events.Failed} {
 		t.Run(string(how), func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestAFoundPodThatIsListedAlreadyIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestAFoundPodThatHasEndedCountsBeforeTheJobIsOver: nothing runs any more, and all that is asked for has succeeded.
+// TestAFoundPodThatHasEndedCountsBeforeTheJobIsOver: no Pod runs any more, and all completions have succeeded.
 func TestAFoundPodThatHasEndedCountsBeforeTheJobIsOver(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Completions = nil })
 	w.status(func(s *batchv1.JobStatus) { s.Succeeded = 1 })
@@ -51,7 +51,7 @@ func TestAFoundPodThatHasEndedCountsBeforeTheJobIsOver(t *testing.T) {
 	complete(t, w, 2)
 }
 
-// TestAFoundPodOfAFinishedJobDoesNotRunOn: it is let go and deleted, as the Job's own would be.
+// TestAFoundPodOfAFinishedJobDoesNotRunOn: it is released and deleted, as the Job's own would be.
 func TestAFoundPodOfAFinishedJobDoesNotRunOn(t *testing.T) {
 	for _, serial := range []int{0, events.NoSerial} {
 		for _, held := range []bool{true, false} {
@@ -80,7 +80,7 @@ func TestAFoundPodOfAFinishedJobDoesNotRunOn(t *testing.T) {
 	}
 }
 
-// TestFoundPodsAreTakenAFewAtATime: 20,000 patches in one go would keep the Job's other effects waiting for minutes.
+// TestFoundPodsAreTakenAFewAtATime: 20,000 patches at once would delay the Job's other effects for minutes.
 func TestFoundPodsAreTakenAFewAtATime(t *testing.T) {
 	l := job.DefaultLimits()
 	l.MaxPodChanges = 10
@@ -113,7 +113,7 @@ func TestFoundPodsAreTakenAFewAtATime(t *testing.T) {
 	}
 }
 
-// TestAFoundPodWithoutLabelsIsNotTheJobs: whoever took the labels off has taken the Pod from the Job.
+// TestAFoundPodWithoutLabelsIsNotTheJobs: a user who removes the labels takes the Pod from the Job.
 func TestAFoundPodWithoutLabelsIsNotTheJobs(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
 	w.with("bare", func(p *events.Pod) { p.Labels = map[string]string{} })

@@ -12,10 +12,10 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// What a snapshot tells of failed Pods that were counted before: those of a limit that came later, or of a memory that was lost.
+// Snapshots that list failed Pods which were counted before: before the limit was set, or before a loss of the state.
 
-// TestALimitThatIsSetLaterReachesPodsThatFailedBefore, with the next snapshot; one that is older than what we know brings nothing
-// back.
+// TestALimitThatIsSetLaterReachesPodsThatFailedBefore, with the next snapshot. A snapshot that is older than the state restores
+// nothing.
 func TestALimitThatIsSetLaterReachesPodsThatFailedBefore(t *testing.T) {
 	limit := func(n *int) func(*events.Job) { return func(j *events.Job) { j.Options.FailedPodsLimit = n } }
 	for _, c := range []struct {
@@ -66,8 +66,8 @@ func TestALimitThatIsSetLaterReachesPodsThatFailedBefore(t *testing.T) {
 	}
 }
 
-// TestASnapshotDoesNotBringBackWhatWasForgotten: a Pod goes, or its user takes it out of the Job, which is heard before the snapshot
-// that still lists it. It is neither deleted, nor does another go for it.
+// TestASnapshotDoesNotBringBackWhatWasForgotten: a Pod is deleted, or its user takes it out of the Job, and that is observed
+// before the snapshot that still lists it. It is not deleted again, and no other Pod is deleted for it.
 func TestASnapshotDoesNotBringBackWhatWasForgotten(t *testing.T) {
 	gone := func(p events.Pod) events.Event { return events.PodGone{Pod: p} }
 	seen := func(change func(*events.Pod)) func(events.Pod) events.Event {
@@ -115,7 +115,7 @@ func TestASnapshotDoesNotBringBackWhatWasForgotten(t *testing.T) {
 	}
 }
 
-// TestASnapshotOfBeforeTheLimitKeepsWhatIsKept: its Job was read before somebody limited how many stay, and so it lists no failed
+// TestASnapshotOfBeforeTheLimitKeepsWhatIsKept: its Job was read before a user limited how many stay, and so it lists no failed
 // Pod that was counted.
 func TestASnapshotOfBeforeTheLimitKeepsWhatIsKept(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
@@ -139,7 +139,7 @@ func TestASnapshotOfBeforeTheLimitKeepsWhatIsKept(t *testing.T) {
 	}
 }
 
-// TestAFinishedJobIsCleanedUpAfterItsMemoryIsLost: the snapshot that lists too many failed Pods is the only one to say so.
+// TestAFinishedJobIsCleanedUpAfterItsMemoryIsLost: only the snapshot shows that there are too many failed Pods.
 func TestAFinishedJobIsCleanedUpAfterItsMemoryIsLost(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -148,7 +148,7 @@ func TestAFinishedJobIsCleanedUpAfterItsMemoryIsLost(t *testing.T) {
 	}{
 		{"too many", func(*events.Pod) {}, 1},
 		{"one goes already", func(p *events.Pod) { p.Deleting = true }, 0},
-		{"somebody has taken one out of the Job", func(p *events.Pod) { p.Orphan = true }, 0},
+		{"a user has taken one out of the Job", func(p *events.Pod) { p.Orphan = true }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) {

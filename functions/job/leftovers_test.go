@@ -14,11 +14,11 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// What stays of the failed Pods where a Job limits it (jobstream.dev/failed-pods-limit). Transcript: failed_pods_limit.
+// How many failed Pods stay if a Job limits them (jobstream.dev/failed-pods-limit). Transcript: failed_pods_limit.
 
-// TestAPodThatSomebodyElseHoldsIsDeletedOnce: a failed Pod beyond jobstream.dev/failed-pods-limit has another finalizer too,
+// TestAPodWithAnotherFinalizerIsDeletedOnce: a failed Pod beyond jobstream.dev/failed-pods-limit has another finalizer too,
 // perhaps from the Job's own template, and stays for a while.
-func TestAPodThatSomebodyElseHoldsIsDeletedOnce(t *testing.T) {
+func TestAPodWithAnotherFinalizerIsDeletedOnce(t *testing.T) {
 	for _, finished := range []bool{false, true} {
 		t.Run(map[bool]string{false: "the Job runs", true: "the Job is finished"}[finished], func(t *testing.T) {
 			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(0) })
@@ -51,8 +51,8 @@ func TestAPodThatSomebodyElseHoldsIsDeletedOnce(t *testing.T) {
 	}
 }
 
-// TestAKeptPodThatGoesIsNotCountedAsOneThatStays: somebody deletes the one failed Pod that may stay, and an observation of before comes
-// late. It does not take the place of the next one.
+// TestAKeptPodThatGoesIsNotCountedAsOneThatStays: a user deletes the one failed Pod that may stay, and an observation from before
+// arrives late. It does not take the place of the next one.
 func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
 	a := w.with("a", func(p *events.Pod) {
@@ -73,8 +73,8 @@ func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
 	}
 }
 
-// TestAKeptPodThatIsGoneDoesNotComeBack: it has gone before anybody has seen that it goes, and what was seen before comes late.
-// The next one stays.
+// TestAKeptPodThatIsGoneDoesNotComeBack: its deletion was not observed, and an observation from before arrives late. The next one
+// stays.
 func TestAKeptPodThatIsGoneDoesNotComeBack(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		for name, late := range map[string]func(*world, events.Pod) events.Event{
@@ -109,7 +109,7 @@ func TestAKeptPodThatIsGoneDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// TestAKeptPodThatWasTakenForGoneCountsAgain: somebody has taken its labels off, which ends our watch of it, and put them back.
+// TestAKeptPodThatWasTakenForGoneCountsAgain: a user has removed its labels, which ends the watch of it, and restored them.
 func TestAKeptPodThatWasTakenForGoneCountsAgain(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
 	w.with("b", func(p *events.Pod) { p.Serial = 1 })
@@ -129,7 +129,7 @@ func TestAKeptPodThatWasTakenForGoneCountsAgain(t *testing.T) {
 	}
 }
 
-// TestALateObservationOfAKeptPodIsHistory: it ran then, and its name shows no serial. It does not wait for one again.
+// TestALateObservationOfAKeptPodIsHistory: the Pod ran at the time, and its name shows no serial. It does not wait for one again.
 func TestALateObservationOfAKeptPodIsHistory(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
 	w.wake()
@@ -137,12 +137,12 @@ func TestALateObservationOfAKeptPodIsHistory(t *testing.T) {
 	before := a
 	before.Phase, before.Version = events.Running, 1000
 	if once := w.remembers(events.PodObserved{Pod: a}); w.remembers(events.PodObserved{Pod: a}, events.PodObserved{Pod: before}) != once {
-		t.Error("the late observation is remembered")
+		t.Error("the late observation is in the state")
 	}
 }
 
-// TestPodsThatAreGoneDoNotFillTheMemory: thousands of failed Pods go before a snapshot comes. A late observation of the last one does not bring
-// it back.
+// TestPodsThatAreGoneDoNotFillTheMemory: thousands of failed Pods are removed before a snapshot comes. A late observation of the
+// last one does not restore it.
 func TestPodsThatAreGoneDoNotFillTheMemory(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(0) })
 	w.wake()
@@ -163,7 +163,7 @@ func TestPodsThatAreGoneDoNotFillTheMemory(t *testing.T) {
 	}
 }
 
-// TestAKeptPodThatAUserHasTakenIsNotDeleted: somebody has taken it out of the Job in order to look at it.
+// TestAKeptPodThatAUserHasTakenIsNotDeleted: a user has taken it out of the Job in order to inspect it.
 func TestAKeptPodThatAUserHasTakenIsNotDeleted(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
 	a := w.with("a", func(p *events.Pod) {
@@ -205,8 +205,8 @@ func TestManyFailedPodsGoAFewAtATime(t *testing.T) {
 	}
 }
 
-// TestAPodThatCameAndWentUnseenIsNotKept: its serial is still intended when it has gone, and the observation of its failure comes late.
-// The one that fails next stays.
+// TestAPodThatCameAndWentUnseenIsNotKept: its serial is still intended when the Pod is gone, and the observation of its failure
+// arrives late. The Pod that fails next stays.
 func TestAPodThatCameAndWentUnseenIsNotKept(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) {
 		j.Options.FailedPodsLimit, j.Parallelism, j.Completions = new(1), 2, new(int32(2))
@@ -234,8 +234,8 @@ func TestAPodThatCameAndWentUnseenIsNotKept(t *testing.T) {
 	}
 }
 
-// TestALimitThatComesWithWhatHasGone: a failed Pod goes, and its Job's limit is set or taken off at the same time. In which order
-// that is heard, and how often, changes nothing; and an observation of before does not bring the Pod back where there is a limit by then.
+// TestALimitThatComesWithWhatHasGone: a failed Pod is removed, and its Job's limit is set or removed at the same time. The order
+// and number of the observations change nothing. An observation from before does not restore the Pod if there is a limit by then.
 func TestALimitThatComesWithWhatHasGone(t *testing.T) {
 	for name, c := range map[string]struct {
 		was, is *int
@@ -259,7 +259,7 @@ func TestALimitThatComesWithWhatHasGone(t *testing.T) {
 				t.Error("told twice it is another memory")
 			}
 			if w.remembers(facts[1], facts[0]) != once {
-				t.Error("told the other way round it is another memory")
+				t.Error("observed in the other order, the state differs")
 			}
 			w.inbox = nil
 			w.hear(facts...)
@@ -273,8 +273,8 @@ func TestALimitThatComesWithWhatHasGone(t *testing.T) {
 	}
 }
 
-// TestAnObservationThatAListHasPassedChangesNothing: a Pod of ours that nobody had seen goes, and what was seen of it comes together with a list
-// that no longer has it. Told twice, it is the list that comes last, and the memory is the same.
+// TestAnObservationThatAListHasPassedChangesNothing: a Pod that was never observed is removed, and an observation of it arrives
+// together with a list that no longer has it. If both are delivered twice, the list comes last, and the state is the same.
 func TestAnObservationThatAListHasPassedChangesNothing(t *testing.T) {
 	for name, limit := range map[string]*int{"failed Pods are limited": new(1), "they are not": nil} {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestListVersionRemembersTheNewestListOfEachUID, as if it were noted for each UID by itself; and in no more ranges than it needs.
+// TestListVersionRemembersTheNewestListOfEachUID, as if each UID had a version of its own, and with no more ranges than needed.
 func TestListVersionRemembersTheNewestListOfEachUID(t *testing.T) {
 	uid := rapid.Map(rapid.IntRange(0, 20), func(i int) types.UID { return types.UID('a' + rune(i)) })
 	bound := rapid.OneOf(rapid.Just(types.UID("")), uid)
@@ -39,7 +39,7 @@ func TestListVersionRemembersTheNewestListOfEachUID(t *testing.T) {
 	})
 }
 
-// TestListVersionsAreBounded: of parts of very many lists only what all have in common is remembered.
+// TestListVersionsAreBounded: of parts of very many lists, only the version that all of them reach is kept.
 func TestListVersionsAreBounded(t *testing.T) {
 	h := ListVersions{{Version: 3}}
 	for i := range 10 * reachesMax {

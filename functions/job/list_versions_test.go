@@ -16,7 +16,7 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// known is a memory that has just taken an inventory of a Job with these failed Pods kept.
+// known returns a state that has just taken an inventory of a Job with these failed Pods kept.
 func known(t *testing.T, f fnOfJobs, j events.Job, now time.Time, pods ...events.Pod) job.State {
 	t.Helper()
 	s, effects := f.Decide(job.State{}, []events.Event{events.TimerFired{}}, now)
@@ -29,8 +29,8 @@ type fnOfJobs interface {
 	Decide(s job.State, batch []events.Event, now time.Time) (job.State, []effect.Effect)
 }
 
-// TestALimitTakesHoldOnALargeSnapshot: somebody limits the failed Pods of a Job that has 20,000 of them, which only a list tells of, and
-// whose snapshot is too large for one message. Its parts come in any order, twice, and mixed with those of another list.
+// TestALimitTakesHoldOnALargeSnapshot: a user limits the failed Pods of a Job that has 20,000 of them. Only a list shows these,
+// and its snapshot is too large for one message. Its parts come in any order, twice, and mixed with those of another list.
 func TestALimitTakesHoldOnALargeSnapshot(t *testing.T) {
 	const all, stay = 20_000, 100
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -72,7 +72,7 @@ func TestALimitTakesHoldOnALargeSnapshot(t *testing.T) {
 	}
 }
 
-// TestAPartProvesNothingBeyondItsRange: not that others have gone, and not that what is told of them is history.
+// TestAPartProvesNothingBeyondItsRange: neither that other Pods are gone, nor that observations of them are out of date.
 func TestAPartProvesNothingBeyondItsRange(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	j := events.Job{Name: "pi", UID: "job", Version: 1, Parallelism: 4, Completions: new(int32(4)), BackoffLimit: 6,
@@ -93,7 +93,7 @@ func TestAPartProvesNothingBeyondItsRange(t *testing.T) {
 		"one in the range, and not on the list, has gone": {heard: []events.Event{part("b", "d", 20)}, gone: []types.UID{"c"}, sees: true},
 		"the first has no beginning":                      {heard: []events.Event{part("", "c", 20)}, gone: []types.UID{"a"}, sees: true},
 		"the last has no end":                             {heard: []events.Event{part("c", "", 20, pod(1, "c", 6))}, gone: []types.UID{"e"}},
-		"an older one says nothing of what is newer":      {heard: []events.Event{part("", "d", 4)}, sees: true},
+		"an older one shows nothing of what is newer":     {heard: []events.Event{part("", "d", 4)}, sees: true},
 		"two of three":                                    {heard: []events.Event{part("e", "", 20), part("", "b", 20, pod(0, "a", 5))}, gone: []types.UID{"e"}, sees: true},
 		"all of them":                                     {heard: []events.Event{part("c", "", 20), part("", "c", 20)}, gone: []types.UID{"a", "c", "e"}},
 		"repeated, and of two lists": {heard: []events.Event{part("c", "", 20, pod(2, "e", 7)), part("", "b", 12), part("c", "", 20, pod(2, "e", 7))},

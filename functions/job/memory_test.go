@@ -17,10 +17,10 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// The memory of a Job is one message on the bus: at most 8 MB, which 20,000 Pods fit into. Transcripts: *survives_loss*.
+// The state of a Job is one message on the bus: at most 8 MB, enough for 20,000 Pods. Transcripts: *survives_loss*.
 
-// TestLabelsAreForgottenOnceTheyAreJudged: the selector never changes, and every observation brings the labels anew. Those that do
-// not match are remembered as such, since the Pod has to be given up.
+// TestLabelsAreForgottenOnceTheyAreJudged: the selector never changes, and every observation has the labels anew. Pods whose
+// labels do not match are marked, since they have to be released.
 func TestLabelsAreForgottenOnceTheyAreJudged(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	j := events.Job{Name: "pi", UID: "job", Version: 1, Parallelism: 2, Completions: new(int32(2)), BackoffLimit: 6,
@@ -51,7 +51,7 @@ func TestLabelsAreForgottenOnceTheyAreJudged(t *testing.T) {
 	}
 }
 
-// TestWhatAStateWeighs prints it; the bound of the memory (bus.DefaultStateBytes) and that of the Pods in mind follow from it.
+// TestWhatAStateWeighs prints the size of a state. The bounds of a state (bus.DefaultStateBytes) and of its Pods follow from it.
 func TestWhatAStateWeighs(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	weigh := func(pods int) int {
@@ -80,8 +80,8 @@ func TestWhatAStateWeighs(t *testing.T) {
 	}
 }
 
-// TestAFinishedJobIsRememberedForItsTimeToLive, whether an observation or a snapshot that nobody asked for tells of it; and only where
-// we are to delete it, since an inventory costs a list of the whole cluster.
+// TestAFinishedJobIsRememberedForItsTimeToLive, whether an observation or an unrequested snapshot shows it; and only if this
+// function has to delete it, since an inventory costs a list of the whole cluster.
 func TestAFinishedJobIsRememberedForItsTimeToLive(t *testing.T) {
 	finished := func(ttl *int32) events.Job {
 		return events.Job{Name: "pi", UID: "job", Version: 1, Completions: new(int32(1)), TTLSecondsAfterFinished: ttl,
@@ -101,9 +101,9 @@ func TestAFinishedJobIsRememberedForItsTimeToLive(t *testing.T) {
 	}
 }
 
-// TestPodsThatWaitForASuccessorDoNotWedgeTheJob: with backoffLimitPerIndex the last failed Pod of an index is kept until the
-// next one of that index carries its number on. When 20,000 of them fill the memory, that next one can be made all the same;
-// new indexes wait, and the Job says why.
+// TestPodsThatWaitForASuccessorDoNotWedgeTheJob: with backoffLimitPerIndex the last failed Pod of an index is kept until its
+// successor carries its number on. When 20,000 of them fill the state, the successor can be created all the same; new indexes
+// wait, and a condition of the Job reports why.
 func TestPodsThatWaitForASuccessorDoNotWedgeTheJob(t *testing.T) {
 	const full = 20_000
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) {
@@ -132,12 +132,13 @@ func TestPodsThatWaitForASuccessorDoNotWedgeTheJob(t *testing.T) {
 	}
 	c, _ := w.job().Condition(v1alpha1.RefusedCondition)
 	if c.Reason != "TooManyPods" {
-		t.Errorf("the Job says %q", c.Reason)
+		t.Errorf("the condition has reason %q", c.Reason)
 	}
 }
 
-// TestTooManyStrangersArePassedOver until there is room: a Job whose selector matches 25,000 Pods keeps 20,000 in mind, says so, makes
-// no Pod and does not finish meanwhile; and takes inventory again when a tenth of them have settled.
+// TestTooManyStrangersArePassedOver until there is room: a Job whose selector matches 25,000 Pods keeps 20,000 in its state,
+// reports it in a condition, creates no Pod and does not finish meanwhile; and takes inventory again when a tenth of them have
+// settled.
 func TestTooManyStrangersArePassedOver(t *testing.T) {
 	const full, all = 20_000, 25_000
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -165,7 +166,7 @@ func TestTooManyStrangersArePassedOver(t *testing.T) {
 		}
 	}
 	if len(written) != 2 || written[1].Type != v1alpha1.RefusedCondition && written[0].Type != v1alpha1.RefusedCondition {
-		t.Errorf("the Job says %v", written)
+		t.Errorf("the Job has the conditions %v", written)
 	}
 	var gone []events.Event
 	for _, p := range pods[:full/10-1] {

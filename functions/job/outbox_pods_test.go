@@ -15,7 +15,8 @@ import (
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
-// Which ends of Pods are announced, and when: transcripts announced_pods*. Here is how many a memory holds, and for how long.
+// Transcripts announced_pods* show which ends of Pods are announced, and when. These tests show how many a state holds, and for
+// how long.
 
 // telling are limits with which the ends of Pods are announced.
 func telling() Limits {
@@ -24,8 +25,8 @@ func telling() Limits {
 	return l
 }
 
-// endedPods is the memory of a Job that has started and been told so, and whose first n Pods have just ended, are listed and
-// not let go of yet. With it come the observations of their release.
+// endedPods returns the state of a Job that has started and announced it, and whose first n Pods have just ended, are listed and
+// not released yet. With it come the observations of their release.
 func endedPods(t *testing.T, f fn.Function[State], n int) (State, []events.Event) {
 	t.Helper()
 	j := events.Job{Namespace: "default", Name: "pi", UID: "job-1", Version: 1, Parallelism: int32(n), Completions: new(int32(2 * n)), BackoffLimit: 6}
@@ -48,7 +49,7 @@ func endedPods(t *testing.T, f fn.Function[State], n int) (State, []events.Event
 	return s, released
 }
 
-// confirm are the answers of a bus that takes all.
+// confirm returns the answers of a bus that confirms everything.
 func confirm(effects []effect.Effect) (facts []events.Event) {
 	for _, e := range effects {
 		switch e := e.(type) {
@@ -75,8 +76,8 @@ func podsIn(effects []effect.Effect) (uids []types.UID, dropped int) {
 	return uids, dropped
 }
 
-// TestEndsOfPodsAreForgotten: each is announced once, and nothing is left of them when they are confirmed,
-// whatever is heard again.
+// TestEndsOfPodsAreForgotten: each is announced once, and nothing is left of them when they are confirmed, whatever is observed
+// again.
 func TestEndsOfPodsAreForgotten(t *testing.T) {
 	f := New(telling())
 	const n = 600
@@ -105,7 +106,7 @@ func TestEndsOfPodsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestEndOfAPodThatIsReplacedIsTold: before we hear that it has gone, a worker that slept has made a Pod of its name anew.
+// TestEndOfAPodThatIsReplacedIsTold: before its removal is observed, a worker that slept has created a Pod of its name anew.
 func TestEndOfAPodThatIsReplacedIsTold(t *testing.T) {
 	f := New(telling())
 	s, released := endedPods(t, f, 1)
@@ -118,8 +119,8 @@ func TestEndOfAPodThatIsReplacedIsTold(t *testing.T) {
 	}
 }
 
-// TestDeadStreamBoundsAJob: as long as nobody confirms, no more wait than the limit, the state stays small, and somebody is
-// told of what was dropped, once. Then those that waited are announced, each once.
+// TestDeadStreamBoundsAJob: while the bus confirms nothing, no more wait than the limit, the state stays small, and the operator
+// is told once of what was dropped. Then those that waited are announced, each once.
 func TestDeadStreamBoundsAJob(t *testing.T) {
 	f := New(telling())
 	const more = 300
@@ -154,8 +155,8 @@ func TestDeadStreamBoundsAJob(t *testing.T) {
 	}
 }
 
-// TestNobodyAsks: by default no end is announced, and none of what only subscribers want is remembered.
-func TestNobodyAsks(t *testing.T) {
+// TestByDefaultNoEndIsAnnounced, and the state has nothing that only subscribers want.
+func TestByDefaultNoEndIsAnnounced(t *testing.T) {
 	f := New(DefaultLimits())
 	s, released := endedPods(t, f, 3)
 	for _, r := range s.Pods {
@@ -170,7 +171,8 @@ func TestNobodyAsks(t *testing.T) {
 	}
 }
 
-// TestConfirmationsOfPodsLeaveNoTrace in a memory that knows nothing of them: there may be 100,000, and starts must not make room.
+// TestConfirmationsOfPodsLeaveNoTrace in a state without these Pods: there may be 100,000, and starts must not make room for
+// them.
 func TestConfirmationsOfPodsLeaveNoTrace(t *testing.T) {
 	f := New(telling())
 	s, _ := endedPods(t, f, 1)
@@ -184,8 +186,8 @@ func TestConfirmationsOfPodsLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// TestAHealthyBusDropsNothing: thousands of Pods may be let go of as fast as the API server can, as those of a node pool that has
-// gone, which no status has to list if the podFailurePolicy ignores them. All of them are told of.
+// TestAHealthyBusDropsNothing: thousands of Pods may be released as fast as the API server can. Those of a removed node pool need
+// not be listed in a status if the podFailurePolicy ignores them. All of them are announced.
 func TestAHealthyBusDropsNothing(t *testing.T) {
 	f := New(telling())
 	const pods, round = 12_000, 1_000 // in the time that one decision is good for

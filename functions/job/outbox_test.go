@@ -15,12 +15,12 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// What is announced, when, and how often: transcripts announced_*. Here is what no transcript can tell: observations that come late
-// or out of order, and memories that begin in the middle.
+// Transcripts announced_* show what is announced, when, and how often. These tests cover what no transcript can: observations
+// that come late or out of order, and states that begin in the middle.
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// observationOf is the Job as it was at that version: started and finished so many minutes before noon, 0 for not.
+// observationOf returns the Job at that version: started and finished this many minutes before noon, 0 for not.
 func observationOf(version uint64, started, finished int) events.Job {
 	j := events.Job{Namespace: "default", Name: "pi", UID: "job-1", Version: version, Parallelism: int32(version), Completions: new(int32(1))}
 	if started > 0 {
@@ -33,7 +33,7 @@ func observationOf(version uint64, started, finished int) events.Job {
 	return j
 }
 
-// tell folds observations into the memory and confirms what is announced, one after the other. It returns what was.
+// tell folds observations into the state, confirms what is announced, one after the other, and returns it.
 func tell(s State, observations ...events.Job) (State, []string) {
 	f := New(DefaultLimits())
 	var facts []events.Event
@@ -58,7 +58,7 @@ func tell(s State, observations ...events.Job) (State, []string) {
 	return s, said
 }
 
-// known is a memory that began with an observation.
+// known returns a state that began with an observation.
 func known(t *testing.T, j events.Job) State {
 	t.Helper()
 	f := New(DefaultLimits())
@@ -66,8 +66,8 @@ func known(t *testing.T, j events.Job) State {
 	return f.Observe(s, events.JobListed{ID: effects[0].(effect.TakeInventory).ID, Job: &j, JobsVersion: j.Version, Version: j.Version})
 }
 
-// TestWhatIsNews: the hour is about what the memory before this one may have announced, and about nothing else. Whoever saw
-// the Job run announces its end, however late it is seen: all were away.
+// TestWhatIsNews: the limit of an hour only applies to what may have been announced before a loss of the state. If the state
+// shows the running Job, its end is announced, however late it is observed: all workers were away.
 func TestWhatIsNews(t *testing.T) {
 	for name, tt := range map[string]struct {
 		memory       State
@@ -89,13 +89,13 @@ func TestWhatIsNews(t *testing.T) {
 				t.Errorf("said %q, want %q", said, tt.want)
 			}
 			if _, again := tell(s, tt.observations...); again != nil {
-				t.Errorf("heard again, it says again %q", again)
+				t.Errorf("observed again, it announces again %q", again)
 			}
 		})
 	}
 }
 
-// TestForeignJobsAreNotAnnounced: who runs them may tell of them.
+// TestForeignJobsAreNotAnnounced: the controller that runs them may announce them.
 func TestForeignJobsAreNotAnnounced(t *testing.T) {
 	j := observationOf(9, 5, 4)
 	j.Foreign = true
@@ -104,19 +104,20 @@ func TestForeignJobsAreNotAnnounced(t *testing.T) {
 	}
 }
 
-// TestTheOldestObservationTells: the event says the same whichever of several observations comes first.
+// TestTheOldestObservationTells: the event is the same whichever of several observations comes first.
 func TestTheOldestObservationTells(t *testing.T) {
 	for _, observations := range [][]events.Job{{observationOf(3, 9, 0), observationOf(4, 9, 0)}, {observationOf(4, 9, 0), observationOf(3, 9, 0)}} {
 		_, effects := New(DefaultLimits()).Decide(State{}, []events.Event{events.JobObserved{Job: observations[0]}, events.JobObserved{Job: observations[1]}}, noon)
 		for _, e := range effects {
 			if a, ok := e.(effect.Announce); ok && a.Event.(events.JobStarted).Parallelism != 3 {
-				t.Errorf("it says %+v", a.Event)
+				t.Errorf("it announces %+v", a.Event)
 			}
 		}
 	}
 }
 
-// TestAConfirmationThatOvertakes: the memory was lost while the bus confirmed. It knows the event when it sees the Job.
+// TestAConfirmationThatOvertakes: the state was lost while the bus confirmed. The confirmed event is recognized when the Job is
+// observed.
 func TestAConfirmationThatOvertakes(t *testing.T) {
 	start, _ := observationOf(3, 9, 0).Started()
 	s, _ := New(DefaultLimits()).Decide(State{}, []events.Event{events.Announced{ID: events.PublicID(start)}}, noon)
@@ -140,7 +141,7 @@ func TestAMemoryThatAnnouncesDoesNotRest(t *testing.T) {
 	}
 }
 
-// TestStartsWithoutEnd: a queue that suspends and resumes a Job for days does not make the memory grow.
+// TestStartsWithoutEnd: a queue that suspends and resumes a Job for days does not make the state grow.
 func TestStartsWithoutEnd(t *testing.T) {
 	s := known(t, observationOf(1, 0, 0))
 	for i := range 3 * noticesKept {
@@ -152,7 +153,7 @@ func TestStartsWithoutEnd(t *testing.T) {
 	if len(s.Outbox.Notices) > noticesKept {
 		t.Errorf("%d notices are kept", len(s.Outbox.Notices))
 	}
-	s = known(t, observationOf(1, 0, 0)) // nobody confirms: none may be dropped
+	s = known(t, observationOf(1, 0, 0)) // the bus confirms nothing: none may be dropped
 	for i := range 2 * noticesKept {
 		s.Outbox.note(observationOf(uint64(i+2), 9000-i, 0))
 	}
@@ -165,8 +166,8 @@ func TestStartsWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestAnnouncementsRestAfterARefusal, ever longer, known or not, and for a second again after one that is confirmed. Nothing of it stands
-// in the Job's status: the Job goes on.
+// TestAnnouncementsRestAfterARefusal, ever longer, before and after the inventory, and for a second again after a confirmation.
+// The status of the Job does not show it, and the Job goes on.
 func TestAnnouncementsRestAfterARefusal(t *testing.T) {
 	for name, s := range map[string]State{"the Job is known": known(t, observationOf(1, 0, 0)), "it is not": {}} {
 		t.Run(name, func(t *testing.T) {

@@ -10,14 +10,14 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// A Job whose memory is too large for the bus is deleted. Its Pods are let go, a part at a time, though all of them never fit: those that
-// the garbage collector has deleted go only then. Transcript of one that is not deleted: state_too_large.
+// A Job whose state is too large for the bus is deleted. Its Pods are released, a part at a time, although all of them never fit.
+// Those that the garbage collector has deleted disappear only then. Transcript of a Job that is not deleted: state_too_large.
 func TestPodsOfAnOvergrownJobThatGoesAreLetGo(t *testing.T) {
 	const many, free, atOnce = 95, 30, 10
 	for name, remove := range map[string]func(w *world){
 		"it is gone":          func(w *world) { w.api.DeleteJob(w.uid) },
 		"it is being deleted": func(w *world) { w.api.UpdateJob(w.uid, func(j *events.Job) { j.Deleting = true }) },
-		"nobody has heard of it": func(w *world) {
+		"its deletion was not observed": func(w *world) {
 			w.api.DeleteJob(w.uid)
 			w.inbox, w.timer = nil, w.now.Add(time.Minute)
 		},
@@ -56,8 +56,8 @@ func TestPodsOfAnOvergrownJobThatGoesAreLetGo(t *testing.T) {
 	}
 }
 
-// A webhook refuses to let some of its Pods go. That does not keep the others, though more are refused than one part has; the cluster
-// is asked for the next part as often as it takes, and for those that are refused ever more rarely.
+// A webhook refuses to release some of the Pods. That does not delay the others, even if more are refused than one part has. The
+// next part is listed as often as necessary, and the refused ones with increasing delays.
 func TestPodsOfAnOvergrownJobThatAreRefusedDoNotKeepTheOthers(t *testing.T) {
 	const many, atOnce = 95, 10
 	for _, refused := range []int{1, atOnce - 1, atOnce, 3 * atOnce, many} {
@@ -110,7 +110,7 @@ func TestPodsOfAnOvergrownJobThatAreRefusedDoNotKeepTheOthers(t *testing.T) {
 	}
 }
 
-// Whoever touches a Job that is being deleted, with a label or a finalizer, does not make its Pods too large a memory once more: that
+// A change to a Job that is being deleted, such as a label or a finalizer, does not make its state too large once more: that
 // would cost an inventory of everything, and a minute.
 func TestTouchesOfAnOvergrownJobThatGoesCostNothing(t *testing.T) {
 	const many, atOnce = 95, 10

@@ -38,8 +38,8 @@ func TestReadParameters(t *testing.T) {
 	}
 }
 
-// TestParametersComeFirst: "$(FRUIT)" expands in what comes later, and not inside of a value; a container's own variable
-// of the same name stays its own.
+// TestParametersComeFirst: "$(FRUIT)" expands in later variables and args, and not inside of a value; a container's own variable
+// of the same name keeps its value.
 func TestParametersComeFirst(t *testing.T) {
 	yes := true
 	c := &corev1.ConfigMap{Immutable: &yes, Data: map[string]string{"FRUIT": "apple\nba$(SIZE)", "SIZE": "1\n2"}}

@@ -68,7 +68,7 @@ func TestPodNameIsInjectiveInTheSerial(t *testing.T) {
 	})
 }
 
-// TestThePodNameShowsTheSerial, with or without an index, whatever the Job is called; names of anybody else show none.
+// TestThePodNameShowsTheSerial, with or without an index, whatever the Job is called; other names show none.
 func TestThePodNameShowsTheSerial(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name, serial := drawName(t), rapid.IntRange(0, suffixes-1).Draw(t, "serial")
@@ -86,7 +86,7 @@ func TestThePodNameShowsTheSerial(t *testing.T) {
 	}
 }
 
-// TestSuffixesAreAllDifferent is the same claim without luck: every serial there is.
+// TestSuffixesAreAllDifferent checks the same claim exhaustively, for every serial.
 func TestSuffixesAreAllDifferent(t *testing.T) {
 	n := suffixes
 	if testing.Short() {
@@ -224,7 +224,7 @@ func TestBuildPod(t *testing.T) {
 				t.Error("the Job was changed, or shares memory with the Pod")
 			}
 			if s := events.ProjectPod(got); s.Serial != 4 || s.Index != c.index || !s.Held || s.Owner != "pi" {
-				t.Errorf("the projection does not know it again: %+v", s)
+				t.Errorf("the projection does not recognize it: %+v", s)
 			}
 			if events.OwnerUID(got) != "job-uid" {
 				t.Errorf("owner %q", events.OwnerUID(got))
@@ -233,7 +233,7 @@ func TestBuildPod(t *testing.T) {
 	}
 }
 
-// TestPodsCarryTheFailuresOfTheirIndex, where each index has a limit of its own.
+// TestPodsCarryTheFailuresOfTheirIndex, if each index has a limit of its own.
 func TestPodsCarryTheFailuresOfTheirIndex(t *testing.T) {
 	for _, c := range []struct {
 		name             string

@@ -13,10 +13,10 @@ import (
 	"github.com/jobstream/jobstream/internal/sim"
 )
 
-// What the API server refuses rests: world.settle fails where it is asked again without end. Transcripts: quota*.
+// Refused effects are delayed: world.settle fails if one is repeated without end. Transcripts: quota*.
 
-// TestPodsRefusedForTheirParametersRest, although the ConfigMap is read again at once and found good: whoever makes the Pod
-// may see an older one, or a quota may refuse it.
+// TestPodsRefusedForTheirParametersRest, although the ConfigMap is read again at once and found good: the worker that creates the
+// Pod may see an older one, or a quota may refuse it.
 func TestPodsRefusedForTheirParametersRest(t *testing.T) {
 	for _, reason := range []string{"Forbidden", effect.InvalidParameters} {
 		t.Run(reason, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestPodsRefusedForTheirParametersRest(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsBehindDoesNotSpin: one worker was refused by a clock that is ahead, the next one is refused "before" that.
+// TestAClockThatIsBehindDoesNotSpin: the clock of the worker that was refused first is ahead, so the next refusal is "before" it.
 func TestAClockThatIsBehindDoesNotSpin(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
 	ahead := 3 * time.Second
@@ -60,7 +60,7 @@ func TestAClockThatIsBehindDoesNotSpin(t *testing.T) {
 		w.api.UpdateJob(w.uid, func(j *events.Job) { j.Suspended = yes })
 		w.settle()
 	}
-	suspend(true) // nobody wants the Pod any more: the refusal is forgotten
+	suspend(true) // the Pod is not wanted any more: the refusal is forgotten
 	ahead = 0
 	suspend(false)
 	if n := count[effect.CreatePod](w); n != 2 {
@@ -68,7 +68,7 @@ func TestAClockThatIsBehindDoesNotSpin(t *testing.T) {
 	}
 }
 
-// refusing answers each effect that is meant with a refusal, each a moment later than the one before, as a clock has it.
+// refusing answers each selected effect with a refusal, each a moment later than the one before, as on a real clock.
 func (w *world) refusing(reason string, meant func(effect.Effect) bool) {
 	later := time.Duration(0)
 	w.answer = func(e effect.Effect) ([]events.Event, bool) {
@@ -80,7 +80,7 @@ func (w *world) refusing(reason string, meant func(effect.Effect) bool) {
 	}
 }
 
-// TestARefusedStatusIsDecidedAnewForANewerJob and for no older one: the same Job again says nothing new. Else it is tried
+// TestARefusedStatusIsDecidedAnewForANewerJob and for no older one: the same Job again is no news. Else it is tried
 // again when its time has come.
 func TestARefusedStatusIsDecidedAnewForANewerJob(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.ActiveDeadlineSeconds = new(int64(30)) })

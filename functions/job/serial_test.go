@@ -10,9 +10,9 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// A Pod is known by its serial, an annotation, and annotations can be lost, copied and edited.
+// A Pod is identified by its serial, an annotation, and annotations can be lost, copied and edited.
 
-// complete holds the world to that so many Pods have succeeded, that the Job knows it, and that no Pod went any other way.
+// complete checks that this many Pods have succeeded, that the Job counts them, and that no Pod ended any other way.
 func complete(t *testing.T, w *world, pods int32) {
 	t.Helper()
 	w.wait(time.Minute)
@@ -28,8 +28,8 @@ func complete(t *testing.T, w *world, pods int32) {
 	}
 }
 
-// TestTwoPodsWithOneSerialBothCount: two memories gave the same serial to two Pods that they found, or a user has copied a
-// Pod with "kubectl get -o yaml". The second one gets a serial of its own.
+// TestTwoPodsWithOneSerialBothCount: two states gave the same serial to two Pods that they found, or a user has copied a Pod with
+// "kubectl get -o yaml". The second one gets a serial of its own.
 func TestTwoPodsWithOneSerialBothCount(t *testing.T) {
 	two := func(j *events.Job) { j.Parallelism, j.Completions = 2, new(int32(2)) }
 	first := func(p *events.Pod) { p.Serial = 0 }
@@ -61,8 +61,8 @@ func TestTwoPodsWithOneSerialBothCount(t *testing.T) {
 	})
 }
 
-// TestACopyDoesNotTakeThePlaceOfAPodThatIsBeingMade: the name of the one that was asked for is known, and it keeps its serial
-// in whatever order the two are seen.
+// TestACopyDoesNotTakeThePlaceOfAPodThatIsBeingMade: the name of the intended Pod is known, and that Pod keeps its serial in
+// whatever order the two are observed.
 func TestACopyDoesNotTakeThePlaceOfAPodThatIsBeingMade(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Parallelism, j.Completions = 2, new(int32(2)) })
 	w.inbox = []events.Event{events.TimerFired{Name: "wake"}}
@@ -91,8 +91,8 @@ func TestACopyDoesNotTakeThePlaceOfAPodThatIsBeingMade(t *testing.T) {
 	w.counted(2, 0)
 }
 
-// TestANameThatIsUsedAgainMeansThatTheFirstPodIsGone: it was removed by force, another worker had not heard of it and made it
-// again, and the news come in this order: the second Pod, a late observation of the first, its end. The second one counts.
+// TestANameThatIsUsedAgainMeansThatTheFirstPodIsGone: it was removed by force, and a worker that had not observed that created it
+// again. The observations arrive in this order: the second Pod, a late one of the first, its end. The second one counts.
 func TestANameThatIsUsedAgainMeansThatTheFirstPodIsGone(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
 	name := job.PodName("pi", w.uid, 0, events.NoIndex)
@@ -142,8 +142,8 @@ func TestAnEditedSerialChangesNothing(t *testing.T) {
 	}
 }
 
-// TestTheSerialOfAnOrphanIsNotOurs: it is that of the Job that the orphan comes from. Here one goes that has the serial of a
-// Pod that we are just making.
+// TestTheSerialOfAnOrphanIsNotOurs: it is that of the Job that the orphan comes from. Here an orphan is removed that has the
+// serial of a Pod that is just being created.
 func TestTheSerialOfAnOrphanIsNotOurs(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
 	w.inbox = []events.Event{events.TimerFired{Name: "wake"}}

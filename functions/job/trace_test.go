@@ -17,8 +17,8 @@ import (
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
-// TestPodsAreToldTheirTrace: in every container that does not say otherwise, before all else, so that other variables may use
-// it; and nowhere unless the Job or the operator wants it.
+// TestPodsAreToldTheirTrace: in every container that does not set its own, before all other variables, so that these may use it;
+// and nowhere unless the Job or the operator wants it.
 func TestPodsAreToldTheirTrace(t *testing.T) {
 	own := corev1.EnvVar{Name: "TRACEPARENT", Value: "own"}
 	told := corev1.EnvVar{Name: "TRACEPARENT", Value: events.JobTrace(testJob()).String()}
@@ -29,7 +29,7 @@ func TestPodsAreToldTheirTrace(t *testing.T) {
 		parameters []corev1.EnvVar
 		want       [3][]corev1.EnvVar // of the init container, and of two containers, the second of which has its own
 	}{
-		"nobody wants it":                 {want: [3][]corev1.EnvVar{nil, nil, {own}}},
+		"neither does":                    {want: [3][]corev1.EnvVar{nil, nil, {own}}},
 		"the Job does":                    {annotation: "true", want: [3][]corev1.EnvVar{{told}, {told}, {own}}},
 		"the operator does":               {flag: true, want: [3][]corev1.EnvVar{{told}, {told}, {own}}},
 		"the Job does not":                {annotation: "false", flag: true, want: [3][]corev1.EnvVar{nil, nil, {own}}},
@@ -59,8 +59,8 @@ func TestPodsAreToldTheirTrace(t *testing.T) {
 	}
 }
 
-// TestTheTraceSurvives: two replicas, and one that has lost its memory in between, announce the same start and end in the same
-// bytes, and so the same trace; one that takes over a memory that was written down continues with it.
+// TestTheTraceSurvives: two replicas, and one that has lost its state in between, announce the same start and end in the same
+// bytes, and so the same trace. A replica that takes over a saved state continues with it.
 func TestTheTraceSurvives(t *testing.T) {
 	object := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pi", UID: "job-1", ResourceVersion: "5", CreationTimestamp: metav1.NewTime(noon.Add(-9 * time.Minute)),
 		Annotations: map[string]string{v1alpha1.TraceparentAnnotation: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}}}
@@ -98,8 +98,8 @@ func makeRun(j *batchv1.Job, nominal time.Time) {
 	j.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: nominal.Format(time.RFC3339)}
 }
 
-// announced is what a memory announces about an observation, encoded. With handover, another replica takes the memory over before
-// anything is confirmed.
+// announced returns what a state announces about an observation, encoded. With handover, another replica takes the state over
+// before anything is confirmed.
 func announced(t *testing.T, state []byte, j events.Job, handover bool) (out [][]byte) {
 	t.Helper()
 	facts := []events.Event{events.JobObserved{Job: j}}

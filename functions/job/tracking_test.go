@@ -55,8 +55,8 @@ func TestNoStatusListsMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// TestAListedPodThatFlipsIsListedOnce: it was told to end and listed as failed, and then ends well before it is let go
-// (upstream: "pod flips from failed to succeeded").
+// TestAListedPodThatFlipsIsListedOnce: it was deleted and listed as failed, and then succeeds before it is released (upstream:
+// "pod flips from failed to succeeded").
 func TestAListedPodThatFlipsIsListedOnce(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
 	p := w.with("a", func(p *events.Pod) { p.Serial, p.Phase, p.Deleting, p.Finished = 0, events.Succeeded, true, w.now })
@@ -73,8 +73,8 @@ func TestAListedPodThatFlipsIsListedOnce(t *testing.T) {
 	w.counted(0, 1)
 }
 
-// TestOfEachIndexOnePodCounts: of two that run the one that is further goes on; one without a place in the Job goes; of two
-// successes one counts (upstream: "indexed job repeated indexes", "indexes outside of range").
+// TestOfEachIndexOnePodCounts: of two running Pods the one further along goes on; a Pod whose index is out of range is removed;
+// of two successes one counts (upstream: "indexed job repeated indexes", "indexes outside of range").
 func TestOfEachIndexOnePodCounts(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Indexed, j.Parallelism, j.Completions = true, 3, new(int32(3)) })
 	for i, p := range []struct {
@@ -97,8 +97,8 @@ func TestOfEachIndexOnePodCounts(t *testing.T) {
 	}
 }
 
-// TestPodsFeelTheirWay: one is tried first, then as many more as have proved that they are let in, and never more than the
-// limit at once (upstream: slowStartBatch, MaxPodCreateDeletePerSync).
+// TestPodsFeelTheirWay: one is tried first, then as many more as have been accepted, and never more than the limit at once
+// (upstream: slowStartBatch, MaxPodCreateDeletePerSync).
 func TestPodsFeelTheirWay(t *testing.T) {
 	l := job.DefaultLimits()
 	l.MaxPodChanges = 20
@@ -125,7 +125,7 @@ func TestPodsFeelTheirWay(t *testing.T) {
 	}
 }
 
-// TestPodsAreMadeOfTheNewestTemplate: what was changed while the Job was suspended is asked for by the generation.
+// TestPodsAreMadeOfTheNewestTemplate: the generation requires the change that was made while the Job was suspended.
 func TestPodsAreMadeOfTheNewestTemplate(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Suspended, j.Status = true, batchv1.JobStatus{} })
 	w.wake()
@@ -141,8 +141,8 @@ func TestPodsAreMadeOfTheNewestTemplate(t *testing.T) {
 	t.Errorf("wanted %v", w.done)
 }
 
-// TestEachHandledFailureIsReportedOnce, for the metric of the podFailurePolicy: also one that waits for the next Pod of its
-// index, and those that a status has no room for.
+// TestEachHandledFailureIsReportedOnce, for the metric of the podFailurePolicy: also a failure that waits for the next Pod of its
+// index, and those that do not fit into one status.
 func TestEachHandledFailureIsReportedOnce(t *testing.T) {
 	rule := func(a batchv1.PodFailurePolicyAction) *batchv1.PodFailurePolicy {
 		return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{Action: a,
@@ -190,7 +190,7 @@ func TestEachHandledFailureIsReportedOnce(t *testing.T) {
 }
 
 // TestEveryStatusHasItsCounts: ready and terminating are always set, no more Pods are ready than active, and failedIndexes is
-// there, if only empty, just where failures count per index (upstream: "count ready pods", "count terminating pods").
+// set, even if empty, only if failures count per index (upstream: "count ready pods", "count terminating pods").
 func TestEveryStatusHasItsCounts(t *testing.T) {
 	for _, perIndex := range []bool{false, true} {
 		t.Run(fmt.Sprintf("per index %v", perIndex), func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-// TestInvalidMemories: each breaks one law. That functions make none of them is what the simulator checks after every step.
+// TestInvalidMemories: each breaks one law. The simulator checks after every step that functions produce no such state.
 func TestInvalidMemories(t *testing.T) {
 	row := func(serial int, uid types.UID) Row { return Row{Pod: events.Pod{UID: uid, Serial: serial}} }
 	loose := func(serial int) Unplaced { return Unplaced{Serial: serial} }
@@ -32,7 +32,7 @@ func TestInvalidMemories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := c.s.valid(); (err == nil) != c.valid {
-				t.Errorf("says %v", err)
+				t.Errorf("valid returns %v", err)
 			}
 		})
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/jobstream/jobstream/internal/sim"
 )
 
-// A world is one Job in the simulator's API server, and the function that runs it. It is for what no transcript in testdata
-// can tell: Pods as no user would make them, answers as the simulator does not give them, thousands of Pods.
+// A world is one Job in the simulator's API server, and the function that runs it. It is for what no transcript in testdata can
+// show: Pods that no user would create, answers that the simulator does not give, thousands of Pods.
 type world struct {
 	t     *testing.T
 	fn    fn.Registered
@@ -28,17 +28,18 @@ type world struct {
 	state []byte
 	inbox []events.Event
 	timer time.Time
-	// most is the largest state that is taken, in bytes; 0 for any.
+	// most is the largest state that is accepted, in bytes; 0 for any.
 	most int
-	// rests says that the function may forget the Job.
+	// rests reports whether the function may forget the Job.
 	rests bool
 	// done is every effect that was wanted, in order.
 	done []effect.Effect
-	// answer, if not nil, may answer an effect in the place of the API server.
+	// answer, if not nil, may answer an effect instead of the API server.
 	answer func(effect.Effect) (facts []events.Event, answered bool)
 }
 
-// newWorld has a Job of one Pod that has started a minute ago, but for what change makes of it; nobody has looked at it yet.
+// newWorld has a Job of one Pod that has started a minute ago, except for what change makes of it. No function has observed it
+// yet.
 func newWorld(t *testing.T, l job.Limits, change func(*events.Job)) *world {
 	t.Helper()
 	w := &world{t: t, fn: fn.Register(job.New(l)), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -51,27 +52,27 @@ func newWorld(t *testing.T, l job.Limits, change func(*events.Job)) *world {
 	return w
 }
 
-// with makes a Pod of the Job that nobody has told us of, and returns it.
+// with creates a Pod of the Job that has not been observed, and returns it.
 func (w *world) with(name string, change func(*events.Pod)) events.Pod {
 	p := events.Pod{Name: name, Owner: "pi", Serial: events.NoSerial, Index: events.NoIndex, Phase: events.Running, Scheduled: true, Held: true}
 	change(&p)
 	return w.api.AddPod(w.uid, p)
 }
 
-// status changes the Job's status as somebody else has left it.
+// status changes the Job's status as another controller would have left it.
 func (w *world) status(change func(*batchv1.JobStatus)) {
 	w.api.UpdateJob(w.uid, func(j *events.Job) { change(&j.Status) })
 }
 
-// wake begins with an empty memory and no news.
+// wake begins with an empty state and no events.
 func (w *world) wake() {
 	w.t.Helper()
 	w.inbox, w.state = []events.Event{events.TimerFired{Name: "wake"}}, nil
 	w.settle()
 }
 
-// settle decides and acts until nothing is left to do, and fails the test if that takes so many turns that it never will:
-// time stands still meanwhile.
+// settle decides and acts until nothing is left to do, and fails the test if it takes so many turns that it would never end: time
+// stands still meanwhile.
 func (w *world) settle() {
 	w.t.Helper()
 	for turn := 0; len(w.inbox) > 0; turn++ {
@@ -82,7 +83,7 @@ func (w *world) settle() {
 	}
 }
 
-// decide is one decision on all that was heard.
+// decide makes one decision on all pending events.
 func (w *world) decide() []effect.Effect {
 	w.t.Helper()
 	batch := w.inbox
@@ -98,7 +99,7 @@ func (w *world) decide() []effect.Effect {
 	return d.Effects
 }
 
-// remembers is the memory that comes of these facts.
+// remembers returns the state that results from these facts.
 func (w *world) remembers(facts ...events.Event) string {
 	w.t.Helper()
 	d, err := w.fn.Decide(w.state, facts, w.now)
@@ -108,7 +109,7 @@ func (w *world) remembers(facts ...events.Event) string {
 	return string(d.State)
 }
 
-// act does what was decided.
+// act carries out what was decided.
 func (w *world) act(effects []effect.Effect) {
 	w.t.Helper()
 	for _, e := range effects {
@@ -131,7 +132,7 @@ func (w *world) act(effects []effect.Effect) {
 	}
 }
 
-// hear is that something has happened.
+// hear delivers an event.
 func (w *world) hear(facts ...events.Event) {
 	w.t.Helper()
 	w.inbox = append(w.inbox, facts...)
@@ -151,13 +152,13 @@ func (w *world) wait(by time.Duration) {
 	}
 }
 
-// job is the Job as it is now.
+// job returns the Job as it is now.
 func (w *world) job() events.Job { return *w.api.List("", w.uid).Job }
 
-// pods are the Pods of the Job that are held or have not ended.
+// pods returns the Pods of the Job that are held or have not ended.
 func (w *world) pods() []events.Pod { return w.api.List("", w.uid).Pods }
 
-// change changes a Pod as its node or a user does, and everybody hears of it.
+// change changes a Pod as its node or a user does, and delivers the observation.
 func (w *world) change(name string, change func(*events.Pod)) {
 	w.t.Helper()
 	w.api.UpdatePod(name, change)
@@ -170,7 +171,7 @@ func (w *world) ends(name string, how events.PodPhase) {
 	w.change(name, func(p *events.Pod) { p.Phase, p.Ready, p.Finished = how, false, w.now })
 }
 
-// count is how many effects of that type were wanted so far.
+// count returns how many effects of that type were wanted so far.
 func count[E effect.Effect](w *world) int {
 	return len(slices.DeleteFunc(slices.Clone(w.done), func(e effect.Effect) bool { _, ok := e.(E); return !ok }))
 }

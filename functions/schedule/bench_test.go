@@ -7,7 +7,8 @@ import (
 	"github.com/jobstream/jobstream/functions/schedule"
 )
 
-// BenchmarkSchedule is what a turn of a ScheduledJob costs at most: parse, where are we, and how much was missed in ten years.
+// BenchmarkSchedule measures the most that a turn of a ScheduledJob costs: parse, find the last and next times, and count those
+// missed in ten years.
 func BenchmarkSchedule(b *testing.B) {
 	to := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	from := to.AddDate(-10, 0, 0)

@@ -10,8 +10,8 @@ import (
 	"github.com/jobstream/jobstream/functions/schedule"
 )
 
-// TestDaylightSaving: what each schedule does in the zone between two points in time. The times that are wanted show the
-// wall clock and its offset.
+// TestDaylightSaving: what each schedule does in the zone between two points in time. The wanted times show the wall clock and
+// its offset.
 func TestDaylightSaving(t *testing.T) {
 	for _, c := range []struct{ name, zone, spec, from, to, want string }{
 		// Berlin skips 02:00-03:00 on 29 March 2026 and has 02:00-03:00 twice on 25 October.
@@ -129,7 +129,7 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// TestIntervals: @every counts from the creation of its object, not from a restart of ours.
+// TestIntervals: @every counts from the creation of its object, not from a restart of jobstream.
 func TestIntervals(t *testing.T) {
 	created := time.Date(2026, 11, 21, 12, 0, 0, 700e6, time.UTC)
 	s := parse(t, "@every 90s", schedule.Options{Anchor: created})
@@ -148,7 +148,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// TestEdges: what is asked of no schedule, and beyond the years.
+// TestEdges: the zero Schedule, and times beyond the years.
 func TestEdges(t *testing.T) {
 	var none schedule.Schedule
 	s := parse(t, "* * * * * *", schedule.Options{})

@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/functions/schedule"
 )
 
-// TestLaws are what any schedule keeps in any zone, whatever its times are; TestOracle says whether they are right.
+// TestLaws checks laws that every schedule keeps in every zone, whatever its times are; TestOracle checks that these are right.
 func TestLaws(t *testing.T) {
 	all := zones(t)
 	names := slices.Sorted(maps.Keys(all))
@@ -43,7 +43,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// laws are told a schedule and three times in order.
+// laws checks a schedule with three times in order.
 var laws = map[string]func(s schedule.Schedule, a, b, c time.Time) error{
 	"Next is after, Prev is not, and nothing lies between": func(s schedule.Schedule, a, _, _ time.Time) error {
 		next, ok := s.Next(a)
@@ -122,8 +122,9 @@ func TestEveryIsItsFormula(t *testing.T) {
 	})
 }
 
-// TestRobfigAgrees where it has to: in UTC always, and in any zone while its clock is not changed. (robfig/cron gives up after
-// five years, follows the wall clock with every schedule, and reckons offsets in whole minutes.)
+// TestRobfigAgrees compares with robfig/cron where the two have to agree: in UTC, and in any zone while its clock does not
+// change. (robfig/cron gives up after five years, follows the wall clock with every schedule, and computes offsets in whole
+// minutes.)
 func TestRobfigAgrees(t *testing.T) {
 	parser := cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 	all := zones(t)
@@ -163,7 +164,7 @@ func TestRobfigAgrees(t *testing.T) {
 	t.Logf("%d times are the same, %d were passed over", compared, passed)
 }
 
-// TestNamesAreRobfigs: @daily and the like are what robfig/cron makes of them.
+// TestNamesAreRobfigs: @daily and the like mean the same as in robfig/cron.
 func TestNamesAreRobfigs(t *testing.T) {
 	for _, name := range []string{"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"} {
 		theirs, err := cron.ParseStandard(name)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// naive is a schedule as a person would check it: does this reading of the clock match? It has been written from crontab(5)
-// and shares nothing with the package. It reads neither H nor @.
+// naive is a schedule as a person would check it: does this reading of the clock match? It was written from crontab(5) and shares
+// no code with the package. It reads neither H nor @.
 type naive struct {
 	second, minute, hour, dom, month, dow [64]bool
 	either                                bool // of the days: neither field is a star
@@ -67,7 +67,7 @@ func read(text string) *naive {
 	return n
 }
 
-// matches says whether a clock that shows w matches; w is the Unix time at which a clock in UTC shows the same.
+// matches reports whether a clock that shows w matches; w is the Unix time at which a clock in UTC shows the same.
 func (n *naive) matches(w int64) bool {
 	s := (w%86400 + 86400) % 86400
 	return n.second[s%60] && n.minute[s/60%60] && n.hour[s/3600] && n.onDay((w-s)/86400)
@@ -82,7 +82,7 @@ func (n *naive) onDay(day int64) bool {
 	return n.dayIs
 }
 
-// write makes up an expression. The small hours, in which clocks are changed, come often.
+// write invents an expression. The small hours, in which clocks are changed, come often.
 func write(r *rand.Rand) string {
 	var months = []string{"JAN", "feb", "Mar", "APR", "OCT", "NOV", "DEC"}
 	var days = []string{"SUN", "mon", "TUE", "THU", "SAT"}

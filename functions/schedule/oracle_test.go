@@ -24,9 +24,9 @@ var (
 // perRound is how many expressions a round checks in its zone.
 const perRound = 10
 
-// TestOracle holds random expressions in random zones against a clock that is watched second by second: within three days of
-// the changes of that clock in ten years, and in a random month. The long form (-long) does 4,000 pairs of an expression and
-// a zone at every change; the short one does 150 at one change each, and three days for the month.
+// TestOracle compares random expressions in random zones with a clock that is read second by second: within three days of the
+// changes of that clock in ten years, and in a random month. The long form (-long) checks 4,000 pairs of an expression and a zone
+// at every change; the short one checks 150 at one change each, and three days for the month.
 func TestOracle(t *testing.T) {
 	n := 15
 	if *long {
@@ -35,8 +35,7 @@ func TestOracle(t *testing.T) {
 	run(t, n, nil, changes)
 }
 
-// TestMadeUpClocks does the same with clocks that no government has thought of, yet: changed by anything up to a day and a
-// quarter, and up to four times a day.
+// TestMadeUpClocks does the same with invented clocks: changed by anything up to a day and a quarter, and up to four times a day.
 func TestMadeUpClocks(t *testing.T) {
 	n := 6
 	if *long {
@@ -72,7 +71,7 @@ func changes(r *round) {
 	r.watch(from, from+days*day)
 }
 
-// run does the rounds in zones of the database, or others, and says how to repeat the one that failed.
+// run runs the rounds in zones of the database, or others, and prints how to repeat the one that failed.
 func run(t *testing.T, n int, clock func(*rand.Rand) *time.Location, do func(*round)) {
 	if *rounds > 0 {
 		n = *rounds
@@ -112,7 +111,7 @@ func run(t *testing.T, n int, clock func(*rand.Rand) *time.Location, do func(*ro
 	t.Logf("%d pairs of expression and zone, from seed %d on: %d million seconds watched, %d nominal times", n*perRound, *seed, watched.Load()/1e6, due.Load())
 }
 
-// round is some expressions in one zone, and everything that follows from the seed.
+// round has some expressions in one zone, and everything that follows from the seed.
 type round struct {
 	random       *rand.Rand
 	zone         *time.Location
@@ -173,7 +172,7 @@ func (r *round) decade() (changes []int64) {
 	return changes
 }
 
-// watch looks at the clock of the zone at each second of [from, to), and at the two days before for what it has shown already.
+// watch reads the clock of the zone at each second of [from, to), and of the two days before to know what it has shown already.
 func (r *round) watch(from, to int64) {
 	const week = 7 * day
 	clock := make([]int64, 0, week)
@@ -199,7 +198,7 @@ func (r *round) watch(from, to int64) {
 	}
 }
 
-// pair is an expression in the zone of its round, and how far it has been watched.
+// pair is an expression in the zone of its round, and how far it has been compared.
 type pair struct {
 	spec     string
 	schedule schedule.Schedule
@@ -221,8 +220,8 @@ func (p *pair) next(u int64) int64 {
 	return next.Unix()
 }
 
-// compare goes on through the seconds from start on. First it asks the clock when the schedule is due, in the two rules of
-// the package's documentation; that has to be what Next says. Then it asks Prev and Count in random places.
+// compare goes on through the seconds from start on. It derives from the clock when the schedule is due, by the two rules of the
+// package's documentation; Next has to return the same. Then it compares Prev and Count in random places.
 func (p *pair) compare(start int64, clock []int64, random *rand.Rand) (int, error) {
 	var due []int64
 	for i, shows := range clock {

@@ -145,7 +145,7 @@ func TestTheZoneOfTheMachineIsRefused(t *testing.T) {
 	}
 }
 
-// TestHIsStable: what H became must never change, or schedules move when jobstream is upgraded.
+// TestHIsStable: the numbers that H becomes must never change, or schedules move when jobstream is upgraded.
 func TestHIsStable(t *testing.T) {
 	for _, c := range []struct{ name, spec, full string }{
 		{"every field", "H H H H H H", "26 31 7 13 4 5"},
@@ -164,8 +164,8 @@ func TestHIsStable(t *testing.T) {
 	}
 }
 
-// TestHSpreads: of 6,000 objects each minute gets about its hundred, no hour more than another, and no minute of the day is
-// left out because its hour and its minute go together.
+// TestHSpreads: of 6,000 objects each minute gets about a hundred, no hour more than another, and no minute of the day is left
+// out because its hour and its minute are correlated.
 func TestHSpreads(t *testing.T) {
 	var minutes [60]int
 	var hours [24]int
@@ -186,8 +186,8 @@ func TestHSpreads(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is written, Parse returns, and a schedule that it returns can be asked. What it reads as fields, robfig/cron
-// reads, too.
+// FuzzParse: Parse returns for any text, and a schedule that it returns can be queried. Fields that Parse accepts, robfig/cron
+// accepts, too.
 func FuzzParse(f *testing.F) {
 	for _, spec := range []string{
 		"30 2 * * *", "*/5 0 0 29 2 *", "H H(1-5)/2 H * MON", "@every 1h", "@weekly", "TZ=0", "CRON_TZ= *", "0 0 30 2 *", ", , , , ,", "*-5 ?/2 1/3 JAN-DEC/3 0",

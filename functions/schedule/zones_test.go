@@ -17,7 +17,7 @@ import (
 	"github.com/jobstream/jobstream/functions/schedule"
 )
 
-// database is the zones of the IANA database that came with the Go that runs the test, by name: the same on every machine.
+// database has the zones of the IANA database of the Go that runs the test, by name: the same on every machine.
 var database = sync.OnceValues(func() (map[string]*time.Location, error) {
 	archive, err := zip.OpenReader(filepath.Join(build.Default.GOROOT, "lib", "time", "zoneinfo.zip"))
 	if err != nil {
@@ -108,8 +108,8 @@ func madeUp(r *rand.Rand) *time.Location {
 	return loc
 }
 
-// TestSpansTileTime: every instant lies in one span, all of whose instants agree on its bounds and on its offset, in every
-// zone there is. Time.ZoneBounds alone does not keep this (see spanAt).
+// TestSpansTileTime: every instant lies in one span, and all instants of a span agree on its bounds and its offset, in every
+// zone. Time.ZoneBounds alone does not ensure this (see spanAt).
 func TestSpansTileTime(t *testing.T) {
 	const day = 24 * 60 * 60
 	for name, loc := range zones(t) {

@@ -11,7 +11,7 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// settle has the status written as the plan wants it, once, and the bus confirm what is announced then. It returns how many Jobs are
+// settle writes the status as the plan wants it, once, and confirms what is announced then. It returns how many Jobs are
 // complete.
 func settle(t *testing.T, s *State, heard ...events.Event) int64 {
 	t.Helper()
@@ -27,13 +27,13 @@ func settle(t *testing.T, s *State, heard ...events.Event) int64 {
 	return j.Status.Successful
 }
 
-// byUser is an observation of a Job that a user has started for now.
+// byUser returns an observation of a Job that a user has started for now.
 func byUser(name string, version uint64, result events.RunResult) events.RunObserved {
 	return events.RunObserved{Run: events.Run{Name: name, UID: types.UID(name), Version: version, Manual: true, Created: ten, Result: result}}
 }
 
-// The answer to a deletion comes before the trigger's word of it, and so may an older observation of the Job, from a list or told twice. It
-// is the Job that has been counted, also where ten later verdicts have pushed its own out of the status.
+// The answer to a deletion comes before the trigger's observation of it, and so may an older observation of the Job, from a list
+// or delivered again. The Job has been counted, even if ten later verdicts have displaced its own from the status.
 func TestALateObservationOfAJobThatIsGoneIsNoNewJob(t *testing.T) {
 	s := everyMinute()
 	settle(t, &s, byUser("urgent", 20, ""))
@@ -53,7 +53,8 @@ func TestALateObservationOfAJobThatIsGoneIsNoNewJob(t *testing.T) {
 	}
 }
 
-// Who has started a Job does not change: an annotation that a user adds or takes off while it runs says nothing about that.
+// Whether a user has started a Job does not change: an annotation that a user adds or removes while it runs proves nothing about
+// it.
 func TestWhoHasStartedAJobDoesNotChange(t *testing.T) {
 	s := everyMinute()
 	run := events.Run{Name: childName("nightly", minute(-5)), UID: "backfill", Version: 20, Nominal: minute(-5), Manual: true, Created: ten}

@@ -24,7 +24,7 @@ func nightly() *v1alpha1.ScheduledJob {
 	return sj
 }
 
-// A Job is its template, and knows who made it for when; so do its Pods.
+// A Job is its template, and names the ScheduledJob that created it and the nominal time; so do its Pods.
 func TestBuildJob(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -71,15 +71,15 @@ func TestBuildJob(t *testing.T) {
 	if got := sj.Spec.JobTemplate.Spec.Template.Annotations; !maps.Equal(got, before.Spec.JobTemplate.Spec.Template.Annotations) {
 		t.Errorf("the template has become %v", got)
 	}
-	// What we built is known again.
+	// What BuildJob built is recognized.
 	j.UID = "job-1"
 	if uid, run, ok := events.ProjectRun(j); !ok || uid != "uid-1" || !run.Nominal.Equal(at) {
 		t.Errorf("it is seen as %s %+v", uid, run)
 	}
 }
 
-// A Job that a user starts is known as such. One that makes up for a nominal time is the Job of that time, by its name; one for
-// now is for none, though its containers read a time.
+// A Job that a user starts is marked as such. A Job that makes up for a nominal time is the Job of that time, by its name. A Job
+// for now has no nominal time, though its containers read one.
 func TestBuildJobsThatAUserStarts(t *testing.T) {
 	at := time.Date(2026, 7, 1, 2, 0, 0, 0, time.UTC)
 	backfill := scheduledjob.BuildBackfill(nightly(), at, v1alpha1.DefaultManagedBy, time.UTC)
@@ -97,7 +97,8 @@ func TestBuildJobsThatAUserStarts(t *testing.T) {
 	}
 }
 
-// What the template says of who started a Job is not true of one that the clock starts: users copy a Job's annotations into templates.
+// An annotation in the template about who started a Job does not apply to a Job of the schedule: users copy a Job's annotations
+// into templates.
 func TestBuildJobIsTheClocksWhateverTheTemplateSays(t *testing.T) {
 	sj := nightly()
 	sj.Spec.JobTemplate.Annotations[v1alpha1.InstantiateAnnotation] = v1alpha1.InstantiateManual
@@ -107,7 +108,7 @@ func TestBuildJobIsTheClocksWhateverTheTemplateSays(t *testing.T) {
 	}
 }
 
-// A template that names its controller keeps it.
+// A template that sets managedBy keeps it.
 func TestBuildJobForAnotherController(t *testing.T) {
 	sj := nightly()
 	sj.Spec.JobTemplate.Spec.ManagedBy = new("kubernetes.io/job-controller")

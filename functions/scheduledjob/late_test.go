@@ -16,7 +16,7 @@ import (
 
 var ten = time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC)
 
-// everyMinute is what is remembered of a ScheduledJob whose first status has been written at ten.
+// everyMinute returns the state of a ScheduledJob whose first status was written at ten.
 func everyMinute() State {
 	j := events.ScheduledJob{Namespace: "shop", Name: "nightly", UID: "s", Version: 5, Generation: 1, Created: ten, Schedule: "* * * * *",
 		ConcurrencyPolicy: v1alpha1.AllowConcurrent, CatchUp: v1alpha1.CatchUpLatest, SuccessfulJobs: 3, FailedJobs: 1}
@@ -45,25 +45,25 @@ func verdicts(s State) (all []string) {
 	return all
 }
 
-// A request may be on its way for seconds when its time is given up. Nobody believes that its Job does not exist before it can
-// no longer arrive.
+// A request may be on its way for seconds when its time is given up. The function does not assume that its Job is absent before
+// the request can no longer arrive.
 func TestAJobIsLookedForWhenNoRequestCanMakeItAnyMore(t *testing.T) {
 	s := everyMinute()
 	if made := decideAt[effect.CreateJob](&s, minute(1)); len(made) != 1 {
 		t.Fatalf("%v", made)
 	}
-	if found := decideAt[effect.FindRun](&s, minute(2)); len(found) != 0 { // a later time has come, and nobody has answered
+	if found := decideAt[effect.FindRun](&s, minute(2)); len(found) != 0 { // a later time has come, and no answer has
 		t.Errorf("looked for at once: %v", found)
 	}
 	if timers := decideAt[effect.SetTimer](&s, minute(2).Add(time.Second)); len(timers) != 1 || !timers[0].At.Equal(minute(2).Add(underWay)) {
-		t.Errorf("nobody will look for it in time: %v", timers)
+		t.Errorf("no timer will start the search in time: %v", timers)
 	}
 	if found := decideAt[effect.FindRun](&s, minute(2).Add(underWay)); len(found) != 1 || found[0].Name != childName("nightly", minute(1)) {
 		t.Errorf("looked for later: %v", found)
 	}
 }
 
-// A refusal is an answer: nothing is under way, as far as anybody knows.
+// A refusal is an answer: no request is under way any more.
 func TestAJobThatWasRefusedIsLookedForAtOnce(t *testing.T) {
 	s := everyMinute()
 	decideAt[effect.CreateJob](&s, minute(1))
@@ -73,7 +73,7 @@ func TestAJobThatWasRefusedIsLookedForAtOnce(t *testing.T) {
 	}
 }
 
-// What is refused about another effect is no answer to the creation, though the Job has the same name.
+// A refusal of another effect is no answer to the creation, though the Job has the same name.
 func TestARefusedDeletionSaysNothingOfTheCreation(t *testing.T) {
 	s := everyMinute()
 	decideAt[effect.CreateJob](&s, minute(1))
@@ -83,7 +83,8 @@ func TestARefusedDeletionSaysNothingOfTheCreation(t *testing.T) {
 	}
 }
 
-// A Job that was looked for in vain and turns up before anybody was told has started, and nothing else is said of its time.
+// A Job that a search did not find, and that is observed before its verdict was announced, has started, and its time gets no
+// other verdict.
 func TestATimeHasOneVerdict(t *testing.T) {
 	s := everyMinute()
 	decideAt[effect.CreateJob](&s, minute(1))
@@ -103,8 +104,8 @@ func TestATimeHasOneVerdict(t *testing.T) {
 	}
 }
 
-// Who has lost the memory and finds Jobs of a ScheduledJob that is suspended by now counts them all the same: nobody knows when
-// it is resumed.
+// After a loss of the state, Jobs of a ScheduledJob that is suspended by now are counted all the same: it is unknown when it is
+// resumed.
 func TestJobsOfASuspendedScheduleAreCounted(t *testing.T) {
 	s := everyMinute()
 	s.Object.Suspended, s.Applied, s.Text, s.Paused = true, 1, s.Object.Schedule, true
@@ -125,7 +126,8 @@ func TestJobsOfASuspendedScheduleAreCounted(t *testing.T) {
 	}
 }
 
-// Who has lost the memory decides on a range of times; of some of them somebody else has decided meanwhile. Each counts once.
+// After a loss of the state the function decides on a range of times; another worker has decided on some of them meanwhile. Each
+// counts once.
 func TestARangeThatTheStatusHasPassedInPartCountsOnce(t *testing.T) {
 	s := everyMinute()
 	s.Object.CatchUp = v1alpha1.CatchUpNone
@@ -140,7 +142,7 @@ func TestARangeThatTheStatusHasPassedInPartCountsOnce(t *testing.T) {
 	}
 }
 
-// A verdict about a range is cut in two around the Job that has turned up.
+// A verdict about a range is cut in two around the Job that was observed after all.
 func TestARangeIsCutAroundAJob(t *testing.T) {
 	missed := func(first, last int) v1alpha1.TickVerdict {
 		v := v1alpha1.TickVerdict{Verdict: "Missed", Reason: "Deadline", Time: metav1.NewTime(minute(first)), Count: int64(last - first + 1)}
@@ -165,7 +167,7 @@ func TestARangeIsCutAroundAJob(t *testing.T) {
 		{"the last", missed(1, 5), 5, times, []v1alpha1.TickVerdict{missed(1, 4)}},
 		{"one of three", missed(1, 3), 2, times, []v1alpha1.TickVerdict{missed(1, 1), missed(3, 3)}},
 		{"the only one", missed(1, 1), 1, times, nil},
-		{"the only one, of a schedule that nobody can read any more", missed(1, 1), 1, nil, nil},
+		{"the only one, of a schedule that cannot be parsed any more", missed(1, 1), 1, nil, nil},
 		{"another", missed(1, 1), 2, times, []v1alpha1.TickVerdict{missed(1, 1)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -185,7 +187,7 @@ func TestARangeIsCutAroundAJob(t *testing.T) {
 	}
 }
 
-// TestAMemoryThatIsTooLargeRests: it is forgotten, and its inventory is not taken again and again.
+// TestAMemoryThatIsTooLargeRests: it is forgotten, and its inventory is taken with increasing delays.
 func TestAMemoryThatIsTooLargeRests(t *testing.T) {
 	f, now := New(zone.Load), minute(0)
 	s, effects := f.Decide(State{}, []events.Event{events.ScheduleDue{Nominal: now}}, now)

@@ -37,8 +37,8 @@ func TestIdle(t *testing.T) {
 			j.Status.DecidedUntil, j.Status.NextScheduleTime = nil, nil
 			j.Status.Conditions = []metav1.Condition{is(v1alpha1.StalledCondition, early)}
 		}, nil, true},
-		{"nobody has seen it", func(j *events.ScheduledJob) { j.Status = v1alpha1.ScheduledJobStatus{} }, nil, false},
-		{"nobody has seen its spec", func(j *events.ScheduledJob) { j.Generation++ }, nil, false},
+		{"it has no status yet", func(j *events.ScheduledJob) { j.Status = v1alpha1.ScheduledJobStatus{} }, nil, false},
+		{"its spec has changed since", func(j *events.ScheduledJob) { j.Generation++ }, nil, false},
 		{"its time has come", func(j *events.ScheduledJob) { j.Status.NextScheduleTime = &until }, nil, false},
 		{"a Job of it is not counted", func(j *events.ScheduledJob) { j.Status.Active = []corev1.ObjectReference{{Name: "x"}} }, nil, false},
 		{"a Job of it runs, and is not in its status", nil, []events.Run{run("", noon)}, false},

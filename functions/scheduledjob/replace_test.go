@@ -12,7 +12,7 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// A Job that the status does not list yet is not deleted to replace it: nothing would remember that it has started.
+// A Job that the status does not list yet is not deleted to replace it: no record would show that it has started.
 func TestReplaceWaitsUntilTheStatusListsTheJob(t *testing.T) {
 	api := schedules.NewAPI(clock(t, "10:00:00"))
 	api.Create(events.ScheduledJob{Namespace: "shop", Name: "nightly", Schedule: "* * * * *",

@@ -21,8 +21,8 @@ import (
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
-// TestScripts plays the transcripts in testdata: what a user does and what the clock does, and what comes of it. Each is
-// one behaviour of the proposal, by its name. Rewrite them with -rewrite, and read what has changed.
+// TestScripts runs the transcripts in testdata: what a user and the clock do, and what follows from it. Each is one behaviour of
+// the proposal, and has its name. Rewrite them with -rewrite, and read what has changed.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &stage{api: schedules.NewAPI(clock(t, "10:00:00"))}
@@ -35,7 +35,7 @@ type stage struct {
 	api   *schedules.API
 	state scheduledjob.State
 	fired time.Time
-	away  bool // nobody listens: facts wait
+	away  bool // no reconciler runs: facts wait
 	out   strings.Builder
 }
 
@@ -96,13 +96,13 @@ func (s *stage) play(t *testing.T, d *datadriven.TestData) string {
 		s.api.Object = nil
 	case "leftover": // "leftover 11:00:00": a Job has the name that the Job of that time would have
 		s.api.AddJob("nightly-"+events.NominalHash(clock(t, d.CmdArgs[0].String())), false)
-	case "by-hand": // "by-hand NAME": somebody makes a Job from the template
+	case "by-hand": // "by-hand NAME": a user creates a Job from the template
 		s.api.AddJob(name, true)
 	case "backfill": // "backfill 11:00:00": a user makes the Job of that time
 		s.api.Backfill(clock(t, name))
 	case "refuse": // "refuse Forbidden": the API server makes no Jobs; "refuse" alone: it does again
 		s.api.Refuse = name
-	case "away": // "away on": nobody of us is there; "away off": all are back; "away off count" counts what they do
+	case "away": // "away on": no reconciler runs; "away off": they are back; "away off count" counts what they do
 		s.away = name == "on"
 		if len(d.CmdArgs) > 1 {
 			s.turns()
@@ -132,7 +132,7 @@ func (s *stage) play(t *testing.T, d *datadriven.TestData) string {
 	return s.names(s.out.String())
 }
 
-// job finds a Job by its place among those that run, or by its name.
+// job finds a Job by its position among the running ones, or by its name.
 func (s *stage) job(t *testing.T, which string) string {
 	t.Helper()
 	if n, err := strconv.Atoi(which); err == nil {
@@ -171,7 +171,7 @@ func (s *stage) turns() {
 	s.out.WriteString("never comes to rest\n")
 }
 
-// counted says how many effects of each kind there were.
+// counted returns how many effects of each kind there were.
 func (s *stage) counted() string {
 	kinds := map[string]int{}
 	for line := range strings.Lines(s.out.String()) {
@@ -184,7 +184,7 @@ func (s *stage) counted() string {
 	return out
 }
 
-// fire is the trigger's alarm: one due notice for the latest time that has come.
+// fire publishes what the trigger would: one due notice for the latest time that has come.
 func (s *stage) fire() {
 	if !s.api.Timer.IsZero() && !s.api.Timer.After(s.api.Now) {
 		s.api.Timer = time.Time{}
@@ -241,7 +241,7 @@ func (s *stage) status() string {
 	return s.names(s.out.String())
 }
 
-// names writes the nominal time in place of its hash, which nobody can read, and leaves out the date.
+// names writes the nominal time in place of its hash, which is unreadable, and leaves out the date.
 func (s *stage) names(text string) string {
 	for t := s.api.Now.AddDate(0, 0, -7).Truncate(time.Hour); t.Before(s.api.Now.AddDate(0, 0, 2)); t = t.Add(time.Minute) {
 		text = strings.ReplaceAll(text, "nightly-"+events.NominalHash(t), "nightly-<"+t.Format("02T15:04")+">")

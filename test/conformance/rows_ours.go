@@ -9,7 +9,7 @@ var rowsOfOurs = []row{
 	{
 		"failed-pods-limit", "The annotation `jobstream.dev/failed-pods-limit`: only so many failed Pods stay, the newest; all are counted (proposal job.md).", "none",
 		all(e2e("TestRetriesComeSoonerAndFewFailedPodsStay"), scripts("failed_pods_limit"),
-			job("TestAPodThatSomebodyElseHoldsIsDeletedOnce", "TestAKeptPodThatAUserHasTakenIsNotDeleted"), worlds),
+			job("TestAPodWithAnotherFinalizerIsDeletedOnce", "TestAKeptPodThatAUserHasTakenIsNotDeleted"), worlds),
 	},
 	{
 		"per-completion-env", "The annotation `jobstream.dev/per-completion-env`: each index has its own values, without a shell; a ConfigMap that is missing, mutable or too short starts no Pod and is reported (proposal indexed-job.md).", "none",

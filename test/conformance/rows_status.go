@@ -14,7 +14,7 @@ var rowsOfStatus = []row{
 	{
 		"verdict-recorded", "A decision in the status is final: `SuccessCriteriaMet` never turns into failure, nor `FailureTarget` into success, even if another controller wrote it. If both become true in the same turn, failure wins.",
 		"UT TestSyncJobWithJobSuccessPolicy, TestSingleJobFailedCondition",
-		all(same("condition-by-others, FailureTarget", "condition-by-others, SuccessCriteriaMet", "success-despite-failed-index"), scripts("failure_declared_by_somebody_else"), worlds),
+		all(same("condition-by-others, FailureTarget", "condition-by-others, SuccessCriteriaMet", "success-despite-failed-index"), scripts("failure_declared_by_another_controller"), worlds),
 	},
 	{
 		"reasons", "Reasons and messages of a failure: `PodFailurePolicy`, `BackoffLimitExceeded`, `DeadlineExceeded`, `MaxFailedIndexesExceeded`, `FailedIndexes`.",
@@ -41,7 +41,7 @@ var rowsOfStatus = []row{
 		"suspend", "A suspended Job gets no Pods; running ones are deleted and not counted; the deadline is paused; condition `Suspended`.",
 		"IT TestSuspendJob, TestSuspendJobControllerRestart; E2E \"should not create pods when created in suspend state\", \"should delete pods when suspended\"",
 		all(same("suspended", "suspend-resume", "unschedulable"), scripts("suspend_and_resume", "suspended_from_the_start", "active_deadline_pauses_with_the_job"),
-			scripts("deleted_pod_counts_though_the_job_is_suspended", "deleted_index_fails_though_the_job_is_suspended", "suspended_job_takes_found_pods_too", "suspended_pod_that_nobody_holds"), worlds),
+			scripts("deleted_pod_counts_though_the_job_is_suspended", "deleted_index_fails_though_the_job_is_suspended", "suspended_job_takes_found_pods_too", "suspended_pod_without_finalizer"), worlds),
 	},
 	{
 		"suspend-empty", "A suspended Job without completions is complete.",
