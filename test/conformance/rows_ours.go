@@ -30,7 +30,7 @@ var rowsOfOurs = []row{
 	},
 	{
 		"backoff-survives", "The delay between retries outlives the reconciler, the bus, and both at once.", "none; issue 114650",
-		all(e2e("TestBackoffOutlivesWhoeverWaitsForIt"), scripts("backoff_survives_loss", "index_backoff_survives_loss")),
+		all(e2e("TestBackoffOutlivesTheReconcilerAndTheBus"), scripts("backoff_survives_loss", "index_backoff_survives_loss")),
 	},
 	{
 		"refusals", "What refuses the Pods or their release (a quota, a webhook, an invalid template) is named where `kubectl describe job` shows it; retries become ever rarer.", "none; issues 109164, 88718",

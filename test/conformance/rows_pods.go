@@ -74,7 +74,7 @@ var rowsOfFailure = []row{
 		"backoff", "After a failure the Job waits 10 s, doubled with each further one up to 10 min, from the end of the Pod; a success forgets the failures before it.",
 		"IT TestJobPodsCreatedWithExponentialBackoff, TestImmediateJobRecreation; UT TestNewBackoffRecord, TestGetFinishedTime, TestGetRemainingBackoffTime, TestJobBackoff",
 		all(differential("TestBackoff", "TestFinishedTime"), same("retry"), scripts("failed_pod_backs_off", "backoff_survives_loss"),
-			e2e("TestBackoffOutlivesWhoeverWaitsForIt/Reconciler", "TestBackoffOutlivesWhoeverWaitsForIt/Bus", "TestBackoffOutlivesWhoeverWaitsForIt/Both"), worlds),
+			e2e("TestBackoffOutlivesTheReconcilerAndTheBus/Reconciler", "TestBackoffOutlivesTheReconcilerAndTheBus/Bus", "TestBackoffOutlivesTheReconcilerAndTheBus/Both"), worlds),
 	},
 	{
 		"failure-policy", "podFailurePolicy: the first rule that matches wins, by exit code (containers, then init containers) or by condition; `FailJob`, `FailIndex`, `Ignore`, `Count`; only Pods in the phase Failed are judged.",

@@ -216,7 +216,7 @@ func TestFrozenProgramsThatWakeUpLateMiscountNothing(t *testing.T) {
 
 // A Job that waits for its backoff while all of jobstream is lost is not forgotten, although no event of its own would wake a
 // program. Nor does it start early.
-func TestBackoffOutlivesWhoeverWaitsForIt(t *testing.T) {
+func TestBackoffOutlivesTheReconcilerAndTheBus(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{})
 	for _, lose := range []struct {

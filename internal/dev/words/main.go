@@ -121,7 +121,7 @@ func searchFile(r io.Reader, path string, entries []*entry) error {
 			inProse = parts(code)
 		}
 		for _, e := range entries {
-			if inCode[e.old] || !e.namesOnly && inProse[e.old] {
+			if inCode[e.old] || !e.namesOnly && (inProse[e.old] || strings.Contains(e.old, " ") && strings.Contains(lines.Text(), e.old)) {
 				e.places = append(e.places, fmt.Sprintf("%s:%d", path, n))
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 )
 
-const two = "# what is looked for\n\nsight | observation | text | it is observed\ntrouble | problem | names | plain English\n"
+const three = "# what is looked for\n\nsight | observation | text | it is observed\ntrouble | problem | names | plain English\nsays that | reports whether | text | Go does\n"
 
 func TestWords(t *testing.T) {
 	for _, c := range []struct{ name, file, text, want string }{
@@ -20,6 +20,7 @@ func TestWords(t *testing.T) {
 		{"in a comment", "a.go", "var x int // asks for trouble", ""},
 		{"in a message", "a.go", `log.Warn("in trouble")`, ""},
 		{"in a document", "a.md", "trouble", ""},
+		{"several words", "a.go", "// f says that it is so.", "a.go:1"},
 		{"a part of another word", "a.go", "// an insight and oversights", ""},
 		{"a test", "a_test.go", "// sight", ""},
 		{"test data", "testdata/a.md", "sight", ""},
@@ -27,7 +28,7 @@ func TestWords(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			err := run(&out, fstest.MapFS{c.file: {Data: []byte(c.text)}}, two, false)
+			err := run(&out, fstest.MapFS{c.file: {Data: []byte(c.text)}}, three, false)
 			if (err != nil) != (c.want != "") || !strings.HasPrefix(out.String(), c.want) {
 				t.Errorf("%v, prints %q, want %q", err, out.String(), c.want)
 			}
@@ -37,7 +38,7 @@ func TestWords(t *testing.T) {
 
 func TestCounts(t *testing.T) {
 	var out strings.Builder
-	if err := run(&out, fstest.MapFS{"a.md": {Data: []byte("a sight\n\nsights")}}, two, true); err == nil || out.String() != "   2  sight\n   0  trouble\n" {
+	if err := run(&out, fstest.MapFS{"a.md": {Data: []byte("a sight\n\nsights")}}, three, true); err == nil || out.String() != "   2  sight\n   0  trouble\n   0  says that\n" {
 		t.Errorf("%v, prints %q", err, out.String())
 	}
 }
