@@ -256,7 +256,7 @@ func TestALimitThatComesWithWhatHasGone(t *testing.T) {
 			facts := []events.Event{events.PodGone{Pod: gone}, events.JobObserved{Job: w.job()}}
 			once := w.remembers(facts...)
 			if w.remembers(slices.Concat(facts, facts)...) != once {
-				t.Error("told twice it is another memory")
+				t.Error("observed twice, the state differs")
 			}
 			if w.remembers(facts[1], facts[0]) != once {
 				t.Error("observed in the other order, the state differs")
@@ -292,7 +292,7 @@ func TestAnObservationThatAListHasPassedChangesNothing(t *testing.T) {
 			list.Version = 1001
 			facts := []events.Event{list, events.PodObserved{Pod: unseen}}
 			if w.remembers(facts...) != w.remembers(slices.Concat(facts, facts)...) {
-				t.Error("told twice it is another memory")
+				t.Error("observed twice, the state differs")
 			}
 		})
 	}

@@ -126,7 +126,7 @@ func TestAConfirmationThatOvertakes(t *testing.T) {
 	}
 }
 
-// TestAMemoryThatAnnouncesDoesNotRest until all is confirmed, and is worth keeping then: it knows that it has announced.
+// TestAMemoryThatAnnouncesDoesNotRest until all is confirmed. It is worth keeping then, because it records what was announced.
 func TestAMemoryThatAnnouncesDoesNotRest(t *testing.T) {
 	f := New(DefaultLimits())
 	s, _ := f.Decide(State{}, []events.Event{events.JobObserved{Job: observationOf(9, 5, 4)}}, noon)

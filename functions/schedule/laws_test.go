@@ -43,7 +43,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// laws checks a schedule with three times in order.
+// laws are checks of a schedule with three times in order.
 var laws = map[string]func(s schedule.Schedule, a, b, c time.Time) error{
 	"Next is after, Prev is not, and nothing lies between": func(s schedule.Schedule, a, _, _ time.Time) error {
 		next, ok := s.Next(a)

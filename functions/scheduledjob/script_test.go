@@ -110,9 +110,9 @@ func (s *stage) play(t *testing.T, d *datadriven.TestData) string {
 		}
 	case "stream": // "stream away": the bus takes no announcements; "stream back": it does again
 		s.api.BusDown = name == "away"
-	case "unread": // what waits was told in words that only a newer reconciler understands
+	case "unread": // what waits is in a format that only a newer reconciler can read
 		s.api.Facts = []events.Event{events.TimerFired{Name: events.Unread, At: s.api.Now}}
-	case "lose": // all memory is lost
+	case "lose": // the state is lost
 		s.state = scheduledjob.State{}
 		s.api.Facts = nil
 	case "status":
@@ -276,7 +276,7 @@ func edit(t *testing.T, d *datadriven.TestData, j *events.ScheduledJob) {
 			j.Suspended = true
 		case "resumed":
 			j.Suspended = false
-		case "template": // another template: nothing that we know of it changes
+		case "template": // another template: the projection does not contain it
 		default:
 			n, err := strconv.Atoi(value)
 			if err != nil {

@@ -1,5 +1,5 @@
-// Package fntest holds the laws of functions/fn as a table that any function can be held against: by the tests of the catalog on
-// simulated worlds, by the test of a function of your own on whatever facts it may hear.
+// Package fntest contains the laws of functions/fn as a table. Any function can be checked against it: the tests of the catalog
+// use simulated worlds, and the test of a function of your own may use any facts that it observes.
 //
 //	for _, law := range fntest.Laws {
 //		t.Run(law.Name, func(t *testing.T) {
@@ -23,15 +23,16 @@ import (
 	"github.com/jobstream/jobstream/functions/fn"
 )
 
-// Law is what must be true of every decision of every function.
+// Law must hold for every decision of every function.
 type Law struct {
 	// Name is the law in a sentence.
 	Name string
-	// Check returns how the decision breaks the law, nil where it does not. It may ask the function for more decisions.
+	// Check returns an error that describes how the decision breaks the law, nil if it does not. It may make the function decide
+	// again.
 	Check func(f fn.Registered, d Decided) error
 }
 
-// Decided is one decision and what the function was given.
+// Decided is one decision and its input.
 type Decided struct {
 	State []byte
 	Batch []events.Event
@@ -39,7 +40,7 @@ type Decided struct {
 	Got   fn.Decision
 }
 
-// Laws are those of the package functions: the engine repeats, reorders and forgets, and each of them is what makes that harmless.
+// Laws are those of the package functions: the engine repeats, reorders and forgets, and the laws make that harmless.
 var Laws = []Law{
 	{"the same state and facts give the same decision", isDeterministic},
 	{"a repeated fact changes nothing", isIdempotent},
@@ -48,7 +49,8 @@ var Laws = []Law{
 	{"a function that rests decides nothing", restsQuietly},
 }
 
-// Watch returns the function with a law that looks at each of its decisions; broken hears of each that breaks it.
+// Watch returns the function with a check of each of its decisions against a law; broken receives the error of each that breaks
+// it.
 func Watch(f fn.Registered, law Law, broken func(error)) fn.Registered {
 	real := f
 	f.Decide = func(state []byte, batch []events.Event, now time.Time) (fn.Decision, error) {
@@ -71,14 +73,14 @@ func isIdempotent(f fn.Registered, d Decided) error {
 	refusals := 0
 	for i, e := range d.Batch {
 		if _, ok := e.(events.JobListed); ok && i > 0 && !known(d.State) {
-			return nil // what comes before the inventory is not heard the first time
+			return nil // events before the inventory are not folded the first time
 		}
 		if _, ok := e.(events.EffectRefused); ok {
 			refusals++
 		}
 	}
 	if refusals > 1 {
-		return nil // only the last is known again; the others make the rest longer, if anything
+		return nil // only the last is recognized; the others at most lengthen the delay
 	}
 	return again(f, d.State, slices.Concat(d.Batch, d.Batch), d, unlessStray)
 }
@@ -88,7 +90,7 @@ func isCommutative(f fn.Registered, d Decided) error {
 		switch e.(type) {
 		case events.PodObserved, events.JobObserved, events.ScheduledJobObserved, events.RunObserved:
 		default:
-			return nil // a snapshot, a deletion or a refusal is a statement about what is known by then
+			return nil // a snapshot, a deletion or a refusal depends on what is known by then
 		}
 	}
 	turned := slices.Clone(d.Batch)
@@ -115,7 +117,7 @@ func restsQuietly(_ fn.Registered, d Decided) error {
 	return nil
 }
 
-// again decides once more, from another state or other facts, and compares the two decisions.
+// again makes another decision, from another state or other facts, and compares the two.
 func again(f fn.Registered, state []byte, batch []events.Event, d Decided, compare func(first, then fn.Decision) error) error {
 	then, err := f.Decide(state, batch, d.Now)
 	if err != nil {
@@ -124,16 +126,16 @@ func again(f fn.Registered, state []byte, batch []events.Event, d Decided, compa
 	return compare(d.Got, then)
 }
 
-// known reports whether the state knows the cluster: before its inventory it remembers next to nothing.
+// known reports whether the inventory has been taken: before it the state has almost nothing.
 func known(state []byte) bool {
 	var parts []cbor.RawMessage
 	var fields struct{ Known bool }
 	return len(state) > 0 && cbor.Unmarshal(state, &parts) == nil && cbor.Unmarshal(parts[len(parts)-1], &fields) == nil && fields.Known
 }
 
-// unlessStray compares two decisions, but for those that let Pods go or take them in: an observation that is late may look like a
-// stray, or like a Pod that another client has made, in one order of facts and not in another, and the precondition of the
-// effect makes that harmless.
+// unlessStray compares two decisions except for effects that release or adopt Pods: a late observation may look like a stray, or
+// like a Pod that another client has created, in one order of facts and not in another, and the precondition of the effect makes
+// that harmless.
 func unlessStray(a, b fn.Decision) error {
 	letsGo := func(e effect.Effect) bool {
 		switch e.(type) {
@@ -158,7 +160,7 @@ func differ(a, b fn.Decision) error {
 	return nil
 }
 
-// difference shows where two states begin to differ.
+// difference returns where two states begin to differ.
 func difference(a, b []byte) string {
 	x, errX := cbor.Diagnose(a)
 	y, errY := cbor.Diagnose(b)
@@ -174,7 +176,7 @@ func difference(a, b []byte) string {
 	return x[from:min(len(x), i+around)] + "\n" + y[from:min(len(y), i+around)]
 }
 
-// lasting leaves out what may rest for a moment: a status that only reports progress, and the timer that waits for it.
+// lasting omits what may be delayed for a moment: a status that only reports progress, and the timer that waits for it.
 func lasting(effects []effect.Effect) []string {
 	return words(slices.DeleteFunc(slices.Clone(effects), func(e effect.Effect) bool {
 		switch e.(type) {
