@@ -80,7 +80,7 @@ func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 	v := verdict(s, c, now)     // is it over?
 	s, v = arrange(s, v, c, now)
 	c = tally(s)                                 // the status shows at once what was just intended or marked surplus
-	out = append(out, release(s, c, v)...)       // KEP step 3: only what the observed status lists
+	out = append(out, removeCounted(s, c, v)...) // KEP step 3: only what the observed status lists
 	out = append(out, command(s, c, now, at)...) // the fleet
 	out = append(out, prune(s)...)
 	if !s.Job.Suspended && !s.haveParameters() {

@@ -181,8 +181,8 @@ func written(pods []events.Pod, want batchv1.JobStatus, j events.Job) (out []eve
 	return out
 }
 
-// release removes the finalizers of Pods that the observed status lists (step 3), and of those that count for nothing.
-func release(s State, c count, v outcome) (out []effect.Effect) {
+// removeCounted removes the finalizers of Pods that the observed status lists (step 3), and of those that count for nothing.
+func removeCounted(s State, c count, v outcome) (out []effect.Effect) {
 	ignored := map[types.UID]bool{}
 	for _, p := range c.ignored {
 		_, handsOn := c.indexes.carrier[p.UID]
