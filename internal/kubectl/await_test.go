@@ -21,7 +21,7 @@ func (w *world) waiting(ctx context.Context, args []string, change ...func(*tool
 	w.Helper()
 	var out, err bytes.Buffer
 	p := newTool(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &err})
-	p.timeout = 50 * time.Millisecond
+	p.takeUpTimeout = 50 * time.Millisecond
 	w.here(p)
 	for _, f := range change {
 		f(p)

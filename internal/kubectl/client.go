@@ -19,16 +19,16 @@ type tool struct {
 	config *genericclioptions.ConfigFlags
 	// suffix returns the end of a generated name, a new one at each call.
 	suffix func() string
-	// timeout is how long jobstream may take to process a new object before the plugin warns that it does not. It usually takes a
+	// takeUpTimeout is how long jobstream may take to process a new object before the plugin warns that it does not. It usually takes a
 	// tenth of a second.
-	timeout time.Duration
+	takeUpTimeout time.Duration
 	// now is the clock against which ages are measured.
 	now func() time.Time
 }
 
 func newTool(streams genericiooptions.IOStreams) *tool {
 	return &tool{IOStreams: streams, config: genericclioptions.NewConfigFlags(true),
-		suffix: func() string { return rand.String(5) }, timeout: 5 * time.Second, now: time.Now}
+		suffix: func() string { return rand.String(5) }, takeUpTimeout: 5 * time.Second, now: time.Now}
 }
 
 // client talks to the API server that the kubeconfig and the flags select.

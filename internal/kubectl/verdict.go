@@ -25,7 +25,7 @@ func (m *maker) after(ctx context.Context, c *client, created run.Object) error 
 		defer cancel()
 	}
 	kind, _ := kindOf(created)
-	taken, err := c.awaitTakenUp(ctx, created, m.timeout)
+	taken, err := c.awaitTakenUp(ctx, created, m.takeUpTimeout)
 	switch {
 	case err != nil && waits:
 		return gaveUp(ctx, err, created.GetName())
@@ -33,7 +33,7 @@ func (m *maker) after(ctx context.Context, c *client, created run.Object) error 
 		return nil
 	case taken == nil:
 		fmt.Fprintf(m.ErrOut, "warning: jobstream has not processed the %s %s within %v: it waits until jobstream's trigger and reconciler run in this cluster. To look for them: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream\n",
-			kind, created.GetName(), m.timeout)
+			kind, created.GetName(), m.takeUpTimeout)
 	}
 	if s, is := taken.(*v1alpha1.ScheduledJob); is {
 		m.tellNext(s)
