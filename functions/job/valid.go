@@ -30,7 +30,7 @@ func (s State) valid() error {
 		if serial >= s.Next || s.Settled.Has(serial) || r.Pod.Serial != serial {
 			return fmt.Errorf("the row of serial %d has a Pod with serial %d, the next one is %d, settled are %s", serial, r.Pod.Serial, s.Next, s.Settled)
 		}
-		if err := put(r.Pod.UID, fmt.Sprint("in row ", serial)); err != nil {
+		if err := put(r.Pod.UID, "in a row"); err != nil {
 			return err
 		}
 	}
