@@ -4,6 +4,7 @@
 //	fn/fntest     the laws that every function keeps
 //	effect        what Plan may return
 //	job           the Job function: tracks the Pods of one Job
+//	pod           names and builds the Pods of a Job
 //	scheduledjob  the ScheduledJob function: decides each nominal time, creates Jobs; files are named as in job
 //	catalog       the one list of functions; its tests check each against the laws
 //	intervals     sets of integers that read "0-3,7"

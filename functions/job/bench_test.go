@@ -10,6 +10,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/functions/pod"
 )
 
 // BenchmarkDecide measures a turn without I/O for one fact about one of many Pods of a Job, including decoding and encoding of
@@ -30,7 +31,7 @@ func BenchmarkDecide(b *testing.B) {
 			}
 			list := events.JobListed{ID: d.Effects[0].(effect.TakeInventory).ID, Job: &j, JobsVersion: 1, Version: 1}
 			for i := range pods {
-				list.Pods = append(list.Pods, events.Pod{Name: PodName("big", j.UID, i, i), UID: types.UID(fmt.Sprintf("0b7e5d0a-5c1c-4d0e-8f6f-%012x", i)),
+				list.Pods = append(list.Pods, events.Pod{Name: pod.Name("big", j.UID, i, i), UID: types.UID(fmt.Sprintf("0b7e5d0a-5c1c-4d0e-8f6f-%012x", i)),
 					Version: uint64(2 + i), Owner: "big", Serial: i, Index: i, Phase: events.Running, Held: true, Scheduled: true, Created: now})
 			}
 			if d, err = f.Decide(d.State, []events.Event{list}, now); err != nil {

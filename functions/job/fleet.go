@@ -10,6 +10,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/intervals"
+	"github.com/jobstream/jobstream/functions/pod"
 )
 
 // unsettledMax is the largest number of Pods of one Job in the state: 20,000 rows stay well below the 8 MB that one message on
@@ -150,7 +151,7 @@ func intend(s State, c count, missing int, now time.Time) State {
 		indexes = freeIndexes(s, c, missing, room, now)
 	}
 	for _, index := range indexes {
-		p := events.Pod{Serial: s.Next, Index: index, Name: PodName(s.Job.Name, s.Job.UID, s.Next, index)}
+		p := events.Pod{Serial: s.Next, Index: index, Name: pod.Name(s.Job.Name, s.Job.UID, s.Next, index)}
 		if last, ok := c.indexes.last[index]; ok {
 			p = handOn(s.Job, last, p)
 		}

@@ -7,7 +7,7 @@
 //	indexed.go   completion indexes           tracking.go  KEP-2307 steps 2 to 4
 //	leftovers.go what is deleted at the end   failure.go   backoffLimit, exponential backoff
 //	fleet.go     how many Pods, and which     finish.go    conditions and Events
-//	pod.go       builds the Pod of a serial   outbox*.go   JobStart, JobFinish, PodFinish
+//	parameters.go per-completion values       outbox*.go   JobStart, JobFinish, PodFinish
 //	valid.go     what holds for every state
 //	overgrown.go states that are too large    list_versions.go  the newest list folded, per UID
 //

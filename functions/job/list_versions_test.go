@@ -14,6 +14,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 )
 
 // known returns a state that has just taken an inventory of a Job with these failed Pods kept.
@@ -38,7 +39,7 @@ func TestALimitTakesHoldOnALargeSnapshot(t *testing.T) {
 		Status: batchv1.JobStatus{StartTime: &metav1.Time{Time: now}, Failed: all}}
 	var pods []events.Pod
 	for i := range all {
-		pods = append(pods, events.Pod{Name: job.PodName("pi", "job", i, events.NoIndex), UID: types.UID(fmt.Sprintf("uid-%05d", (i*7919)%all)),
+		pods = append(pods, events.Pod{Name: pod.Name("pi", "job", i, events.NoIndex), UID: types.UID(fmt.Sprintf("uid-%05d", (i*7919)%all)),
 			Version: uint64(10 + i), Serial: i, Index: events.NoIndex, Phase: events.Failed, Finished: now.Add(time.Duration(i) * time.Second)})
 	}
 	f := job.New(job.DefaultLimits())
@@ -78,7 +79,7 @@ func TestAPartProvesNothingBeyondItsRange(t *testing.T) {
 	j := events.Job{Name: "pi", UID: "job", Version: 1, Parallelism: 4, Completions: new(int32(4)), BackoffLimit: 6,
 		Status: batchv1.JobStatus{StartTime: &metav1.Time{Time: now}}, NextSerial: 4}
 	pod := func(serial int, uid types.UID, version uint64) events.Pod {
-		return events.Pod{Name: job.PodName("pi", "job", serial, events.NoIndex), UID: uid, Version: version, Serial: serial, Index: events.NoIndex, Phase: events.Running, Held: true}
+		return events.Pod{Name: pod.Name("pi", "job", serial, events.NoIndex), UID: uid, Version: version, Serial: serial, Index: events.NoIndex, Phase: events.Running, Held: true}
 	}
 	f := job.New(job.DefaultLimits())
 	part := func(from, to types.UID, version uint64, pods ...events.Pod) events.Event {

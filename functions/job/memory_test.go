@@ -15,6 +15,7 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 )
 
 // The state of a Job is one message on the bus: at most 8 MB, enough for 20,000 Pods. Transcripts: *survives_loss*.
@@ -26,7 +27,7 @@ func TestLabelsAreForgottenOnceTheyAreJudged(t *testing.T) {
 	j := events.Job{Name: "pi", UID: "job", Version: 1, Parallelism: 2, Completions: new(int32(2)), BackoffLimit: 6,
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "batch"}}, Status: batchv1.JobStatus{StartTime: &metav1.Time{Time: now}}}
 	pod := func(serial int, app string) events.Pod {
-		return events.Pod{Name: job.PodName("pi", "job", serial, events.NoIndex), UID: types.UID(fmt.Sprintf("%d-%s", serial, app)), Version: 10, Serial: serial,
+		return events.Pod{Name: pod.Name("pi", "job", serial, events.NoIndex), UID: types.UID(fmt.Sprintf("%d-%s", serial, app)), Version: 10, Serial: serial,
 			Index: events.NoIndex, Phase: events.Running, Held: true, Labels: map[string]string{"app": app, "helm.sh/chart": "training-1.2.3"}}
 	}
 	f := job.New(job.DefaultLimits())
@@ -59,7 +60,7 @@ func TestWhatAStateWeighs(t *testing.T) {
 			Completions: new(int32(100_000)), BackoffLimit: 6, Created: now, Status: batchv1.JobStatus{StartTime: &metav1.Time{Time: now}}}
 		list := events.JobListed{Job: &j, JobsVersion: 123456789, Version: 123456789}
 		for i := range pods {
-			list.Pods = append(list.Pods, events.Pod{Name: job.PodName(j.Name, j.UID, i, events.NoIndex), UID: types.UID(fmt.Sprintf("0b7e5d0a-5c1c-4d0e-8f6f-%012d", i)),
+			list.Pods = append(list.Pods, events.Pod{Name: pod.Name(j.Name, j.UID, i, events.NoIndex), UID: types.UID(fmt.Sprintf("0b7e5d0a-5c1c-4d0e-8f6f-%012d", i)),
 				Version: uint64(100_000_000 + i), Owner: j.Name, Serial: i, Index: events.NoIndex, Phase: events.Running, Held: true, Ready: true, Scheduled: true, Created: now, ReadySince: now})
 		}
 		f := fn.Register(job.New(job.DefaultLimits()))

@@ -227,21 +227,6 @@ func missPod(s State, p events.Pod) State {
 	return s
 }
 
-// seeParameters remembers for how many completions there are values. Too few count as a refusal: a user has to change the
-// ConfigMap or the Job, and until then it is read again with increasing delays.
-func seeParameters(s State, e events.ParametersObserved) State {
-	if e.Name != s.Job.Options.Parameters {
-		return s
-	}
-	s.Parameters = e.Count
-	if s.haveParameters() {
-		s.accept(effect.KindReadParameters, "")
-	} else {
-		s.Waits.Refuse(events.EffectRefused{Effect: effect.KindReadParameters, Reason: "TooFewValues", Message: s.shortage(), At: e.At})
-	}
-	return s
-}
-
 // recordRejection remembers a refusal. If a stranger has the name, the name and its serial are given up. Anything else is tried
 // again later under the same name, because another worker may have succeeded with it.
 func recordRejection(s State, e events.EffectRefused) State {

@@ -13,6 +13,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/functions/pod"
 )
 
 // Transcripts announced_pods* show which ends of Pods are announced, and when. These tests show how many a state holds, and for
@@ -34,7 +35,7 @@ func endedPods(t *testing.T, f fn.Function[State], n int) (State, []events.Event
 	list := events.JobListed{JobsVersion: 1, Version: 1, Job: &j}
 	var released []events.Event
 	for i := range n {
-		p := events.Pod{Name: PodName(j.Name, j.UID, i, events.NoIndex), UID: types.UID(fmt.Sprintf("0b7e5d0a-5c1c-4d0e-8f6f-%012d", i)), Version: 1, Owner: j.Name,
+		p := events.Pod{Name: pod.Name(j.Name, j.UID, i, events.NoIndex), UID: types.UID(fmt.Sprintf("0b7e5d0a-5c1c-4d0e-8f6f-%012d", i)), Version: 1, Owner: j.Name,
 			Serial: i, Index: events.NoIndex, Phase: events.Succeeded, Held: true, Created: noon, Finished: noon,
 			End: &events.PodEnd{Node: "a-node-with-a-name", Start: noon, Container: &events.ContainerEnd{Name: "main", Reason: "Completed"}}}
 		list.Pods = append(list.Pods, p)

@@ -8,6 +8,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 )
 
 // A Pod is identified by its serial, an annotation, and annotations can be lost, copied and edited.
@@ -78,7 +79,7 @@ func TestACopyDoesNotTakeThePlaceOfAPodThatIsBeingMade(t *testing.T) {
 	w.act(effects)
 	w.settle()
 	for _, p := range w.pods() {
-		if (p.Serial == serial) != (p.Name == job.PodName("pi", w.uid, serial, events.NoIndex)) {
+		if (p.Serial == serial) != (p.Name == pod.Name("pi", w.uid, serial, events.NoIndex)) {
 			t.Fatalf("%s has the serial %d", p.Name, p.Serial)
 		}
 	}
@@ -95,7 +96,7 @@ func TestACopyDoesNotTakeThePlaceOfAPodThatIsBeingMade(t *testing.T) {
 // again. The observations arrive in this order: the second Pod, a late one of the first, its end. The second one counts.
 func TestANameThatIsUsedAgainMeansThatTheFirstPodIsGone(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
-	name := job.PodName("pi", w.uid, 0, events.NoIndex)
+	name := pod.Name("pi", w.uid, 0, events.NoIndex)
 	a := w.with(name, func(p *events.Pod) { p.Serial, p.Phase = 0, events.Pending })
 	w.wake()
 	w.with(name, func(p *events.Pod) { p.Serial, p.Phase = 0, events.Pending })

@@ -11,6 +11,7 @@ import (
 	"github.com/jobstream/jobstream/functions/backoff"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/intervals"
+	"github.com/jobstream/jobstream/functions/pod"
 )
 
 // State is the memory of one Job. Losing it is safe: an empty State takes inventory before anything is decided.
@@ -218,7 +219,7 @@ func (s *State) stamped(p events.Pod) bool {
 // annotations can be edited and names cannot. A serial that has not been given out yet needs both to agree: a user may have
 // chosen the name by chance.
 func (s *State) named(p events.Pod) int {
-	serial, ok := serialIn(p.Name, s.Job.Name, s.Job.UID)
+	serial, ok := pod.SerialIn(p.Name, s.Job.Name, s.Job.UID)
 	if !ok || serial >= s.Next && serial != p.Serial {
 		return events.NoSerial
 	}

@@ -57,7 +57,7 @@ var Rows = []Row{
 	{ID: "index-assignment", Title: "Indexed: lowest free indexes first"},
 	{ID: "index-duplicates", Title: "Indexed: duplicates and invalid indexes are deleted"},
 	{ID: "index-identity", Title: "Indexed: annotation, label, env and hostname of a Pod",
-		Elsewhere: "functions/job TestBuildPod, TestHostnameIsALabel; test/e2e/parity indexed.yaml, template.yaml"},
+		Elsewhere: "functions/pod TestBuild, TestHostnameIsALabel; test/e2e/parity indexed.yaml, template.yaml"},
 	{ID: "completed-indexes", Title: "status.completedIndexes"},
 	{ID: "elastic-indexed", Title: "elastic Indexed: completions and parallelism change in tandem"},
 	{ID: "adoption", Title: "adoption of Pods that match"},
@@ -83,7 +83,7 @@ var Rows = []Row{
 	{ID: "managed-by", Title: "managedBy: other controllers' Jobs are left alone",
 		Elsewhere: "internal/cluster/act TestForeignJobs; functions/job/testdata/foreign.txt"},
 	{ID: "pod-names", Title: "names of Pods",
-		Elsewhere: "functions/job TestPodName, TestPodNameIsLegalForEveryJob, TestPodNameIsInjectiveInTheSerial"},
+		Elsewhere: "functions/pod TestName, TestNameIsLegalForEveryJob, TestNameIsInjectiveInTheSerial"},
 
 	{ID: "backoff-seconds", Title: "ours: backoff-seconds"},
 	{ID: "failed-pods-limit", Title: "ours: failed-pods-limit deletes counted failed Pods"},

@@ -51,6 +51,7 @@ var (
 	oracle       = of("test/oracle")
 	differential = of("test/differential")
 	job          = of("functions/job")
+	pod          = of("functions/pod")
 	act          = of("internal/cluster/act")
 	app          = of("internal/app")
 	engine       = of("internal/engine")

@@ -9,7 +9,7 @@ var rowsOfIndexes = []row{
 	{
 		"index-identity", "The Pod has its index as annotation, label, the variable `JOB_COMPLETION_INDEX` in every container, unless the user has one of that name, its hostname `<job>-<index>` and its name `<job>-<index>-<suffix>`.",
 		"IT validateIndexedJobPods; UT TestPodGenerateNameWithIndex; E2E \"should create pods for an Indexed job with completion indexes and specified hostname\"",
-		all(same("indexed", "template"), job("TestBuildPod", "TestPodName", "TestPodNameIsLegalForEveryJob", "TestHostnameIsALabel")),
+		all(same("indexed", "template"), pod("TestBuild", "TestName", "TestNameIsLegalForEveryJob", "TestHostnameIsALabel")),
 	},
 	{
 		"index-duplicates", "A Pod without an index, with one out of range, or beside another of the same index is deleted; a second success of an index is not counted.",
@@ -37,7 +37,7 @@ var rowsOfIndexes = []row{
 		"backoff-limit-per-index", "Each index fails by itself after `backoffLimitPerIndex` failures. Annotations of its Pods have the numbers of its failures and ignored failures; the last failed Pod keeps its finalizer until the next one exists.",
 		"IT TestBackoffLimitPerIndex, TestBackoffLimitPerIndex_DelayedPodDeletion; UT TestSyncJobWithJobBackoffLimitPerIndex, TestGetPodsWithDelayedDeletionPerIndex, TestGetNewIndexFailureCountValue",
 		all(same("backoff-limit-per-index", "per-index-user-deletes", "per-index-ignored"), scripts("backoff_limit_per_index", "index_backoff_survives_loss"),
-			job("TestPodsCarryTheFailuresOfTheirIndex"),
+			pod("TestPodsCarryTheFailuresOfTheirIndex"),
 			scripts("doomed_pod_keeps_its_index"), job("TestPodsThatWaitForASuccessorDoNotWedgeTheJob"), worlds),
 	},
 	{

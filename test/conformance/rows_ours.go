@@ -13,7 +13,7 @@ var rowsOfOurs = []row{
 	},
 	{
 		"per-completion-env", "The annotation `jobstream.dev/per-completion-env`: each index has its own values, without a shell; a ConfigMap that is missing, mutable or too short starts no Pod and is reported (proposal indexed-job.md).", "none",
-		all(e2e("TestEachIndexHasItsOwnValues", "TestListsThatCannotBeUsedAreToldAndWaitedFor"), scripts("parameters"), job("TestReadParameters", "TestParametersComeFirst"),
+		all(e2e("TestEachIndexHasItsOwnValues", "TestListsThatCannotBeUsedAreToldAndWaitedFor"), scripts("parameters"), pod("TestReadParameters", "TestParametersComeFirst"),
 			scripts("refused_for_its_parameters", "quota_with_parameters"), job("TestPodsRefusedForTheirParametersRest")),
 	},
 	{

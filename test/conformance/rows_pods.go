@@ -47,7 +47,7 @@ var rowsOfPods = []row{
 	{
 		"template", "Pods have the labels, annotations, finalizers and spec of the template, with the owner reference and the tracking finalizer.",
 		"UT TestControllerSyncJob; IT validateJobPodsStatus",
-		all(same("template", "sidecar"), job("TestBuildPod"), act("TestCreatePod")),
+		all(same("template", "sidecar"), pod("TestBuild"), act("TestCreatePod")),
 	},
 	{
 		"no-doubles", "No Pod is created twice and no success counted twice, however old the view of the cluster is.",

@@ -23,7 +23,7 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/functions/effect"
-	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -156,7 +156,7 @@ func held(p *corev1.Pod) { p.Finalizers = []string{batchv1.JobTrackingFinalizer}
 // asBuilt makes the Pod what the reconciler would create for that serial of the Job, but for its namespace.
 func asBuilt(j *batchv1.Job, serial, index int) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		built := job.BuildPod(j, effect.CreatePod{Job: j.Name, Name: job.PodName(j.Name, j.UID, serial, index), Serial: serial, Index: index}, nil)
+		built := pod.Build(j, effect.CreatePod{Job: j.Name, Name: pod.Name(j.Name, j.UID, serial, index), Serial: serial, Index: index}, nil)
 		built.Namespace = ""
 		built.Spec = p.Spec
 		*p = *built

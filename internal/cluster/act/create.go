@@ -11,7 +11,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
-	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
@@ -34,7 +34,7 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 	if err != nil {
 		return a.refused(e, e.Serial, err)
 	}
-	pod := job.BuildPod(j, e, job.FirstEnv(j, a.tracePods, parameters))
+	pod := pod.Build(j, e, pod.FirstEnv(j, a.tracePods, parameters))
 	created := &corev1.Pod{}
 	err = a.call(ctx, key.Namespace, a.core.Post().Namespace(key.Namespace).Resource("pods").Body(pod), created)
 	a.meter.PodCreation(j, err)
@@ -55,7 +55,7 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 // deleted.
 func wanted(j *batchv1.Job, e effect.CreatePod) error {
 	switch {
-	case e.Name != job.PodName(j.Name, j.UID, e.Serial, e.Index):
+	case e.Name != pod.Name(j.Name, j.UID, e.Serial, e.Index):
 		return userError{"Invalid", fmt.Sprintf("the Pod with the serial %d of this Job has another name", e.Serial)}
 	case !hasIndex(j, e):
 		return userError{"Invalid", fmt.Sprintf("the Job has no Pod with index %d", e.Index)}

@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
-	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 )
 
 const (
@@ -56,19 +56,19 @@ func (a *Actor) parametersAt(ctx context.Context, namespace string, e effect.Cre
 }
 
 // getParameters reads the current ConfigMap. Its error is a userError if a user has to change something about it.
-func (a *Actor) getParameters(ctx context.Context, name types.NamespacedName) (job.Parameters, error) {
+func (a *Actor) getParameters(ctx context.Context, name types.NamespacedName) (pod.Parameters, error) {
 	c := &corev1.ConfigMap{}
 	err := a.call(ctx, name.Namespace, a.core.Get().Namespace(name.Namespace).Resource("configmaps").Name(name.Name), c)
 	switch {
 	case apierrors.IsNotFound(err):
-		return job.Parameters{}, userError{configMapNotFound, fmt.Sprintf("the ConfigMap %s, which the annotation %s names, does not exist in the Job's namespace: create it, and the Job goes on",
+		return pod.Parameters{}, userError{configMapNotFound, fmt.Sprintf("the ConfigMap %s, which the annotation %s names, does not exist in the Job's namespace: create it, and the Job goes on",
 			name.Name, v1alpha1.PerCompletionEnvAnnotation)}
 	case err != nil:
-		return job.Parameters{}, err
+		return pod.Parameters{}, err
 	}
-	p, err := job.ReadParameters(c)
+	p, err := pod.ReadParameters(c)
 	if err != nil {
-		return job.Parameters{}, unusable(name.Name, err)
+		return pod.Parameters{}, unusable(name.Name, err)
 	}
 	return p, nil
 }
@@ -88,7 +88,7 @@ type parameterCache struct {
 // readOnce is what was read of one ConfigMap. The gate is held while it is being read, and guards the other fields.
 type readOnce struct {
 	gate
-	parameters job.Parameters
+	parameters pod.Parameters
 	read       time.Time // zero while there are no valid values
 }
 
@@ -98,11 +98,11 @@ func newParameterCache(now func() time.Time) *parameterCache {
 
 // load returns the values if they were read less than age ago; otherwise fetch reads them now.
 func (c *parameterCache) load(ctx context.Context, name types.NamespacedName, age time.Duration,
-	fetch func(context.Context, types.NamespacedName) (job.Parameters, error),
-) (job.Parameters, error) {
+	fetch func(context.Context, types.NamespacedName) (pod.Parameters, error),
+) (pod.Parameters, error) {
 	e := c.entry(name)
 	if err := e.enter(ctx); err != nil {
-		return job.Parameters{}, err
+		return pod.Parameters{}, err
 	}
 	defer e.leave()
 	if !e.read.IsZero() && c.now().Sub(e.read) < age {
@@ -110,8 +110,8 @@ func (c *parameterCache) load(ctx context.Context, name types.NamespacedName, ag
 	}
 	p, err := fetch(ctx, name)
 	if err != nil {
-		e.parameters, e.read = job.Parameters{}, time.Time{}
-		return job.Parameters{}, err
+		e.parameters, e.read = pod.Parameters{}, time.Time{}
+		return pod.Parameters{}, err
 	}
 	e.parameters, e.read = p, c.now()
 	return p, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
-	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 	"github.com/jobstream/jobstream/internal/engine"
 )
@@ -110,7 +110,7 @@ func indexed(j *batchv1.Job) {
 }
 
 func indexEffect(j *batchv1.Job, serial, index int, parameters string) effect.CreatePod {
-	return effect.CreatePod{Job: j.Name, Name: job.PodName(j.Name, j.UID, serial, index), Serial: serial, Index: index, Generation: j.Generation, Parameters: parameters}
+	return effect.CreatePod{Job: j.Name, Name: pod.Name(j.Name, j.UID, serial, index), Serial: serial, Index: index, Generation: j.Generation, Parameters: parameters}
 }
 
 func TestCreatePodWithParameters(t *testing.T) {

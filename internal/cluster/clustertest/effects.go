@@ -10,13 +10,13 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
-	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 	"github.com/jobstream/jobstream/functions/scheduledjob"
 )
 
 // CreateEffect creates the Pod of that serial.
 func CreateEffect(j *batchv1.Job, serial int) effect.CreatePod {
-	return effect.CreatePod{Job: j.Name, Name: job.PodName(j.Name, j.UID, serial, events.NoIndex), Serial: serial, Index: events.NoIndex}
+	return effect.CreatePod{Job: j.Name, Name: pod.Name(j.Name, j.UID, serial, events.NoIndex), Serial: serial, Index: events.NoIndex}
 }
 
 // AdoptEffect adopts the Pod under that serial, in its current version.

@@ -6,7 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 )
 
 // OwnedBy gives the Pod the Job as its controller.
@@ -19,7 +19,7 @@ func OwnedBy(j *batchv1.Job) func(*corev1.Pod) {
 // MakePod creates a Pod that names the Job as its owner, which need not be in its namespace.
 func (w *World) MakePod(j *batchv1.Job, serial int) *corev1.Pod {
 	w.Helper()
-	pod := job.BuildPod(j, CreateEffect(j, serial), nil)
+	pod := pod.Build(j, CreateEffect(j, serial), nil)
 	pod.Namespace = w.NS
 	pod, err := w.CoreV1().Pods(w.NS).Create(w.Context(), pod, metav1.CreateOptions{})
 	if err != nil {

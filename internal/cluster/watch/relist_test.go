@@ -11,7 +11,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
-	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
@@ -40,7 +40,7 @@ func TestWatcherLists(t *testing.T) {
 	w.DeleteJob("vanished")
 
 	foreign, foreignKey := w.CreateJob("foreign", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
-	pod := job.BuildPod(foreign, clustertest.CreateEffect(foreign, 0), nil) // it even carries the managed label
+	pod := pod.Build(foreign, clustertest.CreateEffect(foreign, 0), nil) // it even carries the managed label
 	if _, err := w.CoreV1().Pods(w.NS).Create(w.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

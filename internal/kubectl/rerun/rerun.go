@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
-	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 	"github.com/jobstream/jobstream/internal/kubectl/run"
 )
 
@@ -80,7 +80,7 @@ func values(old *batchv1.Job, parameters *corev1.ConfigMap) (map[string]string, 
 	if parameters == nil {
 		return nil, nil
 	}
-	if _, err := job.ReadParameters(parameters); err != nil {
+	if _, err := pod.ReadParameters(parameters); err != nil {
 		return nil, fmt.Errorf("the ConfigMap %s, which has the values of the Job %s, cannot be used: %w", parameters.Name, old.Name, err)
 	}
 	return parameters.Data, nil

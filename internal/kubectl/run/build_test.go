@@ -10,7 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
-	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 )
 
 // brief describes the objects in a few words: their kinds, and the fields that differ from Kubernetes' defaults.
@@ -229,7 +229,7 @@ func TestParametersAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := job.ReadParameters(o.Parameters)
+	p, err := pod.ReadParameters(o.Parameters)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
-	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 )
 
 // MaxPods is the largest number of Pods that Pods draws.
@@ -33,7 +33,7 @@ func Pods(t *rapid.T, j *batchv1.Job) (out []*corev1.Pod) {
 // Pod draws the i-th Pod of the Job; nil if the drawn Pod cannot exist.
 func Pod(t *rapid.T, j *batchv1.Job, i int) *corev1.Pod {
 	phases := []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodFailed}
-	p := pod(t, j, i, rapid.SampledFrom(phases).Draw(t, "phase"), chance(t, 5, "deleted"))
+	p := drawPod(t, j, i, rapid.SampledFrom(phases).Draw(t, "phase"), chance(t, 5, "deleted"))
 	if p.DeletionTimestamp != nil && len(p.Finalizers) == 0 && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed) {
 		return nil // without a finalizer it is removed
 	}
@@ -61,10 +61,10 @@ func ForeignPods(t *rapid.T, pods []*corev1.Pod) {
 // ActivePod draws the i-th Pod of the Job: it has not ended, and is not deleted.
 func ActivePod(t *rapid.T, j *batchv1.Job, i int) *corev1.Pod {
 	phases := []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodRunning, corev1.PodUnknown}
-	return pod(t, j, i, rapid.SampledFrom(phases).Draw(t, "phase"), false)
+	return drawPod(t, j, i, rapid.SampledFrom(phases).Draw(t, "phase"), false)
 }
 
-func pod(t *rapid.T, j *batchv1.Job, i int, phase corev1.PodPhase, deleted bool) *corev1.Pod {
+func drawPod(t *rapid.T, j *batchv1.Job, i int, phase corev1.PodPhase, deleted bool) *corev1.Pod {
 	created := moment(t, "created")
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -81,7 +81,7 @@ func pod(t *rapid.T, j *batchv1.Job, i int, phase corev1.PodPhase, deleted bool)
 		p.Finalizers = []string{batchv1.JobTrackingFinalizer}
 	}
 	ordinal := indexed(t, j, p)
-	p.Name = job.PodName(j.Name, j.UID, i, ordinal)
+	p.Name = pod.Name(j.Name, j.UID, i, ordinal)
 	if p.Status.Phase = phase; phase != corev1.PodPending || rapid.Bool().Draw(t, "scheduled") {
 		p.Spec.NodeName = "node"
 	}

@@ -1,4 +1,4 @@
-package job
+package pod
 
 import (
 	"slices"
