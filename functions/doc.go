@@ -7,6 +7,7 @@
 //	pod           names and builds the Pods of a Job
 //	scheduledjob  the ScheduledJob function: decides each nominal time, creates Jobs; files are named as in job
 //	catalog       the one list of functions; its tests check each against the laws
+//	inventory     what every state knows of lists of the cluster
 //	intervals     sets of integers that read "0-3,7"
 //	backoff       how long to wait after the n-th failure
 //	schedule      cron schedules as exact arithmetic over nominal times

@@ -153,6 +153,12 @@ type Report struct {
 	Message string
 }
 
+// Shared reports whether keys that want the effect at the same time share one request, so that each of them waits for the others.
+func Shared(e Effect) bool {
+	_, shared := e.(TakeInventory)
+	return shared
+}
+
 // Subject returns the name of the one object that a refusal of the effect is about: the Pod or Job to be changed, or the Job that
 // a ScheduledJob creates; "" for other effects.
 func Subject(e Effect) (name string) {

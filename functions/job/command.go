@@ -50,16 +50,6 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 	return append(append(creates, others...), deletes...)
 }
 
-// slowStart returns how many Pods may be tried at once: first one, then twice as many as are active, so that a quota or a webhook
-// that refuses all of them is called once and not 500 times (upstream: slowStartBatch). After a refusal the number grows from 1
-// likewise.
-func slowStart(s State, c count) int {
-	if s.backingOff() {
-		return s.Allowed
-	}
-	return max(1, 2*int(c.active))
-}
-
 func create(j events.Job, p events.Pod) effect.CreatePod {
 	return effect.CreatePod{Job: j.Name, Name: p.Name, Serial: p.Serial, Index: p.Index, Generation: j.Generation,
 		PerIndex: j.BackoffLimitPerIndex != nil, IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,

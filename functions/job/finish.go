@@ -47,6 +47,17 @@ func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time)
 	}
 }
 
+// complete reports whether the Job has all the successes that it needs.
+func complete(j events.Job, c count) bool {
+	if c.active+c.intended > 0 {
+		return false
+	}
+	if j.Completions == nil { // a work queue: any success means that the queue is empty, and the other Pods may finish
+		return c.done > 0
+	}
+	return c.done >= int(*j.Completions)
+}
+
 // pause sets the condition of a Job that was suspended or resumed. Suspending clears startTime and resuming sets it, because the
 // deadline counts from there (Kubernetes 1.36; and a Job whose template may be changed has not started).
 func pause(st *batchv1.JobStatus, j events.Job, c count, now time.Time) {
@@ -64,26 +75,22 @@ func pause(st *batchv1.JobStatus, j events.Job, c count, now time.Time) {
 // setBlockedConditions sets the conditions for whatever keeps the Job from going on: what the API server refuses, and what this
 // version does not support.
 func setBlockedConditions(st *batchv1.JobStatus, s State, now time.Time) {
-	if len(s.Job.Unsupported) > 0 {
-		setCondition(st, v1alpha1.UnsupportedCondition, corev1.ConditionTrue, "NotImplemented",
-			"this version of jobstream starts no Pods for a Job with "+strings.Join(s.Job.Unsupported, ", "), now)
-	} else {
-		setCondition(st, v1alpha1.UnsupportedCondition, corev1.ConditionFalse, "Implemented", "", now)
+	set := func(blocked bool, t batchv1.JobConditionType, reason, message, otherwise string) {
+		if blocked {
+			setCondition(st, t, corev1.ConditionTrue, reason, message, now)
+		} else {
+			setCondition(st, t, corev1.ConditionFalse, otherwise, "", now)
+		}
 	}
-	if ignored := s.Job.Options.Ignored; len(ignored) > 0 {
-		setCondition(st, v1alpha1.IgnoredCondition, corev1.ConditionTrue, "BadAnnotation", strings.Join(ignored, "; "), now)
-	} else {
-		setCondition(st, v1alpha1.IgnoredCondition, corev1.ConditionFalse, "Accepted", "", now)
-	}
-	if s.AdoptsNone {
-		setCondition(st, v1alpha1.NotAdoptingCondition, corev1.ConditionTrue, "TooManySelectors", fmt.Sprintf(
-			"this namespace has more than %d unfinished Jobs with a selector of their own: the oldest adopt Pods, this one runs with those that it makes; "+
-				"let others finish, delete them, or do without manualSelector", events.MaxAdoptingJobs), now)
-	} else {
-		setCondition(st, v1alpha1.NotAdoptingCondition, corev1.ConditionFalse, "Adopting", "", now)
-	}
+	unsupported, ignored := s.Job.Unsupported, s.Job.Options.Ignored
+	set(len(unsupported) > 0, v1alpha1.UnsupportedCondition, "NotImplemented",
+		"this version of jobstream starts no Pods for a Job with "+strings.Join(unsupported, ", "), "Implemented")
+	set(len(ignored) > 0, v1alpha1.IgnoredCondition, "BadAnnotation", strings.Join(ignored, "; "), "Accepted")
+	set(s.AdoptsNone, v1alpha1.NotAdoptingCondition, "TooManySelectors", fmt.Sprintf(
+		"this namespace has more than %d unfinished Jobs with a selector of their own: the oldest adopt Pods, this one runs with those that it makes; "+
+			"let others finish, delete them, or do without manualSelector", events.MaxAdoptingJobs), "Adopting")
 	for _, what := range slices.Sorted(maps.Keys(s.Waits)) {
-		if w := s.Waits[what]; w.Reason != "" && what != (effect.Announce{}).Kind() {
+		if w := s.Waits[what]; w.Reason != "" && what != effect.KindAnnounce {
 			refusal(st, w.Reason, fmt.Sprintf("%s: %s", what, w.Message), now)
 			return
 		}
@@ -127,48 +134,4 @@ func setCondition(st *batchv1.JobStatus, t batchv1.JobConditionType, status core
 		st.Conditions = append(st.Conditions, batchv1.JobCondition{Type: t, Status: status, Reason: reason, Message: message,
 			LastProbeTime: at, LastTransitionTime: at})
 	}
-}
-
-// reports returns the Kubernetes Events that go with a status: one for each condition in it that has newly become true.
-func reports(j events.Job, want batchv1.JobStatus) (out []effect.Report) {
-	for _, c := range want.Conditions {
-		old, was := j.Condition(c.Type)
-		if c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionFalse && was {
-			out = append(out, effect.Report{Reason: "Resumed", Message: c.Message})
-		}
-		if c.Status != corev1.ConditionTrue || was && old.Reason == c.Reason {
-			continue
-		}
-		switch c.Type {
-		case batchv1.JobComplete:
-			if j.Completions != nil && want.Succeeded > *j.Completions {
-				out = append(out, effect.Report{Warning: true, Reason: "TooManySucceededPods", Message: "Too many succeeded pods running after completion count reached"})
-			}
-			out = append(out, effect.Report{Reason: "Completed", Message: "Job completed"})
-		case batchv1.JobSuspended:
-			out = append(out, effect.Report{Reason: "Suspended", Message: c.Message})
-		case v1alpha1.IgnoredCondition:
-			out = append(out, effect.Report{Warning: true, Reason: "AnnotationIgnored", Message: c.Message})
-		case batchv1.JobFailed:
-			out = append(out, effect.Report{Warning: true, Reason: c.Reason, Message: c.Message})
-		case v1alpha1.NotAdoptingCondition:
-			out = append(out, effect.Report{Warning: true, Reason: "NotAdopting", Message: c.Message})
-		case v1alpha1.UnsupportedCondition:
-			out = append(out, effect.Report{Warning: true, Reason: "Unsupported", Message: c.Message})
-		case v1alpha1.RefusedCondition:
-			out = append(out, effect.Report{Warning: true, Reason: refusedReason(c.Message), Message: c.Message})
-		}
-	}
-	return out
-}
-
-// refusedReason returns upstream's reason for the refused effect, if it has one.
-func refusedReason(message string) string {
-	switch {
-	case strings.HasPrefix(message, effect.KindCreatePod):
-		return "FailedCreate"
-	case strings.HasPrefix(message, effect.KindDeletePod):
-		return "FailedDelete"
-	}
-	return "Refused"
 }

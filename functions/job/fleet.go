@@ -21,9 +21,6 @@ const (
 	roomAgain    = unsettledMax * 9 / 10
 )
 
-// unsettled returns the number of Pods in the state.
-func (s State) unsettled() int { return len(s.Pods) + len(s.Unplaced) }
-
 // mostUnsettled returns how many Pods the state may have. If the Job is removed piecemeal, Pods whose finalizers the API server
 // refuses to remove come on top, so that other Pods get their turn.
 func (s State) mostUnsettled() int {
@@ -42,53 +39,59 @@ func (s *State) full() bool {
 	return true
 }
 
-// lookAgain forgets the Pods that filled the state, so that inventory finds those that were passed over. Effects that the API
-// server has refused keep their delays.
-func (s State) lookAgain() State {
-	return State{Name: s.Name, Outbox: s.Outbox, NeedsSync: true, Waits: s.Waits, Overgrown: s.Overgrown, limits: s.limits}
-}
-
-// lossGap returns how many serials are skipped after a loss of the state: more than can have been given out since the last status
-// write, whose annotation has the next one. No more than MaxPodChanges Pods are intended and not yet observed.
-func (s State) lossGap() int { return 2 * s.limits.MaxPodChanges }
-
-// arrange makes the fleet of Pods what the Job asks for: it intends new ones and marks surplus ones. It changes the State only;
-// command turns it into effects. It also determines whether the Job is complete, which depends on the fleet.
-func arrange(s State, v outcome, c count, now time.Time) (State, outcome) {
+// arrange makes the fleet of Pods what the Job asks for: it intends new ones and marks surplus ones. It changes the State only, and
+// the count with it; command turns it into effects. It also determines whether the Job is complete, which depends on the fleet.
+func arrange(s State, c count, v outcome, now time.Time) (State, count, outcome) {
+	changes := 0
 	if v.kind == "" {
-		if s.Job.Indexed {
-			c.intended -= withdrawUseless(s, c)
+		changes = s.resize(c, now)
+		if changes > 0 {
+			c = tally(s)
 		}
-		if s.Job.Suspended {
-			s = empty(s, false)
-		} else if c.unplaced == 0 && !s.Crowded {
-			s = size(s, c, now)
-		}
-		c = tally(s)
 		if complete(s.Job, c) && len(s.Job.Unsupported) == 0 {
 			v = outcome{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods"}
 		}
 	}
-	if v.kind != "" {
-		s = withdraw(s, len(s.Pods))
+	switch v.kind {
+	case "":
+		return s, c, v
+	case batchv1.JobSuccessCriteriaMet:
+		changes = s.empty(s.Job.ReplaceFailedOnly)
+	default:
+		changes = s.withdraw(len(s.Pods))
 	}
-	if v.kind == batchv1.JobSuccessCriteriaMet {
-		s = empty(s, s.Job.ReplaceFailedOnly)
+	if changes > 0 {
+		c = tally(s)
 	}
-	return s, v
+	return s, c, v
+}
+
+// resize changes the fleet of a Job that goes on, and returns how many rows it has changed.
+func (s *State) resize(c count, now time.Time) (changes int) {
+	if s.Job.Suspended {
+		return s.empty(false)
+	}
+	if s.Job.Indexed {
+		changes = s.withdrawUseless(c)
+		c.intended -= int32(changes)
+	}
+	if c.unplaced == 0 && !s.Crowded {
+		changes += s.size(c, now)
+	}
+	return changes
 }
 
 // empty withdraws the intended Pods and marks the live ones as surplus: the Job shall have no Pods, and none of these counts. A
 // Pod that a user or another controller deleted before counts as usual, unless leaving is set.
-func empty(s State, leaving bool) State {
-	s = withdraw(s, len(s.Pods))
+func (s *State) empty(leaving bool) (changes int) {
+	changes = s.withdraw(len(s.Pods))
 	for serial, r := range s.Pods {
-		if r.live() && mine(s.Job, r.Pod) && (leaving || !r.Pod.Deleting) {
-			r.Surplus = true
-			s.Pods[serial] = r
+		if r.live() && !r.Surplus && mine(s.Job, r.Pod) && (leaving || !r.Pod.Deleting) {
+			s.change(serial, func(r *Row) { r.Surplus = true })
+			changes++
 		}
 	}
-	return s
+	return changes
 }
 
 // wanted returns how many Pods should be active (upstream: manageJob).
@@ -103,52 +106,46 @@ func wanted(j events.Job, c count) int {
 	return max(0, min(parallelism, int(*j.Completions)-c.done))
 }
 
-// size intends Pods or marks surplus ones, never both at once. If there are too many, intended Pods go first.
-func size(s State, c count, now time.Time) State {
+// size intends Pods or marks surplus ones, never both at once, and returns how many. If there are too many, intended Pods go first.
+func (s *State) size(c count, now time.Time) (changes int) {
 	want := wanted(s.Job, c)
 	var surplus []int
 	if s.Job.Indexed {
-		surplus = duplicates(s, c)
+		surplus = duplicates(*s, c)
 	}
 	tooMany := int(c.active+c.intended) - len(surplus) - want
 	if tooMany > 0 {
-		n := min(tooMany, int(c.intended))
-		s = withdraw(s, n)
-		more := expendables(s, surplus)
-		surplus = append(surplus, more[:min(tooMany-n, len(more))]...)
+		changes = s.withdraw(min(tooMany, int(c.intended)))
+		more := expendables(*s, surplus)
+		surplus = append(surplus, more[:min(tooMany-changes, len(more))]...)
 	}
 	for _, serial := range surplus {
-		r := s.Pods[serial]
-		r.Surplus = true
-		s.Pods[serial] = r
+		s.change(serial, func(r *Row) { r.Surplus = true })
 	}
-	if tooMany > 0 || len(surplus) > 0 {
-		return s
+	if changes += len(surplus); changes > 0 || tooMany > 0 || !s.haveParameters() {
+		return changes
 	}
 	missing := -tooMany
-	if !s.haveParameters() {
-		return s
-	}
 	if s.Job.ReplaceFailedOnly {
 		missing -= int(c.terminating)
 	}
-	return intend(s, c, missing, now)
+	return s.intend(c, missing, now)
 }
 
-// intend gives out serials for new Pods. It gives out none while Pods are refused, or until the backoff after failures has
-// passed.
-func intend(s State, c count, missing int, now time.Time) State {
-	if len(s.Job.Unsupported) > 0 || s.backingOff() && c.intended > 0 || !backoffEnds(s, c, now).IsZero() {
-		return s
+// intend gives out serials for new Pods, and returns how many. It gives out none while Pods are refused, or until the backoff after
+// failures has passed.
+func (s *State) intend(c count, missing int, now time.Time) int {
+	if len(s.Job.Unsupported) > 0 || s.backingOff() && c.intended > 0 || !backoffEnds(*s, c, now).IsZero() {
+		return 0
 	}
 	missing = min(missing, s.limits.MaxPodChanges-int(c.intended))
 	if missing <= 0 {
-		return s
+		return 0
 	}
 	room := max(0, unsettledMax-len(s.Pods))
 	indexes := slices.Repeat([]int{events.NoIndex}, min(missing, room))
 	if s.Job.Indexed {
-		indexes = freeIndexes(s, c, missing, room, now)
+		indexes = freeIndexes(*s, c, missing, room, now)
 	}
 	for _, index := range indexes {
 		p := events.Pod{Serial: s.Next, Index: index, Name: pod.Name(s.Job.Name, s.Job.UID, s.Next, index)}
@@ -158,28 +155,29 @@ func intend(s State, c count, missing int, now time.Time) State {
 		s.Pods[s.Next] = Row{Pod: p}
 		s.Next++
 	}
-	return s
+	return len(indexes)
 }
 
-// withdraw withdraws n of the intended Pods, the newest first. They may have been created already, so each has to be looked for.
-func withdraw(s State, n int) State {
+// withdraw withdraws up to n of the intended Pods, the newest first, and returns how many. They may have been created already, so
+// each has to be looked for.
+func (s *State) withdraw(n int) (changes int) {
 	for _, serial := range slices.Backward(s.serials()) {
-		if n > 0 && s.takeBack(serial) {
-			n--
+		if changes < n && s.takeBack(serial) {
+			changes++
 		}
 	}
-	return s
+	return changes
 }
 
 // withdrawUseless withdraws the Pods that are intended for an index that needs none any more, and returns how many. This makes
 // room for others, also if a quota has prevented the creation of these so far.
-func withdrawUseless(s State, c count) (n int32) {
+func (s *State) withdrawUseless(c count) (changes int) {
 	for serial, r := range s.Pods {
 		if c.indexes.over(s.Job, r.Pod) && s.takeBack(serial) {
-			n++
+			changes++
 		}
 	}
-	return n
+	return changes
 }
 
 // takeBack withdraws an intended Pod, and reports whether it was one.
@@ -188,8 +186,7 @@ func (s *State) takeBack(serial int) bool {
 	if !r.intended() || r.Withdrawn {
 		return false
 	}
-	r.Withdrawn = true
-	s.Pods[serial] = r
+	s.change(serial, func(r *Row) { r.Withdrawn = true })
 	return true
 }
 

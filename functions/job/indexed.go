@@ -25,7 +25,7 @@ type indexStatus struct {
 
 // readIndexStatus reads the indexes of the status and adds the Pods that have newly ended. The order is upstream's: successes,
 // failed indexes, and Pods that wait for a successor.
-func readIndexStatus(s State, listed map[types.UID]bool) indexStatus {
+func readIndexStatus(s State, listed map[types.UID]events.PodResult) indexStatus {
 	b := indexStatus{recorded: indexes(s.Job, s.Job.Status.CompletedIndexes), winner: map[int]types.UID{}}
 	if f := s.Job.Status.FailedIndexes; f != nil {
 		b.lost = indexes(s.Job, *f)
@@ -34,7 +34,7 @@ func readIndexStatus(s State, listed map[types.UID]bool) indexStatus {
 	for _, serial := range s.serials() {
 		r := s.Pods[serial]
 		p := r.Pod
-		if r.held() && mine(s.Job, p) && p.Phase == events.Succeeded && counts(s.Job, p) && !listed[p.UID] && !b.recorded.Has(p.Index) &&
+		if r.held() && mine(s.Job, p) && p.Phase == events.Succeeded && counts(s.Job, p) && listed[p.UID] == "" && !b.recorded.Has(p.Index) &&
 			!b.lost.Has(p.Index) && b.winner[p.Index] == "" {
 			b.winner[p.Index] = p.UID
 			won = append(won, p.Index)
@@ -64,11 +64,6 @@ func completions(j events.Job) int {
 		return 0
 	}
 	return int(*j.Completions)
-}
-
-// counts reports whether a Pod's end counts at all: in an Indexed Job only if its index lies within the completions.
-func counts(j events.Job, p events.Pod) bool {
-	return !j.Indexed || p.Index >= 0 && p.Index < completions(j)
 }
 
 // over reports whether no Pod of the index can help any more: it has succeeded or failed, or the Job no longer has it.

@@ -1,21 +1,24 @@
 // Package job is the Job function: it tracks the Pods of one batch/v1 Job to its end by the algorithm of KEP-2307, for
 // NonIndexed, Indexed and work-queue Jobs. Start reading at plan.go.
 //
-//	observe.go   folds events into the state  plan.go      the order of decisions
-//	listed.go    folds snapshots              tally.go     KEP-2307 step 1: counts the Pods
-//	state.go     the state itself
-//	indexed.go   completion indexes           tracking.go  KEP-2307 steps 2 to 4
-//	leftovers.go what is deleted at the end   failure.go   backoffLimit, exponential backoff
-//	fleet.go     how many Pods, and which     finish.go    conditions and Events
-//	parameters.go per-completion values       outbox*.go   JobStart, JobFinish, PodFinish
-//	valid.go     what holds for every state
-//	overgrown.go states that are too large    list_versions.go  the newest list folded, per UID
+//	observe.go     folds events into the state    plan.go       the order of decisions
+//	listed.go      folds snapshots                claim.go      which Pods are the Job's
+//	state.go       the state and its parts        tally.go      KEP-2307 step 1: counts the Pods
+//	table.go       the Pods that are not settled  verdict.go    whether the Job is over
+//	serial.go      which row is a Pod's           fleet.go      how many Pods, and which
+//	settled.go     Pods that are settled          command.go    what becomes of each row
+//	pacing.go      what is delayed                tracking.go   KEP-2307 steps 2 to 4
+//	outbox*.go     JobStart, JobFinish, PodFinish finish.go     conditions
+//	overgrown.go   states that are too large      report.go     Kubernetes Events, metrics
+//	valid.go       what holds for every state     leftovers.go  what is removed at the end
+//	indexed.go     completion indexes             parameters.go per-completion values
+//	perindex.go    backoffLimitPerIndex           relevance.go  what the adapters may leave out
 //
 // A Pod is identified by its serial, which is encoded in its name:
 //
-//	intended --seen--> running --ended--> listed in status --released--> counted, settled
-//	    |                 |                                                  ^
-//	    '--refused--------+--surplus: released, deleted, counts for nothing--'
+//	intended --seen--> running --ended--> listed in status --finalizer removed--> counted, settled
+//	    |                 |                                                           ^
+//	    '--refused--------+--surplus: finalizer removed, deleted, counts for nothing--'
 package job
 
 import (
@@ -34,7 +37,7 @@ const Name = "job"
 func New(l Limits) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    Name,
-		Version: 16,
+		Version: 17,
 		Wakes: []events.Type{events.TypeJobObserved, events.TypeJobGone, events.TypeJobListed, events.TypeJobPartListed, events.TypePodObserved,
 			events.TypePodGone, events.TypeTimerFired, events.TypeEffectRefused, events.TypeParametersObserved, events.TypeAnnounced},
 		Observe: func(s State, e events.Event) State { s.limits = l; return observe(s, e) },

@@ -1,8 +1,6 @@
 package job
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -10,31 +8,54 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// prune deletes failed Pods beyond the Job's limit, the oldest first (proposal job.md, failedPodsLimit). They have been counted:
-// by the time that they have no finalizer, no status lists them any more.
-func prune(s State) (out []effect.Effect) {
-	limit := s.Job.Options.FailedPodsLimit
-	if limit == nil {
-		return nil
-	}
-	oldest := slices.SortedFunc(maps.Values(s.Kept), func(a, b events.Pod) int {
-		return cmp.Or(a.Finished.Compare(b.Finished), cmp.Compare(a.Version, b.Version), cmp.Compare(a.UID, b.UID))
-	})
-	for _, p := range oldest[:max(0, len(oldest)-*limit)] {
-		out = append(out, effect.DeletePod{Name: p.Name, UID: p.UID})
-	}
-	return out[:min(len(out), s.limits.MaxPodChanges)]
-}
-
-// tooManyFailed reports whether a snapshot lists more failed Pods than its Job allows.
-func tooManyFailed(list events.JobListed) bool {
-	failed := 0
-	for _, p := range list.Pods {
-		if p.Phase == events.Failed && !p.Deleting && list.Job != nil && mine(*list.Job, p) {
-			failed++
+// removeFinalizers removes the finalizers of the Pods of a Job that is gone or being deleted, and counts nothing (KEP-2307,
+// "Deleted Jobs"). Whether the Pods live on depends on how the Job was deleted.
+func removeFinalizers(s State) (State, []effect.Effect) {
+	var out []effect.Effect
+	for _, serial := range s.serials() {
+		if r := s.Pods[serial]; r.held() {
+			out = append(out, effect.RemoveFinalizer{Name: r.Pod.Name, UID: r.Pod.UID})
+		} else {
+			s.settleSerial(serial)
 		}
 	}
-	return list.Job != nil && list.Job.Options.FailedPodsLimit != nil && failed > *list.Job.Options.FailedPodsLimit
+	return s, append(out, s.clearUnplaced(false)...)
+}
+
+// cleanUp removes what is left of a Job that is Complete or Failed: none of its Pods may stay held, and none may run on.
+func cleanUp(s State) (State, []effect.Effect) {
+	var out []effect.Effect
+	for _, serial := range s.serials() {
+		r := s.Pods[serial]
+		switch {
+		case r.held() && r.live() && mine(s.Job, r.Pod):
+			out = append(out, effect.DeletePod{Name: r.Pod.Name, UID: r.Pod.UID, Version: r.Pod.Version, RemoveFinalizer: true})
+		case r.held():
+			out = append(out, effect.RemoveFinalizer{Name: r.Pod.Name, UID: r.Pod.UID})
+		case r.live() && !r.Pod.Deleting && mine(s.Job, r.Pod):
+			out = append(out, effect.DeletePod{Name: r.Pod.Name, UID: r.Pod.UID})
+		default:
+			s.settleSerial(serial)
+		}
+	}
+	return s, slices.Concat(out, s.clearUnplaced(true), prune(s))
+}
+
+// clearUnplaced removes the finalizers of unplaced Pods of a Job that is over. If the Job has finished, it also deletes strays,
+// and those of its own that still run.
+func (s *State) clearUnplaced(finished bool) (out []effect.Effect) {
+	for _, u := range append(s.unplaced(true), s.unplaced(false)...) {
+		p := u.Pod
+		switch {
+		case finished && (u.Stray || mine(s.Job, p) && !p.Terminal() && (p.Held || !p.Deleting)):
+			out = append(out, u.remove())
+		case p.Held:
+			out = append(out, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
+		default:
+			s.placed(p.UID, events.NoSerial)
+		}
+	}
+	return out
 }
 
 // expires reports whether this function has to delete the Job some time after it has finished.
@@ -61,4 +82,17 @@ func expire(s State, now time.Time, at *effect.Wake) []effect.Effect {
 		return nil
 	}
 	return []effect.Effect{effect.DeleteJob{Job: s.Job.Name, Version: s.Job.Version}}
+}
+
+// rests reports whether nothing is left to do for the Job.
+func rests(s State) bool {
+	if !s.Outbox.empty() || s.Unread != "" {
+		return false
+	}
+	if !s.Known {
+		return !s.NeedsSync
+	}
+	clean := s.unsettled() == 0
+	finished := s.Job.Finished() && !s.Crowded && expiry(s).IsZero() && len(prune(s)) == 0
+	return s.Job.Foreign || clean && (s.Gone || finished)
 }

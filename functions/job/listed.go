@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/inventory"
 )
 
 // takeInventory fills an empty State from a snapshot. A snapshot that another worker requested, or this function before it lost
@@ -15,13 +16,13 @@ func takeInventory(s State, list events.JobListed) State {
 	if list.Job != nil {
 		s.Outbox.note(*list.Job)
 	}
-	if s.Asked == "" || list.ID != s.Asked {
+	if !s.Requested(list.ID) {
 		j := list.Job // only a finished Job may need nothing
-		s.NeedsSync = s.NeedsSync || j == nil || !j.Finished() || s.expires(*j) || tooManyFailed(list) ||
+		s.NeedsSync = s.NeedsSync || j == nil || !j.Finished() || s.expires(*j) || overLimit(*j, list.Pods) ||
 			slices.ContainsFunc(list.Pods, func(p events.Pod) bool { return p.Held || !p.Terminal() })
 		return s
 	}
-	s.Known, s.ListVersions = true, ListVersions{{Version: list.Version}}
+	s.Known, s.ListVersions = true, inventory.ListVersions{{Version: list.Version}}
 	s.Pods, s.Unplaced = map[int]Row{}, map[types.UID]Unplaced{}
 	if list.Job == nil {
 		s.Gone = true
@@ -45,12 +46,10 @@ func takeInventory(s State, list events.JobListed) State {
 // compare compares the state with a snapshot, or a part of one. A Pod that was last observed at or before its version, and that
 // it ought to list and does not, is gone.
 func compare(s State, list events.JobPartListed) State {
-	if list.ID == s.Unread {
-		s.Unread = ""
-	}
+	s.Compared(list.ID)
 	if list.Job != nil {
 		s = seeJob(s, *list.Job)
-		if list.Version >= s.ListVersions.newest() {
+		if list.Version >= s.ListVersions.Newest() {
 			if s.AdoptsNone && !list.AdoptsNone && !list.Job.Finished() && !list.Job.Deleting {
 				s.Crowded = true // no list so far contains the orphans, and this one may not contain all of them
 			}
@@ -62,14 +61,14 @@ func compare(s State, list events.JobPartListed) State {
 	listed := make(map[types.UID]bool, len(list.Pods))
 	for _, p := range list.Pods {
 		listed[p.UID] = true
-		if h := s.ListVersions.of(p.UID); p.Version > h {
+		if h := s.ListVersions.Of(p.UID); p.Version > h {
 			s = seePod(s, p)
 		} else if list.Version >= h {
 			s.keepSettled(p)
 		}
 	}
 	gone := func(p events.Pod) bool {
-		return p.UID != "" && p.Version <= list.Version && covers(list.From, list.To, p.UID) && !listed[p.UID]
+		return p.UID != "" && p.Version <= list.Version && inventory.Covers(list.From, list.To, p.UID) && !listed[p.UID]
 	}
 	for serial, r := range s.Pods {
 		if gone(r.Pod) {
@@ -85,6 +84,6 @@ func compare(s State, list events.JobPartListed) State {
 			s.placed(uid, events.NoSerial)
 		}
 	}
-	s.ListVersions = s.ListVersions.fold(list.From, list.To, list.Version)
+	s.ListVersions = s.ListVersions.Fold(list.From, list.To, list.Version)
 	return s
 }

@@ -1,9 +1,6 @@
 package job
 
 import (
-	"strconv"
-	"time"
-
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 )
@@ -11,9 +8,7 @@ import (
 // observe folds an event into the state. Until the inventory that this state requested has arrived, it remembers only names, and
 // what is to be announced: a start or an end is true whatever else the inventory shows.
 func observe(s State, e events.Event) State {
-	if s.Name == "" {
-		s.Name = nameIn(e)
-	}
+	s.Learn(e)
 	switch e := e.(type) { // known or not
 	case events.Announced:
 		if s.Outbox.confirmed(e.ID) {
@@ -58,7 +53,7 @@ func observe(s State, e events.Event) State {
 		return seeParameters(s, e)
 	case events.TimerFired: // only wakes
 		if e.Name == events.Unread && !s.Job.Foreign {
-			s.Unread = unreadID(e.At)
+			s.Missed(e)
 		}
 	}
 	return s
@@ -73,13 +68,13 @@ func observeUnsynced(s State, e events.Event) State {
 		s.NeedsSync = s.NeedsSync || !e.Job.Foreign && (!e.Job.Finished() || s.expires(e.Job))
 		if s.Overgrown.Count > 0 && e.Job.Version > s.Job.Version {
 			if e.Job.Deleting && !s.Job.Deleting {
-				s.goes()
+				s.noteEnd()
 			}
 			s.Job = e.Job
 		}
 	case events.JobGone:
 		if s.Overgrown.Count > 0 && !s.Gone {
-			s.goes()
+			s.noteEnd()
 			s.Gone = true
 		}
 	case events.PodObserved:
@@ -92,32 +87,11 @@ func observeUnsynced(s State, e events.Event) State {
 	case events.TimerFired:
 		s.NeedsSync = true
 	case events.EffectRefused:
-		if e.Effect == (effect.TakeInventory{}).Kind() || s.Overgrown.Count > 0 && e.Effect == (effect.WriteJobStatus{}).Kind() {
+		if e.Effect == effect.KindTakeInventory || s.Overgrown.Count > 0 && e.Effect == effect.KindWriteJobStatus {
 			s.Waits.Refuse(e)
 		}
 	}
 	return s
-}
-
-// unreadID returns the ID of the inventory that follows the timer Unread: the same timer requests the same inventory.
-func unreadID(at time.Time) string { return events.Unread + "-" + strconv.FormatInt(at.UnixNano(), 36) }
-
-func nameIn(e events.Event) string {
-	switch e := e.(type) {
-	case events.JobObserved:
-		return e.Job.Name
-	case events.JobGone:
-		return e.Name
-	case events.JobListed:
-		return e.Name
-	case events.JobPartListed:
-		return e.Name
-	case events.PodObserved:
-		return e.Pod.Owner
-	case events.PodGone:
-		return e.Pod.Owner
-	}
-	return ""
 }
 
 func seeJob(s State, j events.Job) State {
@@ -165,7 +139,7 @@ func seePod(s State, p events.Pod) State {
 		s.setAside(p, true) // the serial is over, and the observation may be older than this Pod's own serial
 		return s
 	case r.intended():
-		s.allowMore()
+		s.allowMore(s.limits.MaxPodChanges)
 	case r.Pod.UID != p.UID: // a user or another controller created a Pod of the same name after the Job's was gone
 		s.Outbox.ended(r)
 		r = Row{}
@@ -182,7 +156,7 @@ func seePod(s State, p events.Pod) State {
 }
 
 // setAside remembers a Pod that has no row as long as it needs a serial. It remembers a stray as long as the stray is held or
-// runs, since the worker that released it may have died before it deleted it. A Pod of the Job that has ended and is not held was
+// runs, since the worker that removed its finalizer may have died before it deleted it. A Pod of the Job that has ended and is not held was
 // counted before.
 func (s *State) setAside(p events.Pod, stray bool) {
 	u, ok := s.Unplaced[p.UID]
@@ -231,13 +205,13 @@ func missPod(s State, p events.Pod) State {
 // again later under the same name, because another worker may have succeeded with it.
 func recordRejection(s State, e events.EffectRefused) State {
 	r, ok := s.Pods[e.Serial]
-	if e.Effect == (effect.CreatePod{}).Kind() && e.Reason == "AlreadyExists" {
+	if e.Effect == effect.KindCreatePod && e.Reason == "AlreadyExists" {
 		if ok && r.intended() {
 			delete(s.Pods, e.Serial)
 		}
 		return s
 	}
-	if s.Waits.Refuse(e) && e.Effect == (effect.CreatePod{}).Kind() {
+	if s.Waits.Refuse(e) && e.Effect == effect.KindCreatePod {
 		s.Allowed = 1
 		if e.Reason == effect.InvalidParameters {
 			s.Parameters = 0 // read the ConfigMap again

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
 )
 
 // Outbox is what subscribers have to be told of the Job, and what they have been told: each of its starts, and its end. A notice
@@ -159,4 +160,16 @@ func (o *Outbox) next() *Notice {
 // empty reports whether nothing is left to announce.
 func (o *Outbox) empty() bool {
 	return o.next() == nil && len(o.Pods) == 0 && o.Dropped == o.Reported
+}
+
+// announce returns what is announced next. A subscriber receives the start before the Pods, and the end after them.
+func (o *Outbox) announce(j events.Job) []effect.Effect {
+	out := o.dropped()
+	if n := o.next(); n != nil && (n.Start != nil || len(o.Pods) == 0) {
+		return append(out, effect.Announce{Event: n.event()})
+	}
+	for _, n := range o.Pods {
+		out = append(out, effect.Announce{Event: events.PodFinish(j, n.Pod, n.Result)})
+	}
+	return out
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/policy"
@@ -16,8 +14,8 @@ import (
 // The end of a Pod is announced, if the operator wants it, once the Job's status accounts for it and its finalizer is removed.
 // Until then its row records what it counts as; afterwards its serial is settled, and nothing can restore it:
 //
-//	status lists its UID, or its index --account for--> Result --released, settled--> due --confirmed--> forgotten
-//	                                                                                   '--too many are due: dropped
+//	status lists its UID, or its index --account for--> Result --no longer held, settled--> due --confirmed--> forgotten
+//	                                                                                         '--too many are due: dropped
 //
 // So announcements add no Pods to the state of a Job except for those that are due.
 
@@ -44,15 +42,7 @@ func (s *State) accountFor() {
 	if !s.limits.AnnouncePods {
 		return
 	}
-	listed := map[types.UID]events.PodResult{}
-	if u := s.Job.Status.UncountedTerminatedPods; u != nil {
-		for _, uid := range u.Succeeded {
-			listed[uid] = events.PodSucceeded
-		}
-		for _, uid := range u.Failed {
-			listed[uid] = events.PodFailed
-		}
-	}
+	listed := listed(s.Job.Status)
 	var recorded interface{ Has(int) bool }
 	if s.Job.Indexed {
 		recorded = indexes(s.Job, s.Job.Status.CompletedIndexes)
@@ -119,19 +109,6 @@ func (o *Outbox) confirmedPod(id string) (news, of bool) {
 		}
 	}
 	return false, ok
-}
-
-// announce returns what is announced next. A subscriber receives the start before the Pods, and the end after them.
-func (s *State) announce() []effect.Effect {
-	o := &s.Outbox
-	out := o.dropped()
-	if n := o.next(); n != nil && (n.Start != nil || len(o.Pods) == 0) {
-		return append(out, effect.Announce{Event: n.event()})
-	}
-	for _, n := range o.Pods {
-		out = append(out, effect.Announce{Event: events.PodFinish(s.Job, n.Pod, n.Result)})
-	}
-	return out
 }
 
 // dropped reports how many announcements have been dropped since the last report.

@@ -1,14 +1,14 @@
 package job
 
 import (
-	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/backoff"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/inventory"
 )
 
 // Overgrown is what is left of a state that had become larger than one message on the bus may be. The Job stands still and shows
@@ -29,12 +29,12 @@ type Overgrown struct {
 }
 
 // piecemeal reports whether the Job is being deleted, or is gone, and its Pods together made the state too large. Their
-// finalizers can be removed without knowing all Pods at once: the state has as many as one plan releases, and when these are
-// free, inventory shows the next.
+// finalizers can be removed without knowing all Pods at once: the state has as many as one plan frees, and when these are
+// done, inventory shows the next.
 func (s State) piecemeal() bool { return s.Overgrown.Count > 0 && (s.Gone || s.Job.Deleting) }
 
-// goes notes that the Job is being deleted, or is gone: its Pods can now be released, however many there are.
-func (s *State) goes() { s.Overgrown.Until = time.Time{} }
+// noteEnd notes that the Job is being deleted, or is gone: the finalizers of its Pods can now be removed, however many there are.
+func (s *State) noteEnd() { s.Overgrown.Until = time.Time{} }
 
 // regrow is the delay between inventories: each costs a list of the whole cluster.
 var regrow = backoff.Policy{Base: time.Minute, Max: 10 * time.Minute}
@@ -47,11 +47,11 @@ func (s State) shrink(e events.EffectRefused) State {
 	}
 	o.Count++
 	o.Last, o.Until, o.Message = e.At, e.At.Add(regrow.Delay(o.Count)), e.Message
-	return State{Name: s.Name, Job: s.Job, Gone: s.Gone, Outbox: s.Outbox, NeedsSync: true, Overgrown: o, limits: s.limits}
+	return State{Inventory: inventory.Inventory{Name: s.Name, NeedsSync: true}, Job: s.Job, Gone: s.Gone, Outbox: s.Outbox, Pacing: Pacing{Overgrown: o}, limits: s.limits}
 }
 
-// lieLow waits for the time of the next inventory. Nothing is counted meanwhile: a status write changes only the condition.
-func lieLow(s State, now time.Time, at *effect.Wake) []effect.Effect {
+// standStill waits for the time of the next inventory. Nothing is counted meanwhile: a status write changes only the condition.
+func standStill(s State, now time.Time, at *effect.Wake) []effect.Effect {
 	at.By(s.Overgrown.Until)
 	j := s.Job
 	if j.Version == 0 || j.Foreign || j.Deleting || j.Finished() || s.Gone {
@@ -60,10 +60,7 @@ func lieLow(s State, now time.Time, at *effect.Wake) []effect.Effect {
 	want := *j.Status.DeepCopy()
 	refusal(&want, effect.StateTooLarge, "what has to be remembered of this Job's Pods is too large, nothing is done for them until it fits: "+
 		"let there be fewer Pods at once, or delete those that others have made ("+s.Overgrown.Message+")", now)
-	same := func(a, b batchv1.JobCondition) bool {
-		return a.Type == b.Type && a.Status == b.Status && a.Message == b.Message
-	}
-	if slices.EqualFunc(want.Conditions, j.Status.Conditions, same) {
+	if equality.Semantic.DeepEqual(want, j.Status) {
 		return nil
 	}
 	return []effect.Effect{effect.WriteJobStatus{Job: j.Name, Version: j.Version, Status: want, NextSerial: j.NextSerial, Backoff: j.Backoff,

@@ -14,11 +14,11 @@ import (
 // With backoffLimitPerIndex (KEP-3850) each index fails on its own. The number of its failures is only recorded in an annotation
 // of its newest Pod, so the last failed Pod stays until a successor carries the number on:
 //
-//	pod a, 0 failures --fails--> carrier --successor b, 1 failure, is seen--> listed, released, counted
+//	pod a, 0 failures --fails--> carrier --successor b, 1 failure, is seen--> listed, not held, counted
 //	                                 '--the index has failed for good, or the Job is over--------^
 
 // failures adds the indexes that have newly failed, and finds the carriers.
-func (b *indexStatus) failures(s State, listed map[types.UID]bool) {
+func (b *indexStatus) failures(s State, listed map[types.UID]events.PodResult) {
 	b.failed, b.carrier, b.last = b.lost, map[types.UID]bool{}, map[int]events.Pod{}
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
 		if _, over := s.Job.Condition(kind); over {
@@ -40,7 +40,7 @@ func (b *indexStatus) failures(s State, listed map[types.UID]bool) {
 	for _, serial := range s.serials() {
 		r := s.Pods[serial]
 		p := r.Pod
-		if !r.held() || r.spared() || !mine(s.Job, p) || !counts(s.Job, p) || !failing(s.Job, p) || listed[p.UID] ||
+		if !r.held() || r.spared() || !mine(s.Job, p) || !counts(s.Job, p) || !failing(s.Job, p) || listed[p.UID] != "" ||
 			active[p.Index] || b.completed.Has(p.Index) || b.failed.Has(p.Index) {
 			continue
 		}

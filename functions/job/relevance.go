@@ -29,19 +29,8 @@ func Concerns(j *events.Job, p events.Pod) bool {
 // was lost. A trigger that lists the cluster does not wake such a Job. A Job that finished after since is not idle: the
 // reconciler that finished it may have died before it announced that.
 func Idle(j *events.Job, pods []events.Pod, since, now time.Time) bool {
-	return j.Finished() && !j.FinishedAt().After(since) && !outlived(j, now) && !overLimit(j, pods) &&
+	return j.Finished() && !j.FinishedAt().After(since) && !outlived(j, now) && !overLimit(*j, pods) &&
 		!slices.ContainsFunc(pods, func(p events.Pod) bool { return p.Held })
-}
-
-// overLimit reports whether more failed Pods are left than the Job allows.
-func overLimit(j *events.Job, pods []events.Pod) bool {
-	limit, failed := j.Options.FailedPodsLimit, 0
-	for _, p := range pods {
-		if p.Phase == events.Failed && !p.Deleting {
-			failed++
-		}
-	}
-	return limit != nil && failed > *limit
 }
 
 // outlived reports whether a finished Job should have been deleted by now. If this function has to delete it, the timer was lost.

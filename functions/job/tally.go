@@ -10,8 +10,8 @@ import (
 
 // count is the sum of the unsettled Pods and the observed status (KEP-2307, step 1).
 type count struct {
-	// listed are the UIDs in the observed status that are still to be counted.
-	listed map[types.UID]bool
+	// listed are the UIDs in the observed status that are still to be counted, and what they count as.
+	listed map[types.UID]events.PodResult
 	// succeeded and failed are the Pods that have ended, are held, and are not in the observed status yet.
 	succeeded, failed []events.Pod
 	// ignored are held Pods whose failure the podFailurePolicy ignores.
@@ -41,14 +41,8 @@ type count struct {
 func tally(s State) count {
 	st := s.Job.Status
 	_, failing := s.Job.Condition(batchv1.JobFailureTarget)
-	c := count{listed: map[types.UID]bool{}, seen: map[types.UID]bool{}, done: int(st.Succeeded), lost: int(st.Failed)}
+	c := count{listed: listed(st), seen: map[types.UID]bool{}, done: int(st.Succeeded), lost: int(st.Failed)}
 	if u := st.UncountedTerminatedPods; u != nil {
-		for _, uid := range u.Succeeded {
-			c.listed[uid] = true
-		}
-		for _, uid := range u.Failed {
-			c.listed[uid] = true
-		}
 		c.done += len(u.Succeeded)
 		c.lost += len(u.Failed)
 	}
@@ -72,6 +66,20 @@ func tally(s State) count {
 	return c
 }
 
+// listed returns the UIDs in a status that are still to be counted, and what they count as.
+func listed(st batchv1.JobStatus) map[types.UID]events.PodResult {
+	out := map[types.UID]events.PodResult{}
+	if u := st.UncountedTerminatedPods; u != nil {
+		for _, uid := range u.Succeeded {
+			out[uid] = events.PodSucceeded
+		}
+		for _, uid := range u.Failed {
+			out[uid] = events.PodFailed
+		}
+	}
+	return out
+}
+
 func (c *count) add(j events.Job, r Row, failing bool) {
 	p := r.Pod
 	if p.UID != "" && c.seen[p.UID] {
@@ -81,7 +89,7 @@ func (c *count) add(j events.Job, r Row, failing bool) {
 	if r.held() {
 		c.held++
 	}
-	fresh := r.held() && !c.listed[p.UID] && counts(j, p)
+	fresh := r.held() && c.listed[p.UID] == "" && counts(j, p)
 	if !r.Gone && (p.Phase == events.Running || p.Phase == events.Pending) {
 		c.restarts += p.Restarts
 	}
@@ -93,7 +101,7 @@ func (c *count) add(j events.Job, r Row, failing bool) {
 		c.intended++
 	case !matches(j, p), p.Orphan && (p.Terminal() || p.Deleting): // no longer the Job's, or not yet
 	case p.Phase == events.Succeeded:
-		if fresh && (!j.Indexed || c.indexes.winner[p.Index] == p.UID) { // else its index is over, and the Pod is only released
+		if fresh && (!j.Indexed || c.indexes.winner[p.Index] == p.UID) { // else its index is over, and the Pod only loses its finalizer
 			c.succeeded = append(c.succeeded, p)
 		}
 	case p.Phase == events.Failed:
@@ -145,4 +153,9 @@ func (c *count) fail(j events.Job, p events.Pod, fresh bool) {
 	} else {
 		c.failed = append(c.failed, p)
 	}
+}
+
+// counts reports whether a Pod's end counts at all: in an Indexed Job only if its index lies within the completions.
+func counts(j events.Job, p events.Pod) bool {
+	return !j.Indexed || p.Index >= 0 && p.Index < completions(j)
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/functions/backoff"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/intervals"
 )
@@ -33,29 +32,6 @@ func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, boo
 	list(&st, s, c)
 	conclude(&st, s, c, v, now)
 	return st, !equality.Semantic.DeepEqual(st, s.Job.Status) || !record(s.Job, c, st).Equal(s.Job.Backoff)
-}
-
-// record returns the backoff record that belongs to a status: of the Pods that it lists and no others. Ignored failures delay,
-// too, and no list has them: they are in the record as soon as they have ended.
-func record(j events.Job, c count, st batchv1.JobStatus) events.Backoff {
-	if j.BackoffLimitPerIndex != nil {
-		return events.Backoff{} // each index has its own delay
-	}
-	b := backoff.After(j.Backoff, written(c.succeeded, st, j), append(written(c.failed, st, j), unrecorded(j, c.ignored)...))
-	if b.Failures == 0 && j.PodFailurePolicy == nil {
-		return events.Backoff{}
-	}
-	return b
-}
-
-// unrecorded returns the ignored Pods that the backoff record does not cover yet.
-func unrecorded(j events.Job, ignored []events.Pod) (out []events.Pod) {
-	for _, p := range ignored {
-		if p.Finished.After(j.Backoff.Last) {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // flush counts the UIDs that are listed and no longer held (step 4): no worker can count them again.
@@ -165,16 +141,10 @@ func manyEnded(j events.Job, c count) bool {
 
 // written returns the Pods that the wanted status lists: the backoff record in it must belong to those and no others.
 func written(pods []events.Pod, want batchv1.JobStatus, j events.Job) (out []events.Pod) {
-	listed := map[types.UID]bool{}
-	for _, uid := range want.UncountedTerminatedPods.Succeeded {
-		listed[uid] = true
-	}
-	for _, uid := range want.UncountedTerminatedPods.Failed {
-		listed[uid] = true
-	}
+	listed := listed(want)
 	completed, _ := intervals.Parse(want.CompletedIndexes)
 	for _, p := range pods {
-		if listed[p.UID] || j.Indexed && p.Phase == events.Succeeded && completed.Has(p.Index) {
+		if listed[p.UID] != "" || j.Indexed && p.Phase == events.Succeeded && completed.Has(p.Index) {
 			out = append(out, p)
 		}
 	}
@@ -194,7 +164,7 @@ func removeCounted(s State, c count, v outcome) (out []effect.Effect) {
 		p := r.Pod
 		over := p.Phase == events.Succeeded && s.Job.Indexed && (c.indexes.recorded.Has(p.Index) || c.indexes.lost.Has(p.Index))
 		worthless := p.Terminal() && !counts(s.Job, p)
-		listed := c.listed[p.UID] && (p.Terminal() || p.Deleting) // another controller listed a running Pod: it counts when it ends
+		listed := c.listed[p.UID] != "" && (p.Terminal() || p.Deleting) // another controller listed a running Pod: it counts when it ends
 		switch {
 		case !r.held() || !mine(s.Job, p):
 		case ignored[p.UID] && !p.Terminal(): // it may have succeeded by now

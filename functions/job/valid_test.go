@@ -7,31 +7,34 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/intervals"
+	"github.com/jobstream/jobstream/functions/inventory"
 )
 
-// TestInvalidMemories: each breaks one law. The simulator checks after every step that functions produce no such state.
-func TestInvalidMemories(t *testing.T) {
+// TestInvalidStates: each breaks one law. The simulator checks after every step that functions produce no such state.
+func TestInvalidStates(t *testing.T) {
 	row := func(serial int, uid types.UID) Row { return Row{Pod: events.Pod{UID: uid, Serial: serial}} }
 	loose := func(serial int) Unplaced { return Unplaced{Serial: serial} }
 	for name, c := range map[string]struct {
-		s     State
+		table Table
+		known bool
 		valid bool
 	}{
-		"empty":                          {State{}, true},
-		"each Pod in its place":          {State{Known: true, Next: 4, Settled: intervals.Of(0), Pods: map[int]Row{1: row(1, "a"), 2: row(2, "")}, Unplaced: map[types.UID]Unplaced{"b": loose(3), "c": loose(events.NoSerial)}, Kept: map[types.UID]events.Pod{"d": {}}}, true},
-		"two are only intended":          {State{Known: true, Next: 4, Pods: map[int]Row{1: row(1, ""), 2: row(2, "")}}, true},
-		"Pods before the inventory":      {State{Next: 2, Pods: map[int]Row{1: row(1, "a")}}, false},
-		"a serial that is to come":       {State{Known: true, Next: 1, Pods: map[int]Row{1: row(1, "a")}}, false},
-		"a row that is settled":          {State{Known: true, Next: 2, Settled: intervals.Of(1), Pods: map[int]Row{1: row(1, "a")}}, false},
-		"a row of another serial":        {State{Known: true, Next: 3, Pods: map[int]Row{1: row(2, "a")}}, false},
-		"two rows of one Pod":            {State{Known: true, Next: 3, Pods: map[int]Row{1: row(1, "a"), 2: row(2, "a")}}, false},
-		"a row of one that is unplaced":  {State{Known: true, Next: 3, Pods: map[int]Row{1: row(1, "a")}, Unplaced: map[types.UID]Unplaced{"a": loose(events.NoSerial)}}, false},
-		"unplaced and kept":              {State{Known: true, Unplaced: map[types.UID]Unplaced{"a": loose(events.NoSerial)}, Kept: map[types.UID]events.Pod{"a": {}}}, false},
-		"two that get one serial":        {State{Known: true, Next: 3, Unplaced: map[types.UID]Unplaced{"a": loose(2), "b": loose(2)}}, false},
-		"one that gets a settled serial": {State{Known: true, Next: 3, Settled: intervals.Of(2), Unplaced: map[types.UID]Unplaced{"a": loose(2)}}, false},
+		"empty":                          {Table{}, false, true},
+		"each Pod in its place":          {Table{Next: 4, Settled: intervals.Of(0), Pods: map[int]Row{1: row(1, "a"), 2: row(2, "")}, Unplaced: map[types.UID]Unplaced{"b": loose(3), "c": loose(events.NoSerial)}, Kept: map[types.UID]events.Pod{"d": {}}}, true, true},
+		"two are only intended":          {Table{Next: 4, Pods: map[int]Row{1: row(1, ""), 2: row(2, "")}}, true, true},
+		"Pods before the inventory":      {Table{Next: 2, Pods: map[int]Row{1: row(1, "a")}}, false, false},
+		"a serial that is to come":       {Table{Next: 1, Pods: map[int]Row{1: row(1, "a")}}, true, false},
+		"a row that is settled":          {Table{Next: 2, Settled: intervals.Of(1), Pods: map[int]Row{1: row(1, "a")}}, true, false},
+		"a row of another serial":        {Table{Next: 3, Pods: map[int]Row{1: row(2, "a")}}, true, false},
+		"two rows of one Pod":            {Table{Next: 3, Pods: map[int]Row{1: row(1, "a"), 2: row(2, "a")}}, true, false},
+		"a row of one that is unplaced":  {Table{Next: 3, Pods: map[int]Row{1: row(1, "a")}, Unplaced: map[types.UID]Unplaced{"a": loose(events.NoSerial)}}, true, false},
+		"unplaced and kept":              {Table{Unplaced: map[types.UID]Unplaced{"a": loose(events.NoSerial)}, Kept: map[types.UID]events.Pod{"a": {}}}, true, false},
+		"two that get one serial":        {Table{Next: 3, Unplaced: map[types.UID]Unplaced{"a": loose(2), "b": loose(2)}}, true, false},
+		"one that gets a settled serial": {Table{Next: 3, Settled: intervals.Of(2), Unplaced: map[types.UID]Unplaced{"a": loose(2)}}, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := c.s.valid(); (err == nil) != c.valid {
+			s := State{Inventory: inventory.Inventory{Known: c.known}, Table: c.table}
+			if err := s.valid(); (err == nil) != c.valid {
 				t.Errorf("valid returns %v", err)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/inventory"
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
@@ -21,7 +22,7 @@ func everyMinute() State {
 	j := events.ScheduledJob{Namespace: "shop", Name: "nightly", UID: "s", Version: 5, Generation: 1, Created: ten, Schedule: "* * * * *",
 		ConcurrencyPolicy: v1alpha1.AllowConcurrent, CatchUp: v1alpha1.CatchUpLatest, SuccessfulJobs: 3, FailedJobs: 1}
 	j.Status.DecidedUntil, j.Status.ObservedGeneration, j.Status.ObservedSchedule = &metav1.Time{Time: ten}, 1, j.Schedule
-	return State{Name: j.Name, Known: true, Object: j, Until: ten}
+	return State{Inventory: inventory.Inventory{Name: j.Name, Known: true}, Object: j, Until: ten}
 }
 
 func minute(n int) time.Time { return ten.Add(time.Duration(n) * time.Minute) }

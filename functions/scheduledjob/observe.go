@@ -1,21 +1,19 @@
 package scheduledjob
 
 import (
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/inventory"
 )
 
 // observe folds an event into the state. Until the inventory that this state requested has arrived, it decides nothing about
 // Jobs.
 func observe(s State, e events.Event) State {
-	if s.Name == "" {
-		s.Name = nameIn(e)
-	}
+	s.Learn(e)
 	switch e := e.(type) { // known or not
 	case events.ScheduleDue:
 		if e.Nominal.After(s.Noticed) {
@@ -59,23 +57,11 @@ func observe(s State, e events.Event) State {
 		return recordRejection(s, e)
 	case events.TimerFired: // only wakes
 		if e.Name == events.Unread {
-			s.Unread = events.Unread + "-" + strconv.FormatInt(e.At.UnixNano(), 36) // the same timer asks for the same inventory
+			s.Missed(e)
 		}
 	case events.ScheduleDue, events.Announced: // only wake
 	}
 	return s
-}
-
-func nameIn(e events.Event) string {
-	switch e := e.(type) {
-	case events.ScheduledJobObserved:
-		return e.ScheduledJob.Name
-	case events.ScheduledJobGone:
-		return e.Name
-	case events.ScheduleListed:
-		return e.Name
-	}
-	return ""
 }
 
 // observeUnsynced handles events before the inventory: it notes whether one needs it. A new ScheduledJob needs none before its
@@ -116,7 +102,7 @@ func untouched(j events.ScheduledJob) bool {
 // takeInventory fills an empty State from a snapshot. A snapshot that another worker requested, or this function before it lost
 // its state, proves nothing and is ignored.
 func takeInventory(s State, list events.ScheduleListed) State {
-	if s.Asked == "" || list.ID != s.Asked {
+	if !s.Requested(list.ID) {
 		s.NeedsSync = true
 		return s
 	}
@@ -166,9 +152,7 @@ func (s State) own(r events.Run) events.Run {
 // compare compares the state with a snapshot. A Job that was last observed at or before its version and is not listed is gone. A
 // listed Job that is not in the state exists, unless a later deletion was observed.
 func compare(s State, list events.ScheduleListed) State {
-	if list.ID == s.Unread {
-		s.Unread = ""
-	}
+	s.Compared(list.ID)
 	if list.ScheduledJob != nil {
 		s = see(s, *list.ScheduledJob)
 	} else if s.Object.Version <= list.SchedulesVersion {
@@ -257,7 +241,7 @@ func missRun(s State, r events.Run) State {
 // as if it had been refused, ever longer while it brings as many.
 func shrink(s State, no events.EffectRefused) State {
 	no.Effect = effect.KindTakeInventory
-	less := State{Name: s.Name, NeedsSync: true, Waits: s.Waits}
+	less := State{Inventory: inventory.Inventory{Name: s.Name, NeedsSync: true}, Waits: s.Waits}
 	less.Waits.Refuse(no)
 	return less
 }
@@ -266,7 +250,7 @@ func shrink(s State, no events.EffectRefused) State {
 func recordRejection(s State, e events.EffectRefused) State {
 	s.Waits.Refuse(e)
 	for i, d := range s.Due {
-		if e.Effect == (effect.CreateJob{}).Kind() && e.Name == childName(s.Object.Name, d.Nominal) && e.At.After(d.RefusedAt) {
+		if e.Effect == effect.KindCreateJob && e.Name == childName(s.Object.Name, d.Nominal) && e.At.After(d.RefusedAt) {
 			s.Due[i].Refused, s.Due[i].Message, s.Due[i].RefusedAt = e.Reason, e.Message, e.At
 		}
 	}

@@ -2,7 +2,6 @@ package scheduledjob
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
@@ -20,13 +19,10 @@ func plan(s State, zones Zones, now time.Time) (State, []effect.Effect) {
 		s.Due, s.Pending, s.Waits, s.Unread = nil, nil, nil, ""
 		return s, nil
 	case !s.Known:
-		s, out = ask(s, now)
-		out = append(out, begin(s, zones, now)...)
+		out = append(s.Request(now), begin(s, zones, now)...)
 	default:
 		s, out = decide(s, zones, now, &at)
-		if s.Unread != "" {
-			out = append(out, effect.TakeInventory{ID: s.Unread, Job: s.Name})
-		}
+		out = append(out, s.Request(now)...)
 	}
 	s.Waits.Forget(out)
 	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e, now) })
@@ -69,17 +65,6 @@ func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effe
 		}
 	}
 	return s, append(out, expire(s, now, at)...)
-}
-
-// ask takes inventory under an ID of its own: the answer to a request of a lost state proves nothing.
-func ask(s State, now time.Time) (State, []effect.Effect) {
-	if !s.NeedsSync {
-		return s, nil
-	}
-	if s.Asked == "" {
-		s.Asked = strconv.FormatInt(now.UnixNano(), 36)
-	}
-	return s, []effect.Effect{effect.TakeInventory{ID: s.Asked, Job: s.Name}}
 }
 
 // begin writes the first status of a ScheduledJob. From then on every nominal time gets a verdict.

@@ -13,23 +13,14 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/backoff"
+	"github.com/jobstream/jobstream/functions/inventory"
 )
 
 // State is the memory of one ScheduledJob. Losing it is safe: an empty State takes inventory before anything is decided.
 //
 // Observe and Plan own the State that they are given and change its maps in place.
 type State struct {
-	// Name is the ScheduledJob's, from any observation of it. It lets the inventory list one name instead of the cluster.
-	Name string
-	// Asked is the ID of the inventory that this State waits for, or began with. It distinguishes this State from a lost one.
-	Asked string
-	// NeedsSync reports whether an event was observed that needs the inventory.
-	NeedsSync bool
-	// Known reports whether the inventory has been taken.
-	Known bool
-	// Unread is the ID of the inventory that is taken because a message could not be read, "" if every message could be. The
-	// State stays: the snapshot is compared with it.
-	Unread string `cbor:",omitempty"`
+	inventory.Inventory
 	// Gone reports whether the ScheduledJob no longer exists. That is final, since keys are UIDs.
 	Gone bool
 	// ListVersion is the version of the newest list of Jobs, or deletion of a Job, that was folded. An observation at or below it

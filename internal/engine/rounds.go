@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -195,7 +196,7 @@ func (r *Runner) act(t *Turn, effects []effect.Effect) {
 	if r.cfg.Log.Enabled(r.ctx, slog.LevelDebug) {
 		r.cfg.Log.Debug("turn", "function", r.cfg.Function.Name, "key", t.Key.String(), "revision", t.revision, "facts", len(t.folded), "effects", effects)
 	}
-	if _, waits := effects[0].(effect.TakeInventory); waits { // all turns that ask meanwhile share one list: let them ask
+	if slices.ContainsFunc(effects, effect.Shared) { // other turns share the request: let them ask
 		r.slots.Release(t.Key.Namespace)
 		defer func() { _ = r.slots.Acquire(context.WithoutCancel(r.ctx), t.Key.Namespace) }() // turns that hold a slot end soon, also at shutdown
 	}

@@ -6,7 +6,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/functions/backoff"
 	"github.com/jobstream/jobstream/functions/policy"
 )
 
@@ -71,68 +70,4 @@ func restartsExhausted(j events.Job, c count) bool {
 		return c.restarts > 0
 	}
 	return c.restarts >= j.BackoffLimit
-}
-
-// handled returns how many of the failures that a status accounts for the podFailurePolicy has handled, by action: those that the
-// status lists, and the ignored ones that no earlier status has reported.
-func handled(s State, c count, want batchv1.JobStatus) (by map[batchv1.PodFailurePolicyAction]int) {
-	if s.Job.PodFailurePolicy == nil {
-		return nil
-	}
-	for _, p := range append(written(c.failed, want, s.Job), s.unreported(c.ignored)...) {
-		if h := policy.Failure(s.Job.PodFailurePolicy, s.Job.Namespace, p); h.Action != "" {
-			if by == nil {
-				by = map[batchv1.PodFailurePolicyAction]int{}
-			}
-			by[h.Action]++
-		}
-	}
-	return by
-}
-
-// unreported returns the ignored Pods that no status has reported yet. The backoff record covers the reported ones, except for
-// failures per index, which no status records.
-func (s State) unreported(ignored []events.Pod) (out []events.Pod) {
-	if s.Job.BackoffLimitPerIndex == nil {
-		return unrecorded(s.Job, ignored)
-	}
-	for _, p := range ignored {
-		if !s.Reported.Has(p.Serial) {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// complete reports whether the Job has all the successes that it needs.
-func complete(j events.Job, c count) bool {
-	if c.active+c.intended > 0 {
-		return false
-	}
-	if j.Completions == nil { // a work queue: any success means that the queue is empty, and the other Pods may finish
-		return c.done > 0
-	}
-	return c.done >= int(*j.Completions)
-}
-
-// podBackoff returns the delay of Pod creation after failures: that of the flags, or the one that the Job's annotation sets.
-func (s State) podBackoff() backoff.Policy {
-	p := s.limits.PodBackoff
-	if w := s.Job.Options.BackoffSeconds; w != nil {
-		p.Base = time.Duration(*w) * time.Second
-		p.Max = max(p.Max, p.Base)
-	}
-	return p
-}
-
-// backoffEnds returns when Pods may be created again after failures; zero if they may be now.
-func backoffEnds(s State, c count, now time.Time) time.Time {
-	if s.Job.BackoffLimitPerIndex != nil {
-		return time.Time{} // each index waits for itself
-	}
-	b := backoff.After(s.Job.Backoff, c.succeeded, append(unrecorded(s.Job, c.ignored), c.failed...))
-	if ends := b.Last.Add(s.podBackoff().Delay(b.Failures)); b.Failures > 0 && now.Before(ends) {
-		return ends
-	}
-	return time.Time{}
 }

@@ -1,8 +1,6 @@
 package job
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +34,7 @@ func judged(j events.Job, p events.Pod) map[string]string {
 	return map[string]string{strange: ""}
 }
 
-// claimPods adopts Pods that the Job may have, and releases those that it may not (upstream: ClaimPods):
+// claimPods adopts Pods that the Job may have, and releases those that it may not, as upstream's ClaimPods does:
 //
 //	            selector matches                 does not
 //	orphan      adopt, with a serial and held    leave alone, remove the finalizer
@@ -92,68 +90,12 @@ func claimPods(s State, now time.Time) (State, []effect.Effect) {
 	return s, out
 }
 
-// serialFor returns the serial for a Pod that waits for one. It is the serial under which this function created the Pod, if there
-// is one, because observations with that serial may still arrive; otherwise the next. A row that is only intended under its name
-// waits for this very Pod: no other can be created as long as it exists.
-func (s State) serialFor(p events.Pod) int {
-	own := s.named(p)
-	r, used := s.Pods[own]
-	used = used && (!r.intended() || r.Pod.Name != p.Name)
-	for _, u := range s.Unplaced {
-		used = used || u.Serial == own
-	}
-	if own == events.NoSerial || used || s.Settled.Has(own) {
-		return s.Next
-	}
-	return own
-}
-
 // adopt holds the Pod until it is counted, unless it shows that one of jobstream's Jobs has counted it already, or is just
 // counting it.
 func adopt(j events.Job, p events.Pod, serial int) effect.Effect {
-	listed := false
-	if u := j.Status.UncountedTerminatedPods; u != nil {
-		listed = slices.Contains(u.Succeeded, p.UID) || slices.Contains(u.Failed, p.UID)
-	}
-	counted := p.Terminal() && !p.Held && (p.Serial != events.NoSerial || listed)
+	counted := p.Terminal() && !p.Held && (p.Serial != events.NoSerial || listed(j.Status)[p.UID] != "")
 	return effect.AdoptPod{Job: j.Name, Name: p.Name, UID: p.UID, Version: p.Version, Serial: serial, Hold: !counted && !p.Deleting}
 }
 
 // mine reports whether the Pod is the Job's: owned, and selected.
 func mine(j events.Job, p events.Pod) bool { return !p.Orphan && matches(j, p) }
-
-// unplaced returns the strays, or the Pods that wait for a serial, in an order that is the same for equal states.
-func (s State) unplaced(strays bool) (out []Unplaced) {
-	for _, u := range s.Unplaced {
-		if u.Stray == strays {
-			out = append(out, u)
-		}
-	}
-	slices.SortFunc(out, func(a, b Unplaced) int {
-		return cmp.Or(a.Pod.Created.Compare(b.Pod.Created), cmp.Compare(a.Pod.UID, b.Pod.UID))
-	})
-	return out
-}
-
-// releaseUnplaced removes the finalizers of unplaced Pods of a Job that is over. If the Job has finished, it also deletes strays,
-// and those of its own that still run.
-func (s *State) releaseUnplaced(finished bool) (out []effect.Effect) {
-	for _, u := range append(s.unplaced(true), s.unplaced(false)...) {
-		p := u.Pod
-		switch {
-		case finished && (u.Stray || mine(s.Job, p) && !p.Terminal() && (p.Held || !p.Deleting)):
-			out = append(out, u.remove())
-		case p.Held:
-			out = append(out, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
-		default:
-			s.placed(p.UID, events.NoSerial)
-		}
-	}
-	return out
-}
-
-// remove removes the finalizer, if there is one, and deletes the Pod. The precondition is the observed version: a late
-// observation of a Pod that was counted long ago no longer matches, and nothing happens.
-func (u Unplaced) remove() effect.Effect {
-	return effect.DeletePod{Name: u.Pod.Name, UID: u.Pod.UID, Version: u.Pod.Version, RemoveFinalizer: u.Pod.Held}
-}

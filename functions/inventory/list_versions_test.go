@@ -1,4 +1,4 @@
-package job
+package inventory
 
 import (
 	"testing"
@@ -16,14 +16,14 @@ func TestListVersionRemembersTheNewestListOfEachUID(t *testing.T) {
 		model := map[types.UID]uint64{}
 		for range rapid.IntRange(0, 12).Draw(t, "lists") {
 			from, to, version := bound.Draw(t, "from"), bound.Draw(t, "to"), rapid.Uint64Range(1, 9).Draw(t, "version")
-			h = h.fold(from, to, version)
+			h = h.Fold(from, to, version)
 			for c := 'a'; c <= 'u'; c++ {
 				if u := types.UID(c); u >= from && (to == "" || u < to) {
 					model[u] = max(model[u], version)
 				}
 			}
 			for u, want := range model {
-				if got := h.of(u); got != want {
+				if got := h.Of(u); got != want {
 					t.Fatalf("of %s: %d, want %d; %v", u, got, want, h)
 				}
 			}
@@ -33,7 +33,7 @@ func TestListVersionRemembersTheNewestListOfEachUID(t *testing.T) {
 				}
 			}
 		}
-		if h = h.fold("", "", 10); len(h) != 1 || h.of("m") != 10 {
+		if h = h.Fold("", "", 10); len(h) != 1 || h.Of("m") != 10 {
 			t.Fatalf("after a whole list: %v", h)
 		}
 	})
@@ -43,9 +43,9 @@ func TestListVersionRemembersTheNewestListOfEachUID(t *testing.T) {
 func TestListVersionsAreBounded(t *testing.T) {
 	h := ListVersions{{Version: 3}}
 	for i := range 10 * reachesMax {
-		h = h.fold(types.UID(rune('0'+2*i)), types.UID(rune('0'+2*i+1)), uint64(10+i))
+		h = h.Fold(types.UID(rune('0'+2*i)), types.UID(rune('0'+2*i+1)), uint64(10+i))
 	}
-	if len(h) > reachesMax || h.of("") != 3 {
-		t.Errorf("%d ranges, from %d on", len(h), h.of(""))
+	if len(h) > reachesMax || h.Of("") != 3 {
+		t.Errorf("%d ranges, from %d on", len(h), h.Of(""))
 	}
 }

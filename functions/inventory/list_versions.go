@@ -1,4 +1,4 @@
-package job
+package inventory
 
 import (
 	"cmp"
@@ -25,8 +25,8 @@ type Reach struct {
 // reachesMax bounds the number of ranges. More than this only accumulate if parts of many lists have been lost.
 const reachesMax = 256
 
-// of returns the version of the newest list that shows whether there is a Pod of that UID.
-func (h ListVersions) of(uid types.UID) uint64 {
+// Of returns the version of the newest list that shows whether there is a Pod of that UID.
+func (h ListVersions) Of(uid types.UID) uint64 {
 	i, exact := slices.BinarySearchFunc(h, uid, func(r Reach, uid types.UID) int { return cmp.Compare(r.From, uid) })
 	if !exact {
 		i--
@@ -37,8 +37,8 @@ func (h ListVersions) of(uid types.UID) uint64 {
 	return h[i].Version
 }
 
-// newest returns the version of the newest list of which any part has been folded. An entry for a single UID is no list.
-func (h ListVersions) newest() (version uint64) {
+// Newest returns the version of the newest list of which any part has been folded. An entry for a single UID is no list.
+func (h ListVersions) Newest() (version uint64) {
 	for i, r := range h {
 		if i+1 == len(h) || h[i+1].From != after(r.From) {
 			version = max(version, r.Version)
@@ -47,11 +47,16 @@ func (h ListVersions) newest() (version uint64) {
 	return version
 }
 
+// FoldGone returns the versions after the Pod of that UID was last seen at the version, and has gone since.
+func (h ListVersions) FoldGone(uid types.UID, version uint64) ListVersions {
+	return h.Fold(uid, after(uid), version)
+}
+
 // after returns the upper bound of the range that contains only the UID.
 func after(uid types.UID) types.UID { return uid + "\x00" }
 
-// fold returns the versions after a list of the UIDs in [from, to), where "" is no bound. Older never overwrites newer.
-func (h ListVersions) fold(from, to types.UID, version uint64) ListVersions {
+// Fold returns the versions after a list of the UIDs in [from, to), where "" is no bound. Older never overwrites newer.
+func (h ListVersions) Fold(from, to types.UID, version uint64) ListVersions {
 	marks := []types.UID{"", from, to}
 	for _, r := range h {
 		marks = append(marks, r.From)
@@ -59,8 +64,8 @@ func (h ListVersions) fold(from, to types.UID, version uint64) ListVersions {
 	slices.Sort(marks)
 	var out ListVersions
 	for _, at := range slices.Compact(marks) {
-		v := h.of(at)
-		if covers(from, to, at) {
+		v := h.Of(at)
+		if Covers(from, to, at) {
 			v = max(v, version)
 		}
 		if n := len(out); n == 0 || out[n-1].Version != v {
@@ -74,5 +79,5 @@ func (h ListVersions) fold(from, to types.UID, version uint64) ListVersions {
 	return out
 }
 
-// covers reports whether the UID is in the range.
-func covers(from, to, uid types.UID) bool { return uid >= from && (to == "" || uid < to) }
+// Covers reports whether the UID is in the range.
+func Covers(from, to, uid types.UID) bool { return uid >= from && (to == "" || uid < to) }
