@@ -49,7 +49,7 @@ type JobGone struct {
 //
 //	LIST Jobs (JobsVersion) ---- then ----> LIST Pods (Version)
 //
-// The order makes the snapshot complete: a Pod that was released and counted before the Job was read is in its counters, and
+// The order makes the snapshot complete: a Pod that was counted, and no longer held, before the Job was read is in its counters, and
 // a Pod that was held after that is in the list.
 type JobListed struct {
 	ID   string `json:"id"`
@@ -108,7 +108,7 @@ type EffectRefused struct {
 	Effect string `json:"effect"`
 	// Serial is the Pod's serial if the effect was about a Pod.
 	Serial int `json:"serial"`
-	// Name is the object's name if the effect was about an existing object, such as a Pod to be released, or about the creation of a
+	// Name is the object's name if the effect was about an existing object, such as a Pod to be deleted, or about the creation of a
 	// Job.
 	Name string `json:"name,omitempty"`
 	// Reason is the API's own reason: Forbidden, Invalid, AlreadyExists, NotFound, …

@@ -57,7 +57,7 @@ const (
 	PodTraceparentAnnotation = Group + "/pod-traceparent"
 
 	// RefusedCondition is True on a Job while the API server refuses what the Job needs done: its Pods by a quota, an
-	// admission webhook or an invalid template, a deletion, a release. Its reason and message are the API server's.
+	// admission webhook or an invalid template, a deletion, the removal of a finalizer. Its reason and message are the API server's.
 	RefusedCondition = Group + "/Refused"
 
 	// IgnoredCondition is True on a Job with an invalid annotation. The message names it with the reason; the Job runs as if it were

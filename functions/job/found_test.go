@@ -51,7 +51,7 @@ func TestAFoundPodThatHasEndedCountsBeforeTheJobIsOver(t *testing.T) {
 	complete(t, w, 2)
 }
 
-// TestAFoundPodOfAFinishedJobDoesNotRunOn: it is released and deleted, as the Job's own would be.
+// TestAFoundPodOfAFinishedJobDoesNotRunOn: its finalizer is removed and it is deleted, as the Job's own would be.
 func TestAFoundPodOfAFinishedJobDoesNotRunOn(t *testing.T) {
 	for _, serial := range []int{0, events.NoSerial} {
 		for _, held := range []bool{true, false} {

@@ -27,13 +27,13 @@ func telling() Limits {
 }
 
 // endedPods returns the state of a Job that has started and announced it, and whose first n Pods have just ended, are listed and
-// not released yet. With it come the observations of their release.
+// still held. With it come the observations that they are no longer held.
 func endedPods(t *testing.T, f fn.Function[State], n int) (State, []events.Event) {
 	t.Helper()
 	j := events.Job{Namespace: "default", Name: "pi", UID: "job-1", Version: 1, Parallelism: int32(n), Completions: new(int32(2 * n)), BackoffLimit: 6}
 	j.Status = batchv1.JobStatus{StartTime: &metav1.Time{Time: noon}, UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{}}
 	list := events.JobListed{JobsVersion: 1, Version: 1, Job: &j}
-	var released []events.Event
+	var unheld []events.Event
 	for i := range n {
 		p := events.Pod{Name: pod.Name(j.Name, j.UID, i, events.NoIndex), UID: types.UID(fmt.Sprintf("0b7e5d0a-5c1c-4d0e-8f6f-%012d", i)), Version: 1, Owner: j.Name,
 			Serial: i, Index: events.NoIndex, Phase: events.Succeeded, Held: true, Created: noon, Finished: noon,
@@ -41,13 +41,13 @@ func endedPods(t *testing.T, f fn.Function[State], n int) (State, []events.Event
 		list.Pods = append(list.Pods, p)
 		j.Status.UncountedTerminatedPods.Succeeded = append(j.Status.UncountedTerminatedPods.Succeeded, p.UID)
 		p.Version, p.Held = 2, false
-		released = append(released, events.PodObserved{Pod: p})
+		unheld = append(unheld, events.PodObserved{Pod: p})
 	}
 	s, effects := f.Decide(State{}, []events.Event{events.TimerFired{}}, noon)
 	list.ID = effects[0].(effect.TakeInventory).ID
 	s, effects = f.Decide(s, []events.Event{list}, noon)
 	s, _ = f.Decide(s, confirm(effects), noon)
-	return s, released
+	return s, unheld
 }
 
 // confirm returns the answers of a bus that confirms everything.
@@ -82,9 +82,9 @@ func podsIn(effects []effect.Effect) (uids []types.UID, dropped int) {
 func TestEndsOfPodsAreForgotten(t *testing.T) {
 	f := New(telling())
 	const n = 600
-	s, released := endedPods(t, f, n)
+	s, unheld := endedPods(t, f, n)
 	var told []types.UID
-	facts := released
+	facts := unheld
 	for round := range 10 {
 		var effects []effect.Effect
 		s, effects = f.Decide(s, facts, noon)
@@ -101,7 +101,7 @@ func TestEndsOfPodsAreForgotten(t *testing.T) {
 	if slices.Sort(told); len(told) != n || len(slices.Compact(told)) != n {
 		t.Errorf("%d of %d Pods are told of", len(told), n)
 	}
-	s, effects := f.Decide(s, released, noon)
+	s, effects := f.Decide(s, unheld, noon)
 	if again, _ := podsIn(effects); len(again)+len(s.Outbox.Pods) > 0 {
 		t.Errorf("heard again, %d are told of again, and %d remembered", len(again), len(s.Outbox.Pods))
 	}
@@ -110,8 +110,8 @@ func TestEndsOfPodsAreForgotten(t *testing.T) {
 // TestEndOfAPodThatIsReplacedIsTold: before its removal is observed, a worker that slept has created a Pod of its name anew.
 func TestEndOfAPodThatIsReplacedIsTold(t *testing.T) {
 	f := New(telling())
-	s, released := endedPods(t, f, 1)
-	old := released[0].(events.PodObserved).Pod
+	s, unheld := endedPods(t, f, 1)
+	old := unheld[0].(events.PodObserved).Pod
 	anew := old
 	anew.UID, anew.Version, anew.Phase, anew.Held, anew.Finished, anew.End = "anew", old.Version+1, events.Running, true, time.Time{}, nil
 	_, effects := f.Decide(s, []events.Event{events.PodObserved{Pod: anew}}, noon)
@@ -125,8 +125,8 @@ func TestEndOfAPodThatIsReplacedIsTold(t *testing.T) {
 func TestDeadStreamBoundsAJob(t *testing.T) {
 	f := New(telling())
 	const more = 300
-	s, released := endedPods(t, f, podNoticesKept+more)
-	s, effects := f.Decide(s, released, noon)
+	s, unheld := endedPods(t, f, podNoticesKept+more)
+	s, effects := f.Decide(s, unheld, noon)
 	if _, dropped := podsIn(effects); dropped != more || len(s.Outbox.Pods) != podNoticesKept {
 		t.Fatalf("%d are dropped, %d wait", dropped, len(s.Outbox.Pods))
 	}
@@ -159,13 +159,13 @@ func TestDeadStreamBoundsAJob(t *testing.T) {
 // TestByDefaultNoEndIsAnnounced, and the state has nothing that only subscribers want.
 func TestByDefaultNoEndIsAnnounced(t *testing.T) {
 	f := New(DefaultLimits())
-	s, released := endedPods(t, f, 3)
+	s, unheld := endedPods(t, f, 3)
 	for _, r := range s.Pods {
 		if r.Pod.End != nil || r.Result != "" {
 			t.Errorf("remembers %+v", r)
 		}
 	}
-	if s, effects := f.Decide(s, released, noon); len(s.Outbox.Pods) > 0 || len(s.Pods) > 3 {
+	if s, effects := f.Decide(s, unheld, noon); len(s.Outbox.Pods) > 0 || len(s.Pods) > 3 {
 		t.Errorf("%v", effects)
 	} else if uids, _ := podsIn(effects); len(uids) > 0 {
 		t.Errorf("tells of %v", uids)
@@ -187,17 +187,17 @@ func TestConfirmationsOfPodsLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// TestAHealthyBusDropsNothing: thousands of Pods may be released as fast as the API server can. Those of a removed node pool need
+// TestAHealthyBusDropsNothing: thousands of finalizers may be removed as fast as the API server can. Those of a removed node pool need
 // not be listed in a status if the podFailurePolicy ignores them. All of them are announced.
 func TestAHealthyBusDropsNothing(t *testing.T) {
 	f := New(telling())
 	const pods, round = 12_000, 1_000 // in the time that one decision is good for
-	s, released := endedPods(t, f, pods)
+	s, unheld := endedPods(t, f, pods)
 	var facts []events.Event
 	told := 0
-	for len(released)+len(facts) > 0 {
-		now := min(round, len(released))
-		facts, released = append(facts, released[:now]...), released[now:]
+	for len(unheld)+len(facts) > 0 {
+		now := min(round, len(unheld))
+		facts, unheld = append(facts, unheld[:now]...), unheld[now:]
 		var effects []effect.Effect
 		s, effects = f.Decide(s, facts, noon)
 		uids, dropped := podsIn(effects)

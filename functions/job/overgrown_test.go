@@ -10,9 +10,9 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// A Job whose state is too large for the bus is deleted. Its Pods are released, a part at a time, although all of them never fit.
+// A Job whose state is too large for the bus is deleted. Its Pods lose their finalizer, a part at a time, although all of them never fit.
 // Those that the garbage collector has deleted disappear only then. Transcript of a Job that is not deleted: state_too_large.
-func TestPodsOfAnOvergrownJobThatGoesAreLetGo(t *testing.T) {
+func TestPodsOfAnOvergrownJobThatGoesLoseTheirFinalizer(t *testing.T) {
 	const many, free, atOnce = 95, 30, 10
 	for name, remove := range map[string]func(w *world){
 		"it is gone":          func(w *world) { w.api.DeleteJob(w.uid) },
@@ -56,7 +56,7 @@ func TestPodsOfAnOvergrownJobThatGoesAreLetGo(t *testing.T) {
 	}
 }
 
-// A webhook refuses to release some of the Pods. That does not delay the others, even if more are refused than one part has. The
+// A webhook refuses to have the finalizer of some Pods removed. That does not delay the others, even if more are refused than one part has. The
 // next part is listed as often as necessary, and the refused ones with increasing delays.
 func TestPodsOfAnOvergrownJobThatAreRefusedDoNotKeepTheOthers(t *testing.T) {
 	const many, atOnce = 95, 10
@@ -123,10 +123,10 @@ func TestTouchesOfAnOvergrownJobThatGoesCostNothing(t *testing.T) {
 	w.most = 5_000
 	w.wake()
 	w.done = nil
-	released := 0
+	removed := 0
 	w.answer = func(e effect.Effect) ([]events.Event, bool) {
 		if _, ok := e.(effect.RemoveFinalizer); ok {
-			if released++; released%5 == 0 {
+			if removed++; removed%5 == 0 {
 				w.api.UpdateJob(w.uid, func(j *events.Job) { j.Generation++ })
 			}
 		}

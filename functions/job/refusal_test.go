@@ -114,8 +114,8 @@ func TestARefusedStatusIsDecidedAnewForANewerJob(t *testing.T) {
 	}
 }
 
-// TestAPodThatCannotBeReleasedIsCountedLater, and the others at once (upstream: "pod patch errors").
-func TestAPodThatCannotBeReleasedIsCountedLater(t *testing.T) {
+// TestAPodThatKeepsItsFinalizerIsCountedLater, and the others at once (upstream: "pod patch errors").
+func TestAPodThatKeepsItsFinalizerIsCountedLater(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Parallelism, j.Completions = 3, new(int32(3)) })
 	for i, name := range []string{"a", "b", "c"} {
 		w.with(name, func(p *events.Pod) { p.Serial, p.Phase, p.Finished = i, events.Succeeded, w.now })

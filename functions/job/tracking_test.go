@@ -55,7 +55,7 @@ func TestNoStatusListsMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// TestAListedPodThatFlipsIsListedOnce: it was deleted and listed as failed, and then succeeds before it is released (upstream:
+// TestAListedPodThatFlipsIsListedOnce: it was deleted and listed as failed, and then succeeds while it is held (upstream:
 // "pod flips from failed to succeeded").
 func TestAListedPodThatFlipsIsListedOnce(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})

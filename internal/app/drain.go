@@ -46,8 +46,8 @@ func DrainCommand() *cobra.Command {
 		Use:   "drain",
 		Short: "List what would stay unfinished without jobstream, and wait until nothing is left",
 		Long: `drain lists what would stay unfinished if no reconciler ran any more: jobstream's unfinished Jobs, ScheduledJobs that may
-make new ones, and Pods that only we let go. It needs the API server and not the bus, and it deletes nothing. The exit code
-is 0 if nothing is left, else 1. docs/uninstall.md describes what to do then.
+make new ones, and Pods whose finalizer only jobstream removes. It needs the API server and not the bus, and it deletes nothing. The
+exit code is 0 if nothing is left, else 1. docs/uninstall.md describes what to do then.
 
 While it waits, trigger and reconciler must run, because they finish the Jobs.`,
 		Example: `  # Look, with the rights of the reconciler

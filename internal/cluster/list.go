@@ -250,7 +250,7 @@ func (r *Lists) add(p *corev1.Pod, jobs []types.UID, last bool) {
 		return
 	}
 	s := events.ProjectPod(p)
-	s.End = nil // a snapshot may have 20,000 Pods, and the answer to each one's release has all of it
+	s.End = nil // a snapshot may have 20,000 Pods, and the answer to each RemoveFinalizer has all of it
 	for _, uid := range jobs {
 		of := Identity{p.Namespace, uid}
 		if !job.Concerns(r.Jobs[of], s) {

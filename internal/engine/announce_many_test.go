@@ -31,7 +31,7 @@ func TestHundredsOfAnnouncementsThatHang(t *testing.T) {
 	if got.Duration > engine.AckWait {
 		t.Errorf("the turn took %v", got.Duration)
 	}
-	tried, released := 0, 0
+	tried, removed := 0, 0
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, line := range b.lines {
@@ -39,11 +39,11 @@ func TestHundredsOfAnnouncementsThatHang(t *testing.T) {
 			tried++
 		}
 		if strings.HasPrefix(line, "act RemoveFinalizer") {
-			released++
+			removed++
 		}
 	}
-	if tried == 0 || tried > 32 || released != len(names) {
-		t.Errorf("%d announcements were tried, %d of %d Pods released", tried, released, len(names))
+	if tried == 0 || tried > 32 || removed != len(names) {
+		t.Errorf("%d announcements were tried, %d of %d finalizers removed", tried, removed, len(names))
 	}
 }
 

@@ -34,7 +34,7 @@ func tickOf(name string) events.TickDecided {
 		Verdict: events.Started, Nominal: time.Unix(int64(name[0]), 0), Count: 1}
 }
 
-// herald owes an announcement and a released Pod for each name in a fact, until it learns that they are done. It backs off after
+// herald owes an announcement and the removal of a Pod's finalizer for each name in a fact, until it learns that they are done. It backs off after
 // a refusal.
 func herald() fn.Registered {
 	type state struct {

@@ -167,7 +167,7 @@ func (b *bench) await(t *testing.T, line string) {
 	}
 }
 
-// counter counts the facts it has seen by name, and wants a Pod released for each until it learns that it was.
+// counter counts the facts it has seen by name, and wants a Pod's finalizer removed for each until it learns that it was.
 func counter() fn.Registered {
 	type state struct{ Open []string }
 	return fn.Register(fn.Function[state]{Name: "count", Version: 1,

@@ -201,7 +201,7 @@ func TestAnswersAreRememberedEvenIfOneEffectFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.Wake(key) // the state wants two Pods released
+	b.Wake(key) // the state wants two finalizers removed
 	deadline := time.After(10 * time.Second)
 	for b.count("act RemoveFinalizer b") < 2 {
 		select {

@@ -30,7 +30,7 @@ func (a *API) Act(_ context.Context, key events.Key, e effect.Effect) ([]events.
 	case effect.FindPod:
 		return a.findPod(key, e), nil
 	case effect.RemoveFinalizer:
-		return a.changePod(e.Name, e.UID, 0, func(p *pod) bool { return a.release(p, e) }), nil
+		return a.changePod(e.Name, e.UID, 0, func(p *pod) bool { return a.removeFinalizer(p, e) }), nil
 	case effect.AddFinalizer:
 		return a.changePod(e.Name, e.UID, e.Version, func(p *pod) bool {
 			if p.Held || p.Deleting { // the API server accepts no finalizer on an object that is being deleted
@@ -54,7 +54,7 @@ func (a *API) Act(_ context.Context, key events.Key, e effect.Effect) ([]events.
 	return nil, engine.Retry{Err: fmt.Errorf("%s: %w", e.Kind(), errors.ErrUnsupported)}
 }
 
-func (a *API) release(p *pod, by effect.Effect) (changed bool) {
+func (a *API) removeFinalizer(p *pod, by effect.Effect) (changed bool) {
 	if !p.Held {
 		return false
 	}
@@ -67,7 +67,7 @@ func (a *API) release(p *pod, by effect.Effect) (changed bool) {
 
 func (a *API) deletePod(p *pod, e effect.DeletePod) (changed bool) {
 	if e.RemoveFinalizer {
-		if changed = a.release(p, e); a.torn {
+		if changed = a.removeFinalizer(p, e); a.torn {
 			return changed
 		}
 	} else if a.Check != nil {

@@ -40,7 +40,7 @@ type API struct {
 	version uint64
 	made    int
 	skew    time.Duration   // how far the clock of the acting process is ahead
-	torn    bool            // the process dies after it has released a Pod and before it deletes it
+	torn    bool            // the process dies after it has removed a Pod's finalizer and before it deletes the Pod
 	names   map[string]bool // every Pod name that has existed, or that a FindPod did not find
 	jobs    map[types.UID]*events.Job
 	leaving map[types.UID]metav1.DeletionPropagation // Jobs being deleted, and what is to happen to their Pods

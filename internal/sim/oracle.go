@@ -54,9 +54,9 @@ type record struct {
 	counted     bool // its UID has left status.uncounted into a counter
 	again       int  // how often it was changed so that it looks like a Pod that was never counted
 	uncertain   bool // a user has interfered: whether it is counted is uncertain
-	deletedByUs bool // as surplus, and not released before
+	deletedByUs bool // as surplus, and held until then
 	deleted     bool // by the reconciler, a user or a controller
-	surplus     bool // released by a deletion while it ran: not counted
+	surplus     bool // a DeletePod removed its finalizer while it ran: not counted
 	finished    time.Time
 }
 

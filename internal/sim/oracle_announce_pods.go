@@ -43,9 +43,9 @@ func (t *truth) accounted(j events.Job, uid types.UID, result events.PodResult) 
 	}
 }
 
-// letGo records the release of a Pod whose end only the Pod itself and its index show. The worker that releases it may just have
-// lost its memory of that end.
-func (t *truth) letGo(j events.Job, p events.Pod) {
+// unheld records the removal of the finalizer from a Pod whose end only the Pod itself and its index show. The worker that removes
+// it may just have lost its memory of that end.
+func (t *truth) unheld(j events.Job, p events.Pod) {
 	switch r := t.of(p.UID); {
 	case j.Indexed && p.Phase == events.Succeeded && completed(j.Status).Has(p.Index):
 		t.accounted(j, p.UID, events.PodSucceeded)

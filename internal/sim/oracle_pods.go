@@ -126,14 +126,14 @@ func (t *truth) FinalizerRemoved(p events.Pod, owner types.UID, by effect.Effect
 	if j.Finished() {
 		return
 	}
-	t.letGo(*j, p)
+	t.unheld(*j, p)
 	worthless := j.Indexed && (p.Index < 0 || p.Index >= min(t.least, int(*j.Completions)))
 	u := uncounted(j.Status)
 	switch {
 	case worthless, j.Indexed && p.Phase == events.Succeeded && completed(j.Status).Union(failedIndexes(j.Status)).Has(p.Index):
 	case r.uncertain: // a user has interfered
 	case !r.counted && !slices.Contains(u.Succeeded, p.UID) && !slices.Contains(u.Failed, p.UID) && !t.ignored(r):
-		t.fail("%s (%s) is released before its UID is safe in the status", p.Name, p.Phase)
+		t.fail("%s (%s) loses its finalizer before its UID is safe in the status", p.Name, p.Phase)
 	default:
 		t.handedOver(*j, p)
 	}
@@ -151,10 +151,10 @@ func (t *truth) handedOver(j events.Job, p events.Pod) {
 			return
 		}
 	}
-	t.fail("%s is released, and no other Pod carries its %d failures of index %d", p.Name, p.IndexFailures+1, p.Index)
+	t.fail("%s loses its finalizer, and no other Pod carries its %d failures of index %d", p.Name, p.IndexFailures+1, p.Index)
 }
 
-// PodDeleted implements Checker: the reconciler deletes a Pod without releasing it before.
+// PodDeleted implements Checker: the reconciler deletes a Pod without removing its finalizer before.
 func (t *truth) PodDeleted(p events.Pod, owner types.UID, e effect.DeletePod) {
 	r := t.of(p.UID)
 	defer func() { r.deleted = true }()

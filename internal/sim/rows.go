@@ -66,7 +66,7 @@ var Rows = []Row{
 	{ID: "finalizer", Title: "finalizer on Pods until they are counted"},
 	{ID: "uncounted-cap", Title: "uncounted cap: the others wait for another write"},
 	{ID: "pod-flips-phase", Title: "Pod that is listed as failed and then succeeds stays failed"},
-	{ID: "partial-release", Title: "release of a finalizer fails: only the released ones are counted"},
+	{ID: "partial-removal", Title: "removal of a finalizer fails: only Pods that are no longer held are counted"},
 	{ID: "deleted-pods", Title: "Pods that users delete count as failed and are replaced"},
 	{ID: "failing-leftovers", Title: "failing Job: remaining Pods count as failed"},
 	{ID: "deleted-background", Title: "Job deleted in the background"},

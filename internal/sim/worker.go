@@ -176,7 +176,7 @@ func (w *World) call(ctx context.Context, k *worker, e effect.Effect) engine.Ans
 	}
 	broken, before := w.odds(w.rates.Fail), w.rand.IntN(2) == 0
 	if _, ok := e.(effect.RemoveFinalizer); ok && broken {
-		w.row("partial-release")
+		w.row("partial-removal")
 	}
 	if broken {
 		w.row("api-backoff")

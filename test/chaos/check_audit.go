@@ -2,16 +2,16 @@ package chaos
 
 import "github.com/jobstream/jobstream/test/e2e/harness"
 
-// checkReleases marks the Pods that the built-in Job controller released before the reconciler did: they may be counted or not.
-// The built-in controller removes the finalizer from a Pod being deleted whose Job it does not know, and after an outage of the
-// API server its watch of Jobs may be behind that of Pods.
-func (w world) checkReleases(requests []harness.Request, wrong *findings) {
+// checkStripped marks the Pods whose finalizer the built-in Job controller removed before the reconciler did: they may be counted or
+// not. The built-in controller removes it from a Pod being deleted whose Job it does not know, and after an outage of the API
+// server its watch of Jobs may be behind that of Pods.
+func (w world) checkStripped(requests []harness.Request, wrong *findings) {
 	theirs, ours, lives := map[string]bool{}, map[string]bool{}, map[string]int{}
 	for _, q := range requests {
 		switch {
 		case harness.OurPatch(q):
 			ours[q.Name] = true
-		case harness.BuiltInRelease(q) && !ours[q.Name]: // otherwise it found no finalizer to remove
+		case harness.BuiltInPatch(q) && !ours[q.Name]: // otherwise it found no finalizer to remove
 			theirs[q.Name] = true
 		}
 	}
@@ -20,13 +20,13 @@ func (w world) checkReleases(requests []harness.Request, wrong *findings) {
 	}
 	n := 0
 	for uid, l := range w.lives {
-		if _, there := w.jobs[l.job]; there && theirs[l.name] && lives[l.name] == 1 { // of two Pods with one name, either may have been released
+		if _, there := w.jobs[l.job]; there && theirs[l.name] && lives[l.name] == 1 { // of two Pods with one name, it may have been either
 			l.stripped = true
 			w.lives[uid] = l
 			n++
 		}
 	}
 	if n > max(3, len(w.lives)/100) {
-		wrong.add("the built-in Job controller has released %d of %d Pods: implausibly many", n, len(w.lives))
+		wrong.add("the built-in Job controller has removed the finalizers of %d of %d Pods: implausibly many", n, len(w.lives))
 	}
 }

@@ -20,7 +20,7 @@ type tally struct {
 	succeeded, failed, ignored int
 	// unsure may have counted either way; short ones have not ended when they were terminated.
 	unsure, short int
-	// lost have ended so, and may have counted or not: see checkReleases.
+	// lost have ended so, and may have counted or not: see checkStripped.
 	lostSucceeded, lostFailed int
 	// indexes are those of the succeeded Pods.
 	indexes map[int]bool

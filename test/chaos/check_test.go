@@ -191,15 +191,15 @@ func TestCheckerExcuses(t *testing.T) {
 		"a node's loss that the podFailurePolicy ignores": func(w *world) {
 			w.lives["indexed/3"] = life{job: "indexed", index: "0", counts: corev1.PodFailed, phase: corev1.PodFailed, disrupted: true, gone: true}
 		},
-		"a Pod that was released before it ended": func(w *world) {
+		"a Pod that lost its finalizer before it ended": func(w *world) {
 			w.lives["plain/3"] = life{job: "plain", phase: corev1.PodFailed, gone: true}
 		},
 		"a Pod whose end the watch has not shown, counted": func(w *world) { w.life("plain/1", func(l *life) { l.counts, l.unsure = "", true }) },
-		"a Pod that the built-in controller released before it was counted": func(w *world) {
+		"a Pod whose finalizer the built-in controller removed before it was counted": func(w *world) {
 			w.lives["plain/3"] = life{job: "plain", counts: corev1.PodFailed, phase: corev1.PodFailed, stripped: true, gone: true}
 		},
-		"a Pod that the built-in controller released after it was counted": func(w *world) { w.life("plain/1", func(l *life) { l.stripped = true }) },
-		"an event that a wipe deleted before the recorder received it":     func(w *world) { w.events, w.deaf = w.events[1:], true },
+		"a Pod whose finalizer the built-in controller removed after it was counted": func(w *world) { w.life("plain/1", func(l *life) { l.stripped = true }) },
+		"an event that a wipe deleted before the recorder received it":               func(w *world) { w.events, w.deaf = w.events[1:], true },
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := sound()
@@ -235,8 +235,8 @@ func TestObservationsOfAPod(t *testing.T) {
 		counts corev1.PodPhase
 		unsure bool
 	}{
-		"ended, then released":         {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodSucceeded, true), at(corev1.PodSucceeded, false)}, corev1.PodSucceeded, false},
-		"released, then ended":         {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodRunning, false), at(corev1.PodSucceeded, false)}, "", false},
+		"ended, then no longer held":   {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodSucceeded, true), at(corev1.PodSucceeded, false)}, corev1.PodSucceeded, false},
+		"no longer held, then ended":   {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodRunning, false), at(corev1.PodSucceeded, false)}, "", false},
 		"both while the watch was off": {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodFailed, false)}, "", true},
 		"never seen before":            {[]*corev1.Pod{at(corev1.PodFailed, false)}, "", true},
 	} {
@@ -256,8 +256,8 @@ func TestObservationsOfAPod(t *testing.T) {
 	}
 }
 
-// A release is attributed to the built-in Job controller only if the audit log proves it.
-func TestReleasesOfTheBuiltInController(t *testing.T) {
+// The removal of a finalizer is attributed to the built-in Job controller only if the audit log proves it.
+func TestFinalizersThatTheBuiltInControllerRemoves(t *testing.T) {
 	patch := func(agent, controller string) harness.Request {
 		return harness.Request{Verb: "patch", Resource: "pods", Name: "p", Agent: agent, Controller: controller, Code: http.StatusOK}
 	}
@@ -282,7 +282,7 @@ func TestReleasesOfTheBuiltInController(t *testing.T) {
 			delete(w.jobs, "job")
 		}
 		var wrong findings
-		w.checkReleases(c.log, &wrong)
+		w.checkStripped(c.log, &wrong)
 		if got := w.lives["p"].stripped; got != c.want || w.lives["q"].stripped || len(wrong) > 0 {
 			t.Errorf("%s: %v, %v", what, w.lives, wrong)
 		}
@@ -295,7 +295,7 @@ func TestReleasesOfTheBuiltInController(t *testing.T) {
 		log, w.lives[types.UID(q.Name)] = append(log, q), life{name: q.Name, job: "job"}
 	}
 	var wrong findings
-	if w.checkReleases(log, &wrong); len(wrong) != 1 {
+	if w.checkStripped(log, &wrong); len(wrong) != 1 {
 		t.Errorf("all of them: %v", wrong)
 	}
 }

@@ -23,8 +23,8 @@ type life struct {
 	job   types.UID // of its Job
 	index string
 	node  string
-	// counts is its phase if it ended while it was held: then it must be counted, once. "" for a Pod that was released before it
-	// ended, or never ended.
+	// counts is its phase if it ended while it was held: then it must be counted, once. "" for a Pod that lost its finalizer
+	// before it ended, or never ended.
 	counts corev1.PodPhase
 	phase  corev1.PodPhase
 	held   bool
@@ -35,7 +35,7 @@ type life struct {
 	// disrupted reports whether it was lost with its node.
 	disrupted bool
 	gone      bool
-	// stripped reports whether the built-in Job controller has removed the tracking finalizer, see checkReleases.
+	// stripped reports whether the built-in Job controller has removed the tracking finalizer, see checkStripped.
 	stripped bool
 }
 
@@ -66,7 +66,7 @@ func (s *observations) seeOne(p *corev1.Pod) {
 	switch {
 	case ended && l.held:
 		l.counts = l.phase
-	case ended && l.counts == "" && (!known || was.held): // released meanwhile, before or after it ended
+	case ended && l.counts == "" && (!known || was.held): // it lost its finalizer meanwhile, before or after it ended
 		l.unsure = true
 	case !ended && l.held && p.DeletionTimestamp != nil:
 		l.withdrawn = true

@@ -30,7 +30,7 @@ type Result struct {
 	Left int
 	// Verdicts and Events are distinct; Heard includes repeats.
 	Verdicts, Events, Heard int
-	// Unsure are Pods whose end the watch has not shown, Stripped those that the built-in Job controller released.
+	// Unsure are Pods whose end the watch has not shown, Stripped those whose finalizer the built-in Job controller removed.
 	Unsure, Stripped, Deaf int
 	// LatestTick is the longest delay of a Job behind its nominal time.
 	LatestTick time.Duration
@@ -120,7 +120,7 @@ func (r *Result) Print(out io.Writer) {
 	row("verdicts on ticks", "%d", r.Verdicts)
 	row("public events", "%d, received %d times", r.Events, r.Heard)
 	row("ends that the watch missed", "%d Pods", r.Unsure)
-	row("released by Kubernetes", "%d Pods", r.Stripped)
+	row("finalizers that Kubernetes removed", "%d", r.Stripped)
 	row("wipes of unreceived events", "%d", r.Deaf)
 	row("latest tick", "%.0f s", r.LatestTick.Seconds())
 	row("worst time to heal", "%.0f s, after: %s", r.Heal.Seconds(), r.After)

@@ -162,7 +162,7 @@ func (r *run) check(w world) (wrong findings) {
 	if err != nil {
 		wrong.add("the audit log: %v", err)
 	}
-	w.checkReleases(requests, &wrong)
+	w.checkStripped(requests, &wrong)
 	return append(wrong, w.check()...)
 }
 

@@ -38,7 +38,7 @@ var rowsOfIndexes = []row{
 		"IT TestBackoffLimitPerIndex, TestBackoffLimitPerIndex_DelayedPodDeletion; UT TestSyncJobWithJobBackoffLimitPerIndex, TestGetPodsWithDelayedDeletionPerIndex, TestGetNewIndexFailureCountValue",
 		all(same("backoff-limit-per-index", "per-index-user-deletes", "per-index-ignored"), scripts("backoff_limit_per_index", "index_backoff_survives_loss"),
 			pod("TestPodsCarryTheFailuresOfTheirIndex"),
-			scripts("doomed_pod_keeps_its_index"), job("TestPodsThatWaitForASuccessorDoNotWedgeTheJob"), worlds),
+			scripts("surplus_pod_keeps_its_index"), job("TestPodsThatWaitForASuccessorDoNotWedgeTheJob"), worlds),
 	},
 	{
 		"backoff-per-index", "Each index has its own delay: 10 s, doubled with each failure of the index.",

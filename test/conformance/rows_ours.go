@@ -33,7 +33,7 @@ var rowsOfOurs = []row{
 		all(e2e("TestBackoffOutlivesTheReconcilerAndTheBus"), scripts("backoff_survives_loss", "index_backoff_survives_loss")),
 	},
 	{
-		"refusals", "What refuses the Pods or their release (a quota, a webhook, an invalid template) is named where `kubectl describe job` shows it; retries become ever rarer.", "none; issues 109164, 88718",
+		"refusals", "What refuses the Pods or the removal of their finalizers (a quota, a webhook, an invalid template) is named where `kubectl describe job` shows it; retries become ever rarer.", "none; issues 109164, 88718",
 		all(e2e("TestRefusedPodsAreToldAndNotForgotten", "TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor"), scripts("quota"), act("TestRefused"),
 			job("TestAClockThatIsBehindDoesNotSpin")),
 	},

@@ -14,13 +14,13 @@ var rowsOfOwnership = []row{
 			scripts("lost_finalizer_is_put_back"), worlds),
 	},
 	{
-		"deleted-jobs", "A Job that is being deleted gets no more Pods, and its Pods are released at once, under every propagation policy; so are those of a Job that is gone.",
+		"deleted-jobs", "A Job that is being deleted gets no more Pods, and its Pods lose their finalizer at once, under every propagation policy; so are those of a Job that is gone.",
 		"IT TestOrphanPodsFinalizersClearedWithGC; UT TestSyncJobDeleted, TestFinalizerCleanup; E2E \"should delete a job\", \"should remove pods when job is deleted\"",
 		all(same("deleted, Background", "deleted, Foreground", "deleted, Orphan", "deleted-and-kept"), scripts("deleted_job", "deleted_in_the_foreground"),
 			e2e("TestDeletedJobs/PodsAreGoneInSeconds", "TestDeletedJobs/PodsMayStay"), worlds),
 	},
 	{
-		"deleted-while-away", "Pods of a Job that was deleted while the controller was down are released when it is back.",
+		"deleted-while-away", "Pods of a Job that was deleted while the controller was down lose their finalizer when it is back.",
 		"IT TestOrphanPodsFinalizersClearedOnRestart; UT TestWatchOrphanPods, TestSyncOrphanPod",
 		all(e2e("TestJobDeletedWhileWeAreAwayLeavesNothingBehind/BesideTheBuiltInController", "TestJobDeletedWhileWeAreAwayLeavesNothingBehind/WithoutTheBuiltInController"), worlds),
 	},
@@ -50,10 +50,10 @@ var rowsOfTracking = []row{
 			scripts("late_success_stays_a_failure"), job("TestAListedPodThatFlipsIsListedOnce"), worlds),
 	},
 	{
-		"partial-release", "If only some finalizers can be removed, only those Pods are counted, and the others later.",
+		"partial-removal", "If only some finalizers can be removed, only those Pods are counted, and the others later.",
 		"UT \"pod patch errors\", \"status update error\"",
 		all(e2e("TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor", "TestAPIServerThatAnswers429And500MiscountsNothing/NonIndexed"),
-			job("TestAPodThatCannotBeReleasedIsCountedLater"), worlds),
+			job("TestAPodThatKeepsItsFinalizerIsCountedLater"), worlds),
 	},
 	{
 		"status-conflict", "A status is written against the version that it was decided on; after a conflict it is decided again.",

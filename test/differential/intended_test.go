@@ -27,7 +27,7 @@ var intended = map[string]difference{
 	"a Job whose deadline is zero starts before it fails": func(j *batchv1.Job, _ []*corev1.Pod) bool {
 		return j.Spec.ActiveDeadlineSeconds != nil && *j.Spec.ActiveDeadlineSeconds == 0 && j.Status.StartTime == nil
 	},
-	"a Pod whose index fails after the end of the Job was declared: the built-in controller has released it by then": func(j *batchv1.Job, pods []*corev1.Pod) bool {
+	"a Pod whose index fails after the end of the Job was declared: the built-in controller has removed its finalizer by then": func(j *batchv1.Job, pods []*corev1.Pod) bool {
 		over := is(j, batchv1.JobSuccessCriteriaMet) || is(j, batchv1.JobFailureTarget)
 		return over && j.Spec.BackoffLimitPerIndex != nil && slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
 			return len(p.Finalizers) > 0 && p.Status.Phase != corev1.PodSucceeded && (p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil)

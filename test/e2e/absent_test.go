@@ -21,8 +21,8 @@ var propagationPolicies = []metav1.DeletionPropagation{
 }
 
 // A Job that is deleted while neither the trigger nor the reconciler runs leaves nothing behind. If the built-in Job controller
-// runs, it releases the Pods as soon as the Job is gone, although the Job was not its own. If it does not, and under Foreground,
-// where the Job goes after its Pods, the reconciler releases them once it runs again.
+// runs, it removes the Pods' finalizer as soon as the Job is gone, although the Job was not its own. If it does not, and under
+// Foreground, where the Job goes after its Pods, the reconciler removes it once it runs again.
 func TestJobDeletedWhileWeAreAwayLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	t.Run("BesideTheBuiltInController", func(t *testing.T) {

@@ -68,7 +68,7 @@ func podsMayStay(t *testing.T, p *harness.Space) {
 		t.Fatal(err)
 	}
 	// The reconciler removes the finalizer while the garbage collector removes the owner, Pod by Pod: either may be first.
-	harness.Until(t, seconds, "the Pods to be released", func(context.Context) error {
+	harness.Until(t, seconds, "the Pods to lose finalizer and owner", func(context.Context) error {
 		pods := p.Pods("long")
 		if held := harness.Held(pods); len(held) > 0 {
 			return fmt.Errorf("held are %v", held)

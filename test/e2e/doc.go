@@ -5,9 +5,9 @@
 //	counts_test.go    1,000 completions, 5 % of the Pods failing: every Pod counted once, few status writes
 //	crash_test.go     the same with the reconciler, the trigger or the whole bus lost in the middle; two of each
 //	parity_test.go    documented Jobs end as under the built-in controller
-//	delete_test.go    deleted Jobs let go of their Pods, and leave no trace to a namesake
+//	delete_test.go    Pods of deleted Jobs lose their finalizer, and namesakes start anew
 //	refusal_test.go   Pods that the API server refuses
-//	behind_test.go    Kubernetes' own controller lets go of a Pod that is not its own
+//	behind_test.go    Kubernetes' own controller removes the finalizer of a Pod that is not its own
 //	bus_test.go       unreadable messages; secrets
 //	start_test.go     programs that cannot work
 //	users_test.go     what users do with Jobs

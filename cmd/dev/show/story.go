@@ -47,8 +47,8 @@ type Job struct {
 	Finish *events.JobFinished
 
 	// Times of observation: Applied of the Job, FirstPod of its first Pod, LastEnd of the end of the Pod that ended last, Ended of
-	// the terminal condition, Released of the last finalizer's removal.
-	Applied, FirstPod, LastEnd, Ended, Released time.Time
+	// the terminal condition, Finalized of the last finalizer's removal.
+	Applied, FirstPod, LastEnd, Ended, Finalized time.Time
 	// NextTry is when the Pod that replaces a failed one may be created.
 	NextTry time.Time
 
@@ -94,7 +94,7 @@ func (s *Story) SawJob(j *batchv1.Job, at time.Time) []Moment {
 			k.Ended, k.Result, k.Reason = at, c.Type, c.Reason
 		}
 	}
-	return append(m, k.released(at)...)
+	return append(m, k.finalized(at)...)
 }
 
 // SawPod records the state of a Pod, or its deletion, and returns what is worth telling about it.
@@ -124,7 +124,7 @@ func (s *Story) SawPod(p *corev1.Pod, gone bool, at time.Time) []Moment {
 			k.podFailed(&m, p, at)
 		}
 	}
-	return append(m, k.released(at)...)
+	return append(m, k.finalized(at)...)
 }
 
 // JobsOver reports whether every Job has ended, its JobFinish has arrived, and no finalizer is left.
@@ -141,7 +141,7 @@ func (s *Story) JobOver(name string) bool {
 // Knows reports whether the Job was expected.
 func (s *Story) Knows(name string) bool { return s.job(name) != nil }
 
-func (k *Job) over() bool { return !k.Released.IsZero() && k.Finish != nil }
+func (k *Job) over() bool { return !k.Finalized.IsZero() && k.Finish != nil }
 
 // AsExpected reports whether every Job has ended as wanted, and the schedule has no deviation.
 func (s *Story) AsExpected() bool {
@@ -179,9 +179,9 @@ func (s *Story) owner(p *corev1.Pod) *Job {
 	return nil
 }
 
-// released reports, once, that the Job has ended and none of its Pods has a finalizer.
-func (k *Job) released(at time.Time) []Moment {
-	if k.Ended.IsZero() || !k.Released.IsZero() {
+// finalized reports, once, that the Job has ended and none of its Pods has the finalizer.
+func (k *Job) finalized(at time.Time) []Moment {
+	if k.Ended.IsZero() || !k.Finalized.IsZero() {
 		return nil
 	}
 	for _, p := range k.pods {
@@ -189,7 +189,7 @@ func (k *Job) released(at time.Time) []Moment {
 			return nil
 		}
 	}
-	k.Released = at
+	k.Finalized = at
 	var m moments
 	m.say(at, k, "%s, no finalizer left", k.ending())
 	return m

@@ -139,7 +139,7 @@ func TestAJobThatFails(t *testing.T) {
 	s.pod(10020, aPod("doomed", 2, corev1.PodPending, true))
 	s.pod(10030, aPod("doomed", 2, corev1.PodFailed, true))
 	s.job(10040, job("doomed", 1, 1, counts(0, 0, 2), condition(batchv1.JobFailureTarget, "BackoffLimitExceeded"), condition(batchv1.JobFailed, "BackoffLimitExceeded")))
-	s.tell(s.SawPod(aPod("doomed", 2, corev1.PodFailed, true), true, at(10050))) // a deleted Pod counts as released
+	s.tell(s.SawPod(aPod("doomed", 2, corev1.PodFailed, true), true, at(10050))) // a deleted Pod has no finalizer left
 	s.expect(t,
 		"0.000s  doomed      applied: 1 completion",
 		"0.010s  doomed      first Pod created 10 ms later",

@@ -133,18 +133,18 @@ func known(state []byte) bool {
 	return len(state) > 0 && cbor.Unmarshal(state, &parts) == nil && cbor.Unmarshal(parts[len(parts)-1], &fields) == nil && fields.Known
 }
 
-// unlessStray compares two decisions except for effects that release or adopt Pods: a late observation may look like a stray, or
+// unlessStray compares two decisions except for effects that delete, adopt or release Pods or remove their finalizers: a late observation may look like a stray, or
 // like a Pod that another client has created, in one order of facts and not in another, and the precondition of the effect makes
 // that harmless.
 func unlessStray(a, b fn.Decision) error {
-	letsGo := func(e effect.Effect) bool {
+	onStray := func(e effect.Effect) bool {
 		switch e.(type) {
 		case effect.DeletePod, effect.RemoveFinalizer, effect.AdoptPod, effect.ReleasePod:
 			return true
 		}
 		return false
 	}
-	if slices.ContainsFunc(a.Effects, letsGo) || slices.ContainsFunc(b.Effects, letsGo) {
+	if slices.ContainsFunc(a.Effects, onStray) || slices.ContainsFunc(b.Effects, onStray) {
 		return nil
 	}
 	return differ(a, b)

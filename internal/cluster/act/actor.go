@@ -63,7 +63,7 @@ type Config struct {
 	Concurrency int
 	// Timeout of one request; 0 means 15 seconds.
 	Timeout time.Duration
-	// KeepManagedFields leaves field ownership alone. By default the Actor resets it on Pods as they are released, and on Jobs of
+	// KeepManagedFields leaves field ownership alone. By default the Actor resets it on Pods as it removes their finalizer, and on Jobs of
 	// ten Pods and more that no client applies server-side. That makes these writes 35 to 80 % cheaper for the API server.
 	KeepManagedFields bool
 	// TracePods passes the trace to Pods whose Job has no annotation that decides about it.

@@ -228,7 +228,7 @@ func TestReleasePod(t *testing.T) {
 			}
 		}
 	})
-	t.Run("one that has lost its owner already is let go all the same", func(t *testing.T) {
+	t.Run("one that has lost its owner already is released all the same", func(t *testing.T) {
 		p := w.createPod(j, key, 1)
 		w.EditPod(p.Name, func(p *corev1.Pod) { p.OwnerReferences = nil })
 		release(t, p.Name, p)

@@ -13,7 +13,7 @@
 //	actor.go       the list of effects and the method for each; requests, which namespaces share
 //	owned.go       who owns a Job or Pod, since an effect may name a foreign one
 //	refusal.go     a Retry, or a refusal, which is a fact; complain.go reports to users what blocks a Job
-//	create.go, pods.go, adopt.go        Pods: created, released, adopted, deleted; their finalizer
+//	create.go, pods.go, adopt.go        Pods: created, adopted, released, deleted; their finalizer
 //	status.go, expire.go, parameters.go Jobs: their status, their end, the ConfigMap that gives values to their indexes
 //	object.go                           what each function of the catalog works on: its kind, and its inventory
 //	runs.go, schedulestatus.go          ScheduledJobs: the Jobs that they create, and their status

@@ -54,7 +54,7 @@ func TestTakeInventory(t *testing.T) {
 
 	j = w.StartJob(j)
 	running := w.createPod(j, key, 0)
-	loose := w.createPod(j, key, 1) // released, and not finished
+	loose := w.createPod(j, key, 1) // no longer held, and not finished
 	w.act(key, effect.RemoveFinalizer{Name: loose.Name, UID: loose.UID})
 	held := w.createPod(j, key, 2) // finished, and not counted
 	w.EndPod(held.Name, corev1.PodFailed)

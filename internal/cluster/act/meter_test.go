@@ -32,7 +32,7 @@ func (m *tally) StatusWritten(before, after *batchv1.Job, handled map[batchv1.Po
 func (m *tally) PodCreation(j *batchv1.Job, err error) {
 	m.hear("creation for %s: %s", j.Name, apierrors.ReasonForError(err))
 }
-func (m *tally) FinalizerRemoved() { m.hear("release") }
+func (m *tally) FinalizerRemoved() { m.hear("finalizer removed") }
 
 func (m *tally) VerdictUnannounced(v events.TickDecided) { m.hear("unannounced %v", v) }
 
@@ -69,13 +69,13 @@ func TestMeter(t *testing.T) {
 		w.createPod(j, key, 0)
 		heard(t, "creation for pi: ", "creation for pi: AlreadyExists")
 	})
-	t.Run("of each Pod that was let go", func(t *testing.T) {
+	t.Run("of each finalizer that was removed", func(t *testing.T) {
 		p, q, r := w.createPod(j, key, 1), w.createPod(j, key, 2), w.createPod(j, key, 3)
 		m.heard = nil
 		w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 		w.act(key, effect.DeletePod{Name: q.Name, UID: q.UID, Version: q.Version, RemoveFinalizer: true})
 		w.act(key, effect.ReleasePod{Name: r.Name, UID: r.UID})
-		heard(t, "release", "release", "release")
+		heard(t, "finalizer removed", "finalizer removed", "finalizer removed")
 		w.act(key, effect.RemoveFinalizer{Name: "absent", UID: p.UID})
 		w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID})
 		heard(t)

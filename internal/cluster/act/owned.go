@@ -21,8 +21,8 @@ import (
 //	the Pod     its owner is a precondition of the patches (ownerIs); before a plain deletion, and where the precondition
 //	            failed, it is read, unless an answer has shown it before
 //
-// In the usual case that costs no request: a reconciler that releases a Pod has written its UID into the status of the Job
-// before, and one that deletes a Pod has usually created or released it.
+// In the usual case that costs no request: a reconciler that removes a Pod's finalizer has written the Pod's UID into the status of
+// the Job before, and one that deletes a Pod has usually created it, or removed its finalizer.
 
 // ownedVerdicts, ownedPods and ownedRuns are how many Jobs, Pods and Jobs of ScheduledJobs are cached, 100 to 200 bytes each.
 const (
@@ -96,7 +96,7 @@ func (o *owned) run(uid types.UID, of cluster.Identity) bool {
 	return ok && got.(cluster.Identity) == of
 }
 
-// forgetJob drops a Job that is gone. That it was claimed stays: its Pods are still to be released.
+// forgetJob drops a Job that is gone. That it was claimed stays: the finalizers of its Pods are still to be removed.
 func (a *Actor) forgetJob(key events.Key) {
 	if a.knownOurs(key) {
 		a.owned.jobs.Add(named{Identity: cluster.IdentityOfKey(key)}, ours)
@@ -138,14 +138,14 @@ func (a *Actor) whose(ctx context.Context, key events.Key, name string) (verdict
 	return v, nil
 }
 
-// changeable reads the Pod, and returns it if the Job of the key may release it, put the finalizer on it, or delete it: the Job
-// controls it, exists and is claimed. A Job that is gone may also release it, as Kubernetes' own controller does then. nil means
-// that it may not, and then the facts have the reason: the Pod is gone, or does not belong to the Job; or it does, and the Job is
-// gone.
+// changeable reads the Pod, and returns it if the Job of the key may change its finalizer, release it, or delete it: the Job
+// controls it, exists and is claimed. For a Job that is gone the finalizer may only be removed (unhold), as Kubernetes' own
+// controller does then. nil means that the Job may not, and then the facts have the reason: the Pod is gone, or does not belong to
+// the Job; or it does, and the Job is gone.
 //
-// An orphan counts for no Job: it may be released, or deleted, by the Job that its label names, by any claimed Job if it carries
-// the managed label, and by a Job whose selector matches.
-func (a *Actor) changeable(ctx context.Context, key events.Key, name string, uid types.UID, release bool) (*corev1.Pod, []events.Event, error) {
+// An orphan counts for no Job: it may be freed of its finalizer, or deleted, by the Job that its label names, by any claimed Job if
+// it carries the managed label, and by a Job whose selector matches.
+func (a *Actor) changeable(ctx context.Context, key events.Key, name string, uid types.UID, unhold bool) (*corev1.Pod, []events.Event, error) {
 	p, err := a.getPod(ctx, key, name)
 	if err != nil || p == nil || p.UID != uid {
 		return nil, missedPod(name, uid), err
@@ -165,10 +165,10 @@ func (a *Actor) changeable(ctx context.Context, key events.Key, name string, uid
 	switch v, err := a.whose(ctx, key, ref.Name); {
 	case err != nil:
 		return nil, nil, err
-	case v == ours, v == gone && release:
+	case v == ours, v == gone && unhold:
 		return p, nil, nil
 	case v == gone:
-		return nil, missedJob(ref.Name), nil // a Job that gets this fact releases the Pod
+		return nil, missedJob(ref.Name), nil // a Job that gets this fact removes the Pod's finalizer
 	}
 	return nil, missedPod(name, uid), nil
 }

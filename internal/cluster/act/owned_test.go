@@ -135,7 +135,7 @@ func TestLookingWhoseAPodIsCostsNothingInTheUsualCase(t *testing.T) {
 }
 
 // An orphan counts for no Job any more, and has no owner by which it could be distinguished: the managed label, the generated
-// label and the selector decide which Jobs may release it.
+// label and the selector decide which Jobs may remove its finalizer.
 func TestOrphansOfOursAreLetGo(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
@@ -189,7 +189,7 @@ func TestForgedNameOfAnOwnerMakesNobodyGone(t *testing.T) {
 	}
 }
 
-// A Pod with the finalizer whose Job has just gone is not gone: a reconciler that takes it for gone forgets to release it.
+// A Pod with the finalizer whose Job has just gone is not gone: a reconciler that takes it for gone forgets to remove the finalizer.
 func TestPodOfAJobThatHasJustGoneIsNotTakenForGone(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("gone")

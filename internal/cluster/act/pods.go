@@ -181,7 +181,7 @@ type podPatch struct {
 	ManagedFields []struct{} `json:"managedFields,omitempty"`
 }
 
-// withoutFinalizer releases a Pod. It is at the end of its life, so its field ownership is no longer needed.
+// withoutFinalizer removes a Pod's finalizer. The Pod is at the end of its life, so its field ownership is no longer needed.
 func (a *Actor) withoutFinalizer(uid types.UID, version uint64) podPatch {
 	p := podPatch{UID: uid, DropFinalizers: []string{batchv1.JobTrackingFinalizer}}
 	if version != 0 {

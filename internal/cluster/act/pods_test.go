@@ -43,7 +43,7 @@ func TestRemoveFinalizer(t *testing.T) {
 			t.Errorf("%+v", seen)
 		}
 		if after := w.LivePod(p.Name).ResourceVersion; after != before {
-			t.Errorf("a release that had nothing to do wrote version %s after %s", after, before)
+			t.Errorf("a removal that had nothing to do wrote version %s after %s", after, before)
 		}
 	})
 	t.Run("of a Pod that only waited for it", func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestDeletePod(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
 
-	t.Run("released, which removes a Pod that no node runs", func(t *testing.T) {
+	t.Run("its finalizer removed, which removes a Pod that no node runs", func(t *testing.T) {
 		p := w.createPod(j, key, 0)
 		gone := clustertest.Only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true})).Pod
 		if gone.UID != p.UID || gone.Serial != 0 || w.LivePod(p.Name) != nil {
@@ -129,7 +129,7 @@ func TestDeletePod(t *testing.T) {
 		clustertest.Only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true}))
 		clustertest.Only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID}))
 	})
-	t.Run("released, on a node", func(t *testing.T) {
+	t.Run("its finalizer removed, on a node", func(t *testing.T) {
 		p := w.createPod(j, key, 1)
 		w.BindPod(p.Name)
 		v := events.Version(w.LivePod(p.Name).ResourceVersion)
@@ -139,7 +139,7 @@ func TestDeletePod(t *testing.T) {
 			t.Errorf("saw %+v, is %+v", seen, live.ObjectMeta)
 		}
 	})
-	t.Run("released, but it has moved on", func(t *testing.T) {
+	t.Run("its finalizer to be removed, but it has moved on", func(t *testing.T) {
 		p := w.createPod(j, key, 2)
 		now := w.EndPod(p.Name, corev1.PodSucceeded)
 		seen := clustertest.Only[events.PodObserved](t, w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true})).Pod
@@ -171,8 +171,8 @@ func TestDeletePod(t *testing.T) {
 	})
 	t.Run("of another UID", func(t *testing.T) {
 		p := w.createPod(j, key, 5)
-		for _, release := range []bool{false, true} {
-			clustertest.Only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: someoneElse, Version: p.Version, RemoveFinalizer: release}))
+		for _, unhold := range []bool{false, true} {
+			clustertest.Only[events.PodGone](t, w.act(key, effect.DeletePod{Name: p.Name, UID: someoneElse, Version: p.Version, RemoveFinalizer: unhold}))
 		}
 		if live := w.LivePod(p.Name); live.DeletionTimestamp != nil || !events.Held(live) {
 			t.Errorf("%+v", live.ObjectMeta)

@@ -28,7 +28,7 @@ func TestAWebhookRefuses(t *testing.T) {
 
 	for name, e := range map[string]effect.Effect{
 		"RemoveFinalizer":              effect.RemoveFinalizer{Name: p.Name, UID: p.UID},
-		"DeletePod with a release":     effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true},
+		"DeletePod, finalizer removed": effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true},
 		"ReleasePod":                   effect.ReleasePod{Name: p.Name, UID: p.UID},
 		"AdoptPod, which has a serial": effect.AdoptPod{Job: "pi", Name: orphan.Name, UID: orphan.UID, Version: events.Version(orphan.ResourceVersion), Serial: 5, Hold: true},
 	} {

@@ -34,7 +34,7 @@ func TestWatcherLists(t *testing.T) {
 	loose := w.createPod(gone, goneKey, 1)
 	w.act(goneKey, effect.RemoveFinalizer{Name: loose.Name, UID: loose.UID})
 	w.DeleteJob("gone")
-	vanished, vanishedKey := w.CreateJob("vanished") // its only Pod needs no release
+	vanished, vanishedKey := w.CreateJob("vanished") // its only Pod is not held
 	free := w.createPod(w.StartJob(vanished), vanishedKey, 0)
 	w.act(vanishedKey, effect.RemoveFinalizer{Name: free.Name, UID: free.UID})
 	w.DeleteJob("vanished")

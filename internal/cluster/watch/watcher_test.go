@@ -26,9 +26,9 @@ func TestWatcherWatches(t *testing.T) {
 	j = w.StartJob(j)
 	p := w.createPod(j, key, 0)
 	w.EndPod(p.Name, corev1.PodSucceeded)
-	released := clustertest.Only[events.PodObserved](t, w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})).Pod
+	unheld := clustertest.Only[events.PodObserved](t, w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})).Pod
 	w.DeletePodNow(p.Name)
-	waits := w.createPod(j, key, 1) // deleted first, then released
+	waits := w.createPod(j, key, 1) // deleted first, then its finalizer is removed
 	w.DeletePodNow(waits.Name)
 	let := clustertest.Only[events.PodGone](t, w.act(key, effect.RemoveFinalizer{Name: waits.Name, UID: waits.UID})).Pod
 	w.DeleteJob("pi")
@@ -51,18 +51,18 @@ func TestWatcherWatches(t *testing.T) {
 	for _, o := range of[events.PodObserved](x.sink, key) {
 		if o.Pod.UID == p.UID {
 			phases = append(phases, string(o.Pod.Phase))
-			if o.Pod.Held != (o.Pod.Version < released.Version) {
+			if o.Pod.Held != (o.Pod.Version < unheld.Version) {
 				t.Errorf("held at the wrong time: %+v", o.Pod)
 			}
 		}
 	}
-	if strings.Join(phases, " ") != "Pending Succeeded Succeeded Succeeded" { // created, ended, released, deleted
+	if strings.Join(phases, " ") != "Pending Succeeded Succeeded Succeeded" { // created, ended, finalizer removed, deleted
 		t.Errorf("phases %v", phases)
 	}
 	for _, o := range of[events.PodGone](x.sink, key) {
 		switch o.Pod.UID {
 		case p.UID:
-			if o.Pod.Phase != events.Succeeded || o.Pod.Version <= released.Version {
+			if o.Pod.Phase != events.Succeeded || o.Pod.Version <= unheld.Version {
 				t.Errorf("%+v", o.Pod)
 			}
 		case waits.UID: // the API server deletes it with the finalizer still in its stored form

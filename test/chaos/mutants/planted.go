@@ -12,7 +12,7 @@ var none = mutant{name: "none", means: "the code as it is"}
 
 // mutants each break another promise: of the counts, of the memory that may be lost, of the announcements.
 var mutants = []mutant{
-	{name: "release-before-count", means: "a Pod is released before its end is in the status (KEP-2307, step 3)",
+	{name: "unhold-before-count", means: "a Pod loses its finalizer before its end is in the status (KEP-2307, step 3)",
 		file: "functions/job/tracking.go",
 		old:  "case listed || over ||",
 		new:  "case p.Terminal() || listed || over ||"},

@@ -94,8 +94,8 @@ func StatusWrite(r Request) bool { return r.Resource == "jobs/status" && r.Code 
 // PodCreation reports whether the request tried to create a Pod, with any outcome.
 func PodCreation(r Request) bool { return r.Verb == "create" && r.Resource == "pods" }
 
-// BuiltInRelease reports whether the built-in Job controller has patched a Pod: to remove the finalizer, if no Job is its own.
-func BuiltInRelease(r Request) bool {
+// BuiltInPatch reports whether the built-in Job controller has patched a Pod: to remove the finalizer, if no Job is its own.
+func BuiltInPatch(r Request) bool {
 	return r.Verb == "patch" && r.Resource == "pods" && r.Controller == "job-controller" && r.Code == http.StatusOK
 }
 

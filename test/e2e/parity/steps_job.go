@@ -48,7 +48,7 @@ func isOrphaned(s *Side) {
 	s.awaitReady(3)
 	s.deleteJob(metav1.DeletePropagationOrphan)
 	s.awaitGone()
-	harness.Until(s, s.timeout, "the Pods to be released", func(context.Context) error {
+	harness.Until(s, s.timeout, "the Pods to lose finalizer and owner", func(context.Context) error {
 		for _, p := range s.Pods("") {
 			if held(&p) || len(p.OwnerReferences) > 0 {
 				return fmt.Errorf("%s has finalizers %v and owners %v", p.Name, p.Finalizers, p.OwnerReferences)
@@ -61,7 +61,7 @@ func isOrphaned(s *Side) {
 func isDeletedAndKept(s *Side) {
 	s.awaitReady(2)
 	s.deleteJob(metav1.DeletePropagationBackground)
-	harness.Until(s, s.timeout, "the Pods to be released", func(context.Context) error {
+	harness.Until(s, s.timeout, "the Pods to lose their finalizer", func(context.Context) error {
 		if names := harness.Held(s.Pods("")); len(names) > 0 {
 			return fmt.Errorf("held are %v", names)
 		}

@@ -63,7 +63,7 @@ func (s *Stage) hear(_ events.Key, e events.Event) {
 	s.note(e)
 }
 
-// note updates the list of Pods. A released one no longer belongs to the Job.
+// note updates the list of Pods. One that the Job has released is gone from it.
 func (s *Stage) note(e events.Event) {
 	switch e := e.(type) {
 	case events.PodObserved:
