@@ -137,7 +137,7 @@ func TestSubscriberMayRead(t *testing.T) {
 	}
 	announce(t, b, tick("shop", "nightly", 2))
 	if m, err := live.NextMsg(soon); err != nil || m.Subject != newEvent {
-		t.Fatalf("a plain subscription hears %v, %v", m, err)
+		t.Fatalf("a plain subscription receives %v, %v", m, err)
 	}
 	c, err := audit.js.Consumer(t.Context(), eventsStream, ownConsumer)
 	if err != nil {
@@ -205,9 +205,9 @@ func TestSubscriberMayNothingElse(t *testing.T) {
 		}
 		audit.refused(t, "publish", subject)
 	}
-	hear := []string{">", "facts.>", "facts.test.>", "$KV.>", "timers.>", "fired.>", "quarantine.>", "members.test", "$JS.>", "$JS.API.>", "$JS.EVENT.>", "$SYS.>", "jobstream.>",
+	subscribe := []string{">", "facts.>", "facts.test.>", "$KV.>", "timers.>", "fired.>", "quarantine.>", "members.test", "$JS.>", "$JS.API.>", "$JS.EVENT.>", "$SYS.>", "jobstream.>",
 		"jobstream.events.other.>", "_INBOX_jobstream_test.>"}
-	for _, subject := range hear {
+	for _, subject := range subscribe {
 		if _, err := audit.SubscribeSync(subject); err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +216,7 @@ func TestSubscriberMayNothingElse(t *testing.T) {
 	if after := everything(t, operator); after != before {
 		t.Errorf("something has happened:\nbefore %s\nafter  %s", before, after)
 	}
-	t.Logf("%d subjects to publish to and %d to subscribe to are refused", len(publish), len(hear))
+	t.Logf("%d subjects to publish to and %d to subscribe to are refused", len(publish), len(subscribe))
 }
 
 // A server sends its answer to the subject that the request names. A subscriber's answers stay in its account, so it cannot make
@@ -235,7 +235,7 @@ func TestSubscriberCannotHaveTheServerWrite(t *testing.T) {
 			{"$JS.ACK." + eventsStream + "." + ownConsumer + ".1.1.1.1.0", "+NXT"}, // acknowledges, and asks for the next one
 			{"$JS.ACK." + eventsStream + "." + ownConsumer + ".1.1.1.1.0", "+ACK"}, // asks for a confirmation
 		} {
-			heard := overhear(t, operator, target)
+			received := intercept(t, operator, target)
 			if err := audit.PublishRequest(ask.subject, target, []byte(ask.text)); err != nil {
 				t.Fatal(err)
 			}
@@ -244,7 +244,7 @@ func TestSubscriberCannotHaveTheServerWrite(t *testing.T) {
 			if err != nil || !strings.Contains(string(m.Data), `"stream_name"`) {
 				t.Fatalf("its own consumer: %v", err)
 			}
-			if m, err := heard.NextMsg(time.Millisecond); err == nil {
+			if m, err := received.NextMsg(time.Millisecond); err == nil {
 				t.Errorf("%v with the reply %s: a client in jobstream's account receives %q", ask, target, m.Data)
 			}
 		}
@@ -275,8 +275,8 @@ func TestPermissionsAloneDoNotKeepASubscriberFromWriting(t *testing.T) {
 	until(t, "an answer lies among the facts", func() bool { return messages(t, b, b.names.facts()) > 0 })
 }
 
-// overhear subscribes in jobstream's own account.
-func overhear(t *testing.T, operator *client, subject string) *nats.Subscription {
+// intercept subscribes in jobstream's own account.
+func intercept(t *testing.T, operator *client, subject string) *nats.Subscription {
 	t.Helper()
 	sub, err := operator.SubscribeSync(subject)
 	if err != nil {

@@ -80,13 +80,13 @@ func TestSubscribersThatNeverAcknowledge(t *testing.T) {
 		t.Cleanup(listening.Stop)
 	}
 	const most = 1000
-	var heard, twice atomic.Int64
+	var received, twice atomic.Int64
 	good, err := durable("good", jetstream.ConsumerConfig{}).Consume(func(m jetstream.Msg) {
 		if about, err := m.Metadata(); err == nil && about.NumDelivered > 1 {
 			twice.Add(1)
 		}
 		if m.DoubleAck(t.Context()) == nil {
-			heard.Add(1)
+			received.Add(1)
 		}
 	})
 	if err != nil {
@@ -95,7 +95,7 @@ func TestSubscribersThatNeverAcknowledge(t *testing.T) {
 	defer good.Stop()
 	for n := range most {
 		announce(t, b, tick("shop", "nightly", n))
-		until(t, "the other subscriber hears of each event before the next is announced", func() bool { return heard.Load() == int64(n+1) })
+		until(t, "the other subscriber receives each event before the next is announced", func() bool { return received.Load() == int64(n+1) })
 	}
 	works(t, b, 1)
 	until(t, "the hasty one gets its events over and over", func() bool { return again.Load() > 10 })
@@ -109,5 +109,5 @@ func TestSubscribersThatNeverAcknowledge(t *testing.T) {
 			return err == nil && have.NumAckPending == want && have.NumPending == uint64(most-10)*uint64(min(want, 1))
 		})
 	}
-	t.Logf("%d events heard at once, %d of them twice; the hasty one got %d again", heard.Load(), twice.Load(), again.Load())
+	t.Logf("%d events received at once, %d of them twice; the hasty one got %d again", received.Load(), twice.Load(), again.Load())
 }

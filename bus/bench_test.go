@@ -80,12 +80,12 @@ func BenchmarkDeliver(b *testing.B) {
 			if err := bus.Flush(b.Context()); err != nil {
 				b.Fatal(err)
 			}
-			var heard atomic.Int64
+			var received atomic.Int64
 			done := make(chan struct{})
 			b.ResetTimer()
 			listen(b, bus, allPartitions(), func(d engine.Delivery) {
 				d.Ack()
-				if heard.Add(1) == int64(b.N) {
+				if received.Add(1) == int64(b.N) {
 					close(done)
 				}
 			})
@@ -98,15 +98,15 @@ func BenchmarkDeliver(b *testing.B) {
 // BenchmarkLatency measures one fact at a time, from Publish to its delivery, on an idle bus.
 func BenchmarkLatency(b *testing.B) {
 	bus := connect(b, serve(b))
-	heard := make(chan struct{}, 1)
-	listen(b, bus, allPartitions(), func(d engine.Delivery) { d.Ack(); heard <- struct{}{} })
+	received := make(chan struct{}, 1)
+	listen(b, bus, allPartitions(), func(d engine.Delivery) { d.Ack(); received <- struct{}{} })
 	until(b, "all partitions are consumed", func() bool { return consumers(b, bus) == 2*events.Partitions })
 	b.ResetTimer()
 	for n := range b.N {
 		if err := bus.Publish(b.Context(), observation(keyOf(uid(n%benchKeys)), uint64(n+1))); err != nil {
 			b.Fatal(err)
 		}
-		<-heard
+		<-received
 	}
 }
 

@@ -29,7 +29,7 @@ func useOf(t *testing.T, b *Bus, stream string) Use {
 
 // A full memory still stores new states. It loses those that were written longest ago, as if they had never existed: a reconciler
 // with a cached revision of one meets a conflict, loads nothing, and takes inventory.
-func TestAFullMemoryForgetsItsOldest(t *testing.T) {
+func TestAFullStateStreamDropsItsOldest(t *testing.T) {
 	t.Parallel()
 	const room, size, keys = 256 << 10, 8 << 10, 100
 	s := serve(t)
@@ -114,7 +114,7 @@ func TestFullTimersForgetTheirOldest(t *testing.T) {
 }
 
 // The memory that an older version created rejected new states when it was full, and had no bound.
-func TestAMemoryWithoutABoundGetsOne(t *testing.T) {
+func TestAStateStreamWithoutABoundGetsOne(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	b := connect(t, s)

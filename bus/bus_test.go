@@ -116,11 +116,11 @@ func publish(t testing.TB, b *Bus, facts ...events.Fact) {
 
 // ear consumes and keeps its deliveries; answer decides the outcome of each, nil acknowledges.
 type ear struct {
-	mu     sync.Mutex
-	heard  []engine.Delivery
-	answer func(engine.Delivery)
-	stop   context.CancelFunc
-	ended  chan error
+	mu       sync.Mutex
+	received []engine.Delivery
+	answer   func(engine.Delivery)
+	stop     context.CancelFunc
+	ended    chan error
 }
 
 func listen(t testing.TB, b *Bus, partitions []int, answer func(engine.Delivery)) *ear {
@@ -133,7 +133,7 @@ func listen(t testing.TB, b *Bus, partitions []int, answer func(engine.Delivery)
 	go func() {
 		e.ended <- b.Consume(ctx, "job", partitions, func(d engine.Delivery) {
 			e.mu.Lock()
-			e.heard = append(e.heard, d)
+			e.received = append(e.received, d)
 			e.mu.Unlock()
 			e.answer(d)
 		})
@@ -157,7 +157,7 @@ func (e *ear) end(t testing.TB) {
 func (e *ear) all() []engine.Delivery {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return append([]engine.Delivery(nil), e.heard...)
+	return append([]engine.Delivery(nil), e.received...)
 }
 
 func (e *ear) count(ok func(engine.Delivery) bool) int {

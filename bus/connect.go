@@ -26,7 +26,7 @@ type Bus struct {
 	names     names
 	log       *slog.Logger
 	throttled *throttledLog
-	door      *door
+	outage    *outage
 	nkey      *nkeyDialer // nil without an nkey
 	nc        *nats.Conn
 	js        jetstream.JetStream
@@ -83,7 +83,7 @@ func reach(ctx context.Context, c Config) (*Bus, error) {
 	}
 	log := c.Log.With("component", "bus", "cluster", c.Cluster)
 	b := &Bus{cfg: c, names: n, log: log, throttled: newThrottledLog(log), closed: make(chan struct{}), ended: make(chan struct{}), gate: make(chan struct{}, atOnce)}
-	b.door, b.problems.log = &door{cfg: c, log: log}, log
+	b.outage, b.problems.log = &outage{cfg: c, log: log}, log
 	b.top = newTopology(b)
 	b.pub = newPublisher(b)
 	b.found()
@@ -167,7 +167,7 @@ func (b *Bus) Ready() error {
 		return err
 	}
 	if s := b.nc.Status(); s != nats.CONNECTED {
-		return b.door.err(s)
+		return b.outage.err(s)
 	}
 	return errors.Join(b.problems.err(), cmp.Or(b.top.stands(), b.top.conflicts()))
 }
@@ -218,11 +218,11 @@ func (b *Bus) options() []nats.Option {
 			b.lost()
 			b.throttled.warn("bus lost; reconnecting", "err", err)
 		}),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.door.look(err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.outage.record(err) }),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
 			b.found()
 			b.ackGaps.forget()
-			b.door.open()
+			b.outage.end()
 			b.log.Info("bus found again", "server", nc.ConnectedServerName())
 			b.top.look()
 		}),

@@ -121,7 +121,7 @@ func TestInProcess(t *testing.T) {
 	b := connect(t, s, func(c *Config) { c.URL, c.Server = "", s })
 	e := listen(t, b, allPartitions(), nil)
 	publish(t, b, observation(keyOf(uid(1)), 1))
-	until(t, "the fact is heard", func() bool { return e.count(nil) == 1 })
+	until(t, "the fact is received", func() bool { return e.count(nil) == 1 })
 	if err := b.Ready(); err != nil {
 		t.Error(err)
 	}
@@ -180,7 +180,7 @@ func TestPermissions(t *testing.T) {
 		t.Error(err)
 	}
 	var members heartbeats
-	stop, err := b.Members().Listen(members.hear)
+	stop, err := b.Members().Listen(members.receive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestPermissions(t *testing.T) {
 	if err := st.Forget(t.Context(), key); err != nil {
 		t.Error(err)
 	}
-	until(t, "facts and timers are heard", func() bool { return e.count(nil) == 3 })
+	until(t, "facts and timers are received", func() bool { return e.count(nil) == 3 })
 	until(t, "the bus receives its own heartbeats", func() bool { return len(members.names()) == 1 })
 	until(t, "one is set aside", func() bool { aside, err := b.Quarantined(t.Context()); return err == nil && len(aside) == 1 })
 	b.top.evicted(t.Context(), false)

@@ -102,7 +102,7 @@ type subscription struct {
 	mu   sync.Mutex // held during deliver
 	over bool       // nothing is delivered any more
 
-	heard atomic.Uint64 // messages delivered
+	delivered atomic.Uint64 // messages delivered
 }
 
 // run consumes until the context ends; each round is the life of one consumer.
@@ -233,7 +233,7 @@ func (s *subscription) hand(ctx context.Context, m jetstream.Msg) {
 		d.refuse(err)
 		return
 	}
-	s.heard.Add(1)
+	s.delivered.Add(1)
 	s.deliver(d)
 }
 

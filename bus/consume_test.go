@@ -53,10 +53,10 @@ func TestEveryPartitionKeepsItsOrder(t *testing.T) {
 			}
 		}
 	}
-	until(t, "all facts are heard", func() bool { return e.count(nil) >= keys*each })
+	until(t, "all facts are received", func() bool { return e.count(nil) >= keys*each })
 	for k := range keys {
 		if got := e.versions(keyOf(uid(k))); len(got) != each || !slices.IsSorted(got) {
-			t.Errorf("key %d heard %v", k, got)
+			t.Errorf("key %d received %v", k, got)
 		}
 	}
 }
@@ -93,10 +93,10 @@ func TestPartitionIsTheServers(t *testing.T) {
 			r.Fatal(err)
 		}
 	})
-	until(t, "all facts are heard", func() bool { return e.count(nil) >= len(sent) })
+	until(t, "all facts are received", func() bool { return e.count(nil) >= len(sent) })
 	for key := range sent {
 		if len(e.versions(key)) != 1 {
-			t.Errorf("%s was heard %d times", key, len(e.versions(key)))
+			t.Errorf("%s was received %d times", key, len(e.versions(key)))
 		}
 	}
 	mu.Lock()
@@ -167,7 +167,7 @@ func TestStopGivesBackWhatWasFetched(t *testing.T) {
 	close(stuck)
 	first.end(t)
 	// With an AckWait of a minute, only what was given back comes in time.
-	until(t, "the second hears all", func() bool {
+	until(t, "the second receives all", func() bool {
 		got := second.versions(key)
 		slices.Sort(got)
 		return len(slices.Compact(got)) == 50
@@ -222,7 +222,7 @@ func TestPoisonIsSetAsideAndTheRestFlows(t *testing.T) {
 	raw("")
 	raw(strings.Repeat("x", int(b.nc.MaxPayload())-200)) // no room for headers: must be cut
 	publish(t, b, observation(key, 13), observation(key, 14))
-	until(t, "the good fact is heard", func() bool { return slices.Contains(e.versions(key), 14) })
+	until(t, "the good fact is received", func() bool { return slices.Contains(e.versions(key), 14) })
 	var aside []Quarantined
 	until(t, "six are set aside", func() bool {
 		aside, err = b.Quarantined(t.Context())
@@ -274,9 +274,9 @@ func TestTwoClustersDoNotMix(t *testing.T) {
 		if _, err := store.Save(t.Context(), key, []byte(name), 0, false); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		until(t, "the fact is heard", func() bool { return e.count(nil) > 0 })
+		until(t, "the fact is received", func() bool { return e.count(nil) > 0 })
 		if got := e.versions(key); !slices.Equal(got, []uint64{uint64(n + 1)}) {
-			t.Errorf("%s heard %v", name, got)
+			t.Errorf("%s received %v", name, got)
 		}
 		f.Cluster = "elsewhere"
 		if err := b.Publish(t.Context(), f); err == nil {

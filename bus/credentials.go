@@ -141,7 +141,7 @@ func (b *Bus) credentials() (o []nats.Option) {
 	fetch := func(f flagged) string {
 		text, err := f.read()
 		if err != nil {
-			b.door.look(err)
+			b.outage.record(err)
 		}
 		return text
 	}

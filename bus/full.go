@@ -22,7 +22,7 @@ import (
 func (b *Bus) failed(stream string, err error) {
 	b.top.suspect(err)
 	if unanswered(err) {
-		switch first, lasting := b.ackGaps.heard(stream, time.Now().Add(-requestTimeout)); {
+		switch first, lasting := b.ackGaps.missed(stream, time.Now().Add(-requestTimeout)); {
 		case first:
 			b.top.look()
 		case lasting && !b.problems.any(keyPublish): // a message without permission is not confirmed either, and has a log line of its own
@@ -83,10 +83,10 @@ type ackGap struct {
 	answered time.Time // when it first answered a request since then; zero until it has
 }
 
-// heard records that the stream has not confirmed a message that was sent at the given time or later. The first such message
+// missed records that the stream has not confirmed a message that was sent at the given time or later. The first such message
 // proves little: the stream may have lost its leader. The gap is lasting when the stream had answered a request before that
 // message was sent.
-func (s *ackGaps) heard(stream string, sent time.Time) (first, lasting bool) {
+func (s *ackGaps) missed(stream string, sent time.Time) (first, lasting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	have := s.open[stream]

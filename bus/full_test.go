@@ -72,7 +72,7 @@ func TestFullVolume(t *testing.T) {
 			check: func(t *testing.T, b *Bus, confirmed []int) {
 				e := listen(t, b, allPartitions(), nil)
 				for _, n := range confirmed {
-					until(t, "a fact that was confirmed is heard", func() bool { return len(e.versions(keyOf(uid(n)))) > 0 })
+					until(t, "a fact that was confirmed is received", func() bool { return len(e.versions(keyOf(uid(n)))) > 0 })
 				}
 			},
 		},

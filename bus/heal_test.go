@@ -81,7 +81,7 @@ func TestServerReplacedByAnEmptyOne(t *testing.T) {
 			_ = trigger.Publish(t.Context(), observation(keyOf(uid(int(v%50))), v)) // Losses reports the outcome
 		}
 	}()
-	until(t, "facts are heard", func() bool { return e.count(nil) > 200 })
+	until(t, "facts are received", func() bool { return e.count(nil) > 200 })
 	if n := losses(trigger) + losses(reconciler); n != 0 {
 		t.Fatal("a loss was signalled in quiet times")
 	}
@@ -100,7 +100,7 @@ func TestServerReplacedByAnEmptyOne(t *testing.T) {
 		t.Errorf("a loss was signalled, and the bus is not ready: %v", err)
 	}
 	after := version.Load()
-	until(t, "newer facts are heard", func() bool {
+	until(t, "newer facts are received", func() bool {
 		return e.count(func(d engine.Delivery) bool { return versionOf(d.Event()) > after }) > 200
 	})
 	t.Logf("facts flowed again after %v", time.Since(began))
@@ -132,14 +132,14 @@ func TestLateAcknowledgementHitsNothing(t *testing.T) {
 	key := keyOf(uid(1))
 	e := listen(t, b, []int{key.Partition()}, func(engine.Delivery) {})
 	publish(t, b, observation(key, 1))
-	until(t, "the fact is heard", func() bool { return e.count(nil) > 0 })
+	until(t, "the fact is received", func() bool { return e.count(nil) > 0 })
 	late := e.all()[0]
 	if err := b.js.DeleteStream(t.Context(), b.names.facts()); err != nil {
 		t.Fatal(err)
 	}
 	signalled(t, b)
 	publish(t, b, observation(key, 2))
-	until(t, "the new fact is heard", func() bool { return slices.Contains(e.versions(key), 2) })
+	until(t, "the new fact is received", func() bool { return slices.Contains(e.versions(key), 2) })
 	late.Ack()
 	until(t, "the new fact is still owed", func() bool {
 		n := 0
@@ -164,7 +164,7 @@ func TestStreamsDeletedByHand(t *testing.T) {
 			t.Fatalf("%s: %v", stream, err)
 		}
 		publish(t, a, observation(key, uint64(n+1)))
-		until(t, "a fact is heard", func() bool { return slices.Contains(e.versions(key), uint64(n+1)) })
+		until(t, "a fact is received", func() bool { return slices.Contains(e.versions(key), uint64(n+1)) })
 		before := e.count(isFired)
 		if err := b.Timers().Set(t.Context(), key, "x", time.Now()); err != nil {
 			t.Fatal(err)
@@ -205,13 +205,13 @@ func TestConsumersDeletedByHand(t *testing.T) {
 	key := keyOf(uid(1))
 	e := listen(t, b, allPartitions(), nil)
 	publish(t, b, observation(key, 1))
-	until(t, "a fact is heard", func() bool { return slices.Contains(e.versions(key), 1) })
+	until(t, "a fact is received", func() bool { return slices.Contains(e.versions(key), 1) })
 	for v := uint64(2); v < 5; v++ {
 		if err := b.js.DeleteConsumer(t.Context(), b.names.facts(), factsConsumer("job", key.Partition())); err != nil {
 			t.Fatal(err)
 		}
 		publish(t, b, observation(key, v))
-		until(t, "the next fact is heard", func() bool { return slices.Contains(e.versions(key), v) })
+		until(t, "the next fact is received", func() bool { return slices.Contains(e.versions(key), v) })
 	}
 	if err := b.js.DeleteConsumer(t.Context(), b.names.timers(), firedConsumer("job", key.Partition())); err != nil {
 		t.Fatal(err)

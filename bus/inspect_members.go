@@ -13,27 +13,27 @@ import (
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// listensFor is how long reconcilers may take to be heard: each sends twice a second, and one that does not receive its own
+// listensFor is how long reconcilers may take to send a heartbeat: each sends twice a second, and one that does not receive its own
 // heartbeats every two seconds.
 const listensFor = 5 * partition.HeartbeatInterval
 
 // inspectMembers listens to heartbeats for a while.
 func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.Finding {
-	heard := make(chan partition.Heartbeat, 1024)
+	received := make(chan partition.Heartbeat, 1024)
 	stop, err := b.Members().Listen(func(heartbeat partition.Heartbeat) {
 		select {
-		case heard <- heartbeat:
+		case received <- heartbeat:
 		default: // many more than an operator runs
 		}
 	})
 	if err != nil {
-		return []finding.Finding{finding.Worry("reconcilers", finding.Fail, "try again", "they cannot be heard: %v", err)}
+		return []finding.Finding{finding.Worry("reconcilers", finding.Fail, "try again", "their heartbeats cannot be received: %v", err)}
 	}
 	defer stop()
 	live := map[string]partition.Heartbeat{}
 	for over := time.After(listensFor); ; {
 		select {
-		case heartbeat := <-heard:
+		case heartbeat := <-received:
 			live[heartbeat.Member] = heartbeat
 			if heartbeat.Gone {
 				delete(live, heartbeat.Member)
@@ -50,7 +50,7 @@ func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.
 func membersFound(live []partition.Heartbeat, functions []string) (all []finding.Finding) {
 	const check = "reconcilers"
 	if len(live) == 0 {
-		return []finding.Finding{finding.Worry(check, finding.Warn, "start one; if some are running, look at /readyz of theirs, and whether all use this NATS and this --cluster-name", "none is heard")}
+		return []finding.Finding{finding.Worry(check, finding.Warn, "start one; if some are running, look at /readyz of theirs, and whether all use this NATS and this --cluster-name", "none has sent a heartbeat")}
 	}
 	var names, unfit []string
 	for _, m := range live {

@@ -104,7 +104,7 @@ func (b *Bus) inspectExcess() []finding.Finding {
 		}
 	}
 	for _, subject := range []string{impossibleStream, b.names.family("facts")} {
-		if deaf, err := b.cannotHear(subject); err == nil && !deaf {
+		if deaf, err := b.cannotSubscribe(subject); err == nil && !deaf {
 			open = append(open, "subscribe to "+subject)
 		}
 	}

@@ -38,7 +38,7 @@ func (b *Bus) inspectPermissions(functions []string) []finding.Finding {
 		return []finding.Finding{finding.Worry(check, finding.Fail, "try again", "they cannot be tried: %v", err)}
 	}
 	var all []finding.Finding
-	if deafTo, err := b.cannotHear(b.names.members()); err == nil && deafTo && b.cfg.Role != Trigger {
+	if deafTo, err := b.cannotSubscribe(b.names.members()); err == nil && deafTo && b.cfg.Role != Trigger {
 		all = append(all, finding.Worry(check, finding.Fail, "allow this program's user to subscribe to "+b.names.members(), "may not subscribe to %s", b.names.members()))
 	}
 	if deaf {
@@ -64,8 +64,8 @@ func (b *Bus) inspectPermissions(functions []string) []finding.Finding {
 	return all
 }
 
-// cannotHear reports whether the server refuses a subscription to the subject.
-func (b *Bus) cannotHear(subject string) (deaf bool, err error) {
+// cannotSubscribe reports whether the server refuses a subscription to the subject.
+func (b *Bus) cannotSubscribe(subject string) (deaf bool, err error) {
 	sub, err := b.nc.SubscribeSync(subject)
 	if err != nil {
 		return false, err

@@ -110,7 +110,7 @@ func TestInspectorTouchesNothing(t *testing.T) {
 	e := listen(t, b, allPartitions(), nil)
 	defer beatAs(t, b, partition.Heartbeat{Member: "us", Versions: map[string]int{"job": 1}, Holds: map[string]partition.Set{"job": partition.All}, Serves: true})()
 	publish(t, b, observation(keyOf(uid(1)), 1))
-	until(t, "the fact is heard", func() bool { return e.count(nil) == 1 })
+	until(t, "the fact is received", func() bool { return e.count(nil) == 1 })
 	until(t, "all partitions are consumed", func() bool { return consumers(t, b) == 64 })
 	portrait := func() map[string]jetstream.StreamState {
 		all := map[string]jetstream.StreamState{}
@@ -226,9 +226,9 @@ func TestFindingsNameMissingPermissions(t *testing.T) {
 	publish := []string{"facts.test.>", "timers.test.>", "fired.test.>", "quarantine.test.>", "jobstream.events.test.>", "$KV.jobstream_test_state_job.>", "$JS.API.>", "$JS.ACK.>", "members.test"}
 	inbox := "_INBOX_jobstream_test.>"
 	users := []*server.User{}
-	add := func(name string, may []string, hears ...string) {
+	add := func(name string, may []string, subscribes ...string) {
 		users = append(users, &server.User{Username: name, Password: "s3cret", Permissions: &server.Permissions{
-			Publish: &server.SubjectPermission{Allow: may}, Subscribe: &server.SubjectPermission{Allow: hears}}})
+			Publish: &server.SubjectPermission{Allow: may}, Subscribe: &server.SubjectPermission{Allow: subscribes}}})
 	}
 	add("all", publish, inbox, "members.test")
 	for n := range publish {

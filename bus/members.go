@@ -32,7 +32,7 @@ func (b *Members) Send(heartbeat partition.Heartbeat) error {
 
 // Listen implements partition.Transport. A message that cannot be decoded is dropped: it comes from a future version or a foreign
 // client.
-func (b *Members) Listen(hear func(partition.Heartbeat)) (stop func(), err error) {
+func (b *Members) Listen(receive func(partition.Heartbeat)) (stop func(), err error) {
 	s, err := b.bus.nc.Subscribe(b.bus.names.members(), func(m *nats.Msg) {
 		if len(m.Data) == 0 {
 			return // an Inspector's probe of its permissions
@@ -42,7 +42,7 @@ func (b *Members) Listen(hear func(partition.Heartbeat)) (stop func(), err error
 			b.bus.throttled.warn("a heartbeat cannot be decoded", "err", err)
 			return
 		}
-		hear(heartbeat)
+		receive(heartbeat)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listen for heartbeats: %w", err)

@@ -12,29 +12,29 @@ import (
 
 // heartbeats collects the heartbeats that a bus receives, as "member/number".
 type heartbeats struct {
-	mu    sync.Mutex
-	heard []string
+	mu       sync.Mutex
+	received []string
 }
 
-func (b *heartbeats) hear(heartbeat partition.Heartbeat) {
+func (b *heartbeats) receive(heartbeat partition.Heartbeat) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.heard = append(b.heard, heartbeat.Member)
+	b.received = append(b.received, heartbeat.Member)
 }
 
 func (b *heartbeats) names() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.heard)
+	return slices.Clone(b.received)
 }
 
-func TestMembersHearEachOtherAndThemselves(t *testing.T) {
+func TestMembersReceiveEachOtherAndThemselves(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	one, two, stranger := connect(t, s), connect(t, s), connect(t, s, func(c *Config) { c.Cluster = "other" })
 	var ones, twos, strangers heartbeats
-	for b, hears := range map[*Bus]*heartbeats{one: &ones, two: &twos, stranger: &strangers} {
-		stop, err := b.Members().Listen(hears.hear)
+	for b, receives := range map[*Bus]*heartbeats{one: &ones, two: &twos, stranger: &strangers} {
+		stop, err := b.Members().Listen(receives.receive)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,9 +51,9 @@ func TestMembersHearEachOtherAndThemselves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "all have been heard", func() bool { return len(ones.names()) == 2 && len(twos.names()) == 2 && len(strangers.names()) == 1 })
+	until(t, "all have been received", func() bool { return len(ones.names()) == 2 && len(twos.names()) == 2 && len(strangers.names()) == 1 })
 	if got := strangers.names(); got[0] != "stranger" {
-		t.Errorf("another cluster's heartbeat was heard: %v", got)
+		t.Errorf("another cluster's heartbeat was received: %v", got)
 	}
 	s.Shutdown()
 	until(t, "the connection is lost", func() bool { return one.Ready() != nil })
@@ -94,7 +94,7 @@ func TestMembersFound(t *testing.T) {
 		live []partition.Heartbeat
 		want []string
 	}{
-		{"none", nil, []string{"reconcilers WARN none is heard"}},
+		{"none", nil, []string{"reconcilers WARN none has sent a heartbeat"}},
 		{"one", []partition.Heartbeat{member("a", partition.All)}, []string{"reconcilers OK 1 live: a", "partitions of job OK all are served: a (version 4) 32"}},
 		{"one that has not all", []partition.Heartbeat{member("a", partition.One(3))}, []string{"reconcilers OK 1 live: a", "partitions of job WARN 1 of 32 are served: a (version 4) 1"}},
 		{"two, one of them cut off", []partition.Heartbeat{member("a", partition.All), unfit}, []string{"reconcilers OK 2 live: a, b",

@@ -46,8 +46,8 @@ type problem struct {
 
 // denial is a permission that the server denies.
 type denial struct {
-	subject string
-	hear    bool // subscribe, else publish
+	subject   string
+	subscribe bool // else publish
 }
 
 // note records an occurrence of the problem and logs the first.
@@ -150,7 +150,7 @@ func (b *Bus) lookAfterProblems(ctx context.Context) {
 		case <-tick.C:
 		}
 		if !b.nc.IsConnected() {
-			b.door.look(b.nc.LastError())
+			b.outage.record(b.nc.LastError())
 			continue
 		}
 		retry, gone := b.problems.due(time.Now())
@@ -163,7 +163,7 @@ func (b *Bus) lookAfterProblems(ctx context.Context) {
 		}
 		for _, key := range gone {
 			b.problems.over(key)
-			if strings.HasPrefix(key, keyHear) {
+			if strings.HasPrefix(key, keySubscribe) {
 				_ = b.nc.ForceReconnect() // the server has dropped the subscription, and only a reconnect makes nats.go repeat it
 			}
 		}
@@ -173,7 +173,7 @@ func (b *Bus) lookAfterProblems(ctx context.Context) {
 // attempt retries what was refused, in a way that has no effect where it is allowed. If the server refuses it again, asyncError
 // receives the error before the next round.
 func (b *Bus) attempt(d denial) {
-	if d.hear {
+	if d.subscribe {
 		if sub, err := b.nc.SubscribeSync(d.subject); err == nil {
 			_ = b.nc.FlushTimeout(askTimeout)
 			_ = sub.Unsubscribe()
@@ -204,9 +204,9 @@ func harmlessProbe(subject string) probe {
 
 // Prefixes of the keys of problems.
 const (
-	keyHear    = "hear "
-	keyPublish = "publish "
-	keyFull    = "full "
+	keySubscribe = "subscribe "
+	keyPublish   = "publish "
+	keyFull      = "full "
 )
 
 // violation matches how a server names what it refuses.
@@ -215,10 +215,10 @@ var violation = regexp.MustCompile(`(?i)permissions violation for (publish|subsc
 // asyncError receives the errors that nats.go reports asynchronously.
 func (b *Bus) asyncError(err error) {
 	if m := violation.FindStringSubmatch(err.Error()); m != nil && errors.Is(err, nats.ErrPermissionViolation) {
-		d := denial{subject: m[2], hear: strings.EqualFold(m[1], "subscription")}
+		d := denial{subject: m[2], subscribe: strings.EqualFold(m[1], "subscription")}
 		verb, key := "publish", keyPublish
-		if d.hear {
-			verb, key = "subscribe", keyHear
+		if d.subscribe {
+			verb, key = "subscribe", keySubscribe
 		}
 		b.problems.note(key+b.covers(d.subject), problem{
 			words:  fmt.Sprintf("the server does not let this program's user %s to %s", verb, d.subject),
@@ -228,7 +228,7 @@ func (b *Bus) asyncError(err error) {
 		return
 	}
 	if _, final := b.cfg.refusal(err); final {
-		b.door.look(err)
+		b.outage.record(err)
 		return
 	}
 	b.throttled.warn("the bus reports an error", "err", err)
@@ -257,55 +257,55 @@ func (b *Bus) covers(subject string) string {
 	return subject
 }
 
-// door records why there is no connection.
-type door struct {
-	cfg   Config
-	log   *slog.Logger
-	mu    sync.Mutex
-	cause error // nil while connected
-	since time.Time
-	told  string
+// outage records why there is no connection.
+type outage struct {
+	cfg    Config
+	log    *slog.Logger
+	mu     sync.Mutex
+	cause  error // nil while connected
+	since  time.Time
+	logged string // the rejection that the log has
 }
 
-// look records why the last attempt to connect has failed. It logs the first rejection by a server, and every one with another
+// record notes why the last attempt to connect has failed. It logs the first rejection by a server, and every one with another
 // cause. An unreachable address needs no line of its own.
-func (d *door) look(err error) {
+func (o *outage) record(err error) {
 	if err == nil {
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	remedy, final := d.cfg.refusal(err)
-	if d.cause == nil {
-		d.since = time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	remedy, final := o.cfg.refusal(err)
+	if o.cause == nil {
+		o.since = time.Now()
 	}
-	if auth := errors.Is(err, nats.ErrAuthorization); auth && d.cause != nil && errors.As(d.cause, new(*illegible)) {
+	if auth := errors.Is(err, nats.ErrAuthorization); auth && o.cause != nil && errors.As(o.cause, new(*illegible)) {
 		return // and is the cause of this rejection
 	}
-	d.cause = err
-	if final && d.told != err.Error() {
-		d.told = err.Error()
-		d.log.Warn("NATS rejects this program; trying again", "server", d.cfg.where(), "cause", err, "since", d.since.UTC().Format(time.RFC3339), "remedy", remedy)
+	o.cause = err
+	if final && o.logged != err.Error() {
+		o.logged = err.Error()
+		o.log.Warn("NATS rejects this program; trying again", "server", o.cfg.where(), "cause", err, "since", o.since.UTC().Format(time.RFC3339), "remedy", remedy)
 	}
 }
 
-// open records that the connection stands.
-func (d *door) open() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.cause, d.told = nil, ""
+// end records that the connection stands.
+func (o *outage) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.cause, o.logged = nil, ""
 }
 
 // err returns why there is no connection, and the remedy where waiting does not help.
-func (d *door) err(status nats.Status) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	where, word := d.cfg.where(), strings.ToLower(status.String())
-	if d.cause == nil {
+func (o *outage) err(status nats.Status) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	where, word := o.cfg.where(), strings.ToLower(status.String())
+	if o.cause == nil {
 		return fmt.Errorf("bus: %s: %s", where, word)
 	}
-	if remedy, final := d.cfg.refusal(d.cause); final {
-		return fmt.Errorf("bus: %s: %s: it rejects this program since %s: %w: %s", where, word, d.since.UTC().Format(time.RFC3339), d.cause, remedy)
+	if remedy, final := o.cfg.refusal(o.cause); final {
+		return fmt.Errorf("bus: %s: %s: it rejects this program since %s: %w: %s", where, word, o.since.UTC().Format(time.RFC3339), o.cause, remedy)
 	}
-	return fmt.Errorf("bus: %s: %s: %w", where, word, d.cause)
+	return fmt.Errorf("bus: %s: %s: %w", where, word, o.cause)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // allowed returns the settings of a server with a user "me" that may publish and subscribe to all but some subjects.
-func allowed(publish, hear string) string {
+func allowed(publish, subscribe string) string {
 	deny := func(subject string) string {
 		if subject == "" {
 			return ""
@@ -19,7 +19,7 @@ func allowed(publish, hear string) string {
 		return `, deny: "` + subject + `"`
 	}
 	return `authorization { users: [
-		{ user: me, password: s3cret, permissions: { publish: { allow: ">"` + deny(publish) + ` }, subscribe: { allow: ">"` + deny(hear) + ` } } }
+		{ user: me, password: s3cret, permissions: { publish: { allow: ">"` + deny(publish) + ` }, subscribe: { allow: ">"` + deny(subscribe) + ` } } }
 		{ user: root, password: s3cret } ] }`
 }
 
@@ -38,9 +38,9 @@ func by(t *testing.T, s *configured, user string) func(*Config) {
 func TestRefusedSubject(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		publish, hear string // what is refused
-		do            func(*testing.T, *Bus)
-		words         []string
+		publish, subscribe string // what is refused
+		do                 func(*testing.T, *Bus)
+		words              []string
 	}{
 		"facts": {publish: "facts.test.>", words: []string{"publish to facts.test.job.default.", "allow this program's user to publish to facts.test.>"},
 			do: func(t *testing.T, b *Bus) { _ = b.Publish(t.Context(), observation(keyOf(uid(1)), 2)) }},
@@ -52,7 +52,7 @@ func TestRefusedSubject(t *testing.T) {
 			do: func(*testing.T, *Bus) {}},
 		"heartbeats": {publish: "members.test", words: []string{"publish to members.test", "allow this program's user to publish to members.test"},
 			do: func(_ *testing.T, b *Bus) { _ = b.Members().Send(partition.Heartbeat{Member: "me"}) }},
-		"answers": {hear: "_INBOX_jobstream_test.>", words: []string{"subscribe to _INBOX_jobstream_test.", "allow this program's user to subscribe to _INBOX_jobstream_test.>"},
+		"answers": {subscribe: "_INBOX_jobstream_test.>", words: []string{"subscribe to _INBOX_jobstream_test.", "allow this program's user to subscribe to _INBOX_jobstream_test.>"},
 			do: func(*testing.T, *Bus) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestRefusedSubject(t *testing.T) {
 			b := connect(t, nil, logged(j), by(t, s, "me"))
 			store(t, b)
 			recovers(t, b, 1)
-			s.reload(t, allowed(c.publish, c.hear))
+			s.reload(t, allowed(c.publish, c.subscribe))
 			c.do(t, b)
 			b.top.look()
 			unready(t, b, j, append(c.words, "does not let this program's user")...)

@@ -61,9 +61,9 @@ func TestPublishTimesOut(t *testing.T) {
 	signalled(t, b)
 	publish(t, b, observation(key, 3))
 	e := listen(t, b, allPartitions(), nil)
-	until(t, "the third is heard", func() bool { return len(e.versions(key)) > 0 })
+	until(t, "the third is received", func() bool { return len(e.versions(key)) > 0 })
 	if got := e.versions(key); got[0] != 3 {
-		t.Errorf("heard %v", got)
+		t.Errorf("received %v", got)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestFactsThatCanNeverBeSent(t *testing.T) {
 	huge.Event = events.EffectRefused{Effect: "CreatePod", Message: strings.Repeat("x", 7<<20)}
 	e := listen(t, b, allPartitions(), nil)
 	publish(t, b, huge)
-	until(t, "7 MiB are heard", func() bool { return e.count(nil) == 1 })
+	until(t, "7 MiB are received", func() bool { return e.count(nil) == 1 })
 	if losses(b) != 0 {
 		t.Error("a fact that its publisher knows cannot be sent is no loss")
 	}
@@ -90,7 +90,7 @@ func TestEvictedFactsAreALoss(t *testing.T) {
 	key := keyOf(uid(1))
 	e := listen(t, b, allPartitions(), nil)
 	publish(t, b, observation(key, 1))
-	until(t, "the first is heard", func() bool { return e.count(nil) == 1 })
+	until(t, "the first is received", func() bool { return e.count(nil) == 1 })
 	ctx := t.Context()
 	if b.top.evicted(ctx, false) {
 		t.Fatal("behind in quiet times")
@@ -112,7 +112,7 @@ func TestEvictedFactsAreALoss(t *testing.T) {
 		t.Error("the loss was signalled while no reconciler listened")
 	}
 	back := listen(t, b, allPartitions(), nil)
-	until(t, "the newest is heard", func() bool {
+	until(t, "the newest is received", func() bool {
 		return back.count(func(d engine.Delivery) bool { return versionOf(d.Event()) == 1001 }) == 1
 	})
 	until(t, "no consumer is behind", func() bool { behind = b.top.evicted(ctx, behind); return !behind })

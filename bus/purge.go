@@ -29,7 +29,7 @@ func (s *subscription) startPurging(ctx context.Context, c jetstream.Consumer) (
 				return
 			case <-tick.C:
 			}
-			if n := s.heard.Load(); n != seen && s.purgeAcked(ctx, c, &floor) {
+			if n := s.delivered.Load(); n != seen && s.purgeAcked(ctx, c, &floor) {
 				seen = n
 			}
 		}

@@ -111,8 +111,8 @@ func TestThreeReplicas(t *testing.T) {
 		}
 		return len(seen)
 	}
-	until(t, "every fact is heard", func() bool { return distinct() == facts })
-	t.Logf("leader %s died; all %d facts were heard %v later, %d deliveries", dead, facts, time.Since(began), e.count(nil))
+	until(t, "every fact is received", func() bool { return distinct() == facts })
+	t.Logf("leader %s died; all %d facts were received %v later, %d deliveries", dead, facts, time.Since(began), e.count(nil))
 	if losses(trigger)+losses(reconciler) > 0 {
 		t.Error("a loss was signalled, and nothing is lost")
 	}

@@ -64,7 +64,7 @@ func TestRequeue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "both are heard again", func() bool {
+	until(t, "both are received again", func() bool {
 		return slices.Equal(e.versions(key), []uint64{13, 13}) && e.count(isFired) == 2
 	})
 	for _, d := range e.all() {
@@ -142,9 +142,9 @@ func TestRequeueIsHarmlessTwice(t *testing.T) {
 	all.Wait()
 	quarantine(t, v, 0)
 	publish(t, b, observation(key, 14))
-	until(t, "what follows is heard", func() bool { return slices.Contains(e.versions(key), 14) })
+	until(t, "what follows is received", func() bool { return slices.Contains(e.versions(key), 14) })
 	if got := e.versions(key); !slices.Equal(got, []uint64{13, 13, 13, 14}) { // new, put back and broken on again, put back
-		t.Errorf("heard %v", got)
+		t.Errorf("received %v", got)
 	}
 }
 

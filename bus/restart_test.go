@@ -35,7 +35,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := listen(t, b, allPartitions(), nil)
-	until(t, "both facts are heard", func() bool { return slices.Equal(e.versions(key), []uint64{1, 2}) })
+	until(t, "both facts are received", func() bool { return slices.Equal(e.versions(key), []uint64{1, 2}) })
 	until(t, "the bus is ready", func() bool { return b.Ready() == nil })
 	if data, have, err := st.Load(t.Context(), key); err != nil || string(data) != "x" || have != rev {
 		t.Errorf("%q %d %v", data, have, err)
@@ -119,7 +119,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 	if err := trigger.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "every fact is heard", func() bool {
+	until(t, "every fact is received", func() bool {
 		seen := map[uint64]bool{}
 		for _, d := range e.all() {
 			seen[versionOf(d.Event())] = true

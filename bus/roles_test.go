@@ -34,7 +34,7 @@ func TestRolesMayDoTheirWork(t *testing.T) {
 				d.Ack()
 			})
 			var members heartbeats
-			stop, err := reconciler.Members().Listen(members.hear)
+			stop, err := reconciler.Members().Listen(members.receive)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +51,7 @@ func TestRolesMayDoTheirWork(t *testing.T) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
-			until(t, "facts and the timer are heard", func() bool { return e.count(nil) == 3 })
+			until(t, "facts and the timer are received", func() bool { return e.count(nil) == 3 })
 			until(t, "the bus receives its own heartbeats", func() bool { return len(members.names()) == 1 })
 			until(t, "one is set aside", func() bool { aside, err := reconciler.Quarantined(t.Context()); return err == nil && len(aside) == 1 })
 			trigger.top.evicted(t.Context(), false)
@@ -128,26 +128,26 @@ func TestRolesMayNothingElse(t *testing.T) {
 		ofReconciler = append(ofReconciler, "$JS.API.STREAM.MSG.GET."+stream, "$JS.API.CONSUMER.CREATE."+stream+".job-00.x", "$JS.API.CONSUMER.INFO."+stream+".job-00",
 			"$JS.API.CONSUMER.MSG.NEXT."+stream+".job-00", "$JS.ACK."+stream+".job-00.1.1.1.1.0")
 	}
-	hear := []string{">", "facts.>", "facts.test.>", "$KV.>", "timers.>", "fired.>", "quarantine.>", "$JS.>", "$JS.API.>", "$JS.EVENT.>", "$SYS.>", "jobstream.>", "jobstream.events.test.>", "_INBOX.>", "_INBOX_jobstream_test.>", "_R_.>"}
-	for user, c := range map[string]struct{ publish, hear []string }{
+	subscribe := []string{">", "facts.>", "facts.test.>", "$KV.>", "timers.>", "fired.>", "quarantine.>", "$JS.>", "$JS.API.>", "$JS.EVENT.>", "$SYS.>", "jobstream.>", "jobstream.events.test.>", "_INBOX.>", "_INBOX_jobstream_test.>", "_R_.>"}
+	for user, c := range map[string]struct{ publish, subscribe []string }{
 		"trigger":    {append(ofReconciler, "$JS.API.CONSUMER.LIST."+timers), []string{"members.test", "_INBOX_jobstream_test_reconciler.>"}},
 		"reconciler": {[]string{fact, "facts.test.0.job.default." + uid(1) + ".PodGone", "$JS.API.CONSUMER.LIST." + eventsStream}, []string{"_INBOX_jobstream_test_trigger.>"}},
 	} {
 		who := dialAs(t, as(user))
-		publish, hear := slices.Concat(c.publish, neither), slices.Concat(c.hear, hear)
+		publish, subscribe := slices.Concat(c.publish, neither), slices.Concat(c.subscribe, subscribe)
 		for _, subject := range publish {
 			if err := who.PublishRequest(subject, "_INBOX_jobstream_test_"+user+".x", []byte("{}")); err != nil {
 				t.Fatal(err)
 			}
 			who.refused(t, "publish", subject)
 		}
-		for _, subject := range hear {
+		for _, subject := range subscribe {
 			if _, err := who.SubscribeSync(subject); err != nil {
 				t.Fatal(err)
 			}
 			who.refused(t, "subscription", subject)
 		}
-		t.Logf("%s: %d subjects to publish to and %d to subscribe to are refused", user, len(publish), len(hear))
+		t.Logf("%s: %d subjects to publish to and %d to subscribe to are refused", user, len(publish), len(subscribe))
 	}
 	if after := everything(t, operator); after != before {
 		t.Errorf("something has happened:\nbefore %s\nafter  %s", before, after)
@@ -183,7 +183,7 @@ func TestMakingOneConsumerMeansWritingAnywhere(t *testing.T) {
 	if strings.Contains(string(m.Data), `"error"`) {
 		t.Fatalf("the server refuses it, and accounts.conf may become more generous: %s", m.Data)
 	}
-	overhear(t, operator, b.names.value(key))
+	intercept(t, operator, b.names.value(key))
 	until(t, "the memory of the Job is gone", func() bool {
 		data, _, err := st.Load(t.Context(), key)
 		return err == nil && len(data) == 0

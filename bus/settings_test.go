@@ -61,7 +61,7 @@ func factsBytes(t *testing.T, b *Bus) int64 {
 
 // A program that starts decides the settings, so that a rolling restart changes them. A running program with another value
 // reports both, and writes nothing back.
-func TestDifferentSettingsAreToldAndNotFoughtOver(t *testing.T) {
+func TestDifferentSettingsAreReportedAndNotReverted(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	old, log := wanting(t, s, 1<<20, time.Hour)

@@ -41,7 +41,7 @@ func TestATimerThatIsSetWhileItRingsRingsAgain(t *testing.T) {
 		}
 	}
 	var mu sync.Mutex
-	heard := map[string]bool{}
+	received := map[string]bool{}
 	listen(t, b, allPartitions(), func(d engine.Delivery) {
 		fired := d.Event().(events.TimerFired)
 		if !fired.At.Equal(then) {
@@ -51,7 +51,7 @@ func TestATimerThatIsSetWhileItRingsRingsAgain(t *testing.T) {
 			}
 		} else {
 			mu.Lock()
-			heard[fired.Name] = true
+			received[fired.Name] = true
 			mu.Unlock()
 		}
 		d.Ack()
@@ -62,7 +62,7 @@ func TestATimerThatIsSetWhileItRingsRingsAgain(t *testing.T) {
 	until(t, "every timer to fire for its new time", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(heard) == timers
+		return len(received) == timers
 	})
 }
 
@@ -80,7 +80,7 @@ func TestTimersFire(t *testing.T) {
 		}{d.Event().(events.TimerFired).Name, time.Now()}
 		d.Ack()
 	})
-	until(t, "all partitions are heard", func() bool { return consumers(t, b) == 2*events.Partitions })
+	until(t, "all partitions are received", func() bool { return consumers(t, b) == 2*events.Partitions })
 	ctx, key, now := t.Context(), keyOf(uid(1)), time.Now()
 	first := now.Add(5 * time.Second) // when all of them have been set
 	want := map[string]time.Time{
@@ -160,20 +160,20 @@ func TestTimersOutliveTheServer(t *testing.T) {
 func TestAcknowledgedTimersArePurged(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))
-	heard, unheard := keyOf(uid(1)), keyOf(uid(2))
-	if heard.Partition() == unheard.Partition() {
+	received, unserved := keyOf(uid(1)), keyOf(uid(2))
+	if received.Partition() == unserved.Partition() {
 		t.Fatal("choose UIDs of two partitions")
 	}
-	for _, k := range []events.Key{heard, unheard} {
+	for _, k := range []events.Key{received, unserved} {
 		if err := b.Timers().Set(t.Context(), k, "x", time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	e := listen(t, b, []int{heard.Partition()}, nil)
+	e := listen(t, b, []int{received.Partition()}, nil)
 	until(t, "it fires", func() bool { return fires(e, "x") == 1 })
 	until(t, "both have fired", func() bool { return messages(t, b, b.names.timers()) == 2 && onlyFired(t, b) })
 	// Purging only waits for its interval; purge at once instead.
-	l := &subscription{bus: b, stream: b.names.timers(), config: b.consumer(firedConsumer("job", heard.Partition()), b.names.firedPartition("job", heard.Partition()), 1)}
+	l := &subscription{bus: b, stream: b.names.timers(), config: b.consumer(firedConsumer("job", received.Partition()), b.names.firedPartition("job", received.Partition()), 1)}
 	c, err := b.js.Consumer(t.Context(), l.stream, l.config.Durable)
 	if err != nil {
 		t.Fatal(err)
@@ -183,8 +183,8 @@ func TestAcknowledgedTimersArePurged(t *testing.T) {
 		l.purgeAcked(t.Context(), c, &floor)
 		return messages(t, b, b.names.timers()) == 1
 	})
-	late := listen(t, b, []int{unheard.Partition()}, nil)
-	until(t, "the other one is heard", func() bool { return fires(late, "x") == 1 })
+	late := listen(t, b, []int{unserved.Partition()}, nil)
+	until(t, "the other one is received", func() bool { return fires(late, "x") == 1 })
 }
 
 func onlyFired(t *testing.T, b *Bus) bool {

@@ -77,7 +77,7 @@ func TestFactsOfAnotherVersionArePassedBy(t *testing.T) {
 				}
 			}
 			publish(t, b, observation(key, facts+1))
-			until(t, "a fact behind them is heard", func() bool { return len(e.versions(key)) == 1 })
+			until(t, "a fact behind them is received", func() bool { return len(e.versions(key)) == 1 })
 			until(t, "the key is woken", func() bool { return e.count(isFired) > 0 })
 			data, _, err := st.Load(t.Context(), key)
 			if err != nil {

@@ -163,8 +163,8 @@ func Decode(b []byte) (Fact, error) {
 	if err != nil {
 		return Fact{}, fmt.Errorf("decode fact %s: source: %w", c.ID(), err)
 	}
-	name, ours := strings.CutPrefix(c.Type(), typePrefix)
-	if !ours {
+	name, ok := strings.CutPrefix(c.Type(), typePrefix)
+	if !ok {
 		return Fact{}, fmt.Errorf("decode fact %s: type %q does not belong to jobstream", c.ID(), c.Type())
 	}
 	base, _, _ := strings.Cut(name, ".v")

@@ -27,8 +27,8 @@ type Claim struct {
 	Labels []string
 }
 
-// Ours reports whether the Job belongs to jobstream. A Job that names another controller never does.
-func (c Claim) Ours(j *batchv1.Job) bool {
+// Matches reports whether the Job belongs to jobstream. A Job that names another controller never does.
+func (c Claim) Matches(j *batchv1.Job) bool {
 	switch by := orDefault(j.Spec.ManagedBy, batchv1.JobControllerName); by {
 	case c.ManagedBy:
 		return true
@@ -45,7 +45,7 @@ func ProjectJob(j *batchv1.Job, claim Claim) Job {
 		Namespace: j.Namespace, Name: j.Name, UID: j.UID,
 		Version:           Version(j.ResourceVersion),
 		Generation:        j.Generation,
-		Foreign:           !claim.Ours(j),
+		Foreign:           !claim.Matches(j),
 		Deleting:          j.DeletionTimestamp != nil,
 		Created:           j.CreationTimestamp.UTC(),
 		Parallelism:       orDefault(s.Parallelism, 1),

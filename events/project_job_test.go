@@ -13,8 +13,8 @@ import (
 
 func TestClaims(t *testing.T) {
 	tests := []struct {
-		managedBy       string
-		ours, unmanaged bool
+		managedBy          string
+		claimed, unmanaged bool
 	}{
 		{"", false, true},
 		{batchv1.JobControllerName, false, true},
@@ -28,11 +28,11 @@ func TestClaims(t *testing.T) {
 				j.Spec.ManagedBy = &test.managedBy
 			}
 			c := events.Claim{ManagedBy: v1alpha1.DefaultManagedBy}
-			if got := c.Ours(j); got != test.ours {
-				t.Errorf("by default ours is %v", got)
+			if got := c.Matches(j); got != test.claimed {
+				t.Errorf("by default it matches: %v", got)
 			}
-			if c.Unmanaged = true; c.Ours(j) != test.unmanaged {
-				t.Errorf("with unmanaged Jobs claimed ours is %v", c.Ours(j))
+			if c.Unmanaged = true; c.Matches(j) != test.unmanaged {
+				t.Errorf("with unmanaged Jobs claimed it matches: %v", c.Matches(j))
 			}
 		})
 	}

@@ -142,8 +142,8 @@ func TestWhatAnObservationShows(t *testing.T) {
 	}
 }
 
-// TestWhatMayBeToldOfAJob: the ScheduledJob that it belongs to, and the labels that the operator has chosen.
-func TestWhatMayBeToldOfAJob(t *testing.T) {
+// TestWhatMayBeAnnouncedOfAJob: the ScheduledJob that it belongs to, and the labels that the operator has chosen.
+func TestWhatMayBeAnnouncedOfAJob(t *testing.T) {
 	name := "nightly-" + events.NominalHash(at(0))
 	run := func(name string, owner metav1.OwnerReference) *batchv1.Job {
 		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, OwnerReferences: []metav1.OwnerReference{owner},

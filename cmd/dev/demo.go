@@ -118,12 +118,12 @@ func (d *demo) perform(ctx context.Context) error {
 	if err != nil {
 		return &app.Fatal{Cannot: "watch the demo", Err: err}
 	}
-	heard, unsubscribe, err := subscribe(ctx, d.system.nats.URL(), d.system.plan.Cluster, d.system.plan.Log)
+	received, unsubscribe, err := subscribe(ctx, d.system.nats.URL(), d.system.plan.Cluster, d.system.plan.Log)
 	if err != nil {
 		return &app.Fatal{Cannot: "subscribe to public events", Err: err}
 	}
 	defer unsubscribe()
-	err = d.tell(ctx, observations, heard)
+	err = d.tell(ctx, observations, received)
 	d.screen.Keep()
 	if errors.Is(err, context.Canceled) {
 		return err

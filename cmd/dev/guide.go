@@ -67,7 +67,7 @@ And then:
   kubectl jobstream wait %[4]s
   kubectl jobstream logs %[4]s
 
-Jobs whose spec says "managedBy: jobstream.dev/reconciler" are ours.
+Jobs whose spec says "managedBy: jobstream.dev/reconciler" are jobstream's.
 %[5]s
 `, quoted(g.kubeconfig), quoted(g.path), quoted(g.manifest), manifests.Example, g.aftermath)
 	return b.String()

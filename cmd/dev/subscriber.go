@@ -14,7 +14,7 @@ import (
 
 // subscribe receives every JobFinish and every verdict on a nominal time, in the way that docs/events.md describes: with a
 // durable consumer of the public stream. stop ends it.
-func subscribe(ctx context.Context, url, cluster string, log *slog.Logger) (heard <-chan events.Public, stop func(), err error) {
+func subscribe(ctx context.Context, url, cluster string, log *slog.Logger) (received <-chan events.Public, stop func(), err error) {
 	nc, err := nats.Connect(url, nats.Name("demo"), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second))
 	if err != nil {
 		return nil, nil, err

@@ -30,7 +30,7 @@ const (
 )
 
 // tell applies the Jobs and the schedule, and shows what happens until all is over.
-func (d *demo) tell(ctx context.Context, observations <-chan observation, heard <-chan events.Public) error {
+func (d *demo) tell(ctx context.Context, observations <-chan observation, received <-chan events.Public) error {
 	schedules, err := dynamic.NewForConfig(d.system.rest)
 	if err != nil {
 		return &app.Fatal{Cannot: "make a client for ScheduledJobs", Err: err}
@@ -51,8 +51,8 @@ func (d *demo) tell(ctx context.Context, observations <-chan observation, heard 
 			if d.take(s); d.toBeKilled(s) {
 				err = d.crash(ctx)
 			}
-		case e := <-heard:
-			d.say(d.story.Heard(e, time.Now()))
+		case e := <-received:
+			d.say(d.story.Received(e, time.Now()))
 		case <-again.C:
 			d.screen.Draw(d.board.Frame(time.Now(), d.screen.Style()))
 		case err = <-d.system.failed:

@@ -17,7 +17,7 @@ func hello(s *settings, f found) string {
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-13s  %s\n", what, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintf(&b, "Jobs that say \"managedBy: %s\" are ours now.\n", s.ManagedBy)
+	fmt.Fprintf(&b, "Jobs that say \"managedBy: %s\" are jobstream's now.\n", s.ManagedBy)
 	line("cluster", "%s, Kubernetes %s at %s", contextOf(f), f.version.GitVersion, f.address)
 	line("ScheduledJobs", "%s", schedules(f.schedules))
 	line("NATS", "%s", listens(s))

@@ -26,8 +26,8 @@ func (m message) Subject() string      { return m.subject }
 func (m message) Headers() nats.Header { return m.header }
 func (m message) Data() []byte         { return m.data }
 
-// heard returns a message about the end of the Job a.
-func heard(t *testing.T, mode cloudevent.Mode, result events.JobResult, end time.Time) message {
+// received returns a message about the end of the Job a.
+func received(t *testing.T, mode cloudevent.Mode, result events.JobResult, end time.Time) message {
 	t.Helper()
 	finish := events.JobFinished{Job: events.Reference{Namespace: "shop", Name: "a", UID: "1"}, Result: result, End: end}
 	e, err := events.CloudEvent("default", finish)
@@ -45,7 +45,7 @@ func heard(t *testing.T, mode cloudevent.Mode, result events.JobResult, end time
 // about an A that ended before.
 func TestStartAfter(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	success := func(mode cloudevent.Mode, end time.Time) message { return heard(t, mode, events.JobSucceeded, end) }
+	success := func(mode cloudevent.Mode, end time.Time) message { return received(t, mode, events.JobSucceeded, end) }
 	for name, c := range map[string]struct {
 		message message
 		starts  bool
@@ -54,7 +54,7 @@ func TestStartAfter(t *testing.T) {
 		"binary":             {success(cloudevent.Binary, noon.Add(time.Second)), true},
 		"in the same second": {success(cloudevent.Structured, noon), true},
 		"an older A":         {success(cloudevent.Structured, noon.Add(-time.Second)), false},
-		"a failure":          {heard(t, cloudevent.Structured, events.JobFailed, noon.Add(time.Second)), false},
+		"a failure":          {received(t, cloudevent.Structured, events.JobFailed, noon.Add(time.Second)), false},
 		"no event":           {message{data: []byte("hello")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

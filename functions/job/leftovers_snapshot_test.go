@@ -23,27 +23,27 @@ func TestALimitThatIsSetLaterReachesPodsThatFailedBefore(t *testing.T) {
 		news func(*world, events.JobListed) // since the Job is limited and was listed
 		want int
 	}{
-		{"the snapshot comes", func(w *world, list events.JobListed) { w.hear(list) }, 1},
-		{"the snapshot comes twice", func(w *world, list events.JobListed) { w.hear(list); w.hear(list) }, 1},
+		{"the snapshot comes", func(w *world, list events.JobListed) { w.receive(list) }, 1},
+		{"the snapshot comes twice", func(w *world, list events.JobListed) { w.receive(list); w.receive(list) }, 1},
 		{"both have gone, and a newer snapshot has said so", func(w *world, list events.JobListed) {
 			newer := list
 			newer.Pods, newer.Version = list.Pods[2:], list.Version+1000
-			w.hear(newer, list)
+			w.receive(newer, list)
 		}, 0},
 		{"one has gone since", func(w *world, list events.JobListed) {
 			gone := list.Pods[0]
 			gone.Version = list.Version + 1
-			w.hear(list, events.PodGone{Pod: gone})
+			w.receive(list, events.PodGone{Pod: gone})
 		}, 0},
 		{"one had gone before that was known", func(w *world, list events.JobListed) {
 			gone := list.Pods[0]
 			gone.Version = list.Version + 1
-			w.hear(events.PodGone{Pod: gone}, list)
+			w.receive(events.PodGone{Pod: gone}, list)
 		}, 0},
 		{"the limit is gone again", func(w *world, list events.JobListed) {
 			w.api.UpdateJob(w.uid, limit(nil))
 			w.settle()
-			w.hear(list)
+			w.receive(list)
 		}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestASnapshotDoesNotBringBackWhatWasForgotten(t *testing.T) {
 			w.with("c", func(p *events.Pod) { p.Serial = 2 })
 			w.status(func(s *batchv1.JobStatus) { s.Failed = 2 })
 			w.wake()
-			w.hear(w.api.List("before", w.uid))
+			w.receive(w.api.List("before", w.uid))
 			w.api.UpdateJob(w.uid, func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
 			w.inbox = nil // the watch of Jobs is behind
 			snapshot := w.api.List("relist", w.uid)
@@ -106,8 +106,8 @@ func TestASnapshotDoesNotBringBackWhatWasForgotten(t *testing.T) {
 				t.Fatalf("listed %v", snapshot.Pods)
 			}
 			a.Version = snapshot.Version + 1
-			w.hear(c.news(a))
-			w.hear(snapshot)
+			w.receive(c.news(a))
+			w.receive(snapshot)
 			if n := count[effect.DeletePod](w); n > 0 {
 				t.Errorf("wanted %v", w.done)
 			}
@@ -127,11 +127,11 @@ func TestASnapshotOfBeforeTheLimitKeepsWhatIsKept(t *testing.T) {
 	a := w.with("a", func(p *events.Pod) {
 		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
 	})
-	w.hear(events.PodObserved{Pod: a})
+	w.receive(events.PodObserved{Pod: a})
 	snapshot.Version = a.Version
-	w.hear(snapshot)
+	w.receive(snapshot)
 	snapshot.Job, snapshot.JobsVersion = nil, 0 // nor does one of before the Job, which lists those that are held
-	w.hear(snapshot)
+	w.receive(snapshot)
 	w.ends("b", events.Failed)
 	w.wait(5 * time.Second)
 	if n := count[effect.DeletePod](w); n != 1 {
@@ -139,8 +139,8 @@ func TestASnapshotOfBeforeTheLimitKeepsWhatIsKept(t *testing.T) {
 	}
 }
 
-// TestAFinishedJobIsCleanedUpAfterItsMemoryIsLost: only the snapshot shows that there are too many failed Pods.
-func TestAFinishedJobIsCleanedUpAfterItsMemoryIsLost(t *testing.T) {
+// TestAFinishedJobIsCleanedUpAfterItsStateIsLost: only the snapshot shows that there are too many failed Pods.
+func TestAFinishedJobIsCleanedUpAfterItsStateIsLost(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*events.Pod)
@@ -164,7 +164,7 @@ func TestAFinishedJobIsCleanedUpAfterItsMemoryIsLost(t *testing.T) {
 			list := w.api.List("relist", w.uid)
 			c.change(&list.Pods[0])
 			w.inbox = nil
-			w.hear(list)
+			w.receive(list)
 			if n := count[effect.DeletePod](w); n != c.want {
 				t.Errorf("wanted %v", w.done)
 			}

@@ -39,7 +39,7 @@ func TestAPodWithAnotherFinalizerIsDeletedOnce(t *testing.T) {
 				w.ends("b", events.Succeeded)
 			}
 			a.Version++
-			w.hear(events.PodObserved{Pod: a})
+			w.receive(events.PodObserved{Pod: a})
 			w.wait(time.Hour)
 			if n := count[effect.DeletePod](w); n != 1 {
 				t.Errorf("it was deleted %d times", n)
@@ -61,11 +61,11 @@ func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
 	w.with("b", func(p *events.Pod) { p.Serial = 1 })
 	w.wake()
 	a.Version = 1000 // newer than the inventory
-	w.hear(events.PodObserved{Pod: a})
+	w.receive(events.PodObserved{Pod: a})
 	before := a
 	a.Deleting, a.Version = true, a.Version+1000
-	w.hear(events.PodObserved{Pod: a})
-	w.hear(events.PodObserved{Pod: before})
+	w.receive(events.PodObserved{Pod: a})
+	w.receive(events.PodObserved{Pod: before})
 	w.ends("b", events.Failed)
 	w.wait(5 * time.Second)
 	if n := count[effect.DeletePod](w); n > 0 {
@@ -93,12 +93,12 @@ func TestAKeptPodThatIsGoneDoesNotComeBack(t *testing.T) {
 					p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(time.Hour)
 				})
 				if known {
-					w.hear(events.PodObserved{Pod: a})
+					w.receive(events.PodObserved{Pod: a})
 				}
 				gone := a
 				gone.Version++
-				w.hear(events.PodGone{Pod: gone})
-				w.hear(late(w, a))
+				w.receive(events.PodGone{Pod: gone})
+				w.receive(late(w, a))
 				w.ends("b", events.Failed)
 				w.wait(5 * time.Second)
 				if n := count[effect.DeletePod](w); n > 0 {
@@ -117,11 +117,11 @@ func TestAKeptPodThatWasTakenForGoneCountsAgain(t *testing.T) {
 	a := w.with("a", func(p *events.Pod) {
 		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
 	})
-	w.hear(events.PodObserved{Pod: a})
+	w.receive(events.PodObserved{Pod: a})
 	a.Version++
-	w.hear(events.PodGone{Pod: a})
+	w.receive(events.PodGone{Pod: a})
 	a.Version++
-	w.hear(events.PodObserved{Pod: a})
+	w.receive(events.PodObserved{Pod: a})
 	w.ends("b", events.Failed)
 	w.wait(5 * time.Second)
 	if n := count[effect.DeletePod](w); n != 1 {
@@ -141,9 +141,9 @@ func TestALateObservationOfAKeptPodIsHistory(t *testing.T) {
 	}
 }
 
-// TestPodsThatAreGoneDoNotFillTheMemory: thousands of failed Pods are removed before a snapshot comes. A late observation of the
+// TestPodsThatAreGoneDoNotFillTheState: thousands of failed Pods are removed before a snapshot comes. A late observation of the
 // last one does not restore it.
-func TestPodsThatAreGoneDoNotFillTheMemory(t *testing.T) {
+func TestPodsThatAreGoneDoNotFillTheState(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(0) })
 	w.wake()
 	var all []events.Event
@@ -151,13 +151,13 @@ func TestPodsThatAreGoneDoNotFillTheMemory(t *testing.T) {
 		gone := events.Pod{Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i)), Owner: "pi", Serial: 100 + i, Index: events.NoIndex, Phase: events.Failed, Version: uint64(1000 + i)}
 		all = append(all, events.PodGone{Pod: gone})
 	}
-	w.hear(all...)
+	w.receive(all...)
 	if n := len(w.state); n > 20_000 {
 		t.Errorf("the state has %d bytes", n)
 	}
 	last := all[len(all)-1].(events.PodGone).Pod
 	last.Version--
-	w.hear(events.PodObserved{Pod: last})
+	w.receive(events.PodObserved{Pod: last})
 	if n := count[effect.DeletePod](w); n > 0 {
 		t.Errorf("wanted %v", w.done)
 	}
@@ -172,9 +172,9 @@ func TestAKeptPodThatAUserHasTakenIsNotDeleted(t *testing.T) {
 	w.with("b", func(p *events.Pod) { p.Serial = 1 })
 	w.wake()
 	a.Version = 1000 // newer than the inventory
-	w.hear(events.PodObserved{Pod: a})
+	w.receive(events.PodObserved{Pod: a})
 	a.Orphan, a.Labels, a.Version = true, map[string]string{"debug": "me"}, 2000
-	w.hear(events.PodObserved{Pod: a})
+	w.receive(events.PodObserved{Pod: a})
 	w.ends("b", events.Failed)
 	w.wait(5 * time.Second)
 	if n := count[effect.DeletePod](w); n > 0 {
@@ -223,8 +223,8 @@ func TestAPodThatCameAndWentUnseenIsNotKept(t *testing.T) {
 	unseen.Version = 1000
 	gone := unseen
 	gone.Version++
-	w.hear(events.PodGone{Pod: gone})
-	w.hear(events.PodObserved{Pod: unseen})
+	w.receive(events.PodGone{Pod: gone})
+	w.receive(events.PodObserved{Pod: unseen})
 	w.ends(w.pods()[0].Name, events.Failed)
 	w.wait(5 * time.Second)
 	for _, e := range w.done {
@@ -262,8 +262,8 @@ func TestALimitThatComesWithWhatHasGone(t *testing.T) {
 				t.Error("observed in the other order, the state differs")
 			}
 			w.inbox = nil
-			w.hear(facts...)
-			w.hear(events.PodObserved{Pod: a})
+			w.receive(facts...)
+			w.receive(events.PodObserved{Pod: a})
 			w.ends("b", events.Failed)
 			w.wait(5 * time.Second)
 			if n := count[effect.DeletePod](w); n > 0 {

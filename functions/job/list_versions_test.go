@@ -48,12 +48,12 @@ func TestALimitTakesHoldOnALargeSnapshot(t *testing.T) {
 	list := events.JobListed{ID: "relist-1", Job: &j, JobsVersion: 3, Version: 10 + all, Pods: pods}
 	later := list
 	later.ID, later.Version, later.Pods = "relist-2", list.Version+1, pods[1:] // the oldest has gone meanwhile
-	heard := slices.Concat(list.Split(events.SnapshotPart), later.Split(events.Share{Pods: 1700}), list.Split(events.SnapshotPart))
-	if _, split := heard[0].(events.JobPartListed); !split {
+	received := slices.Concat(list.Split(events.SnapshotPart), later.Split(events.Share{Pods: 1700}), list.Split(events.SnapshotPart))
+	if _, split := received[0].(events.JobPartListed); !split {
 		t.Fatal("the snapshot fits into one message")
 	}
-	rand.New(rand.NewPCG(1, 2)).Shuffle(len(heard), func(i, k int) { heard[i], heard[k] = heard[k], heard[i] })
-	s, effects := f.Decide(s, heard, now)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(received), func(i, k int) { received[i], received[k] = received[k], received[i] })
+	s, effects := f.Decide(s, received, now)
 	if len(s.Kept) != all-1 {
 		t.Errorf("%d failed Pods are known", len(s.Kept))
 	}
@@ -87,22 +87,22 @@ func TestAPartProvesNothingBeyondItsRange(t *testing.T) {
 	}
 	begin := func() job.State { return known(t, f, j, now, pod(0, "a", 5), pod(1, "c", 6), pod(2, "e", 7)) }
 	for name, c := range map[string]struct {
-		heard []events.Event
-		gone  []types.UID
-		sees  bool // the Pod "d", of version 15
+		received []events.Event
+		gone     []types.UID
+		sees     bool // the Pod "d", of version 15
 	}{
-		"one in the range, and not on the list, has gone": {heard: []events.Event{part("b", "d", 20)}, gone: []types.UID{"c"}, sees: true},
-		"the first has no beginning":                      {heard: []events.Event{part("", "c", 20)}, gone: []types.UID{"a"}, sees: true},
-		"the last has no end":                             {heard: []events.Event{part("c", "", 20, pod(1, "c", 6))}, gone: []types.UID{"e"}},
-		"an older one shows nothing of what is newer":     {heard: []events.Event{part("", "d", 4)}, sees: true},
-		"two of three":                                    {heard: []events.Event{part("e", "", 20), part("", "b", 20, pod(0, "a", 5))}, gone: []types.UID{"e"}, sees: true},
-		"all of them":                                     {heard: []events.Event{part("c", "", 20), part("", "c", 20)}, gone: []types.UID{"a", "c", "e"}},
-		"repeated, and of two lists": {heard: []events.Event{part("c", "", 20, pod(2, "e", 7)), part("", "b", 12), part("c", "", 20, pod(2, "e", 7))},
+		"one in the range, and not on the list, has gone": {received: []events.Event{part("b", "d", 20)}, gone: []types.UID{"c"}, sees: true},
+		"the first has no beginning":                      {received: []events.Event{part("", "c", 20)}, gone: []types.UID{"a"}, sees: true},
+		"the last has no end":                             {received: []events.Event{part("c", "", 20, pod(1, "c", 6))}, gone: []types.UID{"e"}},
+		"an older one shows nothing of what is newer":     {received: []events.Event{part("", "d", 4)}, sees: true},
+		"two of three":                                    {received: []events.Event{part("e", "", 20), part("", "b", 20, pod(0, "a", 5))}, gone: []types.UID{"e"}, sees: true},
+		"all of them":                                     {received: []events.Event{part("c", "", 20), part("", "c", 20)}, gone: []types.UID{"a", "c", "e"}},
+		"repeated, and of two lists": {received: []events.Event{part("c", "", 20, pod(2, "e", 7)), part("", "b", 12), part("c", "", 20, pod(2, "e", 7))},
 			gone: []types.UID{"a", "c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := begin()
-			for _, e := range c.heard {
+			for _, e := range c.received {
 				s = f.Observe(s, e)
 			}
 			var gone []types.UID
@@ -116,7 +116,7 @@ func TestAPartProvesNothingBeyondItsRange(t *testing.T) {
 			}
 			s = f.Observe(s, events.PodObserved{Pod: pod(3, "d", 15)})
 			if _, sees := s.Pods[3]; sees != c.sees {
-				t.Errorf("a late observation of d is heard: %v, want %v", sees, c.sees)
+				t.Errorf("a late observation of d is accepted: %v, want %v", sees, c.sees)
 			}
 		})
 	}

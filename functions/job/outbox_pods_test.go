@@ -103,12 +103,12 @@ func TestEndsOfPodsAreForgotten(t *testing.T) {
 	}
 	s, effects := f.Decide(s, unheld, noon)
 	if again, _ := podsIn(effects); len(again)+len(s.Outbox.Pods) > 0 {
-		t.Errorf("heard again, %d are told of again, and %d remembered", len(again), len(s.Outbox.Pods))
+		t.Errorf("observed again, %d are told of again, and %d remembered", len(again), len(s.Outbox.Pods))
 	}
 }
 
-// TestEndOfAPodThatIsReplacedIsTold: before its removal is observed, a worker that slept has created a Pod of its name anew.
-func TestEndOfAPodThatIsReplacedIsTold(t *testing.T) {
+// TestEndOfAPodThatIsReplacedIsAnnounced: before its removal is observed, a worker that slept has created a Pod of its name anew.
+func TestEndOfAPodThatIsReplacedIsAnnounced(t *testing.T) {
 	f := New(telling())
 	s, unheld := endedPods(t, f, 1)
 	old := unheld[0].(events.PodObserved).Pod
@@ -139,7 +139,7 @@ func TestDeadStreamBoundsAJob(t *testing.T) {
 	}
 	s, again := f.Decide(s, nil, noon)
 	if _, dropped := podsIn(again); dropped != more {
-		t.Errorf("unheard, %d are told of as dropped", dropped)
+		t.Errorf("unconfirmed, %d are told of as dropped", dropped)
 	}
 	told := 0
 	for range 20 {

@@ -126,8 +126,8 @@ func TestAConfirmationThatOvertakes(t *testing.T) {
 	}
 }
 
-// TestAMemoryThatAnnouncesDoesNotRest until all is confirmed. It is worth keeping then, because it records what was announced.
-func TestAMemoryThatAnnouncesDoesNotRest(t *testing.T) {
+// TestAStateThatAnnouncesDoesNotRest until all is confirmed. It is worth keeping then, because it records what was announced.
+func TestAStateThatAnnouncesDoesNotRest(t *testing.T) {
 	f := New(DefaultLimits())
 	s, _ := f.Decide(State{}, []events.Event{events.JobObserved{Job: observationOf(9, 5, 4)}}, noon)
 	if f.Rests(s) {

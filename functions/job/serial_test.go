@@ -102,9 +102,9 @@ func TestANameThatIsUsedAgainMeansThatTheFirstPodIsGone(t *testing.T) {
 	w.with(name, func(p *events.Pod) { p.Serial, p.Phase = 0, events.Pending })
 	w.settle()
 	a.Version++
-	w.hear(events.PodObserved{Pod: a})
+	w.receive(events.PodObserved{Pod: a})
 	a.Held = false
-	w.hear(events.PodGone{Pod: a})
+	w.receive(events.PodGone{Pod: a})
 	w.ends(name, events.Succeeded)
 	complete(t, w, 1)
 	if n := count[effect.AdoptPod](w) + count[effect.CreatePod](w); n > 0 {
@@ -143,16 +143,16 @@ func TestAnEditedSerialChangesNothing(t *testing.T) {
 	}
 }
 
-// TestTheSerialOfAnOrphanIsNotOurs: it is that of the Job that the orphan comes from. Here an orphan is removed that has the
+// TestTheSerialOfAnOrphanIsForeign: it is that of the Job that the orphan comes from. Here an orphan is removed that has the
 // serial of a Pod that is just being created.
-func TestTheSerialOfAnOrphanIsNotOurs(t *testing.T) {
+func TestTheSerialOfAnOrphanIsForeign(t *testing.T) {
 	w := newWorld(t, job.DefaultLimits(), func(*events.Job) {})
 	w.inbox = []events.Event{events.TimerFired{Name: "wake"}}
 	w.act(w.decide())
 	effects := w.decide()
 	for _, e := range effects {
 		if c, ok := e.(effect.CreatePod); ok {
-			w.hear(events.PodGone{Pod: events.Pod{Name: "old", UID: "old", Version: 1000, Serial: c.Serial, Index: events.NoIndex, Orphan: true}})
+			w.receive(events.PodGone{Pod: events.Pod{Name: "old", UID: "old", Version: 1000, Serial: c.Serial, Index: events.NoIndex, Orphan: true}})
 		}
 	}
 	w.act(effects)

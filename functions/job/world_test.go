@@ -132,8 +132,8 @@ func (w *world) act(effects []effect.Effect) {
 	}
 }
 
-// hear delivers an event.
-func (w *world) hear(facts ...events.Event) {
+// receive delivers an event.
+func (w *world) receive(facts ...events.Event) {
 	w.t.Helper()
 	w.inbox = append(w.inbox, facts...)
 	w.settle()
@@ -148,7 +148,7 @@ func (w *world) wait(by time.Duration) {
 			return
 		}
 		w.now = w.timer
-		w.hear(events.TimerFired{Name: "wake"})
+		w.receive(events.TimerFired{Name: "wake"})
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// TestPodsAreToldTheirTrace: in every container that does not set its own, before all other variables, so that these may use it;
+// TestPodsGetTheirTraceparent: in every container that does not set its own, before all other variables, so that these may use it;
 // and nowhere unless the Job or the operator wants it.
-func TestPodsAreToldTheirTrace(t *testing.T) {
+func TestPodsGetTheirTraceparent(t *testing.T) {
 	own := corev1.EnvVar{Name: "TRACEPARENT", Value: "own"}
 	told := corev1.EnvVar{Name: "TRACEPARENT", Value: events.JobTrace(testJob()).String()}
 	fruit := corev1.EnvVar{Name: "FRUIT", Value: "apple"}

@@ -13,9 +13,9 @@ import (
 
 // settle writes the status as the plan wants it, once, and confirms what is announced then. It returns how many Jobs are
 // complete.
-func settle(t *testing.T, s *State, heard ...events.Event) int64 {
+func settle(t *testing.T, s *State, received ...events.Event) int64 {
 	t.Helper()
-	writes := decideAt[effect.WriteScheduleStatus](s, ten, heard...)
+	writes := decideAt[effect.WriteScheduleStatus](s, ten, received...)
 	if len(writes) != 1 {
 		t.Fatalf("%d status writes, want one", len(writes))
 	}

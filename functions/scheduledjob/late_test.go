@@ -28,9 +28,9 @@ func everyMinute() State {
 func minute(n int) time.Time { return ten.Add(time.Duration(n) * time.Minute) }
 
 // decideAt plans once and returns the effects of the kind.
-func decideAt[E effect.Effect](s *State, now time.Time, heard ...events.Event) (of []E) {
+func decideAt[E effect.Effect](s *State, now time.Time, received ...events.Event) (of []E) {
 	var all []effect.Effect
-	*s, all = New(zone.Load).Decide(*s, heard, now)
+	*s, all = New(zone.Load).Decide(*s, received, now)
 	for _, e := range all {
 		if e, ok := e.(E); ok {
 			of = append(of, e)
@@ -188,8 +188,8 @@ func TestARangeIsCutAroundAJob(t *testing.T) {
 	}
 }
 
-// TestAMemoryThatIsTooLargeRests: it is forgotten, and its inventory is taken with increasing delays.
-func TestAMemoryThatIsTooLargeRests(t *testing.T) {
+// TestAStateThatIsTooLargeBacksOff: it is forgotten, and its inventory is taken with increasing delays.
+func TestAStateThatIsTooLargeBacksOff(t *testing.T) {
 	f, now := New(zone.Load), minute(0)
 	s, effects := f.Decide(State{}, []events.Event{events.ScheduleDue{Nominal: now}}, now)
 	inventories := 0
@@ -198,13 +198,13 @@ func TestAMemoryThatIsTooLargeRests(t *testing.T) {
 		if len(effects) > 0 {
 			ask, asks = effects[0].(effect.TakeInventory)
 		}
-		heard := []events.Event{events.TimerFired{}}
+		received := []events.Event{events.TimerFired{}}
 		if asks {
 			inventories++
-			heard = []events.Event{events.ScheduleListed{ID: ask.ID, Version: 7},
+			received = []events.Event{events.ScheduleListed{ID: ask.ID, Version: 7},
 				events.EffectRefused{Effect: effect.SaveState, Reason: effect.StateTooLarge, Message: "9 bytes", At: now}}
 		}
-		s, effects = f.Decide(s, heard, now)
+		s, effects = f.Decide(s, received, now)
 		now = now.Add(6 * time.Second)
 	}
 	if s.Known || inventories < 3 || inventories > 6 { // at once, and then 1 s, 3 s, 7 s, 15 s, 31 s, 63 s later

@@ -96,7 +96,8 @@ func (i Inspection) Server(ctx context.Context) (all []finding.Finding, ok bool)
 	return append(all, skew(answer.Header.Get("Date"), sent, came)), true
 }
 
-// skew compares the clock in a Date header with ours: the header's second had begun when the response was made, and not ended.
+// skew compares the clock in a Date header with the local one: the header's second had begun when the response was made, and not
+// ended.
 func skew(date string, sent, came time.Time) finding.Finding {
 	const check = "clock of the api server"
 	theirs, err := http.ParseTime(date)

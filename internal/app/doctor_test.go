@@ -138,7 +138,7 @@ func TestQuarantineAndRequeue(t *testing.T) {
 	t.Cleanup(b.Close)
 	key := events.Key{Function: "job", Namespace: "default", UID: "3d5e3eb4-0001-4001-8001-000000000001"}
 	var mended atomic.Bool
-	heard := make(chan struct{}, 10) // those that came after it was mended
+	received := make(chan struct{}, 10) // those that came after it was mended
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	go func() {
@@ -148,7 +148,7 @@ func TestQuarantineAndRequeue(t *testing.T) {
 				return
 			}
 			d.Ack()
-			heard <- struct{}{}
+			received <- struct{}{}
 		})
 	}()
 	if err := b.Publish(t.Context(), events.Fact{Cluster: o.Bus.Cluster, Key: key, Event: events.JobGone{Version: 1}}); err != nil {
@@ -185,7 +185,7 @@ func TestQuarantineAndRequeue(t *testing.T) {
 	if code, out, _ := call(t, RequeueCommand(), where, "x", id, id); code != ExitFatal || !strings.Contains(out, id+": put back\n"+id+": not in the quarantine") || !strings.Contains(out, `"x" is no ID`) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	<-heard
+	<-received
 	await(0)
 	if code, out, _ := call(t, RequeueCommand(), where, id); code != ExitFine || out != id+": not in the quarantine (any more)\n" {
 		t.Errorf("exit code %d: %s", code, out)

@@ -52,11 +52,11 @@ func jobs(api *apptest.API, times int32) *atomic.Int32 {
 	return left
 }
 
-// Of a cluster without anything of ours, and without ScheduledJobs, one may take leave. The bus is not needed.
+// Of a cluster without anything of jobstream, and without ScheduledJobs, one may take leave. The bus is not needed.
 func TestDrainOfNothing(t *testing.T) {
 	api := apptest.Start(t)
 	code, out, complaint := call(t, DrainCommand(), "--kubeconfig="+api.Kubeconfig)
-	if code != ExitFine || complaint != "" || !strings.HasPrefix(out, "nothing of ours is left unfinished") {
+	if code != ExitFine || complaint != "" || !strings.HasPrefix(out, "nothing of jobstream is left unfinished") {
 		t.Errorf("exit code %d: %s%s", code, out, complaint)
 	}
 	if code, out, _ := call(t, DrainCommand(), "--kubeconfig="+api.Kubeconfig, "--wait=1h", "-o=json"); code != ExitFine || strings.Join(strings.Fields(out), "") != `{"scheduledJobs":[],"jobs":[],"pods":[]}` {
@@ -79,7 +79,7 @@ func TestDrainShowsWhatIsLeft(t *testing.T) {
 		{"a look", nil, ExitFatal, false, []string{"ScheduledJobs at work: 1\n", "shop       nightly  at work", "left: 0 unfinished Jobs, 0 Pods with our finalizer, 1 ScheduledJob at work"}},
 		{"what would be suspended", []string{"--suspend-schedules"}, ExitFatal, false, []string{"nothing was changed: add --yes"}},
 		{"one that is at work is not waited for", []string{"--wait"}, ExitFatal, false, []string{"left: "}},
-		{"suspended", []string{"--suspend-schedules", "--yes"}, ExitFine, true, []string{"suspended ScheduledJob shop/nightly\n", "nothing of ours"}},
+		{"suspended", []string{"--suspend-schedules", "--yes"}, ExitFine, true, []string{"suspended ScheduledJob shop/nightly\n", "nothing of jobstream"}},
 		{"again", []string{"--suspend-schedules", "--yes", "-o=json"}, ExitFine, true, nil},
 	} {
 		code, out, complaint := call(t, DrainCommand(), append([]string{where}, tt.args...)...)

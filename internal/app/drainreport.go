@@ -64,7 +64,7 @@ func (d *drain) report(left cluster.Remains) error {
 		fmt.Fprintf(d.out, "cannot suspend ScheduledJob %s/%s: %s\n", s.Namespace, s.Name, printable(oneLine(s.Error)))
 	}
 	if left.Empty() {
-		_, err := fmt.Fprintln(d.out, "nothing of ours is left unfinished: the programs may go (docs/uninstall.md)")
+		_, err := fmt.Fprintln(d.out, "nothing of jobstream is left unfinished: the programs may go (docs/uninstall.md)")
 		return err
 	}
 	var schedules, jobs, pods []string

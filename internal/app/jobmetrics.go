@@ -66,7 +66,7 @@ func (m *jobMetrics) synced(t engine.Turned) {
 // completionMode returns the mode from the facts and effects of a turn: "unknown" if it only had a timer or a refusal and created
 // no Pod.
 func completionMode(t engine.Turned) string {
-	for _, e := range t.Heard {
+	for _, e := range t.Facts {
 		switch e := e.(type) {
 		case events.JobObserved:
 			return modeLabel(e.Job.Indexed)

@@ -168,7 +168,7 @@ func TestSyncs(t *testing.T) {
 	create := func(index int) effect.Effect { return effect.CreatePod{Index: index} }
 	for _, tt := range []struct {
 		name  string
-		heard []events.Event
+		facts []events.Event
 		tried []effect.Effect
 		err   error
 		want  string
@@ -189,7 +189,7 @@ func TestSyncs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := counting()
-			m.turned(engine.Turned{Function: "job", Heard: tt.heard, Tried: tt.tried, Err: tt.err, Duration: 5 * time.Millisecond})
+			m.turned(engine.Turned{Function: "job", Facts: tt.facts, Tried: tt.tried, Err: tt.err, Duration: 5 * time.Millisecond})
 			var want []string
 			if tt.want != "" {
 				want = []string{"job_syncs_total{" + tt.want + "} 1"}
@@ -207,7 +207,7 @@ func TestSyncs(t *testing.T) {
 
 func TestTurnsOfOtherFunctionsAreNoSyncs(t *testing.T) {
 	m := counting()
-	m.turned(engine.Turned{Function: "another", Heard: []events.Event{events.JobObserved{}}})
+	m.turned(engine.Turned{Function: "another", Facts: []events.Event{events.JobObserved{}}})
 	if got := counters(t, m); len(got) > 0 {
 		t.Errorf("got %q", got)
 	}

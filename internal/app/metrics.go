@@ -135,7 +135,7 @@ func (m *metrics) handler() http.Handler {
 func (m *metrics) turned(t engine.Turned) {
 	m.turns.WithLabelValues(t.Function, turnResult(t.Err)).Inc()
 	m.turnTime.WithLabelValues(t.Function).Observe(t.Duration.Seconds())
-	m.facts.WithLabelValues(t.Function).Add(float64(len(t.Heard)))
+	m.facts.WithLabelValues(t.Function).Add(float64(len(t.Facts)))
 	switch catalog.Name(t.Function) {
 	case catalog.Job:
 		m.jobs.synced(t)

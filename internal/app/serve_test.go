@@ -87,7 +87,7 @@ func TestMetrics(t *testing.T) {
 	m.bus(func() error { return errors.New("away") })
 	m.watches(func() int { return 2 })
 	key := events.Key{Function: "job"}
-	m.turned(engine.Turned{Function: "job", Heard: make([]events.Event, 3)})
+	m.turned(engine.Turned{Function: "job", Facts: make([]events.Event, 3)})
 	m.turned(engine.Turned{Function: "job", Err: engine.Retry{Err: errors.New("busy")}})
 	for _, answers := range [][]events.Event{nil, {events.EffectRefused{}}} {
 		a := m.counted(engine.ActorFunc(func(context.Context, events.Key, effect.Effect) ([]events.Event, error) { return answers, nil }))

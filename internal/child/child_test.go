@@ -46,7 +46,7 @@ func TestStopReachesTheWholeGroup(t *testing.T) {
 	})
 }
 
-func TestAnEndThatNobodyAskedForIsReported(t *testing.T) {
+func TestAnUnexpectedExitIsReported(t *testing.T) {
 	died := make(chan error, 1)
 	cmd := exec.Command("/bin/sh", "-c", "echo why; exit 3")
 	var printed bytes.Buffer

@@ -81,7 +81,7 @@ func (i Inspection) rival(ctx context.Context) finding.Finding {
 func (i Inspection) hand(jobs []batchv1.Job, since time.Time) (finding.Finding, bool) {
 	for n := range jobs {
 		j := &jobs[n]
-		if when := signed(j); i.Claim.Ours(j) && when.After(since) {
+		if when := signed(j); i.Claim.Matches(j) && when.After(since) {
 			return finding.Worry(rivalCheck, finding.Fail, "run kube-controller-manager with --controllers=-job-controller,*, or do without --claim-unmanaged",
 				"kube-controller-manager wrote the status of Job %s/%s, which jobstream claims, at %s", j.Namespace, j.Name, when.UTC().Format(time.RFC3339)), true
 		}

@@ -201,7 +201,7 @@ func TestInspectionOfOtherServers(t *testing.T) {
 	if f := among(t, old, "api server"); f.Level != finding.Warn || !strings.Contains(f.Found, "v1.30.0") || !strings.Contains(f.Found, "JobManagedBy") {
 		t.Errorf("an old server: %+v", f)
 	}
-	if f := among(t, old, "clock of the api server"); f.Level != finding.Fail || !strings.Contains(f.Found, "behind ours") {
+	if f := among(t, old, "clock of the api server"); f.Level != finding.Fail || !strings.Contains(f.Found, "behind the local clock") {
 		t.Errorf("an old clock: %+v", f)
 	}
 	if f := among(t, old, "scheduledjobs"); f.Level != finding.Warn || !strings.Contains(f.Advice, "deploy/crd") {

@@ -152,7 +152,7 @@ func (l Lister) listOnce(ctx context.Context, w Wants) (Lists, error) {
 				}
 			}
 			wanted := w.Job(j)
-			if claims := l.Claim.Ours(j) && ptr.Deref(j.Spec.ManualSelector, false); !wanted && !claims {
+			if claims := l.Claim.Matches(j) && ptr.Deref(j.Spec.ManualSelector, false); !wanted && !claims {
 				continue
 			}
 			p := events.ProjectJob(j, l.Claim)

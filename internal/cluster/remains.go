@@ -112,7 +112,7 @@ func (l Leaving) remainsIn(ctx context.Context, namespace string) (r Remains, er
 	unfinished := map[Identity]int{} // the index in r.Jobs
 	_, err = Pages(ctx, l.Client.BatchV1().Jobs(namespace).List, "", func(page *batchv1.JobList) error {
 		for i := range page.Items {
-			if j := &page.Items[i]; l.Claim.Ours(j) && !finished(j) {
+			if j := &page.Items[i]; l.Claim.Matches(j) && !finished(j) {
 				unfinished[IdentityOf(j)] = len(r.Jobs)
 				r.Jobs = append(r.Jobs, l.remainingJob(j))
 			}
@@ -164,7 +164,7 @@ func remainingSchedule(s *v1alpha1.ScheduledJob) (r RemainingSchedule, remains b
 func (l Leaving) remainingJob(j *batchv1.Job) RemainingJob {
 	return RemainingJob{Namespace: j.Namespace, Name: j.Name, UID: j.UID,
 		Suspended: j.Spec.Suspend != nil && *j.Spec.Suspend, Deleting: j.DeletionTimestamp != nil,
-		Unmanaged: !events.Claim{ManagedBy: l.Claim.ManagedBy}.Ours(j),
+		Unmanaged: !events.Claim{ManagedBy: l.Claim.ManagedBy}.Matches(j),
 		Active:    j.Status.Active, Succeeded: j.Status.Succeeded, Failed: j.Status.Failed}
 }
 

@@ -83,23 +83,23 @@ func TestDroppedAnnouncementsAreReported(t *testing.T) {
 				}
 				return s, nil
 			}})
-		var heard []string
+		var dropped []string
 		b := start(t, loser, func(c *engine.Config) {
-			c.Dropped = func(function string, count int) { heard = append(heard, fmt.Sprint(function, " ", count)) } // in the one turn there is
+			c.Dropped = func(function string, count int) { dropped = append(dropped, fmt.Sprint(function, " ", count)) } // in the one turn there is
 		})
 		b.Deliver(fact{b, "a"})
 		if got := <-b.turned; got.Err != nil || got.Rounds != 2 {
 			t.Errorf("%d rounds, %v", got.Rounds, got.Err)
 		}
-		if !slices.Equal(heard, []string{"count 7"}) {
-			t.Errorf("heard %q", heard)
+		if !slices.Equal(dropped, []string{"count 7"}) {
+			t.Errorf("dropped %q", dropped)
 		}
 	})
 }
 
 // A Job creates Pods without end, and the API server needs longer for the effects of one decision than a decision is valid. Its
 // announcements are still made: they do not queue behind those effects.
-func TestABusyJobIsHeardOf(t *testing.T) {
+func TestABusyJobIsAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type state struct{ Begun, Told bool }
 		busy := fn.Register(fn.Function[state]{Name: "count", Version: 1,

@@ -34,8 +34,8 @@ func tickOf(name string) events.TickDecided {
 		Verdict: events.Started, Nominal: time.Unix(int64(name[0]), 0), Count: 1}
 }
 
-// herald owes an announcement and the removal of a Pod's finalizer for each name in a fact, until it learns that they are done. It backs off after
-// a refusal.
+// herald owes an announcement and the removal of a Pod's finalizer for each name in a fact, until it learns that they are done.
+// It backs off after a refusal.
 func herald() fn.Registered {
 	type state struct {
 		Owed, Held []string
@@ -161,7 +161,7 @@ func TestNothingWaitsForAnAnnouncement(t *testing.T) {
 }
 
 // An effect that fails keeps neither the confirmation nor the refusal of an announcement beside it from being remembered.
-func TestAnnouncementsAndEffectsRestApart(t *testing.T) {
+func TestAnnouncementsAndEffectsBackOffApart(t *testing.T) {
 	for name, refusal := range map[string]error{"it is confirmed": nil, "it is refused": errors.New("not confirmed")} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

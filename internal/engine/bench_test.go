@@ -62,7 +62,7 @@ func start(t *testing.T, f fn.Registered, change ...func(*engine.Config)) *bench
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &bench{turned: make(chan engine.Turned, 1)}
-	c := engine.Config{Function: f, Store: b, Actor: engine.ActorFunc(b.perform), Timers: b, Announcer: b, Log: slog.New(slog.DiscardHandler), Turned: b.hear}
+	c := engine.Config{Function: f, Store: b, Actor: engine.ActorFunc(b.perform), Timers: b, Announcer: b, Log: slog.New(slog.DiscardHandler), Turned: b.record}
 	for _, f := range change {
 		f(&c)
 	}
@@ -134,7 +134,7 @@ func (b *bench) perform(_ context.Context, _ events.Key, e effect.Effect) ([]eve
 	return a.Facts, a.Err
 }
 
-func (b *bench) hear(t engine.Turned) {
+func (b *bench) record(t engine.Turned) {
 	select {
 	case b.turned <- t:
 	default:

@@ -32,7 +32,7 @@ func inVain() func(effect.Effect) engine.Answer {
 
 // Effects that were done and answered, and are wanted again unchanged, back off like failed ones. Otherwise they would be done as
 // fast as the API server answers.
-func TestWhatIsDoneInVainRests(t *testing.T) {
+func TestEffectsInVainBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, counter())
 		b.act = inVain()
@@ -71,7 +71,7 @@ func TestProgressKeepsTheRestShort(t *testing.T) {
 
 // A state that is ahead of the cluster ignores every true fact: a client has forged it, or the cluster was restored from a
 // backup. It is deleted after everything has been in vain for two minutes, and the Job goes on.
-func TestAMemoryThatIsAheadOfTheClusterIsForgotten(t *testing.T) {
+func TestAStateAheadOfTheClusterIsForgotten(t *testing.T) {
 	for name, forge := range map[string]func(j events.Job, p events.Pod) events.Event{
 		"of the Job": func(j events.Job, _ events.Pod) events.Event {
 			j.Version, j.Suspended = 1<<63, true
@@ -133,7 +133,7 @@ func TestFailuresAreNoReasonToForget(t *testing.T) {
 }
 
 // Effects on the bus do not back off with effects on the cluster that are in vain: announcements and timers are still made.
-func TestTheBusIsToldWhatIsNewThoughTheClusterRests(t *testing.T) {
+func TestEffectsOnTheBusDoNotBackOffWithThoseOnTheCluster(t *testing.T) {
 	type state struct{ Tried, Announced bool }
 	stubborn := fn.Register(fn.Function[state]{Name: "count", Version: 1,
 		Observe: func(s state, e events.Event) state {

@@ -32,7 +32,7 @@ func (s *one) Save(_ context.Context, _ events.Key, state []byte, revision uint6
 
 func (s *one) Forget(context.Context, events.Key) error { *s = one{}; return nil }
 
-// finder wants each Pod found of which it has heard nothing yet but its name.
+// finder wants each Pod found of which it knows nothing yet but its name.
 var finder = fn.Register(fn.Function[[]string]{Name: "finder", Version: 1,
 	Observe: func(missing []string, e events.Event) []string {
 		switch e := e.(type) {

@@ -125,7 +125,7 @@ func TestFactsAreRememberedBesideATurnThatTakesTooLong(t *testing.T) {
 	})
 }
 
-func TestAMemoryThatARollbackHasLeftIsForgotten(t *testing.T) {
+func TestAStateThatARollbackHasLeftIsForgotten(t *testing.T) {
 	b := start(t, counter(), func(c *engine.Config) { c.Newest = func(string) bool { return true } })
 	b.act = gone
 	b.mu.Lock()

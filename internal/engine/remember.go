@@ -95,11 +95,11 @@ func since(at time.Time, long time.Duration) bool { return !at.IsZero() && time.
 // effects: the next turn does, and a timer on the bus ensures that there is one.
 func (r *Runner) remember(key events.Key, k *keyState) {
 	facts := k.remembering
-	heard := make([]events.Event, len(facts))
+	folded := make([]events.Event, len(facts))
 	for i, d := range facts {
-		heard[i] = d.Event()
+		folded[i] = d.Event()
 	}
-	t := NewTurn(r.cfg.Function, r.cfg.Store, key, heard...)
+	t := NewTurn(r.cfg.Function, r.cfg.Store, key, folded...)
 	err := t.Load(r.ctx)
 	if err == nil {
 		err = r.commit(t)

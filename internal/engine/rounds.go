@@ -71,7 +71,7 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 		if err == nil && retry.Err != nil {
 			err = retry
 		}
-		r.cfg.Turned(Turned{Function: r.cfg.Function.Name, Key: key, Heard: facts, Rounds: t.rounds, Effects: done, Tried: t.tried,
+		r.cfg.Turned(Turned{Function: r.cfg.Function.Name, Key: key, Facts: facts, Rounds: t.rounds, Effects: done, Tried: t.tried,
 			Duration: time.Since(began), Err: err})
 	}
 }
@@ -106,7 +106,7 @@ func (r *Runner) settle(key events.Key, batch []Delivery, err error) {
 // and inventory is taken. The engine never interprets or overwrites what this version could not read.
 func (r *Runner) rollBack(key events.Key, batch []Delivery, newer fn.ErrNewer) {
 	r.cfg.Log.Warn("state of a newer version forgotten, since no reconciler of it is alive; inventory follows",
-		"function", r.cfg.Function.Name, "key", key.String(), "version", newer.Have, "ours", newer.Want)
+		"function", r.cfg.Function.Name, "key", key.String(), "version", newer.Have, "known", newer.Want)
 	after := time.Duration(0)
 	if err := r.cfg.Store.Forget(r.ctx, key); err != nil {
 		after = r.rest(key, err, 0)

@@ -42,8 +42,8 @@ type Config struct {
 type Turned struct {
 	Function string
 	Key      events.Key
-	// Heard has the facts that it folded first, and that woke it. The answers to its effects are not among them.
-	Heard []events.Event
+	// Facts has the facts that it folded first, and that woke it. The answers to its effects are not among them.
+	Facts []events.Event
 	// Rounds is the number of its decisions, Effects the number of effects that it did.
 	Rounds, Effects int
 	// Tried has the first effect of each kind among its decisions, to show what the turn was about.

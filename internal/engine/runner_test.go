@@ -40,8 +40,8 @@ func TestATurnTellsWhatItWasAbout(t *testing.T) {
 		}
 		b.Deliver(fact{b, "a"})
 		got := <-b.turned
-		if !slices.Equal(got.Heard, []events.Event{events.TimerFired{Name: "a"}}) {
-			t.Errorf("it heard %v", got.Heard)
+		if !slices.Equal(got.Facts, []events.Event{events.TimerFired{Name: "a"}}) {
+			t.Errorf("it folded %v", got.Facts)
 		}
 		if !slices.Equal(got.Tried, []effect.Effect{effect.RemoveFinalizer{Name: "a"}}) || got.Effects != 2 || got.Rounds != 3 {
 			t.Errorf("it tried %v, %d effects in %d rounds", got.Tried, got.Effects, got.Rounds)

@@ -121,7 +121,7 @@ func TestACrowdedPartitionHasRoomSoon(t *testing.T) {
 
 // Remembering costs the bus more than waiting does: three requests for each key. It happens only in a crowded partition, and
 // begins with the keys that have the most facts.
-func TestWhoWaitsWithLittleIsNotRemembered(t *testing.T) {
+func TestAKeyThatWaitsWithFewFactsIsNotRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, m := startTenants(t)
 		for i := range 1000 {

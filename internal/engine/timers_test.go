@@ -96,8 +96,8 @@ func TestATimerThatFiredForItsFormerTimeIsSetAgain(t *testing.T) {
 	}
 }
 
-// TestATimerIsSetAgainWhenTheMemoryIsLost: with the bus, its timers are lost, too.
-func TestATimerIsSetAgainWhenTheMemoryIsLost(t *testing.T) {
+// TestATimerIsSetAgainWhenTheStateIsLost: with the bus, its timers are lost, too.
+func TestATimerIsSetAgainWhenTheStateIsLost(t *testing.T) {
 	until := time.Now().Add(time.Hour)
 	b, r, set := startWaker(t, until)
 	b.mu.Lock()

@@ -15,9 +15,9 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-// TestAForgottenMemoryIsToldEverythingAgain: a fact is in the state after the first round, and acknowledged after the last. If
+// TestAForgottenStateFoldsAllFactsAgain: a fact is in the state after the first round, and acknowledged after the last. If
 // the state is deleted in between, the fact must not be lost with it.
-func TestAForgottenMemoryIsToldEverythingAgain(t *testing.T) {
+func TestAForgottenStateFoldsAllFactsAgain(t *testing.T) {
 	ctx, b := context.Background(), &bench{}
 	turn := engine.NewTurn(counter(), b, key, fact{b, "a"}.Event())
 	round := func() error {
@@ -46,9 +46,9 @@ func TestAForgottenMemoryIsToldEverythingAgain(t *testing.T) {
 	}
 }
 
-// TestAnInvalidMemoryIsForgotten: a state that breaks a law of its function is treated like a lost one, and Forgot has the reason
+// TestAnInvalidStateIsForgotten: a state that breaks a law of its function is treated like a lost one, and Forgot has the reason
 // for the log.
-func TestAnInvalidMemoryIsForgotten(t *testing.T) {
+func TestAnInvalidStateIsForgotten(t *testing.T) {
 	type state struct{ Folded, Broken bool }
 	f := fn.Register(fn.Function[state]{Name: "count", Version: 1,
 		Observe: func(s state, _ events.Event) state { return state{Folded: true, Broken: !s.Folded} },

@@ -62,7 +62,7 @@ func TestATimerThatCouldNotBeSetIsNotTakenForSet(t *testing.T) {
 	})
 }
 
-func TestWhoseMemoryIsForgottenIsWokenByTheBus(t *testing.T) {
+func TestAKeyWhoseStateIsForgottenIsWokenByTheBus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, counter())
 		b.act = gone
@@ -74,7 +74,7 @@ func TestWhoseMemoryIsForgottenIsWokenByTheBus(t *testing.T) {
 	})
 }
 
-func TestPoisonIsGivenBackWhereNobodyWouldTakeInventory(t *testing.T) {
+func TestPoisonIsReturnedWhereNoInventoryWouldFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, counter())
 		b.timersFail(true)
@@ -88,7 +88,7 @@ func TestPoisonIsGivenBackWhereNobodyWouldTakeInventory(t *testing.T) {
 }
 
 // A server whose clock is ahead, or remember, makes the engine's timers fire while the key still backs off.
-func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
+func TestTheEnginesOwnTimersAreSetAgainWhereTheyFireEarly(t *testing.T) {
 	t.Run("again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := start(t, counter())
@@ -106,7 +106,7 @@ func TestTheEnginesOwnTimersAreSetAgainWhereTheyRingEarly(t *testing.T) {
 
 // A turn that no fact had woken could not even set a timer. Facts that arrive during the backoff are remembered, and must not be
 // acknowledged while only this process's wakeup would take care of them.
-func TestNothingIsAcknowledgedThatOnlyAnAlarmOfOursWouldLookAt(t *testing.T) {
+func TestNoFactIsAcknowledgedThatOnlyALocalWakeupCovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, counter())
 		b.act = timeout
@@ -148,7 +148,7 @@ func others(n int) (keys []events.Key) {
 	return keys
 }
 
-func TestWhoWaitsForASlotDoesNotKeepAPartitionThatIsPutDown(t *testing.T) {
+func TestAKeyThatWaitsForASlotDoesNotKeepAReleasedPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turned []events.Key
 		b := start(t, counter(), func(c *engine.Config) {
@@ -205,7 +205,7 @@ func TestAskingForMoreTimeIsCheap(t *testing.T) {
 
 // A turn may outlast the release of its partition: when this runner serves it again, another one may have set the key's timer
 // meanwhile.
-func TestWhoTakesAPartitionAgainDoesNotTrustItsTimers(t *testing.T) {
+func TestAPartitionTakenAgainDoesNotTrustItsTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Now().Add(time.Hour)
 		f := fn.Register(fn.Function[string]{Name: "count", Version: 1,

@@ -63,7 +63,7 @@ func (o *overviewCommand) run(ctx context.Context) error {
 	var objects []runtime.Object
 	err = c.eachJob(ctx, o.selector, func(j *batchv1.Job) {
 		sum.SawJob(j)
-		if printer != nil && overview.Ours(j) {
+		if printer != nil && overview.Managed(j) {
 			j.APIVersion, j.Kind = batchv1.SchemeGroupVersion.String(), jobKind
 			objects = append(objects, j)
 		}

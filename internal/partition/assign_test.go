@@ -60,7 +60,7 @@ func TestTheOrderOfMembersDoesNotMatter(t *testing.T) {
 
 // A member that leaves gives its own partitions away. The seats that this frees let some others move, too, but never more of them
 // than that: without rendezvous hashing, nearly all would.
-func TestWhoLeavesMovesLittle(t *testing.T) {
+func TestALeavingMemberMovesLittle(t *testing.T) {
 	moved, freed := 0, 0
 	for n := 2; n <= 8; n++ {
 		for try := range 50 {

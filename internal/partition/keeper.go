@@ -15,7 +15,7 @@ const (
 	// HeartbeatInterval is the time between two regular heartbeats.
 	HeartbeatInterval = 500 * time.Millisecond
 	// resendAfter is how long a member waits for its own regular heartbeat to come back before it sends another. One at a time:
-	// else a server that was stopped for a while returns forty of ours before it returns one of another member.
+	// else a server that was stopped for a while returns forty heartbeats of this member before it returns one of another member.
 	resendAfter = 2 * time.Second
 	// isolatedAfter is how long our own heartbeats may stay away before Ready returns an error. A server that elects a leader or
 	// restarts takes seconds.

@@ -12,10 +12,10 @@ import (
 
 // air carries heartbeats between keepers in one process as NATS does, in each sender's order, and can be cut for some.
 type air struct {
-	mu      sync.Mutex
-	hearers map[string]chan Heartbeat
-	mute    map[string]bool // its heartbeats reach no member, not even itself
-	stopped bool            // no heartbeat reaches any member
+	mu        sync.Mutex
+	receivers map[string]chan Heartbeat
+	mute      map[string]bool // its heartbeats reach no member, not even itself
+	stopped   bool            // no heartbeat reaches any member
 }
 
 type antenna struct {
@@ -26,25 +26,25 @@ type antenna struct {
 func (a antenna) Send(b Heartbeat) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, hear := range a.hearers {
+	for _, receive := range a.receivers {
 		if !a.stopped && !a.mute[a.member] {
-			hear <- b
+			receive <- b
 		}
 	}
 	return nil
 }
 
-func (a antenna) Listen(hear func(Heartbeat)) (func(), error) {
+func (a antenna) Listen(receive func(Heartbeat)) (func(), error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	queue := make(chan Heartbeat, 10_000)
-	a.hearers[a.member] = queue
+	a.receivers[a.member] = queue
 	go func() {
 		for b := range queue {
-			hear(b)
+			receive(b)
 		}
 	}()
-	return func() { a.mu.Lock(); defer a.mu.Unlock(); delete(a.hearers, a.member); close(queue) }, nil
+	return func() { a.mu.Lock(); defer a.mu.Unlock(); delete(a.receivers, a.member); close(queue) }, nil
 }
 
 func (a *air) set(f func(*air)) { a.mu.Lock(); defer a.mu.Unlock(); f(a) }
@@ -60,7 +60,7 @@ type field struct {
 }
 
 func newField(t *testing.T) *field {
-	return &field{air: air{hearers: map[string]chan Heartbeat{}, mute: map[string]bool{}}, t: t, keepers: map[string]*Keeper{}, servers: map[int]map[string]bool{}}
+	return &field{air: air{receivers: map[string]chan Heartbeat{}, mute: map[string]bool{}}, t: t, keepers: map[string]*Keeper{}, servers: map[int]map[string]bool{}}
 }
 
 // join starts a member; leave asks it to go and waits until it has.
@@ -131,7 +131,7 @@ func TestMembersComeAndGo(t *testing.T) {
 		leaveA()
 		f.shares(0, "c:32")
 		if f.overlaps > 0 {
-			t.Errorf("%d times a partition was served by two, although all were heard", f.overlaps)
+			t.Errorf("%d times a partition was served by two, although all heartbeats arrived", f.overlaps)
 		}
 	})
 }
@@ -150,7 +150,7 @@ func TestAPartitionIsHandedOverOncePutDown(t *testing.T) {
 	})
 }
 
-func TestWhoHangsIsNotWaitedForWithoutEnd(t *testing.T) {
+func TestAMemberThatHangsIsNotWaitedForWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newField(t)
 		f.slow = time.Minute
@@ -210,7 +210,7 @@ func TestARollingUpgradeAndItsRollback(t *testing.T) {
 }
 
 // A member that no longer receives its own heartbeats keeps what it has, and is not ready.
-func TestWhoHasBecomeDeafIsNotReady(t *testing.T) {
+func TestAMemberThatReceivesNothingIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newField(t)
 		f.join("a", 1)
@@ -231,7 +231,7 @@ func TestWhoHasBecomeDeafIsNotReady(t *testing.T) {
 		f.set(func(x *air) { x.mute["a"] = false })
 		f.shares(2*resendAfter, "a:32")
 		if err := k.Ready(); err != nil {
-			t.Errorf("it hears again: %v", err)
+			t.Errorf("it receives again: %v", err)
 		}
 	})
 }

@@ -41,7 +41,7 @@ type Heartbeat struct {
 // Table is what one member knows of all: a pure fold of the heartbeats that it has received, its own among them.
 type Table struct {
 	self         string
-	ticks        int // the last regular heartbeat of its own that it has heard
+	ticks        int // the last regular heartbeat of its own that it has received
 	peers        map[string]peer
 	waitingSince map[string]map[int]int // by function and partition: the tick at which it was assigned to us while another member held it
 	last         map[string]share       // by function: the last assignment

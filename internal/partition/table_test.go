@@ -19,7 +19,7 @@ func heartbeat(member string, holds Set) Heartbeat {
 	return Heartbeat{Member: member, Versions: map[string]int{"job": 1}, Holds: map[string]Set{"job": holds}, Serves: true}
 }
 
-// hear makes the table receive a regular heartbeat of each of the members in turn, times times.
+// receive makes the table receive a regular heartbeat of each of the members in turn, times times.
 func (s *story) receive(times int, heartbeats ...Heartbeat) {
 	for range times {
 		for _, b := range heartbeats {
@@ -50,13 +50,13 @@ func (s *story) share(own Heartbeat, mine, free int) {
 	}
 }
 
-func TestWhoIsAloneHasEverything(t *testing.T) {
+func TestASingleMemberHasEverything(t *testing.T) {
 	s := tell(t)
 	s.receive(1, heartbeat("a", 0))
 	s.share(heartbeat("a", 0), 32, 32)
 }
 
-func TestWhoHasJustComeServesNothing(t *testing.T) {
+func TestANewMemberServesNothing(t *testing.T) {
 	s := tell(t)
 	own := heartbeat("a", 0)
 	own.Serves = false
@@ -82,7 +82,7 @@ func TestAPartitionThatIsNotPutDownIsTakenAfterAWhile(t *testing.T) {
 	s.share(heartbeat("a", 0), 16, 16)
 }
 
-func TestWhoIsSilentIsDead(t *testing.T) {
+func TestASilentMemberIsDead(t *testing.T) {
 	s := tell(t)
 	s.receive(3, heartbeat("a", 0), heartbeat("b", All))
 	s.receive(DeadAfter-1, heartbeat("a", 0))
@@ -92,7 +92,7 @@ func TestWhoIsSilentIsDead(t *testing.T) {
 	s.share(heartbeat("a", 0), 32, 32)
 }
 
-func TestWhoHearsNobodyIsDeafAndNotAlone(t *testing.T) {
+func TestAMemberThatReceivesNothingIsNotAlone(t *testing.T) {
 	s := tell(t)
 	s.receive(3, heartbeat("a", 0), heartbeat("b", 0))
 	for range 10 * DeadAfter { // heartbeats in between do not count either
@@ -101,7 +101,7 @@ func TestWhoHearsNobodyIsDeafAndNotAlone(t *testing.T) {
 	s.live("ab")
 }
 
-func TestAFarewellIsHeardAtOnce(t *testing.T) {
+func TestALeavingMemberIsLeftOutAtOnce(t *testing.T) {
 	s := tell(t)
 	s.receive(2, heartbeat("a", 0), heartbeat("b", All))
 	leaving := heartbeat("b", All)
@@ -129,7 +129,7 @@ func TestPartitionsGoToTheNewestVersion(t *testing.T) {
 	}
 }
 
-func TestTheUnfitArePassedOver(t *testing.T) {
+func TestIneligibleMembersArePassedOver(t *testing.T) {
 	unfit := func(b Heartbeat) Heartbeat { b.Unfit = true; return b }
 	for _, c := range []struct {
 		name string
@@ -149,7 +149,7 @@ func TestTheUnfitArePassedOver(t *testing.T) {
 	}
 }
 
-func TestFunctionsThatSomebodyDoesNotKnow(t *testing.T) {
+func TestFunctionsThatAMemberDoesNotKnow(t *testing.T) {
 	s := tell(t)
 	other := Heartbeat{Member: "b", Versions: map[string]int{"workflow": 1}, Serves: true}
 	s.receive(1, heartbeat("a", 0), other)

@@ -32,14 +32,14 @@ func (t *Table) unserved(function string, own Heartbeat, eligible []string, mine
 			candidates |= One(partition)
 		}
 	})
-	var ours Set
+	var taken Set
 	candidates.Each(func(partition int) {
 		if highest(function, eligible, partition) == t.self {
-			ours |= One(partition)
+			taken |= One(partition)
 		}
 	})
-	t.takenOver[function] = ours
-	return ours
+	t.takenOver[function] = taken
+	return taken
 }
 
 // highest returns the member with the highest score for the partition.

@@ -53,7 +53,8 @@ func (h *hall) served() (all Set, twice int) {
 
 // TestAPartitionThatEachGivesToAnother: of three NATS servers the route between two is cut. Members on the third receive all
 // heartbeats and all others receive theirs; each of the others receives only its own and those of the third. Each member
-// distributes partitions over the members that it hears, and there are partitions of which each believes that another has them.
+// distributes partitions over the members whose heartbeats it receives, and there are partitions of which each believes that
+// another has them.
 func TestAPartitionThatEachGivesToAnother(t *testing.T) {
 	unserved := 0
 	for world := range 50 {
@@ -72,7 +73,7 @@ func TestAPartitionThatEachGivesToAnother(t *testing.T) {
 		delete(h.cut, [2]int{0, 2})
 		h.heartbeat(HandoverTicks + 2)
 		if all, twice := h.served(); all != All || twice > 0 {
-			t.Errorf("world %d: when all hear each other again, no member serves %v, and %d partitions are served twice", world, All&^all, twice)
+			t.Errorf("world %d: when all receive all heartbeats again, no member serves %v, and %d partitions are served twice", world, All&^all, twice)
 		}
 		for i, s := range h.holds {
 			if s.Len() < 10 || s.Len() > 11 {
@@ -106,8 +107,9 @@ func TestAnyPairsCutOff(t *testing.T) {
 	}
 }
 
-// TestWhatIsOnItsWayIsNotTakenIn: while all connections work, no partition is taken over, whichever members come and go.
-func TestWhatIsOnItsWayIsNotTakenIn(t *testing.T) {
+// TestNoPartitionIsTakenOverWhileAllConnectionsWork: while all connections work, no partition is taken over, whichever members
+// come and go.
+func TestNoPartitionIsTakenOverWhileAllConnectionsWork(t *testing.T) {
 	h := newHall(1, 4)
 	h.heartbeat(3 * DeadAfter)
 	for _, table := range h.tables {
@@ -118,7 +120,7 @@ func TestWhatIsOnItsWayIsNotTakenIn(t *testing.T) {
 }
 
 // While all members are about to leave, or have just come, no partition is served.
-func TestWhoDoesNotServeTakesNothingIn(t *testing.T) {
+func TestAMemberThatDoesNotServeTakesOverNothing(t *testing.T) {
 	for _, others := range []bool{true, false} {
 		s := tell(t)
 		own, b := heartbeat("a", 0), heartbeat("b", 0)

@@ -163,7 +163,7 @@ func (k *job) elapsed(now time.Time) time.Duration {
 	case !k.ended.IsZero():
 		now = k.ended
 	}
-	return max(0, now.Sub(k.started)) // the cluster's clock may be ahead of ours
+	return max(0, now.Sub(k.started)) // the cluster's clock may be ahead of the local one
 }
 
 // lookAtPods sorts the indexes of the Pods. An index that runs again is not failing.

@@ -169,7 +169,7 @@ func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {
 		return []events.Event{events.JobObserved{Job: a.job(key.UID)}}
 	}
 	if p := a.pods[e.Name]; p != nil {
-		if p.isOurs(key, e.Serial) {
+		if p.isIntended(key, e.Serial) {
 			return []events.Event{events.PodObserved{Pod: p.Pod}}
 		}
 		return a.refusal(e, e.Serial, "AlreadyExists", "")
@@ -207,13 +207,13 @@ func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {
 	return []events.Event{events.PodObserved{Pod: p.Pod}}
 }
 
-// isOurs follows the cluster adapter: the generated label names the Job of an orphan. A deleted orphan belongs to no Job.
-func (p *pod) isOurs(key events.Key, serial int) bool {
+// isIntended follows the cluster adapter: the generated label names the Job of an orphan. A deleted orphan belongs to no Job.
+func (p *pod) isIntended(key events.Key, serial int) bool {
 	return p.owner == key.UID && p.Serial == serial && (!p.Orphan || p.Labels == nil && !p.Deleting)
 }
 
 func (a *API) findPod(key events.Key, e effect.FindPod) []events.Event {
-	if p := a.pods[e.Name]; p != nil && p.isOurs(key, e.Serial) {
+	if p := a.pods[e.Name]; p != nil && p.isIntended(key, e.Serial) {
 		return []events.Event{events.PodObserved{Pod: p.Pod}}
 	}
 	a.names[e.Name] = true

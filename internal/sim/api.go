@@ -172,7 +172,7 @@ func (a *API) removePod(name string) {
 	p := a.pods[name]
 	delete(a.pods, name)
 	p.Version = a.tick()
-	if uid := a.hears(p); uid != "" {
+	if uid := a.receiver(p); uid != "" {
 		a.emit(uid, events.PodGone{Pod: p.Pod})
 	}
 }
@@ -191,7 +191,7 @@ func (a *API) tick() uint64 { a.version++; return a.version }
 func (a *API) emitJob(uid types.UID) { a.emit(uid, events.JobObserved{Job: a.job(uid)}) }
 
 func (a *API) emitPod(p *pod) {
-	if uid := a.hears(p); uid != "" {
+	if uid := a.receiver(p); uid != "" {
 		a.emit(uid, events.PodObserved{Pod: p.Pod})
 	}
 }
@@ -202,9 +202,9 @@ func (a *API) emit(owner types.UID, e events.Event) {
 	}
 }
 
-// hears returns the Job that receives observations of the Pod, "" for none: its controller; for an orphan with our label the Job
+// receiver returns the Job that receives observations of the Pod, "" for none: its controller; for an orphan with our label the Job
 // that the generated label names; for any other orphan the Job that selects it.
-func (a *API) hears(p *pod) types.UID {
+func (a *API) receiver(p *pod) types.UID {
 	if !p.Orphan || p.managed && p.Labels == nil {
 		return p.owner
 	}
@@ -246,7 +246,7 @@ func (a *API) List(id string, uid types.UID) events.JobListed {
 	}
 	for _, name := range a.podNames() {
 		p := a.pods[name]
-		if needed := p.Held || !p.Terminal() || p.Orphan || keepsFailed && p.Phase == events.Failed; needed && a.hears(p) == uid {
+		if needed := p.Held || !p.Terminal() || p.Orphan || keepsFailed && p.Phase == events.Failed; needed && a.receiver(p) == uid {
 			seen := p.Pod
 			seen.End = nil // the adapter omits it
 			out.Pods = append(out.Pods, seen)

@@ -34,7 +34,7 @@ func (w *tenant) collect(p *pod) bool {
 	case !p.Orphan && j != nil && j.Deleting && !p.Deleting:
 		w.trace("gc       %s deleted: its Job is being deleted", p.Name)
 		w.delete(p.Name)
-	case p.Orphan && p.Held && (w.api.hears(p) == "" || w.rand.IntN(20) == 0):
+	case p.Orphan && p.Held && (w.api.receiver(p) == "" || w.rand.IntN(20) == 0):
 		w.trace("kcm      removes the finalizer from %s: no Job owns it", p.Name)
 		w.lose(p)
 	case p.Terminal() && !p.Held && w.rand.IntN(12) == 0 && !w.keeps(p):

@@ -85,7 +85,7 @@ func (m *member) live(f *fleet) {
 	arrived := m.letters[:due]
 	m.letters = m.letters[due:]
 	for _, l := range arrived {
-		m.hear(f, l.Heartbeat)
+		m.receive(f, l.Heartbeat)
 		m.settle(f)
 	}
 	if !first {
@@ -100,7 +100,7 @@ func (m *member) live(f *fleet) {
 	}
 }
 
-func (m *member) hear(f *fleet, b partition.Heartbeat) {
+func (m *member) receive(f *fleet, b partition.Heartbeat) {
 	m.table.Receive(b)
 	switch {
 	case b.Member == m.of.name:

@@ -18,9 +18,9 @@ import (
 
 // moment is the start or the end of a Job as the API server stored it, and whether subscribers have received it.
 type moment struct {
-	job   types.UID
-	event events.Public
-	heard bool
+	job      types.UID
+	event    events.Public
+	received bool
 	// unsure reports whether the Job itself may be the only source left: the memory was lost before the bus had confirmed the
 	// announcement, the trigger had a gap when it happened, or the fact could not be decoded.
 	unsure bool
@@ -49,10 +49,10 @@ func (t *truth) moment(j events.Job, p events.Public) {
 
 func (t *truth) forgetMoments() {
 	for _, m := range t.told {
-		m.unsure = m.unsure || !m.heard
+		m.unsure = m.unsure || !m.received
 	}
 	for _, m := range t.ends {
-		m.unsure = m.unsure || !m.heard
+		m.unsure = m.unsure || !m.received
 	}
 }
 
@@ -61,7 +61,7 @@ func (t *truth) forgetMoments() {
 func (t *truth) unread(e events.Event) {
 	seen, ok := e.(events.JobObserved)
 	for _, m := range t.told {
-		m.unsure = m.unsure || ok && m.job == seen.Job.UID && !m.heard
+		m.unsure = m.unsure || ok && m.job == seen.Job.UID && !m.received
 	}
 }
 
@@ -78,7 +78,7 @@ func (t *truth) announced(p events.Public) {
 		return
 	}
 	end, ok := p.(events.JobFinished)
-	if m.heard = true; !ok {
+	if m.received = true; !ok {
 		return
 	}
 	if !reflect.DeepEqual(p, m.event) {
@@ -86,7 +86,7 @@ func (t *truth) announced(p events.Public) {
 	}
 	for id, other := range t.told {
 		start, ok := other.event.(events.JobStarted)
-		if ok && other.job == m.job && start.Start.Equal(end.Start) && !other.heard && !other.unsure {
+		if ok && other.job == m.job && start.Start.Equal(end.Start) && !other.received && !other.unsure {
 			t.fail("%v is announced before %s", p, id)
 		}
 	}
@@ -97,7 +97,7 @@ func (t *truth) announced(p events.Public) {
 func (t *truth) unannounced() error {
 	for _, id := range slices.Sorted(maps.Keys(t.told)) {
 		m := t.told[id]
-		if !m.heard && (!m.unsure || t.shows(m)) {
+		if !m.received && (!m.unsure || t.shows(m)) {
 			return fmt.Errorf("%v of %s is never announced", m.event, m.job)
 		}
 	}

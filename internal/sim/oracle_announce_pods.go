@@ -12,9 +12,9 @@ import (
 
 // podMoment records that a status accounts for the end of a Pod, and whether subscribers have received it.
 type podMoment struct {
-	job    types.UID
-	result events.PodResult
-	heard  bool
+	job      types.UID
+	result   events.PodResult
+	received bool
 	// unsure reports whether the memory was lost before the bus had confirmed the announcement.
 	unsure bool
 }
@@ -55,7 +55,7 @@ func (t *truth) unheld(j events.Job, p events.Pod) {
 		return
 	}
 	m := t.ends[p.UID]
-	m.unsure = m.unsure || t.losses > 0 && !m.heard
+	m.unsure = m.unsure || t.losses > 0 && !m.received
 }
 
 // podAnnounced compares what subscribers receive about a Pod with what has happened: how it ended, or that it was told to end,
@@ -71,12 +71,12 @@ func (t *truth) podAnnounced(e events.PodFinished) {
 	case (e.Index == nil) != (r.index == events.NoIndex) || e.Index != nil && *e.Index != r.index:
 		t.fail("%v is announced of index %v, and has %d", e, e.Index, r.index)
 	}
-	if m == nil || m.heard { // a worker that did not receive the confirmation publishes it again, even after the end
+	if m == nil || m.received { // a worker that did not receive the confirmation publishes it again, even after the end
 		return
 	}
-	m.heard = true
+	m.received = true
 	for id, other := range t.told {
-		if end, ok := other.event.(events.JobFinished); ok && other.heard && other.job == e.Job.UID && !m.unsure && t.losses == 0 {
+		if end, ok := other.event.(events.JobFinished); ok && other.received && other.job == e.Job.UID && !m.unsure && t.losses == 0 {
 			t.fail("%v is announced after %s %v", e, id, end)
 		}
 	}
@@ -101,7 +101,7 @@ func (t *truth) unannouncedPods(j *events.Job) error {
 		return nil
 	}
 	for _, uid := range slices.Sorted(maps.Keys(t.ends)) {
-		if m := t.ends[uid]; !m.heard && !m.unsure && m.job == j.UID && !t.of(uid).uncertain {
+		if m := t.ends[uid]; !m.received && !m.unsure && m.job == j.UID && !t.of(uid).uncertain {
 			return fmt.Errorf("the end of %s, %s, is never announced", uid, m.result)
 		}
 	}

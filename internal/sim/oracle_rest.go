@@ -74,7 +74,7 @@ func (w *tenant) quiet(j *events.Job, running int) error {
 func (w *tenant) belonging(j *events.Job) error {
 	for _, p := range w.api.pods {
 		switch r := w.truth.of(p.UID); {
-		case p.Deleting, w.api.hears(p) != j.UID:
+		case p.Deleting, w.api.receiver(p) != j.UID:
 		case p.Orphan && matches(j, p) && (!p.Terminal() || !r.counted && !r.uncertain && !r.surplus):
 			return fmt.Errorf("%s matches the selector and is not adopted", p.Name)
 		case !p.Orphan && !matches(j, p) && (p.Held || !p.Terminal()):

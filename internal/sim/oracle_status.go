@@ -197,11 +197,11 @@ func (t *truth) conditions(old, next events.Job) {
 	if old.Finished() && !next.Finished() {
 		t.fail("a finished Job is unfinished")
 	}
-	ours := []batchv1.JobConditionType{batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed, v1alpha1.RefusedCondition,
+	own := []batchv1.JobConditionType{batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed, v1alpha1.RefusedCondition,
 		v1alpha1.IgnoredCondition, v1alpha1.UnsupportedCondition}
 	for _, c := range old.Status.Conditions {
 		same := func(d batchv1.JobCondition) bool { return equality.Semantic.DeepEqual(c, d) }
-		if !slices.Contains(ours, c.Type) && !slices.ContainsFunc(next.Status.Conditions, same) {
+		if !slices.Contains(own, c.Type) && !slices.ContainsFunc(next.Status.Conditions, same) {
 			t.fail("the condition %s, which was there, is gone or changed", c.Type)
 		}
 	}

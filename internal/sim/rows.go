@@ -85,14 +85,14 @@ var Rows = []Row{
 	{ID: "pod-names", Title: "names of Pods",
 		Elsewhere: "functions/pod TestName, TestNameIsLegalForEveryJob, TestNameIsInjectiveInTheSerial"},
 
-	{ID: "backoff-seconds", Title: "ours: backoff-seconds"},
-	{ID: "failed-pods-limit", Title: "ours: failed-pods-limit deletes counted failed Pods"},
-	{ID: "pending-deadline", Title: "ours: pending-deadline-seconds"},
-	{ID: "parameters", Title: "ours: per-completion parameters"},
-	{ID: "parameters-bad", Title: "ours: per-completion parameters that are missing or too few, then fixed"},
-	{ID: "no-serial", Title: "ours: Pods without a serial are given one"},
-	{ID: "foreign-finalizer", Title: "ours: the user's own finalizer keeps deleted Pods, without a busy loop"},
-	{ID: "memory-lost", Title: "ours: memory or the whole bus lost in a turn"},
+	{ID: "backoff-seconds", Title: "extension: backoff-seconds"},
+	{ID: "failed-pods-limit", Title: "extension: failed-pods-limit deletes counted failed Pods"},
+	{ID: "pending-deadline", Title: "extension: pending-deadline-seconds"},
+	{ID: "parameters", Title: "extension: per-completion parameters"},
+	{ID: "parameters-bad", Title: "extension: per-completion parameters that are missing or too few, then fixed"},
+	{ID: "no-serial", Title: "extension: Pods without a serial are given one"},
+	{ID: "foreign-finalizer", Title: "extension: the user's own finalizer keeps deleted Pods, without a busy loop"},
+	{ID: "memory-lost", Title: "extension: memory or the whole bus lost in a turn"},
 }
 
 // row records that the world has exercised a row.

@@ -160,8 +160,8 @@ func (s *scheduler) exists(t *tenant) bool {
 	return run != nil && run.UID == t.uid
 }
 
-// hear forwards a change of a Job to the ScheduledJob's API.
-func (s *scheduler) hear(t *tenant, e events.Event) {
+// forward passes a change of a Job to the ScheduledJob's API.
+func (s *scheduler) forward(t *tenant, e events.Event) {
 	if !s.exists(t) {
 		return
 	}

@@ -96,7 +96,7 @@ func (w *tenant) happens(what, format string, args ...any) {
 // observe is the trigger's watch.
 func (w *tenant) observe(key events.Key, e events.Event) {
 	if w.parent != nil {
-		w.parent.hear(w, e)
+		w.parent.forward(w, e)
 	}
 	w.truth.happened(e)
 	if w.gap {
@@ -115,7 +115,7 @@ func (w *tenant) relist() {
 		seen[uid] = !j.Finished() || j.TTLSecondsAfterFinished != nil || j.Options.FailedPodsLimit != nil || w.now.Sub(j.FinishedAt()) < events.ReannounceWindow
 	}
 	for _, p := range w.api.pods {
-		if uid := w.api.hears(p); p.Held && uid != "" {
+		if uid := w.api.receiver(p); p.Held && uid != "" {
 			seen[uid] = true
 		}
 	}

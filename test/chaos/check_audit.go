@@ -6,12 +6,12 @@ import "github.com/jobstream/jobstream/test/e2e/harness"
 // not. The built-in controller removes it from a Pod being deleted whose Job it does not know, and after an outage of the API
 // server its watch of Jobs may be behind that of Pods.
 func (w world) checkStripped(requests []harness.Request, wrong *findings) {
-	theirs, ours, lives := map[string]bool{}, map[string]bool{}, map[string]int{}
+	theirs, reconcilers, lives := map[string]bool{}, map[string]bool{}, map[string]int{}
 	for _, q := range requests {
 		switch {
 		case harness.OurPatch(q):
-			ours[q.Name] = true
-		case harness.BuiltInPatch(q) && !ours[q.Name]: // otherwise it found no finalizer to remove
+			reconcilers[q.Name] = true
+		case harness.BuiltInPatch(q) && !reconcilers[q.Name]: // otherwise it found no finalizer to remove
 			theirs[q.Name] = true
 		}
 	}

@@ -17,8 +17,8 @@ import (
 const (
 	// healTime allows for a start on a busy machine.
 	healTime = 2 * time.Minute
-	// hearTime is how long a wipe waits until the recorder has received what is about to be deleted.
-	hearTime = 20 * time.Second
+	// catchUpTime is how long a wipe waits until the recorder has received what is about to be deleted.
+	catchUpTime = 20 * time.Second
 	// theBus and theNodes break in one way at a time: two of three servers must stay.
 	theBus, theNodes = "nats", "nodes"
 )
@@ -232,7 +232,7 @@ func (s *storm) wipe() plan {
 	servers := s.system.Servers
 	return plan{part: theBus, what: "all NATS servers, and their data",
 		begin: func(ctx context.Context) (err error) {
-			if !s.recorder.catchUp(ctx, hearTime) {
+			if !s.recorder.catchUp(ctx, catchUpTime) {
 				s.log.Warn("the recorder is behind: the wipe deletes events that it has not received")
 				s.recorder.deaf()
 			}

@@ -21,9 +21,9 @@ const (
 	factsStream  = "jobstream_" + harness.ClusterName + "_facts"
 	// durable is the checker's consumer. It is deleted with the stream, and then created again, from the beginning.
 	durable = "chaos-checker"
-	// hearAtOnce, hearEvery and askFor suit a reader without other work.
-	hearAtOnce = 500
-	hearEvery  = time.Second
+	// fetchBatch, fetchWait and askFor suit a reader without other work.
+	fetchBatch = 500
+	fetchWait  = time.Second
 	askFor     = 5 * time.Second
 )
 
@@ -42,11 +42,11 @@ type recorder struct {
 	js   jetstream.JetStream
 	file io.Writer // every message, as it arrived
 
-	mu     sync.Mutex
-	events map[identity]told
-	heard  int
-	deafs  int // how often events may have been deleted before they were received
-	wrong  []string
+	mu       sync.Mutex
+	events   map[identity]told
+	received int
+	deafs    int // how often events may have been deleted before they were received
+	wrong    []string
 }
 
 func record(url string, file io.Writer) (*recorder, error) {
@@ -67,7 +67,7 @@ func record(url string, file io.Writer) (*recorder, error) {
 func (r *recorder) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := r.listen(ctx); err != nil {
-			pass(ctx, hearEvery/4)
+			pass(ctx, fetchWait/4)
 		}
 	}
 	r.nc.Close()
@@ -80,7 +80,7 @@ func (r *recorder) listen(ctx context.Context) error {
 		return err
 	}
 	for ctx.Err() == nil {
-		batch, err := c.Fetch(hearAtOnce, jetstream.FetchMaxWait(hearEvery))
+		batch, err := c.Fetch(fetchBatch, jetstream.FetchMaxWait(fetchWait))
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (r *recorder) listen(ctx context.Context) error {
 			return err
 		}
 		if batch.Error() != nil || r.nc.Status() != nats.CONNECTED {
-			return errors.New("nothing is heard")
+			return errors.New("nothing is received")
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func (r *recorder) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	defer cancel()
 	return r.js.CreateOrUpdateConsumer(ctx, eventsStream, jetstream.ConsumerConfig{
 		Durable: durable, DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: 5 * time.Second,
-		MaxAckPending: 2 * hearAtOnce,
+		MaxAckPending: 2 * fetchBatch,
 	})
 }
 
@@ -113,7 +113,7 @@ func (r *recorder) consumer(ctx context.Context) (jetstream.Consumer, error) {
 func (r *recorder) add(data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.heard++
+	r.received++
 	if _, err := fmt.Fprintf(r.file, "%s\n", data); err != nil {
 		r.wrong = append(r.wrong, err.Error())
 	}

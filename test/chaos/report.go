@@ -28,8 +28,8 @@ type Result struct {
 	Jobs, Runs, Pods, Lines int
 	// Left are the Jobs that were drawn and not created, since too many were open.
 	Left int
-	// Verdicts and Events are distinct; Heard includes repeats.
-	Verdicts, Events, Heard int
+	// Verdicts and Events are distinct; Received includes repeats.
+	Verdicts, Events, Received int
 	// Unsure are Pods whose end the watch has not shown, Stripped those whose finalizer the built-in Job controller removed.
 	Unsure, Stripped, Deaf int
 	// LatestTick is the longest delay of a Job behind its nominal time.
@@ -65,7 +65,7 @@ func (r *run) result(w world, wrong findings) *Result {
 		}
 	}
 	r.recorder.mu.Lock()
-	out.Heard, out.Deaf = r.recorder.heard, r.recorder.deafs
+	out.Received, out.Deaf = r.recorder.received, r.recorder.deafs
 	r.recorder.mu.Unlock()
 	r.storm.mu.Lock()
 	defer r.storm.mu.Unlock()
@@ -118,7 +118,7 @@ func (r *Result) Print(out io.Writer) {
 	row("Jobs of schedules", "%d", r.Runs)
 	row("Pods", "%d, of which %d have written a line", r.Pods, r.Lines)
 	row("verdicts on ticks", "%d", r.Verdicts)
-	row("public events", "%d, received %d times", r.Events, r.Heard)
+	row("public events", "%d, received %d times", r.Events, r.Received)
 	row("ends that the watch missed", "%d Pods", r.Unsure)
 	row("finalizers that Kubernetes removed", "%d", r.Stripped)
 	row("wipes of unreceived events", "%d", r.Deaf)

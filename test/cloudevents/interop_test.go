@@ -154,7 +154,7 @@ func TestTheSDKsPercentSignIsMistaken(t *testing.T) {
 
 func TestTheSDKDoesNotDecodeHeaders(t *testing.T) {
 	p := open(t)
-	p.sendOurs(t, sample(t, "a b"), cloudevent.Binary)
+	p.sendAsTheBus(t, sample(t, "a b"), cloudevent.Binary)
 	if got, err := p.lastOfTheirs(t); err != nil || got.Subject() != "a%20b" {
 		t.Errorf("the SDK reads %v now (%v), no longer the subject a%%20b", got, err)
 	}

@@ -80,8 +80,8 @@ func (p place) sendTheirs(t *testing.T, e event.Event, mode cloudevent.Mode) {
 	}
 }
 
-// sendOurs puts the event into the stream as the bus would.
-func (p place) sendOurs(t *testing.T, e event.Event, mode cloudevent.Mode) {
+// sendAsTheBus puts the event into the stream as the bus would.
+func (p place) sendAsTheBus(t *testing.T, e event.Event, mode cloudevent.Mode) {
 	t.Helper()
 	header, data, err := cloudevent.Encode(e, mode)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // Every test that the page names exists. Subtests are looked up by their names in the source.
 func TestEveryTestThatIsNamedExists(t *testing.T) {
 	seen := map[string]bool{}
-	for _, r := range joined(rows, rowsOfOurs) {
+	for _, r := range joined(rows, rowsOfExtensions) {
 		if seen[r.id] || r.does == "" || r.upstream == "" || len(r.tests) == 0 || strings.Contains(r.does+r.upstream, "|") {
 			t.Errorf("row %q is duplicate, incomplete, or breaks the table", r.id)
 		}
@@ -79,7 +79,7 @@ func testSource(dir string) (string, error) {
 // The page matches the tables, and every test on it has passed or was skipped.
 func TestPageIsUpToDate(t *testing.T) {
 	have := results{}
-	for _, r := range joined(rows, rowsOfOurs) {
+	for _, r := range joined(rows, rowsOfExtensions) {
 		for _, named := range r.tests {
 			have[named] = "pass"
 		}

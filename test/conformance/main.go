@@ -8,8 +8,8 @@
 // It reads the results of the tests in any order and from any number of files; paths are those of the shell, relative to the
 // module's root. If no test of a row has passed, or one has failed or not run, it returns an error and writes nothing.
 //
-//	rows*.go       the table: behaviours, upstream's tests, ours
-//	exceptions.go  what is out of scope, and what only we do, each with its reason
+//	rows*.go       the table: behaviours, upstream's tests, jobstream's
+//	exceptions.go  what is out of scope, and what only jobstream does, each with its reason
 //	results.go     reading "go test -json"
 //	page.go        writing the page
 package main
@@ -43,7 +43,7 @@ func run(out string, files []string) error {
 			return err
 		}
 	}
-	if problems := have.problems(joined(rows, rowsOfOurs)); len(problems) > 0 {
+	if problems := have.problems(joined(rows, rowsOfExtensions)); len(problems) > 0 {
 		for _, p := range problems {
 			fmt.Fprintln(os.Stderr, p)
 		}

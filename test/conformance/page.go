@@ -28,10 +28,10 @@ Upstream's tests: IT is ` + "`test/integration/job`" + `, UT ` + "`pkg/controlle
 func page(have results) string {
 	var b strings.Builder
 	b.WriteString(head)
-	b.WriteString("## Behaviours\n\n| row | behaviour | upstream's tests | ours |\n|---|---|---|---|\n")
+	b.WriteString("## Behaviours\n\n| row | behaviour | upstream's tests | jobstream's |\n|---|---|---|---|\n")
 	writeRows(&b, rows, have)
-	b.WriteString("\n## What jobstream adds\n\n| row | behaviour | upstream's tests | ours |\n|---|---|---|---|\n")
-	writeRows(&b, rowsOfOurs, have)
+	b.WriteString("\n## What jobstream adds\n\n| row | behaviour | upstream's tests | jobstream's |\n|---|---|---|---|\n")
+	writeRows(&b, rowsOfExtensions, have)
 	b.WriteString("\n## What differs on purpose\n\nEvery case below is compared down to the last label. Only the following differs; a difference that no case shows any\nmore fails the tests.\n\n| a Job of jobstream's | why |\n|---|---|\n")
 	for _, d := range parity.Differences {
 		fmt.Fprintf(&b, "| %s | %s |\n", d.What, d.Why)
@@ -42,7 +42,7 @@ func page(have results) string {
 	}
 	b.WriteString("\n## Cases that run under both controllers\n\n| manifest | of | shows | ends alike |\n|---|---|---|---|\n")
 	for _, c := range parity.Cases {
-		from := "ours"
+		from := "jobstream"
 		if c.Documented {
 			from = "the Kubernetes documentation"
 		}

@@ -44,8 +44,8 @@ func (r results) read(in io.Reader) error {
 			}
 			continue // the go command's own words, such as "go: downloading"
 		}
-		pkg, ours := strings.CutPrefix(e.Package, module)
-		if !ours || e.Test == "" {
+		pkg, ok := strings.CutPrefix(e.Package, module)
+		if !ok || e.Test == "" {
 			continue
 		}
 		t := test{pkg, e.Test}

@@ -41,7 +41,7 @@ var rowsOfPods = []row{
 	{
 		"creation", "At most 500 Pods are created in a row, few at first, more as they are accepted. After refusals and failures the Job waits: 1 s, doubled up to 1 min.",
 		"UT \"too few active pods, with controller error\", TestJobApiBackoffReset",
-		all(scripts("quota"), e2e("TestRefusedPodsAreToldAndNotForgotten"), act("TestCreatePodRefused", "TestPatience"),
+		all(scripts("quota"), e2e("TestRefusedPodsAreReportedAndRetried"), act("TestCreatePodRefused", "TestClientGoDoesNotRetry"),
 			job("TestPodsFeelTheirWay"), worlds),
 	},
 	{
@@ -54,7 +54,7 @@ var rowsOfPods = []row{
 		"IT TestDelayedJobUpdateEvent; UT TestSyncJobExpectations, TestFinalizersRemovedExpectations, TestUIDTrackingExpectations",
 		all(e2e("TestThousandCompletionsAreCountedExactly/NonIndexed", "TestThousandCompletionsAreCountedExactly/Indexed", "TestFrozenProgramsThatWakeUpLateMiscountNothing",
 			"TestTwoOfEachAndOneOfEachKilled"), laws,
-			scripts("pod_made_twice", "late_observation_of_a_pod_with_another_serial"), job("TestTwoPodsWithOneSerialBothCount", "TestACopyDoesNotTakeThePlaceOfAPodThatIsBeingMade", "TestANameThatIsUsedAgainMeansThatTheFirstPodIsGone", "TestAnEditedSerialChangesNothing", "TestTheSerialOfAnOrphanIsNotOurs"), worlds),
+			scripts("pod_made_twice", "late_observation_of_a_pod_with_another_serial"), job("TestTwoPodsWithOneSerialBothCount", "TestACopyDoesNotTakeThePlaceOfAPodThatIsBeingMade", "TestANameThatIsUsedAgainMeansThatTheFirstPodIsGone", "TestAnEditedSerialChangesNothing", "TestTheSerialOfAnOrphanIsForeign"), worlds),
 	},
 }
 

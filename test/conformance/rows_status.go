@@ -29,7 +29,7 @@ var rowsOfStatus = []row{
 	{
 		"events", "Events `SuccessfulCreate`, `SuccessfulDelete`, `FailedCreate`, `Suspended`, `Resumed`, `Completed`, `TooManySucceededPods` and one by the reason of a failure, with the same texts.",
 		"IT TestSuspendJob; UT TestControllerSyncJob",
-		all(same("suspend-resume", "elastic", "adopted-too-many", "backoff-limit"), act("TestEventsForPeople"), e2e("TestRefusedPodsAreToldAndNotForgotten"),
+		all(same("suspend-resume", "elastic", "adopted-too-many", "backoff-limit"), act("TestEventsForPeople"), e2e("TestRefusedPodsAreReportedAndRetried"),
 			scripts("too_many_succeeded")),
 	},
 	{

@@ -5,7 +5,7 @@
 //	kubernetes/  the module that pins kube-apiserver, kube-controller-manager and kubectl
 //	etcd/        the module that pins etcd
 //
-// The two modules hold no code of ours: "go build" there makes the programs that their go.mod lists as tools. They
+// The two modules hold no code of jobstream: "go build" there makes the programs that their go.mod lists as tools. They
 // are apart from this module and from each other because each program shall get exactly the dependencies that its
 // authors released it with; in one module graph the newest requirement of all would win.
 //

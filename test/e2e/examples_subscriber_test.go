@@ -63,7 +63,7 @@ func TestSubscribersMissNothing(t *testing.T) {
 	harness.Until(t, timeout, "all Jobs to end", func(context.Context) error { return atLeast(ends(truth), jobs) })
 	t.Logf("%d Jobs in %v, %d at once", jobs, time.Since(began).Round(time.Second), underWay)
 
-	heardAll(t, truth, off, jobs)
+	receivesAll(t, truth, off, jobs)
 	want := finishes(truth)
 	harness.Until(t, timeout, "the killed subscriber to have received every end", func(context.Context) error {
 		have := map[string]int{}
@@ -100,8 +100,8 @@ func TestSubscribersMissNothing(t *testing.T) {
 	}
 }
 
-// heardAll starts the subscriber that was off, and compares what it receives with the cluster.
-func heardAll(t *testing.T, truth *jobTruth, c jetstream.Consumer, jobs int) {
+// receivesAll starts the subscriber that was off, and compares what it receives with the cluster.
+func receivesAll(t *testing.T, truth *jobTruth, c jetstream.Consumer, jobs int) {
 	t.Helper()
 	began := time.Now()
 	var all []publicEvent

@@ -170,8 +170,8 @@ func subscriber(t *testing.T, s *harness.System) {
 	c := made(p, "example", "job.finish.>")
 	e := example(p, "example", built(t, ".", "./examples/subscriber"), []string{"-url=" + s.NATS.As("example"), "-stream=" + eventsOf, "-api-prefix=" + harness.APIPrefix}, nil)
 	begin(p, e)
-	p.Apply(quick("heard"))
-	prints(p, e, `"subject":"heard"`, `"result":"Succeeded"`)
+	p.Apply(quick("received"))
+	prints(p, e, `"subject":"received"`, `"result":"Succeeded"`)
 	settled(p, c)
 }
 

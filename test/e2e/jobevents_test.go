@@ -24,7 +24,7 @@ import (
 
 // A durable subscriber receives each start and each end of each Job once by source and id, though the reconciler is killed while
 // they run and the bus is wiped when they have ended. Nothing that it receives is untrue.
-func TestSubscriberHearsOfEachStartAndEnd(t *testing.T) {
+func TestSubscriberReceivesEachStartAndEnd(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{Reconcilers: 2, Flags: []string{"--event-labels=team"}})
 	p := s.Space(t)
@@ -111,10 +111,10 @@ func pause(t *testing.T, p *harness.Space, job string, suspend bool) {
 func hearsAll(t *testing.T, truth *jobTruth, subscriber *harness.Subscriber) {
 	t.Helper()
 	harness.Until(t, timeout, "the subscriber to have received every start and end", func(context.Context) error {
-		heard := byKey(subscriber.Received())
+		received := byKey(subscriber.Received())
 		var missing []string
 		for id, what := range truth.all() {
-			if _, ok := heard[id]; !ok {
+			if _, ok := received[id]; !ok {
 				missing = append(missing, what)
 			}
 		}

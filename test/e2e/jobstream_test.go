@@ -187,7 +187,7 @@ func TestFirstHour(t *testing.T) {
 	}
 
 	p = n.start(begin)
-	if said := p.Printed(); !hasAll(said, []string{`"managedBy: jobstream.dev/reconciler" are ours now`, "v1.36.", n.ControlPlane.URL(), "ScheduledJobs  on", "nats://127.0.0.1:" + n.port,
+	if said := p.Printed(); !hasAll(said, []string{`"managedBy: jobstream.dev/reconciler" are jobstream's now`, "v1.36.", n.ControlPlane.URL(), "ScheduledJobs  on", "nats://127.0.0.1:" + n.port,
 		n.dir + "/.local/state/jobstream/127.0.0.1_", "http://" + n.health + "/readyz", "kubectl-jobstream run hello"}) {
 		t.Errorf("it does not print what it is connected to:\n%s", said)
 	}
@@ -285,15 +285,15 @@ func (n *newcomer) eachOnce(tick *v1alpha1.ScheduledJob) {
 // started or ended within the last hour.
 func (n *newcomer) announcedAnew() {
 	n.Helper()
-	heard := n.Subscribe()
+	received := n.Subscribe()
 	for _, job := range []string{"done", "moved"} {
 		harness.Until(n, time.Minute, "JobFinish of "+job, func(context.Context) error {
-			for _, m := range heard.Received() {
+			for _, m := range received.Received() {
 				if e, is := m.Event.(events.JobFinished); is && e.Job.Name == job {
 					return nil
 				}
 			}
-			return errors.New("not heard")
+			return errors.New("not received")
 		})
 	}
 }

@@ -50,14 +50,14 @@ func TestKubectlStop(t *testing.T) {
 		}
 	}
 	harness.Until(t, timeout, "a subscriber to receive the ends", func(context.Context) error {
-		heard := map[string]int{}
+		received := map[string]int{}
 		for _, r := range subscriber.Received() {
 			if e, is := r.Event.(events.JobFinished); is && e.Reason == "ManuallyTerminated" {
-				heard[e.Job.Name]++
+				received[e.Job.Name]++
 			}
 		}
-		if len(heard) != 2 || heard["works"] != 1 || heard["never"] != 1 { // theirs is not announced by jobstream
-			return fmt.Errorf("it has received %v", heard)
+		if len(received) != 2 || received["works"] != 1 || received["never"] != 1 { // theirs is not announced by jobstream
+			return fmt.Errorf("it has received %v", received)
 		}
 		return nil
 	})

@@ -177,7 +177,7 @@ func toTheEnd(t *testing.T, l *leaver) {
 	if out, err := l.guide.Run(t.Context(), "jobstream-reconciler drain --wait=2s"); err == nil || !strings.Contains(out, "endless") {
 		t.Errorf("there is no end to wait for, and the command returns %v: %s", err, out)
 	}
-	if said := l.guide.Follow(t, "3. Delete by name, and wait for the rest"); !strings.Contains(said, "nothing of ours is left unfinished") {
+	if said := l.guide.Follow(t, "3. Delete by name, and wait for the rest"); !strings.Contains(said, "nothing of jobstream is left unfinished") {
 		t.Error("something is left")
 	}
 	l.guide.Follow(t, "4. The programs")

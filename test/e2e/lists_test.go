@@ -55,7 +55,7 @@ func TestEachIndexHasItsOwnValues(t *testing.T) {
 
 // Lists that are missing, mutable or too short start no Pod. The Job reports what is wrong with them, and runs as soon as it is
 // fixed.
-func TestListsThatCannotBeUsedAreToldAndWaitedFor(t *testing.T) {
+func TestListsThatCannotBeUsedAreReportedAndWaitedFor(t *testing.T) {
 	good := map[string]string{"FRUIT": "apple\nbanana", "COLOR": "green\nyellow"}
 	for _, tt := range []struct {
 		name string

@@ -18,7 +18,7 @@ import (
 // With --event-pods a subscriber receives the end of each Pod once by source and id, as it counts, before the end of its Job,
 // though reconcilers are killed meanwhile. With --core-events each Job has one Event of its start and one of its end, even after
 // the bus was wiped and the public events are announced again.
-func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
+func TestSubscriberReceivesTheEndOfEachPod(t *testing.T) {
 	t.Parallel()
 	s := own(t, harness.Config{Reconcilers: 2, ReconcilerFlags: []string{"--event-pods", "--core-events", "--pod-failure-backoff-base=1s"}})
 	p := s.Space(t)
@@ -40,10 +40,10 @@ func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 	for name, end := range jobs {
 		p.AwaitEnd(name, end, timeout)
 	}
-	heard := hearsOfPods(t, p, subscriber, jobs)
+	ends := receivesPods(t, p, subscriber, jobs)
 	for name := range jobs {
 		j, count := p.Job(name), map[events.PodResult]int32{}
-		for _, e := range heard {
+		for _, e := range ends {
 			if e.Job.UID == j.UID {
 				count[e.Result]++
 			}
@@ -75,9 +75,9 @@ func TestSubscriberHearsOfTheEndOfEachPod(t *testing.T) {
 	p.Apply(harness.Shell("afterwards", "true", harness.Size(1, 1, 0)))
 	p.AwaitEnd("afterwards", batchv1.JobComplete, timeout)
 	jobs["afterwards"] = batchv1.JobComplete
-	hearsOfPods(t, p, subscriber, jobs)
+	receivesPods(t, p, subscriber, jobs)
 	coreEvents(t, p, jobs)
-	t.Logf("%d Pods, %d messages, then %d more", len(heard), stored, len(subscriber.Received())-stored)
+	t.Logf("%d Pods, %d messages, then %d more", len(ends), stored, len(subscriber.Received())-stored)
 }
 
 // ignores adds a rule that ignores failures with that exit code.
@@ -88,8 +88,8 @@ func ignores(code int32) func(*batchv1.JobSpec) {
 	}
 }
 
-// hearsOfPods waits until the subscriber has received the end of each Pod, and compares it with the Pod.
-func hearsOfPods(t *testing.T, p *harness.Space, subscriber *harness.Subscriber, jobs map[string]batchv1.JobConditionType) map[types.UID]events.PodFinished {
+// receivesPods waits until the subscriber has received the end of each Pod, and compares it with the Pod.
+func receivesPods(t *testing.T, p *harness.Space, subscriber *harness.Subscriber, jobs map[string]batchv1.JobConditionType) map[types.UID]events.PodFinished {
 	t.Helper()
 	pods := map[types.UID]corev1.Pod{}
 	for job := range jobs {
@@ -97,31 +97,31 @@ func hearsOfPods(t *testing.T, p *harness.Space, subscriber *harness.Subscriber,
 			pods[pod.UID] = pod
 		}
 	}
-	var heard map[types.UID]events.PodFinished
+	var received map[types.UID]events.PodFinished
 	var late []events.PodFinished
 	harness.Until(t, timeout, "the subscriber to have received every Pod and Job", func(context.Context) error {
 		ends := map[string]bool{}
-		heard, late = map[types.UID]events.PodFinished{}, nil
+		received, late = map[types.UID]events.PodFinished{}, nil
 		for _, r := range subscriber.Received() {
 			switch e := r.Event.(type) {
 			case events.PodFinished:
-				if _, again := heard[e.Pod.UID]; ends[e.Job.Name] && !again {
+				if _, again := received[e.Pod.UID]; ends[e.Job.Name] && !again {
 					late = append(late, e)
 				}
-				heard[e.Pod.UID] = e
+				received[e.Pod.UID] = e
 			case events.JobFinished:
 				ends[e.Job.Name] = true
 			}
 		}
-		if len(heard) < len(pods) || len(ends) < len(jobs) {
-			return fmt.Errorf("%d of %d Pods, %d of %d Jobs", len(heard), len(pods), len(ends), len(jobs))
+		if len(received) < len(pods) || len(ends) < len(jobs) {
+			return fmt.Errorf("%d of %d Pods, %d of %d Jobs", len(received), len(pods), len(ends), len(jobs))
 		}
 		return nil
 	})
 	if len(late) > 0 {
 		t.Errorf("these come after the end of their Job: %v", late)
 	}
-	for uid, e := range heard {
+	for uid, e := range received {
 		pod, ok := pods[uid]
 		if !ok {
 			t.Errorf("%v: no such Pod exists", e)
@@ -134,7 +134,7 @@ func hearsOfPods(t *testing.T, p *harness.Space, subscriber *harness.Subscriber,
 			t.Errorf("%+v of %s, which ended as %+v", e, pod.Name, ended)
 		}
 	}
-	return heard
+	return received
 }
 
 // coreEvents: one Event of the start of each Job and one of its end, each counted once.

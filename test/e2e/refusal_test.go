@@ -31,7 +31,7 @@ type refusal struct {
 }
 
 // A Job whose Pods are refused reports it where its user looks, retries rarely, and continues as soon as it may.
-func TestRefusedPodsAreToldAndNotForgotten(t *testing.T) {
+func TestRefusedPodsAreReportedAndRetried(t *testing.T) {
 	for _, r := range []refusal{
 		{"quota", setQuota("0"), setQuota("10"), func(*batchv1.JobSpec) {}, "Forbidden", []string{"exceeded quota: few", "pods=0"}},
 		{"priority class that does not exist", nothing, makePriorityClass, usePriorityClass, "Forbidden", []string{"PriorityClass", "e2e-urgent"}},

@@ -235,7 +235,7 @@ func TestNameOfJobs(t *testing.T) {
 // runAt creates one Job, once; and with a time to live both are deleted after it has ended.
 func TestRunAtRunsOnceAndGoes(t *testing.T) {
 	t.Parallel()
-	p, heard := shared(t).Space(t), shared(t).Record(t)
+	p, received := shared(t).Space(t), shared(t).Record(t)
 	once := harness.Every("once", "", "true", func(s *v1alpha1.ScheduledJobSpec) {
 		s.RunAt = ptr.To(metav1.NewTime(time.Now().Add(5 * time.Second).Truncate(time.Second)))
 		s.TTLSecondsAfterFinished = ptr.To[int32](20) // long enough for the test to see it
@@ -253,7 +253,7 @@ func TestRunAtRunsOnceAndGoes(t *testing.T) {
 		}
 		return p.Unscheduled("once")
 	})
-	for _, v := range heard.Ticks(t) {
+	for _, v := range received.Ticks(t) {
 		if v.ScheduledJob.UID == made.UID && (v.Verdict != events.Started || !v.Nominal.Equal(once.Spec.RunAt.Time)) {
 			t.Errorf("it has the verdicts: %v", v)
 		}

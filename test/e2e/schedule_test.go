@@ -34,16 +34,16 @@ func TestEverySecondRunsOnce(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := own(t, harness.Config{Triggers: 3, Reconcilers: 3})
-			p, heard := s.Space(t), s.Record(t)
+			p, received := s.Space(t), s.Record(t)
 			ran := filepath.Join(t.TempDir(), "ran")
 			made := p.Schedule(harness.Every("tick", "* * * * * *", "echo $SCHEDULE $RUN >> "+ran, harness.KeepAll, catchUpAll))
-			c.harm(t, s, heard, time.Now().Add(size.ScheduleTime))
+			c.harm(t, s, received, time.Now().Add(size.ScheduleTime))
 			startAll(t, s)
 			p.Reschedule("tick", `{"suspend":true}`)
 			end := p.AwaitSchedule("tick", time.Minute, "to be suspended, and its Jobs to have ended", func(j *v1alpha1.ScheduledJob) bool {
 				return meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.SuspendedCondition) && len(j.Status.Active) == 0 && j.Status.LastScheduleTime != nil
 			})
-			checkEachSecond(t, p, made, end, heard, ran)
+			checkEachSecond(t, p, made, end, received, ran)
 		})
 	}
 }
@@ -77,13 +77,13 @@ func wipeTwice(t *testing.T, s *harness.System, r *harness.Recorder, until time.
 }
 
 // checkEachSecond compares the cluster, the bus and the node with the clock.
-func checkEachSecond(t *testing.T, p *harness.Space, made, end *v1alpha1.ScheduledJob, heard *harness.Recorder, ran string) {
+func checkEachSecond(t *testing.T, p *harness.Space, made, end *v1alpha1.ScheduledJob, received *harness.Recorder, ran string) {
 	t.Helper()
 	runs := p.Runs(made.UID)
 	verdicts := map[string][]events.TickDecided{}
 	harness.Until(t, timeout, "all verdicts to be on the bus", func(context.Context) error {
 		clear(verdicts)
-		for _, v := range heard.Ticks(t) {
+		for _, v := range received.Ticks(t) {
 			if v.ScheduledJob.UID == made.UID && v.Verdict == events.Started {
 				at := v.Nominal.UTC().Format(time.RFC3339)
 				verdicts[at] = append(verdicts[at], v)

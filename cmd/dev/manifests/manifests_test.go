@@ -12,7 +12,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
 
-func TestEveryManifestIsOfOurs(t *testing.T) {
+func TestEveryManifestIsOfJobstream(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	if err := WriteTo(dir); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func crashed() *stage {
 	return s
 }
 
-func TestCrashIsTold(t *testing.T) {
+func TestCrashIsReported(t *testing.T) {
 	s := crashed()
 	s.expect(t,
 		"0.000s  harvest     applied: 4 completions, 2 at a time",
@@ -72,11 +72,11 @@ func witnesses() (out []Witness) {
 // Errors of a controller show when the counts are compared with the Pods.
 func TestCountsThatAreNotExact(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		job   *batchv1.Job
-		pods  func([]Witness) []Witness
-		heard int32 // succeeded, according to JobFinish
-		want  string
+		name     string
+		job      *batchv1.Job
+		pods     func([]Witness) []Witness
+		received int32 // succeeded, according to JobFinish
+		want     string
 	}{
 		{"a Pod counted twice", theJob(counts(0, 5, 0)), nil, 4, "the status says 5 succeeded and 0 failed, the Pods say 4 and 0"},
 		{"a Pod not counted", theJob(counts(0, 3, 0)), nil, 4, "3 Pods are accounted for, 4 were made"},
@@ -95,7 +95,7 @@ func TestCountsThatAreNotExact(t *testing.T) {
 			if tt.pods != nil {
 				pods = tt.pods(pods)
 			}
-			s.Jobs[0].Finish.Succeeded = tt.heard
+			s.Jobs[0].Finish.Succeeded = tt.received
 			exact := s.Exact(tt.job, pods)
 			if !slices.Contains(exact.Faults, tt.want) {
 				t.Errorf("found %q, want %q", exact.Faults, tt.want)

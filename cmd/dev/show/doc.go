@@ -2,7 +2,7 @@
 // counts are exact although the reconciler was killed. internal/progress draws how the Jobs run.
 //
 //	watch events   --Story.SawJob, SawPod--.
-//	public events  --Story.Heard-----------+--> Story --Summary--> tables
+//	public events  --Story.Received--------+--> Story --Summary--> tables
 //	kill -9        --Story.Crashed---------'      '--> moments: what is worth a line of its own
 //
 // The summary does not trust the reconciler: it compares counts with the Pods that were created and the lines that their

@@ -47,13 +47,13 @@ func (s *stage) ran(second int) {
 	uid := types.UID(runName(second))
 	s.job(1000*second+20, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: runName(second), UID: uid,
 		OwnerReferences: []metav1.OwnerReference{{Kind: v1alpha1.ScheduledJobKind, Name: ticker.Name, Controller: ptr.To(true)}}}})
-	s.tell(s.Heard(events.JobFinished{Job: events.Reference{Name: runName(second), UID: uid}, Result: events.JobSucceeded, Succeeded: 1, DurationSeconds: 4,
+	s.tell(s.Received(events.JobFinished{Job: events.Reference{Name: runName(second), UID: uid}, Result: events.JobSucceeded, Succeeded: 1, DurationSeconds: 4,
 		End: at(1000*second + 4000), Owner: &events.RunOwner{ScheduledJob: ticker}}, at(1000*second+4030)))
 }
 
 func (s *stage) verdicts(verdicts ...events.TickDecided) {
 	for _, v := range verdicts {
-		s.tell(s.Heard(v, v.Nominal.Add(50*time.Millisecond)))
+		s.tell(s.Received(v, v.Nominal.Add(50*time.Millisecond)))
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *stage) suspend(active int) {
 	s.SawSchedule(o)
 }
 
-func TestScheduleIsTold(t *testing.T) {
+func TestScheduleIsReported(t *testing.T) {
 	s := scheduled(t)
 	s.verdicts(tick(3, events.Started, ""), tick(6, events.Skipped, "Overlap"))
 	s.ran(3)

@@ -21,7 +21,7 @@ type Story struct {
 	Schedule *Schedule
 	Crash    *Crash
 
-	heard map[string]bool // public events, by type and id
+	received map[string]bool // public events, by type and id
 }
 
 // manyCompletions is the number from which a Job gets a line half way.

@@ -83,7 +83,7 @@ func (s *stage) finish(ms int, name, reason string, succeeded, failed int32) {
 	if reason != batchv1.JobReasonCompletionsReached {
 		e.Result = events.JobFailed
 	}
-	s.tell(s.Heard(e, at(ms)))
+	s.tell(s.Received(e, at(ms)))
 }
 
 func (s *stage) pod(ms int, p *corev1.Pod) { s.tell(s.SawPod(p, false, at(ms))) }
@@ -153,12 +153,12 @@ func TestAJobThatFails(t *testing.T) {
 	}
 }
 
-func TestStrangersAreNotTold(t *testing.T) {
+func TestForeignJobsAreNotReported(t *testing.T) {
 	s := newStage("ours")
 	s.job(0, job("theirs", 1, 1))
 	s.pod(1, aPod("theirs", 1, corev1.PodFailed, true))
 	s.pod(2, &corev1.Pod{})
 	s.finish(3, "theirs", "CompletionsReached", 1, 0)
-	s.tell(s.Heard(events.TickDecided{ScheduledJob: events.Reference{Name: "theirs"}, Verdict: events.Started, Nominal: began, Count: 1}, at(4)))
+	s.tell(s.Received(events.TickDecided{ScheduledJob: events.Reference{Name: "theirs"}, Verdict: events.Started, Nominal: began, Count: 1}, at(4)))
 	s.expect(t)
 }

@@ -34,7 +34,7 @@ func (a *Actor) adoptPod(ctx context.Context, key events.Key, e effect.AdoptPod)
 		return missedJob(e.Job), nil
 	}
 	a.jobs.saw(j)
-	if j.DeletionTimestamp != nil || !a.claim.Ours(j) {
+	if j.DeletionTimestamp != nil || !a.claim.Matches(j) {
 		return a.sawJob(j), nil
 	}
 	p, facts, err := a.adoptee(ctx, key, e, j)

@@ -10,7 +10,7 @@ import (
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
-func TestWhatBlocksIsSaid(t *testing.T) {
+func TestWhatBlocksAJobIsReported(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for _, c := range []struct {
 		name, want string

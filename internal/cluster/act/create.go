@@ -24,7 +24,7 @@ func (a *Actor) createPod(ctx context.Context, key events.Key, e effect.CreatePo
 		return a.refused(e, e.Serial, err)
 	case j == nil:
 		return missedJob(e.Job), nil
-	case suspended(j), j.DeletionTimestamp != nil, !a.claim.Ours(j), !namesParameters(j, e):
+	case suspended(j), j.DeletionTimestamp != nil, !a.claim.Matches(j), !namesParameters(j, e):
 		return a.sawJob(j), nil
 	}
 	if err := wanted(j, e); err != nil {
@@ -93,7 +93,7 @@ func (a *Actor) meetPod(ctx context.Context, key events.Key, e effect.CreatePod,
 	switch {
 	case err != nil:
 		return a.refused(e, e.Serial, err)
-	case isOurs(p, key, e.Serial):
+	case isIntended(p, key, e.Serial):
 		a.owned.saw(p)
 		return sawPod(p), nil
 	}
@@ -106,15 +106,15 @@ func (a *Actor) findPod(ctx context.Context, key events.Key, e effect.FindPod) (
 	switch {
 	case err != nil:
 		return a.refused(e, e.Serial, err)
-	case isOurs(p, key, e.Serial):
+	case isIntended(p, key, e.Serial):
 		return sawPod(p), nil
 	}
 	return []events.Event{events.PodGone{Pod: events.Pod{Name: e.Name, Serial: e.Serial, Index: events.NoIndex}}}, nil
 }
 
-// isOurs reports whether the Pod, which may be nil, is the one to which the key's Job gave that serial. An orphan is recognised
+// isIntended reports whether the Pod, which may be nil, is the one to which the key's Job gave that serial. An orphan is recognised
 // by its label and may be adopted; one that is being deleted never is, and nothing is to be waited for.
-func isOurs(p *corev1.Pod, key events.Key, serial int) bool {
+func isIntended(p *corev1.Pod, key events.Key, serial int) bool {
 	if p == nil || events.OwnerUID(p) != key.UID {
 		return false
 	}

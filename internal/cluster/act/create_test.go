@@ -244,9 +244,9 @@ func TestFindPod(t *testing.T) {
 	}
 }
 
-// TestAnOrphanIsOursAsLongAsItStays: its label shows that the Job created it, and it may be adopted. One that is being deleted
+// TestAnOrphanIsFoundUnlessItIsBeingDeleted: its label shows that the Job created it, and it may be adopted. One that is being deleted
 // never is, so its name is taken, and looking for it finds nothing.
-func TestAnOrphanIsOursAsLongAsItStays(t *testing.T) {
+func TestAnOrphanIsFoundUnlessItIsBeingDeleted(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
 	p := w.createPod(j, key, 4)

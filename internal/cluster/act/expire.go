@@ -25,7 +25,7 @@ func (a *Actor) deleteJob(ctx context.Context, key events.Key, e effect.DeleteJo
 		}
 		j = live
 	}
-	if !expiredBy(events.ProjectJob(j, a.claim).Expires(), a.now()) || !a.claim.Ours(j) {
+	if !expiredBy(events.ProjectJob(j, a.claim).Expires(), a.now()) || !a.claim.Matches(j) {
 		return a.sawJob(j), nil
 	}
 	version := strconv.FormatUint(e.Version, 10)

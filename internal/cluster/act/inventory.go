@@ -25,7 +25,7 @@ func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.Take
 		if err != nil {
 			return a.refused(e, events.NoSerial, err)
 		}
-		if j != nil && (a.hasNoPods(j) || !a.claim.Ours(j)) {
+		if j != nil && (a.hasNoPods(j) || !a.claim.Matches(j)) {
 			a.jobs.saw(j)
 			p := events.ProjectJob(j, a.claim)
 			return []events.Event{events.JobListed{ID: e.ID, Name: p.Name, Job: &p, JobsVersion: p.Version}}, nil

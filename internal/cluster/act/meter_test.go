@@ -16,37 +16,37 @@ import (
 
 // tally is a Meter that records its calls.
 type tally struct {
-	mu    sync.Mutex
-	heard []string
+	mu       sync.Mutex
+	recorded []string
 }
 
-func (m *tally) hear(format string, args ...any) {
+func (m *tally) record(format string, args ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.heard = append(m.heard, fmt.Sprintf(format, args...))
+	m.recorded = append(m.recorded, fmt.Sprintf(format, args...))
 }
 
 func (m *tally) StatusWritten(before, after *batchv1.Job, handled map[batchv1.PodFailurePolicyAction]int) {
-	m.hear("status of %s: %d active, then %d, handled %v", after.Name, before.Status.Active, after.Status.Active, handled)
+	m.record("status of %s: %d active, then %d, handled %v", after.Name, before.Status.Active, after.Status.Active, handled)
 }
 func (m *tally) PodCreation(j *batchv1.Job, err error) {
-	m.hear("creation for %s: %s", j.Name, apierrors.ReasonForError(err))
+	m.record("creation for %s: %s", j.Name, apierrors.ReasonForError(err))
 }
-func (m *tally) FinalizerRemoved() { m.hear("finalizer removed") }
+func (m *tally) FinalizerRemoved() { m.record("finalizer removed") }
 
-func (m *tally) VerdictUnannounced(v events.TickDecided) { m.hear("unannounced %v", v) }
+func (m *tally) VerdictUnannounced(v events.TickDecided) { m.record("unannounced %v", v) }
 
 func TestMeter(t *testing.T) {
 	m := &tally{}
 	w := newWorld(t, func(c *Config) { c.Meter = m })
-	heard := func(t *testing.T, want ...string) {
+	recorded := func(t *testing.T, want ...string) {
 		t.Helper()
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if !slices.Equal(m.heard, want) {
-			t.Errorf("heard %q\nwant  %q", m.heard, want)
+		if !slices.Equal(m.recorded, want) {
+			t.Errorf("recorded %q\nwant     %q", m.recorded, want)
 		}
-		m.heard = nil
+		m.recorded = nil
 	}
 	j, key := w.CreateJob("pi", wide) // so wide that its field ownership is reset before the first write
 
@@ -55,38 +55,38 @@ func TestMeter(t *testing.T) {
 			start(e)
 			e.Handled = map[batchv1.PodFailurePolicyAction]int{batchv1.PodFailurePolicyActionIgnore: 2}
 		}))
-		heard(t, "status of pi: 0 active, then 2, handled map[Ignore:2]")
+		recorded(t, "status of pi: 0 active, then 2, handled map[Ignore:2]")
 		w.act(key, statusEffect(w.LiveJob("pi"), func(e *effect.WriteJobStatus) { e.Status.Active = 3 }))
-		heard(t, "status of pi: 2 active, then 3, handled map[]")
+		recorded(t, "status of pi: 2 active, then 3, handled map[]")
 	})
 	t.Run("not of one that was not", func(t *testing.T) {
 		w.act(key, statusEffect(j, start))
 		w.act(key, statusEffect(w.LiveJob("pi"), func(e *effect.WriteJobStatus) { e.Status.Active = -1 }))
-		heard(t)
+		recorded(t)
 	})
 	t.Run("of each attempt to make a Pod", func(t *testing.T) {
 		w.createPod(j, key, 0)
 		w.createPod(j, key, 0)
-		heard(t, "creation for pi: ", "creation for pi: AlreadyExists")
+		recorded(t, "creation for pi: ", "creation for pi: AlreadyExists")
 	})
 	t.Run("of each finalizer that was removed", func(t *testing.T) {
 		p, q, r := w.createPod(j, key, 1), w.createPod(j, key, 2), w.createPod(j, key, 3)
-		m.heard = nil
+		m.recorded = nil
 		w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
 		w.act(key, effect.DeletePod{Name: q.Name, UID: q.UID, Version: q.Version, RemoveFinalizer: true})
 		w.act(key, effect.ReleasePod{Name: r.Name, UID: r.UID})
-		heard(t, "finalizer removed", "finalizer removed", "finalizer removed")
+		recorded(t, "finalizer removed", "finalizer removed", "finalizer removed")
 		w.act(key, effect.RemoveFinalizer{Name: "absent", UID: p.UID})
 		w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID})
-		heard(t)
+		recorded(t)
 	})
 	t.Run("of each verdict that a status forgets unannounced, once", func(t *testing.T) {
 		sj, key := w.CreateSchedule("unannounced")
 		e := scheduleStatusEffect(sj)
 		e.Unannounced = []events.TickDecided{{Verdict: events.Started, Nominal: clustertest.Noon}}
 		w.act(key, e)
-		heard(t, "unannounced "+e.Unannounced[0].String())
+		recorded(t, "unannounced "+e.Unannounced[0].String())
 		w.act(key, e) // at a version that has passed
-		heard(t)
+		recorded(t)
 	})
 }

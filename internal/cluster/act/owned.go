@@ -36,7 +36,7 @@ type verdict int
 
 const (
 	foreign verdict = iota // managed by another controller
-	ours
+	claimed
 	gone // it does not exist (any more)
 )
 
@@ -98,25 +98,25 @@ func (o *owned) run(uid types.UID, of cluster.Identity) bool {
 
 // forgetJob drops a Job that is gone. That it was claimed stays: the finalizers of its Pods are still to be removed.
 func (a *Actor) forgetJob(key events.Key) {
-	if a.knownOurs(key) {
-		a.owned.jobs.Add(named{Identity: cluster.IdentityOfKey(key)}, ours)
+	if a.knownClaimed(key) {
+		a.owned.jobs.Add(named{Identity: cluster.IdentityOfKey(key)}, claimed)
 	}
 	a.jobs.forget(cluster.IdentityOfKey(key))
 }
 
-// knownOurs reports whether the Job of the key is known to be claimed, without a request.
-func (a *Actor) knownOurs(key events.Key) bool {
+// knownClaimed reports whether the Job of the key is known to be claimed, without a request.
+func (a *Actor) knownClaimed(key events.Key) bool {
 	if j := a.jobs.peek(cluster.IdentityOfKey(key)); j != nil {
-		return a.claim.Ours(j)
+		return a.claim.Matches(j)
 	}
 	v, known := a.owned.job(cluster.IdentityOfKey(key), "")
-	return known && v == ours
+	return known && v == claimed
 }
 
 // whose finds out the owner of the key's Job, which has that name if it exists.
 func (a *Actor) whose(ctx context.Context, key events.Key, name string) (verdict, error) {
-	if a.knownOurs(key) {
-		return ours, nil
+	if a.knownClaimed(key) {
+		return claimed, nil
 	}
 	if v, known := a.owned.job(cluster.IdentityOfKey(key), name); known {
 		return v, nil
@@ -131,8 +131,8 @@ func (a *Actor) whose(ctx context.Context, key events.Key, name string) (verdict
 	}
 	a.jobs.saw(j)
 	v := foreign
-	if a.claim.Ours(j) {
-		v = ours
+	if a.claim.Matches(j) {
+		v = claimed
 	}
 	a.owned.jobs.Add(named{Identity: cluster.IdentityOfKey(key)}, v)
 	return v, nil
@@ -154,7 +154,7 @@ func (a *Actor) changeable(ctx context.Context, key events.Key, name string, uid
 	ref := metav1.GetControllerOf(p)
 	if ref == nil {
 		j := a.jobs.peek(cluster.IdentityOfKey(key))
-		if _, marked := p.Labels[v1alpha1.ManagedLabel]; marked || events.OwnerUID(p) == key.UID || j != nil && a.claim.Ours(j) && selects(j, p) {
+		if _, marked := p.Labels[v1alpha1.ManagedLabel]; marked || events.OwnerUID(p) == key.UID || j != nil && a.claim.Matches(j) && selects(j, p) {
 			return p, nil, nil
 		}
 		return nil, missedPod(name, uid), nil
@@ -165,7 +165,7 @@ func (a *Actor) changeable(ctx context.Context, key events.Key, name string, uid
 	switch v, err := a.whose(ctx, key, ref.Name); {
 	case err != nil:
 		return nil, nil, err
-	case v == ours, v == gone && unhold:
+	case v == claimed, v == gone && unhold:
 		return p, nil, nil
 	case v == gone:
 		return nil, missedJob(ref.Name), nil // a Job that gets this fact removes the Pod's finalizer

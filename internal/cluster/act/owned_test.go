@@ -18,7 +18,7 @@ import (
 // Any client that can write on the bus can make the reconciler decide on any effect, about any object whose name it knows. An
 // object that does not belong to jobstream, according to the API server, stays as it is; and the answer reports that it is none
 // of the Job's.
-func TestEffectsOnWhatIsNotOursDoNothing(t *testing.T) {
+func TestEffectsOnForeignObjectsDoNothing(t *testing.T) {
 	w := newWorld(t)
 	ours, ourKey := w.CreateJob("ours")
 	ours = w.StartJob(ours)
@@ -36,10 +36,10 @@ func TestEffectsOnWhatIsNotOursDoNothing(t *testing.T) {
 		{"a Pod of a ReplicaSet", ourKey, w.strangePod("web", held, func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "rs", Controller: new(true)}}
 		})},
-		{"a Pod of another Job of ours", ourKey, w.MakePod(other, 0)},
+		{"a Pod of another Job of jobstream", ourKey, w.MakePod(other, 0)},
 		{"a Pod of a Job that Kubernetes runs", builtInKey, w.MakePod(builtIn, 0)},
-		{"the same, by the key of a Job of ours", ourKey, w.MakePod(builtIn, 1)},
-		{"a Pod of a Job of ours, by a key without a Job", noJob, w.MakePod(ours, 5)},
+		{"the same, by the key of a Job of jobstream", ourKey, w.MakePod(builtIn, 1)},
+		{"a Pod of a Job of jobstream, by a key without a Job", noJob, w.MakePod(ours, 5)},
 	} {
 		version := events.Version(c.pod.ResourceVersion)
 		for _, e := range []effect.Effect{
@@ -136,7 +136,7 @@ func TestLookingWhoseAPodIsCostsNothingInTheUsualCase(t *testing.T) {
 
 // An orphan counts for no Job any more, and has no owner by which it could be distinguished: the managed label, the generated
 // label and the selector decide which Jobs may remove its finalizer.
-func TestOrphansOfOursAreLetGo(t *testing.T) {
+func TestFinalizersOfOrphansAreRemoved(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
 	j = w.StartJob(j)
@@ -174,7 +174,7 @@ func TestOrphansOfOursAreLetGo(t *testing.T) {
 
 // A user may have written the name of an owner into a Pod, and its UID, too. That no Job has that name proves nothing about the
 // Job that has the UID.
-func TestForgedNameOfAnOwnerMakesNobodyGone(t *testing.T) {
+func TestForgedNameOfAnOwnerMakesNoJobGone(t *testing.T) {
 	w := newWorld(t)
 	builtIn, key := w.CreateJob("built-in", unmanaged)
 	real := w.MakePod(builtIn, 0) // it is owned by the Job, as its own controller would have made it

@@ -19,7 +19,7 @@ import (
 // removeFinalizer removes the finalizer. The API server retries the patch on its newest version of the Pod, so only another Pod
 // of the same name, or another owner, can prevent it.
 func (a *Actor) removeFinalizer(ctx context.Context, key events.Key, e effect.RemoveFinalizer) ([]events.Event, error) {
-	if a.knownOurs(key) {
+	if a.knownClaimed(key) {
 		patch := a.withoutFinalizer(e.UID, 0)
 		patch.Owners = ownerIs(key)
 		p, err := a.patchPod(ctx, key, e.Name, patch)
@@ -58,7 +58,7 @@ func (a *Actor) finalizerRemoved(p *corev1.Pod) []events.Event {
 
 // addFinalizer adds the finalizer. The API server refuses that as invalid on a Pod that is being deleted.
 func (a *Actor) addFinalizer(ctx context.Context, key events.Key, e effect.AddFinalizer) ([]events.Event, error) {
-	if !a.knownOurs(key) {
+	if !a.knownClaimed(key) {
 		if p, facts, err := a.changeable(ctx, key, e.Name, e.UID, false); err != nil {
 			return a.refused(e, events.NoSerial, err)
 		} else if p == nil {
@@ -79,7 +79,7 @@ func (a *Actor) addFinalizer(ctx context.Context, key events.Key, e effect.AddFi
 // deletePod deletes a Pod, on request only after its finalizer is gone, and only if the Pod is as the effect knew it.
 func (a *Actor) deletePod(ctx context.Context, key events.Key, e effect.DeletePod) ([]events.Event, error) {
 	version := e.Version
-	if !a.knownOurs(key) || !a.owned.pod(e.UID, cluster.IdentityOfKey(key)) || e.RemoveFinalizer && version == 0 {
+	if !a.knownClaimed(key) || !a.owned.pod(e.UID, cluster.IdentityOfKey(key)) || e.RemoveFinalizer && version == 0 {
 		p, facts, err := a.changeable(ctx, key, e.Name, e.UID, false)
 		switch {
 		case err != nil:

@@ -112,8 +112,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPatience checks that client-go does not wait and retry by itself.
-func TestPatience(t *testing.T) {
+// TestClientGoDoesNotRetry checks that client-go does not wait and retry by itself.
+func TestClientGoDoesNotRetry(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
 	w.createPod(j, key, 0) // the Job is cached

@@ -35,7 +35,7 @@ func (a *Actor) writeJobStatus(ctx context.Context, key events.Key, e effect.Wri
 		}
 		j = live
 	}
-	if !a.claim.Ours(j) { // only its own controller writes its status
+	if !a.claim.Matches(j) { // only its own controller writes its status
 		return a.sawJob(j), nil
 	}
 	written, err := a.putStatus(ctx, j, e)

@@ -196,7 +196,7 @@ func TestWatcherOutlivesTheAPIServer(t *testing.T) {
 		}
 		return ""
 	})
-	t.Run("and hears that it no longer knows an old version", func(t *testing.T) {
+	t.Run("and learns that it no longer knows an old version", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), clustertest.Timeout)
 		defer cancel()
 		for what, open := range map[string]func(context.Context, metav1.ListOptions) (watch.Interface, error){

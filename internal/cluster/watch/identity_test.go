@@ -14,7 +14,7 @@ import (
 
 // A user who may create Pods in one namespace can write the UID of another user's Job into them: UIDs are no secret. What Pods
 // declare is valid in their own namespace only: in the lists of both programs, and in what the Watcher keeps about templates.
-func TestForgedOwnerOfAnotherNamespaceConcernsNobodyThere(t *testing.T) {
+func TestForgedOwnerOfAnotherNamespaceConcernsNoJobThere(t *testing.T) {
 	shop, evil := newWorld(t), newWorld(t)
 	j, key := shop.CreateJob("pi")
 	j = shop.StartJob(j)
@@ -64,7 +64,7 @@ func TestForgedOwnerOfAnotherNamespaceConcernsNobodyThere(t *testing.T) {
 }
 
 // The same holds for a Job that names a ScheduledJob of another namespace as its owner.
-func TestForgedRunOfAnotherNamespaceConcernsNobodyThere(t *testing.T) {
+func TestForgedRunOfAnotherNamespaceConcernsNoScheduledJobThere(t *testing.T) {
 	shop, evil := newWorld(t), newWorld(t)
 	s, key := shop.CreateSchedule("nightly")
 	if _, err := evil.BatchV1().Jobs(evil.NS).Create(t.Context(), clustertest.Job("forged", func(j *batchv1.Job) {

@@ -16,8 +16,8 @@ import (
 
 const listScheduledJobs = "/apis/jobstream.dev/v1alpha1/scheduledjobs"
 
-// hears waits until a fact for the key was published.
-func (x *watching) hears(t *testing.T, key events.Key) {
+// awaitsFact waits until a fact for the key was published.
+func (x *watching) awaitsFact(t *testing.T, key events.Key) {
 	t.Helper()
 	clustertest.Eventually(t, func() string {
 		if len(x.sink.about(key)) == 0 {
@@ -40,7 +40,7 @@ func TestWatcherWhileScheduledJobsFail(t *testing.T) {
 		c.ScheduledJobs, c.Alarm, c.lookAgain = schedules, alarm, 20*time.Millisecond
 	})
 	_, pi := w.CreateJob("pi")
-	x.hears(t, pi)
+	x.awaitsFact(t, pi)
 	sj, nightly := w.CreateSchedule("nightly")
 	if log := x.log.String(); strings.Count(log, "level=WARN") != 1 || !strings.Contains(log, "etcd is away") || x.Failing() != 1 {
 		t.Errorf("%d lists and watches fail; log:\n%s", x.Failing(), log)
@@ -48,7 +48,7 @@ func TestWatcherWhileScheduledJobsFail(t *testing.T) {
 
 	knows := func() {
 		t.Helper()
-		x.hears(t, nightly)
+		x.awaitsFact(t, nightly)
 		clustertest.Eventually(t, func() string {
 			if _, known := alarm.of(sj.UID); !known || x.Failing() != 0 {
 				return "the alarm to know it, and nothing to fail; log:\n" + x.log.String()
@@ -89,11 +89,11 @@ func TestWatcherWhileScheduledJobsHang(t *testing.T) {
 	x := startWatcher(t, &memorySink{}, client, seen, func(c *Config) {
 		c.ScheduledJobs, c.Alarm, c.lookAgain, c.schedulesTimeout = schedules, alarm, 20*time.Millisecond, 50*time.Millisecond
 	})
-	x.hears(t, pi)
+	x.awaitsFact(t, pi)
 	if log := x.log.String(); lists.Load() > 2 || strings.Count(log, "cannot list ScheduledJobs") != 1 || x.Failing() != 1 {
 		t.Errorf("%d lists of ScheduledJobs had been asked for, %d lists and watches fail; log:\n%s", lists.Load(), x.Failing(), log)
 	}
-	x.hears(t, nightly)
+	x.awaitsFact(t, nightly)
 	if _, known := alarm.of(sj.UID); !known {
 		t.Error("the alarm does not know it")
 	}
@@ -129,7 +129,7 @@ func TestWatcherWhoseWatchOfScheduledJobsEnds(t *testing.T) {
 		t.Error("the alarm has forgotten the ScheduledJob")
 	}
 	_, late := w.CreateJob("late")
-	x.hears(t, late)
+	x.awaitsFact(t, late)
 	x.Relist()
 	clustertest.Eventually(t, func() string {
 		if x.sessions() < 2 {
@@ -197,7 +197,7 @@ func TestWatcherWhileOneNamespaceFails(t *testing.T) {
 	}
 	seen.Inject(forbid)
 	x := startWatcher(t, &memorySink{}, client, seen)
-	x.hears(t, beside)
+	x.awaitsFact(t, beside)
 	if got := of[events.JobListed](x.sink, closed); len(got) != 0 {
 		t.Errorf("a snapshot that cannot know all Pods: %+v", got)
 	}

@@ -164,7 +164,7 @@ func (w *Watcher) relist(ctx context.Context) (cluster.Lists, error) {
 	others := map[cluster.Identity]struct{}{} // Jobs that exist and are not claimed: they are not gone
 	wanted := cluster.Wants{
 		Job: func(j *batchv1.Job) bool {
-			if w.ours(j) {
+			if w.claimed(j) {
 				return true
 			}
 			others[cluster.IdentityOf(j)] = struct{}{}

@@ -12,7 +12,7 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
-func TestTrouble(t *testing.T) {
+func TestRetryLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &clustertest.Buffer{}
 		x := newRetryLog(slog.New(slog.NewTextHandler(log, nil)), "do it")

@@ -79,7 +79,7 @@ func (x *watching) watches(namespace string) bool {
 	return x.unlabelled.watches[namespace] != nil
 }
 
-func TestWatcherShowsOrphansToWhoMayAdoptThem(t *testing.T) {
+func TestWatcherShowsOrphansToJobsThatMayAdoptThem(t *testing.T) {
 	w := newWorld(t)
 	client, seen := clustertest.Client(t)
 	before := w.ForeignPod("before", map[string]string{"app": "pi"})

@@ -171,9 +171,9 @@ func (w *Watcher) Relist() {
 	}
 }
 
-// ours reports whether the Job is claimed.
-func (w *Watcher) ours(j *batchv1.Job) bool {
-	return w.config.Claim.Ours(j)
+// claimed reports whether the Job is claimed.
+func (w *Watcher) claimed(j *batchv1.Job) bool {
+	return w.config.Claim.Matches(j)
 }
 
 // sinkError marks a failure of the sink, as opposed to one of the API server.
@@ -189,7 +189,7 @@ func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object
 	if !ok {
 		return nil
 	}
-	if err := w.onRun(ctx, t, j); err != nil || !w.ours(j) {
+	if err := w.onRun(ctx, t, j); err != nil || !w.claimed(j) {
 		return err
 	}
 	if t == watch.Deleted {

@@ -49,7 +49,7 @@ func (n *Node) Run(ctx context.Context) error {
 		return err
 	}
 	defer launcher.close()
-	// The server must listen before the API server hears of its port.
+	// The server must listen before the API server learns of its port.
 	if n.server, err = newServer(n.cfg.Address, n.findLog, n.cfg.Log); err != nil {
 		return fmt.Errorf("processnode: %w", err)
 	}

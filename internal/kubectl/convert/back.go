@@ -53,7 +53,7 @@ func cronSchedule(o *yaml.Node, j *v1alpha1.ScheduledJob, r *Report, opts Option
 		r.add(Refusal, "spec.timeZone", "%v", err)
 		return
 	}
-	ours, err := schedule.Parse(j.Spec.Schedule, schedule.Options{Location: in, Seed: string(j.UID), Anchor: j.CreationTimestamp.Time})
+	parsed, err := schedule.Parse(j.Spec.Schedule, schedule.Options{Location: in, Seed: string(j.UID), Anchor: j.CreationTimestamp.Time})
 	if err != nil {
 		r.add(Refusal, "spec.schedule", "%s", says(err))
 		return
@@ -64,7 +64,7 @@ func cronSchedule(o *yaml.Node, j *v1alpha1.ScheduledJob, r *Report, opts Option
 			r.add(Refusal, "spec.schedule", "H is a number that depends on the object's UID: convert the object of the cluster, by its name")
 			return
 		}
-		spec = ours.String()
+		spec = parsed.String()
 		r.add(Note, "spec.schedule", "%s is %s for this object", j.Spec.Schedule, spec)
 	}
 	if fields := strings.Fields(spec); len(fields) == 6 {
@@ -82,11 +82,11 @@ func cronSchedule(o *yaml.Node, j *v1alpha1.ScheduledJob, r *Report, opts Option
 		r.add(Note, "spec.timeZone", "Etc/UTC is written: without it a CronJob runs by the clock of its kube-controller-manager")
 	}
 	if strings.HasPrefix(spec, "@every") {
-		set(o, ours.String(), "spec", "schedule")
+		set(o, parsed.String(), "spec", "schedule")
 		r.add(Change, "spec.schedule", "a CronJob counts the intervals from its latest run: the times move once")
 		return
 	}
-	if d := daylight(spec, ours, in, opts.Now); d != "" {
+	if d := daylight(spec, parsed, in, opts.Now); d != "" {
 		r.add(Change, "spec.schedule", "%s", d)
 	}
 }

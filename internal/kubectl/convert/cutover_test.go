@@ -54,7 +54,7 @@ func TestAScheduledJobBeginsWhereTheCronJobStopped(t *testing.T) {
 			if want := c.want(from); j.Spec.StartAfter == nil || !j.Spec.StartAfter.Time.Equal(want) || ptr.Deref(j.Spec.Suspend, false) {
 				t.Errorf("it begins after %v, suspend %v; want %v", j.Spec.StartAfter, j.Spec.Suspend, want)
 			}
-			if _, err := s.TakeOver(t.Context(), []batchv1.CronJob{*live}); err != nil || !s.heard("has taken over already") {
+			if _, err := s.TakeOver(t.Context(), []batchv1.CronJob{*live}); err != nil || !s.printed("has taken over already") {
 				t.Errorf("once more: %v, it says %q", err, s.said)
 			}
 		})
@@ -109,7 +109,7 @@ func TestATakeoverWaitsForAJobThatMustNotOverlap(t *testing.T) {
 		_, err := s.TakeOver(t.Context(), []batchv1.CronJob{*from})
 		ended <- err
 	}()
-	s.await("word that it waits", func() bool { return s.heard("waiting for Job " + j.Name) })
+	s.await("word that it waits", func() bool { return s.printed("waiting for Job " + j.Name) })
 	if _, err := s.scheduledJobs().Get(t.Context(), "minutely", metav1.GetOptions{}); err == nil {
 		t.Error("the ScheduledJob is there, and the Job still runs")
 	}
@@ -144,7 +144,7 @@ func TestATakeoverThatWaitsKeepsNoOther(t *testing.T) {
 		_, err := s.TakeOver(ctx, []batchv1.CronJob{*busy, *free})
 		ended <- err
 	}()
-	s.await("free has taken over", func() bool { return s.heard("busy/free has taken over") })
+	s.await("free has taken over", func() bool { return s.printed("busy/free has taken over") })
 	cancel()
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "goes on where it stopped when you repeat the command") {
 		t.Errorf("interrupted, it says %v", err)
@@ -195,7 +195,7 @@ func TestACronJobGoesOnWhereTheScheduledJobStopped(t *testing.T) {
 	if j := s.scheduledJob("minutely"); !ptr.Deref(j.Spec.Suspend, false) || j.Labels[v1alpha1.SuspendedByLabel] != v1alpha1.SuspendedByConvert {
 		t.Errorf("the ScheduledJob goes on: %v, %v", j.Spec.Suspend, j.Labels)
 	}
-	if _, err := s.HandBack(t.Context(), []v1alpha1.ScheduledJob{*s.scheduledJob("minutely")}); err != nil || !s.heard("cronjob back/minutely has taken over already") {
+	if _, err := s.HandBack(t.Context(), []v1alpha1.ScheduledJob{*s.scheduledJob("minutely")}); err != nil || !s.printed("cronjob back/minutely has taken over already") {
 		t.Errorf("once more: %v", err)
 	}
 	if _, err := s.TakeOver(t.Context(), []batchv1.CronJob{*live}); err == nil || !strings.Contains(err.Error(), "kubectl delete scheduledjob minutely -n back") {

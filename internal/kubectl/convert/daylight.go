@@ -12,7 +12,7 @@ import (
 // daylight describes the first clock change within a year around which a CronJob and a ScheduledJob run at different times; it
 // returns "" if there is none. A CronJob skips a time that does not exist, and runs twice at a time that occurs twice.
 // docs/schedules.md explains what a ScheduledJob does.
-func daylight(spec string, ours schedule.Schedule, in *time.Location, now time.Time) string {
+func daylight(spec string, s schedule.Schedule, in *time.Location, now time.Time) string {
 	theirs, err := cron.ParseStandard("CRON_TZ=" + in.String() + " " + spec)
 	if err != nil {
 		return "" // the API server rejects such a CronJob
@@ -23,7 +23,7 @@ func daylight(spec string, ours schedule.Schedule, in *time.Location, now time.T
 		for t := theirs.Next(from); !t.IsZero() && !t.After(to); t = theirs.Next(t) {
 			a = append(a, t.In(in).Format("15:04 MST"))
 		}
-		for t := range ours.All(from, to) {
+		for t := range s.All(from, to) {
 			b = append(b, t.In(in).Format("15:04 MST"))
 		}
 		if a, b := few(a), few(b); a != b {

@@ -90,7 +90,7 @@ func when(o *yaml.Node, c *batchv1.CronJob, r *Report, opts Options) {
 		every(o, strings.TrimSpace(d), r)
 		return
 	}
-	ours, err := schedule.Parse(spec, schedule.Options{Location: location})
+	parsed, err := schedule.Parse(spec, schedule.Options{Location: location})
 	if err != nil {
 		r.add(Refusal, "spec.schedule", "%s", says(err))
 		return
@@ -99,7 +99,7 @@ func when(o *yaml.Node, c *batchv1.CronJob, r *Report, opts Options) {
 		r.add(Refusal, "spec.schedule", "%q is no schedule of a CronJob: write five fields without H", spec)
 		return
 	}
-	if d := daylight(spec, ours, location, opts.Now); d != "" {
+	if d := daylight(spec, parsed, location, opts.Now); d != "" {
 		r.add(Change, "spec.schedule", "%s", d)
 	}
 }

@@ -233,8 +233,8 @@ func decidedBefore(j *v1alpha1.ScheduledJob, byUser bool) time.Time {
 		if v.Until != nil {
 			end = v.Until.Time
 		}
-		ours := v.Verdict == string(events.Skipped) && v.Reason == v1alpha1.SuspendedCondition && !end.Before(since.Add(-aMoment))
-		if !ours && end.After(at) {
+		paused := v.Verdict == string(events.Skipped) && v.Reason == v1alpha1.SuspendedCondition && !end.Before(since.Add(-aMoment))
+		if !paused && end.After(at) {
 			at = end
 		}
 	}

@@ -69,7 +69,7 @@ func (s *stage) namespace(t *testing.T, name string) *stage {
 	return c
 }
 
-func (s *stage) heard(words string) bool {
+func (s *stage) printed(words string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Contains(strings.Join(s.said, "\n"), words)

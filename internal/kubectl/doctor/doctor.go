@@ -58,13 +58,13 @@ func (s Observation) Running() finding.Finding {
 			last, when = name, at.Time
 		}
 	}
-	ours := 0
+	managed := 0
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		if !isOurs(j) {
+		if !isManaged(j) {
 			continue
 		}
-		ours++
+		managed++
 		if since := jobWaits(j); !since.IsZero() && s.Now.Sub(since) > Timeout {
 			note(s.job(j), since)
 		}
@@ -75,7 +75,7 @@ func (s Observation) Running() finding.Finding {
 	}
 	for i := range s.ScheduledJobs {
 		sj := &s.ScheduledJobs[i]
-		ours++
+		managed++
 		if since := scheduleWaits(sj); !since.IsZero() && s.Now.Sub(since) > Timeout {
 			note(s.scheduled(sj), since)
 		}
@@ -86,7 +86,7 @@ func (s Observation) Running() finding.Finding {
 		return finding.Worry(check, finding.Fail, advice, "has not processed %s, which has waited for %v%s", oldest, round(longest), others(waiting-1))
 	case last != "":
 		return finding.Good(check, "nothing waits for it; its latest trace in %s is on %s, %v ago", s.Where, last, round(s.Now.Sub(when)))
-	case ours > 0:
+	case managed > 0:
 		return finding.Good(check, "nothing waits for it in %s", s.Where)
 	}
 	return finding.Good(check, "not visible, because %s has nothing for it to do; test it with: kubectl jobstream run hello --image=busybox --wait -- true", s.Where)
@@ -121,8 +121,10 @@ func scheduleWaits(s *v1alpha1.ScheduledJob) time.Time {
 	return time.Time{}
 }
 
-// isOurs reports whether jobstream manages the Job.
-func isOurs(j *batchv1.Job) bool { return ptr.Deref(j.Spec.ManagedBy, "") == v1alpha1.DefaultManagedBy }
+// isManaged reports whether jobstream manages the Job.
+func isManaged(j *batchv1.Job) bool {
+	return ptr.Deref(j.Spec.ManagedBy, "") == v1alpha1.DefaultManagedBy
+}
 
 // condition returns the Job's first condition that is True and of one of the types, or nil.
 func condition(j *batchv1.Job, types ...batchv1.JobConditionType) *batchv1.JobCondition {

@@ -54,15 +54,15 @@ func (s Observation) Problems() (all []finding.Finding) {
 	for i := range s.ScheduledJobs {
 		s.scheduleProblems(&s.ScheduledJobs[i], add)
 	}
-	ours := 0
+	managed := 0
 	for i := range s.Jobs {
-		if j := &s.Jobs[i]; isOurs(j) {
-			ours++
+		if j := &s.Jobs[i]; isManaged(j) {
+			managed++
 			s.jobProblems(j, add)
 		}
 	}
 	const check = "jobs and scheduledjobs"
-	looked := fmt.Sprintf("%d Jobs of jobstream and %d ScheduledJobs in %s were checked", ours, len(s.ScheduledJobs), s.Where)
+	looked := fmt.Sprintf("%d Jobs of jobstream and %d ScheduledJobs in %s were checked", managed, len(s.ScheduledJobs), s.Where)
 	if s.More {
 		looked += "; there are more"
 	}

@@ -26,12 +26,14 @@ var (
 // order is the order in which the states of Jobs are shown.
 var order = []string{"Running", "Failing", "Completing", "Waiting", "Suspended"}
 
-// Ours reports whether jobstream manages the Job by its spec.
-func Ours(j *batchv1.Job) bool { return ptr.Deref(j.Spec.ManagedBy, "") == v1alpha1.DefaultManagedBy }
+// Managed reports whether jobstream manages the Job by its spec.
+func Managed(j *batchv1.Job) bool {
+	return ptr.Deref(j.Spec.ManagedBy, "") == v1alpha1.DefaultManagedBy
+}
 
 // SawJob adds a Job. A Job of another controller is only counted.
 func (o *Overview) SawJob(j *batchv1.Job) {
-	if !Ours(j) {
+	if !Managed(j) {
 		o.others++
 		return
 	}

@@ -33,13 +33,13 @@ type Truth struct {
 	users  *byHand
 	// confirmed is when the function last received the confirmation of an announcement.
 	confirmed time.Time
-	// heard are the ids of what it has heard to be taken.
-	heard map[string]bool
+	// taken are the ids of the announcements that it knows to be confirmed.
+	taken map[string]bool
 }
 
 // NewTruth returns the truth about a, from now on.
 func NewTruth(a *API) *Truth {
-	return &Truth{world: a, heard: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]bool{}, vain: map[string]bool{}, unsure: map[string]bool{}}
+	return &Truth{world: a, taken: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]bool{}, vain: map[string]bool{}, unsure: map[string]bool{}}
 }
 
 // Err returns the first law that was broken.
@@ -139,11 +139,11 @@ func (t *Truth) begin() time.Time {
 	return t.world.Object.Created.Truncate(time.Second)
 }
 
-// hears records what a worker passes to the function.
-func (t *Truth) hears(batch []events.Event) {
+// received records what a worker passes to the function.
+func (t *Truth) received(batch []events.Event) {
 	for _, e := range batch {
-		if told, ok := e.(events.Announced); ok && !t.heard[told.ID] { // what is told once more says nothing about the bus of today
-			t.heard[told.ID] = true
+		if told, ok := e.(events.Announced); ok && !t.taken[told.ID] { // what is told once more says nothing about the bus of today
+			t.taken[told.ID] = true
 			t.confirmed = t.world.Now
 		}
 	}

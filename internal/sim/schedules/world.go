@@ -155,7 +155,7 @@ func (w *World) turn(rough bool) (effects int) {
 	if rough {
 		batch = w.disturb(batch)
 	}
-	w.truth.hears(batch)
+	w.truth.received(batch)
 	d, err := w.decide.Decide(w.state, batch, w.Now)
 	if err != nil {
 		panic(err)

@@ -124,8 +124,8 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		}
 	case "repeat": // every fact so far is delivered again, oldest first
 		s.inbox = append(s.inbox, s.facts...)
-	case "hear": // "hear NAME": the Pod's current state arrives though the watch is off
-		s.hear(d.CmdArgs[0].Key)
+	case "deliver": // "deliver NAME": the Pod's current state arrives though the watch is off
+		s.deliver(d.CmdArgs[0].Key)
 	case "unread": // a fact arrives that only a newer reconciler can decode
 		s.inbox = append(s.inbox, events.TimerFired{Name: events.Unread, At: s.now})
 	case "crash": // the next worker dies between its commit and its first effect
@@ -138,7 +138,7 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		s.api.Lingering = true
 	case "too-large": // "too-large on": the bus takes neither the state nor what an inventory brings, until "too-large off"
 		s.tighten(d.CmdArgs[0].Key == "on")
-	case "unheard": // the next worker that creates a Pod dies before the answer arrives, and the watch is off from then on
+	case "unanswered": // the next worker that creates a Pod dies before the answer arrives, and the watch is off from then on
 		s.lost = true
 		return s.result()
 	case "redelivery": // the facts of the dead worker are delivered again; its decision is committed, so they only cause a turn
@@ -164,8 +164,8 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 	return s.result()
 }
 
-// hear makes the newest observation of the Pod a fact.
-func (s *Stage) hear(pod string) {
+// deliver makes the newest observation of the Pod a fact.
+func (s *Stage) deliver(pod string) {
 	for _, p := range s.api.List("", s.uid).Pods {
 		if p.Name == pod {
 			s.inbox = append(s.inbox, events.PodObserved{Pod: p})
@@ -248,7 +248,7 @@ func (s *Stage) act(e effect.Effect) []events.Event {
 }
 
 // relist reads "relist [of=2 parts=(1,0)]": a snapshot, or these parts, in this order, of one with so many Pods in each.
-func (s *Stage) relist(t *testing.T, d *datadriven.TestData) (heard []events.Event) {
+func (s *Stage) relist(t *testing.T, d *datadriven.TestData) (facts []events.Event) {
 	t.Helper()
 	share, wanted := events.Share{}, []string{"0"}
 	for _, a := range d.CmdArgs {
@@ -261,9 +261,9 @@ func (s *Stage) relist(t *testing.T, d *datadriven.TestData) (heard []events.Eve
 	}
 	parts := s.api.List("relist", s.uid).Split(share)
 	for _, n := range wanted {
-		heard = append(heard, parts[atoi(t, d, n)])
+		facts = append(facts, parts[atoi(t, d, n)])
 	}
-	return heard
+	return facts
 }
 
 func (s *Stage) tighten(on bool) {

@@ -4,7 +4,7 @@
 //	make bench-pods PODS=10000        # in minutes
 //
 //	memory.go    the trigger's memory while that many Pods are there: as they come, at its start, and through relists
-//	fairness.go  one Job of that many Pods at full speed: how long Jobs of one Pod wait beside it, ours and the built-in's
+//	fairness.go  one Job of that many Pods at full speed: how long Jobs of one Pod wait beside it, jobstream's and the built-in's
 //
 // Tables go to stdout, progress to stderr. Nothing stays behind, however it ends.
 package main

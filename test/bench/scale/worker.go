@@ -73,7 +73,7 @@ func printTurn(t engine.Turned) {
 	}
 	var lines []byte
 	now := time.Now().UnixNano()
-	for _, e := range t.Heard {
+	for _, e := range t.Facts {
 		if o, ok := e.(events.PodObserved); ok {
 			lines = fmt.Appendf(lines, "done %s %d %d %d\n", t.Key.UID, o.Pod.Version, o.Pod.Created.UnixNano(), now)
 		}

@@ -49,7 +49,7 @@ type result struct {
 func (b *bench) bursts(ctx context.Context, c *cluster) error {
 	var results []result
 	for _, k := range []kind{
-		{"ScheduledJobs, jobstream", c.ours, c.watchDecided, ourWait},
+		{"ScheduledJobs, jobstream", c.jobstream, c.watchDecided, ourWait},
 		{"CronJobs, built-in controller", c.builtIn, nil, b.builtinWait},
 	} {
 		r, err := b.burst(ctx, c, k)

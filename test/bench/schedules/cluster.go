@@ -84,8 +84,8 @@ func template() batchv1.JobTemplateSpec {
 // maker creates one schedule of that name.
 type maker func(ctx context.Context, name string) error
 
-// ours creates ScheduledJobs.
-func (c *cluster) ours(namespace, schedule string) maker {
+// jobstream creates ScheduledJobs.
+func (c *cluster) jobstream(namespace, schedule string) maker {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1alpha1.ScheduledJob{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.ScheduledJobKind},
 		Spec:     v1alpha1.ScheduledJobSpec{Schedule: schedule, JobTemplate: template()},

@@ -81,7 +81,7 @@ func (b *bench) know(ctx context.Context, c *cluster, r *idleResult) error {
 	}
 	began := time.Now()
 	month := (began.UTC().Month()+5)%12 + 1
-	if err := c.makeAll(ctx, "idle ScheduledJobs", b.idle, c.ours(namespace, fmt.Sprintf("0 0 1 %d *", month))); err != nil {
+	if err := c.makeAll(ctx, "idle ScheduledJobs", b.idle, c.jobstream(namespace, fmt.Sprintf("0 0 1 %d *", month))); err != nil {
 		return err
 	}
 	r.made = time.Since(began)

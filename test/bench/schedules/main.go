@@ -6,7 +6,7 @@
 // It starts everything that jobstream needs as in production (test/e2e/harness): a control plane with kube-controller-manager,
 // NATS, one trigger, one reconciler. No Pod ever runs: the Jobs are suspended, so that only their creation is measured.
 //
-//	burst.go    many schedules that are due in the same second, ours and then the built-in controller's
+//	burst.go    many schedules that are due in the same second, jobstream's and then the built-in controller's
 //	idle.go     very many schedules that are not due, and what our programs need meanwhile
 //	cluster.go  the objects, and how they are made
 //	observation.go    watches: when each Job came, and which ScheduledJobs have been taken notice of

@@ -40,18 +40,18 @@ func TestLinkHoldsBackWhatIsCut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hear := func(want string) {
+	receive := func(want string) {
 		select {
 		case got := <-arrived:
 			if got != want {
-				t.Fatalf("heard %q, want %q", got, want)
+				t.Fatalf("received %q, want %q", got, want)
 			}
 		case <-time.After(readyTimeout):
-			t.Fatalf("never heard %q", want)
+			t.Fatalf("never received %q", want)
 		}
 	}
 	send("before")
-	hear("before")
+	receive("before")
 	l.Cut()
 	send("during")
 	select {
@@ -60,12 +60,12 @@ func TestLinkHoldsBackWhatIsCut(t *testing.T) {
 	case <-time.After(200 * time.Millisecond):
 	}
 	l.Heal()
-	hear("during")
+	receive("during")
 	const delay = 300 * time.Millisecond
 	l.Slow(delay)
 	began := time.Now()
 	send("slow")
-	hear("slow")
+	receive("slow")
 	if took := time.Since(began); took < delay {
 		t.Errorf("it took %v", took)
 	}

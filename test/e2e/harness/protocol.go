@@ -74,7 +74,7 @@ func (p *Protocol) Read() ([]*NATSClient, error) {
 	p.offset += int64(len(text))
 	for line := range strings.Lines(string(text)) {
 		if m := spoken.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
-			p.client(m[1] + "/" + m[2]).heard(m[3])
+			p.client(m[1] + "/" + m[2]).record(m[3])
 		}
 	}
 	var all []*NATSClient
@@ -93,7 +93,7 @@ func (p *Protocol) client(id string) *NATSClient {
 	return c
 }
 
-func (c *NATSClient) heard(line string) {
+func (c *NATSClient) record(line string) {
 	if strings.Contains(line, " Violation") && !strings.Contains(line, "<<- ") && !strings.Contains(line, "->> ") {
 		c.Refused = append(c.Refused, line)
 		return

@@ -18,8 +18,8 @@ type Recorder struct {
 	t      testing.TB
 	system *System
 
-	mu    sync.Mutex
-	heard map[[2]string]events.Public
+	mu       sync.Mutex
+	received map[[2]string]events.Public
 }
 
 // Record records from now on.
@@ -30,7 +30,7 @@ func (s *System) Record(t testing.TB) *Recorder {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	r := &Recorder{t: t, system: s, heard: map[[2]string]events.Public{}}
+	r := &Recorder{t: t, system: s, received: map[[2]string]events.Public{}}
 	if _, err := nc.Subscribe("jobstream.events.>", func(m *nats.Msg) { r.add(m.Data) }); err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +48,10 @@ func (r *Recorder) add(data []byte) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if old, twice := r.heard[key]; twice && old.String() != e.String() {
+	if old, twice := r.received[key]; twice && old.String() != e.String() {
 		r.t.Errorf("%v was announced before as %v", e, old)
 	}
-	r.heard[key] = e
+	r.received[key] = e
 }
 
 // read decodes the event of a message, and returns its source and id.
@@ -64,22 +64,22 @@ func read(data []byte) (e events.Public, key [2]string, err error) {
 	return e, [2]string{head.Source, head.ID}, err
 }
 
-// Heard returns the events so far: those received, and those in the stream.
-func (r *Recorder) Heard(t testing.TB) map[[2]string]events.Public {
+// Received returns the events so far: those received, and those in the stream.
+func (r *Recorder) Received(t testing.TB) map[[2]string]events.Public {
 	t.Helper()
 	for _, m := range r.system.Tap(t).StoredIn(t, func(stream string) bool { return strings.HasSuffix(stream, "_events") }) {
 		r.add(m.Data)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return maps.Clone(r.heard)
+	return maps.Clone(r.received)
 }
 
 // Ticks returns the verdicts among them.
 func (r *Recorder) Ticks(t testing.TB) map[[2]string]events.TickDecided {
 	t.Helper()
 	out := map[[2]string]events.TickDecided{}
-	for key, e := range r.Heard(t) {
+	for key, e := range r.Received(t) {
 		if tick, ok := e.(events.TickDecided); ok {
 			out[key] = tick
 		}

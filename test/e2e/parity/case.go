@@ -49,16 +49,16 @@ func (c Case) Title() string {
 // Run runs the case under both controllers at once and compares. seen records the differences on record that have shown.
 func (c Case) Run(t *testing.T, s *harness.System, seen *Seen) {
 	c.skipUnlessPossible(t)
-	var builtIn, ours Portrait
+	var builtIn, jobstream Portrait
 	t.Run("under", func(t *testing.T) {
 		t.Run("built-in", func(t *testing.T) { t.Parallel(); builtIn = c.portray(t, s, false) })
-		t.Run("ours", func(t *testing.T) { t.Parallel(); ours = c.portray(t, s, true) })
+		t.Run("jobstream", func(t *testing.T) { t.Parallel(); jobstream = c.portray(t, s, true) })
 	})
 	if t.Failed() {
 		return // one of them has no portrait, and has logged why
 	}
-	seen.take(&builtIn, &ours)
-	if diff := compare(builtIn, ours); diff != "" {
+	seen.take(&builtIn, &jobstream)
+	if diff := compare(builtIn, jobstream); diff != "" {
 		t.Errorf("differences between the built-in controller (-) and jobstream (+):\n%s", diff)
 	}
 	t.Logf("both: %s", builtIn.brief())
@@ -78,14 +78,14 @@ func (c Case) skipUnlessPossible(t *testing.T) {
 }
 
 // portray runs the Job under one controller, in a namespace of its own, and takes its portrait at the end.
-func (c Case) portray(t *testing.T, system *harness.System, ours bool) Portrait {
-	s := &Side{Space: system.Space(t), Dir: t.TempDir(), Ours: ours, timeout: c.within}
+func (c Case) portray(t *testing.T, system *harness.System, jobstream bool) Portrait {
+	s := &Side{Space: system.Space(t), Dir: t.TempDir(), Managed: jobstream, timeout: c.within}
 	if s.timeout == 0 {
 		s.timeout = time.Minute
 	}
 	j := c.read(t, s.Dir)
 	s.JobName = j.Name
-	if ours {
+	if jobstream {
 		j.Spec.ManagedBy = ptr.To(v1alpha1.DefaultManagedBy)
 	}
 	if c.prepare != nil {

@@ -14,7 +14,7 @@ import (
 type Difference struct {
 	ID, What, Why string
 	// take removes it from both portraits and reports whether it was there.
-	take func(builtIn, ours *Portrait) bool
+	take func(builtIn, jobstream *Portrait) bool
 }
 
 // Differences are all intended differences. One that no case shows any more fails the test, so that the list stays true.
@@ -23,9 +23,9 @@ var Differences = []Difference{
 		ID: "managed-by", What: "`spec.managedBy` of the Job is `" + v1alpha1.DefaultManagedBy + "`",
 		Why: "that hands a Job to jobstream",
 		take: onJob(func(j *JobPortrait) bool {
-			ours := ptr.Deref(j.Spec.ManagedBy, "") == v1alpha1.DefaultManagedBy
+			jobstream := ptr.Deref(j.Spec.ManagedBy, "") == v1alpha1.DefaultManagedBy
 			j.Spec.ManagedBy = nil
-			return ours
+			return jobstream
 		}),
 	},
 	{
@@ -41,14 +41,14 @@ var Differences = []Difference{
 	{
 		ID: "pod-name", What: "`metadata.generateName` of a Pod is empty; its name looks like the built-in controller's, and its suffix is a function of the Job's UID and the serial",
 		Why: "a repeated creation, by any reconciler, finds the Pod of the first one: no Pod is doubled",
-		take: func(builtIn, ours *Portrait) bool {
+		take: func(builtIn, jobstream *Portrait) bool {
 			found := false
 			for i := range builtIn.Pods {
 				builtIn.Pods[i].GenerateName = ""
 			}
-			for i := range ours.Pods {
-				found = found || ours.Pods[i].GenerateName == ""
-				ours.Pods[i].GenerateName = ""
+			for i := range jobstream.Pods {
+				found = found || jobstream.Pods[i].GenerateName == ""
+				jobstream.Pods[i].GenerateName = ""
 			}
 			return found
 		},
@@ -66,10 +66,10 @@ var Differences = []Difference{
 	{
 		ID: "event-component", What: "Events are sent by `jobstream`, not by `job-controller`",
 		Why: "users of `kubectl describe` see which controller acts",
-		take: func(builtIn, ours *Portrait) bool {
-			differs := !slices.Equal(builtIn.Components, ours.Components)
-			if slices.Equal(builtIn.Components, []string{"job-controller"}) && slices.Equal(ours.Components, []string{"jobstream"}) {
-				builtIn.Components, ours.Components = nil, nil
+		take: func(builtIn, jobstream *Portrait) bool {
+			differs := !slices.Equal(builtIn.Components, jobstream.Components)
+			if slices.Equal(builtIn.Components, []string{"job-controller"}) && slices.Equal(jobstream.Components, []string{"jobstream"}) {
+				builtIn.Components, jobstream.Components = nil, nil
 			}
 			return differs
 		},
@@ -77,32 +77,32 @@ var Differences = []Difference{
 	{
 		ID: "field-owner", What: "`metadata.managedFields` of a Job does not name jobstream",
 		Why: "the API server spends a third of a status write on it; it is reset unless a user applies the status",
-		take: func(builtIn, ours *Portrait) bool {
-			if builtIn.Job == nil || ours.Job == nil {
+		take: func(builtIn, jobstream *Portrait) bool {
+			if builtIn.Job == nil || jobstream.Job == nil {
 				return false
 			}
 			controllers := func(w string) bool { return strings.HasSuffix(w, " status") }
-			found := slices.ContainsFunc(builtIn.Job.Writers, controllers) && !slices.ContainsFunc(ours.Job.Writers, controllers)
-			builtIn.Job.Writers, ours.Job.Writers = nil, nil
+			found := slices.ContainsFunc(builtIn.Job.Writers, controllers) && !slices.ContainsFunc(jobstream.Job.Writers, controllers)
+			builtIn.Job.Writers, jobstream.Job.Writers = nil, nil
 			return found
 		},
 	},
 }
 
 // onPods is a difference that shows on the Pods of jobstream's Job.
-func onPods(take func(*PodPortrait) bool) func(builtIn, ours *Portrait) bool {
-	return func(_, ours *Portrait) bool {
+func onPods(take func(*PodPortrait) bool) func(builtIn, jobstream *Portrait) bool {
+	return func(_, jobstream *Portrait) bool {
 		found := false
-		for i := range ours.Pods {
-			found = take(&ours.Pods[i]) || found
+		for i := range jobstream.Pods {
+			found = take(&jobstream.Pods[i]) || found
 		}
 		return found
 	}
 }
 
 // onJob is a difference that shows on jobstream's Job.
-func onJob(take func(*JobPortrait) bool) func(builtIn, ours *Portrait) bool {
-	return func(_, ours *Portrait) bool { return ours.Job != nil && take(ours.Job) }
+func onJob(take func(*JobPortrait) bool) func(builtIn, jobstream *Portrait) bool {
+	return func(_, jobstream *Portrait) bool { return jobstream.Job != nil && take(jobstream.Job) }
 }
 
 func remove(m map[string]string, key string) bool {
@@ -118,14 +118,14 @@ type Seen struct {
 }
 
 // take removes the differences on record from both portraits.
-func (s *Seen) take(builtIn, ours *Portrait) {
+func (s *Seen) take(builtIn, jobstream *Portrait) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ids == nil {
 		s.ids = map[string]bool{}
 	}
 	for _, d := range Differences {
-		if d.take(builtIn, ours) {
+		if d.take(builtIn, jobstream) {
 			s.ids[d.ID] = true
 		}
 	}

@@ -27,8 +27,8 @@ type Side struct {
 	JobUID  types.UID
 	// Dir replaces {{dir}} in the manifest.
 	Dir string
-	// Ours reports whether jobstream runs the Job, not the built-in controller.
-	Ours bool
+	// Managed reports whether jobstream runs the Job, not the built-in controller.
+	Managed bool
 
 	timeout time.Duration
 	found   *batchv1.Job // as the last wait has found it

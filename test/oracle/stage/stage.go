@@ -41,7 +41,7 @@ type Stage struct {
 func New(now time.Time, j events.Job, pods []events.Pod) *Stage {
 	s := &Stage{Now: now, fn: fn.Register(job.New(job.DefaultLimits())), pods: map[types.UID]events.Pod{}}
 	s.API = sim.NewAPI(func() time.Time { return s.Now })
-	s.API.Emit = s.hear
+	s.API.Emit = s.receive
 	stored := s.API.CreateJob(j)
 	s.key = sim.Key(stored.UID)
 	s.API.UpdateJob(stored.UID, func(x *events.Job) { x.Created, x.Generation = j.Created, j.Generation })
@@ -58,7 +58,7 @@ func New(now time.Time, j events.Job, pods []events.Pod) *Stage {
 	return s
 }
 
-func (s *Stage) hear(_ events.Key, e events.Event) {
+func (s *Stage) receive(_ events.Key, e events.Event) {
 	s.inbox = append(s.inbox, e)
 	s.note(e)
 }

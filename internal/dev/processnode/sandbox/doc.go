@@ -5,7 +5,7 @@
 //	|-- bin -> usr/bin    |-- bin -> usr/bin      symlinks are copied
 //	|-- usr/              |-- usr/    = bind      what exists is bound, with everything mounted below it
 //	|-- opt/              |-- opt/    = volume    a volume may cover what exists
-//	'-- ...               '-- input/  = volume    and what does not exist can be made, for this root is ours
+//	'-- ...               '-- input/  = volume    and what does not exist can be made, for the launcher owns this root
 //
 // A volume deep in a folder of the host that has no such entry (/usr/share/app) makes that folder "revealed": rebuilt as
 // a tmpfs whose entries are bound one by one, so that the missing one can be added.

@@ -17,7 +17,7 @@ const linkLimit = 40
 // tree is the new root while it is being built. Paths are those that the container will see.
 type tree struct {
 	stage    string
-	revealed map[string]bool // folders of ours, in which entries can be made
+	revealed map[string]bool // folders of this tree, in which entries can be made
 	volumes  []string
 	targets  map[string]string // where a mount's target really is, behind symlinks
 }
@@ -45,7 +45,7 @@ func (t *tree) fill(dir string) error {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		err := t.bindHost(path, e.Type())
-		// What has vanished meanwhile or is not ours to see is not there for the container either.
+		// What has vanished meanwhile or must not be seen is not there for the container either.
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("cannot bind %s: %w", path, err)
 		}
@@ -155,11 +155,11 @@ func (t *tree) place(path string, dir bool) (string, error) {
 
 // make adds an entry to a folder of the new root, which is revealed first if it is the host's.
 func (t *tree) make(parent, path string, dir bool) error {
-	ours := t.revealed[parent]
+	own := t.revealed[parent]
 	for _, v := range t.volumes {
-		ours = ours || parent == v || strings.HasPrefix(parent, v+"/")
+		own = own || parent == v || strings.HasPrefix(parent, v+"/")
 	}
-	if !ours {
+	if !own {
 		if err := t.reveal(parent); err != nil {
 			return err
 		}

@@ -15,27 +15,27 @@ const (
 	reconciler = "reconciler"
 )
 
-// Heard records a public event that the subscriber received, and returns what is worth telling about it. A repeated event counts
+// Received records a public event that the subscriber received, and returns what is worth telling about it. A repeated event counts
 // once.
-func (s *Story) Heard(e events.Public, at time.Time) []Moment {
+func (s *Story) Received(e events.Public, at time.Time) []Moment {
 	id := events.PublicType(e) + " " + events.PublicID(e)
-	if s.heard[id] {
+	if s.received[id] {
 		return nil
 	}
-	if s.heard == nil {
-		s.heard = map[string]bool{}
+	if s.received == nil {
+		s.received = map[string]bool{}
 	}
-	s.heard[id] = true
+	s.received[id] = true
 	switch e := e.(type) {
 	case events.JobFinished:
-		return s.heardFinish(e, at)
+		return s.receivedFinish(e, at)
 	case events.TickDecided:
-		return s.heardVerdict(e, at)
+		return s.receivedVerdict(e, at)
 	}
 	return nil
 }
 
-func (s *Story) heardFinish(e events.JobFinished, at time.Time) []Moment {
+func (s *Story) receivedFinish(e events.JobFinished, at time.Time) []Moment {
 	k, c := s.job(e.Job.Name), s.Schedule
 	switch {
 	case k != nil:
@@ -48,7 +48,7 @@ func (s *Story) heardFinish(e events.JobFinished, at time.Time) []Moment {
 	return []Moment{{At: at, Who: subscriber, Text: fmt.Sprintf("JobFinish of %s: %s, %d succeeded, %d failed, %d s", e.Job.Name, e.Result, e.Succeeded, e.Failed, e.DurationSeconds)}}
 }
 
-func (s *Story) heardVerdict(e events.TickDecided, at time.Time) []Moment {
+func (s *Story) receivedVerdict(e events.TickDecided, at time.Time) []Moment {
 	c := s.Schedule
 	if c == nil || e.ScheduledJob.Name != c.Name {
 		return nil

@@ -1,7 +1,7 @@
 package main
 
-// rowsOfOurs are what jobstream does beyond Kubernetes' Job controller, or instead of it.
-var rowsOfOurs = []row{
+// rowsOfExtensions are what jobstream does beyond Kubernetes' Job controller, or instead of it.
+var rowsOfExtensions = []row{
 	{
 		"backoff-seconds", "The annotation `jobstream.dev/backoff-seconds`: the first delay after a failure (proposal job.md).", "none",
 		all(e2e("TestRetriesComeSoonerAndFewFailedPodsStay"), scripts("backoff_seconds"), worlds),
@@ -13,7 +13,7 @@ var rowsOfOurs = []row{
 	},
 	{
 		"per-completion-env", "The annotation `jobstream.dev/per-completion-env`: each index has its own values, without a shell; a ConfigMap that is missing, mutable or too short starts no Pod and is reported (proposal indexed-job.md).", "none",
-		all(e2e("TestEachIndexHasItsOwnValues", "TestListsThatCannotBeUsedAreToldAndWaitedFor"), scripts("parameters"), pod("TestReadParameters", "TestParametersComeFirst"),
+		all(e2e("TestEachIndexHasItsOwnValues", "TestListsThatCannotBeUsedAreReportedAndWaitedFor"), scripts("parameters"), pod("TestReadParameters", "TestParametersComeFirst"),
 			scripts("refused_for_its_parameters", "quota_with_parameters"), job("TestPodsRefusedForTheirParametersRest")),
 	},
 	{
@@ -34,7 +34,7 @@ var rowsOfOurs = []row{
 	},
 	{
 		"refusals", "What refuses the Pods or the removal of their finalizers (a quota, a webhook, an invalid template) is named where `kubectl describe job` shows it; retries become ever rarer.", "none; issues 109164, 88718",
-		all(e2e("TestRefusedPodsAreToldAndNotForgotten", "TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor"), scripts("quota"), act("TestRefused"),
+		all(e2e("TestRefusedPodsAreReportedAndRetried", "TestWebhookThatKeepsOurFinalizerIsNamedAndWaitedFor"), scripts("quota"), act("TestRefused"),
 			job("TestAClockThatIsBehindDoesNotSpin")),
 	},
 	{
