@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/jobstream/jobstream/internal/finding"
+	"github.com/jobstream/jobstream/internal/partition"
 )
 
 // asksAgain is the pause before a cluster that may be electing its leader is asked again.
@@ -60,7 +61,7 @@ func (v *Inspector) Findings(ctx context.Context, functions []string, now func()
 	all = append(all, b.inspectAccount(info, functions)...)
 	all = append(all, b.inspectSync(ctx))
 	all = append(all, b.inspectPermissions(functions)...)
-	all = append(all, b.inspectMembers(ctx, functions)...)
+	all = append(all, partition.Inspect(ctx, b.Members(), functions)...)
 	return append(all, b.inspectStreams(ctx, functions, now)...)
 }
 

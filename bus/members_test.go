@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -80,34 +79,4 @@ func beatAs(t *testing.T, b *Bus, heartbeat partition.Heartbeat) (stop func()) {
 		}
 	}()
 	return func() { close(over); <-done }
-}
-
-func TestMembersFound(t *testing.T) {
-	t.Parallel()
-	member := func(name string, holds partition.Set) partition.Heartbeat {
-		return partition.Heartbeat{Member: name, Versions: map[string]int{"job": 4}, Holds: map[string]partition.Set{"job": holds}, Serves: true}
-	}
-	unfit := member("b", 0)
-	unfit.Unfit = true
-	for _, c := range []struct {
-		name string
-		live []partition.Heartbeat
-		want []string
-	}{
-		{"none", nil, []string{"reconcilers WARN none has sent a heartbeat"}},
-		{"one", []partition.Heartbeat{member("a", partition.All)}, []string{"reconcilers OK 1 live: a", "partitions of job OK all are served: a (version 4) 32"}},
-		{"one that has not all", []partition.Heartbeat{member("a", partition.One(3))}, []string{"reconcilers OK 1 live: a", "partitions of job WARN 1 of 32 are served: a (version 4) 1"}},
-		{"two, one of them cut off", []partition.Heartbeat{member("a", partition.All), unfit}, []string{"reconcilers OK 2 live: a, b",
-			"reconcilers FAIL cannot reach the API server: b", "partitions of job OK all are served: a (version 4) 32, b (version 4) 0"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			var got []string
-			for _, f := range membersFound(c.live, []string{"job"}) {
-				got = append(got, fmt.Sprintf("%s %s %s", f.Check, f.Level, f.Found))
-			}
-			if !slices.Equal(got, c.want) {
-				t.Errorf("got  %q\nwant %q", got, c.want)
-			}
-		})
-	}
 }

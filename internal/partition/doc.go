@@ -17,4 +17,6 @@
 // last received another takes the other for dead. So neither a server that pauses nor a process that was stopped for a while
 // makes all members take all partitions. Where some members do not receive some others, a partition that each assigns to
 // another one is served by one of them (unserved.go).
+//
+// Inspect reports to an operator which members live and which partitions are served (inspect.go).
 package partition

@@ -1,4 +1,4 @@
-package bus
+package partition
 
 import (
 	"context"
@@ -10,17 +10,17 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/finding"
-	"github.com/jobstream/jobstream/internal/partition"
 )
 
 // listensFor is how long reconcilers may take to send a heartbeat: each sends twice a second, and one that does not receive its own
 // heartbeats every two seconds.
-const listensFor = 5 * partition.HeartbeatInterval
+const listensFor = 5 * HeartbeatInterval
 
-// inspectMembers listens to heartbeats for a while.
-func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.Finding {
-	received := make(chan partition.Heartbeat, 1024)
-	stop, err := b.Members().Listen(func(heartbeat partition.Heartbeat) {
+// Inspect listens to heartbeats for two and a half seconds, or until ctx ends, and reports which reconcilers live, and whether each
+// partition of the functions is served. It sends nothing.
+func Inspect(ctx context.Context, t Transport, functions []string) []finding.Finding {
+	received := make(chan Heartbeat, 1024)
+	stop, err := t.Listen(func(heartbeat Heartbeat) {
 		select {
 		case received <- heartbeat:
 		default: // many more than an operator runs
@@ -30,7 +30,7 @@ func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.
 		return []finding.Finding{finding.Worry("reconcilers", finding.Fail, "try again", "their heartbeats cannot be received: %v", err)}
 	}
 	defer stop()
-	live := map[string]partition.Heartbeat{}
+	live := map[string]Heartbeat{}
 	for over := time.After(listensFor); ; {
 		select {
 		case heartbeat := <-received:
@@ -42,12 +42,12 @@ func (b *Bus) inspectMembers(ctx context.Context, functions []string) []finding.
 		case <-over:
 		case <-ctx.Done():
 		}
-		return membersFound(slices.SortedFunc(maps.Values(live), func(a, b partition.Heartbeat) int { return strings.Compare(a.Member, b.Member) }), functions)
+		return membersFound(slices.SortedFunc(maps.Values(live), func(a, b Heartbeat) int { return strings.Compare(a.Member, b.Member) }), functions)
 	}
 }
 
 // membersFound judges the heartbeats that were received.
-func membersFound(live []partition.Heartbeat, functions []string) (all []finding.Finding) {
+func membersFound(live []Heartbeat, functions []string) (all []finding.Finding) {
 	const check = "reconcilers"
 	if len(live) == 0 {
 		return []finding.Finding{finding.Worry(check, finding.Warn, "start one; if some are running, look at /readyz of theirs, and whether all use this NATS and this --cluster-name", "none has sent a heartbeat")}
@@ -70,16 +70,16 @@ func membersFound(live []partition.Heartbeat, functions []string) (all []finding
 }
 
 // sharesFound reports which reconcilers serve the partitions of the function, and whether each partition is served.
-func sharesFound(function string, live []partition.Heartbeat) finding.Finding {
+func sharesFound(function string, live []Heartbeat) finding.Finding {
 	check := "partitions of " + function
-	var served partition.Set
+	var served Set
 	var shares []string
 	for _, m := range live {
 		held := m.Holds[function]
 		served |= held
 		shares = append(shares, fmt.Sprintf("%s (version %d) %d", m.Member, m.Versions[function], held.Len()))
 	}
-	if served != partition.All {
+	if served != All {
 		return finding.Worry(check, finding.Warn, "wait a few seconds, since partitions may be on their way from one to another; then look at the reconcilers' logs",
 			"%d of %d are served: %s", served.Len(), events.Partitions, strings.Join(shares, ", "))
 	}
