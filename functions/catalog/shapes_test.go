@@ -119,7 +119,7 @@ func TestWhatNeedsAVersion(t *testing.T) {
 		{"a state has one more field", state(5, "State.Known bool", "State.Next int", "State.More int optional"), "raise Version in functions/job"},
 		{"a state has one less", state(5, "State.Known bool"), "raise Version in functions/job"},
 		{"a state's field has another type", state(5, "State.Known bool", "State.Next int32"), "-\tState.Next int\n"},
-		{"a function hears something new", state(5, "hears JobMoved.v1", "State.Known bool", "State.Next int"), "+\thears JobMoved.v1"},
+		{"a function observes something new", state(5, "observes JobMoved.v1", "State.Known bool", "State.Next int"), "+\tobserves JobMoved.v1"},
 		{"a state has changed and so has its version", state(6, "State.Known bool"), ""},
 		{"only the version has changed", state(6, was[0].lines...), ""},
 		{"a version is used again", state(4, "State.Known bool"), "version 4 comes after 5"},
@@ -164,14 +164,14 @@ func shapesNow(t *testing.T) (all []shape) {
 }
 
 func stateShape(t *testing.T, f fn.Registered) shape {
-	var hears []string
+	var observes []string
 	for _, e := range f.Wakes {
-		hears = append(hears, "hears "+e.Versioned())
+		observes = append(observes, "observes "+e.Versioned())
 	}
-	slices.Sort(hears)
+	slices.Sort(observes)
 	w := walker{t: t, tag: "cbor", own: cborOwn}
 	w.walk(f.State)
-	return shape{name: "state of " + f.Name, version: f.Version, lines: append(hears, w.lines...)}
+	return shape{name: "state of " + f.Name, version: f.Version, lines: append(observes, w.lines...)}
 }
 
 // walker records how the encoders of the standard library and of fxamacker/cbor see a type.
