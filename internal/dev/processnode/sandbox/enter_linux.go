@@ -80,7 +80,7 @@ func build(spec Spec) error {
 	return pivot(spec.Stage)
 }
 
-// pivot makes the stage the root. The old root is put on top of the new one and then let go, which needs no folder for it.
+// pivot makes the stage the root. The old root is put on top of the new one and then unmounted, which needs no folder for it.
 func pivot(stage string) error {
 	if err := unix.Chdir(stage); err != nil {
 		return fmt.Errorf("chdir: %w", err)
