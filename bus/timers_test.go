@@ -80,7 +80,7 @@ func TestTimersFire(t *testing.T) {
 		}{d.Event().(events.TimerFired).Name, time.Now()}
 		d.Ack()
 	})
-	until(t, "all partitions are received", func() bool { return consumers(t, b) == 2*events.Partitions })
+	until(t, "all partitions are served", func() bool { return consumers(t, b) == 2*events.Partitions })
 	ctx, key, now := t.Context(), keyOf(uid(1)), time.Now()
 	first := now.Add(5 * time.Second) // when all of them have been set
 	want := map[string]time.Time{
@@ -160,20 +160,20 @@ func TestTimersOutliveTheServer(t *testing.T) {
 func TestAcknowledgedTimersArePurged(t *testing.T) {
 	t.Parallel()
 	b := connect(t, serve(t))
-	received, unserved := keyOf(uid(1)), keyOf(uid(2))
-	if received.Partition() == unserved.Partition() {
+	served, unserved := keyOf(uid(1)), keyOf(uid(2))
+	if served.Partition() == unserved.Partition() {
 		t.Fatal("choose UIDs of two partitions")
 	}
-	for _, k := range []events.Key{received, unserved} {
+	for _, k := range []events.Key{served, unserved} {
 		if err := b.Timers().Set(t.Context(), k, "x", time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	e := listen(t, b, []int{received.Partition()}, nil)
+	e := listen(t, b, []int{served.Partition()}, nil)
 	until(t, "it fires", func() bool { return fires(e, "x") == 1 })
 	until(t, "both have fired", func() bool { return messages(t, b, b.names.timers()) == 2 && onlyFired(t, b) })
 	// Purging only waits for its interval; purge at once instead.
-	l := &subscription{bus: b, stream: b.names.timers(), config: b.consumer(firedConsumer("job", received.Partition()), b.names.firedPartition("job", received.Partition()), 1)}
+	l := &subscription{bus: b, stream: b.names.timers(), config: b.consumer(firedConsumer("job", served.Partition()), b.names.firedPartition("job", served.Partition()), 1)}
 	c, err := b.js.Consumer(t.Context(), l.stream, l.config.Durable)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func TestAcknowledgedTimersArePurged(t *testing.T) {
 		return messages(t, b, b.names.timers()) == 1
 	})
 	late := listen(t, b, []int{unserved.Partition()}, nil)
-	until(t, "the other one is received", func() bool { return fires(late, "x") == 1 })
+	until(t, "the other one is served", func() bool { return fires(late, "x") == 1 })
 }
 
 func onlyFired(t *testing.T, b *Bus) bool {

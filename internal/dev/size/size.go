@@ -24,7 +24,7 @@ var (
 	// CrashCompletions are those of a Job in test/e2e that something breaks under: what is under way at that moment, which
 	// parallelism bounds, is what may be miscounted, so a shorter run shows as much.
 	CrashCompletions = of(250, 1_000)
-	// SubscriberJobs are those that a subscriber in test/e2e receives while it is killed 20 times.
+	// SubscriberJobs are those whose events a subscriber in test/e2e receives while it is killed 20 times.
 	SubscriberJobs = of(400, 1_000)
 	// ScheduleTime is how long test/e2e watches a schedule of every second while programs are killed.
 	ScheduleTime = of(time.Minute, 5*time.Minute)
