@@ -44,7 +44,7 @@ var ofFeatures = []mutant{
 	{name: "ignored-index-failures-not-handed-on", file: "functions/job/perindex.go",
 		old: "next.IndexIgnoredFailures++",
 		new: "next.IndexFailures++"},
-	{name: "carrier-released-too-soon", file: "functions/job/tracking.go",
+	{name: "carrier-freed-too-soon", file: "functions/job/tracking.go",
 		old: "_, handsOn := c.indexes.carrier[p.UID]; !handsOn && room > 0",
 		new: "room > 0"},
 	{name: "index-limit-one-too-many", file: "functions/job/perindex.go",
