@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -21,11 +22,13 @@ func find(makefile string, past map[string]float64, names []string) ([]stage, er
 		shows[m[1]] = m[2]
 	}
 	var out []stage
-	for _, name := range names {
-		if shows[name] == "" {
-			return nil, fmt.Errorf("the Makefile has no target %q with a line of help: add one, or correct the name", name)
+	for _, joined := range names {
+		for i, name := range strings.Split(joined, "+") {
+			if shows[name] == "" {
+				return nil, fmt.Errorf("the Makefile has no target %q with a line of help: add one, or correct the name", name)
+			}
+			out = append(out, stage{name: name, shows: shows[name], last: time.Duration(past[name] * float64(time.Second)), with: i > 0})
 		}
-		out = append(out, stage{name: name, shows: shows[name], last: time.Duration(past[name] * float64(time.Second))})
 	}
 	return out, nil
 }

@@ -1,9 +1,10 @@
 // Stages runs targets of the Makefile one after another, and reports what each of them shows, how long it took and what is left.
 // "make test" and "make test-long" run it.
 //
-//	go run ./internal/dev/stages -times=FILE lint unit sim
+//	go run ./internal/dev/stages -times=FILE lint unit sim chaos-short+e2e
 //
-// The first stage that fails ends the run, as with make; under "make -k" the others run all the same. In the end it prints the
+// Stages that are joined by "+" run at the same time, because they mostly wait; what the first of them prints is shown at once, and
+// that of the others after it. The first stage that fails ends the run, as with make; under "make -k" the others run all the same. In the end it prints the
 // tests that have failed, and the commands that replay them, once more. FILE remembers how long each stage took when it passed last.
 package main
 
@@ -34,6 +35,11 @@ type stage struct {
 	name  string
 	shows string        // what the Makefile says of it
 	last  time.Duration // how long it took when it passed last; 0 where that is unknown
+	with  bool          // whether it runs at the same time as the stage before it
+
+	took, cpu time.Duration
+	err       error
+	said      *failures
 }
 
 func run(out io.Writer, times string, names []string) error {
@@ -52,22 +58,20 @@ func run(out io.Writer, times string, names []string) error {
 	r := report{out: out, stages: stages}
 	r.begin()
 	var failed []string
-	for i, s := range stages {
-		took, err := r.run(i)
-		switch {
-		case errors.Is(err, errStopped):
-			r.end()
-			return err
-		case err != nil:
-			failed = append(failed, s.name)
-		default:
-			past[s.name] = took.Seconds()
-			if err := writeTimes(times, past); err != nil {
-				return err
+	for len(r.stages) > 0 && (len(failed) == 0 || keepGoing(os.Getenv("MAKEFLAGS"))) {
+		for _, s := range r.run() {
+			switch {
+			case errors.Is(s.err, errStopped):
+				r.end()
+				return s.err
+			case s.err != nil:
+				failed = append(failed, s.name)
+			default:
+				past[s.name] = s.took.Seconds()
 			}
 		}
-		if err != nil && !keepGoing(os.Getenv("MAKEFLAGS")) {
-			break
+		if err := writeTimes(times, past); err != nil {
+			return err
 		}
 	}
 	r.end()

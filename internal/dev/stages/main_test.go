@@ -40,6 +40,9 @@ func TestRun(t *testing.T) {
 			not: []string{"all is well"}},
 		{name: "make -k", makeflags: "k --no-print-directory", stages: []string{"broken", "good"}, err: "failed: broken",
 			prints: []string{"broken: FAILED", "all is well\n", "together", "  example.com/a TestA\n"}},
+		{name: "at the same time", stages: []string{"good+broken", "lint"}, err: "failed: broken",
+			prints: []string{"3 stages: good, broken, lint", "[1/3] good: what is well\n", "[2/3] broken: what is broken\n", "all is well\n", "[1/3] good: ok, ", "--- FAIL: TestA ", "[2/3] broken: FAILED, ", "; left: lint", "together",
+				"  example.com/a TestA\n"}, not: []string{"against the rules"}},
 		{name: "a stage without tests", stages: []string{"lint"}, err: "failed: lint", prints: []string{"together", "\nlint: ", "  a.go:1: against the rules\n"}},
 		{name: "a seed", stages: []string{"sim"}, err: "failed: sim", prints: []string{"together", "  sim TestWorlds\n", "  replay: go test ./sim -seed=7\n"}},
 		{name: "a stage that nothing is said of", stages: []string{"prepared"}, err: "no target \"prepared\" with a line of help"},
@@ -105,6 +108,7 @@ func TestLeft(t *testing.T) {
 		"nothing":   nil,
 		"unit, sim": {{name: "unit"}, {name: "sim"}},
 		"unit, sim (about 1m30s by the last runs)":                              {{name: "unit", last: time.Minute}, {name: "sim", last: 30 * time.Second}},
+		"lint, unit, sim (about 2m00s by the last runs)":                        {{name: "lint", last: time.Minute}, {name: "unit", last: 30 * time.Second}, {name: "sim", last: time.Minute, with: true}},
 		"unit, sim (about 1m00s by the last runs, and 1 that have not run yet)": {{name: "unit", last: time.Minute}, {name: "sim"}},
 	} {
 		if got := left(stages); got != want {

@@ -1,16 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 )
 
 // report tells the reader where the run is.
 type report struct {
 	out    io.Writer
-	stages []stage
+	stages []stage // that are left
+	done   int
 	began  time.Time
 	rows   []string // a line for each stage that has run
 	failed []string // what has failed in them
@@ -21,27 +24,45 @@ func (r *report) begin() {
 	fmt.Fprintf(r.out, "%d stages: %s\n", len(r.stages), left(r.stages))
 }
 
-// run runs the stage.
-func (r *report) run(i int) (took time.Duration, err error) {
-	s, at := r.stages[i], fmt.Sprintf("[%d/%d]", i+1, len(r.stages))
-	expected := ""
-	if s.last > 0 {
-		expected = fmt.Sprintf(" (%s last time)", short(s.last))
+// run runs the next stage, and those that run at the same time, and returns them.
+func (r *report) run() []stage {
+	n := 1
+	for n < len(r.stages) && r.stages[n].with {
+		n++
 	}
-	fmt.Fprintf(r.out, "\n%s %s: %s%s\n", at, s.name, s.shows, expected)
-	began, said := time.Now(), &failures{out: r.out}
-	cpu, err := execute(s.name, said, func() {
-		fmt.Fprintf(said, "%s %s: %s so far%s\n", at, s.name, short(time.Since(began)), expected)
-	})
-	took = time.Since(began)
-	verdict := "ok"
-	if err != nil {
-		verdict = "FAILED"
-		r.failed = append(r.failed, said.of(s.name, err)...)
+	group, all := r.stages[:n], r.done+len(r.stages)
+	r.stages = r.stages[n:]
+	for i, s := range group {
+		fmt.Fprintf(r.out, "\n[%d/%d] %s: %s%s\n", r.done+i+1, all, s.name, s.shows, s.expected())
 	}
-	r.rows = append(r.rows, fmt.Sprintf("%-12s %-7s %7s  %7s of the processors", s.name, verdict, short(took), short(cpu)))
-	fmt.Fprintf(r.out, "%s %s: %s, %s; left: %s\n", at, s.name, verdict, short(took), left(r.stages[i+1:]))
-	return took, err
+	later, began := make([]bytes.Buffer, n), time.Now()
+	var running sync.WaitGroup
+	for i := range group {
+		s, at := &group[i], fmt.Sprintf("[%d/%d]", r.done+i+1, all)
+		s.said = &failures{out: &later[i]}
+		if i == 0 {
+			s.said.out = r.out
+		}
+		running.Go(func() {
+			s.cpu, s.err = execute(s.name, s.said, func() {
+				fmt.Fprintf(s.said, "%s %s: %s so far%s\n", at, s.name, short(time.Since(began)), s.expected())
+			})
+			s.took = time.Since(began)
+		})
+	}
+	running.Wait()
+	for i, s := range group {
+		r.done++
+		verdict := "ok"
+		if s.err != nil {
+			verdict = "FAILED"
+			r.failed = append(r.failed, s.said.of(s.name, s.err)...)
+		}
+		r.rows = append(r.rows, fmt.Sprintf("%-12s %-7s %7s  %7s of the processors", s.name, verdict, short(s.took), short(s.cpu)))
+		_, _ = later[i].WriteTo(r.out)
+		fmt.Fprintf(r.out, "[%d/%d] %s: %s, %s; left: %s\n", r.done, all, s.name, verdict, short(s.took), left(r.stages))
+	}
+	return group
 }
 
 // end prints one line for each stage, and then all that has failed.
@@ -52,17 +73,29 @@ func (r *report) end() {
 	}
 }
 
+// expected is how long the stage is expected to take, if that is known.
+func (s stage) expected() string {
+	if s.last == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s last time)", short(s.last))
+}
+
 // left names the stages, and how long they take together where that is known of some.
 func left(stages []stage) string {
 	if len(stages) == 0 {
 		return "nothing"
 	}
 	var names []string
-	var sum time.Duration
+	var sum, longest time.Duration // of all, and of those that run at the same time
 	unknown := 0
 	for _, s := range stages {
 		names = append(names, s.name)
-		sum += s.last
+		if !s.with {
+			longest = 0
+		}
+		sum += max(0, s.last-longest)
+		longest = max(longest, s.last)
 		if s.last == 0 {
 			unknown++
 		}
