@@ -37,12 +37,13 @@ krew: ## VERSION=v0.1.0 BASE=https://…: archives of kubectl jobstream and the 
 
 ##@ Check it
 
-# One stage after another, each a target of its own: docs/testing.md.
+# Stages, each a target of its own: docs/testing.md. Those that are joined by + run at the same time, because one of them mostly waits.
+# hostile measures how long a neighbour waits, and runs alone.
 STAGES = go run ./internal/dev/stages -times=$(CACHE)/stages.json
 
 .PHONY: test
 test: ## every layer in its short form: lint, unit, sim, e2e, hostile, chaos-short; "make -k test" goes on after a failure
-	@$(STAGES) lint unit sim e2e hostile chaos-short
+	@$(STAGES) lint unit+sim hostile e2e+chaos-short
 
 .PHONY: test-long
 test-long: ## the same tests in their long forms: unit-long, sim-long, e2e-long, chaos
@@ -69,13 +70,13 @@ $(LINT):
 	@mv $(CACHE)/bin/golangci-lint $(LINT)
 
 # What has no goroutines has no races: these run without the race detector, ten times as fast. unit-long has them run under it, too.
-# The others mostly wait for servers, so more of them run at once than there are cores.
+# The others mostly wait for servers, so more of them run at once than there are cores, and so do more tests of each.
 PURE = ./api/... ./events/... ./functions/... ./internal/sim/...
 
 .PHONY: unit
 unit: controlplane $(CONTROLLER_GEN) ## unit, law, script, bus and adapter tests; under the race detector where there are goroutines
 	@go test -timeout 20m $(PURE); pure=$$?; \
-		go test -race -p 4 -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
+		go test -race -p 4 -parallel 6 -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
 
 .PHONY: unit-long
 unit-long: controlplane $(CONTROLLER_GEN) ## all of unit under the race detector, in the long form

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -232,7 +233,8 @@ func (w *walker) fields(t reflect.Type) {
 	array, n := false, 0
 	at := len(w.lines)
 	var lines []string
-	for f := range fieldsOf(t) {
+	used := map[string]bool{}
+	for f := range fieldsOf(t, w.tag == "cbor") {
 		tag, tagged := f.Tag.Lookup(w.tag)
 		if !tagged {
 			tag = f.Tag.Get("json") // as fxamacker/cbor does
@@ -254,6 +256,10 @@ func (w *walker) fields(t reflect.Type) {
 		if array {
 			key = fmt.Sprintf("[%d] %s", n, f.Name)
 		}
+		if used[key] {
+			w.t.Errorf("%v has two fields %q, of parts that it embeds: the encoder would save neither", t, key)
+		}
+		used[key] = true
 		n++
 		line := name(t) + "." + key + " " + w.walk(f.Type)
 		if strings.Contains(options, "string") {
@@ -270,10 +276,18 @@ func (w *walker) fields(t reflect.Type) {
 	w.lines = slices.Insert(w.lines, at, lines...)
 }
 
-func fieldsOf(t reflect.Type) func(yield func(reflect.StructField) bool) {
+// fieldsOf yields the fields of a struct; if it is flat, those of its embedded parts in their place.
+func fieldsOf(t reflect.Type, flat bool) iter.Seq[reflect.StructField] {
 	return func(yield func(reflect.StructField) bool) {
 		for i := range t.NumField() {
-			if !yield(t.Field(i)) {
+			f := t.Field(i)
+			if flat && f.Anonymous && f.Tag == "" {
+				for part := range fieldsOf(f.Type, flat) {
+					if !yield(part) {
+						return
+					}
+				}
+			} else if !yield(f) {
 				return
 			}
 		}

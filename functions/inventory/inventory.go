@@ -1,5 +1,5 @@
-// Package inventory is the part of every function's state that records whether the cluster has been listed for it, and up to which
-// version lists have been folded into it.
+// Package inventory is what a state remembers of lists of the cluster: whether one has been taken for it (Inventory, a part of every
+// function's state), and up to which version lists of many Pods have been folded into it (ListVersions, of the Job function's).
 //
 // A state that is empty, because it is new or has been lost, decides nothing until it has taken inventory: it requests a snapshot
 // under an ID of its own, because the answer to a request of a lost state proves nothing.

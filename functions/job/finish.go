@@ -47,17 +47,6 @@ func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time)
 	}
 }
 
-// complete reports whether the Job has all the successes that it needs.
-func complete(j events.Job, c count) bool {
-	if c.active+c.intended > 0 {
-		return false
-	}
-	if j.Completions == nil { // a work queue: any success means that the queue is empty, and the other Pods may finish
-		return c.done > 0
-	}
-	return c.done >= int(*j.Completions)
-}
-
 // pause sets the condition of a Job that was suspended or resumed. Suspending clears startTime and resuming sets it, because the
 // deadline counts from there (Kubernetes 1.36; and a Job whose template may be changed has not started).
 func pause(st *batchv1.JobStatus, j events.Job, c count, now time.Time) {

@@ -8,39 +8,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/intervals"
 	"github.com/jobstream/jobstream/functions/pod"
 )
 
-// unsettledMax is the largest number of Pods of one Job in the state: 20,000 rows stay well below the 8 MB that one message on
-// the bus may have. More are created, or adopted, as these settle. If some were passed over, inventory is taken again when there
-// are no more than roomAgain.
-const (
-	unsettledMax = 20_000
-	roomAgain    = unsettledMax * 9 / 10
-)
-
-// mostUnsettled returns how many Pods the state may have. If the Job is removed piecemeal, Pods whose finalizers the API server
-// refuses to remove come on top, so that other Pods get their turn.
-func (s State) mostUnsettled() int {
-	if s.piecemeal() {
-		return s.limits.MaxPodChanges + s.Waits.Objects(effect.KindRemoveFinalizer)
-	}
-	return unsettledMax
-}
-
-// full reports whether there is no room for one more Pod, and notes that it was passed over.
-func (s *State) full() bool {
-	if s.unsettled() < s.mostUnsettled() {
-		return false
-	}
-	s.Crowded = true
-	return true
-}
-
-// arrange makes the fleet of Pods what the Job asks for: it intends new ones and marks surplus ones. It changes the State only, and
-// the count with it; command turns it into effects. It also determines whether the Job is complete, which depends on the fleet.
+// arrange makes the fleet of Pods what the Job asks for: it intends new ones and marks surplus ones. It changes the State only;
+// command turns that into effects. It returns the count of what the State has then. It also determines whether the Job is complete, which depends on the fleet.
 func arrange(s State, c count, v outcome, now time.Time) (State, count, outcome) {
 	changes := 0
 	if v.kind == "" {
@@ -82,7 +55,8 @@ func (s *State) resize(c count, now time.Time) (changes int) {
 }
 
 // empty withdraws the intended Pods and marks the live ones as surplus: the Job shall have no Pods, and none of these counts. A
-// Pod that a user or another controller deleted before counts as usual, unless leaving is set.
+// Pod that a user or another controller deleted before counts as usual, unless leaving is set. empty returns how many rows it has
+// changed.
 func (s *State) empty(leaving bool) (changes int) {
 	changes = s.withdraw(len(s.Pods))
 	for serial, r := range s.Pods {
@@ -180,7 +154,7 @@ func (s *State) withdrawUseless(c count) (changes int) {
 	return changes
 }
 
-// takeBack withdraws an intended Pod, and reports whether it was one.
+// takeBack withdraws an intended Pod, and reports whether that changes its row.
 func (s *State) takeBack(serial int) bool {
 	r := s.Pods[serial]
 	if !r.intended() || r.Withdrawn {

@@ -72,8 +72,7 @@ func compare(s State, list events.JobPartListed) State {
 	}
 	for serial, r := range s.Pods {
 		if gone(r.Pod) {
-			r.Gone = true
-			s.Pods[serial] = r
+			s.change(serial, func(r *Row) { r.Gone = true })
 		}
 	}
 	if list.Job != nil && list.Job.Options.FailedPodsLimit != nil { // without a limit, the list leaves them out

@@ -192,11 +192,11 @@ func missPod(s State, p events.Pod) State {
 	s.leaves(p)
 	s.placed(p.UID, events.NoSerial)
 	if serial, known := s.serialOf(p); known && s.Pods[serial].Pod.UID == p.UID {
-		r := s.Pods[serial]
-		if r.Gone = true; s.limits.AnnouncePods && p.End != nil { // only this observation shows how a deleted Pod ended
-			r.Pod.Finished, r.Pod.End = p.Finished, p.End
-		}
-		s.Pods[serial] = r
+		s.change(serial, func(r *Row) {
+			if r.Gone = true; s.limits.AnnouncePods && p.End != nil { // only this observation shows how a deleted Pod ended
+				r.Pod.Finished, r.Pod.End = p.Finished, p.End
+			}
+		})
 	}
 	return s
 }

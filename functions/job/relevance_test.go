@@ -32,6 +32,7 @@ func TestIdle(t *testing.T) {
 		{"it keeps as many failed Pods as it may", nil, new(1), []events.Pod{failed}, true},
 		{"it keeps one too many", nil, new(1), []events.Pod{failed, failed}, false},
 		{"one too many is being deleted", nil, new(1), []events.Pod{failed, {Phase: events.Failed, Deleting: true}}, true},
+		{"one too many is not selected any more", nil, new(1), []events.Pod{failed, {Phase: events.Failed, Labels: map[string]string{"app": "other"}}}, true},
 		{"its time to live is over", func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = new(int32(3600)) }, nil, nil, false},
 		{"its time to live is over, and it is being deleted", func(j *batchv1.Job) {
 			j.Spec.TTLSecondsAfterFinished, j.DeletionTimestamp = new(int32(3600)), new(metav1.NewTime(now))
@@ -39,7 +40,7 @@ func TestIdle(t *testing.T) {
 		{"its time to live has ended just now", func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = new(int32(2 * 3600)) }, nil, nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{
+			o := &batchv1.Job{Spec: batchv1.JobSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "own"}}}, Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{
 				{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(ended)}}}}
 			if c.change != nil {
 				c.change(o)

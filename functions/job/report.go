@@ -42,10 +42,12 @@ func reports(j events.Job, want batchv1.JobStatus) (out []effect.Report) {
 			r.Reason = c.Reason
 		case v1alpha1.RefusedCondition:
 			r.Reason = refusedReason(c.Message)
+		default:
+			if r.Reason == "" { // a condition that causes, or comes with, another
+				continue
+			}
 		}
-		if r.Reason != "" {
-			out = append(out, r)
-		}
+		out = append(out, r)
 	}
 	return out
 }

@@ -144,3 +144,29 @@ func (t *Table) placed(uid types.UID, serial int) {
 // new reports whether the observation is newer than the lists. An older one of a Pod that is not in the State must not restore
 // it.
 func (t Table) new(p events.Pod) bool { return p.Version > t.ListVersions.Of(p.UID) }
+
+// unsettledMax is the largest number of Pods of one Job in the state: 20,000 rows stay well below the 8 MB that one message on
+// the bus may have. More are created, or adopted, as these settle. If some were passed over, inventory is taken again when there
+// are no more than roomAgain.
+const (
+	unsettledMax = 20_000
+	roomAgain    = unsettledMax * 9 / 10
+)
+
+// mostUnsettled returns how many Pods the state may have. If the Job is removed piecemeal, Pods whose finalizers the API server
+// refuses to remove come on top, so that other Pods get their turn.
+func (s State) mostUnsettled() int {
+	if s.piecemeal() {
+		return s.limits.MaxPodChanges + s.Waits.Objects(effect.KindRemoveFinalizer)
+	}
+	return unsettledMax
+}
+
+// full reports whether there is no room for one more Pod, and notes that it was passed over.
+func (s *State) full() bool {
+	if s.unsettled() < s.mostUnsettled() {
+		return false
+	}
+	s.Crowded = true
+	return true
+}

@@ -71,3 +71,14 @@ func restartsExhausted(j events.Job, c count) bool {
 	}
 	return c.restarts >= j.BackoffLimit
 }
+
+// complete reports whether the Job has all the successes that it needs.
+func complete(j events.Job, c count) bool {
+	if c.active+c.intended > 0 {
+		return false
+	}
+	if j.Completions == nil { // a work queue: any success means that the queue is empty, and the other Pods may finish
+		return c.done > 0
+	}
+	return c.done >= int(*j.Completions)
+}

@@ -67,19 +67,3 @@ func (p Parameters) At(index int) ([]corev1.EnvVar, error) {
 	}
 	return out, nil
 }
-
-// giveFirst puts the variables first into the environment of all containers, so that "$(FRUIT)" in args and in other variables
-// refers to them. A container's own variable of the same name takes precedence.
-func giveFirst(p *corev1.Pod, variables []corev1.EnvVar) {
-	give := func(containers []corev1.Container) {
-		for i := range containers {
-			c := &containers[i]
-			first := slices.DeleteFunc(slices.Clone(variables), func(v corev1.EnvVar) bool {
-				return slices.ContainsFunc(c.Env, func(own corev1.EnvVar) bool { return own.Name == v.Name })
-			})
-			c.Env = append(first, c.Env...)
-		}
-	}
-	give(p.Spec.InitContainers)
-	give(p.Spec.Containers)
-}

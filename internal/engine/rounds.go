@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -196,7 +195,7 @@ func (r *Runner) act(t *Turn, effects []effect.Effect) {
 	if r.cfg.Log.Enabled(r.ctx, slog.LevelDebug) {
 		r.cfg.Log.Debug("turn", "function", r.cfg.Function.Name, "key", t.Key.String(), "revision", t.revision, "facts", len(t.folded), "effects", effects)
 	}
-	if slices.ContainsFunc(effects, effect.Shared) { // other turns share the request: let them ask
+	if effect.Shared(effects[0]) { // other turns share the request: let them ask
 		r.slots.Release(t.Key.Namespace)
 		defer func() { _ = r.slots.Acquire(context.WithoutCancel(r.ctx), t.Key.Namespace) }() // turns that hold a slot end soon, also at shutdown
 	}

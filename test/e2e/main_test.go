@@ -13,7 +13,7 @@ var suite = harness.NewSuite("e2e", harness.Config{})
 
 // atOnce is how many parallel tests run at once. They mostly wait for a backoff or a deadline, so there may be more of them than
 // cores, but not so many that the node has no room for their Pods.
-const atOnce = 12
+const atOnce = 16
 
 func TestMain(m *testing.M) {
 	if err := harness.Parallel(atOnce); err != nil {

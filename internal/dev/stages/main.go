@@ -3,9 +3,11 @@
 //
 //	go run ./internal/dev/stages -times=FILE lint unit sim chaos-short+e2e
 //
-// Stages that are joined by "+" run at the same time, because they mostly wait; what the first of them prints is shown at once, and
-// that of the others after it. The first stage that fails ends the run, as with make; under "make -k" the others run all the same. In the end it prints the
-// tests that have failed, and the commands that replay them, once more. FILE remembers how long each stage took when it passed last.
+// Stages that are joined by "+" run at the same time, because one of them mostly waits. What the first of them prints is shown at
+// once, that of each other when it has ended.
+//
+// After a stage that fails no other begins, as with make; under "make -k" all run. In the end it prints the tests that have failed,
+// and the commands that replay them, once more. FILE remembers how long each stage took when it passed last.
 package main
 
 import (
@@ -39,6 +41,7 @@ type stage struct {
 
 	took, cpu time.Duration
 	err       error
+	verdict   string
 	said      *failures
 }
 
@@ -59,11 +62,11 @@ func run(out io.Writer, times string, names []string) error {
 	r.begin()
 	var failed []string
 	for len(r.stages) > 0 && (len(failed) == 0 || keepGoing(os.Getenv("MAKEFLAGS"))) {
+		stopped := false
 		for _, s := range r.run() {
 			switch {
 			case errors.Is(s.err, errStopped):
-				r.end()
-				return s.err
+				stopped = true
 			case s.err != nil:
 				failed = append(failed, s.name)
 			default:
@@ -72,6 +75,10 @@ func run(out io.Writer, times string, names []string) error {
 		}
 		if err := writeTimes(times, past); err != nil {
 			return err
+		}
+		if stopped {
+			r.end()
+			return errStopped
 		}
 	}
 	r.end()

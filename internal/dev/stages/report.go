@@ -35,34 +35,48 @@ func (r *report) run() []stage {
 	for i, s := range group {
 		fmt.Fprintf(r.out, "\n[%d/%d] %s: %s%s\n", r.done+i+1, all, s.name, s.shows, s.expected())
 	}
-	later, began := make([]bytes.Buffer, n), time.Now()
+	shown, began := &locked{out: r.out}, time.Now()
 	var running sync.WaitGroup
 	for i := range group {
-		s, at := &group[i], fmt.Sprintf("[%d/%d]", r.done+i+1, all)
-		s.said = &failures{out: &later[i]}
-		if i == 0 {
-			s.said.out = r.out
+		s, at, later := &group[i], fmt.Sprintf("[%d/%d]", r.done+i+1, all), &bytes.Buffer{}
+		s.said = &failures{out: shown}
+		if i > 0 {
+			s.said.out = later
 		}
 		running.Go(func() {
 			s.cpu, s.err = execute(s.name, s.said, func() {
-				fmt.Fprintf(s.said, "%s %s: %s so far%s\n", at, s.name, short(time.Since(began)), s.expected())
+				fmt.Fprintf(shown, "%s %s: %s so far%s\n", at, s.name, short(time.Since(began)), s.expected())
 			})
-			s.took = time.Since(began)
+			s.took, s.verdict = time.Since(began), "ok"
+			if s.err != nil {
+				s.verdict = "FAILED"
+			}
+			fmt.Fprintf(later, "%s %s: %s, %s; left: %s\n", at, s.name, s.verdict, short(s.took), left(r.stages))
+			_, _ = later.WriteTo(shown)
 		})
 	}
 	running.Wait()
-	for i, s := range group {
-		r.done++
-		verdict := "ok"
+	r.done += n
+	for _, s := range group {
 		if s.err != nil {
-			verdict = "FAILED"
 			r.failed = append(r.failed, s.said.of(s.name, s.err)...)
 		}
-		r.rows = append(r.rows, fmt.Sprintf("%-12s %-7s %7s  %7s of the processors", s.name, verdict, short(s.took), short(s.cpu)))
-		_, _ = later[i].WriteTo(r.out)
-		fmt.Fprintf(r.out, "[%d/%d] %s: %s, %s; left: %s\n", r.done, all, s.name, verdict, short(s.took), left(r.stages))
+		r.rows = append(r.rows, fmt.Sprintf("%-12s %-7s %7s  %7s of the processors", s.name, s.verdict, short(s.took), short(s.cpu)))
 	}
 	return group
+}
+
+// locked lets stages that run at the same time write to one output.
+type locked struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// Write writes to the output.
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.Write(p)
 }
 
 // end prints one line for each stage, and then all that has failed.

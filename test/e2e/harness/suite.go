@@ -23,7 +23,7 @@ const LogsEnv = "JOBSTREAM_E2E_LOGS"
 
 // systemsAtOnce is how many clusters for single tests run at once beside the shared one. Each is half a dozen processes that
 // mostly wait for a backoff, a redelivery or a controller; more of them would keep two cores busy while idle.
-const systemsAtOnce = 4
+const systemsAtOnce = 5
 
 // Suite is what all tests of a package share: a folder, the binaries, and one System. Each is created when a test first needs
 // it.
