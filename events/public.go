@@ -129,6 +129,9 @@ func (e TickDecided) String() string {
 // PublicID returns the CloudEvents id of a public event: with its source it is the same however often it is announced.
 func PublicID(p Public) string { return p.id() }
 
+// PublicTime returns when what a public event announces has happened.
+func PublicTime(p Public) time.Time { return p.at() }
+
 // PublicType returns the CloudEvents type of a public event, such as "dev.jobstream.job.finish.v1".
 func PublicType(p Public) string { return "dev.jobstream." + p.kind() + ".v1" }
 

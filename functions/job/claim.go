@@ -49,6 +49,7 @@ func claimPods(s State, now time.Time) (State, []effect.Effect) {
 			changes++
 		}
 	}
+	s.retract()
 	for _, u := range s.unplaced(false) {
 		p := u.Pod
 		switch {

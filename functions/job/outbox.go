@@ -102,14 +102,6 @@ func (n Notice) event() events.Public {
 	return *n.Finish
 }
 
-// at returns when it happened.
-func (n Notice) at() time.Time {
-	if n.Start != nil {
-		return n.Start.Start
-	}
-	return n.Finish.End
-}
-
 // settle notes that nothing is left to announce.
 func (n *Notice) settle() { *n = Notice{ID: n.ID} }
 
@@ -140,7 +132,7 @@ func (o *Outbox) judge(known bool, now time.Time, window time.Duration) {
 			continue
 		}
 		before := !known || n.Version <= o.Began
-		if n.Due = true; before && n.at().Before(now.Add(-window)) {
+		if n.Due = true; before && events.PublicTime(n.event()).Before(now.Add(-window)) {
 			n.settle()
 		}
 	}
@@ -149,10 +141,8 @@ func (o *Outbox) judge(known bool, now time.Time, window time.Duration) {
 
 // next returns the start or the end that is due first; nil if none is.
 func (o *Outbox) next() *Notice {
-	for i := range o.Notices {
-		if !o.Notices[i].done() {
-			return &o.Notices[i]
-		}
+	if i := slices.IndexFunc(o.Notices, func(n Notice) bool { return !n.done() }); i >= 0 {
+		return &o.Notices[i]
 	}
 	return nil
 }

@@ -37,6 +37,7 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 		out = append(out, s.Request(now)...)
 		s = clearBackoff(s, out)
 	}
+	s.retract()
 	s.Outbox.judge(s.Known, now, s.limits.Reannounce)
 	out = append(out, s.Outbox.announce(s.Job)...)
 	if s.Outbox.empty() {

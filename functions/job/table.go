@@ -141,6 +141,15 @@ func (t *Table) placed(uid types.UID, serial int) {
 	}
 }
 
+// retract takes a settled serial back from the Pod that is about to get it: that Pod would be taken for a stray.
+func (t *Table) retract() {
+	for uid, u := range t.Unplaced {
+		if u.Serial != events.NoSerial && t.Settled.Has(u.Serial) {
+			t.Unplaced[uid] = Unplaced{Pod: u.Pod, Serial: events.NoSerial, Stray: u.Stray}
+		}
+	}
+}
+
 // new reports whether the observation is newer than the lists. An older one of a Pod that is not in the State must not restore
 // it.
 func (t Table) new(p events.Pod) bool { return p.Version > t.ListVersions.Of(p.UID) }

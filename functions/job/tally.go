@@ -108,15 +108,9 @@ func (c *count) add(j events.Job, r Row, failing bool) {
 		c.fail(j, p, fresh)
 	case r.Surplus:
 		c.terminating++
-	case p.Deleting:
-		c.terminating++
-		if failing || !j.ReplaceFailedOnly {
-			c.fail(j, p, fresh)
-		}
 	default:
-		c.active++
-		if p.Ready {
-			c.ready++
+		if c.addLive(p); p.Deleting && (failing || !j.ReplaceFailedOnly) {
+			c.fail(j, p, fresh)
 		}
 	}
 }
@@ -127,15 +121,20 @@ func (c *count) addUnplaced(j events.Job, p events.Pod) {
 	if p.Held {
 		c.held++
 	}
+	if mine(j, p) && !p.Terminal() {
+		c.addLive(p)
+	}
+}
+
+func (c *count) addLive(p events.Pod) {
 	switch {
-	case !mine(j, p) || p.Terminal():
 	case p.Deleting:
 		c.terminating++
+	case p.Ready:
+		c.ready++
+		fallthrough
 	default:
 		c.active++
-		if p.Ready {
-			c.ready++
-		}
 	}
 }
 

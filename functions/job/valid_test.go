@@ -2,12 +2,14 @@ package job
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/intervals"
 	"github.com/jobstream/jobstream/functions/inventory"
+	"github.com/jobstream/jobstream/functions/pod"
 )
 
 // TestInvalidStates: each breaks one law. The simulator checks after every step that functions produce no such state.
@@ -38,5 +40,21 @@ func TestInvalidStates(t *testing.T) {
 				t.Errorf("valid returns %v", err)
 			}
 		})
+	}
+}
+
+// TestNoPodGetsASettledSerial: an orphan with the name of an intended Pod gets its serial; then the Job is deleted, and the intended
+// Pod is settled before the orphan is stamped (world 2923602272).
+func TestNoPodGetsASettledSerial(t *testing.T) {
+	name := pod.Name("pi", "job", 0, events.NoIndex)
+	s := State{Inventory: inventory.Inventory{Known: true}, Job: events.Job{Name: "pi", UID: "job", Version: 1}, Table: Table{
+		Next:     1,
+		Pods:     map[int]Row{0: {Pod: events.Pod{Name: name, Index: events.NoIndex}}},
+		Unplaced: map[types.UID]Unplaced{"orphan": {Pod: events.Pod{Name: name, UID: "orphan", Version: 2, Orphan: true, Held: true}}},
+	}}
+	f := New(DefaultLimits())
+	s, _ = f.Decide(s, []events.Event{events.JobObserved{Job: events.Job{Name: "pi", UID: "job", Version: 3, Deleting: true}}}, time.Unix(0, 0))
+	if err := s.valid(); err != nil {
+		t.Error(err)
 	}
 }

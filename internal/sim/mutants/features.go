@@ -77,8 +77,8 @@ var ofFeatures = []mutant{
 		old: "	if s.Job.ReplaceFailedOnly {\n\t\tmissing",
 		new: "	if !s.Job.ReplaceFailedOnly {\n\t\tmissing"},
 	{name: "terminating-counts-swapped", file: "functions/job/tally.go",
-		old: "if failing || !j.ReplaceFailedOnly {",
-		new: "if failing || j.ReplaceFailedOnly {"},
+		old: "p.Deleting && (failing || !j.ReplaceFailedOnly) {",
+		new: "p.Deleting && (failing || j.ReplaceFailedOnly) {"},
 
 	// ownership of Pods
 	{name: "adopted-without-finalizer", file: "functions/job/claim.go",
