@@ -3,9 +3,11 @@ package events_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
@@ -78,6 +80,38 @@ func TestOptions(t *testing.T) {
 			granted := w.BackoffSeconds != nil || w.FailedPodsLimit != nil || w.PendingDeadlineSeconds != nil || w.Parameters != ""
 			if granted != (test.ignored == "") {
 				t.Errorf("granted %+v", w)
+			}
+		})
+	}
+}
+
+// TestWhatTheReconcilerHasWrittenOnAJob: the next serial and the backoff record are read back from a Job that has a status, also
+// while it is suspended and has no startTime. Without a status they are a user's copy of another Job's.
+func TestWhatTheReconcilerHasWrittenOnAJob(t *testing.T) {
+	last := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	record := `{"failures":3,"last":"2026-01-01T00:00:00Z"}`
+	started := batchv1.JobStatus{StartTime: &metav1.Time{Time: last}}
+	suspended := batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}}
+	for _, test := range []struct {
+		name         string
+		status       batchv1.JobStatus
+		next, record string
+		serial       int
+		backoff      events.Backoff
+	}{
+		{"it runs", started, "7", record, 7, events.Backoff{Failures: 3, Last: last}},
+		{"it is suspended", suspended, "7", record, 7, events.Backoff{Failures: 3, Last: last}},
+		{"it has never started", batchv1.JobStatus{}, "7", record, 0, events.Backoff{}},
+		{"a user has made the serial negative", started, "-1", record, 0, events.Backoff{Failures: 3, Last: last}},
+		{"a user has made the serial too large", started, "2147483648", record, 0, events.Backoff{Failures: 3, Last: last}},
+		{"a user has made the record unreadable", started, "7", "soon", 7, events.Backoff{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			j := &batchv1.Job{Status: test.status}
+			j.Annotations = map[string]string{v1alpha1.NextSerialAnnotation: test.next, v1alpha1.BackoffAnnotation: test.record}
+			got := events.ProjectJob(j, events.Claim{})
+			if got.NextSerial != test.serial || !got.Backoff.Equal(test.backoff) {
+				t.Errorf("the next serial is %d, the backoff record %+v; want %d and %+v", got.NextSerial, got.Backoff, test.serial, test.backoff)
 			}
 		})
 	}
