@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -102,6 +103,42 @@ func TestATimeHasOneVerdict(t *testing.T) {
 	}
 	if len(writes) != 1 || writes[0].Status.Missed != 0 || len(writes[0].Status.Active) != 1 {
 		t.Errorf("written: %+v", writes)
+	}
+}
+
+// The deletion of a Job may overtake the observation of its end. It shows the end, too, which counts as what it was; the late
+// observation changes nothing.
+func TestADeletionThatOvertakesTheEndOfItsJob(t *testing.T) {
+	for _, c := range []struct {
+		result             events.RunResult
+		successful, failed int64
+		last               string
+	}{
+		{events.RunComplete, 1, 0, "Complete"},
+		{events.RunFailed, 0, 1, "Failed"},
+		{"", 0, 1, "Missing"},
+	} {
+		t.Run(c.last, func(t *testing.T) {
+			s := everyMinute()
+			running := events.Run{Name: childName("nightly", minute(1)), UID: "j", Version: 7, Nominal: minute(1), Created: minute(1)}
+			s.put(Row{Run: running})
+			s.Object.Status.DecidedUntil, s.Until = &metav1.Time{Time: minute(1)}, minute(1)
+			s.Object.Status.Active = []corev1.ObjectReference{{Kind: "Job", Name: running.Name, UID: running.UID}}
+			ended, gone := running, running
+			ended.Version, ended.Result, ended.Finished = 8, c.result, minute(1).Add(30*time.Second)
+			gone.Version, gone.Result, gone.Finished = 9, ended.Result, ended.Finished
+			writes := decideAt[effect.WriteScheduleStatus](&s, minute(1).Add(40*time.Second), events.RunGone{Run: gone}, events.RunObserved{Run: ended})
+			if len(writes) != 1 {
+				t.Fatalf("written: %+v", writes)
+			}
+			st := writes[0].Status
+			if st.Successful != c.successful || st.Failed != c.failed || st.LastResult != c.last || len(st.Active) > 0 {
+				t.Errorf("%d successful, %d failed, the last result is %s, active are %v", st.Successful, st.Failed, st.LastResult, st.Active)
+			}
+			if c.successful > 0 && (st.LastSuccessfulTime == nil || !st.LastSuccessfulTime.Time.Equal(ended.Finished)) {
+				t.Errorf("the last successful time is %v", st.LastSuccessfulTime)
+			}
+		})
 	}
 }
 
