@@ -14,45 +14,82 @@ import (
 	"github.com/jobstream/jobstream/functions/job"
 )
 
-// TestNoStatusListsMoreThanTheLimit, and the Job does not end before all of its Pods have been listed and counted (upstream:
-// "too many finished", "too many indexed finished").
+// TestNoStatusListsMoreThanTheLimit, whatever its Pods have ended as, and the Job does not end before all of them have been listed
+// and counted (upstream: "too many finished", "too many indexed finished").
 func TestNoStatusListsMoreThanTheLimit(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		indexed bool
-		how     events.PodPhase
-	}{{"successes", false, events.Succeeded}, {"failures", false, events.Failed}, {"indexes", true, events.Succeeded}} {
+		name              string
+		indexed           bool
+		succeeded, failed int32
+	}{
+		{"successes", false, 25, 0},
+		{"failures", false, 0, 25},
+		{"more successes than fit, and failures", false, 13, 12},
+		{"successes, and more failures than fit", false, 4, 21},
+		{"indexes", true, 25, 0},
+		{"indexes, and failed tries of them", true, 13, 12},
+		{"indexes, and more failed tries than fit", true, 4, 21},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := job.DefaultLimits()
 			l.MaxUncounted = 10
 			w := newWorld(t, l, func(j *events.Job) {
-				j.Indexed, j.Parallelism, j.Completions, j.BackoffLimit = c.indexed, 25, new(int32(25)), 24
+				j.Indexed, j.Parallelism, j.Completions, j.BackoffLimit = c.indexed, 25, new(max(1, c.succeeded)), 24
 			})
-			for i := range 25 {
+			for i := range int(c.succeeded + c.failed) {
 				w.with(fmt.Sprintf("pod-%d", i), func(p *events.Pod) {
-					if p.Serial, p.Phase, p.Finished = i, c.how, w.now; c.indexed {
-						p.Index = i
+					if p.Serial, p.Phase, p.Finished = i, events.Succeeded, w.now; i >= int(c.succeeded) {
+						p.Phase = events.Failed
+					}
+					if c.indexed {
+						p.Index = i % int(c.succeeded)
 					}
 				})
 			}
 			w.api.Wrote = func(before, after events.Job) {
-				u, new := after.Status.UncountedTerminatedPods, int(after.Status.Succeeded-before.Status.Succeeded)
-				if n := len(u.Succeeded) + len(u.Failed); n > 10 || c.indexed && new > 10 {
-					t.Errorf("one write lists %d and counts %d", n, new)
+				u, indexes := after.Status.UncountedTerminatedPods, 0
+				if c.indexed {
+					indexes = int(after.Status.Succeeded - before.Status.Succeeded)
+				}
+				if n := len(u.Succeeded) + len(u.Failed); n+indexes > 10 {
+					t.Errorf("one write lists %d UIDs and %d indexes", n, indexes)
 				}
 			}
 			w.wake()
 			w.wait(time.Minute)
-			if c.how == events.Succeeded {
-				complete(t, w, 25)
-				return
+			end := batchv1.JobComplete
+			if c.failed > 24 {
+				end = batchv1.JobFailed
 			}
-			if _, failed := w.job().Condition(batchv1.JobFailed); !failed {
-				t.Error("25 failures of 24 do not fail the Job")
+			if _, over := w.job().Condition(end); !over {
+				t.Errorf("the Job is not %s: %v", end, w.job().Status.Conditions)
 			}
-			w.counted(0, 25)
+			w.counted(c.succeeded, c.failed)
 		})
 	}
+}
+
+// TestAFinalizerThatIsPutBackCountsNoFailureTwice: the Pod is listed and its finalizer is removed, a user puts the finalizer back,
+// and the state is lost before it is removed again. As long as the Pod is held, the status has to list it: the inventory would
+// find a failure that has not been counted.
+func TestAFinalizerThatIsPutBackCountsNoFailureTwice(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Parallelism, j.Completions = 8, new(int32(8)) })
+	for i := range 8 {
+		w.with(fmt.Sprintf("pod-%d", i), func(p *events.Pod) { p.Serial = i })
+	}
+	w.wake()
+	w.wait(time.Minute)
+	w.ends("pod-0", events.Failed)
+	if p := w.job().Status.UncountedTerminatedPods; len(p.Failed) != 1 || count[effect.RemoveFinalizer](w) != 1 {
+		t.Fatalf("listed are %v; wanted %v", p, w.done)
+	}
+	w.answer = func(e effect.Effect) ([]events.Event, bool) { _, deletes := e.(effect.DeletePod); return nil, deletes } // no worker lives so long
+	w.change("pod-0", func(p *events.Pod) { p.Held = true })
+	w.wait(10 * time.Second)
+	w.answer = nil
+	w.wake()
+	w.wait(time.Minute)
+	w.counted(0, 1)
 }
 
 // TestAListedPodThatFlipsIsListedOnce: it was deleted and listed as failed, and then succeeds while it is held (upstream:
