@@ -47,6 +47,53 @@ func TestWhatOneRefusalTellsOfOthers(t *testing.T) {
 	}
 }
 
+// TestRefusalsInARow: each makes the next try wait twice as long, until one is accepted. Several at once are one attempt, and one
+// that is delivered again is no news, also after the effect was accepted.
+func TestRefusalsInARow(t *testing.T) {
+	var w backoff.Waits
+	now := noon
+	refused := func(after time.Duration, news bool, rest time.Duration) {
+		t.Helper()
+		now = now.Add(after)
+		e := events.EffectRefused{Effect: effect.KindCreatePod, Name: "pi-0", Reason: "Forbidden", Message: "no", At: now}
+		if w.Refuse(e) != news {
+			t.Errorf("%v after noon: news %v", now.Sub(noon), !news)
+		}
+		if got := w.End(now); rest == 0 && !got.IsZero() || rest > 0 && got.Sub(now) != rest {
+			t.Errorf("%v after noon: it rests until %v, want %v longer", now.Sub(noon), got, rest)
+		}
+	}
+	refused(0, true, time.Second)
+	refused(0, false, time.Second)                              // the same, delivered again
+	refused(300*time.Millisecond, true, 700*time.Millisecond)   // of the same attempt
+	refused(700*time.Millisecond, true, 2*time.Second)          // at the end of its rest it was tried again
+	refused(-500*time.Millisecond, true, 2500*time.Millisecond) // by a worker whose clock is behind
+	now = noon.Add(3 * time.Second)
+	refused(0, true, 4*time.Second)
+	w.Accept(effect.KindCreatePod, "pi-0")
+	if w.Blocked(effect.CreatePod{Name: "pi-0"}, now) {
+		t.Error("it was accepted, and rests")
+	}
+	refused(0, false, 0) // delivered again
+	refused(time.Second, true, time.Second)
+	if got := w[effect.KindCreatePod]; got.Count != 1 || got.Reason != "Forbidden" || got.Message != "no" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestTheFirstOfSeveralDelaysEnds: that is when the next plan is due. A delay that is over counts no more.
+func TestTheFirstOfSeveralDelaysEnds(t *testing.T) {
+	w := backoff.Waits{"over": {Until: noon}, "later": {Until: noon.Add(2 * time.Second)}, "first": {Until: noon.Add(time.Second)}, "last": {Until: noon.Add(3 * time.Second)}}
+	for _, c := range []struct{ at, end time.Duration }{{0, time.Second}, {time.Second, 2 * time.Second}, {2 * time.Second, 3 * time.Second}} {
+		if got := w.End(noon.Add(c.at)); !got.Equal(noon.Add(c.end)) {
+			t.Errorf("%v after noon the first ends at %v", c.at, got)
+		}
+	}
+	if got := w.End(noon.Add(3 * time.Second)); !got.IsZero() {
+		t.Errorf("all are over, and one ends at %v", got)
+	}
+}
+
 // TestTooManyObjectsAreOneKind: the state stays small, and a webhook that refuses everything is called with increasing delays.
 func TestTooManyObjectsAreOneKind(t *testing.T) {
 	var w backoff.Waits
