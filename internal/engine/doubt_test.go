@@ -69,6 +69,41 @@ func TestProgressKeepsTheRestShort(t *testing.T) {
 	})
 }
 
+// Nor do failing effects: while others of the key succeed, the API server is there, and the failing one is tried again soon. Alone
+// it is tried less and less often.
+func TestAFailingEffectIsTriedOftenWhileOthersSucceed(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		others      bool
+		least, most int
+	}{
+		{"others succeed", true, 14, 31},
+		{"it is alone", false, 5, 5}, // at once and after 1, 3, 7 and 15 s
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := start(t, counter())
+				b.act = func(e effect.Effect) engine.Answer {
+					if e.(effect.RemoveFinalizer).Name == "fails" {
+						return engine.Answer{Err: engine.Retry{Err: errors.New("a webhook does not answer")}}
+					}
+					return gone(e)
+				}
+				b.Deliver(fact{b, "fails"})
+				for range 30 {
+					if c.others {
+						b.Deliver(fact{b, "succeeds"})
+					}
+					<-time.After(time.Second)
+				}
+				if n := b.count("act RemoveFinalizer fails"); n < c.least || n > c.most {
+					t.Errorf("tried %d times in 30 s, want %d to %d", n, c.least, c.most)
+				}
+			})
+		})
+	}
+}
+
 // A state that is ahead of the cluster ignores every true fact: a client has forged it, or the cluster was restored from a
 // backup. It is deleted after everything has been in vain for two minutes, and the Job goes on.
 func TestAStateAheadOfTheClusterIsForgotten(t *testing.T) {

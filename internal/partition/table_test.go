@@ -64,6 +64,27 @@ func TestANewMemberServesNothing(t *testing.T) {
 	s.share(own, 0, 0)
 }
 
+func TestADrainingMemberServesNothingAtOnce(t *testing.T) {
+	s := tell(t)
+	s.receive(1, heartbeat("a", All))
+	draining := heartbeat("a", All)
+	draining.Serves = false // no heartbeat that says so has come back yet
+	s.share(draining, 0, 0)
+}
+
+// A member that begins to serve waits until its heartbeat that says so has come back, because by then the others have it, too. Of
+// two that start at once, neither takes all meanwhile.
+func TestOfTwoNewMembersNeitherTakesAll(t *testing.T) {
+	s := tell(t)
+	serves := func(member string, serves bool) Heartbeat { b := heartbeat(member, 0); b.Serves = serves; return b }
+	s.receive(1, serves("a", false), serves("b", false))
+	s.share(serves("a", true), 0, 0)
+	s.receive(1, serves("b", true)) // sent before a's
+	s.share(serves("a", true), 0, 0)
+	s.receive(1, serves("a", true))
+	s.share(serves("a", true), 16, 16)
+}
+
 func TestAPartitionIsTakenWhenItHasBeenPutDown(t *testing.T) {
 	s := tell(t)
 	s.receive(1, heartbeat("a", 0), heartbeat("b", All))
