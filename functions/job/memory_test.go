@@ -112,7 +112,7 @@ func TestPodsThatWaitForASuccessorDoNotWedgeTheJob(t *testing.T) {
 		j.BackoffLimitPerIndex, j.Status.FailedIndexes = new(int32(3)), new("")
 	})
 	for i := range full {
-		w.with(fmt.Sprintf("pod-%d", i), func(p *events.Pod) {
+		w.with(pod.Name("pi", w.uid, i, i), func(p *events.Pod) { // under another name each would have to be adopted, 500 in a turn
 			p.Serial, p.Index, p.Phase, p.Finished = i, i, events.Failed, w.now.Add(-time.Hour)
 		})
 	}
