@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobstream/jobstream/events"
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 	"github.com/jobstream/jobstream/internal/engine"
 )
 

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 )
 
 // hostile draws a text as an attacker may write it: empty, with characters that a subject cannot have, or limited only by the

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobstream/jobstream/bus/cloudevent"
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 )
 
 // full is an event with every attribute, and an extension of each type.

@@ -11,6 +11,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/functions/fn/fntest"
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 )
 
 // seen is an observation of the Job.

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobstream/jobstream/functions/backoff"
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 )
 
 func ExamplePolicy_Delay() {

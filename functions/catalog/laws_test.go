@@ -9,6 +9,7 @@ import (
 	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/functions/fn/fntest"
 	"github.com/jobstream/jobstream/functions/job"
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 	"github.com/jobstream/jobstream/internal/sim"
 	"github.com/jobstream/jobstream/internal/sim/schedules"
 	"github.com/jobstream/jobstream/internal/zone"

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobstream/jobstream/functions/intervals"
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 )
 
 func ExampleSet_String() {

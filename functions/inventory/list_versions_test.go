@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 )
 
 // TestListVersionRemembersTheNewestListOfEachUID, as if each UID had a version of its own, and with no more ranges than needed.

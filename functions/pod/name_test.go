@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobstream/jobstream/events"
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 )
 
 // drawName draws a legal Job name: a DNS subdomain, with dots and hyphens where they may stand, up to the length of a

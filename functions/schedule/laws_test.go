@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobstream/jobstream/functions/schedule"
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 )
 
 // TestLaws checks laws that every schedule keeps in every zone, whatever its times are; TestOracle checks that these are right.

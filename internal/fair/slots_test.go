@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 	"github.com/jobstream/jobstream/internal/fair"
 )
 

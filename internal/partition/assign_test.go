@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobstream/jobstream/events"
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 )
 
 func TestSetReadsAsRanges(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"strconv"
 
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 	"github.com/jobstream/jobstream/internal/dev/size"
 )
 
