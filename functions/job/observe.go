@@ -114,6 +114,7 @@ func seeJob(s State, j events.Job) State {
 func seePod(s State, p events.Pod) State {
 	p.Labels = judged(s.Job, p)
 	if u, ok := s.Unplaced[p.UID]; ok && p.Version <= u.Pod.Version || p.Version < s.Kept[p.UID].Version {
+		s.leftBefore(p)
 		return s
 	}
 	serial, known := s.serialOf(p)

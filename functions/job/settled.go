@@ -69,6 +69,14 @@ func (s *State) leaves(p events.Pod) {
 	}
 }
 
+// leftBefore notes that a counted Pod did not belong to the Job at a version older than the one remembered. Had the observations
+// come in order, leaves would have noted it.
+func (s *State) leftBefore(p events.Pod) {
+	if p.Phase == events.Failed && !mine(s.Job, p) && s.Settled.Has(p.Serial) {
+		s.ListVersions = s.ListVersions.FoldGone(p.UID, p.Version)
+	}
+}
+
 // keepSettled remembers a failed Pod that a snapshot lists although observations of its version are out of date: it was counted
 // before the Job limited how many may stay.
 func (s *State) keepSettled(p events.Pod) {

@@ -12,6 +12,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/functions/pod"
 )
 
 // How many failed Pods stay if a Job limits them (jobstream.dev/failed-pods-limit). Transcript: failed_pods_limit.
@@ -295,5 +296,25 @@ func TestAnObservationThatAListHasPassedChangesNothing(t *testing.T) {
 				t.Error("observed twice, the state differs")
 			}
 		})
+	}
+}
+
+// TestACountedPodThatWasReleasedAndAdoptedAgain: the order in which its observations arrive decides nothing.
+func TestACountedPodThatWasReleasedAndAdoptedAgain(t *testing.T) {
+	for _, limit := range []*int{nil, new(1)} {
+		w := newWorld(t, job.DefaultLimits(), func(j *events.Job) {
+			j.Parallelism, j.Completions, j.Options.FailedPodsLimit = 1, new(int32(1)), limit
+		})
+		p := w.with(pod.Name("pi", w.uid, 0, events.NoIndex), func(p *events.Pod) { p.Serial, p.Phase, p.Finished = 0, events.Failed, w.now })
+		w.wake()
+		w.wait(time.Minute)
+		w.counted(0, 1)
+		orphan, own := p, p
+		orphan.Version, orphan.Orphan, orphan.Held = p.Version+100, true, true
+		own.Version, own.Held = p.Version+101, false
+		inOrder := w.remembers(events.PodObserved{Pod: orphan}, events.PodObserved{Pod: own})
+		if turned := w.remembers(events.PodObserved{Pod: own}, events.PodObserved{Pod: orphan}); turned != inOrder {
+			t.Errorf("with a limit of failed Pods %v: two orders leave two states", limit != nil)
+		}
 	}
 }
