@@ -25,11 +25,9 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 		case r.intended():
 			creates = append(creates, create(s.Job, p))
 		case !r.live() || !mine(s.Job, p):
-		case r.Surplus && p.Held:
-			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: true})
+		case r.Surplus && (p.Held || !p.Deleting): // at the observed version: another worker may just have restored the finalizer
+			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, RemoveFinalizer: p.Held})
 		case p.Deleting:
-		case r.Surplus: // at the observed version: another worker may just have restored the finalizer, and then it would count
-			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version})
 		case failing:
 			deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID})
 		case overdue(s.Job, p, now, at):

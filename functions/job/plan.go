@@ -23,7 +23,8 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 		return s, nil
 	case s.Gone || s.Job.Deleting:
 		s, out = removeFinalizers(s)
-		if s.Crowded && s.unsettled() < s.mostUnsettled() && s.allRest(out, now) {
+		due := func(e effect.Effect) bool { return !s.Waits.Blocked(e, now) }
+		if s.Crowded && s.unsettled() < s.mostUnsettled() && !slices.ContainsFunc(out, due) {
 			s = s.lookAgain()
 			out = s.begin(now, &at)
 		}
@@ -58,11 +59,6 @@ func (s *State) begin(now time.Time, at *effect.Wake) []effect.Effect {
 		return standStill(*s, now, at)
 	}
 	return s.Request(now)
-}
-
-// allRest reports whether all of the effects are delayed.
-func (s State) allRest(effects []effect.Effect, now time.Time) bool {
-	return !slices.ContainsFunc(effects, func(e effect.Effect) bool { return !s.Waits.Blocked(e, now) })
 }
 
 // atOnce omits the deletions that are too many for one plan. The observations that follow wake the next plan for them.

@@ -65,15 +65,13 @@ func refusedReason(message string) string {
 
 // handled returns how many of the failures that a status accounts for the podFailurePolicy has handled, by action: those that the
 // status lists, and the ignored ones that no earlier status has reported.
-func handled(s State, c count, want batchv1.JobStatus) (by map[batchv1.PodFailurePolicyAction]int) {
+func handled(s State, c count, want batchv1.JobStatus) map[batchv1.PodFailurePolicyAction]int {
 	if s.Job.PodFailurePolicy == nil {
 		return nil
 	}
+	by := map[batchv1.PodFailurePolicyAction]int{}
 	for _, p := range append(written(c.failed, want, s.Job), s.unreported(c.ignored)...) {
 		if h := policy.Failure(s.Job.PodFailurePolicy, s.Job.Namespace, p); h.Action != "" {
-			if by == nil {
-				by = map[batchv1.PodFailurePolicyAction]int{}
-			}
 			by[h.Action]++
 		}
 	}

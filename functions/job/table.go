@@ -150,8 +150,7 @@ func (t *Table) retract() {
 	}
 }
 
-// new reports whether the observation is newer than the lists. An older one of a Pod that is not in the State must not restore
-// it.
+// new reports whether the observation is newer than the lists. An older one must not restore a Pod that is not in the State.
 func (t Table) new(p events.Pod) bool { return p.Version > t.ListVersions.Of(p.UID) }
 
 // unsettledMax is the largest number of Pods of one Job in the state: 20,000 rows stay well below the 8 MB that one message on

@@ -4,8 +4,8 @@ package main
 var ofFeatures = []mutant{
 	// suspend and the deadline
 	{name: "suspended-pods-count-as-failed", file: "functions/job/command.go",
-		old: "case r.Surplus && p.Held:",
-		new: "case r.Surplus && p.Held && !s.Job.Suspended:"},
+		old: "RemoveFinalizer: p.Held})",
+		new: "RemoveFinalizer: p.Held && !s.Job.Suspended})"},
 	{name: "start-time-kept-over-suspension", file: "functions/job/finish.go",
 		old: "\"Job suspended\", now)\n\t\tst.StartTime = nil",
 		new: "\"Job suspended\", now)"},
@@ -106,8 +106,8 @@ var ofFeatures = []mutant{
 		old: "case !p.Held && (p.Terminal() && (stray || !p.Orphan) || stray && p.Deleting):",
 		new: "case !p.Held && (p.Terminal() && !p.Orphan || stray):"},
 	{name: "unheld-surplus-without-version", file: "functions/job/command.go",
-		old: "deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID, Version: p.Version})",
-		new: "deletes = append(deletes, effect.DeletePod{Name: p.Name, UID: p.UID})"},
+		old: "Version: p.Version, RemoveFinalizer: p.Held})",
+		new: "Version: map[bool]uint64{true: p.Version}[p.Held], RemoveFinalizer: p.Held})"},
 
 	// time to live, limits, parameters, conditions of others
 	{name: "part-for-the-whole", file: "functions/job/listed.go",

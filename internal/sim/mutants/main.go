@@ -1,5 +1,5 @@
-// Mutants plants deliberate bugs, one at a time, and runs the simulator against each, and then the transcripts. A simulator that
-// does not find a planted bug would not find a real one either.
+// Mutants plants deliberate bugs, one at a time, and runs the simulators against each, and then the transcripts and tests of the
+// functions. If none of them finds a planted bug, they would not find a real one either.
 //
 //	go run ./internal/sim/mutants [-seeds 4000] [-only name]
 //
@@ -94,17 +94,19 @@ func plant(dir string, m mutant) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, b, 0o600)
 }
 
-var finding = regexp.MustCompile(`(?m)(?:^.*sim_test.go:\d+: |--- FAIL: TestScripts/)(.*)$`)
+// findings are what a world has found, or else the test that has failed.
+var findings = []*regexp.Regexp{regexp.MustCompile(`(?m)^.*(?:sim|world)_test.go:\d+: (.*)$`), regexp.MustCompile(`--- FAIL: (\S+)`)}
 
-// hunt runs worlds against the changed code and returns the first finding. Bugs that need a rarer accident than so many worlds
-// contain are left to the transcripts.
+// hunt runs the worlds of both simulators against the changed code and returns the first finding. Bugs that need a rarer accident than so many worlds
+// contain are left to transcripts and tests.
 func hunt(ctx context.Context, overlay string, seeds int) (found bool, how string) {
-	worlds := []string{"./internal/sim", "-run", "TestWorlds", "-base=1", "-first", fmt.Sprintf("-seeds=%d", seeds)}
-	if found, how = test(ctx, overlay, worlds...); found {
-		return true, how
+	for _, sim := range []string{"./internal/sim", "./internal/sim/schedules"} {
+		if found, how = test(ctx, overlay, sim, "-run", "TestWorlds", "-base=1", "-first", fmt.Sprintf("-seeds=%d", seeds)); found {
+			return true, how
+		}
 	}
-	found, how = test(ctx, overlay, "./functions/job", "-run", "TestScripts")
-	return found, "by a transcript: " + how
+	found, how = test(ctx, overlay, "./functions/...", "./internal/partition")
+	return found, "by a test: " + how
 }
 
 // test runs tests against the changed code. A bug that does not compile is not found.
@@ -114,8 +116,10 @@ func test(ctx context.Context, overlay string, args ...string) (found bool, how 
 	if err == nil {
 		return false, ""
 	}
-	if m := finding.FindSubmatch(out); m != nil {
-		return true, string(m[1])
+	for _, finding := range findings {
+		if m := finding.FindSubmatch(out); m != nil {
+			return true, string(m[1])
+		}
 	}
 	return false, "does not build, or fails without a finding: " + strings.TrimSpace(string(out[max(0, len(out)-300):]))
 }

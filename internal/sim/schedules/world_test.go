@@ -15,6 +15,8 @@ import (
 var (
 	seed  = flag.Uint64("seed", 0, "play this world alone, and print what happens in it")
 	seeds = flag.Uint64("seeds", 300, "how many worlds to play")
+	base  = flag.Uint64("base", 0, "seed of the first world; 0 draws one")
+	first = flag.Bool("first", false, "stop at the first world that breaks a law")
 	steps = flag.Int("steps", 60, "how many things happen in each")
 )
 
@@ -22,12 +24,18 @@ var (
 // is created once and counted once, and no two run at once if the policy forbids it.
 func TestWorlds(t *testing.T) {
 	f := fn.Register(scheduledjob.New(zone.Load))
-	first, last := uint64(time.Now().UnixNano())&(1<<32-1), *seeds //nolint:gosec // it is positive
+	from, n, most := uint64(time.Now().UnixNano())&(1<<32-1), *seeds, 3 //nolint:gosec // it is positive
+	if *base != 0 {
+		from = *base
+	}
 	if *seed != 0 {
-		first, last = *seed, 1
+		from, n = *seed, 1
+	}
+	if *first {
+		most = 1
 	}
 	failed := 0
-	for s := first; s < first+last && failed < 3; s++ {
+	for s := from; s < from+n && failed < most; s++ {
 		w := schedules.New(s, f)
 		if err := w.Live(*steps); err != nil {
 			failed++
