@@ -37,13 +37,13 @@ krew: ## VERSION=v0.1.0 BASE=https://…: archives of kubectl jobstream and the 
 
 ##@ Check it
 
-# Stages, each a target of its own: docs/testing.md. Those that are joined by + run at the same time, because one of them mostly waits.
-# hostile measures how long a neighbour waits, and runs alone.
+# Stages, each a target of its own: docs/testing.md. Those that are joined by + run at the same time, because they mostly wait. hostile
+# measures how long a neighbour waits, and e2e keeps two cores busy: they run alone.
 STAGES = go run ./internal/dev/stages -times=$(CACHE)/stages.json
 
 .PHONY: test
-test: ## every layer in its short form: lint, unit, sim, e2e, hostile, chaos-short; "make -k test" goes on after a failure
-	@$(STAGES) lint unit+sim hostile e2e+chaos-short
+test: ## every layer in its short form: lint, unit, sim, chaos-short, hostile, e2e; "make -k test" goes on after a failure
+	@$(STAGES) lint unit+sim+chaos-short hostile e2e
 
 .PHONY: test-long
 test-long: ## the same tests in their long forms: unit-long, sim-long, e2e-long, chaos

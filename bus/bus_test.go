@@ -78,9 +78,14 @@ func testLog(t testing.TB) interface{ Write([]byte) (int, error) } {
 // until polls until the condition holds.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(soon); !ok(); <-time.After(5 * time.Millisecond) {
+	within(t, soon, what, ok)
+}
+
+func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !ok(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", soon, what)
+			t.Fatalf("not within %v: %s", limit, what)
 		}
 	}
 }
