@@ -98,8 +98,10 @@ func TestFullVolumeOfOneOfThree(t *testing.T) {
 	}
 	until(t, "a state is saved", save)
 	v.Fill(t)
+	filled := time.Now()
 	// At once if it follows. If it leads, each write waits for an answer in vain, and this takes half a minute.
 	within(t, 2*time.Minute, "the server has turned JetStream off", func() bool { save(); return !full.is(storing) })
+	t.Logf("it was off %v after the disk was full", time.Since(filled).Round(time.Millisecond))
 	for range 10 {
 		until(t, "a state is saved by the other two", save)
 	}

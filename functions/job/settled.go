@@ -16,8 +16,8 @@ import (
 //
 //	row --counted, settled--> Kept --deleted, gone, or no longer the Job's--> folded into ListVersions
 
-// settle forgets Pods that no longer matter: without the finalizer and ended, or gone. The observed status may still list their UIDs; a listed
-// UID that is not held is one that may be counted.
+// settle forgets Pods that no longer matter: ended and without the finalizer, or gone. The observed status may still list their
+// UIDs; a listed UID that is not held is one that may be counted.
 func settle(s State) State {
 	for _, serial := range s.serials() { // in order, so that, if too many ends of Pods are due, equal states drop the same ones
 		if r := s.Pods[serial]; r.Gone || r.Pod.UID != "" && !r.Pod.Held && r.Pod.Terminal() && !r.Pod.Orphan {
