@@ -52,9 +52,9 @@ func TestAPodWithAnotherFinalizerIsDeletedOnce(t *testing.T) {
 	}
 }
 
-// TestAKeptPodThatGoesIsNotCountedAsOneThatStays: a user deletes the one failed Pod that may stay, and an observation from before
-// arrives late. It does not take the place of the next one.
-func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
+// oneFailedStays returns a Job that keeps at most one failed Pod, and has counted one, beside one that runs.
+func oneFailedStays(t *testing.T) (*world, events.Pod) {
+	t.Helper()
 	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
 	a := w.with("a", func(p *events.Pod) {
 		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
@@ -63,6 +63,13 @@ func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
 	w.wake()
 	a.Version = 1000 // newer than the inventory
 	w.receive(events.PodObserved{Pod: a})
+	return w, a
+}
+
+// TestAKeptPodThatGoesIsNotCountedAsOneThatStays: a user deletes the one failed Pod that may stay, and an observation from before
+// arrives late. It does not take the place of the next one.
+func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
+	w, a := oneFailedStays(t)
 	before := a
 	a.Deleting, a.Version = true, a.Version+1000
 	w.receive(events.PodObserved{Pod: a})
@@ -166,14 +173,7 @@ func TestPodsThatAreGoneDoNotFillTheState(t *testing.T) {
 
 // TestAKeptPodThatAUserHasTakenIsNotDeleted: a user has taken it out of the Job in order to inspect it.
 func TestAKeptPodThatAUserHasTakenIsNotDeleted(t *testing.T) {
-	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
-	a := w.with("a", func(p *events.Pod) {
-		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
-	})
-	w.with("b", func(p *events.Pod) { p.Serial = 1 })
-	w.wake()
-	a.Version = 1000 // newer than the inventory
-	w.receive(events.PodObserved{Pod: a})
+	w, a := oneFailedStays(t)
 	a.Orphan, a.Labels, a.Version = true, map[string]string{"debug": "me"}, 2000
 	w.receive(events.PodObserved{Pod: a})
 	w.ends("b", events.Failed)
