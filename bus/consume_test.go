@@ -255,7 +255,12 @@ func TestPoisonIsSetAsideAndTheRestFlows(t *testing.T) {
 func TestTwoClustersDoNotMix(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	in := func(name string) func(*Config) { return func(c *Config) { c.Cluster = name } }
+	in := func(name string) func(*Config) {
+		return func(c *Config) {
+			c.Cluster = name
+			c.MaxFactsBytes, c.MaxEventsBytes, c.MaxStateBytes = 1<<20, 1<<20, 1<<20 // the server reserves what its disk must hold for all
+		}
+	}
 	// Names that a careless escape would merge.
 	clusters := []string{"prod.eu", "prod_eu", "prod-eu", "prod_2Eeu", "test"}
 	key := keyOf(uid(1))

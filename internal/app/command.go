@@ -10,7 +10,6 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
-	"k8s.io/klog/v2"
 
 	"github.com/jobstream/jobstream/bus"
 )
@@ -24,7 +23,7 @@ type command struct {
 // ask completes a cobra command whose output run writes.
 func ask(around Surroundings, c *cobra.Command, run func(ctx context.Context, a *command, out io.Writer, args []string) error) *cobra.Command {
 	a := &command{Options: defaults(Off, Off), output: "text"}
-	a.Log = slog.New(slog.DiscardHandler) // errors are part of the output
+	a.Log = slog.New(slog.DiscardHandler) // errors are part of the output, and client-go logs nothing either
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if a.output != "text" && a.output != "json" {
 			return Usage{fmt.Errorf("--output %q is none: use text or json", a.output)}
@@ -37,7 +36,6 @@ func ask(around Surroundings, c *cobra.Command, run func(ctx context.Context, a 
 		if err := a.complete(); err != nil {
 			return err
 		}
-		klog.SetSlogLogger(a.Log)
 		a.Bus.Log, a.Bus.Name, a.Bus.Role = a.Log, "jobstream-"+c.Name(), around.Role
 		return run(c.Context(), a, c.OutOrStdout(), args)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/klog/v2"
 )
 
 // LogOptions configure the log.
@@ -28,7 +27,7 @@ func (o *LogOptions) Add(f *pflag.FlagSet) {
 	f.StringVar(&o.Format, "log-format", o.Format, "`format` of the log: text or json")
 }
 
-// Logger returns the program's logger, and also logs client-go's messages through it. Repeated warnings and errors are limited:
+// Logger returns the program's logger, and from then on client-go logs through it, too. Repeated warnings and errors are limited:
 // see limiter.
 func (o LogOptions) Logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
@@ -45,7 +44,7 @@ func (o LogOptions) Logger(w io.Writer) (*slog.Logger, error) {
 		return nil, Usage{fmt.Errorf("--log-format %q is none: use text or json", o.Format)}
 	}
 	log := slog.New(limiter{h, &floods{now: time.Now, seen: map[string]*flood{}}})
-	klog.SetSlogLogger(Quiet(log).With("component", "client-go"))
+	clientGo.Store(Quiet(log).With("component", "client-go"))
 	return log, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"k8s.io/klog/v2"
 	"time"
 )
 
@@ -67,5 +69,28 @@ func TestLoggerByOptions(t *testing.T) {
 		if _, err := o.Logger(&out); !errors.As(err, new(Usage)) {
 			t.Errorf("%+v: %v", o, err)
 		}
+	}
+}
+
+// What client-go logs through klog goes to the log of the program, with the attributes of its loggers.
+func TestClientGoLogsToTheProgram(t *testing.T) {
+	early := klog.Background().WithName("reflector").WithValues("type", "Job") // client-go derives loggers before flags are read
+	t.Cleanup(func() { clientGo.Store(nil) })
+	clientGo.Store(nil)
+	early.Error(nil, "before the flags are read")
+	var out bytes.Buffer
+	if _, err := (LogOptions{Level: "info", Format: "text"}).Logger(&out); err != nil {
+		t.Fatal(err)
+	}
+	early.Error(nil, "no watch", "retries", 3)
+	klog.Background().V(4).Info("too verbose")
+	line := out.String()
+	for _, part := range []string{"level=ERROR", `msg="no watch"`, "component=client-go", "logger=reflector", "type=Job", "retries=3"} {
+		if !strings.Contains(line, part) {
+			t.Errorf("%s is missing in %s", part, line)
+		}
+	}
+	if strings.Count(line, "\n") != 1 {
+		t.Errorf("more than one line: %s", line)
 	}
 }
