@@ -59,6 +59,15 @@ func (i *Inventory) Learn(e events.Event) {
 	}
 }
 
+// AskedAt returns when the inventory was requested that the State waits for, or began with; the zero time if none was.
+func (i Inventory) AskedAt() time.Time {
+	n, err := strconv.ParseInt(i.Asked, 36, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
+
 // Requested reports whether the snapshot with that ID is the one that this State has requested.
 func (i Inventory) Requested(id string) bool { return i.Asked != "" && id == i.Asked }
 

@@ -3,6 +3,7 @@ package scheduledjob
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
@@ -14,23 +15,25 @@ import (
 // It also deletes Jobs whose time was given up while a request was under way that succeeded in the end. The status lists every
 // running Job from the write on that passes its time. So a running Job of such a time that is not listed, and that no user has
 // started, is not wanted. The precondition is the observed version, which changes when the Job finishes.
-func prune(s State) (out []effect.Effect) {
+func prune(s State, now time.Time, at *effect.Wake) (out []effect.Effect) {
 	for _, r := range s.rows() {
 		if n := r.Run.Nominal; r.active() && !r.Run.Deleting && !n.IsZero() && !n.After(s.decidedUntil()) && !r.Run.Manual && !s.counts(r.Run.UID) {
 			out = append(out, effect.DeleteRun{Name: r.Run.Name, UID: r.Run.UID, Version: r.Run.Version})
 		}
 	}
 	for result, keep := range map[events.RunResult]int32{events.RunComplete: s.Object.SuccessfulJobs, events.RunFailed: s.Object.FailedJobs} {
-		var done []events.Run
+		var done []Row
 		for _, r := range s.rows() {
 			if r.Run.Result == result && !r.Gone && !r.New && !r.Run.Deleting && !s.counts(r.Run.UID) && !r.Run.Nominal.After(s.decidedUntil()) {
-				done = append(done, r.Run)
+				done = append(done, r)
 			}
 		}
 		// A Job that a user has just started is no older than the others, whatever time it is for.
-		slices.SortStableFunc(done, func(a, b events.Run) int { return a.Created.Compare(b.Created) })
+		slices.SortStableFunc(done, func(a, b Row) int { return a.Run.Created.Compare(b.Run.Created) })
 		for _, r := range done[:max(0, len(done)-int(keep))] {
-			out = append(out, effect.DeleteRun{Name: r.Name, UID: r.UID})
+			if !r.mayReturn(now, at) {
+				out = append(out, effect.DeleteRun{Name: r.Run.Name, UID: r.Run.UID})
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b effect.Effect) int { return cmp.Compare(a.String(), b.String()) })

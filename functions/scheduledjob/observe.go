@@ -116,7 +116,7 @@ func takeInventory(s State, list events.ScheduleListed) State {
 	s.Runs = map[types.UID]Row{}
 	for _, r := range list.Runs {
 		r = s.own(r)
-		s.put(Row{Run: r, New: AwaitsVerdict(&s.Object.Status, r)})
+		s.put(Row{Run: r, New: AwaitsVerdict(&s.Object.Status, r), Again: s.AskedAt()}) // perhaps by a lost state
 	}
 	for uid, r := range observed { // while the list was on its way
 		if old, listed := s.Runs[uid]; r.Run.Version > max(list.Version, old.Run.Version) {
@@ -200,7 +200,7 @@ func seeRun(s State, r events.Run) State {
 	r = s.own(r)
 	if old, ok := s.Runs[r.UID]; ok {
 		if r.Version > old.Run.Version && !old.Gone {
-			s.Runs[r.UID] = Row{Run: r, New: old.New}
+			s.Runs[r.UID] = Row{Run: r, New: old.New, Again: old.Again}
 		}
 		return s
 	}

@@ -53,7 +53,7 @@ func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effe
 		s = recall(s, t)
 	}
 	s.forget(t)
-	out = append(append(out, announce(s)...), prune(s)...)
+	out = append(append(out, announce(s)...), prune(s, now, at)...)
 	write, differs := account(s, t, problem, now)
 	if differs {
 		out = append(out, write)

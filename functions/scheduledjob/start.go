@@ -20,6 +20,10 @@ func start(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 		r, seen := s.runAt(d.Nominal)
 		switch {
 		case seen:
+			if d.Again.After(r.Again) {
+				r.Again = d.Again
+				s.put(r)
+			}
 			s.sayStarted(r.Run)
 			continue
 		case d.Withdrawn != "" && d.Absent:
@@ -34,12 +38,16 @@ func start(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 			s.say(events.Missed, "Deadline", "it could not be started before its deadline", d.Nominal)
 			continue
 		case d.Intended:
-			out = append(out, s.create(d, at))
+			create := s.create(d, at)
+			if !s.Waits.Blocked(create, now) {
+				d.Again = now
+			}
+			out = append(out, create)
 		case s.Object.ConcurrencyPolicy == v1alpha1.ForbidConcurrent && s.busy(left):
 			s.say(events.Skipped, "Overlap", "an earlier Job was still active, and concurrencyPolicy is Forbid", d.Nominal)
 			continue
 		case s.Object.ConcurrencyPolicy == v1alpha1.ReplaceConcurrent && s.busy(left):
-			out = append(out, s.replace()...)
+			out = append(out, s.replace(now, at)...)
 			s.wake(d, at)
 		default:
 			d.Intended = true
@@ -75,9 +83,9 @@ func (s State) busy(earlier []Due) bool {
 
 // replace deletes the active Jobs. They are deleted in the foreground, after their Pods, so that two never run at once. Each is
 // deleted only after the status has listed it, because no other record shows that it has started.
-func (s State) replace() (out []effect.Effect) {
+func (s State) replace(now time.Time, at *effect.Wake) (out []effect.Effect) {
 	for _, r := range s.rows() {
-		if r.active() && !r.Run.Deleting && s.counts(r.Run.UID) {
+		if r.active() && !r.Run.Deleting && s.counts(r.Run.UID) && !r.mayReturn(now, at) {
 			out = append(out, effect.DeleteRun{Name: r.Run.Name, UID: r.Run.UID, Version: r.Run.Version, Foreground: true})
 		}
 	}
@@ -92,9 +100,19 @@ func (d *Due) withdraw(reason string, now time.Time) {
 	d.Withdrawn, d.Search, d.Since = reason, strconv.FormatInt(now.UnixNano(), 36), now
 }
 
-// underWay is how long a request for a Job may be under way after its time is given up: the engine sends no request that is older
-// than a second and a half, and each ends after fifteen.
+// underWay is how long a request for a Job may be under way after it was decided: the engine sends no request that is older than
+// a second and a half, and each ends after fifteen.
 const underWay = 17 * time.Second
+
+// mayReturn reports whether a request that is still under way would create the Job a second time if it were deleted now.
+func (r Row) mayReturn(now time.Time, at *effect.Wake) bool {
+	over := r.Again.Add(underWay)
+	if r.Again.IsZero() || !now.Before(over) {
+		return false
+	}
+	at.By(over)
+	return true
+}
 
 // search looks for a withdrawn Job once no request is under way any more that could create it. After a refusal no request is, so
 // the search need not wait.

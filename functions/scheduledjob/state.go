@@ -77,6 +77,9 @@ type Row struct {
 	Gone bool
 	// New reports whether a user has started the Job and no observed status has it.
 	New bool
+	// Again is when its creation was last decided again, although it might have been requested before; zero if it never was. Such
+	// a request may still be under way: it would create the Job once more if it were deleted by then.
+	Again time.Time
 }
 
 // Due is a nominal time whose Job is to be created.
@@ -85,6 +88,8 @@ type Due struct {
 	Nominal time.Time
 	// Intended reports whether the decision to create its Job is committed: from then on the Job may exist.
 	Intended bool
+	// Again is when its creation was last decided again; zero if it was decided once.
+	Again time.Time
 	// Withdrawn is why an intended Job that has not been observed is no longer wanted: Deadline, Superseded or Suspended. Whether
 	// it has been created has to be found out, by the search with the ID Search.
 	Withdrawn, Search string

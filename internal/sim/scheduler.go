@@ -109,8 +109,8 @@ func (s *scheduler) relist() {
 }
 
 // call carries an effect out, checked by the oracle.
-func (s *scheduler) call(_ context.Context, _ *worker, e effect.Effect, _ bool) ([]events.Event, error) {
-	s.api.Now, s.truth.Ahead = s.now, s.fleet.fastest
+func (s *scheduler) call(_ context.Context, k *worker, e effect.Effect, _ bool) ([]events.Event, error) {
+	s.api.Now, s.truth.Ahead, s.truth.DecidedAt = s.now, s.fleet.fastest, k.decided.Add(-k.of.skew)
 	if s.api.Refuse = ""; s.quota {
 		s.api.Refuse = "Forbidden"
 	}

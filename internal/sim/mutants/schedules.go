@@ -20,4 +20,7 @@ var ofSchedules = []mutant{
 	{name: "claim-forgotten", file: "functions/scheduledjob/start.go",
 		old: "			d.Intended = true\n",
 		new: ""},
+	{name: "deleted-while-a-request-is-under-way", file: "functions/scheduledjob/start.go",
+		old: "	over := r.Again.Add(underWay)",
+		new: "	over := r.Again"},
 }

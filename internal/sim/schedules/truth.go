@@ -21,16 +21,19 @@ type Truth struct {
 	Until time.Time
 	// Ahead is how far the fastest clock is ahead.
 	Ahead time.Duration
+	// DecidedAt is when the worker decided what it is about to do.
+	DecidedAt time.Time
 
-	world  *API
-	made   map[string]int // Jobs that were created, by name
-	ends   []ending
-	unsure map[string]bool // Jobs that were gone before a status had counted them, by name
-	missed map[string]bool // Jobs that a worker did not find, by name
-	vain   map[string]bool // those of them that another worker created all the same
-	broken error
-	jobs   int
-	users  *byHand
+	world     *API
+	made      map[string]int // Jobs that were created, by name
+	ends      []ending
+	unsure    map[string]bool      // Jobs that were gone before a status had counted them, by name
+	missed    map[string]time.Time // when a worker looked for a Job and did not find it, by its name
+	inventory time.Time            // when a worker last took inventory
+	vain      map[string]bool      // Jobs that did not exist then, and that another worker created, which had decided so before
+	broken    error
+	jobs      int
+	users     *byHand
 	// confirmed is when the function last received the confirmation of an announcement.
 	confirmed time.Time
 	// taken are the ids of the announcements that it knows to be confirmed.
@@ -39,13 +42,13 @@ type Truth struct {
 
 // NewTruth returns the truth about a, from now on.
 func NewTruth(a *API) *Truth {
-	return &Truth{world: a, taken: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]bool{}, vain: map[string]bool{}, unsure: map[string]bool{}}
+	return &Truth{world: a, taken: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]time.Time{}, vain: map[string]bool{}, unsure: map[string]bool{}}
 }
 
 // Err returns the first law that was broken.
 func (t *Truth) Err() error { return t.broken }
 
-// Vain reports whether the Job was created after another worker had not found it and had given a different verdict. The worker
+// Vain reports whether the Job was created after another worker had not found it, and may have given another verdict. The worker
 // that created it had decided before that. The Job is deleted as soon as it is seen, and is not counted.
 func (t *Truth) Vain(name string) bool { return t.vain[name] }
 
@@ -104,8 +107,13 @@ func (t *Truth) After(e effect.Effect) {
 	if t.world.Contradiction != "" {
 		t.fail("%s", t.world.Contradiction)
 	}
-	if f, ok := e.(effect.FindRun); ok && t.world.Jobs[f.Name] == nil {
-		t.missed[f.Name] = true
+	switch e := e.(type) {
+	case effect.FindRun:
+		if t.world.Jobs[e.Name] == nil {
+			t.missed[e.Name] = t.world.Now
+		}
+	case effect.TakeInventory:
+		t.inventory = t.world.Now
 	}
 	c, ok := e.(effect.CreateJob)
 	if !ok || len(t.world.Jobs) == t.jobs {
@@ -114,7 +122,7 @@ func (t *Truth) After(e effect.Effect) {
 	if t.made[c.Name]++; t.made[c.Name] > 1 && !t.Late {
 		t.fail("%v a second time", c)
 	}
-	if t.missed[c.Name] {
+	if t.DecidedAt.Before(t.missed[c.Name]) || t.DecidedAt.Before(t.inventory) {
 		t.vain[c.Name] = true
 	}
 	if c.Nominal.After(t.world.Now.Add(t.Ahead)) {

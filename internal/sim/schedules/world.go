@@ -156,6 +156,7 @@ func (w *World) turn(rough bool) (effects int) {
 		batch = w.disturb(batch)
 	}
 	w.truth.received(batch)
+	w.truth.DecidedAt = w.Now
 	d, err := w.decide.Decide(w.state, batch, w.Now)
 	if err != nil {
 		panic(err)
