@@ -130,6 +130,10 @@ func seePod(s State, p events.Pod) State {
 	case !ok && s.Settled.Has(p.Serial):
 		s.setAside(p, true)
 		return s
+	case !ok && p.Terminal() && !p.Held: // counted by a lost state
+		s.Next = max(s.Next, p.Serial+1)
+		s.setAside(p, false)
+		return s
 	case !ok:
 		if s.Next = max(s.Next, p.Serial+1); s.full() {
 			return s

@@ -170,7 +170,7 @@ func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {
 	}
 	if p := a.pods[e.Name]; p != nil {
 		if p.isIntended(key, e.Serial) {
-			return []events.Event{events.PodObserved{Pod: p.Pod}}
+			return []events.Event{events.PodObserved{Pod: p.observe()}}
 		}
 		return a.refusal(e, e.Serial, "AlreadyExists", "")
 	}
@@ -204,7 +204,7 @@ func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {
 	a.names[p.Name] = true
 	a.pods[e.Name] = p
 	a.emitPod(p)
-	return []events.Event{events.PodObserved{Pod: p.Pod}}
+	return []events.Event{events.PodObserved{Pod: p.observe()}}
 }
 
 // isIntended follows the cluster adapter: the generated label names the Job of an orphan. A deleted orphan belongs to no Job.
@@ -214,7 +214,7 @@ func (p *pod) isIntended(key events.Key, serial int) bool {
 
 func (a *API) findPod(key events.Key, e effect.FindPod) []events.Event {
 	if p := a.pods[e.Name]; p != nil && p.isIntended(key, e.Serial) {
-		return []events.Event{events.PodObserved{Pod: p.Pod}}
+		return []events.Event{events.PodObserved{Pod: p.observe()}}
 	}
 	a.names[e.Name] = true
 	return []events.Event{events.PodGone{Pod: events.Pod{Name: e.Name, Serial: e.Serial}}}
@@ -266,7 +266,7 @@ func (a *API) changePod(name string, uid types.UID, version uint64, change func(
 		a.UpdatePod(name, func(*events.Pod) {})
 	}
 	if now := a.pods[name]; now != nil {
-		return []events.Event{events.PodObserved{Pod: now.Pod}}
+		return []events.Event{events.PodObserved{Pod: now.observe()}}
 	}
-	return []events.Event{events.PodGone{Pod: p.Pod}}
+	return []events.Event{events.PodGone{Pod: p.observe()}}
 }

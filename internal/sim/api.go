@@ -173,7 +173,7 @@ func (a *API) removePod(name string) {
 	delete(a.pods, name)
 	p.Version = a.tick()
 	if uid := a.receiver(p); uid != "" {
-		a.emit(uid, events.PodGone{Pod: p.Pod})
+		a.emit(uid, events.PodGone{Pod: p.observe()})
 	}
 }
 
@@ -192,7 +192,7 @@ func (a *API) emitJob(uid types.UID) { a.emit(uid, events.JobObserved{Job: a.job
 
 func (a *API) emitPod(p *pod) {
 	if uid := a.receiver(p); uid != "" {
-		a.emit(uid, events.PodObserved{Pod: p.Pod})
+		a.emit(uid, events.PodObserved{Pod: p.observe()})
 	}
 }
 
@@ -228,12 +228,11 @@ func matches(j *events.Job, p *pod) bool {
 	return err == nil && s.Matches(labels.Set(p.Labels))
 }
 
-// job returns a deep copy of the Job.
-func (a *API) job(uid types.UID) events.Job {
-	j := *a.jobs[uid]
-	j.Status = *j.Status.DeepCopy()
-	return j
-}
+// job returns the Job as the trigger and the cluster adapter observe it.
+func (a *API) job(uid types.UID) events.Job { return observeJob(*a.jobs[uid]) }
+
+// observe returns the Pod as the trigger and the cluster adapter observe it.
+func (p *pod) observe() events.Pod { return observePod(p.Pod, p.owner) }
 
 // List returns a snapshot: the Job, then its Pods.
 func (a *API) List(id string, uid types.UID) events.JobListed {
@@ -247,7 +246,7 @@ func (a *API) List(id string, uid types.UID) events.JobListed {
 	for _, name := range a.podNames() {
 		p := a.pods[name]
 		if needed := p.Held || !p.Terminal() || p.Orphan || keepsFailed && p.Phase == events.Failed; needed && a.receiver(p) == uid {
-			seen := p.Pod
+			seen := p.observe()
 			seen.End = nil // the adapter omits it
 			out.Pods = append(out.Pods, seen)
 		}

@@ -32,6 +32,8 @@ type bus struct {
 	sequence uint64
 	// crossed is called when one version of a function overwrites the state of another version.
 	crossed func(key events.Key, was, is int)
+	// wired makes every fact arrive as its encoding can carry it.
+	wired bool
 	// tight returns the largest size of a key's state, 0 for any size.
 	tight func(key events.Key) int
 }
@@ -50,7 +52,23 @@ type state struct {
 func newBus() *bus { return &bus{timers: map[string]timer{}, states: map[events.Key]state{}} }
 
 func (b *bus) publish(key events.Key, e events.Event) {
+	if b.wired {
+		e = wire(key, e)
+	}
 	b.facts = append(b.facts, &message{key: key, partition: key.Partition(), event: e})
+}
+
+// wire returns the event as a reconciler decodes it.
+func wire(key events.Key, e events.Event) events.Event {
+	data, err := events.Encode(events.Fact{Cluster: "sim", Key: key, Event: e})
+	if err != nil {
+		panic(err)
+	}
+	f, err := events.Decode(data)
+	if err != nil {
+		panic(err)
+	}
+	return f.Event
 }
 
 // remove acknowledges a message. It may have been lost already.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/jobstream/jobstream/events"
 )
@@ -190,7 +191,7 @@ func (w *tenant) addForeignPod() bool {
 		p.Index = events.NoIndex
 	}
 	if w.rand.IntN(3) == 0 {
-		p.Phase, p.Scheduled, p.Finished = events.Succeeded, true, w.now
+		p.Phase, p.Scheduled, p.Finished = events.Succeeded, true, w.now.Truncate(time.Second)
 	}
 	w.trace("user     creates %s, which the Job's selector matches: %s", p.Name, p.Phase)
 	p = w.api.AddPod("", p)

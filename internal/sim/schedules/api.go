@@ -85,11 +85,18 @@ func (a *API) touch() {
 	a.Facts = append(a.Facts, events.ScheduledJobObserved{ScheduledJob: a.observation()})
 }
 
-// observation returns the ScheduledJob as it is now; later changes do not affect it.
+// observation returns the ScheduledJob as the trigger observes it now; later changes do not affect it.
 func (a *API) observation() events.ScheduledJob {
-	j := *a.Object
-	j.Status = *j.Status.DeepCopy()
-	return j
+	return events.ProjectScheduledJob(scheduleObject(*a.Object))
+}
+
+// observe returns a Job of the ScheduledJob as the trigger observes it.
+func (a *API) observe(j *Job) events.Run {
+	_, run, ok := events.ProjectRun(runObject(j, a.Object.Name))
+	if !ok {
+		panic(j.Name + " is no Job of a ScheduledJob")
+	}
+	return run
 }
 
 // AddJob adds a Job that this controller has not created. With owned the ScheduledJob owns it.
@@ -127,7 +134,7 @@ func (a *API) Remove(name string) {
 	j.Version = a.next()
 	delete(a.Jobs, name)
 	if a.Object != nil && j.Owner == a.Object.UID {
-		a.Facts = append(a.Facts, events.RunGone{Run: j.Run})
+		a.Facts = append(a.Facts, events.RunGone{Run: a.observe(j)})
 	}
 }
 
@@ -144,7 +151,7 @@ func (a *API) Delete() {
 
 func (a *API) tell(j *Job) {
 	if a.Object != nil && j.Owner == a.Object.UID {
-		a.Facts = append(a.Facts, events.RunObserved{Run: j.Run})
+		a.Facts = append(a.Facts, events.RunObserved{Run: a.observe(j)})
 	}
 }
 
@@ -186,7 +193,7 @@ func (a *API) List(id string) events.ScheduleListed {
 	out.Name, out.ScheduledJob = a.Object.Name, &observation
 	for _, j := range a.Jobs {
 		if j.Owner == a.Object.UID {
-			out.Runs = append(out.Runs, j.Run)
+			out.Runs = append(out.Runs, a.observe(j))
 		}
 	}
 	slices.SortFunc(out.Runs, func(x, y events.Run) int { return cmp.Compare(x.Version, y.Version) })
@@ -206,7 +213,7 @@ func (a *API) Act(e effect.Effect) []events.Event {
 		return a.createJob(e)
 	case effect.FindRun:
 		if j := a.Jobs[e.Name]; j != nil && a.Object != nil && j.Owner == a.Object.UID {
-			return []events.Event{events.RunObserved{Run: j.Run}}
+			return []events.Event{events.RunObserved{Run: a.observe(j)}}
 		}
 		return []events.Event{events.RunMissing{Name: e.Name, ID: e.ID}}
 	case effect.DeleteRun:
@@ -249,7 +256,7 @@ func (a *API) createJob(e effect.CreateJob) []events.Event {
 	case a.Object == nil:
 		return []events.Event{events.ScheduledJobGone{Name: e.ScheduledJob}}
 	case j != nil && j.Owner == a.Object.UID:
-		return []events.Event{events.RunObserved{Run: j.Run}}
+		return []events.Event{events.RunObserved{Run: a.observe(j)}}
 	case j != nil:
 		return refuse("AlreadyExists", fmt.Sprintf("a Job %s exists that the ScheduledJob does not own: delete it", e.Name))
 	case a.Refuse != "":
@@ -258,7 +265,7 @@ func (a *API) createJob(e effect.CreateJob) []events.Event {
 	j := &Job{Run: events.Run{Name: e.Name, UID: a.uid("job"), Version: a.next(), Nominal: e.Nominal, Created: a.Now}, Owner: a.Object.UID}
 	a.Jobs[e.Name] = j
 	a.tell(j)
-	return []events.Event{events.RunObserved{Run: j.Run}}
+	return []events.Event{events.RunObserved{Run: a.observe(j)}}
 }
 
 func (a *API) deleteRun(e effect.DeleteRun) []events.Event {
@@ -267,7 +274,7 @@ func (a *API) deleteRun(e effect.DeleteRun) []events.Event {
 		return []events.Event{events.RunGone{Run: events.Run{Name: e.Name, UID: e.UID}}}
 	}
 	if e.Version != 0 && e.Version != j.Version {
-		return []events.Event{events.RunObserved{Run: j.Run}}
+		return []events.Event{events.RunObserved{Run: a.observe(j)}}
 	}
 	if !e.Foreground {
 		a.Remove(e.Name)
@@ -275,7 +282,7 @@ func (a *API) deleteRun(e effect.DeleteRun) []events.Event {
 	}
 	j.Deleting, j.Version = true, a.next()
 	a.tell(j)
-	return []events.Event{events.RunObserved{Run: j.Run}}
+	return []events.Event{events.RunObserved{Run: a.observe(j)}}
 }
 
 func (a *API) writeStatus(e effect.WriteScheduleStatus) []events.Event {

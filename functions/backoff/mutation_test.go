@@ -1,0 +1,13 @@
+//go:build mutation
+
+package backoff_test
+
+import (
+	"testing"
+
+	"github.com/jobstream/jobstream/internal/sim/worldtest"
+)
+
+func TestWorldsOfScheduledJobs(t *testing.T) { worldtest.ScheduledJobs(t) }
+
+func TestWorldsOfJobs(t *testing.T) { worldtest.Jobs(t) }
