@@ -8,6 +8,7 @@ MAKEFLAGS += --no-print-directory
 CACHE    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/jobstream
 LINT      = $(CACHE)/bin/golangci-lint-v2.15.0
 CONTROLLER_GEN = $(CACHE)/bin/controller-gen-v0.21.0
+GREMLINS  = $(CACHE)/bin/gremlins-v0.6.0
 LONG      = JOBSTREAM_LONG=1 # see internal/dev/size
 SEEDS    ?= 2000
 MINUTES  ?= 10
@@ -93,6 +94,22 @@ sim-long: ## ten times as many worlds, of which every row of docs/conformance.md
 .PHONY: mutants
 mutants: ## plant deliberate bugs and see which the simulator finds
 	@go run ./internal/sim/mutants
+
+# ONLY is a package of internal/dev/mutation/packages.txt, REF a git revision.
+MUTATION = go run ./internal/dev/mutation -gremlins=$(GREMLINS)
+
+.PHONY: mutation
+mutation: $(GREMLINS) ## change one operator at a time and see whether the tests notice; ONLY=functions/job, or all for hours
+	@$(MUTATION) $(ONLY)
+
+.PHONY: mutation-diff
+mutation-diff: $(GREMLINS) ## the same for the lines that differ from REF=main
+	@$(MUTATION) -diff=$(or $(REF),main) $(ONLY)
+
+$(GREMLINS):
+	@mkdir -p $(CACHE)/bin
+	@GOBIN=$(CACHE)/bin go install github.com/go-gremlins/gremlins/cmd/gremlins@$(lastword $(subst -, ,$(GREMLINS)))
+	@mv $(CACHE)/bin/gremlins $(GREMLINS)
 
 E2E = go test -C test -count=1 -timeout 60m $$(go list -C test ./... | grep -v '/test/chaos$$\|/test/hostile$$')
 
