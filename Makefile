@@ -43,12 +43,12 @@ krew: ## VERSION=v0.1.0 BASE=https://…: archives of kubectl jobstream and the 
 STAGES = go run ./internal/dev/stages -times=$(CACHE)/stages.json
 
 .PHONY: test
-test: ## every layer in its short form: lint, unit, sim, chaos-short, hostile, e2e; "make -k test" goes on after a failure
-	@$(STAGES) lint unit+sim+chaos-short hostile e2e
+test: ## every layer in its short form: lint, unit, sim, fuzz, chaos-short, hostile, e2e; "make -k test" goes on after a failure
+	@$(STAGES) lint unit+sim+fuzz-short+chaos-short hostile e2e
 
 .PHONY: test-long
-test-long: ## the same tests in their long forms: unit-long, sim-long, e2e-long, chaos
-	@$(STAGES) unit-long sim-long e2e-long chaos
+test-long: ## the same tests in their long forms: unit-long, sim-long, fuzz, e2e-long, chaos
+	@$(STAGES) unit-long sim-long fuzz e2e-long chaos
 
 .PHONY: check
 check: ## the quick inner loop: vet, unit tests, scripts, a few simulated worlds, the contract
@@ -72,16 +72,18 @@ $(LINT):
 
 # What has no goroutines has no races: these run without the race detector, ten times as fast. unit-long has them run under it, too.
 # The others mostly wait for servers, so more of them run at once than there are cores, and so do more tests of each.
+# SHUFFLE=on runs the tests of each package in an order that is drawn, as CI does: go never caches that.
+ORDER = $(if $(SHUFFLE),-shuffle=$(SHUFFLE))
 PURE = ./api/... ./events/... ./functions/... ./internal/sim/...
 
 .PHONY: unit
 unit: controlplane $(CONTROLLER_GEN) ## unit, law, script, bus and adapter tests; under the race detector where there are goroutines
-	@go test -timeout 20m $(PURE); pure=$$?; \
-		go test -race -p 4 -parallel 6 -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
+	@go test $(ORDER) -timeout 20m $(PURE); pure=$$?; \
+		go test $(ORDER) -race -p 4 -parallel 6 -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
 
 .PHONY: unit-long
 unit-long: controlplane $(CONTROLLER_GEN) ## all of unit under the race detector, in the long form
-	@$(LONG) go test -race -p 4 -count=1 -timeout 60m ./...
+	@$(LONG) go test -shuffle=on -race -p 4 -count=1 -timeout 60m ./...
 
 .PHONY: sim
 sim: ## SEEDS=2000 simulated worlds from a fresh random base
@@ -90,6 +92,17 @@ sim: ## SEEDS=2000 simulated worlds from a fresh random base
 .PHONY: sim-long
 sim-long: ## ten times as many worlds, of which every row of docs/conformance.md is expected
 	@$(MAKE) sim SEEDS=20000
+
+FUZZTIME ?= 1m
+
+.PHONY: fuzz
+fuzz: ## FUZZTIME=1m of fuzzing for each decoder of what others write; what breaks one is kept in testdata/fuzz
+	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' api bus events functions internal | while IFS=: read -r file fuzz; do \
+		go test ./$$(dirname $$file) -run '^$$' -fuzz "^$${fuzz#func }$$" -fuzztime $(FUZZTIME) -parallel $(or $(FUZZERS),2) </dev/null || exit 1; done
+
+.PHONY: fuzz-short
+fuzz-short: ## a second of it for each
+	@$(MAKE) fuzz FUZZTIME=1s FUZZERS=1
 
 .PHONY: mutants
 mutants: ## plant deliberate bugs and see which the simulator finds

@@ -193,7 +193,9 @@ func quarantinedMessage(m *jetstream.RawStreamMsg) Quarantined {
 	}
 	q.Key, _ = keyTokens(q.Subject)
 	q.Sequence, _ = strconv.ParseUint(m.Header.Get(headerSequence), 10, 64)
-	q.Truncated, _ = strconv.Atoi(m.Header.Get(headerTruncated))
+	if n, _ := strconv.Atoi(m.Header.Get(headerTruncated)); n > q.Size {
+		q.Truncated = n
+	}
 	if q.Time, _ = time.Parse(time.RFC3339Nano, m.Header.Get(headerTime)); q.Time.IsZero() {
 		q.Time = m.Time
 	}

@@ -62,7 +62,8 @@ func ParseTokens(s string) (Key, error) {
 // "my.job" becomes "my=2Ejob". Every legal Kubernetes name survives the round trip.
 func Token(s string) string { return escape(s) }
 
-// ParseToken is the inverse of Token. It returns an error for an escape that is not two hexadecimal digits.
+// ParseToken is the inverse of Token. It returns an error for a text that Token does not return: two texts of one name would be two
+// subjects, in different partitions, of one state.
 func ParseToken(s string) (string, error) { return unescape(s) }
 
 const hexDigits = "0123456789ABCDEF"
@@ -101,5 +102,9 @@ func unescape(s string) (string, error) {
 		b.WriteByte(byte(hi<<4 | lo))
 		i += 2
 	}
-	return b.String(), nil
+	name := b.String()
+	if only := escape(name); only != s {
+		return "", fmt.Errorf("token %q: it is written %q", s, only)
+	}
+	return name, nil
 }

@@ -4,6 +4,7 @@ package intervals
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 	"strconv"
@@ -130,7 +131,8 @@ func (s Set) String() string {
 	return b.String()
 }
 
-// Parse parses the form that String writes. The error names the part that is not a number, an interval, or in order.
+// Parse parses the form that String writes. The error names the part that is not a number, an interval, or in order, or exceeds any
+// index that a Job can have, which is an int32.
 func Parse(text string) (Set, error) {
 	if text == "" {
 		return nil, nil
@@ -151,6 +153,9 @@ func Parse(text string) (Set, error) {
 		}
 		if first <= last || end < first {
 			return nil, fmt.Errorf("intervals %q: %q is out of order", text, part)
+		}
+		if end > math.MaxInt32 {
+			return nil, fmt.Errorf("intervals %q: %q exceeds %d", text, part, math.MaxInt32)
 		}
 		if k := len(out) - 1; k >= 0 && out[k].Last+1 == first {
 			out[k].Last = end

@@ -24,8 +24,9 @@ type failures struct {
 var (
 	failedTest    = regexp.MustCompile(`^\s*--- FAIL: (\S+)`)
 	failedPackage = regexp.MustCompile(`^FAIL\t(\S+)(.*)$`)
-	// replays are lines that say how to run the same again: the simulators', chaos' and rapid's.
-	replays = regexp.MustCompile(`replay: |again: make |-rapid\.seed=`)
+	// replays are lines that say how to run the same again: the simulators', chaos', rapid's, go's for a
+	// corpus and for an order of tests.
+	replays = regexp.MustCompile(`replay: |again: make |-rapid\.seed=|go test -run=Fuzz|-test\.shuffle `)
 )
 
 const tailLines = 15
