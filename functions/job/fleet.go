@@ -46,7 +46,7 @@ func (s *State) resize(c count, now time.Time) (changes int) {
 	}
 	if s.Job.Indexed {
 		changes = s.withdrawUseless(c)
-		c.intended -= int32(changes)
+		c.intended, c.unsure = c.intended-int32(changes), c.unsure+changes
 	}
 	if c.unplaced == 0 && !s.Crowded {
 		changes += s.size(c, now)
@@ -99,7 +99,7 @@ func (s *State) size(c count, now time.Time) (changes int) {
 	if changes += len(surplus); changes > 0 || tooMany > 0 || !s.haveParameters() {
 		return changes
 	}
-	missing := -tooMany
+	missing := -tooMany - c.unsure // a withdrawn Pod may run
 	if s.Job.ReplaceFailedOnly {
 		missing -= int(c.terminating)
 	}
