@@ -174,8 +174,11 @@ func (a *API) Known(name string) bool {
 	return d != nil && !a.Jobs[name].Nominal.After(d.Time)
 }
 
-// Times returns the schedule of the ScheduledJob.
-func (a *API) Times() schedule.Schedule {
+// Times returns the nominal times of the ScheduledJob.
+func (a *API) Times() times { //nolint:revive // for scripts and worlds, which only call it
+	if at := a.Object.RunAt; !at.IsZero() {
+		return runAt(at)
+	}
 	s, err := schedule.Parse(a.Object.Schedule, schedule.Options{Seed: string(a.Object.UID), Anchor: a.Object.Created})
 	if err != nil {
 		panic(err)

@@ -36,13 +36,15 @@ type Truth struct {
 	users     *byHand
 	// confirmed is when the function last received the confirmation of an announcement.
 	confirmed time.Time
+	// seen are the Jobs that a worker has observed, by name.
+	seen map[string]bool
 	// taken are the ids of the announcements that it knows to be confirmed.
 	taken map[string]bool
 }
 
 // NewTruth returns the truth about a, from now on.
 func NewTruth(a *API) *Truth {
-	return &Truth{world: a, taken: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]time.Time{}, vain: map[string]bool{}, unsure: map[string]bool{}}
+	return &Truth{world: a, taken: map[string]bool{}, seen: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]time.Time{}, vain: map[string]bool{}, unsure: map[string]bool{}}
 }
 
 // Err returns the first law that was broken.
@@ -94,6 +96,8 @@ func (t *Truth) Before(e effect.Effect) {
 		} else if j != nil && t.users.unseen(e.Name) && !t.users.doubt[e.Name] {
 			t.fail("%v, which a user has started, without a verdict", e)
 		}
+	case effect.DeleteScheduledJob:
+		t.expires(e)
 	case effect.WriteScheduleStatus:
 		if e.Version == w.Object.Version {
 			t.gaps(e)
@@ -141,15 +145,22 @@ func (t *Truth) listed(j *Job) bool {
 
 // begin returns the time from which the ScheduledJob is responsible for nominal times.
 func (t *Truth) begin() time.Time {
+	begin := t.world.Object.Created.Truncate(time.Second)
 	if after := t.world.Object.StartAfter; !after.IsZero() {
 		return after
 	}
-	return t.world.Object.Created.Truncate(time.Second)
+	if at := t.world.Object.RunAt; !at.IsZero() && !at.After(begin) && !t.Edited {
+		return at.Add(-time.Second)
+	}
+	return begin
 }
 
 // received records what a worker passes to the function.
 func (t *Truth) received(batch []events.Event) {
 	for _, e := range batch {
+		if run, ok := e.(events.RunObserved); ok {
+			t.seen[run.Run.Name] = true
+		}
 		if told, ok := e.(events.Announced); ok && !t.taken[told.ID] { // what is told once more says nothing about the bus of today
 			t.taken[told.ID] = true
 			t.confirmed = t.world.Now

@@ -46,8 +46,14 @@ func New(seed uint64, f fn.Registered) *World {
 	if r.IntN(4) == 0 { // it takes over from another controller, or begins later
 		j.StartAfter = w.Now.Truncate(time.Second).Add(time.Duration(r.IntN(900)-600) * time.Second)
 	}
+	if r.IntN(6) == 0 {
+		w.chooseOnce(&j)
+	}
 	w.Create(j)
 	w.fired = w.Now
+	if at := j.RunAt; !at.IsZero() && !at.After(w.Now) {
+		w.fired = at.Add(-time.Second)
+	}
 	if after := j.StartAfter; !after.IsZero() && after.Before(w.Now) {
 		w.fired = after
 	}
@@ -67,7 +73,7 @@ func (w *World) Live(n int) error {
 	for range n {
 		w.happen()
 		w.turn(true)
-		if w.truth.broken != nil {
+		if w.truth.broken != nil || w.Object == nil {
 			return w.truth.broken
 		}
 	}
@@ -106,7 +112,10 @@ func (w *World) happen() {
 		w.Edit(func(*events.ScheduledJob) {}) // another template
 		w.log("another template")
 	case n >= 96:
-		w.truth.Edited = true
+		if w.truth.Edited = true; !w.Object.RunAt.IsZero() {
+			w.moveOn()
+			return
+		}
 		w.Edit(func(j *events.ScheduledJob) { j.Schedule = w.schedule() })
 		w.log("schedule %s", w.Object.Schedule)
 	case n < 85:
@@ -165,6 +174,9 @@ func (w *World) turn(rough bool) (effects int) {
 	if err := w.decide.Valid(w.state); err != nil {
 		w.truth.fail("%v", err)
 	}
+	if rough { // the engine carries them out at the same time
+		w.random.Shuffle(len(d.Effects), func(i, k int) { d.Effects[i], d.Effects[k] = d.Effects[k], d.Effects[i] })
+	}
 	for _, e := range d.Effects {
 		if rough && w.random.IntN(8) == 0 {
 			w.log("not done: %v", e)
@@ -218,7 +230,7 @@ func (w *World) calm() error {
 			if w.turn(false) == 0 && len(w.Facts) == 0 {
 				break
 			}
-			if w.truth.broken != nil {
+			if w.truth.broken != nil || w.Object == nil {
 				return w.truth.broken
 			}
 		}
