@@ -55,6 +55,9 @@ func (h ListVersions) FoldGone(uid types.UID, version uint64) ListVersions {
 // after returns the upper bound of the range that contains only the UID.
 func after(uid types.UID) types.UID { return uid + "\x00" }
 
+// Listed returns the version of the newest list around that UID: Of without the UID's own end.
+func (h ListVersions) Listed(uid types.UID) uint64 { return h.Of(uid + "\x00") }
+
 // Fold returns the versions after a list of the UIDs in [from, to), where "" is no bound. Older never overwrites newer.
 func (h ListVersions) Fold(from, to types.UID, version uint64) ListVersions {
 	marks := []types.UID{"", from, to}

@@ -45,6 +45,8 @@ func observe(s State, e events.Event) State {
 		if s.new(e.Pod) || s.usedUp(e.Pod) {
 			return seePod(s, e.Pod)
 		}
+		e.Pod.Labels = judged(s.Job, e.Pod)
+		s.leftBefore(e.Pod)
 	case events.PodGone:
 		return missPod(s, e.Pod)
 	case events.EffectRefused:
@@ -129,10 +131,6 @@ func seePod(s State, p events.Pod) State {
 	switch {
 	case !ok && s.Settled.Has(p.Serial):
 		s.setAside(p, true)
-		return s
-	case !ok && p.Terminal() && !p.Held: // counted by a lost state
-		s.Next = max(s.Next, p.Serial+1)
-		s.setAside(p, false)
 		return s
 	case !ok:
 		if s.Next = max(s.Next, p.Serial+1); s.full() {

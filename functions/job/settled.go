@@ -69,11 +69,15 @@ func (s *State) leaves(p events.Pod) {
 	}
 }
 
-// leftBefore notes that a counted Pod did not belong to the Job at a version older than the one remembered. Had the observations
-// come in order, leaves would have noted it.
+// leftBefore notes what an observation proves that is older than the one remembered, as if the two had come in order: that a counted
+// Pod did not belong to the Job, or that a Pod that has left the Job had ended and been counted before.
 func (s *State) leftBefore(p events.Pod) {
-	if p.Phase == events.Failed && !mine(s.Job, p) && s.Settled.Has(p.Serial) {
+	_, tracked := s.Pods[p.Serial]
+	switch settled := s.Settled.Has(p.Serial); {
+	case p.Phase == events.Failed && !mine(s.Job, p) && settled:
 		s.ListVersions = s.ListVersions.FoldGone(p.UID, p.Version)
+	case p.Phase == events.Failed && mine(s.Job, p) && !p.Held && !tracked && !settled && p.Serial >= 0 && p.Version > s.ListVersions.Listed(p.UID):
+		s.Settled, s.Next = s.Settled.With(p.Serial), max(s.Next, p.Serial+1)
 	}
 }
 

@@ -119,7 +119,9 @@ func takeInventory(s State, list events.ScheduleListed) State {
 		s.put(Row{Run: r, New: AwaitsVerdict(&s.Object.Status, r), Again: s.AskedAt()}) // perhaps by a lost state
 	}
 	for uid, r := range observed { // while the list was on its way
-		if old, listed := s.Runs[uid]; r.Run.Version > max(list.Version, old.Run.Version) {
+		old, listed := s.Runs[uid]
+		ended := r.Gone && !listed && s.counts(uid) // how it ended, the list does not show
+		if ended || r.Run.Version > max(list.Version, old.Run.Version) {
 			r.Run = s.own(r.Run)
 			r.New = old.New || !listed && byHand(r.Run)
 			s.put(r)

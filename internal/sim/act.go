@@ -165,7 +165,7 @@ func (a *API) createPod(key events.Key, e effect.CreatePod) []events.Event {
 	switch {
 	case j == nil:
 		return []events.Event{events.JobGone{Name: e.Job}}
-	case j.Deleting, j.Suspended:
+	case j.Deleting, j.Suspended, e.Parameters != "" && e.Parameters != j.Options.Parameters:
 		return []events.Event{events.JobObserved{Job: a.job(key.UID)}}
 	}
 	if p := a.pods[e.Name]; p != nil {

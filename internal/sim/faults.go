@@ -111,8 +111,10 @@ func (w *World) Calm() {
 // heal makes the changes by which users let the Job finish.
 func (w *tenant) heal() {
 	if w.has(parameters) {
-		w.trace("user     creates a ConfigMap of %d values", plenty)
-		w.api.SetValues(parametersName, &Values{Count: plenty})
+		w.trace("user     creates ConfigMaps of %d values", plenty)
+		for _, name := range parametersNames {
+			w.api.SetValues(name, &Values{Count: plenty})
+		}
 	}
 	if j := w.unfinished(); j != nil && j.Suspended && w.rand.IntN(2) == 0 {
 		w.setSuspended(false)

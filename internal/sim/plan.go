@@ -67,8 +67,8 @@ var allowed = func() func(feature) bool {
 // meddlers returns how many users there are: one more than features.
 func (p plan) meddlers() int { return 1 + len(p.features) }
 
-// parametersName is the name of the ConfigMap of per-completion values.
-const parametersName = "values"
+// parametersNames are the ConfigMaps of per-completion values. A Job begins with the first.
+var parametersNames = []string{"values", "other-values"}
 
 // choose draws the Job of a world: a plain Job in every other one, so that older behaviour is exercised as often as before
 // features were added; otherwise one with any features that the API server accepts together.
@@ -223,7 +223,7 @@ func (d draw) options() {
 		j.Options.PendingDeadlineSeconds = new(int64(1 + r.IntN(60)))
 	}
 	if j.Indexed && d.chance(15, parameters) {
-		j.Options.Parameters = parametersName
+		j.Options.Parameters = parametersNames[0]
 	}
 }
 

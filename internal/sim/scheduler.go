@@ -184,6 +184,7 @@ func (s *scheduler) forward(t *tenant, e events.Event) {
 			s.truth.Ended(name, "")
 		}
 		s.truth.Gone(name)
+		s.truth.Forgot() // here memories and facts are lost in many ways
 		s.api.Remove(name)
 	default:
 		return

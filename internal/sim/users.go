@@ -40,6 +40,7 @@ func init() { // here, to avoid an initialization cycle
 		{4, declaring, (*tenant).addCondition},
 		{12, declaring, (*tenant).holdAgain},
 		{8, parameters, (*tenant).editValues},
+		{3, parameters, (*tenant).renameValues},
 		{6, keeping, (*tenant).editLimit},
 		{4, deleting, (*tenant).leaveJob},
 	}

@@ -145,23 +145,35 @@ func (w *tenant) addStatus(t batchv1.JobConditionType, reason, message string) {
 	})
 }
 
-// editValues changes the ConfigMap of per-completion values: it is missing, mutable, too short, or valid.
+// editValues changes a ConfigMap of per-completion values: it is missing, mutable, too short, or valid.
 func (w *tenant) editValues() bool {
+	name := parametersNames[w.rand.IntN(len(parametersNames))]
 	switch w.rand.IntN(5) {
 	case 0:
-		w.trace("user     deletes the ConfigMap")
-		w.api.SetValues(parametersName, nil)
+		w.trace("user     deletes the ConfigMap %s", name)
+		w.api.SetValues(name, nil)
 	case 1:
-		w.trace("user     creates a mutable ConfigMap")
-		w.api.SetValues(parametersName, &Values{Count: plenty, Mutable: true})
+		w.trace("user     creates a mutable ConfigMap %s", name)
+		w.api.SetValues(name, &Values{Count: plenty, Mutable: true})
 	case 2:
 		n := w.rand.IntN(4)
-		w.trace("user     creates a ConfigMap of %d values", n)
-		w.api.SetValues(parametersName, &Values{Count: n})
+		w.trace("user     creates the ConfigMap %s of %d values", name, n)
+		w.api.SetValues(name, &Values{Count: n})
 	default:
-		w.trace("user     creates a ConfigMap of %d values", plenty)
-		w.api.SetValues(parametersName, &Values{Count: plenty})
+		w.trace("user     creates the ConfigMap %s of %d values", name, plenty)
+		w.api.SetValues(name, &Values{Count: plenty})
 	}
+	return true
+}
+
+// renameValues makes the Job take its values from another ConfigMap.
+func (w *tenant) renameValues() bool {
+	if j := w.unfinished(); j == nil || j.Options.Parameters == "" {
+		return false
+	}
+	name := parametersNames[w.rand.IntN(len(parametersNames))]
+	w.trace("user     names the ConfigMap %s", name)
+	w.api.UpdateJob(w.uid, func(j *events.Job) { j.Options.Parameters = name })
 	return true
 }
 

@@ -27,7 +27,8 @@ type Truth struct {
 	world     *API
 	made      map[string]int // Jobs that were created, by name
 	ends      []ending
-	unsure    map[string]bool      // Jobs that were gone before a status had counted them, by name
+	gone      map[string]bool      // Jobs that have ended and were deleted, by name
+	unsure    map[string]bool      // those of them that no status had counted when the memory of them was lost
 	missed    map[string]time.Time // when a worker looked for a Job and did not find it, by its name
 	inventory time.Time            // when a worker last took inventory
 	vain      map[string]bool      // Jobs that did not exist then, and that another worker created, which had decided so before
@@ -44,7 +45,7 @@ type Truth struct {
 
 // NewTruth returns the truth about a, from now on.
 func NewTruth(a *API) *Truth {
-	return &Truth{world: a, taken: map[string]bool{}, seen: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]time.Time{}, vain: map[string]bool{}, unsure: map[string]bool{}}
+	return &Truth{world: a, taken: map[string]bool{}, seen: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]time.Time{}, vain: map[string]bool{}, unsure: map[string]bool{}, gone: map[string]bool{}}
 }
 
 // Err returns the first law that was broken.
@@ -65,11 +66,14 @@ type ending struct {
 	result events.RunResult
 }
 
-// Gone records the deletion of a Job that has ended. If no status has counted it and the memory of it is lost, its result is
-// unknown.
-func (t *Truth) Gone(name string) {
+// Gone records the deletion of a Job that has ended.
+func (t *Truth) Gone(name string) { t.gone[name] = true }
+
+// Forgot records that what a worker knew, or facts on their way to it, were lost. The results of Jobs that have been deleted by then,
+// and that no status has counted, are unknown.
+func (t *Truth) Forgot() {
 	for _, ref := range t.world.Object.Status.Active {
-		t.unsure[name] = t.unsure[name] || ref.Name == name
+		t.unsure[ref.Name] = t.unsure[ref.Name] || t.gone[ref.Name]
 	}
 }
 

@@ -86,6 +86,9 @@ func (w *World) happen() {
 	if w.random.IntN(20) == 0 {
 		w.startByHand()
 	}
+	if w.random.IntN(20) == 0 {
+		w.removeFinished()
+	}
 	switch n := w.random.IntN(100); {
 	case n < 45:
 		w.pass(time.Duration(w.random.IntN(90)) * time.Second)
@@ -119,15 +122,29 @@ func (w *World) happen() {
 		w.Edit(func(j *events.ScheduledJob) { j.Schedule = w.schedule() })
 		w.log("schedule %s", w.Object.Schedule)
 	case n < 85:
+		w.truth.Forgot()
 		w.state = nil
 		w.log("memory lost")
 	case n >= 90:
 		w.BusDown = !w.BusDown
 		w.log("the events stream is away: %v", w.BusDown)
 	case n < 87:
+		w.truth.Forgot()
 		w.state, w.Facts, w.old = nil, nil, nil
 		w.log("bus lost")
 		w.Facts = append(w.Facts, w.List("relist"))
+	}
+}
+
+// removeFinished is a user who deletes a Job that has ended, whether or not a status has counted it.
+func (w *World) removeFinished() {
+	for _, name := range w.Names() {
+		if j := w.Jobs[name]; j.Result != "" && j.Owner == w.Object.UID && w.Known(name) {
+			w.log("a user deletes %s", name)
+			w.truth.Gone(name)
+			w.Remove(name)
+			return
+		}
 	}
 }
 
