@@ -243,7 +243,9 @@ func move(t *testing.T, stopAt, startAt int) {
 	n := arrive(t, s)
 	p := n.start("bin/jobstream --install-crds")
 	n.succeeds("bin/kubectl-jobstream run done --image=busybox --wait -- true")
-	tick := n.Schedule(harness.Every("tick", "*/3 * * * * *", "exit 0", harness.KeepAll))
+	tick := n.Schedule(harness.Every("tick", "*/3 * * * * *", "exit 0", harness.KeepAll, func(j *v1alpha1.ScheduledJobSpec) {
+		j.CatchUp = v1alpha1.CatchUpAll // then no time is missed, however long the move takes
+	}))
 	n.AwaitSchedule("tick", time.Minute, "to have run", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful > 0 })
 	w := n.applyTwenty("moved")
 	n.inTheMiddle(w)

@@ -6,15 +6,6 @@ import (
 	"strings"
 )
 
-// mutant is one change of one operator.
-type mutant struct {
-	file, kind string
-	// line is the line of code with the operator in brackets.
-	line string
-}
-
-func (m mutant) String() string { return fmt.Sprintf("%s: %s: %s", m.file, m.kind, m.line) }
-
 // equivalents are mutants that no test can notice, each with the argument for that, and whether a run has met it.
 type equivalents map[mutant]*argument
 
@@ -36,7 +27,7 @@ func parseEquivalents(text string) (equivalents, error) {
 			last.text = strings.TrimSpace(last.text + " " + strings.TrimSpace(line))
 		default:
 			parts := strings.SplitN(line, ": ", 3)
-			if len(parts) != 3 || !strings.Contains(parts[2], opening) {
+			if len(parts) != 3 || operator(parts[2]) == "" {
 				return nil, fmt.Errorf("equivalent.txt:%d: not \"file: KIND: line with one operator in %s%s\"", n, opening, closing)
 			}
 			last = &argument{}
@@ -49,22 +40,4 @@ func parseEquivalents(text string) (equivalents, error) {
 		}
 	}
 	return all, nil
-}
-
-// opening and closing enclose the operator that a mutant changes.
-const opening, closing = "⟦", "⟧"
-
-// operators are those that gremlins changes, the longest first.
-var operators = []string{"&^=", "<<=", ">>=", "&&", "||", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<", ">>", "&^", "++", "--",
-	"break", "continue", "+", "-", "*", "/", "%", "<", ">", "&", "|", "^"}
-
-// mark puts the operator at the column, which counts bytes from 1, in brackets.
-func mark(line string, column int) string {
-	at := min(max(column-1, 0), len(line))
-	for _, o := range operators {
-		if strings.HasPrefix(line[at:], o) {
-			return strings.TrimSpace(line[:at] + opening + o + closing + line[at+len(o):])
-		}
-	}
-	return strings.TrimSpace(line[:at] + opening + closing + line[at:])
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,8 +53,10 @@ func TestFilesFitTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range packages {
-		if _, err := os.Stat(p.dir); err != nil {
-			t.Error(err)
+		for _, dir := range append([]string{p.dir}, p.others...) {
+			if _, err := os.Stat(dir); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	known, err := parseEquivalents(equivalentText)
@@ -74,46 +75,68 @@ func TestFilesFitTheCode(t *testing.T) {
 	}
 }
 
-// A stand-in for gremlins writes what it does: a package with a survivor beyond those that are argued for fails in a diff, and as a
-// whole if its score is too low.
+// A stand-in for gremlins names the mutants of a tiny package; its real tests are run against each. One of them survives, one is
+// argued for, one does not compile.
 func TestScoresAndSurvivors(t *testing.T) {
 	t.Chdir(t.TempDir())
+	write(t, "go.mod", "module tiny\n")
+	write(t, "p/p.go", `package p
+
+func Less(a, b int) bool { return a < b }
+func Both(a, b bool) bool { return a && b }
+func Text(a string) string { return a + "!" }
+`)
+	write(t, "p/p_test.go", `package p
+
+import "testing"
+
+func TestLess(t *testing.T) {
+	if !Less(1, 2) || Less(2, 1) || !Both(true, true) || Text("a") == "" {
+		t.Fail()
+	}
+}
+`)
 	program := filepath.Join(t.TempDir(), "gremlins")
-	script := `#!/bin/sh
+	write(t, program, `#!/bin/sh
 while [ "$1" != --output ]; do shift; done
 cat > "$2" <<X
 {"files":[{"file_name":"p.go","mutations":[
-{"type":"BOUNDARY","status":"LIVED","line":1,"column":3},{"type":"NEGATION","status":"KILLED","line":1,"column":3},
-{"type":"BOUNDARY","status":"TIMED OUT","line":2,"column":3},{"type":"NEGATION","status":"NOT COVERED","line":2,"column":3},
-{"type":"NEGATION","status":"NOT VIABLE","line":2,"column":3},{"type":"NEGATION","status":"SKIPPED","line":2,"column":3}]}]}
+{"type":"CONDITIONALS_BOUNDARY","status":"RUNNABLE","line":3,"column":37},{"type":"CONDITIONALS_NEGATION","status":"NOT COVERED","line":3,"column":37},
+{"type":"INVERT_LOGICAL","status":"RUNNABLE","line":4,"column":38},{"type":"ARITHMETIC_BASE","status":"RUNNABLE","line":5,"column":39},
+{"type":"INVERT_LOGICAL","status":"SKIPPED","line":4,"column":38}]}]}
 X
-`
-	if err := os.WriteFile(program, []byte(script), 0o700); err != nil { //nolint:gosec // it has to be executable
-		t.Fatal(err)
-	}
-	if err := os.Mkdir("p", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("p/p.go", []byte("a < b\nc < d\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	mutants, err := tester{program: program}.test(context.Background(), "p")
+`)
+	p := pack{dir: "p", score: 50}
+	mutants, err := tester{program: program, workers: 2}.test(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := parseEquivalents("p/p.go: BOUNDARY: a ⟦<⟧ b\n\tIt is.\n")
+	known, err := parseEquivalents("p/p.go: CONDITIONALS_BOUNDARY: func Less(a, b int) bool { return a ⟦<⟧ b }\n\tIt is.\n" +
+		"p/p.go: CONDITIONALS_BOUNDARY: gone ⟦<⟧ b\n\tIt was.\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	r, err := judge(&out, mutants, known)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r != (result{all: 4, killed: 2, equivalent: 1, survived: 1}) || out.String() != "p/p.go: NEGATION: c ⟦<⟧ d\n" {
+	r := judge(&out, mutants, known)
+	if r != (result{all: 3, killed: 1, equivalent: 1, survived: 1}) || out.String() != "p/p.go: INVERT_LOGICAL: func Both(a, b bool) bool { return a ⟦&&⟧ b }\n" {
 		t.Errorf("%+v, printed %s", r, out.String())
 	}
-	if !r.fails(pack{"p", 70}, false) || r.fails(pack{"p", 60}, false) || !r.fails(pack{"p", 60}, true) {
+	if r.fails(p, false) || !r.fails(pack{dir: "p", score: 60}, false) || !r.fails(p, true) {
 		t.Errorf("a score of %.1f", r.score())
+	}
+	if n := unmet(&out, []pack{p}, known); n != 1 || !strings.Contains(out.String(), "gone ⟦<⟧ b") {
+		t.Errorf("%d entries fit no survivor: %s", n, out.String())
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if dir := filepath.Dir(file); dir != "." {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(file, []byte(text), 0o700); err != nil { //nolint:gosec // one of them has to be executable
+		t.Fatal(err)
 	}
 }

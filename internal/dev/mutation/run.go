@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// tester runs tests against mutants.
+type tester struct {
+	program string // gremlins
+	diff    string
+	workers int
+}
+
+// status is what became of a mutant.
+type status int
+
+const (
+	killed status = iota
+	survived
+	notViable // it does not compile
+)
+
+// found is a mutant with what became of it.
+type found struct {
+	mutant
+	status status
+}
+
+// test changes the code of one package and runs the tests that count against each change.
+func (t tester) test(ctx context.Context, p pack) ([]found, error) {
+	places, err := t.find(ctx, p.dir)
+	if err != nil || len(places) == 0 {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "mutation-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	began := time.Now()
+	if out, err := t.run(ctx, p, 0, "-count=1"); err != nil {
+		return nil, fmt.Errorf("the tests fail without a mutant: %w: %s", err, out)
+	}
+	patience := 5*time.Since(began) + time.Minute
+	all := make([]found, len(places))
+	var g errgroup.Group
+	g.SetLimit(t.workers)
+	for i, m := range places {
+		g.Go(func() (err error) {
+			all[i].mutant = m.mutant
+			all[i].status, err = t.try(ctx, p, m, filepath.Join(dir, strconv.Itoa(i)), patience)
+			return err
+		})
+	}
+	return all, g.Wait()
+}
+
+// try runs the tests against one mutant, which the compiler finds in an overlay: the working tree stays unchanged.
+func (t tester) try(ctx context.Context, p pack, m place, name string, patience time.Duration) (status, error) {
+	source, err := os.ReadFile(m.file)
+	if err != nil {
+		return killed, err
+	}
+	original, err := filepath.Abs(m.file)
+	if err != nil {
+		return killed, err
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {original: name + ".go"}})
+	if err != nil {
+		return killed, err
+	}
+	for file, data := range map[string][]byte{name + ".go": []byte(m.apply(string(source))), name + ".json": overlay} {
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			return killed, err
+		}
+	}
+	switch out, err := t.run(ctx, p, patience, "-overlay="+name+".json"); {
+	case ctx.Err() != nil:
+		return killed, context.Cause(ctx)
+	case err == nil:
+		return survived, nil
+	case bytes.Contains(out, []byte("[build failed]")):
+		return notViable, nil
+	}
+	return killed, nil
+}
+
+// run runs the tests of the package, and then of the others that count.
+func (t tester) run(ctx context.Context, p pack, patience time.Duration, flags ...string) (out []byte, err error) {
+	for _, dir := range append([]string{p.dir}, p.others...) {
+		args := append([]string{"test", "-vet=off", "-failfast", "-tags=mutation"}, flags...)
+		if patience > 0 {
+			args = append(args, "-timeout="+patience.String())
+		}
+		if out, err = exec.CommandContext(ctx, "go", append(args, "./"+dir)...).CombinedOutput(); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
