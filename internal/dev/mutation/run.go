@@ -51,14 +51,14 @@ func (t tester) test(ctx context.Context, p pack) ([]found, error) {
 	if out, err := t.run(ctx, p, 0, "-count=1"); err != nil {
 		return nil, fmt.Errorf("the tests fail without a mutant: %w: %s", err, out)
 	}
-	patience := 5*time.Since(began) + time.Minute
+	timeout := 5*time.Since(began) + time.Minute
 	all := make([]found, len(places))
 	var g errgroup.Group
 	g.SetLimit(t.workers)
 	for i, m := range places {
 		g.Go(func() (err error) {
 			all[i].mutant = m.mutant
-			all[i].status, err = t.try(ctx, p, m, filepath.Join(dir, strconv.Itoa(i)), patience)
+			all[i].status, err = t.try(ctx, p, m, filepath.Join(dir, strconv.Itoa(i)), timeout)
 			return err
 		})
 	}
@@ -66,7 +66,7 @@ func (t tester) test(ctx context.Context, p pack) ([]found, error) {
 }
 
 // try runs the tests against one mutant, which the compiler finds in an overlay: the working tree stays unchanged.
-func (t tester) try(ctx context.Context, p pack, m place, name string, patience time.Duration) (status, error) {
+func (t tester) try(ctx context.Context, p pack, m place, name string, timeout time.Duration) (status, error) {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
 		return killed, err
@@ -84,7 +84,7 @@ func (t tester) try(ctx context.Context, p pack, m place, name string, patience 
 			return killed, err
 		}
 	}
-	switch out, err := t.run(ctx, p, patience, "-overlay="+name+".json"); {
+	switch out, err := t.run(ctx, p, timeout, "-overlay="+name+".json"); {
 	case ctx.Err() != nil:
 		return killed, context.Cause(ctx)
 	case err == nil:
@@ -96,11 +96,11 @@ func (t tester) try(ctx context.Context, p pack, m place, name string, patience 
 }
 
 // run runs the tests of the package, and then of the others that count.
-func (t tester) run(ctx context.Context, p pack, patience time.Duration, flags ...string) (out []byte, err error) {
+func (t tester) run(ctx context.Context, p pack, timeout time.Duration, flags ...string) (out []byte, err error) {
 	for _, dir := range append([]string{p.dir}, p.others...) {
 		args := append([]string{"test", "-vet=off", "-failfast", "-tags=mutation"}, flags...)
-		if patience > 0 {
-			args = append(args, "-timeout="+patience.String())
+		if timeout > 0 {
+			args = append(args, "-timeout="+timeout.String())
 		}
 		if out, err = exec.CommandContext(ctx, "go", append(args, "./"+dir)...).CombinedOutput(); err != nil {
 			return out, err
