@@ -133,6 +133,7 @@ func TestAStateThatARollbackHasLeftIsForgotten(t *testing.T) {
 	b.mu.Unlock()
 	b.Deliver(fact{b, "a"})
 	b.await(t, "nak a")
+	b.await(t, "timer again") // what the state had still to do may be in no fact that comes again
 	b.await(t, "forget")
 	b.Deliver(fact{b, "a"})
 	b.await(t, "ack a")

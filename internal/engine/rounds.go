@@ -101,14 +101,20 @@ func (r *Runner) settle(key events.Key, batch []Delivery, err error) {
 	}
 }
 
-// rollBack deletes a state that a newer version has left behind, of which no reconciler is alive any more: the facts come again
-// and inventory is taken. The engine never interprets or overwrites what this version could not read.
+// rollBack deletes a state that a newer version has left behind, of which no reconciler is alive any more: the facts come again,
+// and the bus wakes the key to take inventory, since what that state had still to do may be in none of them. The engine never
+// interprets or overwrites what this version could not read.
 func (r *Runner) rollBack(key events.Key, batch []Delivery, newer fn.ErrNewer) {
-	r.cfg.Log.Warn("state of a newer version forgotten, since no reconciler of it is alive; inventory follows",
-		"function", r.cfg.Function.Name, "key", key.String(), "version", newer.Have, "known", newer.Want)
 	after := time.Duration(0)
-	if err := r.cfg.Store.Forget(r.ctx, key); err != nil {
+	err := r.comeBack(key, after)
+	if err == nil {
+		err = r.cfg.Store.Forget(r.ctx, key)
+	}
+	if err != nil {
 		after = r.rest(key, err, 0)
+	} else {
+		r.cfg.Log.Warn("state of a newer version forgotten, since no reconciler of it is alive; inventory follows",
+			"function", r.cfg.Function.Name, "key", key.String(), "version", newer.Have, "known", newer.Want)
 	}
 	putBack(batch, after)
 }

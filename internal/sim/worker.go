@@ -217,6 +217,7 @@ func (w *World) undecided(k *worker, err error) {
 		w.fleet.forgets(k.of, key)
 		w.of(key).forgot()
 		_ = w.bus.Forget(context.Background(), key) // never fails
+		w.bus.publish(key, events.TimerFired{Name: "rolled back", At: w.now})
 		facts := make([]events.Event, len(k.held))
 		for i, m := range k.held {
 			facts[i] = m.event
