@@ -98,11 +98,18 @@ func (j *journal) Write(p []byte) (int, error) {
 	return j.text.Write(p)
 }
 
-// lines returns the lines that contain all the words.
-func (j *journal) lines(words ...string) (found []string) {
+func (j *journal) String() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for line := range strings.SplitSeq(j.text.String(), "\n") {
+	return j.text.String()
+}
+
+// count returns how often the text occurs.
+func (j *journal) count(what string) int { return strings.Count(j.String(), what) }
+
+// lines returns the lines that contain all the words.
+func (j *journal) lines(words ...string) (found []string) {
+	for line := range strings.SplitSeq(j.String(), "\n") {
 		if holds(line, words...) {
 			found = append(found, line)
 		}
@@ -133,10 +140,10 @@ func unready(t *testing.T, b *Bus, j *journal, words ...string) {
 		return last != nil && holds(last.Error(), words...)
 	})
 	if n := len(j.lines(append(words, "level=WARN", "remedy=")...)); n != 1 {
-		t.Errorf("%d lines of the log hold %q, want one:\n%s", n, words, j.text.String())
+		t.Errorf("%d lines of the log hold %q, want one:\n%s", n, words, j)
 	}
-	if strings.Contains(j.text.String()+last.Error(), "s3cret") {
-		t.Errorf("a secret is told: %v\n%s", last, j.text.String())
+	if strings.Contains(j.String()+last.Error(), "s3cret") {
+		t.Errorf("a secret is told: %v\n%s", last, j)
 	}
 }
 

@@ -77,7 +77,7 @@ func TestExpiredCredentials(t *testing.T) {
 		return err != nil && holds(err.Error(), "rejects this program", "--nats-credentials ("+file+")")
 	})
 	if len(j.lines("rejects this program", "remedy=", file)) == 0 {
-		t.Errorf("the log does not say so:\n%s", j.text.String())
+		t.Errorf("the log does not say so:\n%s", j)
 	}
 	put(t, file, o.creds(0))
 	recovers(t, b, 1)

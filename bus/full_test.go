@@ -170,7 +170,7 @@ func TestFullVolume(t *testing.T) {
 				signalled(t, b)
 			}
 			if l := j.lines("lets jobstream work again"); len(l) != 1 {
-				t.Errorf("%d lines say that it is over:\n%s", len(l), j.text.String())
+				t.Errorf("%d lines say that it is over:\n%s", len(l), j)
 			}
 			if l := j.lines("remedy="); len(l) != 1 {
 				t.Errorf("%d lines name a remedy, not one:\n%s", len(l), strings.Join(l, "\n"))

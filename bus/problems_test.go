@@ -68,7 +68,7 @@ func TestRefusedSubject(t *testing.T) {
 			s.reload(t, allowed("", ""))
 			recovers(t, b, 3)
 			if len(j.lines("lets jobstream work again")) == 0 {
-				t.Errorf("no line reports that it is over:\n%s", j.text.String())
+				t.Errorf("no line reports that it is over:\n%s", j)
 			}
 		})
 	}
@@ -112,7 +112,7 @@ func TestFullDisk(t *testing.T) {
 			remove(t, foreign, "filler")
 			recovers(t, b, 3)
 			if len(j.lines("lets jobstream work again")) != 1 {
-				t.Errorf("no line reports that it is over:\n%s", j.text.String())
+				t.Errorf("no line reports that it is over:\n%s", j)
 			}
 		})
 	}
@@ -156,7 +156,7 @@ func TestJetStreamTurnedOff(t *testing.T) {
 		return last != nil && holds(last.Error(), "run out of disk", "must be restarted")
 	})
 	if len(j.lines("run out of disk", "must be restarted")) == 0 {
-		t.Errorf("the log does not say so:\n%s", j.text.String())
+		t.Errorf("the log does not say so:\n%s", j)
 	}
 	s.restart(t, "")
 	recovers(t, b, 2)

@@ -1,10 +1,8 @@
 package bus
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,28 +10,10 @@ import (
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
-// kept is a log that can be read while it is written.
-type kept struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (k *kept) Write(p []byte) (int, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.text.Write(p)
-}
-
-func (k *kept) count(what string) int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return strings.Count(k.text.String(), what)
-}
-
 // wanting is a program with its own settings for the streams of facts and events, and its log.
-func wanting(t *testing.T, s *embedded.Server, factsBytes int64, eventsAge time.Duration) (*Bus, *kept) {
+func wanting(t *testing.T, s *embedded.Server, factsBytes int64, eventsAge time.Duration) (*Bus, *journal) {
 	t.Helper()
-	log := &kept{}
+	log := &journal{}
 	return connect(t, s, func(c *Config) {
 		c.MaxFactsBytes, c.MaxEventsAge, c.Log = factsBytes, eventsAge, slog.New(slog.NewTextHandler(log, nil))
 	}), log

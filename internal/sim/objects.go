@@ -143,6 +143,9 @@ func podStatus(p events.Pod) corev1.PodStatus {
 		out.Conditions = append(out.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Time{Time: p.ReadySince}})
 	}
 	for _, c := range p.Conditions {
+		if c.Type == corev1.PodReady && p.Ready {
+			continue
+		}
 		out.Conditions = append(out.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status})
 	}
 	if p.Terminal() {

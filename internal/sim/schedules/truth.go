@@ -37,8 +37,10 @@ type Truth struct {
 	users     *byHand
 	// confirmed is when the function last received the confirmation of an announcement.
 	confirmed time.Time
-	// seen are the Jobs that a worker has observed, by name.
-	seen map[string]bool
+	// seen are the Jobs that a worker has observed, by name, and outdated is the version of the latest deletion: an older observation
+	// looks like one of a Job that is gone, until the next list.
+	seen     map[string]bool
+	outdated uint64
 	// taken are the ids of the announcements that it knows to be confirmed.
 	taken map[string]bool
 }
@@ -162,8 +164,11 @@ func (t *Truth) begin() time.Time {
 // received records what a worker passes to the function.
 func (t *Truth) received(batch []events.Event) {
 	for _, e := range batch {
-		if run, ok := e.(events.RunObserved); ok {
-			t.seen[run.Run.Name] = true
+		switch e := e.(type) {
+		case events.RunGone:
+			t.outdated = max(t.outdated, e.Run.Version)
+		case events.RunObserved:
+			t.seen[e.Run.Name] = t.seen[e.Run.Name] || e.Run.Version > t.outdated
 		}
 		if told, ok := e.(events.Announced); ok && !t.taken[told.ID] { // what is told once more says nothing about the bus of today
 			t.taken[told.ID] = true
