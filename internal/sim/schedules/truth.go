@@ -8,6 +8,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/scheduledjob"
 )
 
 // Truth is what really happened, independent of what the function believes.
@@ -107,6 +108,7 @@ func (t *Truth) Before(e effect.Effect) {
 	case effect.WriteScheduleStatus:
 		if e.Version == w.Object.Version {
 			t.gaps(e)
+			t.late(e.Status)
 			t.onLedger(e.Status, e.Unannounced...)
 		}
 	}
@@ -187,6 +189,24 @@ func (t *Truth) gaps(e effect.WriteScheduleStatus) {
 		}
 		if len(e.Status.Recent) != v1alpha1.RecentVerdicts || slices.ContainsFunc(e.Status.Recent, func(r v1alpha1.TickVerdict) bool { return r.Announced }) {
 			t.fail("%v is dropped, though there was room for it", v)
+		}
+	}
+}
+
+// late checks that no time is given up for its deadline before that is over: it counts from when its Job may start, with jitter.
+func (t *Truth) late(st v1alpha1.ScheduledJobStatus) {
+	j := t.world.Object
+	for _, v := range st.Recent {
+		after := time.Minute // catchUp None
+		if j.StartingDeadlineSeconds != nil && (j.CatchUp != v1alpha1.CatchUpNone || *j.StartingDeadlineSeconds < 60) {
+			after = time.Duration(*j.StartingDeadlineSeconds) * time.Second
+		}
+		last := v.Time.Time
+		if v.Until != nil {
+			last = v.Until.Time
+		}
+		if over := last.Add(scheduledjob.Delay(*j)).Add(after); v.Reason == "Deadline" && !t.world.Now.Add(t.Ahead).After(over) {
+			t.fail("%s is given up at %s for its deadline, which is over at %s", last.Format(time.TimeOnly), t.world.Now.Format(time.TimeOnly), over.Format(time.TimeOnly))
 		}
 	}
 }
