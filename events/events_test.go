@@ -258,7 +258,8 @@ func TestProjectPod(t *testing.T) {
 		Status: corev1.PodStatus{Phase: corev1.PodFailed,
 			InitContainerStatuses: []corev1.ContainerStatus{{RestartCount: 2}},
 			ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 1, State: corev1.ContainerState{
-				Terminated: &corev1.ContainerStateTerminated{FinishedAt: ended, ExitCode: 3}}, Name: "main"}},
+				Terminated: &corev1.ContainerStateTerminated{FinishedAt: ended, ExitCode: 3}}, Name: "main"},
+				{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: ended}}, Name: "exits with 0, which is no failure"}},
 			Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Message: "long"}}},
 	}
 	got := events.ProjectPod(p)

@@ -41,6 +41,16 @@ func TestPodFinishAttributes(t *testing.T) {
 	}
 }
 
+// TestPodFinishHasItsIndex: 0 is an index like any other; a Pod without one has none.
+func TestPodFinishHasItsIndex(t *testing.T) {
+	for _, index := range []int{events.NoIndex, 0, 7} {
+		e := events.PodFinish(events.Job{}, events.Pod{Index: index}, events.PodFailed)
+		if has := e.Index != nil; has != (index != events.NoIndex) || has && *e.Index != index {
+			t.Errorf("the Pod of index %d has %v", index, e.Index)
+		}
+	}
+}
+
 // TestPodFinishIDs: a Pod has one id, whatever the other fields, and it differs from the ids of a Job's starts and end. As text,
 // the sequence puts it after the start in the same second, and before the next start and the end.
 func TestPodFinishIDs(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/internal/engine"
 )
@@ -63,6 +64,28 @@ func TestAPartitionIsPutDownAsSoonAsItsTurnsAreDone(t *testing.T) {
 		if keys := b.Busy(0); keys != 0 {
 			t.Errorf("%d keys are busy", keys)
 		}
+	})
+}
+
+// TestATurnThatGoesOnAndOnIsContinued: its process may die before it wakes the key itself, so the bus has a timer for that.
+func TestATurnThatGoesOnAndOnIsContinued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, counter())
+		next := map[string]string{"a": "b", "b": "c"}
+		b.act = func(e effect.Effect) engine.Answer {
+			time.Sleep(700 * time.Millisecond)
+			a := gone(e)
+			if name := next[e.(effect.RemoveFinalizer).Name]; name != "" {
+				a.Facts = append(a.Facts, events.TimerFired{Name: name})
+			}
+			return a
+		}
+		b.Deliver(fact{b, "a"})
+		b.await(t, "ack a")
+		if b.count("timer again") != 1 || b.count("act RemoveFinalizer c") > 0 {
+			t.Errorf("after its time: %q", b.lines)
+		}
+		b.await(t, "act RemoveFinalizer c")
 	})
 }
 

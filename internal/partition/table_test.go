@@ -152,6 +152,8 @@ func TestPartitionsGoToTheNewestVersion(t *testing.T) {
 
 func TestIneligibleMembersArePassedOver(t *testing.T) {
 	unfit := func(b Heartbeat) Heartbeat { b.Unfit = true; return b }
+	newer := func(b Heartbeat) Heartbeat { b.Versions = map[string]int{"job": 2}; return b }
+	idle := func(b Heartbeat) Heartbeat { b.Serves = false; return b }
 	for _, c := range []struct {
 		name string
 		a, b Heartbeat
@@ -161,6 +163,8 @@ func TestIneligibleMembersArePassedOver(t *testing.T) {
 		{"a cannot", unfit(heartbeat("a", 0)), heartbeat("b", 0), 0},
 		{"b cannot", heartbeat("a", 0), unfit(heartbeat("b", 0)), 32},
 		{"no member can", unfit(heartbeat("a", 0)), unfit(heartbeat("b", 0)), 16},
+		{"b is newer and cannot", heartbeat("a", 0), unfit(newer(heartbeat("b", 0))), 0},
+		{"b is newer and drains, or has just come", heartbeat("a", 0), idle(newer(heartbeat("b", 0))), 32},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := tell(t)
