@@ -73,7 +73,7 @@ func TestATurnThatGoesOnAndOnIsContinued(t *testing.T) {
 		b := start(t, counter())
 		next := map[string]string{"a": "b", "b": "c"}
 		b.act = func(e effect.Effect) engine.Answer {
-			time.Sleep(700 * time.Millisecond)
+			<-time.After(700 * time.Millisecond)
 			a := gone(e)
 			if name := next[e.(effect.RemoveFinalizer).Name]; name != "" {
 				a.Facts = append(a.Facts, events.TimerFired{Name: name})
