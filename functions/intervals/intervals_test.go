@@ -80,7 +80,7 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "0": "0", "7": "7", "3-5": "3-5",
 		"0,1": "0,1", "0,1,2": "0-2", "0-3,4": "0-4", "0-3,4-9": "0-9", "0-1": "0,1", // neighbours are one span, however they are written
-		"0-3,5": "0-3,5",
+		"0-3,5": "0-3,5", "0,2147483647": "0,2147483647",
 	} {
 		got, err := intervals.Parse(text)
 		if err != nil || got.String() != want {
@@ -90,7 +90,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	for _, text := range []string{"a", "1-", "-1", "3-2", "2,1", "1,1", "1-3,3", "1,,2", ","} {
+	for _, text := range []string{"a", "1-", "-1", "3-2", "2,1", "1,1", "1-3,3", "1,,2", ",", "0-2147483648"} {
 		if got, err := intervals.Parse(text); err == nil {
 			t.Errorf("%q parses as %v", text, got)
 		}
