@@ -119,6 +119,10 @@ func seePod(s State, p events.Pod) State {
 		s.leftBefore(p)
 		return s
 	}
+	if _, kept := s.Kept[p.UID]; kept && p.Held { // it has been counted, perhaps by a state that is lost
+		s.setAside(p, true)
+		return s
+	}
 	serial, known := s.serialOf(p)
 	if _, tracked := s.Pods[serial]; !known || !tracked && !mine(s.Job, p) {
 		s.setAside(p, false)

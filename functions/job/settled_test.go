@@ -318,3 +318,24 @@ func TestACountedPodThatWasReleasedAndAdoptedAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestAKeptPodThatIsHeldAgainIsNotCountedAgain: a state that was lost has counted the failed Pod. Since a user limits how many may
+// stay, a snapshot shows it, and then a user adds the finalizer.
+func TestAKeptPodThatIsHeldAgainIsNotCountedAgain(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Completions, j.NextSerial = new(int32(2)), 2 })
+	w.with("a", func(p *events.Pod) {
+		p.Serial, p.Phase, p.Held, p.Finished = 0, events.Failed, false, w.now.Add(-time.Hour)
+	})
+	w.with("b", func(p *events.Pod) { p.Serial = 1 })
+	w.status(func(s *batchv1.JobStatus) { s.Failed = 1 })
+	w.wake()
+	w.api.UpdateJob(w.uid, func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
+	w.settle()
+	w.receive(w.api.List("relist", w.uid))
+	w.change("a", func(p *events.Pod) { p.Held = true })
+	w.wait(time.Minute)
+	w.counted(0, 1)
+	if n := count[effect.RemoveFinalizer](w) + count[effect.DeletePod](w); n == 0 {
+		t.Errorf("it stays held: %v", w.done)
+	}
+}

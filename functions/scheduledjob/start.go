@@ -114,10 +114,14 @@ func (r Row) mayReturn(now time.Time, at *effect.Wake) bool {
 	return true
 }
 
-// search looks for a withdrawn Job once no request is under way any more that could create it. After a refusal no request is, so
-// the search need not wait.
+// search looks for a withdrawn Job once no request is under way any more that could create it. If its creation was decided once and
+// refused, none is, so the search need not wait; a refusal of a later try says nothing about the request of another reconciler.
 func (s State) search(d Due, now time.Time, at *effect.Wake) []effect.Effect {
-	if over := d.Since.Add(underWay); d.Refused == "" && now.Before(over) {
+	last := d.Again
+	if d.Refused == "" {
+		last = d.Since
+	}
+	if over := last.Add(underWay); !last.IsZero() && now.Before(over) {
 		at.By(over)
 		return nil
 	}
