@@ -102,6 +102,8 @@ func (s *State) size(c count, now time.Time) (changes int) {
 	missing := -tooMany - c.unsure // a withdrawn Pod may run
 	if s.Job.ReplaceFailedOnly {
 		missing -= int(c.terminating)
+	} else {
+		missing -= c.marked
 	}
 	return s.intend(c, missing, now)
 }

@@ -40,3 +40,28 @@ func TestAWithdrawnPodKeepsItsPlaceUntilItIsLookedFor(t *testing.T) {
 		t.Errorf("Pods %v", pods)
 	}
 }
+
+// TestASurplusPodKeepsItsPlaceUntilItIsDeleted: a user scales down and, before the surplus Pods are deleted, up again.
+func TestASurplusPodKeepsItsPlaceUntilItIsDeleted(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Parallelism, j.Completions = 3, new(int32(9)) })
+	w.wake()
+	w.wait(time.Second)
+	unanswered := true
+	w.answer = func(e effect.Effect) ([]events.Event, bool) { _, deletes := e.(effect.DeletePod); return nil, deletes && unanswered }
+	scale := func(to int32) {
+		w.done = nil
+		w.api.UpdateJob(w.uid, func(j *events.Job) { j.Parallelism = to })
+		w.settle()
+	}
+	scale(1)
+	scale(3)
+	if made, deleted := count[effect.CreatePod](w), count[effect.DeletePod](w); made > 0 || deleted == 0 {
+		t.Fatalf("%d Pods are requested while %d are still to be deleted: %v", made, deleted, w.done)
+	}
+	unanswered = false
+	w.receive(events.TimerFired{Name: "wake"})
+	w.wait(time.Minute)
+	if n := count[effect.CreatePod](w); n != 2 {
+		t.Errorf("%d Pods take the places of the deleted ones: %v", n, w.done)
+	}
+}

@@ -28,6 +28,8 @@ type count struct {
 	unplaced int
 	// unsure is the number of Pods that are withdrawn and may exist nevertheless.
 	unsure int
+	// marked is the number of surplus Pods whose deletion has not been observed: they may run for a moment longer.
+	marked int
 	// seen are the UIDs that have been added: an edited serial must not count one Pod twice.
 	seen map[types.UID]bool
 	// held is the number of Pods with the tracking finalizer, listed or not.
@@ -107,7 +109,9 @@ func (c *count) add(j events.Job, r Row, failing bool) {
 	case p.Phase == events.Failed:
 		c.fail(j, p, fresh)
 	case r.Surplus:
-		c.terminating++
+		if c.terminating++; !p.Deleting {
+			c.marked++
+		}
 	default:
 		if c.addLive(p); p.Deleting && (failing || !j.ReplaceFailedOnly) {
 			c.fail(j, p, fresh)
