@@ -47,7 +47,10 @@ func TestASurplusPodKeepsItsPlaceUntilItIsDeleted(t *testing.T) {
 	w.wake()
 	w.wait(time.Second)
 	unanswered := true
-	w.answer = func(e effect.Effect) ([]events.Event, bool) { _, deletes := e.(effect.DeletePod); return nil, deletes && unanswered }
+	w.answer = func(e effect.Effect) ([]events.Event, bool) {
+		_, deletes := e.(effect.DeletePod)
+		return nil, deletes && unanswered
+	}
 	scale := func(to int32) {
 		w.done = nil
 		w.api.UpdateJob(w.uid, func(j *events.Job) { j.Parallelism = to })
