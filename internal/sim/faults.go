@@ -84,6 +84,9 @@ func (w *World) forgot() {
 	for _, t := range w.tenants {
 		t.truth.forgot()
 	}
+	if w.scheduler != nil {
+		w.scheduler.forgot()
+	}
 }
 
 func (w *World) happens(what, format string, args ...any) {

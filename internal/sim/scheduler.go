@@ -63,8 +63,8 @@ func (s *scheduler) trace(format string, args ...any) { s.World.trace("["+shop+"
 
 func (s *scheduler) fail(format string, args ...any) { s.fleet.fail("["+shop+"] "+format, args...) }
 
-// forgot does nothing: a lost memory excuses nothing here, since verdicts stay exact without it.
-func (s *scheduler) forgot() {}
+// forgot records that memory was lost. Verdicts stay exact without it.
+func (s *scheduler) forgot() { s.truth.Lost = s.now }
 
 // late records that an effect was carried out long after it was decided.
 func (s *scheduler) late(e effect.Effect) {

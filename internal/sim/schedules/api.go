@@ -174,6 +174,14 @@ func (a *API) Known(name string) bool {
 	return d != nil && !a.Jobs[name].Nominal.After(d.Time)
 }
 
+// decidedUntil returns the time that the status has reached, zero for none.
+func (a *API) decidedUntil() time.Time {
+	if a.Object == nil || a.Object.Status.DecidedUntil == nil {
+		return time.Time{}
+	}
+	return a.Object.Status.DecidedUntil.Time
+}
+
 // Times returns the nominal times of the ScheduledJob.
 func (a *API) Times() times { //nolint:revive // for scripts and worlds, which only call it
 	if at := a.Object.RunAt; !at.IsZero() {

@@ -21,8 +21,8 @@ type Truth struct {
 	Until time.Time
 	// Ahead is how far the fastest clock is ahead.
 	Ahead time.Duration
-	// DecidedAt is when the worker decided what it is about to do.
-	DecidedAt time.Time
+	// DecidedAt is when the worker decided what it is about to do, and Lost when a memory was last lost.
+	DecidedAt, Lost time.Time
 
 	world     *API
 	made      map[string]int // Jobs that were created, by name
@@ -31,9 +31,12 @@ type Truth struct {
 	unsure    map[string]bool      // those of them that no status had counted when the memory of them was lost
 	missed    map[string]time.Time // when a worker looked for a Job and did not find it, by its name
 	inventory time.Time            // when a worker last took inventory
-	vain      map[string]bool      // Jobs that did not exist then, and that another worker created, which had decided so before
+	vain      map[string]bool      // Jobs whose nominal time may have another verdict, by another worker
+	passed    time.Time            // when a status last passed a nominal time
+	before    time.Time            // when a worker decided to write that status
 	broken    error
-	jobs      int
+	jobs      int       // how many there were before the effect
+	until     time.Time // status.decidedUntil before it
 	users     *byHand
 	// confirmed is when the function last received the confirmation of an announcement.
 	confirmed time.Time
@@ -53,8 +56,9 @@ func NewTruth(a *API) *Truth {
 // Err returns the first law that was broken.
 func (t *Truth) Err() error { return t.broken }
 
-// Vain reports whether the Job was created after another worker had not found it, and may have given another verdict. The worker
-// that created it had decided before that. The Job is deleted as soon as it is seen, and is not counted.
+// Vain reports whether the Job was created while another worker gave another verdict: it had not found the Job, and the worker that
+// created it had decided so before that; or its memory was lost before it wrote the status that says so, and the next memory read the
+// ScheduledJob before that. The Job is deleted as soon as it is seen, and is not counted.
 func (t *Truth) Vain(name string) bool { return t.vain[name] }
 
 // Ended records how a Job has ended; "" is for one that has vanished.
@@ -88,7 +92,7 @@ func (t *Truth) fail(format string, args ...any) {
 // Before checks an effect before it is carried out.
 func (t *Truth) Before(e effect.Effect) {
 	w := t.world
-	t.jobs = len(w.Jobs)
+	t.jobs, t.until = len(w.Jobs), w.decidedUntil()
 	switch e := e.(type) {
 	case effect.CreateJob:
 		if !t.Late && w.Object != nil && w.Jobs[e.Name] == nil && w.Refuse == "" && w.Object.ConcurrencyPolicy != v1alpha1.AllowConcurrent {
@@ -125,6 +129,10 @@ func (t *Truth) After(e effect.Effect) {
 		}
 	case effect.TakeInventory:
 		t.inventory = t.world.Now
+	case effect.WriteScheduleStatus:
+		if t.world.decidedUntil() != t.until {
+			t.passed, t.before = t.world.Now, t.DecidedAt
+		}
 	}
 	c, ok := e.(effect.CreateJob)
 	if !ok || len(t.world.Jobs) == t.jobs {
@@ -133,12 +141,18 @@ func (t *Truth) After(e effect.Effect) {
 	if t.made[c.Name]++; t.made[c.Name] > 1 && !t.Late {
 		t.fail("%v a second time", c)
 	}
-	if t.DecidedAt.Before(t.missed[c.Name]) || t.DecidedAt.Before(t.inventory) {
+	if t.DecidedAt.Before(t.missed[c.Name]) || t.DecidedAt.Before(t.inventory) || t.passedByLost(c.Nominal) {
 		t.vain[c.Name] = true
 	}
 	if c.Nominal.After(t.world.Now.Add(t.Ahead)) {
 		t.fail("%v before its time", c)
 	}
+}
+
+// passedByLost reports whether the status has passed a nominal time, in a write of a memory that was lost since, and no worker has read
+// the status after that write.
+func (t *Truth) passedByLost(nominal time.Time) bool {
+	return !t.world.decidedUntil().Before(nominal) && t.before.Before(t.Lost) && t.inventory.Before(t.passed)
 }
 
 func (t *Truth) listed(j *Job) bool {

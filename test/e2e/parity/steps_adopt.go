@@ -16,7 +16,10 @@ import (
 // orphan is a Pod that existed before the Job.
 const orphan = "orphan"
 
-func leavesOrphan(s *Side, j *batchv1.Job) { s.leave(j, orphan, "") }
+func leavesOrphan(s *Side, j *batchv1.Job) {
+	s.leave(j, orphan, "")
+	s.awaitSeen()
+}
 
 // leave creates a Pod as the Job would, with that index if there is one, before the Job exists.
 func (s *Side) leave(j *batchv1.Job, name, index string) {
@@ -49,6 +52,7 @@ func leavesIndexes(s *Side, j *batchv1.Job) {
 	s.leave(j, "out-of-range", "2")
 	s.leave(j, "in-range", "1")
 	s.awaitAll(corev1.PodRunning)
+	s.awaitSeen()
 }
 
 func leavesSucceeded(s *Side, j *batchv1.Job) {
@@ -59,8 +63,9 @@ func leavesSucceeded(s *Side, j *batchv1.Job) {
 	s.awaitSeen()
 }
 
-// awaitSeen waits until the built-in controller's cache has everything that exists: it has once the controller reacts to the end
-// of a Pod created later.
+// awaitSeen waits until the built-in controller's cache has every Pod that exists: it has once the controller reacts to the end of
+// a Pod created later. Its caches of Jobs and of Pods are filled apart, so it may otherwise see a Job before a Pod that is older,
+// create a Pod in its place, and delete one of the two.
 func (s *Side) awaitSeen() {
 	s.Helper()
 	elsewhere := s.System.Space(s.TB)
