@@ -44,51 +44,49 @@ func judged(j events.Job, p events.Pod) map[string]string {
 func claimPods(s State, now time.Time) (State, []effect.Effect) {
 	var out []effect.Effect
 	changes := 0
-	want := func(e effect.Effect) {
-		if out = append(out, e); !s.Waits.Blocked(e, now) {
-			changes++
-		}
-	}
 	s.retract()
 	for _, u := range s.unplaced(false) {
-		p := u.Pod
-		switch {
-		case !matches(s.Job, p) && !p.Orphan:
-			want(effect.ReleasePod{Name: p.Name, UID: p.UID})
-		case !matches(s.Job, p), p.Orphan && p.Deleting:
-			if p.Held {
-				want(effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
-			} else {
-				s.placed(p.UID, events.NoSerial)
-			}
-		default:
-			if u.Serial == events.NoSerial {
-				u.Serial = s.serialFor(p)
-				s.Next = max(s.Next, u.Serial+1)
-				s.Unplaced[p.UID] = u
-			}
-			want(adopt(s.Job, p, u.Serial))
+		e := claim(s.Job, u.Pod, u.Serial)
+		if a, adopts := e.(effect.AdoptPod); adopts && u.Serial == events.NoSerial {
+			a.Serial = s.serialFor(u.Pod)
+			s.Next = max(s.Next, a.Serial+1)
+			u.Serial, e = a.Serial, a
+			s.Unplaced[u.Pod.UID] = u
+		}
+		if e == nil {
+			s.placed(u.Pod.UID, events.NoSerial)
+		} else if out = append(out, e); !s.Waits.Blocked(e, now) {
+			changes++
 		}
 		if changes >= s.limits.MaxPodChanges {
 			break // the observations that follow wake the next plan for the rest
 		}
 	}
 	for _, serial := range s.serials() {
-		switch r := s.Pods[serial]; {
-		case r.Gone || r.intended() || mine(s.Job, r.Pod) && !r.Unstamped:
-		case mine(s.Job, r.Pod):
-			out = append(out, adopt(s.Job, r.Pod, serial))
-		case !r.Pod.Orphan:
-			out = append(out, effect.ReleasePod{Name: r.Pod.Name, UID: r.Pod.UID})
-		case matches(s.Job, r.Pod) && !r.Pod.Deleting:
-			out = append(out, adopt(s.Job, r.Pod, serial))
-		case r.Pod.Held:
-			out = append(out, effect.RemoveFinalizer{Name: r.Pod.Name, UID: r.Pod.UID})
-		default:
+		r := s.Pods[serial]
+		if r.Gone || r.intended() || mine(s.Job, r.Pod) && !r.Unstamped {
+			continue
+		}
+		if e := claim(s.Job, r.Pod, serial); e != nil {
+			out = append(out, e)
+		} else {
 			s.settleSerial(serial)
 		}
 	}
 	return s, out
+}
+
+// claim returns the effect that the table above names for a Pod, nil if it is left alone.
+func claim(j events.Job, p events.Pod, serial int) effect.Effect {
+	switch selected := matches(j, p); {
+	case !selected && !p.Orphan:
+		return effect.ReleasePod{Name: p.Name, UID: p.UID}
+	case selected && (!p.Orphan || !p.Deleting):
+		return adopt(j, p, serial)
+	case p.Held:
+		return effect.RemoveFinalizer{Name: p.Name, UID: p.UID}
+	}
+	return nil
 }
 
 // adopt holds the Pod until it is counted, unless it shows that one of jobstream's Jobs has counted it already, or is just

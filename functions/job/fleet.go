@@ -13,7 +13,8 @@ import (
 )
 
 // arrange makes the fleet of Pods what the Job asks for: it intends new ones and marks surplus ones. It changes the State only;
-// command turns that into effects. It returns the count of what the State has then. It also determines whether the Job is complete, which depends on the fleet.
+// command turns that into effects. It returns the count of what the State has then. It also determines whether the Job is complete,
+// which depends on the fleet.
 func arrange(s State, c count, v outcome, now time.Time) (State, count, outcome) {
 	changes := 0
 	if v.kind == "" {
@@ -31,7 +32,7 @@ func arrange(s State, c count, v outcome, now time.Time) (State, count, outcome)
 	case batchv1.JobSuccessCriteriaMet:
 		changes = s.empty(s.Job.ReplaceFailedOnly)
 	default:
-		changes = s.withdraw(len(s.Pods))
+		changes = s.withdraw(len(s.Pods), all)
 	}
 	if changes > 0 {
 		c = tally(s)
@@ -44,8 +45,8 @@ func (s *State) resize(c count, now time.Time) (changes int) {
 	if s.Job.Suspended {
 		return s.empty(false)
 	}
-	if s.Job.Indexed {
-		changes = s.withdrawUseless(c)
+	if s.Job.Indexed && c.intended > 0 { // an index that needs no Pod makes room for others, also if a quota has refused its Pod so far
+		changes = s.withdraw(len(s.Pods), func(p events.Pod) bool { return c.indexes.over(s.Job, p) })
 		c.intended, c.unsure = c.intended-int32(changes), c.unsure+changes
 	}
 	if c.unplaced == 0 && !s.Crowded {
@@ -58,7 +59,7 @@ func (s *State) resize(c count, now time.Time) (changes int) {
 // Pod that a user or another controller deleted before counts as usual, unless leaving is set. empty returns how many rows it has
 // changed.
 func (s *State) empty(leaving bool) (changes int) {
-	changes = s.withdraw(len(s.Pods))
+	changes = s.withdraw(len(s.Pods), all)
 	for serial, r := range s.Pods {
 		if r.live() && !r.Surplus && mine(s.Job, r.Pod) && (leaving || !r.Pod.Deleting) {
 			s.change(serial, func(r *Row) { r.Surplus = true })
@@ -89,7 +90,7 @@ func (s *State) size(c count, now time.Time) (changes int) {
 	}
 	tooMany := int(c.active+c.intended) - len(surplus) - want
 	if tooMany > 0 {
-		changes = s.withdraw(min(tooMany, int(c.intended)))
+		changes = s.withdraw(min(tooMany, int(c.intended)), all)
 		more := expendables(*s, surplus)
 		surplus = append(surplus, more[:min(tooMany-changes, len(more))]...)
 	}
@@ -134,37 +135,19 @@ func (s *State) intend(c count, missing int, now time.Time) int {
 	return len(indexes)
 }
 
-// withdraw withdraws up to n of the intended Pods, the newest first, and returns how many. They may have been created already, so
-// each has to be looked for.
-func (s *State) withdraw(n int) (changes int) {
+// withdraw withdraws up to n of the intended Pods that are chosen, the newest first, and returns how many. They may have been
+// created already, so each has to be looked for.
+func (s *State) withdraw(n int, chosen func(events.Pod) bool) (changes int) {
 	for _, serial := range slices.Backward(s.serials()) {
-		if changes < n && s.takeBack(serial) {
+		if r := s.Pods[serial]; changes < n && r.intended() && !r.Withdrawn && chosen(r.Pod) {
+			s.change(serial, func(r *Row) { r.Withdrawn = true })
 			changes++
 		}
 	}
 	return changes
 }
 
-// withdrawUseless withdraws the Pods that are intended for an index that needs none any more, and returns how many. This makes
-// room for others, also if a quota has prevented the creation of these so far.
-func (s *State) withdrawUseless(c count) (changes int) {
-	for serial, r := range s.Pods {
-		if c.indexes.over(s.Job, r.Pod) && s.takeBack(serial) {
-			changes++
-		}
-	}
-	return changes
-}
-
-// takeBack withdraws an intended Pod, and reports whether that changes its row.
-func (s *State) takeBack(serial int) bool {
-	r := s.Pods[serial]
-	if !r.intended() || r.Withdrawn {
-		return false
-	}
-	s.change(serial, func(r *Row) { r.Withdrawn = true })
-	return true
-}
+func all(events.Pod) bool { return true }
 
 // expendables returns the active Pods without the ones already chosen, in the order in which they are to be deleted.
 func expendables(s State, chosen []int) []int {

@@ -163,8 +163,8 @@ func seePod(s State, p events.Pod) State {
 }
 
 // setAside remembers a Pod that has no row as long as it needs a serial. It remembers a stray as long as the stray is held or
-// runs, since the worker that removed its finalizer may have died before it deleted it. A Pod of the Job that has ended and is not held was
-// counted before.
+// runs, since the worker that removed its finalizer may have died before it deleted it. A Pod of the Job that has ended and is not
+// held was counted before.
 func (s *State) setAside(p events.Pod, stray bool) {
 	u, ok := s.Unplaced[p.UID]
 	s.keep(p)
