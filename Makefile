@@ -197,16 +197,15 @@ bench-failover: ## kill -9 a leader of three NATS servers under load, ROUNDS tim
 controlplane: ## build etcd, kube-apiserver, kube-controller-manager and kubectl (minutes, once)
 	@go run -C test ./controlplane/build
 
-# The descriptions of all of a Pod's fields would make the definition too long for "kubectl apply"; without the metadata of
-# templates, the API server would drop their labels and annotations.
+# Without the metadata of templates, the API server would drop their labels and annotations.
 GENERATED ?= .
+CRD = $(GENERATED)/deploy/crd/scheduledjobs.yaml
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## deepcopy functions and the CRD from api/; a test checks that they are current
-	@mkdir -p $(GENERATED)/deploy/crd
+	@mkdir -p $(dir $(CRD))
 	@$(CONTROLLER_GEN) object paths=./api/... output:object:dir=$(GENERATED)/api/v1alpha1
-	@{ echo '# Generated from api/v1alpha1 by "make generate": do not edit.'; \
-		$(CONTROLLER_GEN) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/... output:crd:stdout; \
-		} >$(GENERATED)/deploy/crd/scheduledjobs.yaml
+	@$(CONTROLLER_GEN) crd:generateEmbeddedObjectMeta=true paths=./api/... output:crd:stdout >$(CRD)
+	@go run ./internal/dev/crd $(CRD)
 
 .PHONY: contract
 contract: ## docs/asyncapi.yaml and docs/schemas from the types in events/; a test checks that they are current

@@ -10,30 +10,35 @@ import (
 // ScheduledJob creates Jobs at points in time: again and again by a cron schedule, or once. Its fields are those of a CronJob
 // (batch/v1), so a CronJob is converted by changing its apiVersion and kind; runAt, startAfter, catchUp, onScheduleChange,
 // jitterSeconds and ttlSecondsAfterFinished are new.
+// ---
+// "kubectl explain" shows the comments of this file, so they spell names as JSON does. A field of the spec says what it does to a
+// run, and its unit, default and an example; a field of the status is one sentence. What follows a line of three hyphens is
+// for readers of the code. internal/dev/crd joins lines, except for items of a list and indented lines.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=schedjob,categories=all
-// +kubebuilder:printcolumn:name=Schedule,type=string,JSONPath=`.spec.schedule`
-// +kubebuilder:printcolumn:name=Run At,type=string,JSONPath=`.spec.runAt`,priority=1
-// +kubebuilder:printcolumn:name=Timezone,type=string,JSONPath=`.spec.timeZone`
-// +kubebuilder:printcolumn:name=Suspend,type=boolean,JSONPath=`.spec.suspend`
-// +kubebuilder:printcolumn:name=Active Job,type=string,JSONPath=`.status.active[0].name`
-// +kubebuilder:printcolumn:name=Last Schedule,type=date,JSONPath=`.status.lastScheduleTime`
-// +kubebuilder:printcolumn:name=Next,type=string,JSONPath=`.status.nextScheduleTime`
-// +kubebuilder:printcolumn:name=Last Result,type=string,JSONPath=`.status.lastResult`
-// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name=Successful,type=integer,JSONPath=`.status.successful`,priority=1
-// +kubebuilder:printcolumn:name=Failed,type=integer,JSONPath=`.status.failed`,priority=1
-// +kubebuilder:printcolumn:name=Missed,type=integer,JSONPath=`.status.missed`,priority=1
+// +kubebuilder:printcolumn:name=Schedule,type=string,JSONPath=`.spec.schedule`,description=`the cron schedule; empty with runAt`
+// +kubebuilder:printcolumn:name=Run At,type=string,JSONPath=`.spec.runAt`,priority=1,description=`the time of a single Job; empty with schedule`
+// +kubebuilder:printcolumn:name=Timezone,type=string,JSONPath=`.spec.timeZone`,description=`the zone of the schedule; empty for UTC`
+// +kubebuilder:printcolumn:name=Suspend,type=boolean,JSONPath=`.spec.suspend`,description=`whether the creation of Jobs is suspended`
+// +kubebuilder:printcolumn:name=Active Job,type=string,JSONPath=`.status.active[0].name`,description=`the first of the active Jobs`
+// +kubebuilder:printcolumn:name=Last Schedule,type=date,JSONPath=`.status.lastScheduleTime`,description=`how long ago the nominal time of the latest Job was`
+// +kubebuilder:printcolumn:name=Next,type=string,JSONPath=`.status.nextScheduleTime`,description=`the next nominal time`
+// +kubebuilder:printcolumn:name=Last Result,type=string,JSONPath=`.status.lastResult`,description=`the latest verdict, or the result of a Job that has ended since`
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description=`how long ago the object was created`
+// +kubebuilder:printcolumn:name=Successful,type=integer,JSONPath=`.status.successful`,priority=1,description=`the number of Jobs that have completed`
+// +kubebuilder:printcolumn:name=Failed,type=integer,JSONPath=`.status.failed`,priority=1,description=`the number of Jobs that have failed, and of nominal times that were missed`
+// +kubebuilder:printcolumn:name=Missed,type=integer,JSONPath=`.status.missed`,priority=1,description=`the number of nominal times for which no Job was created although one should have been`
 // +kubebuilder:validation:XValidation:rule=`self.metadata.name.size() <= 52`,message="metadata.name must be at most 52 characters, for a Job's name is longer: choose a shorter one"
 type ScheduledJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is the desired behaviour.
+	// spec is when to create Jobs, and from which template. Set exactly one of schedule and runAt. The times for which they demand a
+	// Job are called nominal times; the Job itself may be created later.
 	Spec ScheduledJobSpec `json:"spec"`
-	// Status is the latest state, written by the reconciler.
+	// status is what the reconciler has decided and observed: the latest verdicts, the next time, the active Jobs, and counters.
 	// +optional
 	Status ScheduledJobStatus `json:"status,omitempty"`
 }
@@ -60,79 +65,115 @@ type ScheduledJobList struct {
 // +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.jitterSeconds) || self.jitterSeconds == 0`,fieldPath=.jitterSeconds,message="jitterSeconds belongs to schedule: leave it out, and write the time that is meant into runAt"
 // +kubebuilder:validation:XValidation:rule=`!has(self.schedule) || !has(self.ttlSecondsAfterFinished)`,fieldPath=.ttlSecondsAfterFinished,message="ttlSecondsAfterFinished belongs to runAt: a schedule never finishes; leave it out, and limit its Jobs by successfulJobsHistoryLimit and failedJobsHistoryLimit, or by ttlSecondsAfterFinished in jobTemplate.spec"
 type ScheduledJobSpec struct {
-	// Schedule is a cron schedule: minute, hour, day of month, month, day of week, with an optional field of seconds before them; or
-	// @hourly and its like, or "@every 90s". "H" in a field stands for a value derived from the object's UID.
+	// schedule is when Jobs are created, again and again: a cron schedule of the fields minute, hour, day of month, month and day of
+	// week, with an optional field of seconds before them; @hourly, @daily, @weekly, @monthly or @yearly; or @every with a
+	// duration, counted from the object's creation. H in a field stands for a number derived from the object's UID, so that objects
+	// with the same schedule do not all start at once. Default: none; one of schedule and runAt is required. Examples:
+	//   "30 2 * * *"      every day at 02:30
+	//   "H/15 * * * *"    every 15 minutes
+	//   "@every 90s"      every minute and a half
 	// +optional
 	Schedule CronSchedule `json:"schedule,omitempty"`
-	// RunAt is the time at which a single Job is created, a whole second. Its schema is deliberately not date-time, because that
-	// accepts values that cannot be decoded (a zone in small letters, second 60).
+	// runAt is the time at which a single Job is created, instead of schedule: a date, a time of whole seconds and an offset
+	// (RFC 3339). A time in the past means now. Default: none; one of schedule and runAt is required. Example:
+	// "2026-12-24T18:00:00+01:00".
+	// ---
+	// Its schema is deliberately not date-time, because that accepts values that cannot be decoded (a zone in small letters,
+	// second 60).
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() && oldSelf.value() == self || self.matches(r'^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$') && timestamp(self) > timestamp('1970-01-01T00:00:00Z')`,optionalOldSelf=true,message="runAt must be a date of 1970 or later, a time of whole seconds and an offset (RFC 3339), such as 2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00"
 	RunAt *metav1.Time `json:"runAt,omitempty"`
-	// StartAfter is the time after which the schedule begins, a whole second; the default is the object's creation. If it is in the
-	// past, CatchUp decides about the times since then: a user who takes over from another controller writes here the last time that
-	// controller has run. It can be removed, but not changed.
+	// startAfter is the time after which schedule begins: a date, a time of whole seconds and an offset (RFC 3339). If it is in the
+	// past, catchUp decides about the times since then: to take over from another controller, write the last time for which that
+	// controller has created a Job. It counts only when the object is created; it can be removed, but not changed. Default:
+	// the object's creation. Example: "2026-11-14T02:30:00Z".
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() && oldSelf.value() == self || self.matches(r'^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$') && timestamp(self) > timestamp('1970-01-01T00:00:00Z')`,optionalOldSelf=true,message="startAfter must be a date of 1970 or later, a time of whole seconds and an offset (RFC 3339), such as 2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00"
 	StartAfter *metav1.Time `json:"startAfter,omitempty"`
-	// TimeZone is the IANA name of the schedule's zone; the default is UTC.
+	// timeZone is the IANA name of the zone in which schedule is read. A time of day that daylight saving skips runs when the gap is
+	// over, and one that comes twice runs once; an hour field that begins with * follows the wall clock. Default: UTC. Example:
+	// "Europe/Berlin".
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z][A-Za-z0-9_+/-]*$') && self.lowerAscii() != 'local'`,message="timeZone must be the IANA name of a zone, such as Europe/Berlin, neither an offset nor Local, which is another zone on every machine; leave it out for UTC"
 	// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() && oldSelf.value() == self || !self.matches('^[A-Za-z][A-Za-z0-9_+/-]*$') || self.lowerAscii() == 'local' || timestamp('2020-01-01T00:00:00Z').getHours(self) >= 0`,optionalOldSelf=true,message="timeZone must be the IANA name of a zone that the API server knows, such as Europe/Berlin; leave it out for UTC"
 	TimeZone *string `json:"timeZone,omitempty"`
-	// StartingDeadlineSeconds is how long after its nominal time a Job may still be created, in seconds. Times beyond it are missed,
-	// and count as failed. Without it there is no limit.
+	// startingDeadlineSeconds is how long after its nominal time, and after the delay of jitterSeconds, a Job may still be created, in
+	// seconds. A time beyond it is missed, and counts as failed. A deadline of a few seconds misses times while jobstream restarts;
+	// a deadline of 0 misses nearly all. Default: no limit. Example: 3600 (no Job is created more than an hour late).
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
-	// ConcurrencyPolicy is what happens to a Job that is due while an earlier one still runs.
+	// concurrencyPolicy is what happens to a Job that is due while an earlier one is active. Default: Allow. Example: Forbid.
+	// - Allow: both run.
+	// - Forbid: the later one is skipped, and not made up for.
+	// - Replace: the earlier one is deleted; when it and its Pods are gone, the later one is created.
 	// +optional
 	// +kubebuilder:default=Allow
 	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
-	// Suspend stops the creation of Jobs. Running Jobs go on.
+	// suspend stops the creation of Jobs while it is true. Times that pass meanwhile are skipped, and never caught up on. Running Jobs
+	// go on. Default: false. Example: true.
 	// +optional
 	// +kubebuilder:default=false
 	Suspend *bool `json:"suspend,omitempty"`
-	// CatchUp decides which of several nominal times that passed during a downtime get a Job.
+	// catchUp decides which of several nominal times that passed during a downtime get a Job. The others are missed. Default: Latest.
+	// Example: All (a report that is needed for every day).
+	// - Latest: one Job, for the latest of them.
+	// - All: a Job for each within startingDeadlineSeconds; without a deadline, for the latest 100. With concurrencyPolicy Forbid,
+	// those that overlap are skipped; with Replace, only the latest is created.
+	// - None: no Job; a time that is more than a minute late is missed.
 	// +optional
 	// +kubebuilder:default=Latest
 	CatchUp CatchUpPolicy `json:"catchUp,omitempty"`
-	// OnScheduleChange decides whether a new schedule or zone also applies to the time since the last Job.
+	// onScheduleChange decides whether a new schedule or timeZone also applies to the time since the last decision. Default: CatchUp.
+	// Example: Wait.
+	// - CatchUp: it does, so an edit may create a Job at once. If an hourly schedule is changed to every half hour at 14:31, the
+	// Job of 14:30 is created then.
+	// - Wait: the new schedule begins with its first time after the edit.
 	// +optional
 	// +kubebuilder:default=CatchUp
 	OnScheduleChange ScheduleChangePolicy `json:"onScheduleChange,omitempty"`
-	// JitterSeconds delays each start by a stable share of this many seconds, so that not all start at once. The nominal time does
-	// not change.
+	// jitterSeconds delays each Job by a share of this many seconds, at most 86400, so that not all objects start at once. An object
+	// always has the same share, and the nominal time does not change. Default: 0. Example: 300 (up to five minutes later).
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	JitterSeconds *int32 `json:"jitterSeconds,omitempty"`
-	// JobTemplate is the template of the Jobs, as it is when each is created.
+	// jobTemplate is the template of the Jobs, as it is when each is created: an edit changes only later ones. jobstream runs the Jobs
+	// unless spec.managedBy in the template names another controller. "kubectl explain cronjob.spec.jobTemplate" describes
+	// its fields. Required. Example:
+	//   spec:
+	//     template:
+	//       spec:
+	//         restartPolicy: Never
+	//         containers:
+	//         - {name: hello, image: busybox, command: [echo, hello]}
 	// +kubebuilder:validation:XValidation:rule=`has(self.spec)`,message="jobTemplate.spec is missing: write the spec of the Jobs, as in a CronJob"
 	// +kubebuilder:validation:XValidation:rule=`!has(self.spec) || !has(self.spec.manualSelector) || !self.spec.manualSelector`,fieldPath=.spec.manualSelector,message="manualSelector must not be set: the Jobs of one ScheduledJob would count each other's Pods; leave it out"
 	// +kubebuilder:validation:XValidation:rule=`!has(self.spec) || !has(self.spec.selector)`,fieldPath=.spec.selector,message="selector must not be set: every Job gets one of its own; leave it out"
 	// +kubebuilder:validation:XValidation:rule=`!has(self.spec) || has(self.spec.template.spec)`,fieldPath=.spec.template,message="template.spec is missing: write containers and a restartPolicy"
 	// +kubebuilder:validation:XValidation:rule=`!has(self.spec) || !has(self.spec.template.spec) || has(self.spec.template.spec.restartPolicy) && self.spec.template.spec.restartPolicy in ['OnFailure', 'Never']`,fieldPath=.spec.template.spec.restartPolicy,message="restartPolicy must be OnFailure or Never: a Job's Pods end"
 	JobTemplate batchv1.JobTemplateSpec `json:"jobTemplate"`
-	// SuccessfulJobsHistoryLimit is how many complete Jobs are kept, the newest.
+	// successfulJobsHistoryLimit is how many complete Jobs are kept, the newest. The others are deleted with their Pods, once they are
+	// counted. Default: 3. Example: 0 (none).
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
 	SuccessfulJobsHistoryLimit *int32 `json:"successfulJobsHistoryLimit,omitempty"`
-	// FailedJobsHistoryLimit is how many failed Jobs are kept, the newest.
+	// failedJobsHistoryLimit is how many failed Jobs are kept, the newest. The others are deleted with their Pods, once they are
+	// counted. Default: 1. Example: 5 (to compare their logs).
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
-	// TTLSecondsAfterFinished is how long a ScheduledJob with RunAt is kept once its Job has finished, or has been missed, in
-	// seconds. Its Job is deleted with it. Without it both stay.
+	// ttlSecondsAfterFinished is how long a ScheduledJob with runAt is kept once its Job has finished, or its time was missed, in
+	// seconds. Its Job is deleted with it. Default: for ever. Example: 3600 (an hour).
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
@@ -180,46 +221,50 @@ const (
 
 // ScheduledJobStatus is the state of a ScheduledJob. Each nominal time up to DecidedUntil has been decided once.
 type ScheduledJobStatus struct {
-	// ObservedGeneration is the generation of the spec that this status belongs to.
+	// observedGeneration is the metadata.generation of the spec that this status belongs to.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// ObservedSchedule is the schedule and zone by which the times up to DecidedUntil were decided.
+	// observedSchedule is the schedule and zone by which the times up to decidedUntil were decided.
 	// +optional
 	ObservedSchedule string `json:"observedSchedule,omitempty"`
-	// DecidedUntil is the nominal time up to which every time has a verdict.
+	// decidedUntil is the time up to which every nominal time has a verdict.
 	// +optional
 	DecidedUntil *metav1.Time `json:"decidedUntil,omitempty"`
-	// NextScheduleTime is the next nominal time.
+	// nextScheduleTime is the next nominal time; it is absent while there is none, as under suspend.
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
-	// LastScheduleTime is the nominal time of the latest Job that was created.
+	// lastScheduleTime is the nominal time of the latest Job that was created on schedule.
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
-	// LastSuccessfulTime is when a Job last completed.
+	// lastSuccessfulTime is when a Job last completed.
 	// +optional
 	LastSuccessfulTime *metav1.Time `json:"lastSuccessfulTime,omitempty"`
-	// LastResult is the result of the latest nominal time or Job that was decided, in one word.
+	// lastResult is the latest verdict (Started, Skipped, Missed, Blocked, Failed), or the result of a Job that has ended since:
+	// Complete, Failed, or Missing if it was deleted before its end.
 	// +optional
 	LastResult string `json:"lastResult,omitempty"`
-	// Active are the Jobs that have been created and not yet counted.
+	// active lists the Jobs that have been created and whose end is not counted yet.
 	// +optional
 	// +listType=atomic
 	Active []corev1.ObjectReference `json:"active,omitempty"`
-	// Successful counts Jobs that have completed.
+	// successful counts the Jobs that have completed.
 	// +optional
 	Successful int64 `json:"successful,omitempty"`
-	// Failed counts Jobs that have failed, and nominal times that were missed.
+	// failed counts the Jobs that have failed or were deleted before their end, and the nominal times in missed.
 	// +optional
 	Failed int64 `json:"failed,omitempty"`
-	// Missed counts the nominal times for which a Job should have been created and was not.
+	// missed counts the nominal times for which a Job should have been created and was not.
 	// +optional
 	Missed int64 `json:"missed,omitempty"`
-	// Recent are the latest verdicts, the newest last. Each is here before it is announced, and until it has been.
+	// recent lists the latest verdicts, at most ten, the newest last.
+	// ---
+	// Each is here before it is announced, and until it has been.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	Recent []TickVerdict `json:"recent,omitempty"`
-	// Conditions are Ready, Stalled, Suspended, Blocked and Finished.
+	// conditions are Ready (Jobs are created when their time comes), Stalled (none until the spec is corrected), Suspended, Blocked
+	// (the API server refuses the Job that is due) and Finished (the time of runAt is decided, and its Job has ended).
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -229,30 +274,32 @@ type ScheduledJobStatus struct {
 // RecentVerdicts is the largest number of verdicts in a status.
 const RecentVerdicts = 10
 
-// TickVerdict is the verdict on one nominal time, or on all nominal times of a range.
+// TickVerdict is the verdict on one nominal time, on all nominal times of a range, or on a Job that a user has started.
 type TickVerdict struct {
-	// Time is the nominal time, or the first of a range; for a Manual start it is the creation of the Job.
+	// time is the nominal time, or the first of a range; for a Job with the reason Manual it is the Job's creation.
 	Time metav1.Time `json:"time"`
-	// Until is the last of a range.
+	// until is the last nominal time of a range.
 	// +optional
 	Until *metav1.Time `json:"until,omitempty"`
-	// Count is the number of nominal times.
+	// count is the number of nominal times that the verdict is on.
 	Count int64 `json:"count"`
-	// Verdict is Started, Skipped, Missed, Blocked or Failed.
+	// verdict is Started (the Job was created), Skipped (none was wanted), Missed (it was too late), Blocked (its name was taken) or
+	// Failed (the API server refused it).
 	Verdict string `json:"verdict"`
-	// Reason is the reason in one word. For Started it is empty if the clock has started the Job, and Manual or Backfill if a user
-	// has.
+	// reason is the reason in one word, such as Overlap or Deadline; for Started it is Manual or Backfill if a user has started the
+	// Job, and absent if the Job was created on schedule.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message is a description for people.
+	// message describes the reason in a sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Announced reports whether the bus has confirmed the verdict. It is recorded with the next write that has another reason.
+	// announced reports whether the bus has confirmed the verdict; it is written together with the next other change.
 	// +optional
 	Announced bool `json:"announced,omitempty"`
-	// JobName and JobUID identify the Job that was created.
+	// jobName is the name of the Job that was created.
 	// +optional
 	JobName string `json:"jobName,omitempty"`
+	// jobUID is the UID of the Job that was created.
 	// +optional
 	JobUID types.UID `json:"jobUID,omitempty"`
 }
