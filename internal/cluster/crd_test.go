@@ -2,14 +2,8 @@ package cluster_test
 
 import (
 	"context"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"reflect"
-	"regexp"
-	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +18,6 @@ import (
 	"github.com/jobstream/jobstream/deploy"
 	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
-	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
 // cronJob is the CronJob of the Kubernetes documentation, converted by its apiVersion and kind.
@@ -233,65 +226,6 @@ func withoutRules(o any) {
 	case []any:
 		for _, v := range o {
 			withoutRules(v)
-		}
-	}
-}
-
-// TestKubectl: the definition fits into the annotation of a client-side apply, and objects print readably.
-func TestKubectl(t *testing.T) {
-	k := newKindTest(t)
-	dir, err := controlplane.Assets()
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubectl := func(args ...string) string {
-		t.Helper()
-		c := exec.CommandContext(t.Context(), filepath.Join(dir, "kubectl"), append([]string{"--kubeconfig", clustertest.ControlPlane(t).Kubeconfig(), "-n", k.NS}, args...)...)
-		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
-		return string(out)
-	}
-	kubectl("apply", "-f", "../../deploy/crd/scheduledjobs.yaml")
-	definition, err := k.definitions.Get(t.Context(), "scheduledjobs.jobstream.dev", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const limit = 256 << 10 // of all annotations of an object (Kubernetes 1.36, TotalAnnotationSizeLimitB)
-	size := len(definition.GetAnnotations()[corev1.LastAppliedConfigAnnotation])
-	t.Logf("the annotation of a client-side apply has %d of %d bytes", size, limit)
-	if size == 0 || size > limit/2 {
-		t.Errorf("the annotation of a client-side apply has %d of %d bytes: half of it is for what Pods will have one day", size, limit)
-	}
-
-	file := filepath.Join(t.TempDir(), "hello.yaml")
-	if err := os.WriteFile(file, []byte(cronJob), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	kubectl("apply", "-f", file)
-	live, err := k.Get(t.Context(), "hello", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	j := typed(t, live)
-	now := time.Now()
-	j.Status = v1alpha1.ScheduledJobStatus{LastScheduleTime: new(metav1.NewTime(now.Add(-10 * time.Minute))), NextScheduleTime: new(metav1.NewTime(time.Unix(4e9, 0))),
-		LastResult: "Complete", Active: []corev1.ObjectReference{{Name: "hello-bcdfghjkl"}, {Name: "hello-lkjhgfdcb"}}, Successful: 3, Failed: 2, Missed: 1}
-	if _, err := k.UpdateStatus(t.Context(), untyped(t, j), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for what, want := range map[string]string{
-		"get schedjob hello": `NAME SCHEDULE TIMEZONE SUSPEND ACTIVE JOB LAST SCHEDULE NEXT LAST RESULT AGE ` +
-			`hello [*] [*] [*] [*] [*] false hello-bcdfghjkl 10m 2096-10-02T07:06:40Z Complete \d+s`,
-		"get scheduledjobs hello -o wide": `NAME SCHEDULE RUN AT TIMEZONE SUSPEND ACTIVE JOB LAST SCHEDULE NEXT LAST RESULT AGE SUCCESSFUL FAILED MISSED ` +
-			`hello [*] [*] [*] [*] [*] false hello-bcdfghjkl 10m 2096-10-02T07:06:40Z Complete \d+s 3 2 1`,
-		"get all": `.* scheduledjob.jobstream.dev/hello .*`,
-	} {
-		got := kubectl(strings.Fields(what)...)
-		t.Logf("kubectl %s\n%s", what, got)
-		if !regexp.MustCompile("^" + want + "$").MatchString(strings.Join(strings.Fields(got), " ")) {
-			t.Errorf("kubectl %s shows\n%s", what, got)
 		}
 	}
 }
