@@ -62,7 +62,9 @@ func declarations(t *testing.T, file string) map[string]bool {
 			if pointer, ok := receiver.(*ast.StarExpr); ok {
 				receiver = pointer.X
 			}
-			out[receiver.(*ast.Ident).Name+"."+f.Name.Name] = true
+			if name, ok := receiver.(*ast.Ident); ok { // else its type has parameters
+				out[name.Name+"."+f.Name.Name] = true
+			}
 		}
 	}
 	return out
