@@ -248,3 +248,30 @@ func TestAStateThatIsTooLargeBacksOff(t *testing.T) {
 		t.Errorf("%d inventories within two minutes, known %v", inventories, s.Known)
 	}
 }
+
+// A ScheduledJob that has run once is remembered until its Job is gone that the history limit does not keep. A deletion that waits, because
+// another request for that Job may be under way, would otherwise be forgotten.
+func TestTheHistoryLimitHoldsAfterTheOnlyRun(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		keeps int32
+		run   func(*Row)
+		rests bool
+	}{
+		{"a Job beyond the limit", 0, func(*Row) {}, false},
+		{"a Job that may return", 0, func(r *Row) { r.Again = minute(1) }, false},
+		{"a Job within the limit", 1, func(*Row) {}, true},
+		{"a Job that is being deleted", 0, func(r *Row) { r.Run.Deleting = true }, true},
+		{"a Job that runs though its time was given up", 1, func(r *Row) { r.Run.Result = "" }, false},
+	} {
+		s := everyMinute()
+		s.Object.Schedule, s.Object.RunAt, s.Object.SuccessfulJobs = "", ten, c.keeps
+		s.Object.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FinishedCondition, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
+		r := Row{Run: events.Run{Name: "nightly-x", UID: "j", Nominal: ten, Result: events.RunComplete}}
+		c.run(&r)
+		s.Runs = map[types.UID]Row{"j": r}
+		if got := rests(s); got != c.rests {
+			t.Errorf("%s: rests is %v", c.name, got)
+		}
+	}
+}

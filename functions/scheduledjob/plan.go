@@ -94,7 +94,8 @@ func rests(s State) bool {
 	if !s.Known {
 		return !s.NeedsSync && (s.Object.UID == "" || s.Object.Deleting || over(s.Object))
 	}
-	return s.Gone || s.Object.Deleting || s.Unread == "" && over(s.Object) && len(s.Pending)+len(s.Due)+len(s.Object.Status.Active)+len(announce(s)) == 0 && !s.waiting() && s.Object.TTLSecondsAfterFinished == nil
+	return s.Gone || s.Object.Deleting || s.Unread == "" && over(s.Object) && s.Object.TTLSecondsAfterFinished == nil && !s.waiting() &&
+		len(s.Pending)+len(s.Due)+len(s.Object.Status.Active)+len(announce(s))+len(s.unwanted())+len(s.beyondLimits()) == 0
 }
 
 // over reports whether a ScheduledJob that runs once has done so, and no user has changed it since.
