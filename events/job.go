@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // Job is what functions need to know of a batch/v1 Job, and nothing else.
@@ -105,6 +106,18 @@ func (j Job) Finished() bool {
 	_, complete := j.Condition(batchv1.JobComplete)
 	_, failed := j.Condition(batchv1.JobFailed)
 	return complete || failed
+}
+
+// Untouched reports whether the Job is as it was created: its spec has not changed, it has no selector of its user's own, and its
+// status shows no trace of a Pod or of a start.
+//
+// A new State of such a Job intends the same first Pods, with the same names, as a State that was lost. So the inventory needs no list
+// of Pods: those that exist are found by their names.
+func (j Job) Untouched() bool {
+	st := j.Status
+	return j.Generation == 1 && j.Selector == nil && st.StartTime == nil && len(st.Conditions) == 0 && st.Active == 0 && st.Succeeded == 0 &&
+		st.Failed == 0 && st.CompletedIndexes == "" && ptr.Deref(st.Terminating, 0) == 0 &&
+		(st.UncountedTerminatedPods == nil || len(st.UncountedTerminatedPods.Succeeded)+len(st.UncountedTerminatedPods.Failed) == 0)
 }
 
 // Expires returns when a finished Job is to be deleted, counted from its terminal condition (Kubernetes 1.36, ttlafterfinished);

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -36,9 +37,11 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 			others = append(others, effect.AddFinalizer{Name: p.Name, UID: p.UID, Version: p.Version})
 		}
 	}
-	// A Job that has not started has no Pods: inventory relies on it (see events.JobListed and the cluster adapter). Pods that
-	// were intended before a failure wait for its backoff like later ones.
-	if s.Job.Status.StartTime == nil || s.Job.Suspended || !s.haveParameters() || !backoffEnds(s, c, now).IsZero() {
+	if s.Job.Untouched() {
+		creates = slices.DeleteFunc(creates, func(e effect.Effect) bool { return !s.findable(e.(effect.CreatePod)) })
+	}
+	// Pods that were intended before a failure wait for its backoff like later ones.
+	if s.Job.Suspended || !s.haveParameters() || !backoffEnds(s, c, now).IsZero() {
 		creates = nil
 	}
 	creates = creates[:min(len(creates), slowStart(s, c))]
@@ -46,6 +49,19 @@ func command(s State, c count, now time.Time, at *effect.Wake) []effect.Effect {
 		deletes = append(deletes, u.remove())
 	}
 	return append(append(creates, others...), deletes...)
+}
+
+// findable reports whether a new State would intend this very Pod of an untouched Job: then nothing is lost by an inventory without a
+// list of Pods, because the creation finds the Pod that exists.
+func (s State) findable(e effect.CreatePod) bool {
+	return e.Serial < min(wanted(s.Job, count{}), s.limits.MaxPodChanges) && (!s.Job.Indexed || e.Index == e.Serial)
+}
+
+// starting reports whether the status write with the start of the Job waits for Pods that the plan creates, so that it has their
+// number, too. What becomes of their creation wakes the next plan.
+func (s State) starting(c count, plan []effect.Effect) bool {
+	creates := func(e effect.Effect) bool { return e.Kind() == effect.KindCreatePod }
+	return s.Job.Status.StartTime == nil && !s.backingOff() && int(c.active) < s.limits.MaxPodChanges && slices.ContainsFunc(plan, creates)
 }
 
 func create(j events.Job, p events.Pod) effect.CreatePod {

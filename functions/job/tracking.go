@@ -25,9 +25,6 @@ func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, boo
 		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
 	st.Active, st.Ready, st.Terminating = c.active, &c.ready, &c.terminating
-	if !s.backingOff() && backoffEnds(s, c, now).IsZero() {
-		st.Active += c.intended // about to be created: saves a write per Pod
-	}
 	flush(&st, s)
 	list(&st, s, c)
 	conclude(&st, s, c, v, now)

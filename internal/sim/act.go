@@ -88,18 +88,10 @@ func (a *API) markDeleted(p *pod) (changed bool) {
 
 func (a *API) takeInventory(key events.Key, e effect.TakeInventory) []events.Event {
 	list := a.List(e.ID, key.UID)
-	if j := list.Job; j != nil && neverStarted(*j) && e.Job != "" {
-		list.Version, list.Pods = 0, nil // the adapter does not look for Pods that cannot exist
+	if j := list.Job; j != nil && j.Untouched() && e.Job != "" {
+		list.Version, list.Pods = 0, nil // the adapter does not list the Pods of a new Job
 	}
 	return []events.Event{list}
-}
-
-// neverStarted reports whether the Job's status shows no trace of a Pod. A Job with its own selector may match Pods that are
-// older than the Job.
-func neverStarted(j events.Job) bool {
-	s := j.Status
-	return s.StartTime == nil && len(s.Conditions) == 0 && s.Active == 0 && s.Succeeded == 0 && s.Failed == 0 && s.CompletedIndexes == "" &&
-		or(s.Terminating) == 0 && len(uncounted(s).Succeeded)+len(uncounted(s).Failed) == 0 && j.Selector == nil
 }
 
 func (a *API) writeStatus(key events.Key, e effect.WriteJobStatus) []events.Event {

@@ -109,7 +109,7 @@ func (a *API) CreateJob(j events.Job) events.Job {
 	if j.UID == "" {
 		j.UID = a.name("job")
 	}
-	j.Namespace, j.Created = a.Namespace, a.Now()
+	j.Namespace, j.Created, j.Generation = a.Namespace, a.Now(), 1
 	j.Version = a.tick()
 	j.Status = *j.Status.DeepCopy()
 	a.jobs[j.UID] = &j

@@ -11,12 +11,12 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// PodCreated implements Checker: no Pod is created before the Job has started or without its values, and a Pod of an index that
-// has failed before has the number of its failures.
+// PodCreated implements Checker: no Pod of an untouched Job is created that a lost memory would not find by its name, none without its
+// values, and a Pod of an index that has failed before has the number of its failures.
 func (t *truth) PodCreated(j events.Job, p events.Pod, e effect.CreatePod) {
 	switch {
-	case j.Status.StartTime == nil && len(j.Status.Conditions) == 0:
-		t.fail("%s is created before its Job has started", p.Name)
+	case j.Untouched() && (e.Serial >= int(min(j.Parallelism, or(j.Completions))) && j.Completions != nil || e.Serial >= int(j.Parallelism)):
+		t.fail("%s is created before its Job has started, and is not among the first", p.Name)
 	case j.Options.Parameters != e.Parameters, j.Options.Parameters != "" && p.Index >= t.w.api.values[j.Options.Parameters].Count:
 		t.fail("%s of index %d is created without the values of %q", p.Name, p.Index, j.Options.Parameters)
 	case e.PerIndex != (j.BackoffLimitPerIndex != nil):

@@ -74,6 +74,9 @@ func (t *truth) counters(old, next events.Job) {
 	if b.Failed-a.Failed != int32(t.count(was.Failed, seen)) {
 		t.fail("failed went from %d to %d, but uncounted lost %v", a.Failed, b.Failed, was.Failed)
 	}
+	if exist := t.created(next.UID, seen); int(b.Active) > exist {
+		t.fail("active is %d, but %d Pods were created that are not listed or counted", b.Active, exist)
+	}
 	if or(b.Ready) > b.Active {
 		t.fail("ready %d exceeds active %d", *b.Ready, b.Active)
 	}
@@ -100,6 +103,16 @@ func (t *truth) count(was []types.UID, still map[types.UID]bool) (n int) {
 			if p := t.holder(uid); p != nil && p.Held && !p.Orphan {
 				t.fail("%s is counted while it is held", uid)
 			}
+		}
+	}
+	return n
+}
+
+// created returns how many Pods of a Job there are, or were, that are neither listed nor counted.
+func (t *truth) created(owner types.UID, listed map[types.UID]bool) (n int) {
+	for uid, r := range t.pods {
+		if r.owner == owner && !r.counted && !listed[uid] {
+			n++
 		}
 	}
 	return n

@@ -16,16 +16,15 @@ import (
 // inventoryTimeout bounds two complete lists of the largest cluster.
 const inventoryTimeout = 5 * time.Minute
 
-// takeInventory answers with a snapshot of the Job. A Job that has never started has no Pods, because none is created before the
-// start stands in its status: it costs one GET, and its snapshot has no list of Pods. The same holds for a Job that is not
-// claimed.
+// takeInventory answers with a snapshot of the Job. A new Job costs one GET, and its snapshot has no list of Pods: what a worker
+// with a State that is lost may have created is found by its name. The same holds for a Job that is not claimed.
 func (a *Actor) takeInventory(ctx context.Context, key events.Key, e effect.TakeInventory) ([]events.Event, error) {
 	if e.Job != "" {
 		j, err := a.getJob(ctx, key, e.Job)
 		if err != nil {
 			return a.refused(e, events.NoSerial, err)
 		}
-		if j != nil && (a.hasNoPods(j) || !a.claim.Matches(j)) {
+		if j != nil && (a.needsNoList(j) || !a.claim.Matches(j)) {
 			a.jobs.saw(j)
 			p := events.ProjectJob(j, a.claim)
 			return []events.Event{events.JobListed{ID: e.ID, Name: p.Name, Job: &p, JobsVersion: p.Version}}, nil
@@ -67,18 +66,11 @@ func (a *Actor) takeScheduleInventory(ctx context.Context, key events.Key, e eff
 // takeOverTime is how long after this Actor was made Kubernetes' own controller may still have begun a Job: clocks differ.
 const takeOverTime = time.Minute
 
-// hasNoPods reports whether nothing in the Job indicates a Pod, and there can be none. With the generated selector it has no
-// orphans, because the UID in their label cannot be older than the Job. With its user's own selector it may have some. So may a
-// Job of Kubernetes' own controller, which writes the status only after it has created the first Pods.
-func (a *Actor) hasNoPods(j *batchv1.Job) bool {
-	s := j.Status
-	if s.StartTime != nil || len(s.Conditions) > 0 || s.Active > 0 || s.Succeeded > 0 || s.Failed > 0 || s.CompletedIndexes != "" ||
-		s.Terminating != nil && *s.Terminating > 0 ||
-		s.UncountedTerminatedPods != nil && len(s.UncountedTerminatedPods.Succeeded)+len(s.UncountedTerminatedPods.Failed) > 0 {
-		return false
-	}
+// needsNoList reports whether the Job is untouched, and Kubernetes' own controller cannot have begun it: that one writes the status
+// only after it has created the first Pods, and names them at random.
+func (a *Actor) needsNoList(j *batchv1.Job) bool {
 	named := j.Spec.ManagedBy != nil && *j.Spec.ManagedBy == a.claim.ManagedBy
-	return events.ProjectJob(j, a.claim).Selector == nil && (named || j.CreationTimestamp.After(a.made.Add(takeOverTime)))
+	return events.ProjectJob(j, a.claim).Untouched() && (named || j.CreationTimestamp.After(a.made.Add(takeOverTime)))
 }
 
 // inventories has one for each namespace to which the program is limited, or one for all under "".

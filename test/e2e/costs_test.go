@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"text/tabwriter"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// What usual Jobs cost the API server, beside what the same Jobs cost under Kubernetes' own controller at the same time: -v prints it.
+// The number of status writes is bounded, and no status shows more active Pods than exist.
+func TestStatusWritesOfUsualJobs(t *testing.T) {
+	t.Parallel()
+	const each = 4
+	s := own(t, harness.Config{Deployed: true})
+	cases := []struct {
+		name, script string
+		size         func(*batchv1.JobSpec)
+		ends         batchv1.JobConditionType
+		most         int // status writes of one Job
+	}{
+		{"1 Pod of 0.05 s", "sleep 0.05", harness.Size(1, 1, 0), batchv1.JobComplete, 4},
+		{"1 Pod of 2 s", "sleep 2", harness.Size(1, 1, 0), batchv1.JobComplete, 4},
+		{"1 Pod of 20 s", "sleep 20", harness.Size(1, 1, 0), batchv1.JobComplete, 4},
+		{"1 Pod that fails, and is tried again", "exit 1", harness.Size(1, 1, 1), batchv1.JobFailed, 8},
+		{"20 Pods of 5 s at once", "sleep 5", harness.Size(20, 20, 0), batchv1.JobComplete, 14},
+	}
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nJobs\tstatus writes\tof the built-in controller\tother requests of jobstream's programs")
+	lines := make([]string, len(cases))
+	t.Run("of", func(t *testing.T) {
+		for i, c := range cases {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				ours, theirs := cost(t, s, c.script, c.size, c.ends, each, true), cost(t, s, c.script, c.size, c.ends, each, false)
+				lines[i] = fmt.Sprintf("%d x %s\t%d\t%d\t%s", each, c.name, ours.writes, theirs.writes, ours.others)
+				if ours.writes > each*c.most {
+					t.Errorf("%d status writes for %d Jobs, at most %d for each are expected", ours.writes, each, c.most)
+				}
+			})
+		}
+	})
+	for _, line := range lines {
+		fmt.Fprintln(w, line)
+	}
+	w.Flush()
+	t.Log(table.String())
+}
+
+// costs are requests for the Jobs of one namespace.
+type costs struct {
+	writes int
+	others string
+}
+
+// cost runs the same Job so many times at once, in a namespace of its own.
+func cost(t *testing.T, s *harness.System, script string, size func(*batchv1.JobSpec), ends batchv1.JobConditionType, times int, managed bool) (c costs) {
+	t.Helper()
+	p := s.Space(t)
+	for i := range times {
+		j := harness.Shell(fmt.Sprintf("job-%d", i), script, size)
+		if !managed {
+			j.Spec.ManagedBy = nil
+		}
+		p.Apply(j)
+	}
+	stop := watchActive(t, p)
+	for i := range times {
+		p.AwaitEnd(fmt.Sprintf("job-%d", i), ends, timeout)
+	}
+	stop()
+	requests, err := s.Requests(p.Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.writes = harness.Count(requests, harness.StatusWrite)
+	others := map[string]int{}
+	for _, r := range requests {
+		if strings.HasPrefix(r.Agent, "jobstream") && !harness.StatusWrite(r) {
+			others[r.Verb+" "+r.Resource]++
+		}
+	}
+	c.others = fmt.Sprint(others)
+	return c
+}
+
+// watchActive fails the test when a status shows more active Pods than exist. The function that it returns ends that.
+func watchActive(t *testing.T, p *harness.Space) (stop func()) {
+	t.Helper()
+	w, err := p.Client.BatchV1().Jobs(p.Namespace).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for e := range w.ResultChan() {
+			j, ok := e.Object.(*batchv1.Job)
+			if !ok || j.Status.Active == 0 {
+				continue
+			}
+			pods, err := p.Client.CoreV1().Pods(p.Namespace).List(context.WithoutCancel(t.Context()), metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + j.Name})
+			if err == nil && int(j.Status.Active) > len(pods.Items) {
+				t.Errorf("the status of %s shows %d active Pods, %d exist: %s", j.Name, j.Status.Active, len(pods.Items), harness.Brief(j.Status))
+			}
+		}
+	}()
+	return func() {
+		w.Stop()
+		<-done
+	}
+}
