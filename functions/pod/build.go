@@ -46,9 +46,7 @@ func Build(j *batchv1.Job, e effect.CreatePod, first []corev1.EnvVar) *corev1.Po
 			p.Annotations[batchv1.JobIndexIgnoredFailureCountAnnotation] = strconv.Itoa(int(e.IndexIgnoredFailures))
 		}
 	}
-	if len(first) > 0 {
-		giveFirst(p, first)
-	}
+	giveFirst(p, first)
 	return p
 }
 

@@ -78,8 +78,5 @@ func cutLast(s string) (before, after string) {
 
 // cut shortens a name to at most n characters that a hyphen may follow: "a.-b" is not legal where "a-b" is.
 func cut(name string, n int) string {
-	if len(name) > n {
-		name = name[:n]
-	}
-	return strings.TrimRight(name, "-.")
+	return strings.TrimRight(name[:min(len(name), n)], "-.")
 }

@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,8 +48,13 @@ func TestParametersComeFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.At(2); err == nil || !strings.Contains(err.Error(), "none for index 2") {
-		t.Errorf("index 2: %v", err)
+	for _, index := range []int{-1, 2} {
+		if _, err := p.At(index); err == nil || !strings.Contains(err.Error(), fmt.Sprint("none for index ", index)) {
+			t.Errorf("index %d: %v", index, err)
+		}
+	}
+	if env, err := p.At(0); err != nil || env[0].Value != "apple" {
+		t.Errorf("index 0: %v, %v", env, err)
 	}
 	env, err := p.At(1)
 	if err != nil {
