@@ -62,7 +62,10 @@ func ProjectRun(j *batchv1.Job) (uid types.UID, run Run, ok bool) {
 	run.Manual = j.Annotations[v1alpha1.InstantiateAnnotation] == v1alpha1.InstantiateManual
 	for _, c := range j.Status.Conditions {
 		if c.Status == "True" && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
-			run.Result, run.Finished = RunResult(c.Type), c.LastTransitionTime.UTC()
+			run.Result, run.Finished, run.Reason = RunResult(c.Type), c.LastTransitionTime.UTC(), word(c.Reason)
+			if start := j.Status.StartTime; start != nil {
+				run.Started = start.UTC()
+			}
 		}
 	}
 	return ref.UID, run, true

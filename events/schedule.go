@@ -107,6 +107,9 @@ type Run struct {
 	Result RunResult `json:"result,omitempty"`
 	// Finished is when the Job finished; zero before that.
 	Finished time.Time `json:"finished,omitzero"`
+	// Started and Reason are status.startTime and the reason of the final condition of a Job that has finished, cut to the length of a word.
+	Started time.Time `json:"started,omitzero"`
+	Reason  string    `json:"reason,omitempty"`
 }
 
 // RunResult is how a Job has finished.

@@ -22,14 +22,16 @@ import (
 // +kubebuilder:printcolumn:name=Run At,type=string,JSONPath=`.spec.runAt`,priority=1,description=`the time of a single Job; empty with schedule`
 // +kubebuilder:printcolumn:name=Timezone,type=string,JSONPath=`.spec.timeZone`,description=`the zone of the schedule; empty for UTC`
 // +kubebuilder:printcolumn:name=Suspend,type=boolean,JSONPath=`.spec.suspend`,description=`whether the creation of Jobs is suspended`
-// +kubebuilder:printcolumn:name=Active Job,type=string,JSONPath=`.status.active[0].name`,description=`the first of the active Jobs`
+// +kubebuilder:printcolumn:name=Active,type=integer,JSONPath=`.status.activeCount`,description=`the number of Jobs that have not ended`
 // +kubebuilder:printcolumn:name=Last Schedule,type=date,JSONPath=`.status.lastScheduleTime`,description=`how long ago the nominal time of the latest Job was`
 // +kubebuilder:printcolumn:name=Next,type=string,JSONPath=`.status.nextScheduleTime`,description=`the next nominal time`
-// +kubebuilder:printcolumn:name=Last Result,type=string,JSONPath=`.status.lastResult`,description=`the latest verdict, or the result of a Job that has ended since`
+// +kubebuilder:printcolumn:name=Last Result,type=string,JSONPath=`.status.lastRun.result`,description=`how the Job ended that ended last`
+// +kubebuilder:printcolumn:name=Ended,type=date,JSONPath=`.status.lastRun.completionTime`,description=`how long ago that was`
+// +kubebuilder:printcolumn:name=Missed,type=integer,JSONPath=`.status.missed`,description=`the number of nominal times for which no Job was created although one should have been`
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description=`how long ago the object was created`
 // +kubebuilder:printcolumn:name=Successful,type=integer,JSONPath=`.status.successful`,priority=1,description=`the number of Jobs that have completed`
 // +kubebuilder:printcolumn:name=Failed,type=integer,JSONPath=`.status.failed`,priority=1,description=`the number of Jobs that have failed, and of nominal times that were missed`
-// +kubebuilder:printcolumn:name=Missed,type=integer,JSONPath=`.status.missed`,priority=1,description=`the number of nominal times for which no Job was created although one should have been`
+// +kubebuilder:printcolumn:name=Last Decision,type=string,JSONPath=`.status.lastDecision`,priority=1,description=`the latest verdict on a nominal time`
 // +kubebuilder:validation:XValidation:rule=`self.metadata.name.size() <= 52`,message="metadata.name must be at most 52 characters, for a Job's name is longer: choose a shorter one"
 type ScheduledJob struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -239,14 +241,19 @@ type ScheduledJobStatus struct {
 	// lastSuccessfulTime is when a Job last completed.
 	// +optional
 	LastSuccessfulTime *metav1.Time `json:"lastSuccessfulTime,omitempty"`
-	// lastResult is the latest verdict (Started, Skipped, Missed, Blocked, Failed), or the result of a Job that has ended since:
-	// Complete, Failed, or Missing if it was deleted before its end.
+	// lastDecision is the latest verdict: Started, Skipped, Missed, Blocked or Failed.
 	// +optional
-	LastResult string `json:"lastResult,omitempty"`
+	LastDecision string `json:"lastDecision,omitempty"`
+	// lastRun is the Job that ended last, and how it ended.
+	// +optional
+	LastRun *EndedRun `json:"lastRun,omitempty"`
 	// active lists the Jobs that have been created and whose end is not counted yet.
 	// +optional
 	// +listType=atomic
 	Active []corev1.ObjectReference `json:"active,omitempty"`
+	// activeCount is the number of Jobs in active.
+	// +optional
+	ActiveCount int32 `json:"activeCount"`
 	// successful counts the Jobs that have completed.
 	// +optional
 	Successful int64 `json:"successful,omitempty"`
@@ -255,7 +262,7 @@ type ScheduledJobStatus struct {
 	Failed int64 `json:"failed,omitempty"`
 	// missed counts the nominal times for which a Job should have been created and was not.
 	// +optional
-	Missed int64 `json:"missed,omitempty"`
+	Missed int64 `json:"missed"`
 	// recent lists the latest verdicts, at most ten, the newest last.
 	// ---
 	// Each is here before it is announced, and until it has been.
@@ -273,6 +280,29 @@ type ScheduledJobStatus struct {
 
 // RecentVerdicts is the largest number of verdicts in a status.
 const RecentVerdicts = 10
+
+// EndedRun is a Job of a ScheduledJob that has ended, and how.
+type EndedRun struct {
+	// jobName is the name of the Job.
+	JobName string `json:"jobName"`
+	// jobUID is the UID of the Job.
+	// +optional
+	JobUID types.UID `json:"jobUID,omitempty"`
+	// scheduledTime is the nominal time that the Job was for; it is absent if a user has started the Job for no nominal time.
+	// +optional
+	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
+	// result is Complete, Failed, or Missing if the Job was deleted before its end.
+	Result string `json:"result"`
+	// reason is the reason of the Job's final condition, such as BackoffLimitExceeded; for Missing it is Replaced if concurrencyPolicy
+	// has deleted the Job.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// startTime is when the Job started.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// completionTime is when the Job ended; for Missing it is when the reconciler found that it was gone.
+	CompletionTime metav1.Time `json:"completionTime"`
+}
 
 // TickVerdict is the verdict on one nominal time, on all nominal times of a range, or on a Job that a user has started.
 type TickVerdict struct {
@@ -302,4 +332,10 @@ type TickVerdict struct {
 	// jobUID is the UID of the Job that was created.
 	// +optional
 	JobUID types.UID `json:"jobUID,omitempty"`
+	// result is how the Job has ended (Complete, Failed or Missing); it is absent while the Job runs.
+	// +optional
+	Result string `json:"result,omitempty"`
+	// completionTime is when the Job ended; it is absent while the Job runs.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }

@@ -78,12 +78,12 @@ func (b *book) enterByHand(unannounced int, until time.Time) {
 		unannounced++
 		v := byHandVerdict(r.Run)
 		b.status.Recent = append(b.status.Recent, v)
-		b.status.LastResult = v.Verdict
+		b.status.LastDecision = v.Verdict
 		b.report(false, "StartedByHand", "Saw job %s, which a user has started", r.Run.Name)
 		if r.active() {
 			b.list(r)
 			continue
 		}
-		b.count(r.Run.Name, r)
+		b.count(r)
 	}
 }

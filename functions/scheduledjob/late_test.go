@@ -132,8 +132,15 @@ func TestADeletionThatOvertakesTheEndOfItsJob(t *testing.T) {
 				t.Fatalf("written: %+v", writes)
 			}
 			st := writes[0].Status
-			if st.Successful != c.successful || st.Failed != c.failed || st.LastResult != c.last || len(st.Active) > 0 {
-				t.Errorf("%d successful, %d failed, the last result is %s, active are %v", st.Successful, st.Failed, st.LastResult, st.Active)
+			if st.Successful != c.successful || st.Failed != c.failed || len(st.Active) > 0 || st.ActiveCount != 0 {
+				t.Errorf("%d successful, %d failed, active are %v", st.Successful, st.Failed, st.Active)
+			}
+			end := ended.Finished
+			if c.result == "" {
+				end = minute(1).Add(40 * time.Second) // when it was found to be gone
+			}
+			if l := st.LastRun; l == nil || l.Result != c.last || l.JobName != running.Name || !l.ScheduledTime.Time.Equal(minute(1)) || !l.CompletionTime.Time.Equal(end) {
+				t.Errorf("the last run is %+v", st.LastRun)
 			}
 			if c.successful > 0 && (st.LastSuccessfulTime == nil || !st.LastSuccessfulTime.Time.Equal(ended.Finished)) {
 				t.Errorf("the last successful time is %v", st.LastSuccessfulTime)

@@ -231,6 +231,13 @@ func (s *stage) status() string {
 	for _, ref := range st.Active {
 		fmt.Fprintf(&s.out, "active: %s\n", ref.Name)
 	}
+	if l := st.LastRun; l != nil {
+		fmt.Fprintf(&s.out, "last run: %s %s", l.JobName, strings.TrimSpace(l.Result+" "+l.Reason))
+		if l.ScheduledTime != nil {
+			fmt.Fprintf(&s.out, ", of %s", l.ScheduledTime.UTC().Format(time.RFC3339))
+		}
+		fmt.Fprintf(&s.out, ", ended %s; last decision: %s\n", l.CompletionTime.UTC().Format(time.RFC3339), st.LastDecision)
+	}
 	for _, c := range st.Conditions {
 		fmt.Fprintf(&s.out, "%s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
 	}

@@ -39,6 +39,7 @@ func account(s State, t Times, p *Problem, now time.Time) (effect.WriteScheduleS
 			st.NextScheduleTime = &metav1.Time{Time: next.UTC()}
 		}
 	}
+	st.ActiveCount = int32(len(st.Active))
 	b.conditions(p)
 	write := effect.WriteScheduleStatus{ScheduledJob: s.Object.Name, Version: s.Object.Version, Status: b.status, Reports: b.reports, Unannounced: b.dropped}
 	differs := !equality.Semantic.DeepEqual(b.status, s.Object.Status)
@@ -73,34 +74,10 @@ func (b *book) settleActive() {
 			return false
 		}
 		r.Gone = r.Gone || !known // the inventory did not show it
-		b.count(ref.Name, r)
+		r.Run.Name, r.Run.UID = ref.Name, ref.UID
+		b.count(r)
 		return true
 	})
-}
-
-// count counts the end of a Job.
-func (b *book) count(name string, r Row) {
-	st := &b.status
-	switch r.Run.Result {
-	case events.RunComplete:
-		st.Successful++
-		if end := metav1.NewTime(r.Run.Finished); st.LastSuccessfulTime == nil || st.LastSuccessfulTime.Before(&end) {
-			st.LastSuccessfulTime = &end
-		}
-		b.report(false, "SawCompletedJob", "Saw completed job: %s, condition: Complete", name)
-	case events.RunFailed:
-		st.Failed++
-		b.report(false, "SawCompletedJob", "Saw completed job: %s, condition: Failed", name)
-	default: // its result is unknown
-		st.Failed++
-		st.LastResult = "Missing"
-		if r.Run.Deleting && b.Object.ConcurrencyPolicy == v1alpha1.ReplaceConcurrent {
-			return // replaced, and the deletion was reported
-		}
-		b.report(true, "MissingJob", "Active job went missing: %s; it counts as failed", name)
-		return
-	}
-	st.LastResult = string(r.Run.Result)
 }
 
 // enter moves decidedUntil over the verdicts, up to the first time that is still due, and lists their Jobs. A verdict that is not
@@ -130,7 +107,7 @@ func (b *book) enter() {
 func (b *book) take(t v1alpha1.TickVerdict) {
 	st := &b.status
 	st.Recent = append(st.Recent, t)
-	st.LastResult = t.Verdict
+	st.LastDecision = t.Verdict
 	switch events.Verdict(t.Verdict) {
 	case events.Started:
 		st.LastScheduleTime = &metav1.Time{Time: t.Time.UTC()}
@@ -140,7 +117,8 @@ func (b *book) take(t v1alpha1.TickVerdict) {
 			b.list(r)
 			return
 		}
-		b.count(t.JobName, r)
+		r.Run.Name, r.Run.UID, r.Run.Nominal = t.JobName, t.JobUID, t.Time.UTC()
+		b.count(r)
 	case events.Skipped:
 		if t.Reason == "Overlap" {
 			b.report(false, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
@@ -201,7 +179,11 @@ func (b *book) conditions(p *Problem) {
 	at := b.Object.RunAt.UTC().Truncate(time.Second)
 	b.set(v1alpha1.ReadyCondition, ready, reason, message)
 	if done := p == nil && !b.Object.RunAt.IsZero() && !b.status.DecidedUntil.Time.Before(at) && len(b.status.Active)+len(b.Due) == 0; done {
-		b.flag(v1alpha1.FinishedCondition, true, cmp.Or(b.status.LastResult, "Done"), "its one time has come and gone")
+		how := cmp.Or(b.status.LastDecision, "Done")
+		if l := b.status.LastRun; l != nil {
+			how = l.Result
+		}
+		b.flag(v1alpha1.FinishedCondition, true, how, "its one time has come and gone")
 	} else {
 		b.flag(v1alpha1.FinishedCondition, false, "", "")
 	}

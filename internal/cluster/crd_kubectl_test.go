@@ -63,15 +63,16 @@ func TestKubectl(t *testing.T) {
 	j := typed(t, live)
 	now := time.Now()
 	j.Status = v1alpha1.ScheduledJobStatus{LastScheduleTime: new(metav1.NewTime(now.Add(-10 * time.Minute))), NextScheduleTime: new(metav1.NewTime(time.Unix(4e9, 0))),
-		LastResult: "Complete", Active: []corev1.ObjectReference{{Name: "hello-bcdfghjkl"}, {Name: "hello-lkjhgfdcb"}}, Successful: 3, Failed: 2, Missed: 1}
+		LastDecision: "Skipped", LastRun: &v1alpha1.EndedRun{JobName: "hello-zzzzz", Result: "Failed", CompletionTime: metav1.NewTime(now.Add(-12 * time.Minute))},
+		ActiveCount: 2, Active: []corev1.ObjectReference{{Name: "hello-bcdfghjkl"}, {Name: "hello-lkjhgfdcb"}}, Successful: 3, Failed: 2, Missed: 1}
 	if _, err := k.UpdateStatus(t.Context(), untyped(t, j), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for what, want := range map[string]string{
-		"get schedjob hello": `NAME SCHEDULE TIMEZONE SUSPEND ACTIVE JOB LAST SCHEDULE NEXT LAST RESULT AGE ` +
-			`hello [*] [*] [*] [*] [*] false hello-bcdfghjkl 10m 2096-10-02T07:06:40Z Complete \d+s`,
-		"get scheduledjobs hello -o wide": `NAME SCHEDULE RUN AT TIMEZONE SUSPEND ACTIVE JOB LAST SCHEDULE NEXT LAST RESULT AGE SUCCESSFUL FAILED MISSED ` +
-			`hello [*] [*] [*] [*] [*] false hello-bcdfghjkl 10m 2096-10-02T07:06:40Z Complete \d+s 3 2 1`,
+		"get schedjob hello": `NAME SCHEDULE TIMEZONE SUSPEND ACTIVE LAST SCHEDULE NEXT LAST RESULT ENDED MISSED AGE ` +
+			`hello [*] [*] [*] [*] [*] false 2 10m 2096-10-02T07:06:40Z Failed 12m 1 \d+s`,
+		"get scheduledjobs hello -o wide": `NAME SCHEDULE RUN AT TIMEZONE SUSPEND ACTIVE LAST SCHEDULE NEXT LAST RESULT ENDED MISSED AGE SUCCESSFUL FAILED LAST DECISION ` +
+			`hello [*] [*] [*] [*] [*] false 2 10m 2096-10-02T07:06:40Z Failed 12m 1 \d+s 3 2 Skipped`,
 		"get all": `.* scheduledjob.jobstream.dev/hello .*`,
 	} {
 		got := kubectl(strings.Fields(what)...)

@@ -133,7 +133,7 @@ status: {successful: 7}`), metav1.CreateOptions{FieldValidation: metav1.FieldVal
 
 	now := metav1.Now().Rfc3339Copy()
 	j.Spec.Schedule = "1 1 1 1 1"
-	j.Status = v1alpha1.ScheduledJobStatus{LastScheduleTime: &now, NextScheduleTime: &now, LastResult: "Complete", Successful: 1,
+	j.Status = v1alpha1.ScheduledJobStatus{LastScheduleTime: &now, NextScheduleTime: &now, LastRun: &v1alpha1.EndedRun{JobName: "hello-zzzzz", Result: "Complete", CompletionTime: now}, Successful: 1,
 		Active:     []corev1.ObjectReference{{Name: "hello-bcdfghjkl"}},
 		Conditions: []metav1.Condition{{Type: v1alpha1.ReadyCondition, Status: metav1.ConditionTrue, Reason: "Scheduled", LastTransitionTime: now}}}
 	after, err := k.UpdateStatus(t.Context(), untyped(t, j), metav1.UpdateOptions{})
@@ -207,7 +207,7 @@ func TestOldObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := unstructured.SetNestedField(live.Object, "Missed", "status", "lastResult"); err != nil {
+		if err := unstructured.SetNestedField(live.Object, "Missed", "status", "lastDecision"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := k.UpdateStatus(t.Context(), live, metav1.UpdateOptions{}); err != nil {

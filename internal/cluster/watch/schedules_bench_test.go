@@ -41,7 +41,7 @@ func idleSchedules(b *testing.B, many int) *rest.Config {
 					JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
 						Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/reports/earnings:1.2.3", Args: []string{"--since=yesterday", "--to=s3://reports"},
 							Env: []corev1.EnvVar{{Name: "REGION", Value: "eu"}, {Name: "LEVEL", Value: "info"}}}}}}}}},
-				Status: v1alpha1.ScheduledJobStatus{ObservedGeneration: 1, DecidedUntil: &until, NextScheduleTime: &next, LastScheduleTime: &until, LastResult: "Complete", Successful: 300,
+				Status: v1alpha1.ScheduledJobStatus{ObservedGeneration: 1, DecidedUntil: &until, NextScheduleTime: &next, LastScheduleTime: &until, LastDecision: "Started", LastRun: &v1alpha1.EndedRun{JobName: "hello-zzzzz", Result: "Complete", CompletionTime: until}, Successful: 300,
 					Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Scheduled", LastTransitionTime: until}}},
 			})
 		}

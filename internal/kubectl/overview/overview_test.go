@@ -113,7 +113,7 @@ func TestScheduledJobs(t *testing.T) {
 	o := &overview.Overview{Now: now}
 	due := func(in time.Duration) func(*v1alpha1.ScheduledJob) {
 		return func(s *v1alpha1.ScheduledJob) {
-			s.Status.NextScheduleTime, s.Status.LastResult, s.Status.Missed = ptr.To(ago(-in)), "Complete", 2
+			s.Status.NextScheduleTime, s.Status.LastRun, s.Status.Missed = ptr.To(ago(-in)), &v1alpha1.EndedRun{Result: "Complete"}, 2
 			s.Status.Active = []corev1.ObjectReference{{Name: s.Name + "-1"}}
 		}
 	}

@@ -54,8 +54,16 @@ func (o *Overview) SawScheduledJob(s *v1alpha1.ScheduledJob, zones scheduledjob.
 	if st.NextScheduleTime != nil {
 		l.at = st.NextScheduleTime.Time
 	}
-	l.cells = []string{s.Name, schedule, zone, next, in, clean(st.LastResult), fmt.Sprint(len(st.Active)), fmt.Sprint(st.Missed), why}
+	l.cells = []string{s.Name, schedule, zone, next, in, clean(lastResult(st)), fmt.Sprint(len(st.Active)), fmt.Sprint(st.Missed), why}
 	o.schedules = append(o.schedules, l)
+}
+
+// lastResult returns how the last Job ended; before any has, the latest verdict.
+func lastResult(st *v1alpha1.ScheduledJobStatus) string {
+	if st.LastRun != nil {
+		return st.LastRun.Result
+	}
+	return st.LastDecision
 }
 
 // next returns when the next Job is created, on the clock of the schedule's zone, and how long that is from now.

@@ -64,7 +64,8 @@ func runObject(j *Job, scheduledJob string) *batchv1.Job {
 	}
 	if j.Result != "" {
 		out.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobConditionType(j.Result), Status: corev1.ConditionTrue,
-			LastTransitionTime: metav1.Time{Time: j.Finished}}}
+			Reason: "By" + j.Name, LastTransitionTime: metav1.Time{Time: j.Finished}}}
+		out.Status.StartTime = &metav1.Time{Time: j.Created}
 	}
 	return out
 }
