@@ -112,8 +112,8 @@ mutants: ## plant deliberate bugs and see which the simulator finds
 MUTATION = go run ./internal/dev/mutation -gremlins=$(GREMLINS)
 
 .PHONY: mutation
-mutation: $(GREMLINS) ## change one operator at a time and see whether the tests notice; ONLY=functions/job, or all for hours
-	@$(MUTATION) $(ONLY)
+mutation: $(GREMLINS) ## change one operator at a time and see whether the tests notice; ONLY=functions/job, MOST=100 of each package, or all for hours
+	@$(MUTATION) -most=$(or $(MOST),0) $(ONLY)
 
 .PHONY: mutation-diff
 mutation-diff: $(GREMLINS) ## the same for the lines that differ from REF=main

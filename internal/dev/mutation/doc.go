@@ -3,6 +3,7 @@
 //
 //	make mutation                               every package of packages.txt: hours
 //	make mutation ONLY=functions/schedule       one of them
+//	make mutation MOST=100                      a hundred mutants of each package, evenly spread: an estimate of the score
 //	make mutation-diff REF=main                 the lines that differ from REF: minutes
 //
 // Gremlins (github.com/go-gremlins/gremlins) finds the mutants. This program runs them, because gremlins takes the conditions of a

@@ -129,6 +129,20 @@ X
 	}
 }
 
+func TestSamplesAreEvenlySpread(t *testing.T) {
+	var all []place
+	for n := range 100 {
+		all = append(all, place{mutant: mutant{file: "a.go"}, number: 100 - n})
+	}
+	some := tester{most: 4}.sample(all)
+	if len(some) != 4 || some[0].number != 1 || some[1].number != 26 || some[2].number != 51 || some[3].number != 76 {
+		t.Errorf("%+v", some)
+	}
+	if most := (tester{most: 200}).sample(all); len(most) != 100 {
+		t.Errorf("%d of 100, if 200 are allowed", len(most))
+	}
+}
+
 func write(t *testing.T, file, text string) {
 	t.Helper()
 	if dir := filepath.Dir(file); dir != "." {

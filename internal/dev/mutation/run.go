@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +21,7 @@ type tester struct {
 	program string // gremlins
 	diff    string
 	workers int
+	most    int // of one package, 0 for all
 }
 
 // status is what became of a mutant.
@@ -42,6 +45,7 @@ func (t tester) test(ctx context.Context, p pack) ([]found, error) {
 	if err != nil || len(places) == 0 {
 		return nil, err
 	}
+	places = t.sample(places)
 	dir, err := os.MkdirTemp("", "mutation-")
 	if err != nil {
 		return nil, err
@@ -66,6 +70,21 @@ func (t tester) test(ctx context.Context, p pack) ([]found, error) {
 		})
 	}
 	return all, g.Wait()
+}
+
+// sample returns at most so many of the mutants, evenly spread over the code.
+func (t tester) sample(all []place) []place {
+	slices.SortFunc(all, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.number, b.number), cmp.Compare(a.column, b.column), cmp.Compare(a.kind, b.kind))
+	})
+	if t.most == 0 || t.most >= len(all) {
+		return all
+	}
+	some := make([]place, t.most)
+	for i := range some {
+		some[i] = all[i*len(all)/t.most]
+	}
+	return some
 }
 
 // try runs the tests against one mutant, which the compiler finds in an overlay: the working tree stays unchanged.
