@@ -107,10 +107,10 @@ type ScheduledJobSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() && oldSelf.value() == self || !self.matches('^[A-Za-z][A-Za-z0-9_+/-]*$') || self.lowerAscii() == 'local' || timestamp('2020-01-01T00:00:00Z').getHours(self) >= 0`,optionalOldSelf=true,message="timeZone must be the IANA name of a zone that the API server knows, such as Europe/Berlin; leave it out for UTC"
 	TimeZone *string `json:"timeZone,omitempty"`
 	// startingDeadlineSeconds is how long after its nominal time, and after the delay of jitterSeconds, a Job may still be created, in
-	// seconds. A time beyond it is missed, and counts as failed. A deadline of a few seconds misses times while jobstream restarts;
-	// a deadline of 0 misses nearly all. Default: no limit. Example: 3600 (no Job is created more than an hour late).
+	// seconds, at least 1. A time beyond it is missed, and counts as failed. A deadline of a few seconds misses times while jobstream
+	// restarts. Default: no limit. Example: 3600 (no Job is created more than an hour late).
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() && oldSelf.value() == self || self >= 1`,optionalOldSelf=true,message="startingDeadlineSeconds must be at least 1: with 0 no time could be met; leave it out for no limit"
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
 	// concurrencyPolicy is what happens to a Job that is due while an earlier one is active. Default: Allow. Example: Forbid.
 	// - Allow: both run.

@@ -32,6 +32,7 @@ func account(s State, t Times, p *Problem, now time.Time) (effect.WriteScheduleS
 	} else {
 		b.settleActive()
 		b.enter()
+		b.reportEdit()
 	}
 	st.NextScheduleTime = nil
 	if t != nil && !s.Object.Suspended {
@@ -56,6 +57,8 @@ type book struct {
 	now     time.Time
 	status  v1alpha1.ScheduledJobStatus
 	reports []effect.Report
+	// started is the name of the last Job that this write records as started on schedule.
+	started string
 	// left are the verdicts that this write does not record yet.
 	left []v1alpha1.TickVerdict
 	// dropped are the verdicts that leave the status before the bus has confirmed them.
@@ -112,6 +115,7 @@ func (b *book) take(t v1alpha1.TickVerdict) {
 	case events.Started:
 		st.LastScheduleTime = &metav1.Time{Time: t.Time.UTC()}
 		b.report(false, "SuccessfulCreate", "Created job %s", t.JobName)
+		b.started = t.JobName
 		r, known := b.Runs[t.JobUID]
 		if known && r.active() {
 			b.list(r)
@@ -140,6 +144,15 @@ func (b *book) reportMissed(t v1alpha1.TickVerdict) {
 	default:
 		b.report(true, "FailedCreate", "No job for %s: %s", when, t.Message)
 	}
+}
+
+// reportEdit warns a user whose edit of the schedule has started a Job at once, for a time of the new schedule that has passed.
+func (b *book) reportEdit() {
+	was, is := b.Object.Status.ObservedSchedule, b.status.ObservedSchedule
+	if was == "" || was == is || b.started == "" {
+		return
+	}
+	b.report(true, "StartedByEdit", "the new schedule has a time that has passed since the last one of the old: job %s is created for it at once; set onScheduleChange to Wait if an edit shall start none", b.started)
 }
 
 func (b *book) list(r Row) {

@@ -153,7 +153,9 @@ func differ(c *batchv1.CronJob, r *Report) {
 	if s.Suspend != nil && *s.Suspend {
 		r.add(Change, "spec.suspend", "when it is resumed, what has passed meanwhile is skipped; a CronJob starts the latest of it")
 	}
-	if d := s.StartingDeadlineSeconds; d != nil && *d < shortDeadline {
+	if d := s.StartingDeadlineSeconds; d != nil && *d == 0 {
+		r.add(Refusal, "spec.startingDeadlineSeconds", "with 0 it creates no Job, and a ScheduledJob needs at least 1: set it, or remove it for no limit")
+	} else if d != nil && *d < shortDeadline {
 		r.add(Note, "spec.startingDeadlineSeconds", "%d seconds miss a run whenever the reconciler is away for as long", *d)
 	}
 	switch m := s.JobTemplate.Spec.ManagedBy; {
