@@ -1,6 +1,7 @@
 package events
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -62,6 +63,8 @@ type Job struct {
 	// NextSerial and Backoff are restored from the annotations that were written with the status.
 	NextSerial int     `json:"nextSerial,omitzero"`
 	Backoff    Backoff `json:"backoff,omitzero"`
+	// LastFailure, too, is restored from such an annotation; nil if no Pod has failed.
+	LastFailure *PodFailure `json:"lastFailure,omitempty"`
 }
 
 // Options are what a user asks for by annotations of a Job, where batch/v1 has no field for it.
@@ -99,6 +102,11 @@ func (j Job) Condition(t batchv1.JobConditionType) (batchv1.JobCondition, bool) 
 		}
 	}
 	return batchv1.JobCondition{}, false
+}
+
+// HasCondition reports whether the Job has the condition, with any status.
+func (j Job) HasCondition(t batchv1.JobConditionType) bool {
+	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == t })
 }
 
 // Finished reports whether the Job is Complete or Failed.

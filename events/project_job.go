@@ -79,6 +79,7 @@ func ProjectJob(j *batchv1.Job, claim Claim) Job {
 	out.NextSerial = number(j.Annotations, v1alpha1.NextSerialAnnotation, 0)
 	// A record that a client has made unreadable delays nothing: the annotation is rewritten with the next status.
 	_ = json.Unmarshal([]byte(j.Annotations[v1alpha1.BackoffAnnotation]), &out.Backoff)
+	out.LastFailure = failure(j.Annotations[v1alpha1.LastFailureAnnotation])
 	return out
 }
 

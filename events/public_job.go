@@ -56,6 +56,8 @@ type JobFinished struct {
 	CompletedIndexes string `json:"completedIndexes,omitempty"`
 	// FailedIndexes is the set of indexes that have failed for good, if the Job has a limit per index.
 	FailedIndexes string `json:"failedIndexes,omitempty"`
+	// LastFailure is how the Pod failed that failed last before the end was decided; absent if none did.
+	LastFailure *PodFailure `json:"lastFailure,omitempty"`
 	// Created is when the Job was created.
 	Created time.Time `json:"created,omitzero"`
 	// Start is status.startTime; a Job that never started has none.
@@ -112,7 +114,8 @@ func (j Job) Started() (e JobStarted, ok bool) {
 func (j Job) Ended() (e JobFinished, ok bool) {
 	st := j.Status
 	e = JobFinished{Job: j.reference(), Created: j.Created.UTC(), Succeeded: st.Succeeded, Failed: st.Failed, Completions: j.Completions,
-		CompletedIndexes: st.CompletedIndexes, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Options.ParentSpan}
+		CompletedIndexes: st.CompletedIndexes, LastFailure: j.LastFailure, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels,
+		ParentSpan: j.Options.ParentSpan}
 	if st.FailedIndexes != nil {
 		e.FailedIndexes = *st.FailedIndexes
 	}

@@ -29,6 +29,11 @@ const (
 	// {"failures":2,"last":"2026-11-21T00:00:00Z"}. Upstream keeps this record in memory and forgets it at a restart.
 	BackoffAnnotation = Group + "/backoff"
 
+	// LastFailureAnnotation on a Job is how the Pod failed that failed last, as JSON: {"pod":"pi-4xk2b","node":"worker-1",
+	// "container":"main","exitCode":3,"reason":"Error","time":"2026-11-21T00:00:00Z"}, with "index" in an Indexed Job. It is written
+	// together with the status, and stays as it was when the Job's end was decided.
+	LastFailureAnnotation = Group + "/last-failure"
+
 	// BackoffSecondsAnnotation on a Job is the delay of the next Pod after the first failure, in seconds: 1 to 600. It doubles with
 	// each further failure (proposal job.md, backoffSeconds).
 	BackoffSecondsAnnotation = Group + "/backoff-seconds"
@@ -59,6 +64,10 @@ const (
 	// RefusedCondition is True on a Job while the API server refuses what the Job needs done: its Pods by a quota, an
 	// admission webhook or an invalid template, a deletion, the removal of a finalizer. Its reason and message are the API server's.
 	RefusedCondition = Group + "/Refused"
+
+	// BackingOffCondition is True on a Job that waits after failed Pods before it creates the next. The message has until when, after how
+	// many failures, and how the last Pod failed.
+	BackingOffCondition = Group + "/BackingOff"
 
 	// IgnoredCondition is True on a Job with an invalid annotation. The message names it with the reason; the Job runs as if it were
 	// not there.

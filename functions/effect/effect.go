@@ -93,7 +93,7 @@ type (
 		Report Report
 	}
 
-	// WriteJobStatus writes the status and the two annotations that belong to it. Preconditions: UID and Version. The Reports are
+	// WriteJobStatus writes the status and the annotations that belong to it. Preconditions: UID and Version. The Reports are
 	// made only after the write has succeeded, so that users never read of a change that did not happen.
 	WriteJobStatus struct {
 		Job        string
@@ -101,7 +101,9 @@ type (
 		Status     batchv1.JobStatus
 		NextSerial int
 		Backoff    events.Backoff
-		Reports    []Report
+		// LastFailure is how the Pod failed that failed last, nil if none did.
+		LastFailure *events.PodFailure
+		Reports     []Report
 		// Handled is the number of failures that this status accounts for and a podFailurePolicy has handled, by action, for
 		// metrics.
 		Handled map[batchv1.PodFailurePolicyAction]int

@@ -157,6 +157,9 @@ func seePod(s State, p events.Pod) State {
 	if !r.Pod.Deleting && p.Deleting {
 		s.accept(effect.KindDeletePod, p.Name)
 	}
+	if p.Phase == events.Failed && !r.Surplus {
+		s.LastFailure = s.LastFailure.Later(new(events.FailureOf(p)))
+	}
 	r.Pod, r.Withdrawn, r.Unstamped = s.withEnd(p, r.Pod), false, unstamped
 	s.put(p.Serial, r)
 	return s

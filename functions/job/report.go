@@ -14,6 +14,7 @@ import (
 
 // warnings are the reasons of the Kubernetes Events that go with conditions of this project's own.
 var warnings = map[batchv1.JobConditionType]string{
+	v1alpha1.BackingOffCondition:  "BackingOff",
 	v1alpha1.IgnoredCondition:     "AnnotationIgnored",
 	v1alpha1.NotAdoptingCondition: "NotAdopting",
 	v1alpha1.UnsupportedCondition: "Unsupported",
@@ -26,8 +27,8 @@ func reports(j events.Job, want batchv1.JobStatus) (out []effect.Report) {
 		if c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionFalse && was {
 			out = append(out, effect.Report{Reason: "Resumed", Message: c.Message})
 		}
-		if c.Status != corev1.ConditionTrue || was && old.Reason == c.Reason {
-			continue
+		if c.Status != corev1.ConditionTrue || was && old.Reason == c.Reason || c.Type == v1alpha1.BackingOffCondition && j.HasCondition(c.Type) {
+			continue // the first time that a Job backs off is worth an Event
 		}
 		r := effect.Report{Warning: true, Reason: warnings[c.Type], Message: c.Message}
 		switch c.Type {

@@ -24,6 +24,8 @@ type State struct {
 
 	// Outbox is what subscribers have to be told of the Job.
 	Outbox Outbox
+	// LastFailure is how the Pod failed that failed last, as far as this State has observed; nil if none did.
+	LastFailure *events.PodFailure `cbor:",omitempty"`
 	// Reported are the serials of Pods whose failure a podFailurePolicy ignores and a status write has reported, if failures
 	// count per index. They are reported for metrics only: after a loss of the State, some are reported twice.
 	Reported intervals.Set

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/intervals"
@@ -28,7 +29,11 @@ func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, boo
 	flush(&st, s)
 	list(&st, s, c)
 	conclude(&st, s, c, v, now)
-	return st, !equality.Semantic.DeepEqual(st, s.Job.Status) || !record(s.Job, c, st).Equal(s.Job.Backoff)
+	differs := !equality.Semantic.DeepEqual(st, s.Job.Status) || !record(s.Job, c, st).Equal(s.Job.Backoff)
+	if differs {
+		showBackoff(&st, s, c, v, now)
+	}
+	return st, differs
 }
 
 // flush counts the UIDs that are listed and no longer held (step 4): no worker can count them again.
@@ -100,7 +105,7 @@ func list(st *batchv1.JobStatus, s State, c count) {
 // recently and the number of uncounted Pods is a small percentage of parallelism").
 func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *effect.Wake) (effect.WriteJobStatus, bool) {
 	w := effect.WriteJobStatus{Job: s.Job.Name, Version: s.Job.Version, Status: want, NextSerial: s.Next,
-		Backoff: record(s.Job, c, want), Reports: reports(s.Job, want), Handled: handled(s, c, want)}
+		Backoff: record(s.Job, c, want), LastFailure: s.lastFailure(), Reports: reports(s.Job, want), Handled: handled(s, c, want)}
 	if s.Waits.Blocked(w, now) {
 		return w, false
 	}
@@ -118,8 +123,12 @@ func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *ef
 	return w, true
 }
 
-// turned reports whether a condition was added or changed its status. A changed message alone can wait.
+// turned reports whether a condition was added or changed its status. A changed message alone can wait, and so can BackingOff.
 func turned(want, have []batchv1.JobCondition) bool {
+	others := func(all []batchv1.JobCondition) []batchv1.JobCondition {
+		return slices.DeleteFunc(slices.Clone(all), func(c batchv1.JobCondition) bool { return c.Type == v1alpha1.BackingOffCondition })
+	}
+	want, have = others(want), others(have)
 	return len(want) != len(have) || slices.ContainsFunc(want, func(w batchv1.JobCondition) bool {
 		return !slices.ContainsFunc(have, func(h batchv1.JobCondition) bool { return h.Type == w.Type && h.Status == w.Status })
 	})

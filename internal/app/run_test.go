@@ -128,8 +128,8 @@ func TestReconcilerFinishesTheTurnInHand(t *testing.T) {
 	api := apptest.Start(t)
 	j := &batchv1.Job{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "slow", UID: "3d5e3eb4-0001-4001-8001-000000000001", ResourceVersion: "5"},
-		Spec: batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.DefaultManagedBy), Completions: ptr.To[int32](1), Parallelism: ptr.To[int32](1),
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "slow", UID: "3d5e3eb4-0001-4001-8001-000000000001", ResourceVersion: "5", Generation: 1},
+		Spec: batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.DefaultManagedBy), Completions: ptr.To[int32](1), Parallelism: ptr.To[int32](1), Suspend: ptr.To(true),
 			BackoffLimit: ptr.To[int32](6), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}}},
 	}
 	var first sync.Once

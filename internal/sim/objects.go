@@ -86,6 +86,10 @@ func jobAnnotations(j events.Job) map[string]string {
 		record, _ := json.Marshal(j.Backoff) // cannot fail: a number and a time
 		out[v1alpha1.BackoffAnnotation] = string(record)
 	}
+	if j.LastFailure != nil {
+		record, _ := json.Marshal(j.LastFailure) // cannot fail: texts, numbers and a time
+		out[v1alpha1.LastFailureAnnotation] = string(record)
+	}
 	return out
 }
 

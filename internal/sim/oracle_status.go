@@ -212,7 +212,7 @@ func (t *truth) conditions(old, next events.Job) {
 		t.fail("a finished Job is unfinished")
 	}
 	own := []batchv1.JobConditionType{batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed, v1alpha1.RefusedCondition,
-		v1alpha1.IgnoredCondition, v1alpha1.UnsupportedCondition}
+		v1alpha1.BackingOffCondition, v1alpha1.IgnoredCondition, v1alpha1.UnsupportedCondition}
 	for _, c := range old.Status.Conditions {
 		same := func(d batchv1.JobCondition) bool { return equality.Semantic.DeepEqual(c, d) }
 		if !slices.Contains(own, c.Type) && !slices.ContainsFunc(next.Status.Conditions, same) {

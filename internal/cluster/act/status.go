@@ -106,6 +106,8 @@ func withStatus(original *batchv1.Job, e effect.WriteJobStatus) *batchv1.Job {
 	annotate(&j, v1alpha1.NextSerialAnnotation, e.NextSerial != 0, strconv.Itoa(e.NextSerial))
 	record, err := json.Marshal(e.Backoff)
 	annotate(&j, v1alpha1.BackoffAnnotation, err == nil && e.Backoff != events.Backoff{}, string(record))
+	failure, err := json.Marshal(e.LastFailure)
+	annotate(&j, v1alpha1.LastFailureAnnotation, err == nil && e.LastFailure != nil, string(failure))
 	return &j
 }
 

@@ -1,10 +1,12 @@
 package parity
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
@@ -62,6 +64,24 @@ var Differences = []Difference{
 		ID: "backoff-annotation", What: "a Job with failed Pods carries the annotation `" + v1alpha1.BackoffAnnotation + "`",
 		Why:  "the delay between retries outlives the reconciler; the built-in controller forgets it when it restarts",
 		take: onJob(func(j *JobPortrait) bool { return remove(j.Annotations, v1alpha1.BackoffAnnotation) }),
+	},
+	{
+		ID: "last-failure-annotation", What: "a Job with failed Pods carries the annotation `" + v1alpha1.LastFailureAnnotation + "`",
+		Why:  "it shows how a Pod failed when the Pod is gone",
+		take: onJob(func(j *JobPortrait) bool { return remove(j.Annotations, v1alpha1.LastFailureAnnotation) }),
+	},
+	{
+		ID: "backing-off", What: "a Job that has waited for a retry has the condition `" + string(v1alpha1.BackingOffCondition) + "`, and an Event of that reason",
+		Why: "users see what the Job waits for, and how the last Pod failed",
+		take: func(_, jobstream *Portrait) bool {
+			if jobstream.Job == nil {
+				return false
+			}
+			found := len(jobstream.Job.Status.Conditions)
+			jobstream.Job.Status.Conditions = slices.DeleteFunc(jobstream.Job.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == v1alpha1.BackingOffCondition })
+			maps.DeleteFunc(jobstream.Events, func(event string, _ int) bool { return strings.HasPrefix(event, "Warning BackingOff: ") })
+			return len(jobstream.Job.Status.Conditions) < found
+		},
 	},
 	{
 		ID: "event-component", What: "Events are sent by `jobstream`, not by `job-controller`",

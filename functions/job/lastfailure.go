@@ -1,0 +1,47 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
+)
+
+// How a Pod failed outlives the Pod and the State in an annotation of the Job, which is written with the status:
+//
+//	failed Pod is observed --> State.LastFailure --status write--> annotation --> JobFinish, condition BackingOff
+
+// lastFailure returns how the Pod failed that failed last. Once the end of the Job is decided, it does not change any more: Pods that
+// are deleted because of it fail, too, and are not what the user looks for.
+func (s State) lastFailure() *events.PodFailure {
+	_, met := s.Job.Condition(batchv1.JobSuccessCriteriaMet)
+	if _, failing := s.Job.Condition(batchv1.JobFailureTarget); met || failing {
+		return s.Job.LastFailure
+	}
+	return s.Job.LastFailure.Later(s.LastFailure)
+}
+
+// showBackoff sets the condition of a Job that waits after failures before it creates the next Pod. It goes with a status write that
+// is made anyway: a condition that is True may have ended since.
+func showBackoff(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time) {
+	ends, what := backoffEnds(s, c, now), "the next Pod is created at "
+	if s.Job.BackoffLimitPerIndex != nil {
+		ends, what = indexesRest(s, c, now), "the first of the indexes that wait is tried again at "
+	}
+	if ends.IsZero() || v.kind != "" || s.Job.Suspended {
+		setCondition(st, v1alpha1.BackingOffCondition, corev1.ConditionFalse, "Tried", "", now)
+		return
+	}
+	message := what + ends.UTC().Format(time.RFC3339)
+	if f := s.lastFailure(); f != nil {
+		message += fmt.Sprintf("; %v", *f)
+	}
+	if n := record(s.Job, c, *st).Failures; n > 1 {
+		message = fmt.Sprintf("%d failures in a row: %s", n, message)
+	}
+	setCondition(st, v1alpha1.BackingOffCondition, corev1.ConditionTrue, "PodFailed", message, now)
+}
