@@ -78,7 +78,7 @@ var Differences = []Difference{
 				return false
 			}
 			found := len(jobstream.Job.Status.Conditions)
-			jobstream.Job.Status.Conditions = slices.DeleteFunc(jobstream.Job.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == v1alpha1.BackingOffCondition })
+			jobstream.Job.Status = withoutBackingOff(jobstream.Job.Status)
 			maps.DeleteFunc(jobstream.Events, func(event string, _ int) bool { return strings.HasPrefix(event, "Warning BackingOff: ") })
 			return len(jobstream.Job.Status.Conditions) < found
 		},
@@ -107,6 +107,13 @@ var Differences = []Difference{
 			return found
 		},
 	},
+}
+
+// withoutBackingOff removes the condition of the difference backing-off.
+func withoutBackingOff(s batchv1.JobStatus) batchv1.JobStatus {
+	s = *s.DeepCopy()
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(c batchv1.JobCondition) bool { return c.Type == v1alpha1.BackingOffCondition })
+	return s
 }
 
 // onPods is a difference that shows on the Pods of jobstream's Job.

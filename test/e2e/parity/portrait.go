@@ -129,8 +129,11 @@ func timeless(t testing.TB, j *batchv1.Job) batchv1.JobStatus {
 	if s.CompletionTime != nil && s.StartTime != nil && s.CompletionTime.Before(s.StartTime) {
 		t.Errorf("started %v, completed %v", s.StartTime, s.CompletionTime)
 	}
-	// The built-in controller reads the clock twice.
-	if c := harness.Condition(j, batchv1.JobComplete); c != nil && c.LastTransitionTime.Sub(s.CompletionTime.Time).Abs() > time.Second {
+	apart := time.Second
+	if j.Spec.ManagedBy == nil {
+		apart = time.Minute // the built-in controller reads the clock twice, on a machine that may be busy
+	}
+	if c := harness.Condition(j, batchv1.JobComplete); c != nil && c.LastTransitionTime.Sub(s.CompletionTime.Time).Abs() > apart {
 		t.Errorf("complete since %v, completed %v", c.LastTransitionTime, s.CompletionTime)
 	}
 	s.StartTime, s.CompletionTime = nil, nil

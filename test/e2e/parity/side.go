@@ -52,7 +52,7 @@ func (s *Side) note(format string, args ...any) {
 func (s *Side) noteStatus(when string) {
 	s.Helper()
 	j := s.found
-	s.note("%s: %s started=%v, Pods: %s", when, harness.Brief(j.Status), j.Status.StartTime != nil, s.phases())
+	s.note("%s: %s started=%v, Pods: %s", when, harness.Brief(withoutBackingOff(j.Status)), j.Status.StartTime != nil, s.phases())
 }
 
 // phases counts the Pods of the namespace by their state.
