@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/test/differential/upstream"
 	"github.com/jobstream/jobstream/test/oracle/stage"
@@ -95,6 +96,9 @@ func statusLines(st batchv1.JobStatus) (out []string) {
 	}
 	var conditions []string
 	for _, c := range st.Conditions {
+		if c.Type == v1alpha1.BackingOffCondition {
+			continue // of jobstream's own: docs/conformance.md
+		}
 		if c.Reason == batchv1.JobReasonPodFailurePolicy {
 			c.Message = "of any of the Pods that match" // the built-in controller gets them in random order
 		}
