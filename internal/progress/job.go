@@ -115,7 +115,10 @@ func (k *job) sawCondition(c batchv1.JobCondition) {
 		k.decided = c.Type
 	case batchv1.JobComplete, batchv1.JobFailed:
 		k.result, k.ended = c.Type, c.LastTransitionTime.Time
-	case v1alpha1.RefusedCondition, v1alpha1.UnsupportedCondition:
+	case v1alpha1.RefusedCondition, v1alpha1.UnsupportedCondition, v1alpha1.BackingOffCondition:
+		if c.Type == v1alpha1.BackingOffCondition && k.obstacle != "" {
+			return // it would not go on after the delay
+		}
 		k.obstacle = Clean(strings.TrimPrefix(string(c.Type), v1alpha1.Group+"/")+": "+c.Reason+": "+c.Message, maxMessage)
 		return
 	default:
