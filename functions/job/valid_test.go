@@ -25,6 +25,8 @@ func TestInvalidStates(t *testing.T) {
 		"each Pod in its place":          {Table{Next: 4, Settled: intervals.Of(0), Pods: map[int]Row{1: row(1, "a"), 2: row(2, "")}, Unplaced: map[types.UID]Unplaced{"b": loose(3), "c": loose(events.NoSerial)}, Kept: map[types.UID]events.Pod{"d": {}}}, true, true},
 		"two are only intended":          {Table{Next: 4, Pods: map[int]Row{1: row(1, ""), 2: row(2, "")}}, true, true},
 		"Pods before the inventory":      {Table{Next: 2, Pods: map[int]Row{1: row(1, "a")}}, false, false},
+		"as many kept ones":              {Table{Next: 2, Pods: map[int]Row{1: row(1, "a")}, Kept: map[types.UID]events.Pod{"b": {}}}, false, false},
+		"one that gets a serial to come": {Table{Next: 2, Unplaced: map[types.UID]Unplaced{"a": loose(2)}}, true, false},
 		"a serial that is to come":       {Table{Next: 1, Pods: map[int]Row{1: row(1, "a")}}, true, false},
 		"a row that is settled":          {Table{Next: 2, Settled: intervals.Of(1), Pods: map[int]Row{1: row(1, "a")}}, true, false},
 		"a row of another serial":        {Table{Next: 3, Pods: map[int]Row{1: row(2, "a")}}, true, false},

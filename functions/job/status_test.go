@@ -1,0 +1,128 @@
+package job
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobstream/jobstream/events"
+)
+
+// A quarter of the Job's parallelism, newly ended, is written at once. A failed Pod that waits for its successor does not count.
+func TestManyEnded(t *testing.T) {
+	pods := func(n int) []events.Pod {
+		out := make([]events.Pod, n)
+		for i := range out {
+			out[i].UID = types.UID(rune('a' + i))
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name              string
+		parallelism       int32
+		succeeded, failed int
+		carriers          int
+		want              bool
+	}{
+		{"none", 8, 0, 0, 0, false},
+		{"none of none", 0, 0, 0, 0, false},
+		{"less than a quarter", 8, 1, 0, 0, false},
+		{"a quarter", 8, 2, 0, 0, true},
+		{"a quarter, half of them failed", 8, 1, 1, 0, true},
+		{"one of those waits for its successor", 8, 1, 1, 1, false},
+		{"all that have failed wait", 1, 0, 2, 2, false},
+		{"the only one", 1, 1, 0, 0, true},
+	} {
+		k := count{succeeded: pods(c.succeeded), failed: pods(c.failed)}
+		k.indexes.carrier = map[types.UID]bool{}
+		for _, p := range k.failed[:c.carriers] {
+			k.indexes.carrier[p.UID] = true
+		}
+		if got := manyEnded(events.Job{Parallelism: c.parallelism}, k); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// The Pods that a status lists are those whose UIDs it has, and the successes of the indexes that it has.
+func TestWritten(t *testing.T) {
+	st := batchv1.JobStatus{CompletedIndexes: "1", UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{Failed: []types.UID{"listed"}}}
+	for _, c := range []struct {
+		name    string
+		indexed bool
+		pod     events.Pod
+		want    bool
+	}{
+		{"listed", false, events.Pod{UID: "listed", Phase: events.Failed}, true},
+		{"listed, of an Indexed Job", true, events.Pod{UID: "listed", Phase: events.Failed, Index: 1}, true},
+		{"not listed", false, events.Pod{UID: "other", Phase: events.Succeeded, Index: 1}, false},
+		{"a success of a completed index", true, events.Pod{UID: "other", Phase: events.Succeeded, Index: 1}, true},
+		{"a success of another index", true, events.Pod{UID: "other", Phase: events.Succeeded, Index: 2}, false},
+		{"a failure of a completed index", true, events.Pod{UID: "other", Phase: events.Failed, Index: 1}, false},
+	} {
+		if got := written([]events.Pod{c.pod}, st, events.Job{Indexed: c.indexed}); (len(got) == 1) != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// A Job is complete when it has its successes and no Pod is active or about to be created.
+func TestComplete(t *testing.T) {
+	two := int32(2)
+	for _, c := range []struct {
+		name             string
+		completions      *int32
+		active, intended int32
+		done             int
+		want             bool
+	}{
+		{"all successes", &two, 0, 0, 2, true},
+		{"more than all", &two, 0, 0, 3, true},
+		{"one is missing", &two, 0, 0, 1, false},
+		{"one is active", &two, 1, 0, 2, false},
+		{"one is intended", &two, 0, 1, 2, false},
+		{"one is active and one intended", &two, 1, 1, 2, false},
+		{"a work queue with a success", nil, 0, 0, 1, true},
+		{"a work queue without", nil, 0, 0, 0, false},
+		{"a work queue with a success, and a Pod that runs", nil, 1, 0, 1, false},
+	} {
+		if got := complete(events.Job{Completions: c.completions}, count{active: c.active, intended: c.intended, done: c.done}); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// Each condition that has newly become True is reported, and one whose reason has changed.
+func TestReportsOfConditions(t *testing.T) {
+	is := func(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason string) batchv1.JobCondition {
+		return batchv1.JobCondition{Type: kind, Status: status, Reason: reason, Message: "m"}
+	}
+	two := int32(2)
+	for _, c := range []struct {
+		name      string
+		old, want []batchv1.JobCondition
+		succeeded int32
+		reasons   []string
+	}{
+		{"newly True", nil, []batchv1.JobCondition{is(batchv1.JobFailed, "True", "DeadlineExceeded")}, 0, []string{"DeadlineExceeded"}},
+		{"True as before", []batchv1.JobCondition{is(batchv1.JobFailed, "True", "R")}, []batchv1.JobCondition{is(batchv1.JobFailed, "True", "R")}, 0, nil},
+		{"True for another reason", []batchv1.JobCondition{is(batchv1.JobFailed, "True", "Q")}, []batchv1.JobCondition{is(batchv1.JobFailed, "True", "R")}, 0, []string{"R"}},
+		{"True again", []batchv1.JobCondition{is(batchv1.JobFailed, "False", "R")}, []batchv1.JobCondition{is(batchv1.JobFailed, "True", "R")}, 0, []string{"R"}},
+		{"not True", nil, []batchv1.JobCondition{is(batchv1.JobFailed, "False", "R")}, 0, nil},
+		{"as many successes as wanted", nil, []batchv1.JobCondition{is(batchv1.JobComplete, "True", "R")}, 2, []string{"Completed"}},
+		{"one more", nil, []batchv1.JobCondition{is(batchv1.JobComplete, "True", "R")}, 3, []string{"TooManySucceededPods", "Completed"}},
+	} {
+		got := reports(events.Job{Completions: &two, Status: batchv1.JobStatus{Conditions: c.old}}, batchv1.JobStatus{Conditions: c.want, Succeeded: c.succeeded})
+		if len(got) != len(c.reasons) {
+			t.Errorf("%s: %v", c.name, got)
+			continue
+		}
+		for i, reason := range c.reasons {
+			if got[i].Reason != reason {
+				t.Errorf("%s: %v, want %v", c.name, got, c.reasons)
+			}
+		}
+	}
+}
