@@ -253,7 +253,7 @@ type ScheduledJobStatus struct {
 	Active []corev1.ObjectReference `json:"active,omitempty"`
 	// activeCount is the number of Jobs in active.
 	// +optional
-	ActiveCount int32 `json:"activeCount"`
+	ActiveCount *int32 `json:"activeCount,omitempty"`
 	// successful counts the Jobs that have completed.
 	// +optional
 	Successful int64 `json:"successful,omitempty"`
@@ -262,7 +262,7 @@ type ScheduledJobStatus struct {
 	Failed int64 `json:"failed,omitempty"`
 	// missed counts the nominal times for which a Job should have been created and was not.
 	// +optional
-	Missed int64 `json:"missed"`
+	Missed int64 `json:"missed,omitempty"`
 	// recent lists the latest verdicts, at most ten, the newest last.
 	// ---
 	// Each is here before it is announced, and until it has been.

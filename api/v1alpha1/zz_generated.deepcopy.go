@@ -181,6 +181,11 @@ func (in *ScheduledJobStatus) DeepCopyInto(out *ScheduledJobStatus) {
 		*out = make([]v1.ObjectReference, len(*in))
 		copy(*out, *in)
 	}
+	if in.ActiveCount != nil {
+		in, out := &in.ActiveCount, &out.ActiveCount
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Recent != nil {
 		in, out := &in.Recent, &out.Recent
 		*out = make([]TickVerdict, len(*in))

@@ -132,7 +132,7 @@ func TestADeletionThatOvertakesTheEndOfItsJob(t *testing.T) {
 				t.Fatalf("written: %+v", writes)
 			}
 			st := writes[0].Status
-			if st.Successful != c.successful || st.Failed != c.failed || len(st.Active) > 0 || st.ActiveCount != 0 {
+			if st.Successful != c.successful || st.Failed != c.failed || len(st.Active) > 0 || *st.ActiveCount != 0 {
 				t.Errorf("%d successful, %d failed, active are %v", st.Successful, st.Failed, st.Active)
 			}
 			end := ended.Finished

@@ -40,7 +40,7 @@ func account(s State, t Times, p *Problem, now time.Time) (effect.WriteScheduleS
 			st.NextScheduleTime = &metav1.Time{Time: next.UTC()}
 		}
 	}
-	st.ActiveCount = int32(len(st.Active))
+	st.ActiveCount = new(int32(len(st.Active)))
 	b.conditions(p)
 	write := effect.WriteScheduleStatus{ScheduledJob: s.Object.Name, Version: s.Object.Version, Status: b.status, Reports: b.reports, Unannounced: b.dropped}
 	differs := !equality.Semantic.DeepEqual(b.status, s.Object.Status)

@@ -64,7 +64,7 @@ func TestKubectl(t *testing.T) {
 	now := time.Now()
 	j.Status = v1alpha1.ScheduledJobStatus{LastScheduleTime: new(metav1.NewTime(now.Add(-10 * time.Minute))), NextScheduleTime: new(metav1.NewTime(time.Unix(4e9, 0))),
 		LastDecision: "Skipped", LastRun: &v1alpha1.EndedRun{JobName: "hello-zzzzz", Result: "Failed", CompletionTime: metav1.NewTime(now.Add(-12 * time.Minute))},
-		ActiveCount: 2, Active: []corev1.ObjectReference{{Name: "hello-bcdfghjkl"}, {Name: "hello-lkjhgfdcb"}}, Successful: 3, Failed: 2, Missed: 1}
+		ActiveCount: new(int32(2)), Active: []corev1.ObjectReference{{Name: "hello-bcdfghjkl"}, {Name: "hello-lkjhgfdcb"}}, Successful: 3, Failed: 2, Missed: 1}
 	if _, err := k.UpdateStatus(t.Context(), untyped(t, j), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -72,12 +72,22 @@ type ending struct {
 	result events.RunResult
 }
 
-// Gone records the deletion of a Job that has ended.
-func (t *Truth) Gone(name string) { t.gone[name] = true }
+// Gone records the deletion of a Job that has ended. If no status has counted it, and what a worker knew was lost and no inventory was
+// taken since, its result is unknown, too.
+func (t *Truth) Gone(name string) {
+	t.gone[name] = true
+	if t.Lost.IsZero() || t.inventory.After(t.Lost) || t.world.Object == nil {
+		return
+	}
+	for _, ref := range t.world.Object.Status.Active {
+		t.unsure[name] = t.unsure[name] || ref.Name == name
+	}
+}
 
 // Forgot records that what a worker knew, or facts on their way to it, were lost. The results of Jobs that have been deleted by then,
 // and that no status has counted, are unknown.
 func (t *Truth) Forgot() {
+	t.Lost = t.world.Now
 	for _, ref := range t.world.Object.Status.Active {
 		t.unsure[ref.Name] = t.unsure[ref.Name] || t.gone[ref.Name]
 	}

@@ -49,7 +49,7 @@ func (t *Truth) lastRun(st v1alpha1.ScheduledJobStatus) {
 			t.fail("the verdict on %s shows %q, it has ended as %q", v.JobName, v.Result, results[v.JobName])
 		}
 	}
-	if int(st.ActiveCount) != len(st.Active) {
-		t.fail("activeCount is %d, active are %v", st.ActiveCount, st.Active)
+	if n := st.ActiveCount; n == nil || int(*n) != len(st.Active) {
+		t.fail("activeCount is not the number of %v", st.Active)
 	}
 }
