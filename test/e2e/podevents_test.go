@@ -28,6 +28,11 @@ func TestSubscriberReceivesTheEndOfEachPod(t *testing.T) {
 	p.Apply(harness.Shell("indexed", "true", harness.Size(6, 3, 0), harness.Indexed))
 	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 1))) // one after the other, so that the verdict deletes no running Pod
 	p.Apply(harness.Shell("ignored", "mkdir "+once+" && exit 42; true", harness.Size(1, 1, 0), ignores(42)))
+	jobs := map[string]batchv1.JobConditionType{"indexed": batchv1.JobComplete, "bad": batchv1.JobFailed, "ignored": batchv1.JobComplete}
+	for name, end := range jobs {
+		p.AwaitEnd(name, end, timeout)
+	}
+	coreEvents(t, p, jobs) // before a reconciler is killed that has announced an end, and has not sent the Event about it yet
 	p.Apply(harness.Shell("wide", "sleep 0.5", harness.Size(60, 10, 0)))
 	for i, r := range s.Reconcilers {
 		p.Await("wide", timeout, "to have progressed", func(j *batchv1.Job) bool { return int(j.Status.Succeeded) >= 10+20*i })
@@ -36,10 +41,8 @@ func TestSubscriberReceivesTheEndOfEachPod(t *testing.T) {
 		}
 		startAll(t, s)
 	}
-	jobs := map[string]batchv1.JobConditionType{"indexed": batchv1.JobComplete, "bad": batchv1.JobFailed, "ignored": batchv1.JobComplete, "wide": batchv1.JobComplete}
-	for name, end := range jobs {
-		p.AwaitEnd(name, end, timeout)
-	}
+	jobs["wide"] = batchv1.JobComplete
+	p.AwaitEnd("wide", jobs["wide"], timeout)
 	ends := receivesPods(t, p, subscriber, jobs)
 	for name := range jobs {
 		j, count := p.Job(name), map[events.PodResult]int32{}
