@@ -61,7 +61,7 @@ func TestThePodOfALostStateMovesTheNextSerial(t *testing.T) {
 	for serial, next := range map[int]int{3: 4, 9: 10} {
 		p := events.Pod{Name: pod.Name("pi", "u", serial, events.NoIndex), UID: types.UID(rune('a' + serial)), Version: 7, Serial: serial, Index: events.NoIndex, Phase: events.Running, Held: true}
 		one := s
-		one.Table.Pods, one.serialByUID = maps.Clone(s.Table.Pods), nil
+		one.Pods, one.serialByUID = maps.Clone(s.Pods), nil
 		if one = observe(one, events.PodObserved{Pod: p}); one.Next != next || one.Pods[serial].Pod.UID != p.UID {
 			t.Errorf("serial %d: the next one is %d, rows %v", serial, one.Next, one.Pods)
 		}
