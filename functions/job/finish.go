@@ -42,7 +42,7 @@ func conclude(st *batchv1.JobStatus, s State, c count, v outcome, now time.Time)
 	if st.StartTime == nil && !neverRan { // a finished Job must have started (status rule 20)
 		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
-	if st.CompletionTime != nil && st.StartTime != nil && st.CompletionTime.Before(st.StartTime) { // by another clock (status rule 14)
+	if st.CompletionTime.Before(st.StartTime) { // by another clock (status rule 14); nil is before nothing
 		st.CompletionTime = st.StartTime.DeepCopy()
 	}
 }
