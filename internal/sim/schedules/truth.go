@@ -31,6 +31,7 @@ type Truth struct {
 	unsure    map[string]bool      // those of them that no status had counted when the memory of them was lost
 	missed    map[string]time.Time // when a worker looked for a Job and did not find it, by its name
 	inventory time.Time            // when a worker last took inventory
+	listedAt  time.Time            // when a snapshot last reached the function
 	vain      map[string]bool      // Jobs whose nominal time may have another verdict, by another worker
 	passed    time.Time            // when a status last passed a nominal time
 	before    time.Time            // when a worker decided to write that status
@@ -72,11 +73,11 @@ type ending struct {
 	result events.RunResult
 }
 
-// Gone records the deletion of a Job that has ended. If no status has counted it, and what a worker knew was lost and no inventory was
-// taken since, its result is unknown, too.
+// Gone records the deletion of a Job that has ended. If no status has counted it, and what a worker knew was lost and no snapshot has
+// reached one since, its result is unknown, too.
 func (t *Truth) Gone(name string) {
 	t.gone[name] = true
-	if t.Lost.IsZero() || t.inventory.After(t.Lost) || t.world.Object == nil {
+	if t.Lost.IsZero() || t.listedAt.After(t.Lost) || t.world.Object == nil {
 		return
 	}
 	for _, ref := range t.world.Object.Status.Active {
@@ -190,6 +191,8 @@ func (t *Truth) begin() time.Time {
 func (t *Truth) received(batch []events.Event) {
 	for _, e := range batch {
 		switch e := e.(type) {
+		case events.ScheduleListed:
+			t.listedAt = t.world.Now
 		case events.RunGone:
 			t.outdated = max(t.outdated, e.Run.Version)
 		case events.RunObserved:
