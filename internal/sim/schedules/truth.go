@@ -31,7 +31,8 @@ type Truth struct {
 	unsure    map[string]bool      // those of them that no status had counted when the memory of them was lost
 	missed    map[string]time.Time // when a worker looked for a Job and did not find it, by its name
 	inventory time.Time            // when a worker last took inventory
-	listedAt  time.Time            // when a snapshot last reached the function
+	asked     string               // the snapshot that was last asked for
+	listedAt  time.Time            // when that reached the function
 	vain      map[string]bool      // Jobs whose nominal time may have another verdict, by another worker
 	passed    time.Time            // when a status last passed a nominal time
 	before    time.Time            // when a worker decided to write that status
@@ -73,8 +74,8 @@ type ending struct {
 	result events.RunResult
 }
 
-// Gone records the deletion of a Job that has ended. If no status has counted it, and what a worker knew was lost and no snapshot has
-// reached one since, its result is unknown, too.
+// Gone records the deletion of a Job that has ended. If no status has counted it, and what a worker knew was lost and no snapshot that it
+// asked for has come since, its result is unknown, too.
 func (t *Truth) Gone(name string) {
 	t.gone[name] = true
 	if t.Lost.IsZero() || t.listedAt.After(t.Lost) || t.world.Object == nil {
@@ -88,7 +89,7 @@ func (t *Truth) Gone(name string) {
 // Forgot records that what a worker knew, or facts on their way to it, were lost. The results of Jobs that have been deleted by then,
 // and that no status has counted, are unknown.
 func (t *Truth) Forgot() {
-	t.Lost = t.world.Now
+	t.Lost, t.asked = t.world.Now, "none"
 	for _, ref := range t.world.Object.Status.Active {
 		t.unsure[ref.Name] = t.unsure[ref.Name] || t.gone[ref.Name]
 	}
@@ -139,7 +140,7 @@ func (t *Truth) After(e effect.Effect) {
 			t.missed[e.Name] = t.world.Now
 		}
 	case effect.TakeInventory:
-		t.inventory = t.world.Now
+		t.inventory, t.asked = t.world.Now, e.ID
 	case effect.WriteScheduleStatus:
 		if t.world.decidedUntil() != t.until {
 			t.passed, t.before = t.world.Now, t.DecidedAt
@@ -192,7 +193,9 @@ func (t *Truth) received(batch []events.Event) {
 	for _, e := range batch {
 		switch e := e.(type) {
 		case events.ScheduleListed:
-			t.listedAt = t.world.Now
+			if e.ID == t.asked {
+				t.listedAt = t.world.Now
+			}
 		case events.RunGone:
 			t.outdated = max(t.outdated, e.Run.Version)
 		case events.RunObserved:
