@@ -115,6 +115,15 @@ func (n *node) start(t *testing.T) {
 	})
 }
 
+// signal sends a signal to the process.
+func (n *node) signal(t *testing.T, s os.Signal) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.cmd.Process.Signal(s); err != nil {
+		t.Error(err)
+	}
+}
+
 // kill sends SIGKILL.
 func (n *node) kill() {
 	n.mu.Lock()

@@ -2,10 +2,13 @@ package bus
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -205,5 +208,22 @@ func TestAStateThatIsTooLargeIsRefusedForGood(t *testing.T) {
 	}
 	if _, err := st.Save(t.Context(), key, []byte("less"), 0, false); err != nil {
 		t.Errorf("less: %v", err)
+	}
+}
+
+// TestStoreRepeatsAnUnansweredRequest: a server that answers nothing for longer than one request waits, as a stream without a leader
+// does, is asked again until ConnectTimeout is over. A reconciler that starts then serves, instead of ending.
+func TestStoreRepeatsAnUnansweredRequest(t *testing.T) {
+	t.Parallel()
+	n := &node{Name: "nats", Dir: t.TempDir(), Port: freePort(t)}
+	t.Cleanup(n.kill)
+	n.start(t)
+	b := connect(t, nil, func(c *Config) { c.URL = fmt.Sprintf("nats://127.0.0.1:%d", n.Port) })
+	n.signal(t, syscall.SIGSTOP)
+	until(t, "the server answers nothing", func() bool { return b.nc.FlushTimeout(100*time.Millisecond) != nil })
+	resume := time.AfterFunc(askTimeout+askTimeout/2, func() { n.signal(t, syscall.SIGCONT) })
+	defer resume.Stop()
+	if _, err := b.Store("job"); err != nil {
+		t.Error(err)
 	}
 }

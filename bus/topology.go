@@ -157,6 +157,8 @@ func (b *Bus) stand(ctx context.Context, want jetstream.StreamConfig) (jetstream
 		switch {
 		case err == nil:
 			return s, nil
+		case dropped(ctx, err):
+			continue
 		case !errors.Is(err, jetstream.ErrStreamNotFound):
 			return nil, fmt.Errorf("bus: stream %s: %w", want.Name, explain(err))
 		}
@@ -166,6 +168,8 @@ func (b *Bus) stand(ctx context.Context, want jetstream.StreamConfig) (jetstream
 		case err == nil:
 			b.log.Info("stream made", "stream", want.Name)
 			return s, nil
+		case dropped(ctx, err):
+			continue
 		case !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
 			return nil, fmt.Errorf("bus: make stream %s: %w", want.Name, explain(err))
 		}
@@ -176,6 +180,12 @@ func (b *Bus) stand(ctx context.Context, want jetstream.StreamConfig) (jetstream
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// dropped reports whether the server dropped a request, as it does while a stream that another program has just created has no
+// leader yet, and there is time to repeat it.
+func dropped(ctx context.Context, err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 }
 
 func (b *Bus) find(ctx context.Context, name string) (s jetstream.Stream, err error) {
