@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -75,6 +77,30 @@ func TestFreeIndexes(t *testing.T) {
 	}{{9, 9, []int{3, 4, 5, 7}}, {2, 9, []int{3, 4}}, {9, 1, []int{3, 5}}, {9, 0, []int{5}}, {9, 2, []int{3, 4, 5}}, {0, 9, nil}} {
 		if got := freeIndexes(s, c, x.n, x.room, noon); !slices.Equal(got, x.want) {
 			t.Errorf("%d of them, room for %d: %v, want %v", x.n, x.room, got, x.want)
+		}
+	}
+}
+
+// A Pod that leaves gives its index away, unless its end may still count: while a surplus one is held, or if only failed Pods are
+// replaced.
+func TestFreeIndexesOfPodsThatLeave(t *testing.T) {
+	surplus := func(r *Row) { r.Surplus = true }
+	held := func(r *Row) { r.Surplus, r.Pod.Held = true, true }
+	deleting := func(r *Row) { r.Pod.Deleting = true }
+	for name, x := range map[string]struct {
+		row          func(*Row)
+		onlyFailed   bool
+		givesItsAway bool
+	}{
+		"surplus":                           {row: surplus, givesItsAway: true},
+		"surplus and held":                  {row: held},
+		"deleted":                           {row: deleting, givesItsAway: true},
+		"deleted, only failed are replaced": {row: deleting, onlyFailed: true},
+	} {
+		s := State{Job: events.Job{Indexed: true, Completions: new(int32(2)), ReplaceFailedOnly: x.onlyFailed}, limits: DefaultLimits(),
+			Table: Table{Pods: map[int]Row{0: with(with(live(0, 0), func(r *Row) { r.Pod.Held = false }), x.row)}}}
+		if got := slices.Contains(freeIndexes(s, count{}, 2, 2, noon), 0); got != x.givesItsAway {
+			t.Errorf("%s: gives its index away: %v", name, got)
 		}
 	}
 }
@@ -203,5 +229,19 @@ func TestAtOnce(t *testing.T) {
 	}
 	if got := atOnce(all, 2); len(got) != 7 {
 		t.Errorf("%d effects", len(got))
+	}
+}
+
+// Once the end of a Job is decided, its last failure stays: Pods that are deleted because of it fail later.
+func TestLastFailureOfADecidedJob(t *testing.T) {
+	first, later := &events.PodFailure{Pod: "pi-a", ExitCode: 7, Time: noon}, &events.PodFailure{Pod: "pi-b", ExitCode: 143, Time: noon.Add(time.Second)}
+	for kind, want := range map[batchv1.JobConditionType]*events.PodFailure{
+		batchv1.JobFailureTarget: first, batchv1.JobSuccessCriteriaMet: first, batchv1.JobSuspended: later,
+	} {
+		s := State{Job: events.Job{LastFailure: first}, LastFailure: later}
+		s.Job.Status.Conditions = []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue}}
+		if got := s.lastFailure(); got != want {
+			t.Errorf("%s: %v", kind, got)
+		}
 	}
 }

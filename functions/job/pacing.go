@@ -77,10 +77,12 @@ func slowStart(s State, c count) int {
 	return max(1, 2*int(c.active))
 }
 
-// podBackoff returns the delay of Pod creation after failures: that of the flags, or the one that the Job's annotation sets.
-func (s State) podBackoff() backoff.Policy {
-	p := s.limits.PodBackoff
-	if w := s.Job.Options.BackoffSeconds; w != nil {
+func (s State) podBackoff() backoff.Policy { return s.limits.PodBackoffOf(s.Job) }
+
+// PodBackoffOf returns the delay of the Job's Pod creation after failures: that of the flags, or the one that its annotation sets.
+func (l Limits) PodBackoffOf(j events.Job) backoff.Policy {
+	p := l.PodBackoff
+	if w := j.Options.BackoffSeconds; w != nil {
 		p.Base = time.Duration(*w) * time.Second
 		p.Max = max(p.Max, p.Base)
 	}
