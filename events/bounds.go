@@ -29,6 +29,11 @@ const (
 	// maxExits and maxConditions limit the evidence for a podFailurePolicy: a Pod has few containers, and few conditions.
 	maxExits      = 128
 	maxConditions = 64
+	// listedSchedules, listedExclusions and listedText are one more than the API server accepts: functions/schedule refuses what has as
+	// much, and names the limit.
+	listedSchedules  = 11
+	listedExclusions = 51
+	listedText       = 257
 	// maxConditionType is the length of a qualified name, which is what the type of a Pod's condition is.
 	maxConditionType = 317
 )
@@ -56,6 +61,14 @@ func owner(ref *metav1.OwnerReference) types.UID {
 		return ""
 	}
 	return ref.UID
+}
+
+// listed returns at most that many entries of a list of schedules, each cut to listedText bytes.
+func listed(all []string, most int) (out []string) {
+	for _, text := range all[:min(len(all), most)] {
+		out = append(out, text[:min(len(text), listedText)])
+	}
+	return out
 }
 
 // count limits a number to the range of counters in Kubernetes.

@@ -21,7 +21,7 @@ const (
 
 // versions are the versions of facts whose data has changed in a way that an older reader would misunderstand; all others have 1.
 // functions/catalog holds the rule, and a test.
-var versions = map[Type]int{TypeJobObserved: 3, TypeJobListed: 3, TypeJobPartListed: 3, TypeScheduleListed: 2, TypeScheduledJobObserved: 2}
+var versions = map[Type]int{TypeJobObserved: 3, TypeJobListed: 3, TypeJobPartListed: 3, TypeScheduleListed: 3, TypeScheduledJobObserved: 3}
 
 // Version returns the version of the fact's data: the end of its CloudEvents type.
 func (t Type) Version() int { return max(1, versions[t]) }

@@ -22,6 +22,8 @@ func ProjectScheduledJob(j *v1alpha1.ScheduledJob) ScheduledJob {
 		Created:    j.CreationTimestamp.UTC(),
 
 		Schedule:                s.Schedule,
+		Schedules:               listed(s.Schedules, listedSchedules),
+		Exclude:                 listed(s.Exclude, listedExclusions),
 		TimeZone:                orDefault(s.TimeZone, ""),
 		StartingDeadlineSeconds: s.StartingDeadlineSeconds,
 		ConcurrencyPolicy:       orOther(s.ConcurrencyPolicy, v1alpha1.AllowConcurrent),
@@ -29,11 +31,21 @@ func ProjectScheduledJob(j *v1alpha1.ScheduledJob) ScheduledJob {
 		CatchUp:                 orOther(s.CatchUp, v1alpha1.CatchUpLatest),
 		OnScheduleChange:        orOther(s.OnScheduleChange, v1alpha1.ChangeCatchesUp),
 		JitterSeconds:           orDefault(s.JitterSeconds, 0),
+		PauseAfterFailures:      min(max(orDefault(s.PauseAfterFailures, 0), 0), 100),
 		SuccessfulJobs:          orDefault(s.SuccessfulJobsHistoryLimit, 3),
 		FailedJobs:              orDefault(s.FailedJobsHistoryLimit, 1),
 		TTLSecondsAfterFinished: s.TTLSecondsAfterFinished,
 
 		Status: *j.Status.DeepCopy(),
+	}
+	if out.ConcurrencyPolicy == v1alpha1.QueueConcurrent {
+		out.QueueLimit = min(max(orDefault(s.QueueLimit, 10), 1), 100)
+	}
+	if s.NotBefore != nil {
+		out.NotBefore = s.NotBefore.UTC()
+	}
+	if s.NotAfter != nil {
+		out.NotAfter = s.NotAfter.UTC()
 	}
 	if s.RunAt != nil {
 		out.RunAt = s.RunAt.UTC()

@@ -50,7 +50,7 @@ type TickDecided struct {
 	ScheduledJob Reference `json:"scheduledJob"`
 	// Verdict is the verdict on the time.
 	Verdict Verdict `json:"verdict"`
-	// Reason is the reason in one word: Overlap, Suspended, Deadline, Superseded, …. Started has none if the clock has started the
+	// Reason is the reason in one word: Overlap, Suspended, FailedRuns, Excluded, QueueFull, Deadline, Superseded, …. Started has none if the clock has started the
 	// Job, and Manual or Backfill if a user has.
 	Reason string `json:"reason,omitempty"`
 	// Message is the reason for people. Its wording may change.
@@ -74,6 +74,14 @@ const (
 	ReasonBackfill = "Backfill"
 )
 
+// Reasons of Skipped, besides those of the condition Suspended.
+const (
+	// ReasonExcluded is for times that spec.exclude leaves out. Between the first and the last of a range there is no nominal time.
+	ReasonExcluded = "Excluded"
+	// ReasonQueueFull is for times that came while as many waited as queueLimit allows.
+	ReasonQueueFull = "QueueFull"
+)
+
 // Verdict is the result of a nominal time.
 type Verdict string
 
@@ -81,7 +89,7 @@ type Verdict string
 const (
 	// Started: its Job was created.
 	Started Verdict = "Started"
-	// Skipped: no Job was wanted then, because an earlier one was running, or the schedule was suspended.
+	// Skipped: no Job was wanted then, because an earlier one was running, the schedule was suspended, or it leaves the time out.
 	Skipped Verdict = "Skipped"
 	// Missed: it was noticed too late, because its deadline had passed, or a later time had come.
 	Missed Verdict = "Missed"

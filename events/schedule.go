@@ -22,9 +22,16 @@ type ScheduledJob struct {
 	Deleting   bool      `json:"deleting,omitempty"`
 	Created    time.Time `json:"created"`
 
-	// Schedule is empty if RunAt is set.
+	// Schedule is empty if Schedules or RunAt is set.
 	Schedule string `json:"schedule,omitempty"`
-	// RunAt is zero if Schedule is set.
+	// Schedules are 1 to 10, in place of Schedule.
+	Schedules []string `json:"schedules,omitempty"`
+	// Exclude are the entries of schedule.List.
+	Exclude []string `json:"exclude,omitempty"`
+	// NotBefore and NotAfter are the first and the last possible nominal time; zero for no limit.
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	NotAfter  time.Time `json:"notAfter,omitzero"`
+	// RunAt is zero if Schedule or Schedules is set.
 	RunAt time.Time `json:"runAt,omitzero"`
 	// StartAfter is zero if it is not set: the first nominal time is then the first after Created.
 	StartAfter              time.Time                     `json:"startAfter,omitzero"`
@@ -35,6 +42,10 @@ type ScheduledJob struct {
 	CatchUp                 v1alpha1.CatchUpPolicy        `json:"catchUp,omitempty"`
 	OnScheduleChange        v1alpha1.ScheduleChangePolicy `json:"onScheduleChange,omitempty"`
 	JitterSeconds           int32                         `json:"jitterSeconds,omitempty"`
+	// QueueLimit is how many times may wait with the policy Queue, 1 to 100; 0 with another.
+	QueueLimit int32 `json:"queueLimit,omitempty"`
+	// PauseAfterFailures is after how many failed Jobs in a row no more are created, 1 to 100; 0 for no limit.
+	PauseAfterFailures int32 `json:"pauseAfterFailures,omitempty"`
 	// SuccessfulJobs and FailedJobs are how many finished Jobs are kept.
 	SuccessfulJobs          int32  `json:"successfulJobs"`
 	FailedJobs              int32  `json:"failedJobs"`
@@ -45,6 +56,14 @@ type ScheduledJob struct {
 
 	Status v1alpha1.ScheduledJobStatus `json:"status"`
 }
+
+// Paused reports whether no Jobs are created because too many in a row have failed. An edit of the spec ends that.
+func (j ScheduledJob) Paused() bool {
+	return j.PauseAfterFailures > 0 && j.Status.ConsecutiveFailures >= j.PauseAfterFailures && j.Status.ObservedGeneration == j.Generation
+}
+
+// Stopped reports whether no Jobs are created for now: a user has suspended the ScheduledJob, or it is paused.
+func (j ScheduledJob) Stopped() bool { return j.Suspended || j.Paused() }
 
 // Expires returns when a ScheduledJob that runs once, and has done so, is to be deleted; zero for never.
 func (j ScheduledJob) Expires() time.Time {

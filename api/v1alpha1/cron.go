@@ -34,3 +34,19 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule=`(self.upperAscii() + ' ').replace('SUN', '0').replace('MON', '1').replace('TUE', '2').replace('WED', '3').replace('THU', '4').replace('FRI', '5').replace('SAT', '6').replace('JAN', '1').replace('FEB', '2').replace('MAR', '3').replace('APR', '4').replace('MAY', '5').replace('JUN', '6').replace('JUL', '7').replace('AUG', '8').replace('SEP', '9').replace('OCT', '10').replace('NOV', '11').replace('DEC', '12').replace('-', 's').replace(',', 'ms').replace('/', 'ms').replace(')', 'ms').replace(' ', 'ms').replace('\t', 'ms').replace('\n', 'ms').replace('\r', 'ms').findAll(r'\d{1,4}s\d{1,4}ms').all(r, duration(r).getSeconds() * 1001 <= duration(r).getMilliseconds())`,message="a range a-b needs a <= b; write two where it passes the end, such as 22-23,0-6 for 22-6"
 // +kubebuilder:validation:XValidation:rule=`(self + ' ').replace('-', 'h').replace(')/', 'm').replace(',', 'ms').replace('/', 'ms').replace(')', 'ms').replace(' ', 'ms').replace('\t', 'ms').replace('\n', 'ms').replace('\r', 'ms').findAll(r'\d{1,4}h\d{1,4}m\d{1,4}ms').all(r, duration(r).getMilliseconds() - duration(r).getMinutes() * 60000 <= duration(r).getMinutes() - duration(r).getHours() * 61 + 1)`,message="the step n of H(a-b)/n is at most the length of its range; write a smaller one"
 type CronSchedule = string
+
+// ListedSchedule is one of several schedules. Kubernetes compares the entries of a list with no earlier ones, so the rules of
+// CronSchedule do not fit here. These refuse mistakes of form; a number out of range becomes the condition Stalled.
+//
+// +kubebuilder:validation:MaxLength=100
+// +kubebuilder:validation:XValidation:rule=`!self.matches(r'^\s*([^\s]*TZ=|@every)')`,message="a zone belongs into timeZone, and @every has no wall clock, so it stands alone, in schedule; write five fields, such as \"30 2 * * *\""
+// +kubebuilder:validation:XValidation:rule=`self.matches(r'^\s*([^\s]*TZ=|@every)') || self.matches(r'^\s*(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|[0-9A-Za-z*?/,()-]+(\s+[0-9A-Za-z*?/,()-]+){4,5})\s*$')`,message="a schedule has five fields, for minute, hour, day of month, month and day of week, or six, with seconds before them; or it is @daily, @hourly, @weekly, @monthly or @yearly; write, for example, \"30 2 * * *\""
+type ListedSchedule = string
+
+// Exclusion is a date, a range of dates, or five or six fields of a schedule. The API server refuses most of what functions/schedule
+// cannot parse; a field out of range, or a day that its month does not have, becomes the condition Stalled.
+//
+// +kubebuilder:validation:MaxLength=100
+// +kubebuilder:validation:XValidation:rule=`self.matches(r'^\s*[^\s]+(\s+[^\s]+){4,5}\s*$') || self.matches(r'^\s*(19[7-9]\d|[2-9]\d{3})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(/(19[7-9]\d|[2-9]\d{3})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?\s*$')`,message="write a date, such as 2026-12-24, two with a slash between them, the earlier first, or five fields of a schedule, such as \"* 0-6 * * *\""
+// +kubebuilder:validation:XValidation:rule=`!self.matches(r'^\s*[^\s]+(\s+[^\s]+){4,5}\s*$') || self.matches(r'^(\s|[0-9A-Za-z*?/,()-])*$')`,message="a field of a schedule takes numbers, names of months and weekdays, *, a-b, lists a,b, steps /n, and H; write, for example, \"* 0-6 * * *\""
+type Exclusion = string

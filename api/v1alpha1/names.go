@@ -147,6 +147,14 @@ const (
 	FinishedCondition = "Finished"
 )
 
+// Reasons of SuspendedCondition, and of the verdict Skipped on the times that pass meanwhile.
+const (
+	// ReasonSuspended is for spec.suspend.
+	ReasonSuspended = "Suspended"
+	// ReasonFailedRuns is for a ScheduledJob that pauseAfterFailures has paused.
+	ReasonFailedRuns = "FailedRuns"
+)
+
 // Reasons of StalledCondition.
 const (
 	ReasonInvalidSchedule = "InvalidSchedule"

@@ -1,24 +1,24 @@
 package v1alpha1
 
 import (
+	"strings"
+
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // ScheduledJob creates Jobs at points in time: again and again by a cron schedule, or once. Its fields are those of a CronJob
-// (batch/v1), so a CronJob is converted by changing its apiVersion and kind; runAt, startAfter, catchUp, onScheduleChange,
-// jitterSeconds and ttlSecondsAfterFinished are new.
+// (batch/v1), so a CronJob is converted by changing its apiVersion and kind; runAt, startAfter, schedules, exclude, notBefore, notAfter,
+// catchUp, onScheduleChange, queueLimit, pauseAfterFailures, jitterSeconds and ttlSecondsAfterFinished are new.
 // ---
-// "kubectl explain" shows the comments of this file, so they spell names as JSON does. A field of the spec says what it does to a
+// "kubectl explain" shows the comments of this file and of status.go, so they spell names as JSON does. A field of the spec says what it does to a
 // run, and its unit, default and an example; a field of the status is one sentence. What follows a line of three hyphens is
 // for readers of the code. internal/dev/crd joins lines, except for items of a list and indented lines.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=schedjob,categories=all
-// +kubebuilder:printcolumn:name=Schedule,type=string,JSONPath=`.spec.schedule`,description=`the cron schedule; empty with runAt`
+// +kubebuilder:printcolumn:name=Schedule,type=string,JSONPath=`.spec.schedule`,description=`the cron schedule; empty with schedules and runAt`
 // +kubebuilder:printcolumn:name=Run At,type=string,JSONPath=`.spec.runAt`,priority=1,description=`the time of a single Job; empty with schedule`
 // +kubebuilder:printcolumn:name=Timezone,type=string,JSONPath=`.spec.timeZone`,description=`the zone of the schedule; empty for UTC`
 // +kubebuilder:printcolumn:name=Suspend,type=boolean,JSONPath=`.spec.suspend`,description=`whether the creation of Jobs is suspended`
@@ -37,7 +37,7 @@ type ScheduledJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is when to create Jobs, and from which template. Set exactly one of schedule and runAt. The times for which they demand a
+	// spec is when to create Jobs, and from which template. Set exactly one of schedule, schedules and runAt. The times for which they demand a
 	// Job are called nominal times; the Job itself may be created later.
 	Spec ScheduledJobSpec `json:"spec"`
 	// status is what the reconciler has decided and observed: the latest verdicts, the next time, the active Jobs, and counters.
@@ -55,29 +55,71 @@ type ScheduledJobList struct {
 	Items []ScheduledJob `json:"items"`
 }
 
-// ScheduledJobSpec describes when to create Jobs, and from which template. Exactly one of Schedule and RunAt must be set.
+// ScheduledJobSpec describes when to create Jobs, and from which template. Exactly one of Schedule, Schedules and RunAt must be set.
 //
-// +kubebuilder:validation:XValidation:rule=`has(self.schedule) || has(self.runAt)`,message="schedule or runAt is missing: write a schedule, such as \"30 2 * * *\", for Jobs again and again, or runAt, such as 2026-12-24T18:00:00Z, for one"
+// +kubebuilder:validation:XValidation:rule=`has(self.schedule) || has(self.schedules) || has(self.runAt)`,message="schedule or runAt is missing: write a schedule, such as \"30 2 * * *\", for Jobs again and again, or runAt, such as 2026-12-24T18:00:00Z, for one"
 // +kubebuilder:validation:XValidation:rule=`!has(self.schedule) || !has(self.runAt)`,fieldPath=.runAt,message="schedule and runAt exclude each other: leave one of them out"
+// +kubebuilder:validation:XValidation:rule=`!has(self.schedules) || !has(self.schedule) && !has(self.runAt)`,fieldPath=.schedules,message="schedules stands alone: write all schedules into it, and leave schedule and runAt out"
 // +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.timeZone)`,fieldPath=.timeZone,message="timeZone belongs to schedule: leave it out, and write the offset into runAt, as in 2026-12-24T18:00:00+01:00"
+// +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.exclude)`,fieldPath=.exclude,message="exclude belongs to schedule: leave it out"
+// +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.notBefore)`,fieldPath=.notBefore,message="notBefore belongs to schedule: leave it out, and write the time that is meant into runAt"
+// +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.notAfter)`,fieldPath=.notAfter,message="notAfter belongs to schedule: leave it out; startingDeadlineSeconds limits how late the Job of runAt may be created"
+// +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.pauseAfterFailures)`,fieldPath=.pauseAfterFailures,message="pauseAfterFailures belongs to schedule: leave it out: there is one run"
+// +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.startAfter)`,fieldPath=.startAfter,message="startAfter belongs to schedule: leave it out, and write the time that is meant into runAt"
 // +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || self.catchUp == 'Latest'`,fieldPath=.catchUp,message="catchUp belongs to schedule: leave it out; startingDeadlineSeconds limits how late the Job of runAt may be created"
 // +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || self.onScheduleChange == 'CatchUp'`,fieldPath=.onScheduleChange,message="onScheduleChange belongs to schedule: leave it out"
-// +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.startAfter)`,fieldPath=.startAfter,message="startAfter belongs to schedule: leave it out, and write the time that is meant into runAt"
-// +kubebuilder:validation:XValidation:rule=`!has(self.startAfter) || has(oldSelf.startAfter) && self.startAfter == oldSelf.startAfter`,fieldPath=.startAfter,message="startAfter counts only when the object is created: remove it, or create another ScheduledJob"
 // +kubebuilder:validation:XValidation:rule=`!has(self.runAt) || !has(self.jitterSeconds) || self.jitterSeconds == 0`,fieldPath=.jitterSeconds,message="jitterSeconds belongs to schedule: leave it out, and write the time that is meant into runAt"
-// +kubebuilder:validation:XValidation:rule=`!has(self.schedule) || !has(self.ttlSecondsAfterFinished)`,fieldPath=.ttlSecondsAfterFinished,message="ttlSecondsAfterFinished belongs to runAt: a schedule never finishes; leave it out, and limit its Jobs by successfulJobsHistoryLimit and failedJobsHistoryLimit, or by ttlSecondsAfterFinished in jobTemplate.spec"
+// +kubebuilder:validation:XValidation:rule=`!has(self.startAfter) || has(oldSelf.startAfter) && self.startAfter == oldSelf.startAfter`,fieldPath=.startAfter,message="startAfter counts only when the object is created: remove it, or create another ScheduledJob"
+// +kubebuilder:validation:XValidation:rule=`has(self.runAt) || !has(self.ttlSecondsAfterFinished)`,fieldPath=.ttlSecondsAfterFinished,message="ttlSecondsAfterFinished belongs to runAt: a schedule never finishes; leave it out, and limit its Jobs by successfulJobsHistoryLimit and failedJobsHistoryLimit, or by ttlSecondsAfterFinished in jobTemplate.spec"
+// +kubebuilder:validation:XValidation:rule=`!has(self.notBefore) || !has(self.notAfter) || timestamp(self.notBefore) <= timestamp(self.notAfter)`,fieldPath=.notAfter,message="notAfter is earlier than notBefore, so no Job would ever be created: write a later time, or remove one of them"
+// +kubebuilder:validation:XValidation:rule=`self.concurrencyPolicy != 'Queue' || self.catchUp == 'Latest'`,fieldPath=.catchUp,message="catchUp does not apply with concurrencyPolicy Queue: leave it out; queueLimit and startingDeadlineSeconds decide what still runs"
+// +kubebuilder:validation:XValidation:rule=`!has(self.queueLimit) || self.concurrencyPolicy == 'Queue'`,fieldPath=.queueLimit,message="queueLimit belongs to concurrencyPolicy Queue: write concurrencyPolicy: Queue, or leave it out"
 type ScheduledJobSpec struct {
 	// schedule is when Jobs are created, again and again: a cron schedule of the fields minute, hour, day of month, month and day of
 	// week, with an optional field of seconds before them; @hourly, @daily, @weekly, @monthly or @yearly; or @every with a
 	// duration, counted from the object's creation. H in a field stands for a number derived from the object's UID, so that objects
-	// with the same schedule do not all start at once. Default: none; one of schedule and runAt is required. Examples:
+	// with the same schedule do not all start at once. Default: none; one of schedule, schedules and runAt is required. Examples:
 	//   "30 2 * * *"      every day at 02:30
 	//   "H/15 * * * *"    every 15 minutes
 	//   "@every 90s"      every minute and a half
 	// +optional
 	Schedule CronSchedule `json:"schedule,omitempty"`
+	// schedules are several schedules in place of schedule, 1 to 10, all in timeZone. A Job is created for each time at which at least
+	// one of them is due, and one only. Default: none; one of schedule, schedules and runAt is required. Example:
+	// ["0 9 * * MON-FRI", "0 12 * * SAT"].
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	Schedules []ListedSchedule `json:"schedules,omitempty"`
+	// exclude are readings of the clock in timeZone for which no Job is created, at most 50 entries: dates, ranges of dates of at most
+	// a year, or schedules. In a schedule of five fields, a minute that matches is excluded with all of its seconds. A time
+	// that is left out gets the verdict Skipped (Excluded) when the next one has come. Default: none. Examples:
+	//   2026-12-25               a day
+	//   2026-12-24/2027-01-06    from one day to another, both included
+	//   "* 0-6 * * *"            from 00:00 to 06:59
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Exclude []Exclusion `json:"exclude,omitempty"`
+	// notBefore is the time before which no Job is created: a date, a time of whole seconds and an offset (RFC 3339). Times before it get
+	// no verdict. Default: none. Example: "2027-01-01T00:00:00+01:00" (a schedule that is prepared for next year).
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() && oldSelf.value() == self || self.matches(r'^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$') && timestamp(self) > timestamp('1970-01-01T00:00:00Z')`,optionalOldSelf=true,message="notBefore must be a date of 1970 or later, a time of whole seconds and an offset (RFC 3339), such as 2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00"
+	NotBefore *metav1.Time `json:"notBefore,omitempty"`
+	// notAfter is the last time for which a Job may be created: a date, a time of whole seconds and an offset (RFC 3339). When
+	// no time is left, the ScheduledJob has the condition Finished. Default: none. Example: "2027-03-31T23:59:59+02:00".
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() && oldSelf.value() == self || self.matches(r'^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$') && timestamp(self) > timestamp('1970-01-01T00:00:00Z')`,optionalOldSelf=true,message="notAfter must be a date of 1970 or later, a time of whole seconds and an offset (RFC 3339), such as 2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00"
+	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 	// runAt is the time at which a single Job is created, instead of schedule: a date, a time of whole seconds and an offset
-	// (RFC 3339). A time in the past means now. Default: none; one of schedule and runAt is required. Example:
+	// (RFC 3339). A time in the past means now. Default: none; one of schedule, schedules and runAt is required. Example:
 	// "2026-12-24T18:00:00+01:00".
 	// ---
 	// Its schema is deliberately not date-time, because that accepts values that cannot be decoded (a zone in small letters,
@@ -116,9 +158,25 @@ type ScheduledJobSpec struct {
 	// - Allow: both run.
 	// - Forbid: the later one is skipped, and not made up for.
 	// - Replace: the earlier one is deleted; when it and its Pods are gone, the later one is created.
+	// - Queue: the later one waits until the earlier one has ended; the oldest goes first. queueLimit and startingDeadlineSeconds
+	// limit what waits. Times that passed during a downtime wait, too; catchUp does not apply.
 	// +optional
 	// +kubebuilder:default=Allow
 	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
+	// queueLimit is how many times may wait with concurrencyPolicy Queue, 1 to 100. A time that comes while as many wait is skipped.
+	// Default: 10. Example: 1 (the next one waits, and no more).
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	QueueLimit *int32 `json:"queueLimit,omitempty"`
+	// pauseAfterFailures is after how many failed Jobs in a row, 1 to 100, no more Jobs are created: the ScheduledJob has the condition
+	// Suspended then, with the reason FailedRuns. Any edit of the spec ends the pause, such as that of the template that mends the
+	// cause, and so does "kubectl jobstream resume", or a Job that a user starts and that completes. Times that pass meanwhile are
+	// skipped. Default: no limit. Example: 3.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	PauseAfterFailures *int32 `json:"pauseAfterFailures,omitempty"`
 	// suspend stops the creation of Jobs while it is true. Times that pass meanwhile are skipped, and never caught up on. Running Jobs
 	// go on. Default: false. Example: true.
 	// +optional
@@ -181,9 +239,14 @@ type ScheduledJobSpec struct {
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
+// AllSchedules returns Schedule, or Schedules in one line; "" with RunAt.
+func (s *ScheduledJobSpec) AllSchedules() string {
+	return strings.Join(append([]string{s.Schedule}, s.Schedules...)[min(len(s.Schedules), 1):], "; ")
+}
+
 // ConcurrencyPolicy is what happens to a Job that is due while an earlier one still runs.
 //
-// +kubebuilder:validation:Enum=Allow;Forbid;Replace
+// +kubebuilder:validation:Enum=Allow;Forbid;Replace;Queue
 type ConcurrencyPolicy string
 
 const (
@@ -193,7 +256,12 @@ const (
 	ForbidConcurrent ConcurrencyPolicy = "Forbid"
 	// ReplaceConcurrent deletes the earlier one, and creates the later one when it and its Pods are gone.
 	ReplaceConcurrent ConcurrencyPolicy = "Replace"
+	// QueueConcurrent lets the later one wait until the earlier one has ended.
+	QueueConcurrent ConcurrencyPolicy = "Queue"
 )
+
+// OneAtATime reports whether no two Jobs run at once.
+func (p ConcurrencyPolicy) OneAtATime() bool { return p != AllowConcurrent && p != "" }
 
 // CatchUpPolicy decides which of several nominal times that passed during a downtime get a Job.
 //
@@ -220,122 +288,3 @@ const (
 	// ChangeWaits begins with the first nominal time after the change.
 	ChangeWaits ScheduleChangePolicy = "Wait"
 )
-
-// ScheduledJobStatus is the state of a ScheduledJob. Each nominal time up to DecidedUntil has been decided once.
-type ScheduledJobStatus struct {
-	// observedGeneration is the metadata.generation of the spec that this status belongs to.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// observedSchedule is the schedule and zone by which the times up to decidedUntil were decided.
-	// +optional
-	ObservedSchedule string `json:"observedSchedule,omitempty"`
-	// decidedUntil is the time up to which every nominal time has a verdict.
-	// +optional
-	DecidedUntil *metav1.Time `json:"decidedUntil,omitempty"`
-	// nextScheduleTime is the next nominal time; it is absent while there is none, as under suspend.
-	// +optional
-	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
-	// lastScheduleTime is the nominal time of the latest Job that was created on schedule.
-	// +optional
-	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
-	// lastSuccessfulTime is when a Job last completed.
-	// +optional
-	LastSuccessfulTime *metav1.Time `json:"lastSuccessfulTime,omitempty"`
-	// lastDecision is the latest verdict: Started, Skipped, Missed, Blocked or Failed.
-	// +optional
-	LastDecision string `json:"lastDecision,omitempty"`
-	// lastRun is the Job that ended last, and how it ended.
-	// +optional
-	LastRun *EndedRun `json:"lastRun,omitempty"`
-	// active lists the Jobs that have been created and whose end is not counted yet.
-	// +optional
-	// +listType=atomic
-	Active []corev1.ObjectReference `json:"active,omitempty"`
-	// activeCount is the number of Jobs in active.
-	// +optional
-	ActiveCount *int32 `json:"activeCount,omitempty"`
-	// successful counts the Jobs that have completed.
-	// +optional
-	Successful int64 `json:"successful,omitempty"`
-	// failed counts the Jobs that have failed or were deleted before their end, and the nominal times in missed.
-	// +optional
-	Failed int64 `json:"failed,omitempty"`
-	// missed counts the nominal times for which a Job should have been created and was not.
-	// +optional
-	Missed int64 `json:"missed,omitempty"`
-	// recent lists the latest verdicts, at most ten, the newest last.
-	// ---
-	// Each is here before it is announced, and until it has been.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=10
-	Recent []TickVerdict `json:"recent,omitempty"`
-	// conditions are Ready (Jobs are created when their time comes), Stalled (none until the spec is corrected), Suspended, Blocked
-	// (the API server refuses the Job that is due) and Finished (the time of runAt is decided, and its Job has ended).
-	// +optional
-	// +listType=map
-	// +listMapKey=type
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-}
-
-// RecentVerdicts is the largest number of verdicts in a status.
-const RecentVerdicts = 10
-
-// EndedRun is a Job of a ScheduledJob that has ended, and how.
-type EndedRun struct {
-	// jobName is the name of the Job.
-	JobName string `json:"jobName"`
-	// jobUID is the UID of the Job.
-	// +optional
-	JobUID types.UID `json:"jobUID,omitempty"`
-	// scheduledTime is the nominal time that the Job was for; it is absent if a user has started the Job for no nominal time.
-	// +optional
-	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
-	// result is Complete, Failed, or Missing if the Job was deleted before its end.
-	Result string `json:"result"`
-	// reason is the reason of the Job's final condition, such as BackoffLimitExceeded; for Missing it is Replaced if concurrencyPolicy
-	// has deleted the Job.
-	// +optional
-	Reason string `json:"reason,omitempty"`
-	// startTime is when the Job started.
-	// +optional
-	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// completionTime is when the Job ended; for Missing it is when the reconciler found that it was gone.
-	CompletionTime metav1.Time `json:"completionTime"`
-}
-
-// TickVerdict is the verdict on one nominal time, on all nominal times of a range, or on a Job that a user has started.
-type TickVerdict struct {
-	// time is the nominal time, or the first of a range; for a Job with the reason Manual it is the Job's creation.
-	Time metav1.Time `json:"time"`
-	// until is the last nominal time of a range.
-	// +optional
-	Until *metav1.Time `json:"until,omitempty"`
-	// count is the number of nominal times that the verdict is on.
-	Count int64 `json:"count"`
-	// verdict is Started (the Job was created), Skipped (none was wanted), Missed (it was too late), Blocked (its name was taken) or
-	// Failed (the API server refused it).
-	Verdict string `json:"verdict"`
-	// reason is the reason in one word, such as Overlap or Deadline; for Started it is Manual or Backfill if a user has started the
-	// Job, and absent if the Job was created on schedule.
-	// +optional
-	Reason string `json:"reason,omitempty"`
-	// message describes the reason in a sentence.
-	// +optional
-	Message string `json:"message,omitempty"`
-	// announced reports whether the bus has confirmed the verdict; it is written together with the next other change.
-	// +optional
-	Announced bool `json:"announced,omitempty"`
-	// jobName is the name of the Job that was created.
-	// +optional
-	JobName string `json:"jobName,omitempty"`
-	// jobUID is the UID of the Job that was created.
-	// +optional
-	JobUID types.UID `json:"jobUID,omitempty"`
-	// result is how the Job has ended (Complete, Failed or Missing); it is absent while the Job runs.
-	// +optional
-	Result string `json:"result,omitempty"`
-	// completionTime is when the Job ended; it is absent while the Job runs.
-	// +optional
-	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-}

@@ -90,7 +90,7 @@ func (e WriteScheduleStatus) String() string {
 	for _, n := range []struct {
 		name  string
 		count int64
-	}{{"successful", s.Successful}, {"failed", s.Failed}, {"missed", s.Missed}} {
+	}{{"queued", int64(s.Queued)}, {"successful", s.Successful}, {"failed", s.Failed}, {"missed", s.Missed}} {
 		if n.count > 0 {
 			out += fmt.Sprintf(" %s=%d", n.name, n.count)
 		}

@@ -117,6 +117,16 @@ func Register[S any](f Function[S]) Registered {
 		}}
 }
 
+// VersionOf returns the version of the function that has written the encoded state, whichever it is. It returns an error if the text is
+// no encoded state.
+func VersionOf(state []byte) (int, error) {
+	var e envelope
+	if err := decoding.Unmarshal(state, &e); err != nil {
+		return 0, fmt.Errorf("decode state: %w", err)
+	}
+	return e.Version, nil
+}
+
 func decode[S any](b []byte, version int) (s S, err error) {
 	if len(b) == 0 {
 		return s, nil

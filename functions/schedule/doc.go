@@ -1,6 +1,6 @@
 // Package schedule computes at which seconds the schedule of a ScheduledJob is due.
 //
-// A Schedule is parsed once, from the fields schedule and timeZone and from the object's UID and creation time. It then answers
+// A Schedule is parsed once, from the fields schedule or schedules, exclude and timeZone and from the object's UID and creation time. It then answers
 // four questions about its nominal times, which are whole seconds: which is next, which was last, how many lie between two times,
 // and which are they. It never reads a clock.
 //
@@ -11,6 +11,8 @@
 //	wall.go      which readings of a wall clock match, and how many, without a zone
 //	zone.go      when a wall clock in a zone shows these readings
 //	every.go     @every, which needs neither a wall clock nor a zone
+//	list.go      parses several schedules, and what they leave out
+//	mix.go       which readings any of several has and none excludes
 //
 // # Daylight saving
 //

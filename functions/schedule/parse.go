@@ -20,6 +20,16 @@ type Options struct {
 	Anchor time.Time
 }
 
+func (o Options) zone() (*time.Location, error) {
+	switch {
+	case o.Location == nil:
+		return time.UTC, nil
+	case o.Location.String() == time.Local.String():
+		return nil, &Error{UnknownTimeZone, "timeZone", `"Local" is another zone on every machine; write an IANA name such as Europe/Berlin, or nothing for UTC`}
+	}
+	return o.Location, nil
+}
+
 // The reasons of an Error, with CronJob's words for its Events. They are valid reasons of a condition.
 const (
 	InvalidSchedule = "InvalidSchedule"
@@ -83,48 +93,70 @@ var names = map[string]string{
 //
 // Every error is an *Error. A schedule that can never be due, such as 30 February, is an error.
 func Parse(spec string, o Options) (Schedule, error) {
-	loc := o.Location
-	switch {
-	case loc == nil:
-		loc = time.UTC
-	case loc.String() == time.Local.String():
-		return Schedule{}, &Error{UnknownTimeZone, "timeZone", `"Local" is another zone on every machine; write an IANA name such as Europe/Berlin, or nothing for UTC`}
+	loc, err := o.zone()
+	if err != nil {
+		return Schedule{}, err
 	}
+	words, err := expand(spec)
+	switch {
+	case err != nil:
+		return Schedule{}, err
+	case words[0] == "@every":
+		return parseEvery(words[1:], o.Anchor, loc)
+	}
+	c, text, err := parseFields(words, o.Seed)
+	if err != nil {
+		return Schedule{}, err
+	}
+	return Schedule{text: text, loc: loc, times: c.in(loc)}, nil
+}
+
+// expand returns the words of a schedule: five or six fields, also for a name, or those of @every.
+func expand(spec string) ([]string, error) {
 	if len(spec) > maxLength {
-		return Schedule{}, invalid("%d characters are too long; write at most %d, with ranges a-b and steps /n in place of lists", len(spec), maxLength)
+		return nil, invalid("%d characters are too long; write at most %d, with ranges a-b and steps /n in place of lists", len(spec), maxLength)
 	}
 	words := strings.Fields(spec)
 	switch {
 	case len(words) == 0:
-		return Schedule{}, invalid(`nothing is written; write five fields, such as "30 2 * * *", or a name, such as @daily`)
+		return nil, invalid(`nothing is written; write five fields, such as "30 2 * * *", or a name, such as @daily`)
 	case strings.Contains(words[0], "TZ="):
-		return Schedule{}, invalid("%q does not belong here; write the zone into the field timeZone", words[0])
-	case words[0] == "@every":
-		return parseEvery(words[1:], o.Anchor, loc)
-	case words[0][0] == '@':
+		return nil, invalid("%q does not belong here; write the zone into the field timeZone", words[0])
+	case words[0][0] == '@' && words[0] != "@every":
 		text, ok := names[words[0]]
 		if !ok || len(words) > 1 {
-			return Schedule{}, invalid("%q is not known; write @yearly, @monthly, @weekly, @daily, @hourly, @every with a duration, or five fields", strings.Join(words, " "))
+			return nil, invalid("%q is not known; write @yearly, @monthly, @weekly, @daily, @hourly, @every with a duration, or five fields", strings.Join(words, " "))
 		}
-		words = strings.Fields(text)
+		return strings.Fields(text), nil
 	}
-	return parseFields(words, o.Seed, loc)
+	return words, nil
 }
 
-func parseFields(words []string, seed string, loc *time.Location) (Schedule, error) {
+// cronFields is what five or six fields mean.
+type cronFields struct {
+	calendar
+	wild bool // the hour follows the wall clock
+}
+
+func (c *cronFields) in(loc *time.Location) times {
+	return &local{readings: &c.calendar, loc: loc, wild: c.wild}
+}
+
+// parseFields returns the readings that match five or six fields, and the fields without H.
+func parseFields(words []string, seed string) (*cronFields, string, error) {
 	given := len(words)
 	switch given {
 	case len(fields) - 1:
 		words = append([]string{"0"}, words...)
 	case len(fields):
 	default:
-		return Schedule{}, invalid("%d fields; write five, for minute, hour, day of month, month and day of week, or six, with seconds before them", given)
+		return nil, "", invalid("%d fields; write five, for minute, hour, day of month, month and day of week, or six, with seconds before them", given)
 	}
 	var sets [len(fields)]uint64
 	for i, f := range fields {
 		text, set, err := parseField(i, words[i], seed)
 		if err != nil {
-			return Schedule{}, invalid("%s %q: %v; %s takes %s, *, a-b, lists a,b, steps /n, and H", f.name, words[i], err, f.name, f.values)
+			return nil, "", invalid("%s %q: %v; %s takes %s, *, a-b, lists a,b, steps /n, and H", f.name, words[i], err, f.name, f.values)
 		}
 		words[i], sets[i] = text, set
 	}
@@ -135,10 +167,10 @@ func parseFields(words []string, seed string, loc *time.Location) (Schedule, err
 		either: (sets[3]|sets[5])&star == 0,
 	}
 	if _, ok := c.next(0); !ok {
-		return Schedule{}, invalid("it is never due, as month %s has no day %s; write a day that it has", words[4], words[3])
+		return nil, "", invalid("it is never due, as month %s has no day %s; write a day that it has", words[4], words[3])
 	}
-	text := strings.Join(words[len(words)-given:], " ")
-	return Schedule{text, loc, &local{calendar: c, loc: loc, wild: words[hourField][0] == '*' || words[hourField][0] == '?'}}, nil
+	wild := words[hourField][0] == '*' || words[hourField][0] == '?'
+	return &cronFields{c, wild}, strings.Join(words[len(words)-given:], " "), nil
 }
 
 // alphabet has every character of a term. robfig/cron accepts some more, such as the + of +5.
@@ -178,7 +210,7 @@ func parseEvery(words []string, anchor time.Time, loc *time.Location) (Schedule,
 		return Schedule{}, invalid("@every needs a duration of whole seconds, at least one, not %q; write, for example, @every 90s or @every 1h30m", strings.Join(words, " "))
 	}
 	at := min(max(anchor.Unix(), earliest), latest)
-	return Schedule{"@every " + d.String(), loc, every{anchor: at, step: int64(d / time.Second)}}, nil
+	return Schedule{text: "@every " + d.String(), loc: loc, times: every{anchor: at, step: int64(d / time.Second)}}, nil
 }
 
 func invalid(format string, args ...any) *Error {

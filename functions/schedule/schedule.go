@@ -14,9 +14,10 @@ var (
 // Schedule is a set of nominal times: whole seconds of the years 1 to 9999. It is immutable and safe for concurrent use. The zero
 // value is the empty set. All times that it returns are in the Location of Options.
 type Schedule struct {
-	text  string
-	loc   *time.Location
-	times times
+	text     string
+	loc      *time.Location
+	times    times
+	excluded times // that would be among the times; nil for none
 }
 
 // times is a set of Unix seconds from earliest to latest. Arguments are at most one beyond these.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// local is a calendar read off a wall clock in a zone. The zone is a sequence of spans in which the offset is constant:
+// local is a set of readings of a wall clock in a zone. The zone is a sequence of spans in which the offset is constant:
 //
 //	utc    ----|------------------|-------------|----------
 //	            from           to               a gap or a fold at each bar
@@ -17,7 +17,7 @@ import (
 //	reached < from + offset     a gap: the readings between the two fall to the instant from
 //	reached > from + offset     a fold: the readings between the two have occurred before
 type local struct {
-	calendar
+	readings
 	loc  *time.Location
 	wild bool // follow the wall clock, whatever was reached before
 }
@@ -32,7 +32,7 @@ func (l *local) next(from int64) (int64, bool) {
 		if u > s.from {
 			w = max(w, u+s.offset)
 		}
-		if w, ok := l.calendar.next(w); !ok {
+		if w, ok := l.readings.next(w); !ok {
 			return 0, false
 		} else if due := max(w-s.offset, s.from); due < s.to {
 			return due, due <= latest
@@ -45,7 +45,7 @@ func (l *local) next(from int64) (int64, bool) {
 func (l *local) prev(upTo int64) (int64, bool) {
 	for u := upTo; u >= earliest; {
 		s := spanAt(l.loc, u)
-		w, ok := l.calendar.prev(u + s.offset)
+		w, ok := l.readings.prev(u + s.offset)
 		if !ok {
 			return 0, false
 		}
@@ -61,8 +61,8 @@ func (l *local) count(first, last int64) (n int64) {
 	for u := first; u <= last; {
 		s := spanAt(l.loc, u)
 		reached, begin := l.reached(s), s.from+s.offset
-		n += l.calendar.count(max(reached, u+s.offset), min(s.to, last+1)+s.offset)
-		if u == s.from && reached < begin && l.calendar.count(reached, begin) > 0 && l.calendar.count(begin, begin+1) == 0 {
+		n += l.readings.count(max(reached, u+s.offset), min(s.to, last+1)+s.offset)
+		if u == s.from && reached < begin && l.readings.count(reached, begin) > 0 && l.readings.count(begin, begin+1) == 0 {
 			n++ // the one due to the gap, unless it coincides with a regular one
 		}
 		u = s.to
@@ -116,4 +116,42 @@ func bounds(loc *time.Location, u int64) span {
 		s.to = min(s.to, to.Unix())
 	}
 	return s
+}
+
+// both are times of day and readings that follow the wall clock, in one zone.
+type both struct {
+	tame, wild *local
+	all        readings // of the two
+}
+
+func (b *both) next(from int64) (int64, bool) {
+	u, ok := b.tame.next(from)
+	if v, other := b.wild.next(from); other && (!ok || v < u) {
+		return v, true
+	}
+	return u, ok
+}
+
+func (b *both) prev(upTo int64) (int64, bool) {
+	u, ok := b.tame.prev(upTo)
+	if v, other := b.wild.prev(upTo); other && (!ok || v > u) {
+		return v, true
+	}
+	return u, ok
+}
+
+// count differs from local.count only where the clock was turned back: what it shows for the second time, the times of day leave
+// out.
+func (b *both) count(first, last int64) (n int64) {
+	for u := first; u <= last; {
+		s := spanAt(b.tame.loc, u)
+		reached, begin, end := b.tame.reached(s), s.from+s.offset, min(s.to, last+1)+s.offset
+		n += b.wild.readings.count(u+s.offset, min(reached, end))
+		n += b.all.count(max(reached, u+s.offset), end)
+		if u == s.from && reached < begin && b.tame.readings.count(reached, begin) > 0 && b.all.count(begin, begin+1) == 0 {
+			n++
+		}
+		u = s.to
+	}
+	return n
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/functions/schedule"
 )
 
 const (
@@ -24,85 +23,6 @@ const (
 	// longest is the largest number of seconds in a deadline that counts, 292 years: a time.Duration holds no more.
 	longest = math.MaxInt64 / int64(time.Second)
 )
-
-// Times are the nominal times of a ScheduledJob: those of a schedule, or the one of runAt.
-type Times interface {
-	// Next returns the first time after the given one.
-	Next(after time.Time) (time.Time, bool)
-	// Prev returns the last time at or before the given one.
-	Prev(upTo time.Time) (time.Time, bool)
-	// Count returns how many times there are in (from, to].
-	Count(from, to time.Time) int64
-}
-
-// once is the one time of runAt.
-type once time.Time
-
-func (o once) Next(after time.Time) (time.Time, bool) { return time.Time(o), time.Time(o).After(after) }
-func (o once) Prev(upTo time.Time) (time.Time, bool)  { return time.Time(o), !time.Time(o).After(upTo) }
-
-func (o once) Count(from, to time.Time) int64 {
-	if t := time.Time(o); t.After(from) && !t.After(to) {
-		return 1
-	}
-	return 0
-}
-
-// Problem describes why a ScheduledJob has no nominal times.
-type Problem struct {
-	// Reason is the reason of the condition Stalled.
-	Reason string
-	// Message is a complete sentence that names the wrong field and what to write instead.
-	Message string
-}
-
-func (p *Problem) Error() string { return p.Message }
-
-// Timetable parses when Jobs are due. An error in it is a fact about the user's object, and becomes a condition.
-func Timetable(j events.ScheduledJob, zones Zones) (Times, *Problem) {
-	if j.Invalid != "" {
-		return nil, &Problem{v1alpha1.ReasonInvalidTemplate, j.Invalid}
-	}
-	if !j.RunAt.IsZero() {
-		if j.Schedule != "" {
-			return nil, &Problem{v1alpha1.ReasonInvalidSchedule, "spec.schedule and spec.runAt exclude each other: remove one"}
-		}
-		return once(j.RunAt.UTC().Truncate(time.Second)), nil
-	}
-	zone, err := zones(j.TimeZone)
-	if err != nil {
-		return nil, &Problem{v1alpha1.ReasonUnknownTimeZone, fmt.Sprintf("spec.timeZone: %v", err)}
-	}
-	t, err := schedule.Parse(j.Schedule, schedule.Options{Location: zone, Seed: string(j.UID), Anchor: j.Created})
-	if err != nil {
-		return nil, &Problem{v1alpha1.ReasonInvalidSchedule, fmt.Sprintf("spec.%v", err)}
-	}
-	return t, nil
-}
-
-// text returns the timetable in one line, to detect changes.
-func text(j events.ScheduledJob) string {
-	switch {
-	case !j.RunAt.IsZero():
-		return "at " + j.RunAt.UTC().Format(time.RFC3339)
-	case j.TimeZone == "":
-		return j.Schedule
-	}
-	return j.Schedule + " " + j.TimeZone
-}
-
-// Beginning returns the time up to which a new ScheduledJob ignores its nominal times: its creation, or startAfter. Only runAt
-// may be earlier, since the user wants it to run.
-func Beginning(j events.ScheduledJob) time.Time {
-	begin := j.Created.UTC().Truncate(time.Second)
-	if after := j.StartAfter.UTC().Truncate(time.Second); !j.StartAfter.IsZero() && j.RunAt.IsZero() {
-		return after
-	}
-	if at := j.RunAt.UTC().Truncate(time.Second); !j.RunAt.IsZero() && !at.After(begin) {
-		return at.Add(-time.Second)
-	}
-	return begin
-}
 
 // Delay returns how much later than its nominal time each Job is created: the ScheduledJob's own share of jitterSeconds, in whole
 // seconds, and the same for each time.
@@ -136,7 +56,7 @@ func late(j events.ScheduledJob, nominal, now time.Time) bool {
 // Job has run for it; nil if there is no such problem.
 func (s State) pastRunAt() *Problem {
 	j := s.Object
-	if j.RunAt.IsZero() || j.RunAt.After(s.decidedUntil()) || text(j) == j.Status.ObservedSchedule {
+	if j.RunAt.IsZero() || j.RunAt.After(s.decidedUntil()) || Text(j) == j.Status.ObservedSchedule {
 		return nil
 	}
 	return &Problem{v1alpha1.ReasonInvalidSchedule, fmt.Sprintf("spec.runAt: it was changed to %s, and everything up to %s is decided already: set a later time, or make another ScheduledJob",
@@ -152,25 +72,53 @@ func change(s State, t Times, now time.Time) State {
 		before, paused = st.ObservedSchedule, holds(s.Object, v1alpha1.SuspendedCondition)
 		s.Applied = st.ObservedGeneration
 	}
-	if s.Applied == s.Object.Generation && s.Text != "" {
+	stopped := s.Object.Stopped()
+	if s.Applied == s.Object.Generation && s.Text != "" && s.Paused == stopped {
 		return s
 	}
-	s.Applied, s.Text, s.Paused = s.Object.Generation, text(s.Object), s.Object.Suspended
+	s.Applied, s.Text, s.Paused = s.Object.Generation, Text(s.Object), stopped
 	switch {
 	case before == "", t == nil:
 	case before != s.Text && s.Object.OnScheduleChange == v1alpha1.ChangeWaits:
 		if now := now.UTC().Truncate(time.Second); now.After(s.Until) {
 			s.Until = now
 		}
-	case paused && !s.Object.Suspended: // a resumed schedule never floods
+	case paused && !stopped: // a resumed schedule never floods
 		if last, ok := t.Prev(now); ok && last.After(s.Until) {
-			s = pass(s, t, last, events.Skipped, "Suspended", "the ScheduledJob was suspended")
+			reason := condition(st.Conditions, v1alpha1.SuspendedCondition).Reason
+			s = pass(s, t, last, events.Skipped, reasonStopped(reason), whyStopped(reason))
 		}
 	}
-	if s.Object.Suspended {
-		s = dropDue(s, events.Skipped, "Suspended", "the ScheduledJob was suspended", now)
+	if stopped {
+		reason := stoppedBy(s.Object)
+		s = dropDue(s, events.Skipped, reason, whyStopped(reason), now)
 	}
 	return s
+}
+
+// stoppedBy returns why no Jobs are created for now: the reason of the condition Suspended, and of the verdicts on the times that
+// pass meanwhile.
+func stoppedBy(j events.ScheduledJob) string {
+	if !j.Suspended && j.Paused() {
+		return v1alpha1.ReasonFailedRuns
+	}
+	return v1alpha1.ReasonSuspended
+}
+
+// reasonStopped returns the reason of an observed condition, which another program may have written.
+func reasonStopped(reason string) string {
+	if reason == v1alpha1.ReasonFailedRuns {
+		return reason
+	}
+	return v1alpha1.ReasonSuspended
+}
+
+// whyStopped returns the message of a verdict with that reason.
+func whyStopped(reason string) string {
+	if reason == v1alpha1.ReasonFailedRuns {
+		return "the ScheduledJob was paused, for too many Jobs in a row had failed"
+	}
+	return "the ScheduledJob was suspended"
 }
 
 // pass gives one verdict to all nominal times after Until, up to the given one. Times whose Job exists have started, before the
@@ -192,6 +140,7 @@ func judge(s State, t Times, upTo time.Time, v events.Verdict, reason, message s
 		return s
 	}
 	first, _ := t.Next(s.Until)
+	s = leaveOut(s, t, first)
 	of := v1alpha1.TickVerdict{Verdict: string(v), Reason: reason, Message: message, Time: metav1.NewTime(first.UTC()), Count: n}
 	if n > 1 {
 		end, _ := t.Prev(upTo)
@@ -199,6 +148,36 @@ func judge(s State, t Times, upTo time.Time, v events.Verdict, reason, message s
 	}
 	s.sayOf(of)
 	s.Until = upTo.UTC()
+	return s
+}
+
+// leaveOut gives one verdict to all times after Until and before the given one that exclude leaves out. There is no nominal time among
+// them: so a time that is left out gets its verdict when the next one has come, and costs no write of its own.
+func leaveOut(s State, t Times, before time.Time) State {
+	out := excluded(t)
+	if out == nil {
+		return s
+	}
+	upTo := before.Add(-time.Second)
+	n := out.Count(s.Until, upTo)
+	if n == 0 {
+		return s
+	}
+	first, _ := out.Next(s.Until)
+	of := v1alpha1.TickVerdict{Verdict: string(events.Skipped), Reason: events.ReasonExcluded, Message: "spec.exclude leaves it out", Time: metav1.NewTime(first.UTC()), Count: n}
+	if end, ok := out.Prev(upTo); ok && n > 1 {
+		of.Until = &metav1.Time{Time: end.UTC()}
+	}
+	s.sayOf(of)
+	s.Until = last(of)
+	return s
+}
+
+// makeDue makes a nominal time due.
+func makeDue(s State, t Times, nominal time.Time) State {
+	s = leaveOut(s, t, nominal)
+	s.Due = append(s.Due, Due{Nominal: nominal.UTC()})
+	s.Until = nominal.UTC()
 	return s
 }
 
@@ -214,6 +193,9 @@ func cover(s State, t Times, now time.Time) State {
 			s = pass(s, t, missed, events.Missed, "Deadline", "it was noticed after its deadline")
 		}
 	}
+	if s.Object.ConcurrencyPolicy == v1alpha1.QueueConcurrent {
+		return queue(s, t, last)
+	}
 	if s.Object.CatchUp == v1alpha1.CatchUpAll && s.Object.ConcurrencyPolicy != v1alpha1.ReplaceConcurrent {
 		return catchUp(s, t, last)
 	}
@@ -224,9 +206,7 @@ func cover(s State, t Times, now time.Time) State {
 		s = pass(s, t, before, events.Missed, "Superseded", "a later time had come")
 	}
 	s = dropDue(s, events.Missed, "Superseded", "a later time had come", now)
-	s.Due = append(s.Due, Due{Nominal: last.UTC()})
-	s.Until = last.UTC()
-	return s
+	return makeDue(s, t, last)
 }
 
 // catchUp makes all nominal times up to the last one due, as many at once as there is room for. With startAfter, there may be any
@@ -245,8 +225,7 @@ func catchUp(s State, t Times, last time.Time) State {
 		if !ok || next.After(last) {
 			break
 		}
-		s.Due = append(s.Due, Due{Nominal: next.UTC()})
-		s.Until = next.UTC()
+		s = makeDue(s, t, next)
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package scheduledjob
 
 import (
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,12 +16,16 @@ func (b *book) count(r Row) {
 	switch r.Run.Result {
 	case events.RunComplete:
 		st.Successful++
+		st.ConsecutiveFailures = 0
 		if end := metav1.NewTime(r.Run.Finished); st.LastSuccessfulTime == nil || st.LastSuccessfulTime.Before(&end) {
 			st.LastSuccessfulTime = &end
 		}
 		b.report(false, "SawCompletedJob", "Saw completed job: %s, condition: Complete", name)
 	case events.RunFailed:
 		st.Failed++
+		if b.Object.PauseAfterFailures > 0 && st.ConsecutiveFailures < math.MaxInt32 {
+			st.ConsecutiveFailures++
+		}
 		b.report(false, "SawCompletedJob", "Saw completed job: %s, condition: Failed", name)
 	default: // its result is unknown
 		st.Failed++

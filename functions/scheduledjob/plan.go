@@ -44,7 +44,7 @@ func decide(s State, zones Zones, now time.Time, at *effect.Wake) (State, []effe
 		s = change(s, t, now)
 		switch {
 		case problem != nil:
-		case s.Object.Suspended:
+		case s.Object.Stopped():
 			s = recallSuspended(s, t, now, at)
 		default:
 			s = cover(s, t, now)
@@ -105,7 +105,7 @@ func over(j events.ScheduledJob) bool {
 
 // upcoming returns the next nominal time that is not covered.
 func upcoming(s State, t Times) (time.Time, bool) {
-	if t == nil || s.Object.Suspended || !s.begun() {
+	if t == nil || s.Object.Stopped() || !s.begun() {
 		return time.Time{}, false
 	}
 	return t.Next(s.Until)

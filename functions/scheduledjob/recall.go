@@ -37,7 +37,8 @@ func recallSuspended(s State, t Times, now time.Time, at *effect.Wake) State {
 		case n.After(now):
 			at.By(n)
 		default:
-			s = pass(s, t, n, events.Skipped, "Suspended", "the ScheduledJob was suspended")
+			reason := stoppedBy(s.Object)
+			s = pass(s, t, n, events.Skipped, reason, whyStopped(reason))
 		}
 	}
 	return s
@@ -58,17 +59,26 @@ func (s *State) retract(n time.Time, t Times) bool {
 	if v.Until == nil {
 		return true
 	}
-	if before, ok := t.Prev(n.Add(-time.Second)); ok && !before.Before(v.Time.Time) {
+	if before, ok := of(v, t).Prev(n.Add(-time.Second)); ok && !before.Before(v.Time.Time) {
 		s.sayOf(between(v, t, v.Time.UTC(), before))
 	}
-	if after, ok := t.Next(n); ok && !after.After(last(v)) {
+	if after, ok := of(v, t).Next(n); ok && !after.After(last(v)) {
 		s.sayOf(between(v, t, after, last(v)))
 	}
 	return true
 }
 
+// of returns the times that a verdict on a range is about.
+func of(v v1alpha1.TickVerdict, t Times) Times {
+	if out := excluded(t); out != nil && v.Reason == events.ReasonExcluded {
+		return out
+	}
+	return t
+}
+
 // between returns the part of a verdict that covers the nominal times from first to last.
 func between(v v1alpha1.TickVerdict, t Times, first, last time.Time) v1alpha1.TickVerdict {
+	t = of(v, t)
 	v.Time, v.Until, v.Count = metav1.NewTime(first.UTC()), nil, t.Count(first.Add(-time.Second), last)
 	if v.Count > 1 {
 		v.Until = &metav1.Time{Time: last.UTC()}

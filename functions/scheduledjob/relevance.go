@@ -27,7 +27,7 @@ func Idle(j *events.ScheduledJob, runs []events.Run, now time.Time, announceWith
 		s.DecidedUntil == nil && !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.StalledCondition),
 		len(s.Active) > 0,
 		meta.IsStatusConditionTrue(s.Conditions, v1alpha1.BlockedCondition),
-		s.NextScheduleTime != nil && !j.Suspended && !s.NextScheduleTime.After(now), // its due notice has fired in vain, or its start is delayed
+		s.NextScheduleTime != nil && !j.Stopped() && !s.NextScheduleTime.After(now), // its due notice has fired in vain, or its start is delayed
 		decidedSince(s, now.Add(-announceWithin)),
 		outlived(j, now):
 		return false

@@ -3,6 +3,7 @@
 //
 //	observe.go   folds events into the state  plan.go     the order of decisions
 //	state.go     the state itself             cover.go    which nominal times have come
+//	timetable.go when Jobs are due            queue.go    times that wait for an earlier Job
 //	start.go     concurrency, deadlines       status.go   counters, conditions, Events
 //	history.go   which Jobs are kept          child.go    builds the Job of a nominal time
 //	recall.go    Jobs found after the fact    room.go     when the bus confirms nothing
@@ -40,7 +41,7 @@ type Zones func(name string) (*time.Location, error)
 func New(zones Zones) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    Name,
-		Version: 13,
+		Version: 14,
 		Wakes: []events.Type{events.TypeScheduledJobObserved, events.TypeScheduledJobGone, events.TypeScheduleListed, events.TypeScheduleDue,
 			events.TypeRunObserved, events.TypeRunGone, events.TypeRunMissing, events.TypeAnnounced, events.TypeTimerFired, events.TypeEffectRefused},
 		Observe: observe,

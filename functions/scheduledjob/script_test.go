@@ -15,7 +15,6 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
-	"github.com/jobstream/jobstream/functions/schedule"
 	"github.com/jobstream/jobstream/functions/scheduledjob"
 	"github.com/jobstream/jobstream/internal/sim/schedules"
 	"github.com/jobstream/jobstream/internal/zone"
@@ -191,7 +190,7 @@ func (s *stage) fire() {
 		s.api.Facts = append(s.api.Facts, events.TimerFired{Name: "wake"})
 	}
 	j := s.api.Object
-	if j == nil || j.Suspended {
+	if j == nil || j.Stopped() {
 		return
 	}
 	if !j.RunAt.IsZero() {
@@ -200,12 +199,8 @@ func (s *stage) fire() {
 		}
 		return
 	}
-	location, err := zone.Load(j.TimeZone)
-	if err != nil {
-		return
-	}
-	times, err := schedule.Parse(j.Schedule, schedule.Options{Location: location, Seed: string(j.UID), Anchor: j.Created})
-	if err != nil {
+	times, problem := scheduledjob.Timetable(*j, zone.Load)
+	if problem != nil {
 		return
 	}
 	if last, ok := times.Prev(s.api.Now); ok && last.After(s.fired) {
@@ -258,11 +253,24 @@ func (s *stage) names(text string) string {
 
 var zulu = regexp.MustCompile(`(:\d\d)Z`)
 
-// edit reads "policy=Forbid deadline=60 catch-up=All …". The input is the schedule.
+// edit reads "policy=Forbid deadline=60 catch-up=All …". The input is the schedule, or several, a line
+// each; a line "except …" is left out.
 func edit(t *testing.T, d *datadriven.TestData, j *events.ScheduledJob) {
 	t.Helper()
 	if in := strings.TrimSpace(d.Input); in != "" {
-		j.Schedule = in
+		schedules, exclude := []string{}, []string{}
+		for line := range strings.Lines(in) {
+			if out, ok := strings.CutPrefix(strings.TrimSpace(line), "except "); ok {
+				exclude = append(exclude, out)
+			} else {
+				schedules = append(schedules, strings.TrimSpace(line))
+			}
+		}
+		if j.Schedule, j.Schedules, j.Exclude = "", nil, exclude; len(schedules) == 1 {
+			j.Schedule = schedules[0]
+		} else {
+			j.Schedules = schedules
+		}
 	}
 	for _, a := range d.CmdArgs {
 		value := strings.Join(a.Vals, ",")
@@ -279,6 +287,10 @@ func edit(t *testing.T, d *datadriven.TestData, j *events.ScheduledJob) {
 			j.RunAt, j.Schedule = clock(t, value), ""
 		case "start-after":
 			j.StartAfter = clock(t, value)
+		case "not-before":
+			j.NotBefore = clock(t, value)
+		case "not-after":
+			j.NotAfter = clock(t, value)
 		case "suspended":
 			j.Suspended = true
 		case "resumed":
@@ -298,6 +310,10 @@ func edit(t *testing.T, d *datadriven.TestData, j *events.ScheduledJob) {
 				j.SuccessfulJobs = int32(n)
 			case "failed":
 				j.FailedJobs = int32(n)
+			case "queue-limit":
+				j.QueueLimit = int32(n)
+			case "pause-after":
+				j.PauseAfterFailures = int32(n)
 			case "ttl":
 				j.TTLSecondsAfterFinished = new(int32(n))
 			default:

@@ -43,6 +43,8 @@ func start(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 				d.Again = now
 			}
 			out = append(out, create)
+		case s.waits(d, left):
+			s.wake(d, at)
 		case s.Object.ConcurrencyPolicy == v1alpha1.ForbidConcurrent && s.busy(left):
 			s.say(events.Skipped, "Overlap", "an earlier Job was still active, and concurrencyPolicy is Forbid", d.Nominal)
 			continue
@@ -131,8 +133,8 @@ func (s State) search(d Due, now time.Time, at *effect.Wake) []effect.Effect {
 // unmade gives the verdict on an intended Job that was never created.
 func (s *State) unmade(d Due) {
 	switch {
-	case d.Withdrawn == "Suspended":
-		s.say(events.Skipped, d.Withdrawn, "the ScheduledJob was suspended", d.Nominal)
+	case d.Withdrawn == v1alpha1.ReasonSuspended, d.Withdrawn == v1alpha1.ReasonFailedRuns:
+		s.say(events.Skipped, d.Withdrawn, whyStopped(d.Withdrawn), d.Nominal)
 	case d.Refused == string(metav1.StatusReasonAlreadyExists):
 		s.say(events.Blocked, "NameTaken", d.Message, d.Nominal)
 	case d.Refused != "":

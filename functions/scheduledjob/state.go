@@ -90,7 +90,7 @@ type Due struct {
 	Intended bool
 	// Again is when its creation was last decided again; zero if it was decided once.
 	Again time.Time
-	// Withdrawn is why an intended Job that has not been observed is no longer wanted: Deadline, Superseded or Suspended. Whether
+	// Withdrawn is why an intended Job that has not been observed is no longer wanted: Deadline, Superseded, Suspended or FailedRuns. Whether
 	// it has been created has to be found out, by the search with the ID Search.
 	Withdrawn, Search string
 	// Since is when it was withdrawn.
@@ -176,7 +176,7 @@ func (s *State) forget(t Times) {
 		if v.Until == nil || v.Time.After(decided) || t == nil {
 			continue
 		}
-		if first, ok := t.Next(decided); ok && !first.After(last(v)) {
+		if first, ok := of(v, t).Next(decided); ok && !first.After(last(v)) {
 			s.Pending[i] = between(v, t, first, last(v))
 		}
 	}

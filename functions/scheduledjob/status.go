@@ -22,9 +22,12 @@ import (
 func account(s State, t Times, p *Problem, now time.Time) (effect.WriteScheduleStatus, bool) {
 	b := book{State: s, now: now, status: *s.Object.Status.DeepCopy()}
 	st := &b.status
+	if st.ObservedGeneration != s.Object.Generation || s.Object.PauseAfterFailures == 0 {
+		st.ConsecutiveFailures = 0
+	}
 	st.ObservedGeneration = s.Object.Generation
 	if len(s.Due) == 0 && p == nil { // due times belong to the observed schedule
-		st.ObservedSchedule = text(s.Object)
+		st.ObservedSchedule = Text(s.Object)
 	}
 	if !s.begun() {
 		begin := metav1.NewTime(Beginning(s.Object))
@@ -35,13 +38,16 @@ func account(s State, t Times, p *Problem, now time.Time) (effect.WriteScheduleS
 		b.reportEdit()
 	}
 	st.NextScheduleTime = nil
-	if t != nil && !s.Object.Suspended {
+	if t != nil && !b.stopped() {
 		if next, ok := t.Next(st.DecidedUntil.Time); ok {
 			st.NextScheduleTime = &metav1.Time{Time: next.UTC()}
 		}
 	}
-	st.ActiveCount = new(int32(len(st.Active)))
-	b.conditions(p)
+	st.ActiveCount, st.Queued = new(int32(len(st.Active))), 0
+	if s.Object.ConcurrencyPolicy == v1alpha1.QueueConcurrent {
+		st.Queued = int32(s.queued()) //nolint:gosec // queueLimit is at most 100
+	}
+	b.conditions(t, p)
 	write := effect.WriteScheduleStatus{ScheduledJob: s.Object.Name, Version: s.Object.Version, Status: b.status, Reports: b.reports, Unannounced: b.dropped}
 	differs := !equality.Semantic.DeepEqual(b.status, s.Object.Status)
 	for i, v := range st.Recent {
@@ -63,6 +69,14 @@ type book struct {
 	left []v1alpha1.TickVerdict
 	// dropped are the verdicts that leave the status before the bus has confirmed them.
 	dropped []events.TickDecided
+}
+
+// stopped reports whether no Jobs are created for now, as of the observed status or of the one that is being written. So the status
+// in which a pause ends still shows it, and a function that has lost its state before the next one still skips the times of the pause.
+func (b *book) stopped() bool {
+	j := b.Object
+	j.Status = b.status
+	return j.Stopped() || b.Object.Stopped()
 }
 
 func (b *book) report(warning bool, reason, format string, args ...any) {
@@ -90,7 +104,8 @@ func (b *book) enter() {
 	until := b.decidedUntil()
 	unannounced := len(announce(b.State))
 	for i, v := range b.Pending {
-		if len(b.Due) > 0 && !last(v).Before(b.Due[0].Nominal) || !b.room(unannounced) {
+		alone := v.Reason == events.ReasonExcluded && i == len(b.Pending)-1 // it waits for the verdict on the time after it
+		if len(b.Due) > 0 && (alone || !last(v).Before(b.Due[0].Nominal)) || !b.room(unannounced) {
 			b.left = b.Pending[i:]
 			break
 		}
@@ -161,20 +176,25 @@ func (b *book) list(r Row) {
 }
 
 // conditions sets the conditions of the ScheduledJob.
-func (b *book) conditions(p *Problem) {
+func (b *book) conditions(t Times, p *Problem) {
 	ready, reason, message := metav1.ConditionTrue, "Scheduled", "Jobs are made when their time comes"
 	switch {
 	case p != nil:
 		ready, reason, message = metav1.ConditionFalse, p.Reason, p.Message
 	case b.Object.Suspended:
-		ready, reason, message = metav1.ConditionFalse, "Suspended", "spec.suspend is true: what comes meanwhile is skipped"
+		ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonSuspended, "spec.suspend is true: what comes meanwhile is skipped"
+	case b.stopped():
+		ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonFailedRuns, fmt.Sprintf("the last %d Jobs failed, and pauseAfterFailures is %d: what comes meanwhile is skipped; "+
+			"mend the cause, then edit the spec or run: kubectl jobstream resume %s", max(b.status.ConsecutiveFailures, b.Object.Status.ConsecutiveFailures), b.Object.PauseAfterFailures, b.Object.Name)
+		if condition(b.Object.Status.Conditions, v1alpha1.SuspendedCondition).Reason != reason {
+			b.report(true, reason, "%s", message)
+		}
 	}
 	b.flag(v1alpha1.StalledCondition, p != nil, reason, message)
 	if p != nil && !b.was(v1alpha1.StalledCondition, reason, message) {
 		b.report(true, reason, "%s", message)
 	}
-	resuming := slices.ContainsFunc(b.left, func(v v1alpha1.TickVerdict) bool { return v.Reason == "Suspended" })
-	b.flag(v1alpha1.SuspendedCondition, b.Object.Suspended || resuming, "Suspended", "spec.suspend is true")
+	b.setSuspended(message)
 
 	blocked := slices.IndexFunc(b.Due, func(d Due) bool { return d.Refused != "" })
 	if blocked >= 0 {
@@ -189,16 +209,44 @@ func (b *book) conditions(p *Problem) {
 	} else {
 		b.flag(v1alpha1.BlockedCondition, false, "", "")
 	}
-	at := b.Object.RunAt.UTC().Truncate(time.Second)
 	b.set(v1alpha1.ReadyCondition, ready, reason, message)
-	if done := p == nil && !b.Object.RunAt.IsZero() && !b.status.DecidedUntil.Time.Before(at) && len(b.status.Active)+len(b.Due) == 0; done {
-		how := cmp.Or(b.status.LastDecision, "Done")
-		if l := b.status.LastRun; l != nil {
-			how = l.Result
-		}
-		b.flag(v1alpha1.FinishedCondition, true, how, "its one time has come and gone")
-	} else {
+	b.setFinished(t, p)
+}
+
+// setFinished sets the condition Finished when no time is left, by runAt or notAfter, and the last Job has ended.
+func (b *book) setFinished(t Times, p *Problem) {
+	more := true
+	if p == nil && t != nil && (!b.Object.RunAt.IsZero() || !b.Object.NotAfter.IsZero()) {
+		_, more = t.Next(b.status.DecidedUntil.Time)
+	}
+	if more || len(b.status.Active)+len(b.Due) > 0 {
 		b.flag(v1alpha1.FinishedCondition, false, "", "")
+		return
+	}
+	how, message := cmp.Or(b.status.LastDecision, "Done"), "its one time has come and gone"
+	if l := b.status.LastRun; l != nil {
+		how = l.Result
+	}
+	if b.Object.RunAt.IsZero() {
+		message = "no time is left until notAfter"
+	}
+	b.flag(v1alpha1.FinishedCondition, true, how, message)
+}
+
+// setSuspended keeps the condition Suspended until the verdict on the times that passed meanwhile is in the status, for that of a state
+// that is lost before is derived from it.
+func (b *book) setSuspended(paused string) {
+	switch left := slices.IndexFunc(b.left, func(v v1alpha1.TickVerdict) bool {
+		return v.Reason == v1alpha1.ReasonSuspended || v.Reason == v1alpha1.ReasonFailedRuns
+	}); {
+	case b.Object.Suspended:
+		b.flag(v1alpha1.SuspendedCondition, true, v1alpha1.ReasonSuspended, "spec.suspend is true")
+	case b.stopped():
+		b.flag(v1alpha1.SuspendedCondition, true, v1alpha1.ReasonFailedRuns, paused)
+	case left >= 0:
+		b.flag(v1alpha1.SuspendedCondition, true, b.left[left].Reason, "the times that passed meanwhile are not accounted for yet")
+	default:
+		b.flag(v1alpha1.SuspendedCondition, false, "", "")
 	}
 }
 

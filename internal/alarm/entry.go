@@ -23,7 +23,7 @@ const (
 type entry struct {
 	uid       types.UID
 	namespace string
-	text      text
+	text      string
 	times     scheduledjob.Times // nil if the schedule is invalid
 	// decided is the nominal time up to which no notice is needed, notified that of the last notice.
 	decided, notified int64
@@ -47,7 +47,7 @@ func (b *entry) setNext(now int64) {
 // silent reports whether the ScheduledJob needs no notices.
 func silent(j events.ScheduledJob) bool {
 	finished := meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.FinishedCondition) && j.Status.ObservedGeneration == j.Generation
-	return j.Deleting || j.Suspended || finished
+	return j.Deleting || j.Stopped() || finished
 }
 
 // decided returns the time up to which no notice is needed: the nominal times that have a verdict, and those before the ScheduledJob
@@ -59,17 +59,12 @@ func decided(j events.ScheduledJob) int64 {
 	return scheduledjob.Beginning(j).Unix()
 }
 
-// text is the part of the spec from which the times are parsed; a change parses them again.
-type text struct{ schedule, zone string }
-
-func textOf(j events.ScheduledJob) text {
-	switch {
-	case j.Invalid != "":
-		return text{schedule: "invalid: " + j.Invalid}
-	case !j.RunAt.IsZero():
-		return text{schedule: "at " + j.RunAt.UTC().Format(time.RFC3339) + " " + j.Schedule}
+// textOf returns the part of the spec from which the times are parsed; a change parses them again.
+func textOf(j events.ScheduledJob) string {
+	if j.Invalid != "" {
+		return "invalid: " + j.Invalid
 	}
-	return text{j.Schedule, j.TimeZone}
+	return scheduledjob.Text(j)
 }
 
 // queue is a heap of entries, the next due first: a heap.Interface.

@@ -53,9 +53,32 @@ func TestScheduledJobsRefused(t *testing.T) {
 		{"fewer complete Jobs than none", `{successfulJobsHistoryLimit: -1}`, "spec.successfulJobsHistoryLimit", "greater than or equal to 0"},
 		{"fewer failed Jobs than none", `{failedJobsHistoryLimit: -1}`, "spec.failedJobsHistoryLimit", "greater than or equal to 0"},
 		{"a negative time to live", `{` + once + `, ttlSecondsAfterFinished: -1}`, "spec.ttlSecondsAfterFinished", "greater than or equal to 0"},
-		{"an unknown concurrencyPolicy", `{concurrencyPolicy: Sometimes}`, "spec.concurrencyPolicy", `"Allow", "Forbid", "Replace"`},
+		{"an unknown concurrencyPolicy", `{concurrencyPolicy: Sometimes}`, "spec.concurrencyPolicy", `"Allow", "Forbid", "Replace", "Queue"`},
 		{"an unknown catchUp", `{catchUp: Some}`, "spec.catchUp", `"Latest", "All", "None"`},
 		{"an unknown onScheduleChange", `{onScheduleChange: Never}`, "spec.onScheduleChange", `"CatchUp", "Wait"`},
+		{"schedules beside schedule", `{schedules: ["0 1 * * *"]}`, "spec.schedules", "write all schedules into it"},
+		{"no schedules", `{schedule: null, schedules: []}`, "spec.schedules", "at least 1 items"},
+		{"a listed schedule of four fields", `{schedule: null, schedules: ["0 1 * *"]}`, "spec.schedules[0]", "has five fields"},
+		{"@every among schedules", `{schedule: null, schedules: ["0 1 * * *", "@every 1h"]}`, "spec.schedules[1]", "it stands alone, in schedule"},
+		{"eleven schedules", `{schedule: null, schedules: [` + strings.Repeat(`"0 1 * * *", `, 11) + `]}`, "spec.schedules", "at most 10 items"},
+		{"a date of another order", `{exclude: ["24.12.2026"]}`, "spec.exclude[0]", "such as 2026-12-24"},
+		{"three fields to exclude", `{exclude: ["2026-12-24", "* * *"]}`, "spec.exclude[1]", "five fields of a schedule"},
+		{"a character that means nothing", `{exclude: ["* $ * * *"]}`, "spec.exclude[0]", "names of months"},
+		{"the 13th month", `{exclude: ["2026-13-01/2026-13-02"]}`, "spec.exclude[0]", "such as 2026-12-24"},
+		{"exclude for runAt", `{` + once + `, exclude: ["2026-12-24"]}`, "spec.exclude", "belongs to schedule"},
+		{"a date not before", `{notBefore: "2026-12-24"}`, "spec.notBefore", "such as 2026-12-24T18:00:00Z"},
+		{"the zero time not before", `{notBefore: "0001-01-01T00:00:00Z"}`, "spec.notBefore", "1970 or later"},
+		{"notBefore for runAt", `{` + once + `, notBefore: "2026-12-24T17:00:00Z"}`, "spec.notBefore", "into runAt"},
+		{"a date not after", `{notAfter: "2026-12-24"}`, "spec.notAfter", "such as 2026-12-24T18:00:00Z"},
+		{"notAfter before notBefore", `{notBefore: "2026-12-24T18:00:00Z", notAfter: "2026-12-24T18:00:00+01:00"}`, "spec.notAfter", "write a later time"},
+		{"notAfter for runAt", `{` + once + `, notAfter: "2026-12-24T19:00:00Z"}`, "spec.notAfter", "startingDeadlineSeconds"},
+		{"a queue of nothing", `{concurrencyPolicy: Queue, queueLimit: 0}`, "spec.queueLimit", "greater than or equal to 1"},
+		{"a queue without end", `{concurrencyPolicy: Queue, queueLimit: 101}`, "spec.queueLimit", "less than or equal to 100"},
+		{"a queueLimit without Queue", `{concurrencyPolicy: Forbid, queueLimit: 2}`, "spec.queueLimit", "write concurrencyPolicy: Queue"},
+		{"catchUp with Queue", `{concurrencyPolicy: Queue, catchUp: All}`, "spec.catchUp", "queueLimit"},
+		{"a pause after nothing", `{pauseAfterFailures: 0}`, "spec.pauseAfterFailures", "greater than or equal to 1"},
+		{"a pause after too many", `{pauseAfterFailures: 101}`, "spec.pauseAfterFailures", "less than or equal to 100"},
+		{"a pause for runAt", `{` + once + `, pauseAfterFailures: 1}`, "spec.pauseAfterFailures", "there is one run"},
 		{"no template", `{jobTemplate: null}`, "spec.jobTemplate", "Required"},
 		{"a template of nothing", `{jobTemplate: {spec: null}}`, "spec.jobTemplate", "jobTemplate.spec is missing"},
 		{"no Pod template", `{jobTemplate: {spec: {template: {spec: null}}}}`, "spec.jobTemplate.spec.template", "write containers and a restartPolicy"},
@@ -70,10 +93,10 @@ func TestScheduledJobsRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			says := k.try(scheduledJob(t, "spec: "+c.spec))
 			t.Log(says)
-			if !regexp.MustCompile(regexp.QuoteMeta(c.field)+`\b`).MatchString(says) || !strings.Contains(says, c.says) {
+			if !regexp.MustCompile(regexp.QuoteMeta(c.field)+`(\b|:)`).MatchString(says) || !strings.Contains(says, c.says) {
 				t.Errorf("it should name %s and say %q: %q", c.field, c.says, says)
 			}
-			if row := "| `" + strings.TrimPrefix(c.field, "spec.") + "` |"; strings.HasPrefix(c.field, "spec.") && c.field != "spec.runat" && !strings.Contains(string(document), row) {
+			if row := "| `" + entry.ReplaceAllString(strings.TrimPrefix(c.field, "spec."), "") + "` |"; strings.HasPrefix(c.field, "spec.") && c.field != "spec.runat" && !strings.Contains(string(document), row) {
 				t.Errorf("docs/schedules.md has no row of %s", row)
 			}
 		})
@@ -82,6 +105,9 @@ func TestScheduledJobsRefused(t *testing.T) {
 		t.Errorf("a name of 53 characters: %q", says)
 	}
 }
+
+// entry is the index of an entry in the name of a field.
+var entry = regexp.MustCompile(`\[\d+\]`)
 
 func TestScheduledJobsAccepted(t *testing.T) {
 	k := newKindTest(t)
@@ -97,6 +123,9 @@ func TestScheduledJobsAccepted(t *testing.T) {
 		{"a zone with an underscore", `spec: {timeZone: America/Argentina/Buenos_Aires}`},
 		{"UTC", `spec: {timeZone: UTC}`},
 		{"a time to start after", `spec: {startAfter: "2026-12-24T18:00:00+01:00"}`},
+		{"several schedules, and what they leave out", `spec: {schedule: null, schedules: ["0 9 * * MON-FRI", "H 12 * * SAT", "@daily"], exclude: ["2026-12-24", "2026-12-24/2027-01-06", "* 0-6 * * *"], timeZone: Europe/Berlin}`},
+		{"a window", `spec: {notBefore: "2026-12-24T18:00:00Z", notAfter: "2026-12-24T19:00:00+01:00"}`},
+		{"a queue, and a pause", `spec: {concurrencyPolicy: Queue, queueLimit: 100, pauseAfterFailures: 100}`},
 		{"everything", `spec: {startAfter: "2020-01-01T00:00:00Z", concurrencyPolicy: Replace, catchUp: All, onScheduleChange: Wait, jitterSeconds: 86400, suspend: true, startingDeadlineSeconds: 9, successfulJobsHistoryLimit: 0, failedJobsHistoryLimit: 0}`},
 		{"manualSelector off", `spec: {jobTemplate: {spec: {manualSelector: false}}}`},
 	} {

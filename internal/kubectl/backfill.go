@@ -110,7 +110,7 @@ func (b *backfillCommand) run(ctx context.Context) error {
 	}
 	b.last = runs[len(runs)-1].Nominal
 	w.Parallelism, w.KeepGoing = b.parallelism, b.keepGoing
-	w.Alone = sj.Spec.ConcurrencyPolicy == v1alpha1.ForbidConcurrent || sj.Spec.ConcurrencyPolicy == v1alpha1.ReplaceConcurrent
+	w.Alone = sj.Spec.ConcurrencyPolicy.OneAtATime()
 	return b.told(ctx, w, b.follow(ctx, c, sj, w))
 }
 
@@ -120,7 +120,7 @@ func (b *backfillCommand) suits(sj *v1alpha1.ScheduledJob) error {
 	switch {
 	case policy == v1alpha1.ReplaceConcurrent && !ptr.Deref(sj.Spec.Suspend, false):
 		return fmt.Errorf("concurrencyPolicy of the ScheduledJob %s is Replace, and its next nominal time would delete what the backfill has started: suspend it before, with: kubectl jobstream suspend scheduledjob/%s", sj.Name, sj.Name)
-	case (policy == v1alpha1.ReplaceConcurrent || policy == v1alpha1.ForbidConcurrent) && b.parallelism > 1:
+	case policy.OneAtATime() && b.parallelism > 1:
 		return usage{fmt.Errorf("--parallelism=%d: concurrencyPolicy of the ScheduledJob %s is %s, and one Job runs at once: leave it out", b.parallelism, sj.Name, policy)}
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/scheduledjob"
 	"github.com/jobstream/jobstream/internal/kubectl/next"
+	tables "github.com/jobstream/jobstream/internal/kubectl/table"
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
@@ -155,8 +156,11 @@ func (n *nextCommand) add(found *nextTimes, s *v1alpha1.ScheduledJob) error {
 		return fmt.Errorf("the ScheduledJob %s is never due: %w", s.Name, err)
 	}
 	for _, at := range times {
-		if j.Suspended {
+		switch {
+		case j.Suspended:
 			at.Note = strings.TrimSuffix("suspended; "+at.Note, "; ")
+		case j.Paused():
+			at.Note = strings.TrimSuffix("paused by pauseAfterFailures; "+at.Note, "; ")
 		}
 		found.times, found.of = append(found.times, at), append(found.of, s)
 	}
@@ -213,7 +217,7 @@ func (n *nextTimes) list() *unstructured.UnstructuredList {
 type table struct{ *tabwriter.Writer }
 
 func newTable(out io.Writer, columns ...string) *table {
-	t := &table{tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)}
+	t := &table{tables.NewWriter(out)}
 	t.row(columns...)
 	return t
 }

@@ -50,7 +50,8 @@ func newResume(t *tool) *cobra.Command {
 		Short: "Let suspended Jobs and ScheduledJobs go on",
 		Long: `Let suspended Jobs and ScheduledJobs go on. A name without a kind is a ScheduledJob's if there is one, else a Job's.
 
-A ScheduledJob makes no Jobs for the times that have passed while it was suspended. What jobstream itself has suspended, and
+A ScheduledJob makes no Jobs for the times that have passed while it was suspended. One that pauseAfterFailures has paused is
+resumed, too. What jobstream itself has suspended, and
 labelled jobstream.dev/suspended-by, is left alone unless --force is given. -l and -A select only jobstream's Jobs.`,
 		Example: `  kubectl jobstream resume job/pi
   kubectl jobstream resume -l app=shop
@@ -78,7 +79,7 @@ func (s *suspendCommand) one(ctx context.Context, c *client, o target) error {
 	case o.finished:
 		fmt.Fprintf(s.ErrOut, "%s has finished: nothing is left to %s\n", o, s.verb())
 		return nil
-	case s.resume && !o.suspended:
+	case s.resume && !o.suspended && !o.paused:
 		fmt.Fprintf(s.ErrOut, "%s is not suspended\n", o)
 		return s.unchanged(o)
 	case !s.resume && o.suspended:
@@ -88,6 +89,11 @@ func (s *suspendCommand) one(ctx context.Context, c *client, o target) error {
 		return fmt.Errorf("%s was suspended by %q (label %s): %s", o, o.suspendedBy, v1alpha1.SuspendedByLabel, o.instead())
 	}
 	options, mode := s.patchOptions()
+	if s.resume && !o.suspended && o.paused { // any edit of the spec ends a pause: this one changes nothing in the end
+		if _, err := c.setSuspended(ctx, o, true, options); err != nil {
+			return c.answered(fmt.Sprintf("cannot resume %s", o), err)
+		}
+	}
 	changed, err := c.setSuspended(ctx, o, !s.resume, options)
 	switch {
 	case replaced(err):

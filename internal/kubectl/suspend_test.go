@@ -1,6 +1,7 @@
 package kubectl
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
@@ -57,8 +59,13 @@ func TestWrongActs(t *testing.T) {
 		{"a backfill to a day that no month has", "backfill nightly --from=2026-02-01 --to=2026-02-30", `--to="2026-02-30" is no time`},
 		{"no Job at once", "backfill nightly --from=2026-11-01 --parallelism=0", "--parallelism=0: write how many Jobs run at once, 1 or more"},
 		{"an unknown dry run of a backfill", "backfill nightly --from=2026-11-01 --dry-run=yes", "--dry-run=yes is none: write --dry-run=client or --dry-run=server"},
-		{"a doctor for one Job", "doctor pi", "pi: doctor looks at the whole namespace: leave the name out; for one Job write: kubectl describe job pi"},
+		{"a doctor for one Job", "doctor pi", "pi: doctor looks at the whole namespace: leave the name out; for one object write: kubectl jobstream why pi"},
 		{"an unknown output of the doctor", "doctor -o yaml", "--output=yaml: write text or json"},
+		{"nothing to explain", "why", "write the name of one Job or ScheduledJob, as in: why JOB; for a whole namespace write: doctor"},
+		{"two to explain", "why pi nightly", "write the name of one Job or ScheduledJob, as in: why JOB"},
+		{"a Pod to explain", "why pod/pi-x", "pod/pi-x: write scheduledjob/NAME or job/NAME"},
+		{"a kind to explain", "why job/", "job/: write scheduledjob/NAME or job/NAME"},
+		{"an unknown output of an explanation", "why pi -o wide", "--output=wide is none: write one of json, yaml, jsonpath=TEMPLATE, go-template=TEMPLATE"},
 		{"no schedule", "next", `there is nothing to look at: write the name of a ScheduledJob, or --schedule="30 2 * * *"`},
 		{"a schedule and a name", "next nightly --schedule=@daily", "a name and --schedule at once"},
 		{"a zone and a name", "next nightly --time-zone=Europe/Berlin", "--time-zone belongs to --schedule: leave it out"},
@@ -206,6 +213,27 @@ func TestSuspendAndResume(t *testing.T) {
 		if have := w.suspended(); have != step.suspended {
 			t.Fatalf("%s: suspended are %q, want %q", step.args, have, step.suspended)
 		}
+	}
+}
+
+// TestResumeWhatFailuresHavePaused: the reconciler sees an edit, and the spec is what it was.
+func TestResumeWhatFailuresHavePaused(t *testing.T) {
+	w := newWorld(t)
+	s := w.newScheduled("nightly", func(s *v1alpha1.ScheduledJob) { s.Spec.PauseAfterFailures = ptr.To(int32(2)) })
+	status := fmt.Sprintf(`{"status":{"consecutiveFailures":2,"observedGeneration":%d}}`, s.Generation)
+	if err := w.schedules().rest.Patch(types.MergePatchType).Namespace(w.ns).Resource(v1alpha1.ScheduledJobResource).Name(s.Name).SubResource("status").
+		Body([]byte(status)).Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.call("resume", "nightly"); got.code != 0 || got.out != "scheduledjob.jobstream.dev/nightly resumed\n" || !strings.Contains(got.err, "times that passed while it was suspended are skipped") {
+		t.Errorf("got %s", got)
+	}
+	after, err := w.schedules().get(t.Context(), w.ns, "nightly")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Generation == s.Generation || ptr.Deref(after.Spec.Suspend, false) {
+		t.Errorf("generation %d after %d, suspend %v", after.Generation, s.Generation, after.Spec.Suspend)
 	}
 }
 

@@ -83,7 +83,7 @@ func (r *triggerCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if policy := sj.Spec.ConcurrencyPolicy; !r.force && (policy == v1alpha1.ForbidConcurrent || policy == v1alpha1.ReplaceConcurrent) {
+	if policy := sj.Spec.ConcurrencyPolicy; !r.force && policy.OneAtATime() {
 		if name, err := c.activeRun(ctx, sj); err != nil {
 			return err
 		} else if name != "" {

@@ -81,26 +81,26 @@ func (b *Board) crowdedFrame(now time.Time, style Style) []string {
 // remarks returns the problems of the Job, a line each.
 func (k *job) remarks(style Style) []string {
 	var lines []string
-	say := func(c colour, text string) {
-		lines = append(lines, indent+style.paint(style.fit(text, style.Width-len(indent)), c))
+	say := func(c Colour, text string) {
+		lines = append(lines, indent+style.Paint(style.fit(text, style.Width-len(indent)), c))
 	}
-	list := func(c colour, what string, set intervals.Set) {
+	list := func(c Colour, what string, set intervals.Set) {
 		if len(set) > 0 {
 			say(c, what+some(set, style.Width-len(indent+what)))
 		}
 	}
-	list(red, "failed indexes: ", k.failedIndexes.set)
+	list(Red, "failed indexes: ", k.failedIndexes.set)
 	if !k.over() {
-		list(yellow, "to be tried again: ", k.failingIndexes)
+		list(Yellow, "to be tried again: ", k.failingIndexes)
 	}
 	if k.completeIndexes.unreadable || k.failedIndexes.unreadable {
-		say(yellow, "the lists of indexes in its status cannot be read")
+		say(Yellow, "the lists of indexes in its status cannot be read")
 	}
 	if k.reason != "" {
-		say(red, k.reason+": "+k.message)
+		say(Red, k.reason+": "+k.message)
 	}
 	if k.obstacle != "" && !k.over() {
-		say(yellow, k.obstacle)
+		say(Yellow, k.obstacle)
 	}
 	return lines
 }

@@ -75,11 +75,11 @@ func (b *Board) heads(jobs []*job, now time.Time, style Style) []string {
 			case c == colBar:
 				text = k.bar(style, width)
 			case c == colState:
-				text = style.paint(style.fit(text, width), k.colour())
+				text = style.Paint(style.fit(text, width), k.colour())
 			case width == 0:
 				continue
 			case c == colFailed && k.failed > 0:
-				text = style.paint(pad(style.fit(text, width), width, true), red)
+				text = style.Paint(pad(style.fit(text, width), width, true), Red)
 			default:
 				text = pad(style.fit(text, width), width, c != colName)
 			}
@@ -143,26 +143,26 @@ func (k *job) bar(style Style, width int) string {
 		doing = 1 // show even ten of a hundred thousand
 	}
 	doing = max(0, doing)
-	return style.paint(strings.Repeat(full, done), k.barColour()) + style.paint(strings.Repeat(busy, doing), cyan) +
-		style.paint(strings.Repeat(empty, width-done-doing), faint)
+	return style.Paint(strings.Repeat(full, done), k.barColour()) + style.Paint(strings.Repeat(busy, doing), Cyan) +
+		style.Paint(strings.Repeat(empty, width-done-doing), Faint)
 }
 
-func (k *job) barColour() colour {
+func (k *job) barColour() Colour {
 	if k.phase() == failed || k.phase() == failing {
-		return red
+		return Red
 	}
-	return green
+	return Green
 }
 
 // colour is that of the word for what the Job does.
-func (k *job) colour() colour {
+func (k *job) colour() Colour {
 	switch k.phase() {
 	case complete:
-		return green
+		return Green
 	case failed, failing, deleted:
-		return red
+		return Red
 	case suspended, waiting:
-		return yellow
+		return Yellow
 	}
-	return normal
+	return Normal
 }

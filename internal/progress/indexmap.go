@@ -21,15 +21,15 @@ const (
 
 var looks = [marks]struct {
 	block, ascii string
-	colour       colour
+	colour       Colour
 	means        string
 }{
-	markFailed:   {"x", "x", red, "failed"},
-	markFailing:  {"!", "!", yellow, "to be tried again"},
-	markRunning:  {"▒", "+", cyan, "running"},
-	markPartly:   {"▄", "=", green, "partly complete"},
-	markWaiting:  {"·", ".", faint, "waiting"},
-	markComplete: {"█", "#", green, "complete"},
+	markFailed:   {"x", "x", Red, "failed"},
+	markFailing:  {"!", "!", Yellow, "to be tried again"},
+	markRunning:  {"▒", "+", Cyan, "running"},
+	markPartly:   {"▄", "=", Green, "partly complete"},
+	markWaiting:  {"·", ".", Faint, "waiting"},
+	markComplete: {"█", "#", Green, "complete"},
 }
 
 // legend remembers what has been shown.
@@ -56,7 +56,7 @@ func (l *legend) lines(style Style) []string {
 		lines = append(lines, line)
 	}
 	for i := range lines {
-		lines[i] = indent + style.paint(style.fit(lines[i], style.Width-len(indent)), faint)
+		lines[i] = indent + style.Paint(style.fit(lines[i], style.Width-len(indent)), Faint)
 	}
 	return lines
 }
@@ -130,7 +130,7 @@ func (s Style) cells(row []mark) string {
 		for j < len(row) && row[j] == row[i] {
 			j++
 		}
-		b.WriteString(s.paint(strings.Repeat(s.glyph(row[i]), j-i), looks[row[i]].colour))
+		b.WriteString(s.Paint(strings.Repeat(s.glyph(row[i]), j-i), looks[row[i]].colour))
 		i = j
 	}
 	return b.String()

@@ -49,20 +49,22 @@ type Style struct {
 	Colour, Blocks bool
 }
 
-// colour is the parameter of an SGR sequence.
-type colour string
+// Colour is the parameter of an SGR sequence.
+type Colour string
 
+// The colours. Each has one meaning wherever it is used.
 const (
-	normal colour = ""
-	red    colour = "31"
-	green  colour = "32"
-	yellow colour = "33"
-	cyan   colour = "36"
-	faint  colour = "2"
+	Normal Colour = ""
+	Red    Colour = "31" // it went wrong
+	Green  Colour = "32" // it went well
+	Yellow Colour = "33" // it needs attention, or waits
+	Cyan   Colour = "36" // it runs
+	Faint  Colour = "2"  // nothing happened
 )
 
-func (s Style) paint(text string, c colour) string {
-	if c == normal || !s.Colour || text == "" {
+// Paint returns the text in the colour, if the style has colours.
+func (s Style) Paint(text string, c Colour) string {
+	if c == Normal || !s.Colour || text == "" {
 		return text
 	}
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"

@@ -8,8 +8,10 @@ import (
 	"text/tabwriter"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -30,6 +32,7 @@ func TestStatusWritesOfUsualJobs(t *testing.T) {
 		{"1 Pod of 20 s", "sleep 20", harness.Size(1, 1, 0), batchv1.JobComplete, 4},
 		{"1 Pod that fails, and is tried again", "exit 1", harness.Size(1, 1, 1), batchv1.JobFailed, 8},
 		{"20 Pods of 5 s at once", "sleep 5", harness.Size(20, 20, 0), batchv1.JobComplete, 14},
+		{"100 Pods of 1 s, 20 at once", "sleep 1", harness.Size(100, 20, 0), batchv1.JobComplete, 60},
 	}
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -52,6 +55,41 @@ func TestStatusWritesOfUsualJobs(t *testing.T) {
 	}
 	w.Flush()
 	t.Log(table.String())
+}
+
+// What the runs of a ScheduledJob cost the API server: -v prints it. For each run there are at most two status writes of the ScheduledJob, one
+// that lists the Job and one that counts its end.
+func TestRequestsOfScheduledRuns(t *testing.T) {
+	t.Parallel()
+	s := own(t, harness.Config{Deployed: true})
+	p := s.Space(t)
+	sj := p.Schedule(harness.Every("tick", "*/3 * * * * *", "true", harness.KeepAll, func(s *v1alpha1.ScheduledJobSpec) { s.ConcurrencyPolicy = v1alpha1.ForbidConcurrent }))
+	const least = 10
+	p.AwaitSchedule("tick", timeout, "to have run", func(s *v1alpha1.ScheduledJob) bool { return s.Status.Successful >= least })
+	p.Reschedule("tick", `{"suspend":true}`)
+	p.AwaitSchedule("tick", timeout, "to be at rest", func(s *v1alpha1.ScheduledJob) bool {
+		return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.SuspendedCondition) && len(s.Status.Active) == 0
+	})
+	requests, err := s.Requests(p.Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, all := len(p.Runs(sj.UID)), map[string]int{}
+	for _, r := range requests {
+		if strings.HasPrefix(r.Agent, "jobstream") {
+			all[r.Verb+" "+r.Resource]++
+		}
+	}
+	t.Logf("%d runs, of one Pod each: %v", runs, all)
+	writes := 0
+	for kind, n := range all {
+		if strings.Contains(kind, "scheduledjobs/status") {
+			writes += n
+		}
+	}
+	if most := 2*runs + 4; writes == 0 || writes > most { // and of the first status and the suspension
+		t.Errorf("%d status writes for %d runs, at most %d are expected", writes, runs, most)
+	}
 }
 
 // costs are requests for the Jobs of one namespace.

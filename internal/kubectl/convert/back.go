@@ -53,6 +53,10 @@ func cronSchedule(o *yaml.Node, j *v1alpha1.ScheduledJob, r *Report, opts Option
 		r.add(Refusal, "spec.timeZone", "%v", err)
 		return
 	}
+	if n := len(j.Spec.Schedules); n > 0 {
+		r.add(Refusal, "spec.schedules", "a CronJob has one schedule: write the one into schedule, or make %d CronJobs", n)
+		return
+	}
 	parsed, err := schedule.Parse(j.Spec.Schedule, schedule.Options{Location: in, Seed: string(j.UID), Anchor: j.CreationTimestamp.Time})
 	if err != nil {
 		r.add(Refusal, "spec.schedule", "%s", says(err))
@@ -113,8 +117,30 @@ func lose(o *yaml.Node, j *v1alpha1.ScheduledJob, r *Report) {
 	if s.ConcurrencyPolicy == v1alpha1.ForbidConcurrent {
 		r.add(Change, "spec.concurrencyPolicy", "what is due while an earlier Job runs may start when that Job has ended")
 	}
-	for _, field := range []string{"catchUp", "onScheduleChange", "jitterSeconds", "startAfter", "ttlSecondsAfterFinished"} {
+	loseTimes(s, r)
+	if s.ConcurrencyPolicy == v1alpha1.QueueConcurrent {
+		set(o, string(v1alpha1.ForbidConcurrent), "spec", "concurrencyPolicy")
+		r.add(Change, "spec.concurrencyPolicy", "Queue becomes Forbid: of the times that come while an earlier Job runs, at most the latest still starts")
+	}
+	if s.PauseAfterFailures != nil {
+		r.add(Change, "spec.pauseAfterFailures", "a CronJob goes on however many Jobs have failed")
+	}
+	for _, field := range []string{"catchUp", "onScheduleChange", "jitterSeconds", "startAfter", "ttlSecondsAfterFinished", "exclude", "notBefore", "notAfter",
+		"queueLimit", "pauseAfterFailures"} {
 		remove(o, "spec", field)
+	}
+}
+
+// loseTimes reports the times that a CronJob does not leave out.
+func loseTimes(s v1alpha1.ScheduledJobSpec, r *Report) {
+	if len(s.Exclude) > 0 {
+		r.add(Change, "spec.exclude", "a CronJob leaves no times out: it also runs at these")
+	}
+	if s.NotBefore != nil {
+		r.add(Change, "spec.notBefore", "a CronJob begins when it is created: create it suspended, and resume it then")
+	}
+	if s.NotAfter != nil {
+		r.add(Change, "spec.notAfter", "a CronJob has no end: delete or suspend it then")
 	}
 }
 

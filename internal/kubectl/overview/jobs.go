@@ -11,12 +11,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/kubectl/list"
 	"github.com/jobstream/jobstream/internal/progress"
 )
-
-// untouched is how long a Job may wait before the overview suspects that jobstream does not run. It usually takes a tenth of a
-// second.
-const untouched = 10 * time.Second
 
 var (
 	jobColumns    = []string{"JOB", "STATE", "SUCCEEDED", "ACTIVE", "FAILED", "STARTED", "AGE", "REASON"}
@@ -75,19 +72,11 @@ func (o *Overview) SawJob(j *batchv1.Job) {
 func (o *Overview) reason(j *batchv1.Job) string {
 	switch {
 	case ptr.Deref(j.Spec.Suspend, false):
-		return by(j.Labels[v1alpha1.SuspendedByLabel])
-	case j.Status.StartTime == nil && o.Now.Sub(j.CreationTimestamp.Time) > untouched:
+		return list.SuspendedBy(j.Labels[v1alpha1.SuspendedByLabel])
+	case j.Status.StartTime == nil && o.Now.Sub(j.CreationTimestamp.Time) > list.Untouched:
 		return "not taken up: it waits until jobstream runs in this cluster"
 	}
 	return ""
-}
-
-// by describes who suspended an object, from the value of the label.
-func by(whom string) string {
-	if whom == "" {
-		return ""
-	}
-	return "suspended by " + clean(whom)
 }
 
 // endOf returns when a Job failed.

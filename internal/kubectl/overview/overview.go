@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/jobstream/jobstream/internal/progress"
 )
 
 // lately is how recently a Job must have failed to be shown.
@@ -138,10 +136,4 @@ func more(lines []line) string {
 		text += ": " + strings.Join(states, ", ")
 	}
 	return text
-}
-
-// clean removes from an object's text what is unsafe to print on a terminal.
-func clean(text string) string {
-	const most = 500 // bytes
-	return progress.Clean(text, most)
 }

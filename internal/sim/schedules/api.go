@@ -187,11 +187,39 @@ func (a *API) Times() times { //nolint:revive // for scripts and worlds, which o
 	if at := a.Object.RunAt; !at.IsZero() {
 		return runAt(at)
 	}
-	s, err := schedule.Parse(a.Object.Schedule, schedule.Options{Seed: string(a.Object.UID), Anchor: a.Object.Created})
+	all, left := a.lists()
+	if len(a.Object.Exclude) > 0 {
+		return open{all, left, a.Object}
+	}
+	return open{all, nil, a.Object}
+}
+
+// Excluded returns the times that the ScheduledJob leaves out; nil for none.
+func (a *API) Excluded() times { //nolint:revive // for scripts and worlds, which only call it
+	if !a.Object.RunAt.IsZero() || len(a.Object.Exclude) == 0 {
+		return nil
+	}
+	_, left := a.lists()
+	return open{left, nil, a.Object}
+}
+
+// lists returns the times of all schedules, and those that are left out.
+func (a *API) lists() (all, left schedule.Schedule) {
+	o, j := schedule.Options{Seed: string(a.Object.UID), Anchor: a.Object.Created}, a.Object
+	list := j.Schedules
+	if len(list) == 0 {
+		list = []string{j.Schedule}
+	}
+	all, err := schedule.ParseList(schedule.List{Schedules: list}, o)
+	if err == nil && len(j.Exclude) > 0 {
+		var rest schedule.Schedule
+		rest, err = schedule.ParseList(schedule.List{Schedules: list, Exclude: j.Exclude}, o)
+		left = rest.Excluded()
+	}
 	if err != nil {
 		panic(err)
 	}
-	return s
+	return all, left
 }
 
 // List returns a snapshot.

@@ -21,7 +21,7 @@ func scheduleObject(j events.ScheduledJob) *v1alpha1.ScheduledJob {
 		ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, Name: j.Name, UID: j.UID, Generation: j.Generation,
 			ResourceVersion: strconv.FormatUint(j.Version, 10), CreationTimestamp: metav1.Time{Time: j.Created}},
 		Spec: v1alpha1.ScheduledJobSpec{
-			Schedule: j.Schedule, StartingDeadlineSeconds: j.StartingDeadlineSeconds, ConcurrencyPolicy: j.ConcurrencyPolicy, Suspend: &j.Suspended,
+			Schedule: j.Schedule, Schedules: j.Schedules, Exclude: j.Exclude, StartingDeadlineSeconds: j.StartingDeadlineSeconds, ConcurrencyPolicy: j.ConcurrencyPolicy, Suspend: &j.Suspended,
 			CatchUp: j.CatchUp, OnScheduleChange: j.OnScheduleChange, JitterSeconds: &j.JitterSeconds,
 			SuccessfulJobsHistoryLimit: &j.SuccessfulJobs, FailedJobsHistoryLimit: &j.FailedJobs, TTLSecondsAfterFinished: j.TTLSecondsAfterFinished,
 		},
@@ -32,6 +32,18 @@ func scheduleObject(j events.ScheduledJob) *v1alpha1.ScheduledJob {
 	}
 	if !j.RunAt.IsZero() {
 		out.Spec.RunAt = &metav1.Time{Time: j.RunAt}
+	}
+	if !j.NotBefore.IsZero() {
+		out.Spec.NotBefore = &metav1.Time{Time: j.NotBefore}
+	}
+	if !j.NotAfter.IsZero() {
+		out.Spec.NotAfter = &metav1.Time{Time: j.NotAfter}
+	}
+	if j.QueueLimit > 0 {
+		out.Spec.QueueLimit = &j.QueueLimit
+	}
+	if j.PauseAfterFailures > 0 {
+		out.Spec.PauseAfterFailures = &j.PauseAfterFailures
 	}
 	if !j.StartAfter.IsZero() {
 		out.Spec.StartAfter = &metav1.Time{Time: j.StartAfter}

@@ -46,13 +46,16 @@ type Truth struct {
 	// looks like one of a Job that is gone, until the next list.
 	seen     map[string]bool
 	outdated uint64
+	// planned are the Jobs whose creation was decided, by name. newest is the nominal time of the Job that was created last, at newestAt.
+	planned          map[string]bool
+	newest, newestAt time.Time
 	// taken are the ids of the announcements that it knows to be confirmed.
 	taken map[string]bool
 }
 
 // NewTruth returns the truth about a, from now on.
 func NewTruth(a *API) *Truth {
-	return &Truth{world: a, taken: map[string]bool{}, seen: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]time.Time{}, vain: map[string]bool{}, unsure: map[string]bool{}, gone: map[string]bool{}}
+	return &Truth{world: a, taken: map[string]bool{}, planned: map[string]bool{}, seen: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]time.Time{}, vain: map[string]bool{}, unsure: map[string]bool{}, gone: map[string]bool{}}
 }
 
 // Err returns the first law that was broken.
@@ -122,9 +125,24 @@ func (t *Truth) Before(e effect.Effect) {
 		t.expires(e)
 	case effect.WriteScheduleStatus:
 		if e.Version == w.Object.Version {
+			if most := w.Object.QueueLimit + 1; e.Status.Queued > most {
+				t.fail("%v, though at most %d may wait, and one may start", e, w.Object.QueueLimit)
+			}
 			t.gaps(e)
 			t.late(e.Status)
 			t.onLedger(e.Status, e.Unannounced...)
+		}
+	}
+}
+
+// decides records what a worker has decided to do. It decides to create no Job while the ScheduledJob is paused.
+func (t *Truth) decides(all []effect.Effect) {
+	for _, e := range all {
+		if c, ok := e.(effect.CreateJob); ok {
+			if j := t.world.Object; j != nil && j.Paused() && !t.planned[c.Name] {
+				t.fail("%v, though %d Jobs have failed in a row", e, j.Status.ConsecutiveFailures)
+			}
+			t.planned[c.Name] = true
 		}
 	}
 }
@@ -156,9 +174,20 @@ func (t *Truth) After(e effect.Effect) {
 	if t.DecidedAt.Before(t.missed[c.Name]) || t.DecidedAt.Before(t.inventory) || t.passedByLost(c.Nominal) {
 		t.vain[c.Name] = true
 	}
+	t.inOrder(c)
 	if c.Nominal.After(t.world.Now.Add(t.Ahead)) {
 		t.fail("%v before its time", c)
 	}
+}
+
+// inOrder checks that the times of a queue start in their order. A memory that was lost may have given up an earlier one, and the next
+// memory tries that again.
+func (t *Truth) inOrder(c effect.CreateJob) {
+	queued := t.world.Object != nil && t.world.Object.ConcurrencyPolicy == v1alpha1.QueueConcurrent
+	if queued && !t.Edited && !t.Late && c.Nominal.Before(t.newest) && t.made[c.Name] == 1 && t.Lost.Before(t.newestAt) {
+		t.fail("%v after that of %s", c, t.newest.Format(time.TimeOnly))
+	}
+	t.newest, t.newestAt = c.Nominal, t.world.Now
 }
 
 // passedByLost reports whether the status has passed a nominal time, in a write of a memory that was lost since, and no worker has read

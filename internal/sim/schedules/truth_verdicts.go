@@ -60,6 +60,10 @@ func (t *Truth) onLedger(st v1alpha1.ScheduledJobStatus, unannounced ...events.T
 		if last.After(until) {
 			t.fail("%v is announced, though decidedUntil is %s", v, until.Format(time.TimeOnly))
 		}
+		if v.Reason == events.ReasonExcluded {
+			t.leftOut(v)
+			continue
+		}
 		if n := times.Count(v.Nominal.Add(-time.Second), last); n != v.Count {
 			t.fail("%v should have count %d", v, n)
 		}
@@ -93,7 +97,7 @@ func (t *Truth) verdicts(st v1alpha1.ScheduledJobStatus, unannounced ...events.T
 		if v.Verdict == string(events.Started) && v.Reason != "" {
 			continue
 		}
-		tick := events.TickDecided{Verdict: events.Verdict(v.Verdict), Nominal: v.Time.Time, Count: v.Count}
+		tick := events.TickDecided{Verdict: events.Verdict(v.Verdict), Reason: v.Reason, Nominal: v.Time.Time, Count: v.Count}
 		if v.Until != nil {
 			tick.Until = v.Until.Time
 		}

@@ -35,7 +35,7 @@ func New(seed uint64, f fn.Registered) *World {
 	j := events.ScheduledJob{
 		Namespace: "shop", Name: "nightly",
 		Schedule:          w.schedule(),
-		ConcurrencyPolicy: v1alpha1.ConcurrencyPolicy(pick("Allow", "Forbid", "Replace")),
+		ConcurrencyPolicy: v1alpha1.ConcurrencyPolicy(pick("Allow", "Forbid", "Replace", "Queue")),
 		CatchUp:           v1alpha1.CatchUpPolicy(pick("Latest", "All", "None")),
 		OnScheduleChange:  v1alpha1.ScheduleChangePolicy(pick("CatchUp", "Wait")),
 		SuccessfulJobs:    int32(r.IntN(3)), FailedJobs: int32(r.IntN(2)), JitterSeconds: int32(r.IntN(2) * r.IntN(20)),
@@ -46,9 +46,16 @@ func New(seed uint64, f fn.Registered) *World {
 	if r.IntN(4) == 0 { // it takes over from another controller, or begins later
 		j.StartAfter = w.Now.Truncate(time.Second).Add(time.Duration(r.IntN(900)-600) * time.Second)
 	}
+	if j.ConcurrencyPolicy == v1alpha1.QueueConcurrent {
+		j.CatchUp, j.QueueLimit = v1alpha1.CatchUpLatest, int32(1+r.IntN(4))
+	}
+	if r.IntN(4) == 0 {
+		j.PauseAfterFailures = int32(1 + r.IntN(3))
+	}
 	if r.IntN(6) == 0 {
 		w.chooseOnce(&j)
 	}
+	w.leaveOut(&j)
 	w.Create(j)
 	w.fired = w.Now
 	if at := j.RunAt; !at.IsZero() && !at.After(w.Now) {
@@ -61,8 +68,11 @@ func New(seed uint64, f fn.Registered) *World {
 }
 
 func (w *World) schedule() string {
-	return []string{"* * * * *", "*/5 * * * *", "@every 7s", "*/2 * * * * *", "0 * * * *"}[w.random.IntN(5)]
+	return []string{"* * * * *", "*/5 * * * *", everySeven, "*/2 * * * * *", "0 * * * *"}[w.random.IntN(5)]
 }
+
+// everySeven is a schedule that stands alone: with no other, and nothing that it leaves out.
+const everySeven = "@every 7s"
 
 func (w *World) log(format string, args ...any) {
 	w.Trace = append(w.Trace, w.Now.Format(time.TimeOnly)+" "+fmt.Sprintf(format, args...))
@@ -119,8 +129,11 @@ func (w *World) happen() {
 			w.moveOn()
 			return
 		}
-		w.Edit(func(j *events.ScheduledJob) { j.Schedule = w.schedule() })
-		w.log("schedule %s", w.Object.Schedule)
+		w.Edit(func(j *events.ScheduledJob) {
+			j.Schedule, j.Schedules = w.schedule(), nil
+			w.leaveOut(j)
+		})
+		w.log("schedule %s%q except %q, from %v to %v", w.Object.Schedule, w.Object.Schedules, w.Object.Exclude, w.Object.NotBefore, w.Object.NotAfter)
 	case n < 85:
 		w.truth.Forgot()
 		w.state = nil
@@ -167,7 +180,7 @@ func (w *World) pass(d time.Duration) {
 		w.Timer = time.Time{}
 		w.Facts = append(w.Facts, events.TimerFired{Name: "wake"})
 	}
-	if last, ok := w.Times().Prev(w.Now); ok && last.After(w.fired) {
+	if last, ok := w.Times().Prev(w.Now); ok && last.After(w.fired) && !w.Object.Paused() {
 		w.fired = last
 		w.Facts = append(w.Facts, events.ScheduleDue{Nominal: last})
 	}
@@ -194,6 +207,7 @@ func (w *World) turn(rough bool) (effects int) {
 	if rough { // the engine carries them out at the same time
 		w.random.Shuffle(len(d.Effects), func(i, k int) { d.Effects[i], d.Effects[k] = d.Effects[k], d.Effects[i] })
 	}
+	w.truth.decides(d.Effects)
 	for _, e := range d.Effects {
 		if rough && w.random.IntN(8) == 0 {
 			w.log("not done: %v", e)
@@ -232,16 +246,23 @@ func (w *World) disturb(batch []events.Event) []events.Event {
 	return now
 }
 
+// resume ends a suspension, and a pause: by any edit.
+func (w *World) resume() {
+	if w.Object.Stopped() {
+		w.Edit(func(j *events.ScheduledJob) { j.Suspended = false })
+		w.log("resumed")
+	}
+}
+
 // calm ends all faults and every Job, and lets the worker come to rest: then status and ledger must be right. A stream of events
 // that is away stays away until all is decided, since nothing may wait for it.
 func (w *World) calm() error {
 	w.Refuse = ""
-	if w.Object.Suspended {
-		w.Edit(func(j *events.ScheduledJob) { j.Suspended = false })
-	}
+	w.resume()
 	w.log("calm")
 	w.pass(time.Minute) // what was refused rests for as long at most
 	for round := range 200 {
+		w.resume()
 		w.Facts = append(w.Facts, w.List(fmt.Sprint("calm", round)), events.TimerFired{Name: "wake"})
 		for range 500 {
 			if w.turn(false) == 0 && len(w.Facts) == 0 {

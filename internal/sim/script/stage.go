@@ -44,6 +44,8 @@ type Stage struct {
 
 	// Written, if not nil, receives every status write.
 	Written func(before, after events.Job)
+	// Seen, if not nil, receives every fact that a trigger would have published, and when.
+	Seen func(at time.Time, e events.Event)
 }
 
 // New returns an empty world.
@@ -53,6 +55,9 @@ func New() *Stage {
 	s.api.Emit = func(_ events.Key, e events.Event) {
 		if s.facts = append(s.facts, e); !s.blind {
 			s.inbox = append(s.inbox, e)
+		}
+		if s.Seen != nil && !s.blind {
+			s.Seen(s.now, e)
 		}
 	}
 	s.api.Wrote = func(before, after events.Job) {
