@@ -18,6 +18,7 @@ import (
 	"github.com/jobstream/jobstream/internal/app"
 	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/finding"
+	"github.com/jobstream/jobstream/internal/flags"
 )
 
 const (
@@ -39,7 +40,7 @@ func client(o app.Options) (kubernetes.Interface, *rest.Config, error) {
 	c, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: o.Kubeconfig, Context: o.Context, UserAgent: program + "/" + app.Version()})
 	if err != nil {
 		return nil, nil, &app.Fatal{Cannot: "start", Err: err,
-			Remedy: "name a kubeconfig with --kubeconfig or KUBECONFIG, or put it where kubectl looks, ~/.kube/config; --context (" + app.EnvName("context") + ") chooses one of its contexts"}
+			Remedy: "name a kubeconfig with --kubeconfig or KUBECONFIG, or put it where kubectl looks, ~/.kube/config; --context (" + flags.EnvName("context") + ") chooses one of its contexts"}
 	}
 	return c, config, nil
 }
@@ -50,7 +51,7 @@ func check(ctx context.Context, s *settings, c kubernetes.Interface, config *res
 	f.context, f.address = cluster.ClientConfig{Kubeconfig: s.Kubeconfig, Context: s.Context}.CurrentContext(), config.Host
 	if f.version, err = cluster.Check(ctx, c, slog.New(slog.DiscardHandler)); err != nil {
 		return f, &app.Fatal{Cannot: "start", Err: err,
-			Remedy: `try "kubectl version" with the same kubeconfig; --kubeconfig (` + app.EnvName("kubeconfig") + ") and --context choose another"}
+			Remedy: `try "kubectl version" with the same kubeconfig; --kubeconfig (` + flags.EnvName("kubeconfig") + ") and --context choose another"}
 	}
 	if !apiserver.ManagedByIsFinal(f.version) {
 		return f, &app.Fatal{Cannot: "start", Err: fmt.Errorf("the API server at %s is %s, and Kubernetes 1.35 or newer is needed: only there it is sure to keep spec.managedBy of Jobs", config.Host, f.version.GitVersion),

@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobstream/jobstream/internal/app"
 	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/flags"
 	"github.com/jobstream/jobstream/internal/folder"
 )
 
@@ -63,7 +64,7 @@ func (p *place) settle(api *rest.Config) error {
 	if !filepath.IsAbs(state) { // such as "": by the specification, relative paths are ignored
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return &app.Fatal{Cannot: "find a folder for NATS", Err: err, Remedy: "name one with --dir (" + app.EnvName("dir") + ")"}
+			return &app.Fatal{Cannot: "find a folder for NATS", Err: err, Remedy: "name one with --dir (" + flags.EnvName("dir") + ")"}
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
@@ -91,9 +92,9 @@ func (p *place) open() (*folder.Folder, error) {
 		p.dir = f.Dir()
 		return f, nil
 	}
-	remedy := "name a folder that you may write to with --dir (" + app.EnvName("dir") + ")"
+	remedy := "name a folder that you may write to with --dir (" + flags.EnvName("dir") + ")"
 	if inUse := (*folder.InUse)(nil); errors.As(err, &inUse) {
-		remedy = "one is enough for a cluster; for another cluster, name another folder with --dir (" + app.EnvName("dir") + ")"
+		remedy = "one is enough for a cluster; for another cluster, name another folder with --dir (" + flags.EnvName("dir") + ")"
 	}
 	return nil, &app.Fatal{Cannot: "use the folder of NATS", Err: err, Remedy: remedy}
 }
@@ -121,7 +122,7 @@ func (p *place) token() (string, error) {
 }
 
 func (p *place) unusable(err error) error {
-	return &app.Fatal{Cannot: "use the token of NATS", Err: err, Remedy: "name a folder that you may write to with --dir (" + app.EnvName("dir") + ")"}
+	return &app.Fatal{Cannot: "use the token of NATS", Err: err, Remedy: "name a folder that you may write to with --dir (" + flags.EnvName("dir") + ")"}
 }
 
 // visit points a command to the NATS server of a running jobstream.

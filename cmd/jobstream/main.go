@@ -19,6 +19,7 @@ import (
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/deploy"
 	"github.com/jobstream/jobstream/internal/app"
+	"github.com/jobstream/jobstream/internal/flags"
 	"github.com/jobstream/jobstream/internal/trace"
 )
 
@@ -65,7 +66,7 @@ Every flag can also be set by the environment variable in brackets; the flag tak
 			}
 			s.Log = log
 			if c.Flags().Changed("nats-url") {
-				return app.Usage{Err: errors.New("--nats-url (" + app.EnvName("nats-url") + ") does not apply, because jobstream has a NATS server of its own: " +
+				return app.Usage{Err: errors.New("--nats-url (" + flags.EnvName("nats-url") + ") does not apply, because jobstream has a NATS server of its own: " +
 					"leave it out, or run jobstream-trigger and jobstream-reconciler, which use yours")}
 			}
 			return run(c.Context(), s, c.OutOrStdout())

@@ -13,6 +13,7 @@ import (
 	"github.com/jobstream/jobstream/bus/embedded"
 	"github.com/jobstream/jobstream/internal/app"
 	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/flags"
 	"github.com/jobstream/jobstream/internal/trace"
 )
 
@@ -59,9 +60,9 @@ func startNATS(s *settings) (*embedded.Server, error) {
 	if err == nil {
 		return server, nil
 	}
-	remedy := "--dir (" + app.EnvName("dir") + ") names another folder"
+	remedy := "--dir (" + flags.EnvName("dir") + ") names another folder"
 	if strings.Contains(err.Error(), "in use") {
-		remedy = "another program has the port, such as a NATS server: choose another one with --nats-port (" + app.EnvName("nats-port") +
+		remedy = "another program has the port, such as a NATS server: choose another one with --nats-port (" + flags.EnvName("nats-port") +
 			"), or 0 for none. To use that server instead, run jobstream-trigger and jobstream-reconciler"
 	}
 	return nil, &app.Fatal{Cannot: "start NATS", Err: err, Remedy: remedy}
@@ -70,7 +71,7 @@ func startNATS(s *settings) (*embedded.Server, error) {
 // work runs trigger and reconciler until ctx ends, and calls ready when both work.
 func work(ctx context.Context, s *settings, server *embedded.Server, ready func()) error {
 	s.Bus.Server, s.Bus.TokenFile = server, s.tokenFile()
-	s.NATSRemedy = "choose a folder with more room with --dir (" + app.EnvName("dir") + "), or make do with less: --nats-facts-bytes, --nats-events-bytes, --nats-state-bytes (which there are two of)"
+	s.NATSRemedy = "choose a folder with more room with --dir (" + flags.EnvName("dir") + "), or make do with less: --nats-facts-bytes, --nats-events-bytes, --nats-state-bytes (which there are two of)"
 	s.Probes = &app.Probes{}
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return app.RunAllInOne(running, s.AllInOneConfig) })

@@ -1,5 +1,5 @@
 // Command kubectl-jobstream is a plugin of kubectl, called as "kubectl jobstream". It needs a kubeconfig and nothing else of
-// jobstream: the trigger and the reconciler find the objects it creates in the cluster.
+// jobstream: the trigger and the reconciler find the objects it creates in the cluster. Three of its commands ask NATS.
 package main
 
 import (

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
@@ -14,13 +13,12 @@ import (
 type AllInOneConfig struct {
 	// ReconcilerConfig is the reconciler's; its Options apply to both.
 	ReconcilerConfig
-	// RelistInterval is the trigger's.
-	RelistInterval time.Duration
+	TriggerSettings
 }
 
 // AllInOneDefaults returns the defaults of both. Bus has no server yet: set Bus.Server or Bus.URL.
 func AllInOneDefaults() AllInOneConfig {
-	c := AllInOneConfig{ReconcilerConfig: ReconcilerDefaults(), RelistInterval: TriggerDefaults().RelistInterval}
+	c := AllInOneConfig{ReconcilerConfig: ReconcilerDefaults(), TriggerSettings: TriggerDefaults().TriggerSettings}
 	c.Bus.URL = ""
 	c.MetricsAddress, c.HealthAddress = triggerMetrics, triggerHealth
 	return c
@@ -30,7 +28,7 @@ func AllInOneDefaults() AllInOneConfig {
 func (c *AllInOneConfig) AddFlags(f *pflag.FlagSet) {
 	c.AddConnections(f)
 	c.addServers(f)
-	addRelistInterval(f, &c.RelistInterval)
+	c.addTrigger(f)
 	c.addOwn(f)
 }
 
@@ -52,10 +50,11 @@ func RunAllInOne(ctx context.Context, c AllInOneConfig) error {
 		return err
 	}
 	defer spans.Close()
-	t := TriggerConfig{Options: c.Options, RelistInterval: c.RelistInterval}
+	t := TriggerConfig{Options: c.Options, TriggerSettings: c.TriggerSettings}
 	if err := t.check(); err != nil {
 		return err
 	}
+	t.showSchedules(m)
 	return serve(ctx, "jobstream", c.Options, m, func(ctx context.Context, s *service) error {
 		g, running := errgroup.WithContext(ctx)
 		g.Go(func() error { return s.watch(running, t) })

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobstream/jobstream/bus"
+	"github.com/jobstream/jobstream/internal/flags"
 )
 
 // command is a command for people: it connects as the reconciler would, prints its result on standard output, and ends.
@@ -49,7 +50,7 @@ func (a *command) inspect(ctx context.Context) (*bus.Inspector, error) {
 	v, err := bus.Inspect(ctx, a.Bus)
 	if err != nil {
 		return nil, &Fatal{Cannot: "ask the bus", Err: err,
-			Remedy: "--nats-url (" + EnvName("nats-url") + ") names the NATS server; --nats-user-file and --nats-password-file, or another of the flags for credentials, and --nats-ca set the credentials"}
+			Remedy: "--nats-url (" + flags.EnvName("nats-url") + ") names the NATS server; --nats-user-file and --nats-password-file, or another of the flags for credentials, and --nats-ca set the credentials"}
 	}
 	return v, nil
 }

@@ -8,7 +8,9 @@
 //	  RunTrigger     API server --watch--> bus                                          trigger.go
 //	  RunReconciler  bus --turns--> API server                                          reconciler.go, member.go, announcements.go, spans.go
 //	  RunAllInOne    both, with one of everything                                       allinone.go
-//	    service      what both need: client, bus, logs, metrics, health                 service.go, log.go, metrics.go, jobmetrics.go, health.go
+//	    service      what both need: client, bus, logs, metrics, health                 service.go, log.go, metrics.go, health.go
+//	      metrics    what programs do, under jobstream's names and Kubernetes'          jobmetrics.go, results.go, schedulemetrics.go
+//	                 what a trigger sees; how many namespaces have series                censusmetrics.go, tenants.go
 //
 // RunTrigger and RunReconciler are ordinary functions that end with their context, so that the development command and
 // tests run both in one process.

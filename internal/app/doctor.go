@@ -14,6 +14,7 @@ import (
 	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/finding"
+	"github.com/jobstream/jobstream/internal/flags"
 	"github.com/jobstream/jobstream/internal/zone"
 )
 
@@ -39,7 +40,7 @@ func OfReconciler() Surroundings {
 	return Surroundings{
 		AddFlags: (*Options).addConnections,
 		Role:     bus.Reconciler,
-		NATS:     "start it, or correct --nats-url (" + EnvName("nats-url") + "), the flags for credentials such as --nats-user-file, and --nats-ca",
+		NATS:     "start it, or correct --nats-url (" + flags.EnvName("nats-url") + "), the flags for credentials such as --nats-user-file, and --nats-ca",
 		Roles:    [][]byte{deploy.ReconcilerRBAC},
 		Grant:    "apply deploy/base/reconciler-rbac.yaml, and run this as its service account",
 	}
@@ -99,7 +100,7 @@ func (a *command) examineBus(ctx context.Context, around Surroundings) []finding
 func (a *command) examineCluster(ctx context.Context, around Surroundings) []finding.Finding {
 	client, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: a.Kubeconfig, Context: a.Context, UserAgent: "jobstream-doctor/" + Version()})
 	if err != nil {
-		return []finding.Finding{finding.Worry("api server", finding.Fail, "name a kubeconfig with --kubeconfig ("+EnvName("kubeconfig")+", KUBECONFIG), or run in a Pod that has a service account", "%v", err)}
+		return []finding.Finding{finding.Worry("api server", finding.Fail, "name a kubeconfig with --kubeconfig ("+flags.EnvName("kubeconfig")+", KUBECONFIG), or run in a Pod that has a service account", "%v", err)}
 	}
 	return cluster.Inspection{Client: client, Config: config, Claim: a.claim(), Namespaces: a.Namespaces, Roles: around.Roles, Grant: around.Grant, Now: a.now}.Findings(ctx)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/flags"
 )
 
 const (
@@ -96,7 +97,7 @@ func (d *drain) reach(a *command) (err error) {
 	client, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: a.Kubeconfig, Context: a.Context, UserAgent: "jobstream-drain/" + Version()})
 	if err != nil {
 		return &Fatal{Cannot: "reach the API server", Err: err,
-			Remedy: "name a kubeconfig with --kubeconfig (" + EnvName("kubeconfig") + ", KUBECONFIG), or run in a Pod that has a service account"}
+			Remedy: "name a kubeconfig with --kubeconfig (" + flags.EnvName("kubeconfig") + ", KUBECONFIG), or run in a Pod that has a service account"}
 	}
 	d.Client, d.Claim, d.Namespaces = client, a.claim(), a.Namespaces
 	d.ScheduledJobs, err = cluster.NewScheduledJobs(config)
@@ -106,7 +107,7 @@ func (d *drain) reach(a *command) (err error) {
 func (d *drain) run(ctx context.Context) error {
 	left, err := d.Remains(ctx)
 	if err != nil {
-		return &Fatal{Cannot: "look for what is left", Err: err, Remedy: "drain needs to list ScheduledJobs, Jobs and Pods of all namespaces, or of those that --namespaces (" + EnvName("namespaces") + ") names"}
+		return &Fatal{Cannot: "look for what is left", Err: err, Remedy: "drain needs to list ScheduledJobs, Jobs and Pods of all namespaces, or of those that --namespaces (" + flags.EnvName("namespaces") + ") names"}
 	}
 	if d.suspend && d.yes {
 		d.suspendAll(ctx, left.ScheduledJobs)

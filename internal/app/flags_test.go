@@ -16,6 +16,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/backoff"
 	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/internal/flags"
 )
 
 // flagSet is a trigger's flags, and the configuration that they set.
@@ -43,11 +44,11 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 		env  []string
 		want string
 	}{
-		{"neither", nil, nil, DefaultNATS},
+		{"neither", nil, nil, flags.DefaultNATS},
 		{"environment", nil, []string{"JOBSTREAM_NATS_URL", "nats://env:1"}, "nats://env:1"},
 		{"flag", []string{"--nats-url=nats://flag:2"}, nil, "nats://flag:2"},
 		{"both", []string{"--nats-url=nats://flag:2"}, []string{"JOBSTREAM_NATS_URL", "nats://env:1"}, "nats://flag:2"},
-		{"empty environment is none", nil, []string{"JOBSTREAM_NATS_URL", ""}, DefaultNATS},
+		{"empty environment is none", nil, []string{"JOBSTREAM_NATS_URL", ""}, flags.DefaultNATS},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f, c := flagSet()
@@ -80,10 +81,12 @@ func TestAllInOneHasTheFlagsOfBoth(t *testing.T) {
 		}
 	})
 	for args, wrong := range map[string]func() bool{
-		"--relist-interval=1h":    func() bool { return a.RelistInterval != time.Hour },
-		"--concurrent-turns=7":    func() bool { return a.Keys != 7 },
-		"--cluster-name=west":     func() bool { return a.Bus.Cluster != "west" },
-		"--managed-by=x.dev/mine": func() bool { return a.ManagedBy != "x.dev/mine" },
+		"--relist-interval=1h":     func() bool { return a.RelistInterval != time.Hour },
+		"--scheduledjob-metrics=7": func() bool { return a.ScheduledJobMetrics != 7 },
+		"--metrics-namespaces=0":   func() bool { return a.MetricsNamespaces != 0 },
+		"--concurrent-turns=7":     func() bool { return a.Keys != 7 },
+		"--cluster-name=west":      func() bool { return a.Bus.Cluster != "west" },
+		"--managed-by=x.dev/mine":  func() bool { return a.ManagedBy != "x.dev/mine" },
 	} {
 		if err := one.Parse([]string{args}); err != nil || wrong() {
 			t.Errorf("%s does nothing: %v", args, err)
@@ -164,6 +167,8 @@ func TestLimitsThatCannotWork(t *testing.T) {
 		{"a label that is none", []string{"--event-labels=team,a b"}, `--event-labels: "a b" is not the key of a label`},
 		{"a mode that is none", []string{"--event-mode=batch"}, `--event-mode: "batch" is no mode of an event: use structured or binary`},
 		{"binary events", []string{"--event-mode=binary"}, ""},
+		{"a negative number of namespaces", []string{"--metrics-namespaces=-1"}, "--metrics-namespaces -1: use 0 for none"},
+		{"no namespaces in metrics", []string{"--metrics-namespaces=0"}, ""},
 		{"negative turns", []string{"--concurrent-turns=-1"}, "--concurrent-turns -1"},
 		{"negative requests", []string{"--concurrent-requests=-1"}, "--concurrent-requests -1"},
 	} {
@@ -192,6 +197,17 @@ func TestRelistIntervalThatCannotWork(t *testing.T) {
 	c.Kubeconfig, c.RelistInterval = "/nowhere", -time.Second
 	if err := RunTrigger(t.Context(), c); err == nil || !strings.Contains(err.Error(), "--relist-interval -1s") {
 		t.Errorf("it says %v", err)
+	}
+}
+
+func TestScheduledJobMetricsThatCannotWork(t *testing.T) {
+	for n, says := range map[int]string{-1: "--scheduledjob-metrics -1: use 0 for none", mostScheduledJobs + 1: "or up to 10000", mostScheduledJobs: "/nowhere"} {
+		c := TriggerDefaults()
+		c.Kubeconfig, c.ScheduledJobMetrics = "/nowhere", n
+		c.HealthAddress, c.MetricsAddress = Off, Off
+		if err := RunTrigger(t.Context(), c); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%d: %v, want %s", n, err, says)
+		}
 	}
 }
 

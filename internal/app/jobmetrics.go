@@ -12,7 +12,6 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/intervals"
-	"github.com/jobstream/jobstream/internal/cluster/act"
 	"github.com/jobstream/jobstream/internal/engine"
 )
 
@@ -28,15 +27,14 @@ type jobMetrics struct {
 	handled         *prometheus.CounterVec
 	created         *prometheus.CounterVec
 	held            *prometheus.CounterVec
-	announced       *prometheus.CounterVec // jobstream's own: see announcements.go
-}
 
-var _ act.Meter = (*jobMetrics)(nil)
+	results *results // jobstream's own
+}
 
 func newJobMetrics(m *metrics) *jobMetrics {
 	return &jobMetrics{
-		announced: m.announced,
-		syncs:     m.counter("job_controller_job_syncs_total", "The number of job syncs", "completion_mode", "result", "action"),
+		results: newResults(m),
+		syncs:   m.counter("job_controller_job_syncs_total", "The number of job syncs", "completion_mode", "result", "action"),
 		syncTime: m.histogram("job_controller_job_sync_duration_seconds", "The time it took to sync a job",
 			prometheus.ExponentialBuckets(0.004, 2, 15), "completion_mode", "result", "action"),
 		finished:        m.counter("job_controller_jobs_finished_total", "The number of finished jobs", "completion_mode", "result", "reason"),
@@ -137,6 +135,7 @@ func (m *jobMetrics) StatusWritten(before, after *batchv1.Job, handled map[batch
 	for action, n := range handled {
 		add(m.handled, int32(n), string(action))
 	}
+	m.results.statusWritten(before, after)
 }
 
 // PodCreation implements act.Meter.
@@ -170,11 +169,6 @@ func creationReason(j *batchv1.Job) string {
 // FinalizerRemoved implements act.Meter. The other event, "add", would be the first observation of a held Pod that has ended: to
 // know a first observation takes a memory of every Pod, which a reconciler that may be replaced at any time does not have.
 func (m *jobMetrics) FinalizerRemoved() { add(m.held, 1, "delete") }
-
-// VerdictUnannounced implements act.Meter.
-func (m *jobMetrics) VerdictUnannounced(v events.TickDecided) {
-	m.announced.WithLabelValues(events.PublicType(v), announcedGap).Inc()
-}
 
 // add ignores a negative difference: counters panic when they are to decrease.
 func add(c *prometheus.CounterVec, gained int32, labels ...string) {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/jobstream/jobstream/internal/flags"
 )
 
 // stopTimeout is how long a program may take to end after a signal: less than the 30 seconds after which a kubelet kills it, so
@@ -89,7 +91,7 @@ func prepare(c *cobra.Command) {
 	c.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return takeEnv(c.Flags(), os.LookupEnv) }
 	each(c, func(c *cobra.Command) {
 		c.Flags().SortFlags = false // keep the order of importance
-		showEnv(c.LocalFlags())
+		flags.ShowEnv(c.LocalFlags())
 		if args := c.Args; args != nil {
 			c.Args = func(c *cobra.Command, given []string) error {
 				if err := args(c, given); err != nil {
@@ -99,6 +101,14 @@ func prepare(c *cobra.Command) {
 			}
 		}
 	})
+}
+
+// takeEnv sets the flags that were not given from their environment variables.
+func takeEnv(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
+	if err := flags.TakeEnv(f, lookup); err != nil {
+		return Usage{err}
+	}
+	return nil
 }
 
 // Program completes the command of a program that runs until it is stopped: with the flags that add defines, the log flags, and

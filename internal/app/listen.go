@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/jobstream/jobstream/internal/flags"
 )
 
 const (
@@ -31,7 +33,7 @@ func listen(ctx context.Context, address, flag string, h http.Handler, log *slog
 	l, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, &Fatal{Cannot: "serve on " + address, Err: err,
-			Remedy: "another program may have the port: choose another address with --" + flag + " (" + EnvName(flag) + "), or 0 for none"}
+			Remedy: "another program may have the port: choose another address with --" + flag + " (" + flags.EnvName(flag) + "), or 0 for none"}
 	}
 	s := &listener{server: &http.Server{Handler: h, ReadHeaderTimeout: readTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}, done: make(chan struct{})}
 	go func() {

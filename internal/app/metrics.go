@@ -35,13 +35,19 @@ type metrics struct {
 	members     *prometheus.GaugeVec
 	spans       *prometheus.CounterVec
 	jobs        *jobMetrics
+	schedules   *scheduleMetrics
+	podsLate    *prometheus.HistogramVec
+
+	tenants *tenants
+	// twins are served at a path of their own; nil serves none.
+	twins *prometheus.Registry
 }
 
 // seconds are the buckets of durations: an idle API server answers in 5 ms, a turn with a thousand effects takes seconds.
 var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
 func newMetrics() *metrics {
-	m := &metrics{registry: prometheus.NewRegistry()}
+	m := &metrics{registry: prometheus.NewRegistry(), tenants: newTenants()}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -64,6 +70,9 @@ func (m *metrics) forTrigger() {
 		Name: "jobstream_relists_total", Help: "Complete lists of the cluster that the bus made necessary because facts may have been lost.",
 	})
 	m.registry.MustRegister(m.relists)
+	m.podsLate = m.histogram("jobstream_tick_pod_lateness_seconds", "Time from a nominal time to the first observation of a started Pod of its Job, by this program's "+
+		"clock. Every trigger sees every Pod: take the largest, not the sum.", lateness, namespaceLabel)
+	m.tenants.with(m.podsLate)
 }
 
 // watches adds the number of failing lists and watches.
@@ -87,6 +96,7 @@ func (m *metrics) forReconciler() {
 	m.announced = m.announcements()
 	m.spans = m.counter("jobstream_spans_total", "Spans by result: exported, failed (the collector did not take them), dropped (too many were waiting).", "result")
 	m.jobs = newJobMetrics(m)
+	m.schedules = newScheduleMetrics(m)
 }
 
 // expect starts the function's alerting counters at 0: Prometheus sees no increase in a series that begins with 1.
@@ -128,6 +138,9 @@ func (m *metrics) histogram(name, help string, buckets []float64, labels ...stri
 func (m *metrics) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	if m.twins != nil {
+		mux.Handle("GET "+twinsPath, promhttp.HandlerFor(m.twins, promhttp.HandlerOpts{MaxRequestsInFlight: twinsAtOnce}))
+	}
 	return mux
 }
 

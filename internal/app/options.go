@@ -18,6 +18,7 @@ import (
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/bus/cloudevent"
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/flags"
 )
 
 // The default addresses: on loopback, each with its own ports, so that a trigger and a reconciler run on one machine without
@@ -31,9 +32,6 @@ const (
 
 // Off as the address of a server disables it.
 const Off = "0"
-
-// DefaultNATS is the default address of NATS on this machine.
-const DefaultNATS = "nats://127.0.0.1:4222"
 
 // leastStateBytes holds a few of the largest possible states: with less, they would evict each other.
 const leastStateBytes = 64 << 20
@@ -56,6 +54,8 @@ type Options struct {
 	NATSRemedy string
 	// MetricsAddress and HealthAddress are the addresses to listen on, "0" or "" for none.
 	MetricsAddress, HealthAddress string
+	// MetricsNamespaces is how many namespaces have series of their own in metrics; 0 means none.
+	MetricsNamespaces int
 	// ClockOffset is how far the program's clock is ahead of the machine's, for tests.
 	ClockOffset time.Duration
 	// Log is the logger; nil means slog.Default().
@@ -73,6 +73,7 @@ func (o *Options) add(f *pflag.FlagSet) {
 // addServers defines the flags for the program's own servers.
 func (o *Options) addServers(f *pflag.FlagSet) {
 	f.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` that serves Prometheus metrics at /metrics; 0 for none")
+	f.IntVar(&o.MetricsNamespaces, "metrics-namespaces", o.MetricsNamespaces, "largest `number` of namespaces that have series of their own in metrics; the others share the label \"other\"; 0 puts all there")
 	f.StringVar(&o.HealthAddress, "health-bind-address", o.HealthAddress, "`address` that serves /healthz and /readyz; 0 for none")
 }
 
@@ -96,16 +97,7 @@ func (o *Options) addCluster(f *pflag.FlagSet) {
 
 // addNATS defines the flags for the NATS server, the credentials, and the number of replicas.
 func (o *Options) addNATS(f *pflag.FlagSet) {
-	f.StringVar(&o.Bus.URL, "nats-url", o.Bus.URL, "`URL` of the NATS server, or several separated by commas; tls:// requires TLS")
-	f.StringVar(&o.Bus.UserFile, "nats-user-file", o.Bus.UserFile, "`file` with the NATS user name. This file and those below are read again at each connection: a rotated Secret needs no restart")
-	f.StringVar(&o.Bus.PasswordFile, "nats-password-file", o.Bus.PasswordFile, "`file` with the password of --nats-user-file")
-	f.StringVar(&o.Bus.NkeySeedFile, "nats-nkey-seed-file", o.Bus.NkeySeedFile, "`file` with the seed of an nkey, instead of a user and a password")
-	f.StringVar(&o.Bus.TokenFile, "nats-token-file", o.Bus.TokenFile, "`file` with a token, instead of a user and a password")
-	f.StringVar(&o.Bus.CredentialsFile, "nats-credentials", o.Bus.CredentialsFile, "NATS credentials `file` (.creds), instead of a user and a password")
-	f.StringVar(&o.Bus.CAFile, "nats-ca", o.Bus.CAFile, "PEM `file` of the authority that signed the NATS server's certificate")
-	f.StringVar(&o.Bus.CertFile, "nats-cert", o.Bus.CertFile, "PEM `file` of a client certificate for NATS")
-	f.StringVar(&o.Bus.KeyFile, "nats-key", o.Bus.KeyFile, "PEM `file` of the key of --nats-cert")
-	f.DurationVar(&o.Bus.ConnectTimeout, "nats-connect-timeout", o.Bus.ConnectTimeout, "`time` to wait for the NATS server at the start; the program waits for a server that is lost later without limit")
+	flags.AddNATS(f, &o.Bus)
 	f.IntVar(&o.Bus.Replicas, "nats-replicas", o.Bus.Replicas, "replicas of every stream: 1, or 3 on a NATS cluster of three servers or more; the same for all programs of a cluster")
 }
 
@@ -116,17 +108,18 @@ func (o *Options) addStreams(f *pflag.FlagSet) {
 	f.DurationVar(&o.Bus.MaxEventsAge, "nats-events-age", o.Bus.MaxEventsAge, "`time` for which public events are kept; the same for all programs of a cluster")
 	f.Int64Var(&o.Bus.MaxEventsBytes, "nats-events-bytes", o.Bus.MaxEventsBytes, "limit of public events on disk, in bytes, beyond which the oldest are deleted; the same for all programs of a cluster")
 	f.StringVar((*string)(&o.Bus.EventMode), "event-mode", string(o.Bus.EventMode), "`mode` of the CloudEvents for subscribers: structured, all JSON, or binary, with attributes as headers; the same for all programs of a cluster")
-	f.StringVar(&o.Bus.Cluster, "cluster-name", o.Bus.Cluster, "`name` of the Kubernetes cluster in subjects and streams: it distinguishes clusters that share one NATS")
+	flags.AddClusterName(f, &o.Bus)
 }
 
 // defaults are the options that a program starts from.
 func defaults(metrics, health string) Options {
 	return Options{
 		ManagedBy: v1alpha1.DefaultManagedBy,
-		Bus: bus.Config{URL: DefaultNATS, Cluster: "default", Replicas: 1, ConnectTimeout: 10 * time.Second,
+		Bus: bus.Config{URL: flags.DefaultNATS, Cluster: "default", Replicas: 1, ConnectTimeout: 10 * time.Second,
 			MaxFactsBytes: 1 << 30, MaxStateBytes: bus.DefaultStateBytes, MaxEventsAge: 7 * 24 * time.Hour, MaxEventsBytes: 1 << 30, EventMode: cloudevent.Structured},
-		MetricsAddress: metrics,
-		HealthAddress:  health,
+		MetricsAddress:    metrics,
+		MetricsNamespaces: defaultNamespaces,
+		HealthAddress:     health,
 	}
 }
 
@@ -144,9 +137,11 @@ func (o *Options) complete() error {
 	}
 	switch {
 	case o.Bus.URL == "" && o.Bus.Server == nil:
-		return Usage{fmt.Errorf("--nats-url is empty: name the NATS server, such as %s", DefaultNATS)}
+		return Usage{fmt.Errorf("--nats-url is empty: name the NATS server, such as %s", flags.DefaultNATS)}
 	case o.Bus.Cluster == "":
 		return Usage{errors.New("--cluster-name is empty: name the cluster, such as default")}
+	case o.MetricsNamespaces < 0:
+		return Usage{fmt.Errorf("--metrics-namespaces %d: use 0 for none, or a number such as %d", o.MetricsNamespaces, defaultNamespaces)}
 	}
 	if err := o.Bus.CheckCredentials(); err != nil {
 		return Usage{err}

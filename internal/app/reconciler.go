@@ -113,6 +113,7 @@ func (c *ReconcilerConfig) prepare(m *metrics) (Spans, error) {
 		c.Limits.Reannounce = min(c.Limits.Reannounce, age)
 	}
 	m.forReconciler()
+	m.jobs.results.limits = c.Limits
 	c.Bus.SetAside, c.Bus.Unread = m.setAside, m.unread
 	spans, err := c.Tracing.start(*c, m)
 	if err != nil {
@@ -127,7 +128,7 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans Sp
 	recorder := act.NewRecorder(s.client, "jobstream")
 	defer recorder.Close()
 	actor, err := act.New(act.Config{Client: s.client, ScheduledJobs: s.schedules, Namespaces: c.Namespaces, Zones: zone.Load, Claim: c.claim(),
-		Log: s.log, Recorder: recorder, Now: c.now, Meter: s.metrics.jobs, Concurrency: c.Requests, KeepManagedFields: c.KeepManagedFields,
+		Log: s.log, Recorder: recorder, Now: c.now, Meter: meter{s.metrics.jobs, s.metrics.schedules}, Concurrency: c.Requests, KeepManagedFields: c.KeepManagedFields,
 		TracePods: c.PodTraceparent})
 	if err != nil {
 		return Usage{err}

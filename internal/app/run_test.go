@@ -93,18 +93,21 @@ func TestTriggerBecomesReadyAndEnds(t *testing.T) {
 func TestAllInOneBecomesReadyAndEnds(t *testing.T) {
 	c := AllInOneDefaults()
 	c.Options = options(t, apptest.Start(t))
-	c.MetricsAddress = apptest.FreeAddress(t)
+	c.MetricsAddress, c.ScheduledJobMetrics = apptest.FreeAddress(t), 1
 	stop, ended := run(t, func(ctx context.Context) error { return RunAllInOne(ctx, c) })
 	if report := awaitReady(t, c.Probes, ended); report != "[+]lists ok\n[+]cluster ok\n[+]bus ok\n[+]partitions ok\nready\n" {
 		t.Errorf("the first report that says ready:\n%s", report)
 	}
 	// It is ready with the partitions of its first function; those of the other follow.
-	for _, want := range []string{"jobstream_relists_total 0", `jobstream_partitions{function="job"} 32`, "jobstream_bus_ready 1"} {
+	for _, want := range []string{"jobstream_relists_total 0", `jobstream_partitions{function="job"} 32`, "jobstream_bus_ready 1", "jobstream_backing_off_jobs 0"} {
 		for late := time.Now().Add(soon); !strings.Contains(fetch(t, "http://"+c.MetricsAddress+"/metrics"), want); <-time.After(5 * time.Millisecond) {
 			if time.Now().After(late) {
 				t.Fatalf("no %s", want)
 			}
 		}
+	}
+	if page := fetch(t, "http://"+c.MetricsAddress+twinsPath); page != "" {
+		t.Errorf("without any ScheduledJob: %s", page)
 	}
 	stop()
 	awaitEnd(t, ended)

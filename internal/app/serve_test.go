@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
@@ -98,7 +99,7 @@ func TestMetrics(t *testing.T) {
 	for _, err := range []error{nil, io.EOF, forGood{}} {
 		_ = m.announcing(announcer{err}).Announce(t.Context(), events.JobFinished{}) // counted is all that it is
 	}
-	m.jobs.VerdictUnannounced(events.TickDecided{})
+	m.schedules.ScheduleStatusWritten(&v1alpha1.ScheduledJob{}, &v1alpha1.ScheduledJob{}, []events.TickDecided{{Verdict: events.Started, Count: 1}})
 	full := bus.Backlog{Messages: 7, Bytes: 80, MaxBytes: 100, MaxAge: time.Hour, First: 12, Oldest: time.Unix(1000, 0)}
 	m.backlog(func() (bus.Backlog, bool) { return full, full.Messages > 0 })
 	m.uses(func() []bus.Use {

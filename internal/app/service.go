@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/internal/cluster"
+	"github.com/jobstream/jobstream/internal/flags"
 )
 
 // The names of the checks behind /readyz.
@@ -39,6 +40,7 @@ func serve(ctx context.Context, name string, o Options, m *metrics, work func(co
 	if err := o.complete(); err != nil {
 		return err
 	}
+	m.tenants.allow(o.MetricsNamespaces)
 	s := &service{log: o.Log, probes: o.Probes, metrics: m}
 	if s.log == nil {
 		s.log = slog.Default()
@@ -113,11 +115,11 @@ func (s *service) reachCluster(ctx context.Context, name string, o Options) erro
 	client, config, err := cluster.NewClient(cluster.ClientConfig{Kubeconfig: o.Kubeconfig, Context: o.Context, UserAgent: name + "/" + Version()})
 	if err != nil {
 		return &Fatal{Cannot: "start", Err: err,
-			Remedy: "name a kubeconfig with --kubeconfig (" + EnvName("kubeconfig") + ", KUBECONFIG), or run in a Pod that has a service account"}
+			Remedy: "name a kubeconfig with --kubeconfig (" + flags.EnvName("kubeconfig") + ", KUBECONFIG), or run in a Pod that has a service account"}
 	}
 	if _, err := cluster.Check(ctx, client, s.log); err != nil {
 		return &Fatal{Cannot: "start", Err: err,
-			Remedy: "try \"kubectl version\" with the same kubeconfig; --kubeconfig (" + EnvName("kubeconfig") + ") and --context choose another"}
+			Remedy: "try \"kubectl version\" with the same kubeconfig; --kubeconfig (" + flags.EnvName("kubeconfig") + ") and --context choose another"}
 	}
 	s.log.Info("API server reached", "address", config.Host)
 	s.client = client
@@ -134,7 +136,7 @@ func (s *service) reachBus(ctx context.Context, name string, o Options) error {
 	b, err := bus.Connect(ctx, c)
 	if err != nil {
 		return &Fatal{Cannot: "start", Err: err, Remedy: cmp.Or(o.NATSRemedy,
-			"--nats-url ("+EnvName("nats-url")+") names the NATS server; --nats-user-file and --nats-password-file, or another of the flags for credentials, and --nats-ca set the credentials")}
+			"--nats-url ("+flags.EnvName("nats-url")+") names the NATS server; --nats-user-file and --nats-password-file, or another of the flags for credentials, and --nats-ca set the credentials")}
 	}
 	s.bus = b
 	s.metrics.bus(b.Ready)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/alarm"
+	"github.com/jobstream/jobstream/internal/census"
 	"github.com/jobstream/jobstream/internal/cluster/watch"
 	"github.com/jobstream/jobstream/internal/zone"
 )
@@ -23,27 +25,35 @@ const flushTimeout = 5 * time.Second
 // TriggerConfig configures a trigger.
 type TriggerConfig struct {
 	Options
+	TriggerSettings
+}
+
+// TriggerSettings are those that only a trigger has.
+type TriggerSettings struct {
 	// RelistInterval is the time between two complete lists; 0 means only necessary ones.
 	RelistInterval time.Duration
+	// ScheduledJobMetrics is how many ScheduledJobs have metrics under kube-state-metrics' names; 0 means none.
+	ScheduledJobMetrics int
 }
 
 // TriggerDefaults returns the defaults of a trigger.
 func TriggerDefaults() TriggerConfig {
 	return TriggerConfig{
-		Options:        defaults(triggerMetrics, triggerHealth),
-		RelistInterval: watch.DefaultRelistInterval,
+		Options:         defaults(triggerMetrics, triggerHealth),
+		TriggerSettings: TriggerSettings{RelistInterval: watch.DefaultRelistInterval},
 	}
 }
 
 // AddFlags defines the trigger's flags, with what the configuration holds as defaults.
 func (c *TriggerConfig) AddFlags(f *pflag.FlagSet) {
 	c.add(f)
-	addRelistInterval(f, &c.RelistInterval)
+	c.addTrigger(f)
 }
 
-// addRelistInterval defines the flag that only a trigger has.
-func addRelistInterval(f *pflag.FlagSet, d *time.Duration) {
-	f.DurationVar(d, "relist-interval", *d, "`time` between two complete lists as a safety net; 0 for never")
+// addTrigger defines the flags that only a trigger has.
+func (c *TriggerSettings) addTrigger(f *pflag.FlagSet) {
+	f.DurationVar(&c.RelistInterval, "relist-interval", c.RelistInterval, "`time` between two complete lists as a safety net; 0 for never")
+	f.IntVar(&c.ScheduledJobMetrics, "scheduledjob-metrics", c.ScheduledJobMetrics, "largest `number` of ScheduledJobs that "+twinsPath+" shows under the names that kube-state-metrics gives to metrics of CronJobs; 0 serves no such page")
 }
 
 // RunTrigger publishes changes of the cluster, and due notices, as facts on the bus until ctx ends. Its error is a Fatal or a
@@ -55,6 +65,7 @@ func RunTrigger(ctx context.Context, c TriggerConfig) error {
 	c.Bus.Role = bus.Trigger
 	m := newMetrics()
 	m.forTrigger()
+	c.showSchedules(m)
 	return serve(ctx, "jobstream-trigger", c.Options, m, func(ctx context.Context, s *service) error { return s.watch(ctx, c) }, probeLists)
 }
 
@@ -63,7 +74,28 @@ func (c *TriggerConfig) check() error {
 	if c.RelistInterval < 0 {
 		return Usage{fmt.Errorf("--relist-interval %v: use 0 for never, or a time such as 1h", c.RelistInterval)}
 	}
+	if n := c.ScheduledJobMetrics; n < 0 || n > mostScheduledJobs {
+		return Usage{fmt.Errorf("--scheduledjob-metrics %d: use 0 for none, or up to %d", n, mostScheduledJobs)}
+	}
 	return nil
+}
+
+// mostScheduledJobs bounds the size of one page of metrics: so many take 70 MB while it is made (BenchmarkTwins).
+const mostScheduledJobs = 10_000
+
+// showSchedules makes the page of metrics about ScheduledJobs, if there is to be one.
+func (c *TriggerConfig) showSchedules(m *metrics) {
+	if c.ScheduledJobMetrics > 0 {
+		m.twins = prometheus.NewRegistry()
+	}
+}
+
+// census returns what watches for metrics, or nil if no client can read them.
+func (c *TriggerConfig) census(m *metrics) *census.Census {
+	if !listens(c.MetricsAddress) {
+		return nil
+	}
+	return census.New(census.Config{Schedules: c.ScheduledJobMetrics, Started: m.podStarted, Now: c.now})
 }
 
 // watch publishes changes in the cluster, and due notices of ScheduledJobs, until ctx ends.
@@ -74,6 +106,7 @@ func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	var watchers watchers
+	var all censuses
 	g, running := errgroup.WithContext(ctx)
 	for _, namespace := range namespaces {
 		log := s.log
@@ -84,10 +117,14 @@ func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 		if err != nil {
 			return Usage{err}
 		}
-		w, err := watch.New(watch.Config{
+		config := watch.Config{
 			Client: s.client, Namespace: namespace, ScheduledJobs: s.schedules, Alarm: clock, Sink: facts, Cluster: c.Bus.Cluster,
 			Claim: c.claim(), Interval: c.RelistInterval, Now: c.now, Log: log,
-		})
+		}
+		if m := c.census(s.metrics); m != nil {
+			config.Meter, all = m, append(all, m)
+		}
+		w, err := watch.New(config)
 		if err != nil {
 			return Usage{err}
 		}
@@ -96,6 +133,7 @@ func (s *service) watch(ctx context.Context, c TriggerConfig) error {
 		g.Go(func() error { clock.Run(running); return nil })
 	}
 	s.metrics.watches(watchers.failing)
+	s.metrics.takeCensus(all)
 	s.probes.Set(probeLists, func(context.Context) error { return watchers.ready() })
 	g.Go(func() error { return relistAfterLosses(running, s.bus.Losses(), watchers.relist, s.metrics) })
 	err := g.Wait()

@@ -5,10 +5,13 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
@@ -34,11 +37,19 @@ func (m *tally) PodCreation(j *batchv1.Job, err error) {
 }
 func (m *tally) FinalizerRemoved() { m.record("finalizer removed") }
 
-func (m *tally) VerdictUnannounced(v events.TickDecided) { m.record("unannounced %v", v) }
+func (m *tally) JobCreated(_ string, nominal, at time.Time) {
+	m.record("created for %s, %v late", nominal.Format(time.TimeOnly), at.Sub(nominal))
+}
+
+func (m *tally) ScheduleStatusWritten(before, after *v1alpha1.ScheduledJob, dropped []events.TickDecided) {
+	m.record("status of %s: %d verdicts, then %d, unannounced %v", after.Name, len(before.Status.Recent), len(after.Status.Recent), dropped)
+}
 
 func TestMeter(t *testing.T) {
 	m := &tally{}
-	w := newWorld(t, func(c *Config) { c.Meter = m })
+	w := newWorld(t, func(c *Config) {
+		c.Meter, c.Now = m, func() time.Time { return clustertest.Noon.Add(1500 * time.Millisecond) }
+	})
 	recorded := func(t *testing.T, want ...string) {
 		t.Helper()
 		m.mu.Lock()
@@ -80,13 +91,22 @@ func TestMeter(t *testing.T) {
 		w.act(key, effect.DeletePod{Name: p.Name, UID: p.UID})
 		recorded(t)
 	})
-	t.Run("of each verdict that a status forgets unannounced, once", func(t *testing.T) {
-		sj, key := w.CreateSchedule("unannounced")
+	t.Run("of each status of a ScheduledJob that was written, once", func(t *testing.T) {
+		sj, key := w.CreateSchedule("hourly")
 		e := scheduleStatusEffect(sj)
+		e.Status.Recent = []v1alpha1.TickVerdict{{Verdict: string(events.Skipped), Time: metav1.NewTime(clustertest.Noon), Count: 1}}
 		e.Unannounced = []events.TickDecided{{Verdict: events.Started, Nominal: clustertest.Noon}}
 		w.act(key, e)
-		recorded(t, "unannounced "+e.Unannounced[0].String())
+		recorded(t, "status of hourly: 0 verdicts, then 1, unannounced "+fmt.Sprint(e.Unannounced))
 		w.act(key, e) // at a version that has passed
+		recorded(t)
+	})
+	t.Run("of each Job that was created for a nominal time, once", func(t *testing.T) {
+		_, key := w.CreateSchedule("daily")
+		create := effect.CreateJob{ScheduledJob: "daily", Name: "daily-" + events.NominalHash(clustertest.Noon), Nominal: clustertest.Noon}
+		w.act(key, create)
+		recorded(t, "created for 12:00:00, 1.5s late")
+		w.act(key, create) // after an answer that was lost
 		recorded(t)
 	})
 }

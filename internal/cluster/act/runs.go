@@ -39,6 +39,7 @@ func (a *Actor) createJob(ctx context.Context, key events.Key, e effect.CreateJo
 		Body(scheduledjob.BuildJob(&j.ScheduledJob, e.Nominal, a.claim.ManagedBy, a.zone(j))), created)
 	switch {
 	case err == nil:
+		a.meter.JobCreated(key.Namespace, e.Nominal, a.now())
 		return a.sawRun(key, created), nil
 	case apierrors.IsAlreadyExists(err):
 		return a.meetJob(ctx, key, e, err)

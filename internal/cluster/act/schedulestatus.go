@@ -36,11 +36,11 @@ func (a *Actor) writeScheduleStatus(ctx context.Context, key events.Key, e effec
 		return a.statusRefused(key, e, e.ScheduledJob, err)
 	}
 	a.scheduled.saw(written)
+	a.meter.ScheduleStatusWritten(&j.ScheduledJob, &written.ScheduledJob, e.Unannounced)
 	for _, r := range e.Reports {
 		a.report(key, e.ScheduledJob, r)
 	}
 	for _, v := range e.Unannounced {
-		a.meter.VerdictUnannounced(v)
 		a.log.Warn("a verdict will never be announced, because the events stream takes none and the status is full", "key", key.String(), "verdict", v.String())
 	}
 	return sawScheduledJob(written), nil

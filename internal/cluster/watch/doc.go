@@ -16,5 +16,6 @@
 //	unlabelled.go  watches of Pods without the managed label, in namespaces where a Job may adopt them: their selectors are all
 //	               that is remembered of the cluster
 //	schedules.go   ScheduledJobs, which may not be installed; the Alarm receives each
+//	meter.go       the Meter receives what metrics show
 //	retrylog.go    pauses between attempts, and one line in the log when it begins and ends
 package watch

@@ -54,8 +54,15 @@ func (w *Watcher) unmarked(ctx context.Context, t watch.EventType, o runtime.Obj
 }
 
 func (w *Watcher) saw(ctx context.Context, p *corev1.Pod, jobs []types.UID) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	s := events.ProjectPod(p)
+	if owner := events.OwnerUID(p); slices.Contains(jobs, owner) {
+		w.config.Meter.SawPod(p.Namespace, owner, s)
+	}
 	for _, uid := range jobs {
-		if err := w.publish(ctx, p.Namespace, uid, events.PodObserved{Pod: events.ProjectPod(p)}); err != nil {
+		if err := w.publish(ctx, p.Namespace, uid, events.PodObserved{Pod: s}); err != nil {
 			return err
 		}
 	}
@@ -63,6 +70,7 @@ func (w *Watcher) saw(ctx context.Context, p *corev1.Pod, jobs []types.UID) erro
 }
 
 func (w *Watcher) missed(ctx context.Context, p *corev1.Pod, jobs []types.UID) error {
+	w.config.Meter.MissedPod(p.UID)
 	for _, uid := range jobs {
 		if err := w.publish(ctx, p.Namespace, uid, events.PodGone{Pod: events.ProjectPod(p)}); err != nil {
 			return err

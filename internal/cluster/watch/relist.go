@@ -56,7 +56,7 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 		w.lost = true
 	default:
 	}
-	lists, err := w.relist(ctx)
+	listed, err := w.relist(ctx)
 	if w.refused.Store(apierrors.IsForbidden(err)); apierrors.IsForbidden(err) && w.config.Namespace != metav1.NamespaceAll {
 		return fmt.Errorf("%w: is there such a namespace, and are jobstream's roles bound in it (deploy/namespaced)?", err)
 	}
@@ -65,7 +65,9 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 	}
 	works()
 	w.ready.Store(true)
-	w.resetAlarm(lists)
+	w.meterLists(listed)
+	w.resetAlarm(listed)
+	lists := withoutObjects(listed)
 	g, ctx := errgroup.WithContext(ctx)
 	w.watchUnlabelled(ctx, g, lists.AdoptingJobs)
 	g.Go(func() error {
@@ -80,10 +82,15 @@ func (w *Watcher) session(ctx context.Context, works func()) error {
 	if version, unlisted := lists.SchedulesVersion, lists.Unlisted; w.config.ScheduledJobs != nil {
 		g.Go(func() error { return w.followScheduledJobs(ctx, version, unlisted) })
 	}
-	lists.Schedules = nil // there may be many; from here on the watch reports everything
 	g.Go(func() error { return w.relists(ctx) })
 	g.Go(func() error { return w.flushes(ctx) })
 	return g.Wait()
+}
+
+// withoutObjects returns what the watches continue from. The objects may be many, and from here on the watches report everything.
+func withoutObjects(r cluster.Lists) cluster.Lists {
+	return cluster.Lists{SchedulesVersion: r.SchedulesVersion, Unlisted: r.Unlisted, JobsVersion: r.JobsVersion,
+		Marked: r.Marked, BuiltIn: r.BuiltIn, AdoptingJobs: r.AdoptingJobs}
 }
 
 // watchPods watches a selection of Pods.
@@ -201,8 +208,7 @@ func (w *Watcher) relist(ctx context.Context) (cluster.Lists, error) {
 	w.listed, w.lost = now.Add(-finishedLate), false
 	w.log.Info("listed everything", "jobs", len(r.Jobs), "snapshots", snapshots, "scheduledJobs", len(r.Schedules), "scheduleSnapshots", schedules,
 		"version", id, "took", time.Since(began).Round(time.Millisecond))
-	return cluster.Lists{SchedulesVersion: r.SchedulesVersion, Unlisted: r.Unlisted, Schedules: r.Schedules, JobsVersion: r.JobsVersion,
-		Marked: r.Marked, BuiltIn: r.BuiltIn, AdoptingJobs: r.AdoptingJobs}, nil // the other lists may be large
+	return r, nil
 }
 
 // finishedLate is how much earlier than now the end of a Job may be that a list does not show yet: the clocks of the trigger that

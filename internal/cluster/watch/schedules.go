@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -42,12 +43,13 @@ func (noAlarm) Reset()                  {}
 func (noAlarm) Saw(events.ScheduledJob) {}
 func (noAlarm) Gone(types.UID)          {}
 
-// resetAlarm passes a complete list to the alarm. From there on the watch passes everything. If there is no list for now, the
+// resetAlarm passes a complete list to the alarm and the Meter. From there on the watch passes everything. If there is no list for now, the
 // alarm fires for those that it knows.
 func (w *Watcher) resetAlarm(lists cluster.Lists) {
 	if lists.Unlisted != nil && !cluster.Unserved(lists.Unlisted) {
 		return
 	}
+	w.config.Meter.ListedSchedules(maps.Values(lists.Schedules))
 	w.config.Alarm.Reset()
 	for _, j := range lists.Schedules {
 		w.config.Alarm.Saw(*j)
@@ -129,10 +131,12 @@ func (w *Watcher) onScheduledJob(ctx context.Context, t watch.EventType, o runti
 	key := events.Key{Function: scheduledjob.Name, Namespace: j.Namespace, UID: j.UID}
 	if t == watch.Deleted {
 		w.config.Alarm.Gone(j.UID)
+		w.config.Meter.MissedSchedule(j.UID)
 		return w.tell(ctx, key, events.ScheduledJobGone{Name: j.Name, Version: events.Version(j.ResourceVersion)})
 	}
 	p := j.Project()
 	w.config.Alarm.Saw(p)
+	w.config.Meter.SawSchedule(p)
 	return w.tell(ctx, key, events.ScheduledJobObserved{ScheduledJob: p})
 }
 

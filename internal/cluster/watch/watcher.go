@@ -49,6 +49,8 @@ type Config struct {
 	ScheduledJobs *cluster.ScheduledJobs
 	// Alarm receives every ScheduledJob; it may be nil.
 	Alarm Alarm
+	// Meter receives what the watches show; nil counts nothing.
+	Meter Meter
 	Sink  Sink
 	// Cluster is the name of the cluster in the facts.
 	Cluster string
@@ -107,6 +109,9 @@ func New(c Config) (*Watcher, error) {
 	}
 	if c.Alarm == nil {
 		c.Alarm = noAlarm{}
+	}
+	if c.Meter == nil {
+		c.Meter = noMeter{}
 	}
 	c.lookAgain, c.schedulesTimeout = cmp.Or(c.lookAgain, lookAgainInterval), cmp.Or(c.schedulesTimeout, schedulesTimeout)
 	w := &Watcher{config: c, log: c.Log, again: make(chan struct{}, 1)}
@@ -194,10 +199,12 @@ func (w *Watcher) onJob(ctx context.Context, t watch.EventType, o runtime.Object
 	}
 	if t == watch.Deleted {
 		w.unlabelled.missed(j.Namespace, j.UID)
+		w.config.Meter.MissedJob(j.UID)
 		return w.publish(ctx, j.Namespace, j.UID, events.JobGone{Name: j.Name, Version: events.Version(j.ResourceVersion)})
 	}
 	p := events.ProjectJob(j, w.config.Claim)
 	w.unlabelled.saw(p)
+	w.config.Meter.SawJob(p, t == watch.Added)
 	return w.publish(ctx, j.Namespace, j.UID, events.JobObserved{Job: p})
 }
 

@@ -27,7 +27,7 @@ func (s *System) startGuarded(ctx context.Context) (*NATS, error) {
 	if from < 0 || to < from {
 		return nil, errors.New("accounts.conf has no account AUDIT at its end")
 	}
-	audit, users := conf[from:to], []string{"trigger", "reconciler", "operator"}
+	audit, users := conf[from:to], []string{"trigger", "reconciler", "operator", "reader"}
 	conf = conf[:from]
 	subscribers := s.config.Subscribers
 	if s.config.Deployed && len(subscribers) == 0 {

@@ -32,10 +32,17 @@ func Readiness(ctx context.Context, p *Process) error {
 }
 
 // Metrics returns what the program serves at /metrics.
-func Metrics(ctx context.Context, p *Process) (string, error) {
+func Metrics(ctx context.Context, p *Process) (string, error) { return page(ctx, p, "/metrics") }
+
+// SchedulePage returns what a trigger serves at /metrics/scheduledjobs.
+func SchedulePage(ctx context.Context, p *Process) (string, error) {
+	return page(ctx, p, "/metrics/scheduledjobs")
+}
+
+func page(ctx context.Context, p *Process, path string) (string, error) {
 	address, err := p.Await(ctx, metricsAddress)
 	if err != nil {
 		return "", err
 	}
-	return get(ctx, "http://"+address+"/metrics")
+	return get(ctx, "http://"+address+path)
 }

@@ -69,8 +69,8 @@ type Config struct {
 	Bare bool
 	// Deployed runs the programs as deploy/ does: see deployed.go.
 	Deployed bool
-	// Flags are for both programs, ReconcilerFlags for the reconciler.
-	Flags, ReconcilerFlags []string
+	// Flags are for both programs, TriggerFlags for the trigger, ReconcilerFlags for the reconciler.
+	Flags, TriggerFlags, ReconcilerFlags []string
 }
 
 // System is a running cluster with jobstream.
@@ -244,7 +244,7 @@ func (s *System) startNATS(ctx context.Context) (err error) {
 
 func (s *System) startPrograms(ctx context.Context) error {
 	for i := range s.config.Triggers {
-		p, err := s.reached("trigger-"+strconv.Itoa(i), s.config.Programs.Trigger, s.config.Flags...)
+		p, err := s.reached("trigger-"+strconv.Itoa(i), s.config.Programs.Trigger, slices.Concat(s.config.Flags, s.config.TriggerFlags)...)
 		if err != nil {
 			return err
 		}

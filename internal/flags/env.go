@@ -1,4 +1,5 @@
-package app
+// Package flags has what the flags of several programs share: those about NATS, and the environment variable of each flag.
+package flags
 
 import (
 	"errors"
@@ -22,8 +23,8 @@ func hasNoTwin(flag string) bool {
 	return slices.Contains([]string{"help", "version", "all", "output", "wait", "suspend-schedules", "yes"}, flag)
 }
 
-// showEnv adds the name of the environment variable to the help of every flag.
-func showEnv(flags *pflag.FlagSet) {
+// ShowEnv adds the name of the environment variable to the help of every flag.
+func ShowEnv(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !hasNoTwin(f.Name) {
 			f.Usage += " [$" + EnvName(f.Name) + "]"
@@ -31,9 +32,9 @@ func showEnv(flags *pflag.FlagSet) {
 	})
 }
 
-// takeEnv sets every flag that was not given from its environment variable. An empty variable counts as not set, because that is
+// TakeEnv sets every flag that was not given from its environment variable. An empty variable counts as not set, because that is
 // what an empty value of a chart or a Compose file means. lookup is os.LookupEnv.
-func takeEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
+func TakeEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed || hasNoTwin(f.Name) {
@@ -47,8 +48,5 @@ func takeEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 			errs = append(errs, fmt.Errorf("environment variable %s: %w", EnvName(f.Name), err))
 		}
 	})
-	if err := errors.Join(errs...); err != nil {
-		return Usage{err}
-	}
-	return nil
+	return errors.Join(errs...)
 }
