@@ -38,7 +38,7 @@ func guarded(t *testing.T, change ...string) (as func(user string) string) {
 	dir := t.TempDir()
 	for file, text := range map[string]string{
 		"accounts.conf": strings.NewReplacer(change...).Replace(strings.ReplaceAll(string(text), "default", "test")),
-		"users.conf":    "TRIGGER_PASSWORD: s3cret\nRECONCILER_PASSWORD: s3cret\nOPERATOR_PASSWORD: s3cret\nAUDIT_PASSWORD: s3cret\n",
+		"users.conf":    "TRIGGER_PASSWORD: s3cret\nRECONCILER_PASSWORD: s3cret\nOPERATOR_PASSWORD: s3cret\nREADER_PASSWORD: s3cret\nAUDIT_PASSWORD: s3cret\n",
 		"nats.conf":     "max_payload: 8MB\njetstream { store_dir: \"" + dir + "\" }\ninclude accounts.conf\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {

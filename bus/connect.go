@@ -56,6 +56,9 @@ func Connect(ctx context.Context, c Config) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Role == Reader {
+		return nil, errors.New("bus: a reader creates no streams and repairs none: use Inspect")
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout)
 	defer cancel()
 	b, err := reach(ctx, c)

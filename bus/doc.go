@@ -30,7 +30,7 @@
 //
 // Where to read on: connect.go and check.go for the start, topology.go for the streams and names.go for their names, watch.go for
 // how they are kept alive, publish.go and consume.go for facts, members.go for heartbeats, announce.go and the package cloudevent
-// for public events, inspect.go and requeue.go for operators.
+// for public events, inspect.go, read.go and requeue.go for operators.
 //
 // A program on the bus has a Role (role.go). deploy/nats/accounts.conf gives the user of each role exactly the permissions that
 // it needs. An Inspector tries all of them (inspect_permissions.go), and also those that no program needs (inspect_open.go). The

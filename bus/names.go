@@ -103,6 +103,11 @@ func (n names) factsPartition(function string, partition int) string {
 	return "facts." + n.token + "." + strconv.Itoa(partition) + "." + events.Token(function) + ".>"
 }
 
+// factsOf covers the stored facts about one key.
+func (n names) factsOf(k events.Key) string {
+	return "facts." + n.token + "." + strconv.Itoa(k.Partition()) + "." + k.Tokens() + ".*"
+}
+
 func (n names) schedules() string { return "timers." + n.token + ".*.*.*.*" }
 func (n names) fired() string     { return "fired." + n.token + ".*.*.*.*.*" }
 
@@ -154,6 +159,23 @@ func (n names) family(word string) string { return word + "." + n.token + ".>" }
 
 // announced covers all subjects that events.PublicSubject returns.
 func (n names) announced() string { return "jobstream.events." + n.token + ".>" }
+
+// announcedIn covers the public events of one namespace, "" for all, and of one kind, such as "job.finish", "" for all.
+func (n names) announcedIn(namespace, kind string) string {
+	of, rest := "*", ">"
+	if namespace != "" {
+		of = events.Token(namespace)
+	}
+	if kind != "" {
+		rest = kind + ".>"
+	}
+	return "jobstream.events." + n.token + "." + of + "." + rest
+}
+
+// announcedAbout covers the public events of one kind about the object of that name. The kind has a word in its subject.
+func (n names) announcedAbout(namespace, kind, name string) string {
+	return "jobstream.events." + n.token + "." + events.Token(namespace) + "." + kind + ".*." + events.Token(name)
+}
 
 func (n names) values(function string) string { return "$KV." + n.bucket(function) + ".>" }
 

@@ -20,15 +20,17 @@ const (
 	Trigger Role = "trigger"
 	// Reconciler does everything but publish facts.
 	Reconciler Role = "reconciler"
+	// Reader looks at what is stored and changes nothing: an Inspector may have it, a Bus may not.
+	Reader Role = "reader"
 )
 
 // valid rejects an unknown role.
 func (r Role) valid() error {
 	switch r {
-	case Everything, Trigger, Reconciler:
+	case Everything, Trigger, Reconciler, Reader:
 		return nil
 	}
-	return fmt.Errorf("bus: %q is no role: use %q, %q or %q", string(r), Everything, Trigger, Reconciler)
+	return fmt.Errorf("bus: %q is no role: use %q, %q, %q or %q", string(r), Everything, Trigger, Reconciler, Reader)
 }
 
 // makes reports whether the role creates and repairs the stream.

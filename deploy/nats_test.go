@@ -109,7 +109,7 @@ func TestShippedNATSIsClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.HTTPHost != "127.0.0.1" || o.TLSConfig == nil || len(o.Users) != 4 {
+	if o.HTTPHost != "127.0.0.1" || o.TLSConfig == nil || len(o.Users) != 5 {
 		t.Errorf("monitor on %q, TLS %v, %d users", o.HTTPHost, o.TLSConfig != nil, len(o.Users))
 	}
 	o.NoSigs, o.NoLog = true, true
@@ -158,7 +158,7 @@ func TestShippedNATSIsClosed(t *testing.T) {
 // Every call creates other credentials, and only the requested ones.
 func TestCredentialsAreNew(t *testing.T) {
 	one, two := secrets(t, "passwords"), secrets(t, "passwords")
-	for _, user := range []string{"trigger", "reconciler", "operator", "audit"} {
+	for _, user := range []string{"trigger", "reconciler", "operator", "reader", "audit"} {
 		name := "nats-user-" + user
 		if a, b := one[name]["password"], two[name]["password"]; len(a) < 64 || bytes.Equal(a, b) {
 			t.Errorf("%s: passwords of %d characters, equal: %v", user, len(a), bytes.Equal(a, b))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints Secrets with new credentials for NATS, for "kubectl apply -f -". Nothing is stored elsewhere, and every call creates new ones.
 #
-#   credentials.sh              passwords for trigger, reconciler, operator and the subscriber "audit", and a certificate
+#   credentials.sh              passwords for trigger, reconciler, operator, reader and the subscriber "audit", and a certificate
 #   credentials.sh passwords    the passwords alone
 #   credentials.sh certificate  the certificate alone: an authority that exists for this one, whose key is thrown away
 #
@@ -13,7 +13,7 @@ what=${1:-all}
 password() { openssl rand -hex 32; }
 
 if [ "$what" = all ] || [ "$what" = passwords ]; then
-  trigger=$(password) reconciler=$(password) operator=$(password) audit=$(password)
+  trigger=$(password) reconciler=$(password) operator=$(password) reader=$(password) audit=$(password)
   cat <<END
 apiVersion: v1
 kind: Secret
@@ -23,9 +23,10 @@ stringData: # a part of the server's configuration
     TRIGGER_PASSWORD: "$trigger"
     RECONCILER_PASSWORD: "$reconciler"
     OPERATOR_PASSWORD: "$operator"
+    READER_PASSWORD: "$reader"
     AUDIT_PASSWORD: "$audit"
 END
-  for user in trigger reconciler operator audit; do
+  for user in trigger reconciler operator reader audit; do
     eval "password=\$$user"
     cat <<END
 ---

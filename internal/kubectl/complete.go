@@ -49,8 +49,9 @@ func addCompletion(t *tool, root *cobra.Command) {
 		"run":   afterName,
 		"watch": jobs, "wait": jobs,
 		"logs": onlyOne(jobs), "rerun": onlyOne(jobs), "stop": jobs,
-		"next": scheduledJobs, "trigger": onlyOne(scheduledJobs), "backfill": onlyOne(scheduledJobs),
-		"suspend": orKinds(both), "resume": orKinds(both),
+		"next": scheduledJobs, "history": onlyOne(scheduledJobs), "trigger": onlyOne(scheduledJobs), "backfill": onlyOne(scheduledJobs),
+		"suspend": orKinds(both), "resume": orKinds(both), "why": onlyOne(both),
+		"decisions": onlyOne(both), "replay": onlyOne(both),
 		"convert": func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if to, err := c.Flags().GetString("to"); err == nil && to == cronJobKind {
 				return scheduledJobs(c, args, word)
@@ -67,7 +68,8 @@ func addCompletion(t *tool, root *cobra.Command) {
 		"restart":         words(string(corev1.RestartPolicyOnFailure), string(corev1.RestartPolicyNever)),
 		"dry-run":         words("none", "client", "server"),
 		"suspend dry-run": words(server...), "resume dry-run": words(server...), "stop dry-run": words(server...), "convert dry-run": words(server...),
-		"convert to": words(v1alpha1.ScheduledJobKind, cronJobKind),
+		"events type": words(eventNames()...),
+		"convert to":  words(v1alpha1.ScheduledJobKind, cronJobKind),
 	}
 	for _, c := range append(root.Commands(), root) {
 		if c.ValidArgsFunction = arguments[c.Name()]; c.ValidArgsFunction == nil {
@@ -94,7 +96,8 @@ func addCompletion(t *tool, root *cobra.Command) {
 
 // takesFile reports whether the shell is to complete a file name.
 func takesFile(f *pflag.Flag) bool {
-	return slices.Contains([]string{"filename", "kubeconfig", "per-completion-env", "certificate-authority", "client-certificate", "client-key", "cache-dir", "template"}, f.Name)
+	return slices.Contains([]string{"filename", "kubeconfig", "per-completion-env", "certificate-authority", "client-certificate", "client-key", "cache-dir", "template",
+		"nats-user-file", "nats-password-file", "nats-nkey-seed-file", "nats-token-file", "nats-credentials", "nats-ca", "nats-cert", "nats-key"}, f.Name)
 }
 
 // completeNames completes the names of objects of the kinds, as NAME and as KIND/NAME. A name shared by a ScheduledJob and a Job

@@ -58,10 +58,18 @@ func TestComplete(t *testing.T) {
 		{"logs pi _", ""},
 		{"rerun p", "pi"},
 		{"next _", "hourly nightly"},
+		{"history h", "hourly"},
+		{"history nightly _", ""},
+		{"history -o _", "wide json yaml jsonpath= go-template="},
+		{"list _", ""},
+		{"list -o _", "wide json yaml name jsonpath= go-template="},
 		{"trigger h", "hourly"},
 		{"backfill _", "hourly nightly"},
 		{"backfill nightly _", ""},
 		{"suspend _", "hourly nightly job/nightly pi"},
+		{"why _", "hourly nightly job/nightly pi"},
+		{"why nightly _", ""},
+		{"why pi -o j", "json jsonpath="},
 		{"suspend schedjob/", "schedjob/hourly schedjob/nightly"},
 		{"resume job/n", "job/nightly"},
 		{"resume -A _", "jobs scheduledjobs"},
@@ -77,6 +85,13 @@ func TestComplete(t *testing.T) {
 		{"suspend --dry-run _", "none server"},
 		{"stop --dry-run _", "none server"},
 		{"doctor -o _", "text json"},
+		{"decisions _", "hourly nightly job/nightly pi"},
+		{"decisions pi _", ""},
+		{"replay sch", ""},
+		{"replay scheduledjob/", "scheduledjob/hourly scheduledjob/nightly"},
+		{"events _", ""},
+		{"events --type _", "JobStart JobFinish PodFinish TickDecided"},
+		{"events -o _", "text json"},
 		{"-o _", "wide json yaml name jsonpath= go-template="},
 		{"run x --parallelism _", ""},
 		{"wait --context _", clusterContext(t)},
@@ -108,7 +123,7 @@ func clusterContext(t *testing.T) string {
 
 // TestCompleteFiles: the shell completes arguments that are files.
 func TestCompleteFiles(t *testing.T) {
-	for _, line := range []string{"convert -f x", "run x --per-completion-env F=@x", "run x -- x", "--kubeconfig x"} {
+	for _, line := range []string{"convert -f x", "run x --per-completion-env F=@x", "run x -- x", "--kubeconfig x", "history --nats-ca x"} {
 		if got := call(t, "", append([]string{"__complete"}, strings.Fields(line)...)); got.code != 0 || got.out != ":0\n" {
 			t.Errorf("%s: got %s", line, got)
 		}

@@ -1,4 +1,5 @@
-// Package kubectl is the plugin "kubectl jobstream". It knows the API server and nothing else: no bus, no engine.
+// Package kubectl is the plugin "kubectl jobstream". It knows the API server; "events", "decisions" and "replay" ask the bus, and "history"
+// may, through nats*.go alone. It has nothing of the engine.
 //
 //	main.go        Main: signals, exit codes, and how errors are printed
 //	root.go        the command "jobstream" and the list of those below it
@@ -19,6 +20,12 @@
 //	logs.go        the output of the Pods, as it arrives
 //	watch.go       "watch", wait.go "wait", joblogs.go "logs"
 //	next.go        "next": when ScheduledJobs are due
+//	list.go        "list": ScheduledJobs, with those first that need a user
+//	list/          what a line shows of a ScheduledJob, and the order; no I/O, and no clock
+//	history.go     "history": what became of each time of a ScheduledJob
+//	nats_server.go the flags about NATS, nats_history.go what history reads from the bus
+//	history/       verdicts joined with their runs, and drawn; no I/O, and no clock
+//	table/         aligned lines of columns, in colours; no I/O
 //	trigger.go     "trigger": a Job of a ScheduledJob for now
 //	backfill.go    "backfill": Jobs for nominal times that have passed; backfill_work.go has the requests
 //	backfill/      which times, and which comes next; no I/O, and no clock
@@ -28,6 +35,12 @@
 //	named.go       KIND/NAME arguments
 //	rerun.go       "rerun": a new Job from one that has ended, or from its failed indexes
 //	rerun/         how the new Job is built; no I/O
+//	why.go         "why": what an object waits for, or how it ended; why_read.go has the requests
+//	why/           the causes and their order; no I/O, and no clock
+//	events.go      "events": public events; events_line.go describes one in a line
+//	decisions.go   "decisions" and "replay": stored facts, folded again
+//	nats_stored.go what these three read from the bus: facts, states, public events
+//	replay/        the folding, and the transcript; no I/O, and no clock
 //	doctor.go      "doctor": problems that a user can see
 //	doctor/        its judgement of the listed objects; no I/O, and no clock
 //	next/          the next times of a schedule; no I/O, and no clock

@@ -43,7 +43,7 @@ The exit code is 1 if a line is FAIL, else 0. "jobstream-reconciler doctor" look
   kubectl jobstream doctor -A -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage{fmt.Errorf("%s: doctor looks at the whole namespace: leave the name out; for one Job write: kubectl describe job %s", args[0], args[0])}
+				return usage{fmt.Errorf("%s: doctor looks at the whole namespace: leave the name out; for one object write: kubectl jobstream why %s", args[0], args[0])}
 			}
 			return nil
 		},

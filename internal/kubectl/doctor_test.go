@@ -56,7 +56,7 @@ func TestDoctor(t *testing.T) {
 	w.requests = nil
 	got := w.call("doctor")
 	for _, want := range []string{"STATUS CHECK FOUND\n", "\nOK api server v1.", "\nOK scheduledjobs jobstream.dev/v1alpha1 is served, with every field",
-		"\nOK jobstream not visible, because the namespace " + w.ns + " has nothing", "you may jobstream alone; run; run --per-completion-env; run --run-at; ", "; rerun\n",
+		"\nOK jobstream not visible, because the namespace " + w.ns + " has nothing", "you may jobstream alone; run; run --per-completion-env; run --run-at; ", "; rerun; decisions, replay\n",
 		"no problem found: 0 Jobs of jobstream and 0 ScheduledJobs in the namespace " + w.ns, "\n\n6 OK, 0 WARN, 0 FAIL\n"} {
 		if got.code != 0 || !strings.Contains(squeezed(got.out), want) {
 			t.Errorf("it does not say %q: %s", want, got)
@@ -65,7 +65,7 @@ func TestDoctor(t *testing.T) {
 	_, may, _ := strings.Cut(got.out, "you may ")
 	may, _, _ = strings.Cut(may, "\n")
 	for _, c := range newRoot(newTool(genericiooptions.NewTestIOStreamsDiscard()), "kubectl jobstream").Commands() {
-		if name := c.Name(); c.IsAvailableCommand() && name != "doctor" && name != "convert" && name != "help" && !strings.Contains(may, name) {
+		if name := c.Name(); c.IsAvailableCommand() && name != "doctor" && name != "convert" && name != "events" && name != "help" && !strings.Contains(may, name) {
 			t.Errorf("doctor lists no permissions for the command %s: %s", name, may)
 		}
 	}
@@ -113,7 +113,7 @@ func TestDoctorOfALimitedUser(t *testing.T) {
 	as := []string{"--as=viewer", "--as-group=system:authenticated"}
 	eventually(t, func() string { // the authorizer learns of it a moment later
 		got := w.call(append([]string{"doctor"}, as...)...)
-		for _, want := range []string{"OK permissions in the namespace " + w.ns + " you may jobstream alone; wait, watch, run --wait; next\n",
+		for _, want := range []string{"OK permissions in the namespace " + w.ns + " you may jobstream alone; wait, watch, run --wait; next; list; history; why; decisions, replay\n",
 			"WARN permissions stop: in the namespace " + w.ns + " you may not patch jobs/status -> ask an administrator for a Role with these permissions, if you want to use the command\n", "0 FAIL\n"} {
 			if got.code != 0 || !strings.Contains(squeezed(got.out), want) {
 				return want + " in " + got.String()

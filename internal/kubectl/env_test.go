@@ -14,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
@@ -62,7 +64,25 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{T: t, Interface: admin, ns: ns.Name}
+	w := &world{T: t, Interface: admin, ns: ns.Name}
+	t.Cleanup(w.clear)
+	return w
+}
+
+// clear deletes the Jobs and ScheduledJobs of the namespace: another test may ask about all of the cluster.
+func (w *world) clear() {
+	ctx := context.Background()
+	if err := w.BatchV1().Jobs(w.ns).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}, metav1.ListOptions{}); err != nil {
+		w.Error(err)
+	}
+	scheduled, err := newScheduledJobs(apiServer(w.T).RESTConfig())
+	if err != nil {
+		w.Fatal(err)
+	}
+	err = scheduled.rest.Delete().Namespace(w.ns).Resource(v1alpha1.ScheduledJobResource).Do(ctx).Error()
+	if err != nil && !apierrors.IsNotFound(err) { // the definition is not installed
+		w.Error(err)
+	}
 }
 
 // call runs the plugin as an administrator in the namespace, unless the arguments override that.

@@ -39,7 +39,7 @@ have not ended, those that have failed in the last 24 hours, and ScheduledJobs w
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{unknownFlag(err)} })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	t.config.AddFlags(root.PersistentFlags())
-	root.AddCommand(newRun(t), newWatch(t), newWait(t), newLogs(t), newConvert(t), newNext(t), newTrigger(t), newBackfill(t), newSuspend(t), newResume(t), newStop(t), newRerun(t), newDoctor(t))
+	root.AddCommand(newRun(t), newWatch(t), newWait(t), newLogs(t), newConvert(t), newNext(t), newList(t), newHistory(t), newTrigger(t), newBackfill(t), newSuspend(t), newResume(t), newStop(t), newRerun(t), newWhy(t), newEvents(t), newDecisions(t), newReplay(t), newDoctor(t))
 	addCompletion(t, root)
 	return root
 }

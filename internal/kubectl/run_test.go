@@ -121,7 +121,8 @@ func TestHelp(t *testing.T) {
 			examples++
 			_ = os.Remove(filepath.Join(dir, "codes"))
 			shell := exec.CommandContext(t.Context(), "sh", "-c", line)
-			shell.Dir, shell.Env = dir, []string{"PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + dir, "KUBECONFIG=" + filepath.Join(dir, "kubeconfig"), asPlugin + "=1"}
+			shell.Dir, shell.Env = dir, []string{"PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + dir, "KUBECONFIG=" + filepath.Join(dir, "kubeconfig"), asPlugin + "=1",
+				"JOBSTREAM_NATS_URL=nats://127.0.0.1:1", "JOBSTREAM_NATS_CONNECT_TIMEOUT=10ms"}
 			out, _ := shell.CombinedOutput() // other programs in the line may fail here
 			codes, err := os.ReadFile(filepath.Join(dir, "codes"))
 			if err != nil || strings.Contains(string(codes), strconv.Itoa(ExitUsage)) || strings.Contains(string(out), "note:") {

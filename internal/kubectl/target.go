@@ -24,6 +24,7 @@ type target struct {
 	resource, namespace, name string
 	uid                       types.UID
 	suspended, finished       bool
+	paused                    bool                   // by pauseAfterFailures
 	suspendedBy               string                 // the label's value
 	scheduled                 *v1alpha1.ScheduledJob // or
 	job                       *batchv1.Job
@@ -40,7 +41,8 @@ func targetJob(j *batchv1.Job) target {
 
 func targetScheduledJob(s *v1alpha1.ScheduledJob) target {
 	return target{resource: "scheduledjob." + v1alpha1.Group, namespace: s.Namespace, name: s.Name, uid: s.UID, suspended: ptr.Deref(s.Spec.Suspend, false),
-		finished: meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.FinishedCondition), suspendedBy: s.Labels[v1alpha1.SuspendedByLabel], scheduled: s}
+		finished: meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.FinishedCondition), suspendedBy: s.Labels[v1alpha1.SuspendedByLabel], scheduled: s,
+		paused: events.ProjectScheduledJob(s).Paused()}
 }
 
 // object returns the object, with its kind, for scripts.

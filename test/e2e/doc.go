@@ -20,6 +20,8 @@
 //	kubectl_test.go   kubectl jobstream run: the proposals' command lines, and the examples of its help
 //	kubectl_rerun_test.go, kubectl_stop_test.go, kubectl_doctor_test.go
 //	                  what is left of a Job runs again, with its indexes; a Job is ended for good; what is wrong
+//	kubectl_why_test.go, kubectl_why_jobs_test.go, kubectl_why_schedules_test.go
+//	                  the true cause of each of 39 situations comes first
 //	examples_test.go  the programs in examples/, with no more than a subscriber's credentials
 //
 // One control plane, NATS, trigger and reconciler serve all tests, each in a namespace of its own; tests that break what others

@@ -44,6 +44,32 @@ var examples = map[string][]typedLine{
 		{line: `kubectl jobstream next --schedule="30 2 * * *" --time-zone=Europe/Berlin --count=3`, out: `TIME +IN +NOTE\n(\d{4}-\d\d-\d\dT02:30:00\+0[12]:00 +\w+.*\n){3}`},
 		{line: `kubectl jobstream next nightly --count=1 -o jsonpath='{.items[0].time}'`, out: `\d{4}-\d\d-\d\dT02:30:00\+0[12]:00\n?`},
 	},
+	"list": {
+		{line: `kubectl jobstream run nightly --image=busybox --run-at="30 2 * * *" -o name -- true`, out: "scheduledjob.jobstream.dev/nightly\n"},
+		{line: `kubectl label scheduledjob/nightly app=shop`, out: `.*labeled\n`},
+		{line: `kubectl jobstream run paused --image=busybox --run-at="0 0 1 1 *" -o name -- true && kubectl jobstream suspend paused`, out: `(?s).*suspended\n`},
+		{line: `until kubectl get scheduledjob nightly -o jsonpath={.status.nextScheduleTime} | grep -q .; do sleep 0.2; done`},
+		{line: `kubectl jobstream list`, out: `NAME +SCHEDULE +NEXT +LAST +ACTIVE +MISSED +REASON\nnightly +30 2 \* \* \* +in \w+ +0 +0\npaused +0 0 1 1 \* +suspended +0 +0\n`},
+		{line: `kubectl jobstream list -A -o wide`, out: `(?s)NAMESPACE +NAME .*\n{ns} +nightly +30 2 .* UTC +20\d\d-\d\d-\d\d 02:30\n.*`},
+		{line: `kubectl jobstream list -l app=shop -o name`, out: "scheduledjob.jobstream.dev/nightly\n"},
+	},
+	"history": {
+		{line: `kubectl jobstream run nightly --image=busybox --run-at="*/2 * * * * *" -o name -- true`, out: "scheduledjob.jobstream.dev/nightly\n"},
+		{line: `until kubectl get scheduledjob nightly -o jsonpath={.status.successful} | grep -q .; do sleep 0.2; done; kubectl jobstream suspend nightly`, out: `(?s).*suspended\n`, err: `(?s).*`},
+		{line: `kubectl jobstream history nightly`, out: `(?s)nightly: \d+ times? since .* \(UTC\)\n\n  20\S+ \S+ #[#+]*\n  # \d complete.*\n\nTIME +VERDICT .*\n20\S+ \S+ +Started +Complete .*nightly-\w+\n.*`, err: `(?s).*`},
+		{line: `kubectl jobstream history nightly --since=72h`, out: `(?s)nightly: \d+ times? since .*`, err: `(?s).*`},
+		{line: `kubectl jobstream history nightly --failed --since=24h`, err: `\d+ verdicts are known, and none of them is what the flags ask for`},
+		{line: `kubectl jobstream history nightly -o jsonpath='{range .items[*]}{.time} {.job.durationSeconds}{"\n"}{end}'`, out: `(20\S+Z \d*\n)+`, err: `(?s).*`},
+	},
+	"why": {
+		{line: `kubectl jobstream run render --image=busybox --restart=Never --backoff-limit=0 -o name -- sh -c 'exit 3'`, out: "job.batch/render\n"},
+		{line: `kubectl jobstream wait render`, out: `(?s).*`, err: `(?s).*`, code: 1},
+		{line: `kubectl jobstream run nightly --image=busybox --run-at="0 0 1 1 *" -o name -- true && kubectl jobstream suspend nightly`, out: `(?s).*suspended\n`},
+		{line: `until kubectl get scheduledjob nightly -o jsonpath={.status.conditions[*].type} | grep -q Suspended; do sleep 0.2; done`},
+		{line: `kubectl jobstream why render`, out: `(?s)job/render: Failed .*exit code 3.*`},
+		{line: `kubectl jobstream why scheduledjob/nightly`, out: `(?s)scheduledjob/nightly: .*1\. suspended: .*resume.*`},
+		{line: `kubectl jobstream why render -o jsonpath='{.findings[0].check}'`, out: `\S.*`},
+	},
 	"suspend": {
 		{line: `kubectl jobstream run pi --image=busybox -o name -- sleep 600`, out: "job.batch/pi\n"},
 		{line: `kubectl jobstream run nightly --image=busybox --run-at="0 0 1 1 *" -o name -- true`, out: "scheduledjob.jobstream.dev/nightly\n"},
@@ -102,6 +128,21 @@ var examples = map[string][]typedLine{
 		{line: `kubectl jobstream stop render`, out: `job.batch/render stopped\n`, err: `(?s).*`},
 		{line: `kubectl jobstream stop render encode --wait`, out: `(?s)(job.batch/render .*\n)?job.batch/encode stopped\n.*`, err: `(?s).*`},
 		{line: `kubectl get job encode -o jsonpath='{.status.conditions[*].type} {.status.conditions[0].reason}'`, out: `FailureTarget Failed ManuallyTerminated`},
+	},
+	"events": {
+		{line: `kubectl jobstream run pi --image=busybox --restart=Never --backoff-limit=0 -o name -- false`, out: "job.batch/pi\n"},
+		{line: `kubectl jobstream wait pi`, out: `(?s).*`, err: `(?s).*`, code: 1},
+		{line: `kubectl jobstream events --type=JobFinish -f`, out: `\S+  JobFinish    {ns}/pi  Failed\(BackoffLimitExceeded\): 0 succeeded, 1 failed in \d+s; last failure: Pod pi-\w+ \(container \S+, exit code 1, \w+\) on \S+\n`, interrupted: true},
+		{line: `kubectl jobstream events -A --since=24h -o json`, out: `(?s).*"type":"dev.jobstream.job.finish.v1".*"namespace":"{ns}".*`},
+	},
+	"decisions": {
+		{line: `kubectl jobstream run pi --image=busybox -o name -- sleep 600`, out: "job.batch/pi\n"},
+		{line: `kubectl wait job/pi --for=jsonpath='{.status.ready}'=1 --timeout=1m`, out: `(?s).*`},
+		{line: `kubectl jobstream decisions pi`, out: `(?s)Job {ns}/pi, UID .*\nstate: revision \d+, \d+ bytes, written .* ago\n.*now it waits .*> CreatePod pi-.*> Announce JobStart .*`},
+		{line: `kubectl jobstream decisions pi -o json > pi.json`},
+		{line: `kubectl jobstream replay pi`, out: `(?s)# Job {ns}/pi, .*\njob completions=1 parallelism=1 backoffLimit=6 on-failure\n----\nTakeInventory\nCreatePod pi-.*\npod 0 runs\n----\n.*`},
+		{line: `env -u JOBSTREAM_NATS_URL KUBECONFIG=/nowhere kubectl-jobstream replay -f pi.json`, out: `(?s)# Job {ns}/pi, .*\nCreatePod pi-.*`},
+		{line: `kubectl jobstream replay -f pi.json`, out: `(?s)# Job {ns}/pi, .*\nCreatePod pi-.*`},
 	},
 	"doctor": {
 		{line: `kubectl jobstream doctor`, out: `(?s).*`, err: `NATS and the programs are not visible with a kubeconfig`},
@@ -162,6 +203,7 @@ func TestKubectlExamplesOfEveryCommand(t *testing.T) {
 			t.Parallel()
 			u := openIn(t, system)
 			u.env = append(u.env, "PATH="+filepath.Join(u.dir, "bin")+string(os.PathListSeparator)+strings.TrimPrefix(u.env[len(u.env)-1], "PATH="))
+			u.env = append(u.env, "JOBSTREAM_NATS_URL="+system.NATS.URL, "JOBSTREAM_CLUSTER_NAME="+harness.ClusterName)
 			for _, l := range lines {
 				if !u.types(l) {
 					return // the next line depends on this one

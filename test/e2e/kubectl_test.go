@@ -95,12 +95,19 @@ func openIn(t *testing.T, s *harness.System) *terminal {
 // here makes a line call the test's programs instead of those in /usr/local/bin.
 func (u *terminal) here(line string) string { return strings.ReplaceAll(line, "/usr/local/bin", u.dir) }
 
+// command returns a line as a program that has not been started.
+func (u *terminal) command(ctx context.Context, line string) *exec.Cmd {
+	c := exec.CommandContext(ctx, "bash", "-c", u.here(line))
+	c.Dir, c.Env = u.dir, u.env
+	return c
+}
+
 // enter runs a line, and returns its output, its error output and its exit code.
 func (u *terminal) enter(line string) (out, errOut string, code int) {
 	u.Helper()
 	var o, e strings.Builder
-	c := exec.CommandContext(u.Context(), "bash", "-c", u.here(line))
-	c.Dir, c.Env, c.Stdout, c.Stderr = u.dir, u.env, &o, &e
+	c := u.command(u.Context(), line)
+	c.Stdout, c.Stderr = &o, &e
 	if err := c.Run(); err != nil && c.ProcessState == nil {
 		u.Fatal(err)
 	}

@@ -44,11 +44,15 @@ var commands = []struct {
 	{"wait, watch, run --wait", jobs("list", "watch"), false},
 	{"logs, run --logs", slices.Concat(jobs("get", "list", "watch"), pods("list", "watch"), needs("", "pods/log", "get")), false},
 	{"next", schedules("get"), true},
+	{"list", schedules("list"), true},
+	{"history", slices.Concat(schedules("get"), jobs("list")), true},
+	{"why", slices.Concat(jobs("get"), schedules("get")), false}, // without list on Pods and Events it reports that causes may be missing
 	{"trigger", slices.Concat(schedules("get"), jobs("create")), true},
 	{"backfill", slices.Concat(schedules("get"), jobs("get", "create", "list", "watch")), true},
 	{"suspend, resume", slices.Concat(jobs("get", "list", "patch"), schedules("get", "list", "patch")), false},
 	{"stop", slices.Concat(jobs("get", "list"), needs("batch", "jobs/status", "patch")), false},
 	{"rerun", slices.Concat(jobs("get", "create", "patch", "delete"), configMaps("get", "create")), false},
+	{"decisions, replay", slices.Concat(jobs("get"), schedules("get")), false}, // and a user of NATS
 }
 
 // Access reports the commands that the user's permissions do not suffice for. allowed reports whether the user may do what the

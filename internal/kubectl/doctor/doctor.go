@@ -2,7 +2,7 @@
 // Jobs and ScheduledJobs have problems. It has no I/O and no clock: the caller lists the objects.
 //
 //	doctor.go    Observation, the listed objects, and whether jobstream seems to run
-//	trouble.go   Jobs and ScheduledJobs with problems
+//	problem.go   Jobs and ScheduledJobs with problems
 //	access.go    the permissions that each command needs, and those that the user has
 package doctor
 
@@ -26,6 +26,9 @@ import (
 // tenth of a second, and some seconds after a crash.
 const Timeout = 30 * time.Second
 
+// FindPrograms is the advice if jobstream does not seem to run.
+const FindPrograms = "look for its trigger and reconciler with: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream; if they run, their flag --namespaces may exclude this one"
+
 // Observation is what doctor has listed.
 type Observation struct {
 	Jobs          []batchv1.Job
@@ -44,7 +47,6 @@ type Observation struct {
 // The evidence is which objects wait for it, and when it last changed one.
 func (s Observation) Running() finding.Finding {
 	const check = "jobstream"
-	const advice = "look for its trigger and reconciler with: kubectl get deployments -A -l app.kubernetes.io/part-of=jobstream; if they run, their flag --namespaces may exclude this one"
 	waiting, oldest, longest := 0, "", time.Duration(0)
 	note := func(name string, since time.Time) {
 		waiting++
@@ -61,11 +63,11 @@ func (s Observation) Running() finding.Finding {
 	managed := 0
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		if !isManaged(j) {
+		if !IsManaged(j) {
 			continue
 		}
 		managed++
-		if since := jobWaits(j); !since.IsZero() && s.Now.Sub(since) > Timeout {
+		if since := JobWaits(j); !since.IsZero() && s.Now.Sub(since) > Timeout {
 			note(s.job(j), since)
 		}
 		trace(s.job(j), j.Status.StartTime)
@@ -76,14 +78,14 @@ func (s Observation) Running() finding.Finding {
 	for i := range s.ScheduledJobs {
 		sj := &s.ScheduledJobs[i]
 		managed++
-		if since := scheduleWaits(sj); !since.IsZero() && s.Now.Sub(since) > Timeout {
+		if since := ScheduleWaits(sj); !since.IsZero() && s.Now.Sub(since) > Timeout {
 			note(s.scheduled(sj), since)
 		}
 		trace(s.scheduled(sj), sj.Status.LastScheduleTime)
 	}
 	switch {
 	case waiting > 0:
-		return finding.Worry(check, finding.Fail, advice, "has not processed %s, which has waited for %v%s", oldest, round(longest), others(waiting-1))
+		return finding.Worry(check, finding.Fail, FindPrograms, "has not processed %s, which has waited for %v%s", oldest, round(longest), others(waiting-1))
 	case last != "":
 		return finding.Good(check, "nothing waits for it; its latest trace in %s is on %s, %v ago", s.Where, last, round(s.Now.Sub(when)))
 	case managed > 0:
@@ -92,8 +94,8 @@ func (s Observation) Running() finding.Finding {
 	return finding.Good(check, "not visible, because %s has nothing for it to do; test it with: kubectl jobstream run hello --image=busybox --wait -- true", s.Where)
 }
 
-// jobWaits returns since when the Job has waited for jobstream; zero if it does not.
-func jobWaits(j *batchv1.Job) time.Time {
+// JobWaits returns since when the Job has waited for jobstream; zero if it does not.
+func JobWaits(j *batchv1.Job) time.Time {
 	told := condition(j, batchv1.JobFailureTarget)
 	switch {
 	case j.DeletionTimestamp != nil || condition(j, batchv1.JobFailed, batchv1.JobComplete) != nil:
@@ -105,24 +107,37 @@ func jobWaits(j *batchv1.Job) time.Time {
 	return time.Time{}
 }
 
-// scheduleWaits returns since when the ScheduledJob has waited for jobstream; zero if it does not. A Blocked one does not count,
-// because the reconciler retries it, nor does one that waits for the Pods of a Job that it replaces.
-func scheduleWaits(s *v1alpha1.ScheduledJob) time.Time {
+// ScheduleWaits returns since when the ScheduledJob has waited for jobstream; zero if it does not. A Blocked one does not count,
+// because the reconciler retries it, nor does one that waits for the end of an active Job.
+func ScheduleWaits(s *v1alpha1.ScheduledJob) time.Time {
 	next := s.Status.NextScheduleTime
 	switch {
 	case s.DeletionTimestamp != nil:
 	case s.Status.ObservedGeneration == 0:
 		return s.CreationTimestamp.Time
 	case next == nil || ptr.Deref(s.Spec.Suspend, false) || meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.BlockedCondition):
-	case s.Spec.ConcurrencyPolicy == v1alpha1.ReplaceConcurrent && len(s.Status.Active) > 0:
+	case WaitsForActive(s) && len(s.Status.Active) > 0:
 	default:
-		return next.Add(scheduledjob.Delay(events.ProjectScheduledJob(s)))
+		due := next.Add(scheduledjob.Delay(events.ProjectScheduledJob(s)))
+		if created := s.CreationTimestamp.Time; created.After(due) { // runAt and startAfter may be in the past
+			due = created
+		}
+		if l := s.Status.LastRun; l != nil && WaitsForActive(s) && l.CompletionTime.After(due) {
+			due = l.CompletionTime.Time
+		}
+		return due
 	}
 	return time.Time{}
 }
 
-// isManaged reports whether jobstream manages the Job.
-func isManaged(j *batchv1.Job) bool {
+// WaitsForActive reports whether a time that comes while a Job is active waits for the end of that Job, instead of getting a Job or
+// being skipped.
+func WaitsForActive(s *v1alpha1.ScheduledJob) bool {
+	return s.Spec.ConcurrencyPolicy == v1alpha1.ReplaceConcurrent || s.Spec.ConcurrencyPolicy == v1alpha1.QueueConcurrent
+}
+
+// IsManaged reports whether jobstream manages the Job.
+func IsManaged(j *batchv1.Job) bool {
 	return ptr.Deref(j.Spec.ManagedBy, "") == v1alpha1.DefaultManagedBy
 }
 

@@ -71,6 +71,15 @@ func TestRunning(t *testing.T) {
 		{"a Job that was stopped, and runs on", observation([]batchv1.Job{job("pi", started, says("FailureTarget", "", ""), func(j *batchv1.Job) { j.Status.Active = 2 })}), finding.Fail, "has not processed job/pi, which has waited for 10m0s"},
 		{"a Job that was stopped, and whose Pods take their time", observation([]batchv1.Job{job("pi", started, says("FailureTarget", "", ""))}), finding.OK, "nothing waits"},
 		{"a Job of another controller", observation([]batchv1.Job{job("pi", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })}), finding.OK, "not visible"},
+		{"a new ScheduledJob for a time that has passed", observation(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) {
+			s.Status.NextScheduleTime, s.CreationTimestamp = ago(48*time.Hour), *ago(time.Second)
+		})), finding.OK, "nothing waits for it in the namespace shop"},
+		{"a ScheduledJob whose time waits for an active Job", observation(nil, schedule("nightly", overdue, func(s *v1alpha1.ScheduledJob) {
+			s.Spec.ConcurrencyPolicy, s.Status.Active = v1alpha1.QueueConcurrent, make([]corev1.ObjectReference, 1)
+		})), finding.OK, "nothing waits for it in the namespace shop"},
+		{"a ScheduledJob whose time has waited for a Job that has just ended", observation(nil, schedule("nightly", overdue, func(s *v1alpha1.ScheduledJob) {
+			s.Spec.ConcurrencyPolicy, s.Status.LastRun = v1alpha1.QueueConcurrent, &v1alpha1.EndedRun{CompletionTime: *ago(time.Second)}
+		})), finding.OK, "nothing waits for it in the namespace shop"},
 		{"a ScheduledJob that is not due", observation(nil, schedule("nightly")), finding.OK, "nothing waits for it in the namespace shop"},
 		{"one that was never looked at", observation(nil, schedule("nightly", func(s *v1alpha1.ScheduledJob) { s.Status = v1alpha1.ScheduledJobStatus{} })), finding.Fail, "has not processed scheduledjob/nightly, which has waited for 1h0m0s"},
 		{"one that is overdue", observation(nil, schedule("nightly", overdue)), finding.Fail, "has not processed scheduledjob/nightly, which has waited for 1m0s"},
@@ -161,14 +170,14 @@ func TestAccess(t *testing.T) {
 		may       string
 		not       []string
 	}{
-		{"an administrator", true, []authorizationv1.ResourceRule{rule("*", "*", "*")}, "jobstream alone; run; run --per-completion-env; run --run-at; wait, watch, run --wait; logs, run --logs; next; trigger; backfill; suspend, resume; stop; rerun", nil},
-		{"a reader", true, []authorizationv1.ResourceRule{rule("", "get,list,watch", "pods,*/log"), rule("batch", "get,list,watch", "jobs"), rule(v1alpha1.Group, "get,list,watch", "*")}, "jobstream alone; wait, watch, run --wait; logs, run --logs; next",
+		{"an administrator", true, []authorizationv1.ResourceRule{rule("*", "*", "*")}, "jobstream alone; run; run --per-completion-env; run --run-at; wait, watch, run --wait; logs, run --logs; next; list; history; why; trigger; backfill; suspend, resume; stop; rerun; decisions, replay", nil},
+		{"a reader", true, []authorizationv1.ResourceRule{rule("", "get,list,watch", "pods,*/log"), rule("batch", "get,list,watch", "jobs"), rule(v1alpha1.Group, "get,list,watch", "*")}, "jobstream alone; wait, watch, run --wait; logs, run --logs; next; list; history; why; decisions, replay",
 			[]string{"run: in the namespace shop you may not create jobs", "run --per-completion-env: in the namespace shop you may not create jobs, patch jobs, delete jobs, create configmaps", "run --run-at: in the namespace shop you may not create scheduledjobs",
 				"trigger: in the namespace shop you may not create jobs", "backfill: in the namespace shop you may not create jobs",
 				"suspend, resume: in the namespace shop you may not patch jobs, patch scheduledjobs", "stop: in the namespace shop you may not patch jobs/status", "rerun: in the namespace shop you may not create jobs, patch jobs, delete jobs, get configmaps, create configmaps"}},
-		{"where there are no ScheduledJobs", false, []authorizationv1.ResourceRule{rule("batch", "*", "*"), rule("", "*", "pods,pods/log,configmaps")}, "jobstream alone; run; run --per-completion-env; wait, watch, run --wait; logs, run --logs; suspend, resume; stop; rerun", nil},
+		{"where there are no ScheduledJobs", false, []authorizationv1.ResourceRule{rule("batch", "*", "*"), rule("", "*", "pods,pods/log,configmaps")}, "jobstream alone; run; run --per-completion-env; wait, watch, run --wait; logs, run --logs; why; suspend, resume; stop; rerun; decisions, replay", nil},
 		{"of one Job only", false, []authorizationv1.ResourceRule{{APIGroups: []string{"*"}, Verbs: []string{"*"}, Resources: []string{"*"}, ResourceNames: []string{"pi"}}}, "",
-			[]string{"jobstream alone: ", "run: ", "run --per", "wait, ", "logs, ", "suspend, ", "stop: ", "rerun: "}},
+			[]string{"jobstream alone: ", "run: ", "run --per", "wait, ", "logs, ", "why: ", "suspend, ", "stop: ", "rerun: ", "decisions, "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			asked := map[authorizationv1.ResourceAttributes]int{}

@@ -56,7 +56,7 @@ func (s Observation) Problems() (all []finding.Finding) {
 	}
 	managed := 0
 	for i := range s.Jobs {
-		if j := &s.Jobs[i]; isManaged(j) {
+		if j := &s.Jobs[i]; IsManaged(j) {
 			managed++
 			s.jobProblems(j, add)
 		}
@@ -92,7 +92,7 @@ func (s Observation) jobProblems(j *batchv1.Job, add func(finding.Finding)) {
 		add(finding.Worry(s.job(j), finding.Warn, fmt.Sprintf("delete it with: kubectl delete job %s -n %s, and run it again", j.Name, j.Namespace),
 			"is suspended for ever: the command that created it was interrupted"))
 	case by != "" && by != v1alpha1.SuspendedByRun:
-		add(s.suspendedBy(s.job(j), by, "job", j.Name, j.Namespace))
+		add(SuspendedBy(s.job(j), by, "job", j.Name, j.Namespace))
 	}
 }
 
@@ -106,12 +106,13 @@ func (s Observation) scheduleProblems(o *v1alpha1.ScheduledJob, add func(finding
 		}
 	}
 	if by := o.Labels[v1alpha1.SuspendedByLabel]; by != "" && ptr.Deref(o.Spec.Suspend, false) {
-		add(s.suspendedBy(s.scheduled(o), by, "scheduledjob", o.Name, o.Namespace))
+		add(SuspendedBy(s.scheduled(o), by, "scheduledjob", o.Name, o.Namespace))
 	}
 }
 
-// suspendedBy returns a finding about an object that was suspended by jobstream rather than by its user.
-func (s Observation) suspendedBy(check, by, kind, name, namespace string) finding.Finding {
+// SuspendedBy returns a finding about an object that was suspended by jobstream rather than by its user. by is the value of the
+// label, kind is that of the object as kubectl takes it.
+func SuspendedBy(check, by, kind, name, namespace string) finding.Finding {
 	resume := fmt.Sprintf("kubectl jobstream resume %s/%s -n %s --force", kind, name, namespace)
 	switch by {
 	case v1alpha1.SuspendedByDrain:

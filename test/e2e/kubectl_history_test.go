@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// historyRecording is in docs/.
+const historyRecording = "kubectl-history.md"
+
+// asksNATS lets the terminal's commands find the bus, as users of the NATS command line do.
+func (u *terminal) asksNATS() {
+	u.env = append(u.env, "NATS_URL="+u.NATSURL(), "JOBSTREAM_CLUSTER_NAME="+harness.ClusterName)
+}
+
+// screenshot runs a line on a terminal of 120 columns and 30 lines, and returns what it shows in the end.
+func (u *terminal) screenshot(line string, env ...string) (lines []string, written string) {
+	u.Helper()
+	c := exec.Command("bash", "-c", line)
+	c.Dir, c.Env = u.dir, append(append(slices.Clone(u.env), "TERM=xterm-256color", "LANG=C.UTF-8"), env...)
+	term, err := harness.OpenTerminal(c, 120, 30)
+	if err != nil {
+		u.Fatal(err)
+	}
+	code, err := term.Exit(timeout)
+	if err != nil || code != 0 {
+		u.Fatalf("$ %s: exit code %d, %v: %s", line, code, err, term.Written())
+	}
+	shots := term.Shots()
+	return shots[len(shots)-1].Lines, term.Written()
+}
+
+var (
+	historyHead = regexp.MustCompile(`^report: (\d+) times? since 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)$`)
+	stripRow    = regexp.MustCompile(`^  20\d\d-\d\d-\d\d \d\d:\d\d:\d\d ([█x·▒!?]+)$`)
+	stripLegend = regexp.MustCompile(`([█x·▒!?]) (\d+) (complete|failed|skipped|active|missed|end not known)`)
+	historyMore = regexp.MustCompile(`^and (\d+) earlier verdicts \(-o wide shows all\)$`)
+	historyRow  = regexp.MustCompile(`^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d   (Started +(Complete|Failed) |Skipped \(Overlap\) |Missed \()`)
+)
+
+// readHistory checks that a screen agrees with itself: a cell, a count and a line for each time. It returns the cells.
+func readHistory(lines []string) (cells string, err error) {
+	m := historyHead.FindStringSubmatch(lines[0])
+	if m == nil {
+		return "", fmt.Errorf("not the first line of a history: %q", lines[0])
+	}
+	rows, explained := 0, 0
+	for _, line := range lines[1:] {
+		strip, legend := stripRow.FindStringSubmatch(line), stripLegend.FindAllStringSubmatch(line, -1)
+		switch {
+		case line == "", strings.HasPrefix(line, "TIME "), strings.HasPrefix(line, "note: "):
+		case strip != nil:
+			cells += strip[1]
+		case historyRow.MatchString(line):
+			rows++
+		case historyMore.MatchString(line): // on a slow machine there are more times than the table has lines
+			n, _ := strconv.Atoi(historyMore.FindStringSubmatch(line)[1])
+			rows += n
+		case legend != nil:
+			for _, l := range legend {
+				n, _ := strconv.Atoi(l[2])
+				if explained += n; n != strings.Count(cells, l[1]) {
+					return "", fmt.Errorf("%d cells of %q", strings.Count(cells, l[1]), l[0])
+				}
+			}
+		default:
+			return "", fmt.Errorf("not part of a history: %q", line)
+		}
+	}
+	if all, _ := strconv.Atoi(m[1]); len([]rune(cells)) != all || explained != all || rows != all {
+		return "", fmt.Errorf("%d times, %d cells, %d explained and %d lines", all, len([]rune(cells)), explained, rows)
+	}
+	return cells, nil
+}
+
+// The history of a schedule of every three seconds whose fourth Job fails and whose seventh runs into the times after it: the status has
+// the last ten, the stream has all, and no time is missing or there twice. docs/ has the screens.
+func TestKubectlHistoryOnATerminal(t *testing.T) {
+	t.Parallel()
+	u := open(t)
+	u.asksNATS()
+	count := filepath.Join(t.TempDir(), "count")
+	u.schedule("report", "schedule: \"*/3 * * * * *\"\n  concurrencyPolicy: Forbid\n  successfulJobsHistoryLimit: 2",
+		`n=$(($(cat "`+count+`" 2>/dev/null || echo 0)+1)); echo $n >"`+count+`"; sleep 1; case $n in 4) exit 3;; 7) sleep 5;; esac`)
+	u.AwaitSchedule("report", timeout, "to have run a dozen times", func(s *v1alpha1.ScheduledJob) bool { return s.Status.Successful+s.Status.Failed >= 12 })
+	u.Reschedule("report", `{"suspend":true}`)
+	u.AwaitSchedule("report", timeout, "to be suspended, and its Jobs to have ended", func(s *v1alpha1.ScheduledJob) bool {
+		return s.Status.NextScheduleTime == nil && len(s.Status.Active) == 0 && !slices.ContainsFunc(s.Status.Recent, func(v v1alpha1.TickVerdict) bool { return !v.Announced })
+	})
+	u.checkTicks(count)
+	screens := map[string][]string{}
+	lines := []string{"kubectl jobstream history report", `kubectl jobstream history report --nats-url="$NATS_URL"`, `kubectl jobstream history report --nats-url="$NATS_URL" --failed`}
+	var cells []string
+	for _, line := range lines {
+		shown, written := u.screenshot(line)
+		found, err := readHistory(shown)
+		if err != nil {
+			t.Errorf("$ %s\n%s\n%v", line, strings.Join(shown, "\n"), err)
+		}
+		screens[line], cells = shown, append(cells, found)
+		if !strings.Contains(written, "\x1b[31m") || strings.Contains(strings.Join(shown, ""), "with --nats-url") != (line == lines[0]) {
+			t.Errorf("$ %s: no colours, or a wrong note: %q", line, written)
+		}
+	}
+	if of, in := []rune(cells[0]), []rune(cells[1]); len(of) < v1alpha1.RecentVerdicts || len(in) < len(of) || cells[2] != "x" ||
+		!slices.Equal(of[len(of)-v1alpha1.RecentVerdicts:], in[len(in)-v1alpha1.RecentVerdicts:]) {
+		t.Fatalf("the status has the end of what the stream has, and one Job has failed: %q", cells)
+	}
+	if plain, written := u.screenshot(lines[0], "NO_COLOR=1"); !slices.Equal(plain, screens[lines[0]]) || strings.Contains(written, "\x1b[3") {
+		t.Errorf("with NO_COLOR: %q", written)
+	}
+	recordHistory(t, lines, screens)
+}
+
+// checkTicks compares the history in JSON with the clock, and with what the Jobs have written.
+func (u *terminal) checkTicks(count string) {
+	u.Helper()
+	var list struct {
+		Items []struct {
+			Time            time.Time
+			Count           int
+			Verdict, Reason string
+			Job             *struct{ Result, Reason, Message, StartTime, CompletionTime string }
+		}
+	}
+	if err := json.Unmarshal([]byte(u.succeeds(`kubectl jobstream history report --nats-url="$NATS_URL" -o json`)), &list); err != nil {
+		u.Fatal(err)
+	}
+	text, err := os.ReadFile(count)
+	if err != nil {
+		u.Fatal(err)
+	}
+	ran, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	for i, tick := range list.Items {
+		if i > 0 && !tick.Time.Equal(list.Items[i-1].Time.Add(3*time.Second)) {
+			u.Errorf("%v follows %v", tick.Time, list.Items[i-1].Time)
+		}
+		switch {
+		case tick.Count != 1 || (tick.Verdict == "Started") != (tick.Job != nil):
+			u.Errorf("%+v", tick)
+		case tick.Job == nil:
+		case tick.Job.StartTime == "" || tick.Job.CompletionTime == "" || tick.Job.Result != "Complete" && !strings.Contains(tick.Job.Message, "exit code 3"):
+			u.Errorf("%+v", *tick.Job)
+		default:
+			ran--
+		}
+	}
+	if ran != 0 || len(list.Items) < 14 {
+		u.Errorf("%d verdicts; %d Jobs more have run than it has", len(list.Items), ran)
+	}
+}
+
+// recordHistory writes the recording, or checks that the existing one shows what the program does.
+func recordHistory(t *testing.T, lines []string, screens map[string][]string) {
+	t.Helper()
+	path := filepath.Join(harness.Root, "docs", historyRecording)
+	if *update {
+		var b strings.Builder
+		b.WriteString("# The history of a schedule\n\nRecorded by `TestKubectlHistoryOnATerminal` on a real control plane, with a terminal of 120 columns and 30 lines: a schedule of\n" +
+			"every three seconds with `concurrencyPolicy: Forbid`, whose fourth Job fails and whose seventh takes six seconds. A real terminal\n" +
+			"shows colours. `successfulJobsHistoryLimit` is 2, so the status knows how older Jobs have ended, and not when they started.\n")
+		for _, line := range lines {
+			fmt.Fprintf(&b, "\n```\n$ %s\n%s\n```\n", line, strings.Join(screens[line], "\n"))
+		}
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```")
+	if len(blocks) != 2*len(lines)+1 {
+		t.Fatalf("docs/%s has %d screens", historyRecording, len(blocks)/2)
+	}
+	for i, line := range lines {
+		screen := strings.Split(strings.TrimSpace(blocks[2*i+1]), "\n")
+		if _, err := readHistory(screen[1:]); err != nil || screen[0] != "$ "+line {
+			t.Errorf("docs/%s shows what the program does not: %s: %v: record it anew with -args -update", historyRecording, screen[0], err)
+		}
+	}
+}
