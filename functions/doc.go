@@ -5,6 +5,7 @@
 //	effect        what Plan may return
 //	job           the Job function: tracks the Pods of one Job
 //	pod           names and builds the Pods of a Job
+//	outbox        what subscribers are told of a Job, until the bus has confirmed it
 //	scheduledjob  the ScheduledJob function: decides each nominal time, creates Jobs; files are named as in job
 //	catalog       the one list of functions; its tests check each against the laws
 //	inventory     what every state knows of lists of the cluster

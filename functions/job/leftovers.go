@@ -86,7 +86,7 @@ func expire(s State, now time.Time, at *effect.Wake) []effect.Effect {
 
 // rests reports whether nothing is left to do for the Job.
 func rests(s State) bool {
-	if !s.Outbox.empty() || s.Unread != "" {
+	if !s.Outbox.Empty() || s.Unread != "" {
 		return false
 	}
 	if !s.Known {

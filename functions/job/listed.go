@@ -14,7 +14,7 @@ import (
 // its state, proves nothing and is ignored.
 func takeInventory(s State, list events.JobListed) State {
 	if list.Job != nil {
-		s.Outbox.note(*list.Job)
+		s.Outbox.Note(*list.Job)
 	}
 	if !s.Requested(list.ID) {
 		j := list.Job // only a finished Job may need nothing

@@ -11,7 +11,7 @@ func observe(s State, e events.Event) State {
 	s.Learn(e)
 	switch e := e.(type) { // known or not
 	case events.Announced:
-		if s.Outbox.confirmed(e.ID) {
+		if s.Outbox.Confirmed(e.ID) {
 			s.accept(effect.KindAnnounce, "")
 		}
 		return s
@@ -66,7 +66,7 @@ func observe(s State, e events.Event) State {
 func observeUnsynced(s State, e events.Event) State {
 	switch e := e.(type) {
 	case events.JobObserved:
-		s.Outbox.note(e.Job)
+		s.Outbox.Note(e.Job)
 		s.NeedsSync = s.NeedsSync || !e.Job.Foreign && (!e.Job.Finished() || s.expires(e.Job))
 		if s.Overgrown.Count > 0 && e.Job.Version > s.Job.Version {
 			if e.Job.Deleting && !s.Job.Deleting {
@@ -84,7 +84,7 @@ func observeUnsynced(s State, e events.Event) State {
 	case events.JobPartListed: // a Job so large has work to do
 		s.NeedsSync = true
 		if e.Job != nil {
-			s.Outbox.note(*e.Job)
+			s.Outbox.Note(*e.Job)
 		}
 	case events.TimerFired:
 		s.NeedsSync = true
@@ -97,7 +97,7 @@ func observeUnsynced(s State, e events.Event) State {
 }
 
 func seeJob(s State, j events.Job) State {
-	s.Outbox.note(j)
+	s.Outbox.Note(j)
 	if s.Gone || j.Version <= s.Job.Version { // JobGone is final
 		return s
 	}
@@ -148,7 +148,7 @@ func seePod(s State, p events.Pod) State {
 	case r.intended():
 		s.allowMore(s.limits.MaxPodChanges)
 	case r.Pod.UID != p.UID: // a user or another controller created a Pod of the same name after the Job's was gone
-		s.Outbox.ended(r)
+		s.ended(r)
 		r = Row{}
 	}
 	if r.Pod.Held && !p.Held {

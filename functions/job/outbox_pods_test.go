@@ -13,6 +13,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/functions/outbox"
 	"github.com/jobstream/jobstream/functions/pod"
 )
 
@@ -125,9 +126,9 @@ func TestEndOfAPodThatIsReplacedIsAnnounced(t *testing.T) {
 func TestDeadStreamBoundsAJob(t *testing.T) {
 	f := New(telling())
 	const more = 300
-	s, unheld := endedPods(t, f, podNoticesKept+more)
+	s, unheld := endedPods(t, f, outbox.MaxPods+more)
 	s, effects := f.Decide(s, unheld, noon)
-	if _, dropped := podsIn(effects); dropped != more || len(s.Outbox.Pods) != podNoticesKept {
+	if _, dropped := podsIn(effects); dropped != more || len(s.Outbox.Pods) != outbox.MaxPods {
 		t.Fatalf("%d are dropped, %d wait", dropped, len(s.Outbox.Pods))
 	}
 	encoded, err := fn.Register(fn.Function[State]{Version: 1, Observe: f.Observe, Plan: func(State, time.Time) (State, []effect.Effect) { return s, nil }}).Decide(nil, nil, noon)
@@ -151,7 +152,7 @@ func TestDeadStreamBoundsAJob(t *testing.T) {
 		}
 		again = next
 	}
-	if _, dropped := podsIn(again); told != podNoticesKept || dropped != 0 {
+	if _, dropped := podsIn(again); told != outbox.MaxPods || dropped != 0 {
 		t.Errorf("%d are told of in the end, and %d once more as dropped", told, dropped)
 	}
 }
@@ -178,11 +179,11 @@ func TestConfirmationsOfPodsLeaveNoTrace(t *testing.T) {
 	f := New(telling())
 	s, _ := endedPods(t, f, 1)
 	before := len(s.Outbox.Notices)
-	for i := range 3 * noticesKept {
+	for i := range 3 * outbox.MaxNotices {
 		e := events.PodFinish(events.Job{UID: "job-1"}, events.Pod{UID: types.UID(fmt.Sprint("old-", i))}, events.PodFailed)
 		s = f.Observe(s, events.Announced{ID: events.PublicID(e)})
 	}
-	if s = f.Observe(s, events.Announced{ID: droppedMark + "7"}); len(s.Outbox.Notices) != before || s.Outbox.Reported != 0 {
+	if s = f.Observe(s, events.Announced{ID: outbox.DroppedPrefix + "7"}); len(s.Outbox.Notices) != before || s.Outbox.Reported != 0 {
 		t.Errorf("%d notices instead of %d, %d reported", len(s.Outbox.Notices), before, s.Outbox.Reported)
 	}
 }

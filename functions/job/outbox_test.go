@@ -13,6 +13,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/outbox"
 )
 
 // Transcripts announced_* show what is announced, when, and how often. These tests cover what no transcript can: observations
@@ -144,22 +145,22 @@ func TestAStateThatAnnouncesDoesNotRest(t *testing.T) {
 // TestStartsWithoutEnd: a queue that suspends and resumes a Job for days does not make the state grow.
 func TestStartsWithoutEnd(t *testing.T) {
 	s := known(t, observationOf(1, 0, 0))
-	for i := range 3 * noticesKept {
+	for i := range 3 * outbox.MaxNotices {
 		var said []string
 		if s, said = tell(s, observationOf(uint64(i+2), 9000-i, 0)); len(said) != 1 {
 			t.Fatalf("start %d: said %q", i, said)
 		}
 	}
-	if len(s.Outbox.Notices) > noticesKept {
+	if len(s.Outbox.Notices) > outbox.MaxNotices {
 		t.Errorf("%d notices are kept", len(s.Outbox.Notices))
 	}
 	s = known(t, observationOf(1, 0, 0)) // the bus confirms nothing: none may be dropped
-	for i := range 2 * noticesKept {
-		s.Outbox.note(observationOf(uint64(i+2), 9000-i, 0))
+	for i := range 2 * outbox.MaxNotices {
+		s.Outbox.Note(observationOf(uint64(i+2), 9000-i, 0))
 	}
-	s.Outbox.confirmed("unknown")
-	if n := len(s.Outbox.Notices); n < 2*noticesKept {
-		t.Errorf("%d of %d are left", n, 2*noticesKept)
+	s.Outbox.Confirmed("unknown")
+	if n := len(s.Outbox.Notices); n < 2*outbox.MaxNotices {
+		t.Errorf("%d of %d are left", n, 2*outbox.MaxNotices)
 	}
 	if _, said := tell(s); len(said) == 0 || said[0] != fmt.Sprintf("JobStart %s", noon.Add(-9000*time.Minute).Format(time.RFC3339)) {
 		t.Errorf("begins with %.1q", said)

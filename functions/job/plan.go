@@ -39,9 +39,9 @@ func plan(s State, now time.Time) (State, []effect.Effect) {
 		s = clearBackoff(s, out)
 	}
 	s.retract()
-	s.Outbox.judge(s.Known, now, s.limits.Reannounce)
-	out = append(out, s.Outbox.announce(s.Job)...)
-	if s.Outbox.empty() {
+	s.Outbox.Judge(s.Known, now, s.limits.Reannounce)
+	out = append(out, s.Outbox.Announce(s.Job)...)
+	if s.Outbox.Empty() {
 		s.accept(effect.KindAnnounce, "")
 	}
 	out = slices.DeleteFunc(out, func(e effect.Effect) bool { return s.Waits.Blocked(e, now) })

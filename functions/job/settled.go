@@ -30,7 +30,7 @@ func settle(s State) State {
 // settleSerial forgets a Pod for good. A failed one whose number is limited moves to Kept.
 func (s *State) settleSerial(serial int) {
 	r := s.Pods[serial]
-	s.Outbox.ended(r)
+	s.ended(r)
 	if !r.Gone {
 		s.keep(r.Pod)
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/intervals"
 	"github.com/jobstream/jobstream/functions/inventory"
+	"github.com/jobstream/jobstream/functions/outbox"
 )
 
 // State is the memory of one Job. Losing it is safe: an empty State takes inventory before anything is decided. Its parts have a
@@ -23,7 +24,7 @@ type State struct {
 	Pacing
 
 	// Outbox is what subscribers have to be told of the Job.
-	Outbox Outbox
+	Outbox outbox.Outbox
 	// LastFailure is how the Pod failed that failed last, as far as this State has observed; nil if none did.
 	LastFailure *events.PodFailure `cbor:",omitempty"`
 	// Reported are the serials of Pods whose failure a podFailurePolicy ignores and a status write has reported, if failures

@@ -1,4 +1,15 @@
-package job
+// Package outbox is what the subscribers of one Job have to be told, and what they have been told: each of its starts, the ends of its
+// Pods if the operator wants them, and its end. It is a part of the State of the function job.
+//
+// A notice is true of the cluster, because only an observation creates one. It stays due until the bus has confirmed it, even if the Job
+// is gone by then:
+//
+//	observation --Note--> noticed --Judge--> due --Confirmed--> done
+//	                    '--- before this State began, and too long ago: done
+//
+//	ended Pod --Ended--> due --Confirmed--> forgotten
+//	                    '--- too many are due: dropped, and reported as such
+package outbox
 
 import (
 	"cmp"
@@ -9,12 +20,7 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// Outbox is what subscribers have to be told of the Job, and what they have been told: each of its starts, and its end. A notice
-// is true of the cluster, because only an observation of the Job creates one. It stays due until the bus has confirmed it, even
-// if the Job is gone by then.
-//
-//	observation --note--> noticed --judge--> due --announced--> done
-//	                    '--- before this state began, and too long ago: done
+// Outbox is empty at first: nothing is due. See the package.
 type Outbox struct {
 	_ struct{} `cbor:",toarray"`
 	// Began is the version of the Job that this state began with. What only later observations show is news.
@@ -41,12 +47,12 @@ type Notice struct {
 	Finish *events.JobFinished
 }
 
-// noticesKept bounds the state of a Job that is suspended and resumed without end. A dropped notice was announced. Only an
+// MaxNotices bounds the State of a Job that is suspended and resumed without end. A dropped notice was announced. Only an
 // observation that is delivered again much later can bring it back, and then it is announced a second time.
-const noticesKept = 100
+const MaxNotices = 100
 
-// note remembers the start and the end that an observation of the Job shows. Observations may come in any order.
-func (o *Outbox) note(j events.Job) {
+// Note remembers the start and the end that an observation of the Job shows. Observations may come in any order.
+func (o *Outbox) Note(j events.Job) {
 	if j.Foreign {
 		return
 	}
@@ -66,7 +72,7 @@ func (o *Outbox) add(n Notice) {
 		*old = n
 	}
 	slices.SortStableFunc(o.Notices, inOrder)
-	if len(o.Notices) > noticesKept && o.Notices[0].done() {
+	if len(o.Notices) > MaxNotices && o.Notices[0].done() {
 		o.Notices = slices.Delete(o.Notices, 0, 1)
 	}
 }
@@ -105,9 +111,9 @@ func (n Notice) event() events.Public {
 // settle notes that nothing is left to announce.
 func (n *Notice) settle() { *n = Notice{ID: n.ID} }
 
-// confirmed notes that the bus holds the event with that ID, and reports whether that is news. After a loss of the state, a
+// Confirmed notes that the bus holds the event with that ID, and reports whether that is news. After a loss of the state, a
 // repeated confirmation counts as news again.
-func (o *Outbox) confirmed(id string) (news bool) {
+func (o *Outbox) Confirmed(id string) (news bool) {
 	if news, of := o.confirmedPod(id); of {
 		return news
 	}
@@ -122,10 +128,10 @@ func (o *Outbox) confirmed(id string) (news bool) {
 	return news
 }
 
-// judge decides once about each notice. What happened before this state began was most likely announced by the lost state. It is
+// Judge decides once about each notice. What happened before this state began was most likely announced by the lost state. It is
 // announced again as long as the stream of events recognizes the duplicate. Anything else is news, however old: no worker can
 // have announced it.
-func (o *Outbox) judge(known bool, now time.Time, window time.Duration) {
+func (o *Outbox) Judge(known bool, now time.Time, window time.Duration) {
 	for i := range o.Notices {
 		n := &o.Notices[i]
 		if n.Due || n.done() {
@@ -147,13 +153,13 @@ func (o *Outbox) next() *Notice {
 	return nil
 }
 
-// empty reports whether nothing is left to announce.
-func (o *Outbox) empty() bool {
+// Empty reports whether nothing is left to announce.
+func (o *Outbox) Empty() bool {
 	return o.next() == nil && len(o.Pods) == 0 && o.Dropped == o.Reported
 }
 
-// announce returns what is announced next. A subscriber receives the start before the Pods, and the end after them.
-func (o *Outbox) announce(j events.Job) []effect.Effect {
+// Announce returns what is announced next. A subscriber receives the start before the Pods, and the end after them.
+func (o *Outbox) Announce(j events.Job) []effect.Effect {
 	out := o.dropped()
 	if n := o.next(); n != nil && (n.Start != nil || len(o.Pods) == 0) {
 		return append(out, effect.Announce{Event: n.event()})
