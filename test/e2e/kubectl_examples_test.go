@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +19,7 @@ type typedLine struct {
 	// out and err are regular expressions for its output: for all of out and for a part of err. {ns} is the namespace.
 	out, err string
 	code     int
-	// interrupted lines run until Ctrl-C, which comes after some seconds.
+	// interrupted lines run until Ctrl-C, which comes as soon as they have printed out.
 	interrupted bool
 }
 
@@ -56,7 +58,7 @@ var examples = map[string][]typedLine{
 	"history": {
 		{line: `kubectl jobstream run nightly --image=busybox --run-at="*/2 * * * * *" -o name -- true`, out: "scheduledjob.jobstream.dev/nightly\n"},
 		{line: `until kubectl get scheduledjob nightly -o jsonpath={.status.successful} | grep -q .; do sleep 0.2; done; kubectl jobstream suspend nightly`, out: `(?s).*suspended\n`, err: `(?s).*`},
-		{line: `kubectl jobstream history nightly`, out: `(?s)nightly: \d+ times? since .* \(UTC\)\n\n  20\S+ \S+ #[#+]*\n  # \d complete.*\n\nTIME +VERDICT .*\n20\S+ \S+ +Started +Complete .*nightly-\w+\n.*`, err: `(?s).*`},
+		{line: `kubectl jobstream history nightly`, out: `(?s)nightly: \d+ times? since .* \(UTC\)\n\n  20\S+ \S+ [^\n]*#[^\n]*\n  # \d+ complete.*\n\nTIME +VERDICT .*\n20\S+ \S+ +Started +Complete [^\n]*nightly-\w+\n.*`, err: `(?s).*`},
 		{line: `kubectl jobstream history nightly --since=72h`, out: `(?s)nightly: \d+ times? since .*`, err: `(?s).*`},
 		{line: `kubectl jobstream history nightly --failed --since=24h`, err: `\d+ verdicts are known, and none of them is what the flags ask for`},
 		{line: `kubectl jobstream history nightly -o jsonpath='{range .items[*]}{.time} {.job.durationSeconds}{"\n"}{end}'`, out: `(20\S+Z \d*\n)+`, err: `(?s).*`},
@@ -87,7 +89,7 @@ var examples = map[string][]typedLine{
 		{line: `kubectl jobstream run render --image=busybox --completions=10 --backoff-seconds=1 -o name -- sh -c 'sleep 2; test $JOB_COMPLETION_INDEX = 8 && mkdir '$PWD'/once8 2>/dev/null && exit 1; true'`, out: "job.batch/render\n"},
 		{line: `kubectl label job/render app=render`, out: `.*labeled\n`},
 		{line: `kubectl jobstream watch render`, out: `(?s)(.*\n)?render state=Complete succeeded=10/10 active=0 failed=1 .*`},
-		{line: `kubectl jobstream run encode --image=busybox -o name -- sleep 8`, out: "job.batch/encode\n"},
+		{line: `kubectl jobstream run encode --image=busybox -o name -- sleep 600`, out: "job.batch/encode\n"},
 		{line: `kubectl label job/encode app=render`, out: `.*labeled\n`},
 		{line: `kubectl jobstream watch`, out: `(?s)(.*\n)?encode state=Running succeeded=0/1 active=1 failed=0 .*`, err: `(?s).*`, interrupted: true},
 		{line: `kubectl jobstream watch -l app=render`, out: `(?s)(.*\n)?encode state=Running succeeded=0/1 active=1 failed=0 .*`, err: `(?s).*`, interrupted: true},
@@ -216,18 +218,58 @@ func TestKubectlExamplesOfEveryCommand(t *testing.T) {
 // types types a line, and reports whether its outcome is right.
 func (u *terminal) types(l typedLine) bool {
 	u.Helper()
-	line := l.line
-	if l.interrupted {
-		line = "timeout --preserve-status --signal=INT 4 " + line
-	}
-	out, errOut, code := u.enter(line)
 	in := strings.NewReplacer("{ns}", regexp.QuoteMeta(u.Namespace)).Replace
 	whole := regexp.MustCompile(`^(?:` + in(l.out) + `)$`)
+	line, enter := l.line, u.enter
+	if l.interrupted {
+		enter = func(line string) (string, string, int) { return u.interrupt(line, whole) }
+	}
+	out, errOut, code := enter(line)
 	if code != l.code || !whole.MatchString(out) || !regexp.MustCompile(in(l.err)).MatchString(errOut) {
 		u.Errorf("$ %s\nexit code %d, want %d; it has printed\n%s%swant %q and %q", line, code, l.code, out, errOut, l.out, l.err)
 		return false
 	}
 	return true
+}
+
+// interrupt runs a line until its output matches, types Ctrl-C, and returns as enter does.
+func (u *terminal) interrupt(line string, until *regexp.Regexp) (out, errOut string, code int) {
+	u.Helper()
+	files := [2]*os.File{}
+	for i := range files {
+		f, err := os.CreateTemp(u.dir, "printed")
+		if err != nil {
+			u.Fatal(err)
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	printed := func(i int) string {
+		text, err := os.ReadFile(files[i].Name())
+		if err != nil {
+			u.Fatal(err)
+		}
+		return string(text)
+	}
+	c := u.command(u.Context(), "exec "+line)
+	c.Stdout, c.Stderr = files[0], files[1]
+	if err := c.Start(); err != nil {
+		u.Fatal(err)
+	}
+	within, cancel := context.WithTimeout(u.Context(), timeout)
+	defer cancel()
+	_ = harness.Poll(within, func(context.Context) error { // what is missing is found by the caller
+		if until.MatchString(printed(0)) {
+			return nil
+		}
+		return errors.New("not yet")
+	})
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		u.Error(err)
+	}
+	_ = c.Wait() // its exit code is the outcome
+	u.Logf("$ %s\n%s%s", line, printed(0), printed(1))
+	return printed(0), printed(1), c.ProcessState.ExitCode()
 }
 
 // exampleLines returns the examples of all commands that have no test of their own.

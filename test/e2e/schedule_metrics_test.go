@@ -55,6 +55,7 @@ func TestMetricsOfSchedulesAndTheirJobs(t *testing.T) {
 	if err := errors.Join(s.Triggers[0].Kill(), s.Triggers[0].Start()); err != nil { // lists everything, and publishes it again
 		t.Fatal(err)
 	}
+	harness.Until(t, timeout, "the trigger to watch", func(ctx context.Context) error { return harness.Readiness(ctx, s.Triggers[0]) }) // else it misses once-3
 	p.Delete("stuck")
 	p.Delete("resting")
 	for _, name := range []string{"once-0", "nightly"} {
