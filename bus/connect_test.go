@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/jobstream/jobstream/bus/embedded"
+	"github.com/jobstream/jobstream/internal/dev/natsrelease"
 	"github.com/jobstream/jobstream/internal/engine"
 	"github.com/jobstream/jobstream/internal/partition"
 )
@@ -217,20 +218,11 @@ func TestOldServerIsRefused(t *testing.T) {
 		if testing.Short() {
 			t.Skip("-short: building nats-server " + version + " takes a minute the first time")
 		}
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Skip(err)
-		}
-		dir := filepath.Join(cache, "jobstream-test", "nats-server-"+version)
-		bin = filepath.Join(dir, "nats-server")
-		if _, err := os.Stat(bin); err != nil {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-			defer cancel()
-			install := exec.CommandContext(ctx, "go", "install", "github.com/nats-io/nats-server/v2@"+version)
-			install.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=-mod=mod")
-			if out, err := install.CombinedOutput(); err != nil {
-				t.Skipf("nats-server %s cannot be built: %v: %s", version, err, out)
-			}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		var err error
+		if bin, err = natsrelease.Build(ctx, version); err != nil {
+			t.Skipf("nats-server %s cannot be built: %v", version, err)
 		}
 	}
 	ports := t.TempDir()

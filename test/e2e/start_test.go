@@ -2,16 +2,14 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/jobstream/jobstream/internal/dev/natsrelease"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -90,7 +88,7 @@ func startNATS(t *testing.T, args ...string) (url string) {
 // startOldNATS starts a real server of the old release. If it cannot be installed, the test is skipped with the reason.
 func startOldNATS(t *testing.T) (url string) {
 	t.Helper()
-	path, err := buildOldNATS(t.Context())
+	path, err := natsrelease.Build(t.Context(), oldNATS)
 	if err != nil {
 		t.Skipf("skipped, there is no old NATS server: %v", err)
 	}
@@ -113,38 +111,4 @@ func startOldNATS(t *testing.T) (url string) {
 		return err
 	})
 	return "nats://" + address
-}
-
-// buildOldNATS builds the server once, into the folder where the Makefile keeps such programs.
-var oldNATSOnce sync.Mutex
-
-func buildOldNATS(ctx context.Context) (path string, err error) {
-	oldNATSOnce.Lock()
-	defer oldNATSOnce.Unlock()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(cache, "jobstream", "bin")
-	path = filepath.Join(dir, "nats-server-"+oldNATS)
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	temp, err := os.MkdirTemp(suite.Folder(), "old-nats-")
-	if err != nil {
-		return "", err
-	}
-	build := exec.CommandContext(ctx, "go", "install", "github.com/nats-io/nats-server/v2@"+oldNATS)
-	build.Env = append(os.Environ(), "GOBIN="+temp, "GOFLAGS=-mod=mod")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go install nats-server %s: %w: %s", oldNATS, err, harness.Tail(string(out), 3))
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	built, err := os.ReadFile(filepath.Join(temp, "nats-server"))
-	if err != nil {
-		return "", err
-	}
-	return path, os.WriteFile(path, built, 0o755)
 }
