@@ -15,7 +15,8 @@ func TestModulesPinTheVersionsThatAssetsName(t *testing.T) {
 	kubernetes := []string{"k8s.io/kubernetes v" + assets.KubernetesVersion, "k8s.io/apiserver => k8s.io/apiserver v0." + staging}
 	for file, pins := range map[string][]string{
 		"kubernetes/go.mod": kubernetes,
-		"../go.mod":         kubernetes,
+		"../go.mod":         append(kubernetes, "k8s.io/api => k8s.io/api v0."+staging),
+		"../../go.mod":      {"k8s.io/api v0." + staging},
 		"etcd/go.mod":       {"go.etcd.io/etcd/server/v3 v" + assets.EtcdVersion},
 	} {
 		mod, err := os.ReadFile(file)
