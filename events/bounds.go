@@ -34,8 +34,13 @@ const (
 	listedSchedules  = 11
 	listedExclusions = 51
 	listedText       = 257
-	// maxConditionType is the length of a qualified name, which is what the type of a Pod's condition is.
+	// maxConditionType and maxFinalizer are the length of a qualified name, which is what the type of a Pod's condition is, and a
+	// finalizer. maxManager is that of the name of a field manager.
 	maxConditionType = 317
+	maxFinalizer     = 317
+	maxManager       = 128
+	// maxFields is how much of a field manager's record is read, in bytes.
+	maxFields = 1 << 20
 )
 
 // Valid returns an error if a part of the key is empty, or longer than in any object of Kubernetes. A valid key fits into every

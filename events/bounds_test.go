@@ -52,6 +52,10 @@ func TestLawWhatIsTakenFromAnObjectIsBounded(t *testing.T) {
 				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}}})
 			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(strings.Repeat("c", 317))})
 		}
+		pod.Finalizers = []string{hostile(t, "finalizer")}
+		if rapid.Bool().Draw(t, "pending") {
+			pod.Status.Phase, pod.DeletionTimestamp = corev1.PodPending, &metav1.Time{}
+		}
 		p := ProjectPod(pod)
 		checkOwner(t, OwnerUID(pod))
 		if data, err := json.Marshal(p); err != nil || len(data) > most {
@@ -60,7 +64,9 @@ func TestLawWhatIsTakenFromAnObjectIsBounded(t *testing.T) {
 		if p.Serial < NoSerial || p.Serial+1 > math.MaxInt32+1 || p.Index < NoIndex || p.Restarts < 0 {
 			t.Errorf("serial %d, index %d, %d restarts", p.Serial, p.Index, p.Restarts)
 		}
-		job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{CompletionMode: new(batchv1.IndexedCompletion)}, Status: batchv1.JobStatus{StartTime: &metav1.Time{}}}
+		meta.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: hostile(t, "manager"),
+			FieldsV1: metav1.NewFieldsV1(rapid.SampledFrom([]string{`{"f:spec":{"f:suspend":{}}}`, hostile(t, "fields")}).Draw(t, "owned"))}}
+		job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Suspend: new(true), CompletionMode: new(batchv1.IndexedCompletion)}, Status: batchv1.JobStatus{StartTime: &metav1.Time{}}}
 		if uid, _, ok := ProjectRun(job); ok {
 			checkOwner(t, uid)
 		}

@@ -180,7 +180,8 @@ type Pod struct {
 	ReadySince time.Time `json:"readySince,omitzero"`
 	// Finished is when the Pod ended, by the best evidence it carries; zero if it has not ended.
 	Finished time.Time `json:"finished,omitzero"`
-	// Waiting is the reason why a Pending Pod does not start, as the kubelet or the scheduler reports it, such as ImagePullBackOff.
+	// Waiting is the reason why a Pending Pod does not start, as the kubelet or the scheduler reports it, such as ImagePullBackOff; if
+	// it is being deleted and has a finalizer of another program, FinalizerPrefix and the first of those.
 	Waiting string `json:"waiting,omitempty"`
 	// IndexFailures and IndexIgnoredFailures are how often the Pod's index had failed when the Pod was made.
 	IndexFailures        int32 `json:"indexFailures,omitzero"`
@@ -245,6 +246,9 @@ const (
 	Succeeded PodPhase = "Succeeded"
 	Failed    PodPhase = "Failed"
 )
+
+// FinalizerPrefix is what Pod.Waiting begins with if a finalizer of another program holds the deletion of the Pod.
+const FinalizerPrefix = "finalizer "
 
 // Terminal reports whether the Pod's containers have ended for good.
 func (p Pod) Terminal() bool { return p.Phase == Succeeded || p.Phase == Failed }

@@ -37,6 +37,10 @@ type Job struct {
 	ReplaceFailedOnly bool `json:"replaceFailedOnly,omitempty"`
 	// Suspended is spec.suspend: the Job shall have no Pods for now.
 	Suspended bool `json:"suspended,omitempty"`
+	// SuspendedBy is the field manager that has set spec.suspend, and Queue the queue of Kueue that the Job waits in; "" if that is not
+	// known, or the Job is not suspended.
+	SuspendedBy string `json:"suspendedBy,omitempty"`
+	Queue       string `json:"queue,omitempty"`
 	// ActiveDeadlineSeconds is how long the Job may run since its start, nil for ever.
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 	// BackoffLimitPerIndex is how many failures each index may have; nil if only the Job as a whole has a limit.
@@ -107,6 +111,17 @@ func (j Job) Condition(t batchv1.JobConditionType) (batchv1.JobCondition, bool) 
 // HasCondition reports whether the Job has the condition, with any status.
 func (j Job) HasCondition(t batchv1.JobConditionType) bool {
 	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == t })
+}
+
+// SuspendedMessage is the message of the condition Suspended: upstream's, and who has suspended the Job if that is known.
+func (j Job) SuspendedMessage() string {
+	switch {
+	case j.Queue != "":
+		return "Job suspended: it waits in the queue " + j.Queue
+	case j.SuspendedBy != "":
+		return "Job suspended by " + j.SuspendedBy
+	}
+	return "Job suspended"
 }
 
 // Finished reports whether the Job is Complete or Failed.

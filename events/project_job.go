@@ -72,6 +72,9 @@ func ProjectJob(j *batchv1.Job, claim Claim) Job {
 	if !generated(s.Selector, j.UID) {
 		out.Selector = s.Selector.DeepCopy()
 	}
+	if out.Suspended {
+		out.SuspendedBy, out.Queue = suspender(j)
+	}
 	out.Options, out.Unsupported = options(j), unsupported(j)
 	if j.Status.StartTime == nil && len(j.Status.Conditions) == 0 {
 		return out // never started: such annotations can only have been copied from another Job

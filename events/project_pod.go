@@ -70,6 +70,17 @@ func ProjectPod(p *corev1.Pod) Pod {
 	return out
 }
 
+// ForeignFinalizers returns, sorted, the finalizers that neither Kubernetes nor jobstream removes.
+func ForeignFinalizers(all []string) (out []string) {
+	for _, f := range all {
+		if f != batchv1.JobTrackingFinalizer && f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents {
+			out = append(out, f)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // exits lists the failed containers, in the order in which a podFailurePolicy evaluates them.
 func exits(p *corev1.Pod) (out []Exit) {
 	for _, c := range slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses) {
@@ -90,8 +101,12 @@ func conditions(p *corev1.Pod) (out []PodCondition) {
 	return out
 }
 
-// waiting returns the reason why a Pod does not start: the first container's, else the scheduler's.
+// waiting returns the reason why a Pod does not start: the first container's, else the scheduler's. A Pod that is being deleted and that
+// has not started waits for its finalizers; one that runs waits for its kubelet, and ends before they matter.
 func waiting(p *corev1.Pod) string {
+	if foreign := ForeignFinalizers(p.Finalizers); p.DeletionTimestamp != nil && len(foreign) > 0 && len(foreign[0]) <= maxFinalizer {
+		return FinalizerPrefix + foreign[0]
+	}
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if w := c.State.Waiting; w != nil && w.Reason != "" {
 			return word(w.Reason)

@@ -9,6 +9,7 @@
 //	scheduledjob  the ScheduledJob function: decides each nominal time, creates Jobs; files are named as in job
 //	catalog       the one list of functions; its tests check each against the laws
 //	inventory     what every state knows of lists of the cluster
+//	waiting       what the Pods of a Job wait for, in one line
 //	intervals     sets of integers that read "0-3,7"
 //	backoff       how long to wait after the n-th failure
 //	schedule      cron schedules as exact arithmetic over nominal times

@@ -69,6 +69,11 @@ const (
 	// many failures, and how the last Pod failed.
 	BackingOffCondition = Group + "/BackingOff"
 
+	// PodsWaitingCondition is True on a Job some of whose Pods have been Pending for more than 30 seconds, or are being deleted and wait
+	// for a finalizer of another program. Its reason is the one that most of them have, and its message counts them by reason and names
+	// a Pod of each.
+	PodsWaitingCondition = Group + "/PodsWaiting"
+
 	// IgnoredCondition is True on a Job with an invalid annotation. The message names it with the reason; the Job runs as if it were
 	// not there.
 	IgnoredCondition = Group + "/AnnotationIgnored"
@@ -104,6 +109,9 @@ const (
 
 	// ConvertedFromAnnotation on a ScheduledJob or CronJob is the UID of the object of the other kind that it has taken over from.
 	ConvertedFromAnnotation = Group + "/converted-from"
+
+	// QueueLabel is the label by which Kueue takes a Job into a queue: it suspends the Job, and resumes it when there is room.
+	QueueLabel = "kueue.x-k8s.io/queue-name"
 
 	// SuspendedByRun is the value of SuspendedByLabel on Jobs that "kubectl jobstream run" is creating: they wait for their
 	// ConfigMap. If it stays, run was killed; the Job has done nothing, and may be deleted.

@@ -53,7 +53,7 @@ func pause(st *batchv1.JobStatus, j events.Job, c count, now time.Time) {
 	_, was := j.Condition(batchv1.JobSuspended)
 	switch {
 	case j.Suspended && !was && c.active == 0: // a Pod without a serial gets one before it is deleted
-		setCondition(st, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended", now)
+		setCondition(st, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", j.SuspendedMessage(), now)
 		st.StartTime = nil
 	case !j.Suspended && was:
 		setCondition(st, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed", now)

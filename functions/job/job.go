@@ -9,6 +9,7 @@
 //	settled.go     Pods that are settled          command.go    what becomes of each row
 //	pacing.go      what is delayed                tracking.go   KEP-2307 steps 2 to 4
 //	ends.go        what ends of Pods count as     finish.go     conditions
+//	waiting.go     Pods that do not start         lastfailure.go how a Pod failed
 //	overgrown.go   states that are too large      report.go     Kubernetes Events, metrics
 //	valid.go       what holds for every state     leftovers.go  what is removed at the end
 //	indexed.go     completion indexes             parameters.go per-completion values
@@ -37,7 +38,7 @@ const Name = "job"
 func New(l Limits) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    Name,
-		Version: 18,
+		Version: 19,
 		Wakes: []events.Type{events.TypeJobObserved, events.TypeJobGone, events.TypeJobListed, events.TypeJobPartListed, events.TypePodObserved,
 			events.TypePodGone, events.TypeTimerFired, events.TypeEffectRefused, events.TypeParametersObserved, events.TypeAnnounced},
 		Observe: func(s State, e events.Event) State { s.limits = l; return observe(s, e) },

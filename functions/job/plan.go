@@ -95,7 +95,7 @@ func track(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 			at.By(indexesRest(s, c, now))
 		}
 	}
-	if want, differs := account(s, c, v, now); differs && !s.starting(c, out) { // KEP steps 2 and 4: list UIDs, count what is no longer held
+	if want, differs := account(s, c, v, now, at); differs && !s.starting(c, out) { // KEP steps 2 and 4: list UIDs, count what is no longer held
 		if write, due := writeStatus(s, want, c, now, at); due {
 			s.Written = now
 			for _, p := range s.unreported(c.ignored) {

@@ -17,6 +17,7 @@ var warnings = map[batchv1.JobConditionType]string{
 	v1alpha1.BackingOffCondition:  "BackingOff",
 	v1alpha1.IgnoredCondition:     "AnnotationIgnored",
 	v1alpha1.NotAdoptingCondition: "NotAdopting",
+	v1alpha1.PodsWaitingCondition: "PodsWaiting",
 	v1alpha1.UnsupportedCondition: "Unsupported",
 }
 
@@ -27,8 +28,9 @@ func reports(j events.Job, want batchv1.JobStatus) (out []effect.Report) {
 		if c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionFalse && was {
 			out = append(out, effect.Report{Reason: "Resumed", Message: c.Message})
 		}
-		if c.Status != corev1.ConditionTrue || was && old.Reason == c.Reason || c.Type == v1alpha1.BackingOffCondition && j.HasCondition(c.Type) {
-			continue // the first time that a Job backs off is worth an Event
+		if c.Status != corev1.ConditionTrue || was && (old.Reason == c.Reason || c.Type == v1alpha1.PodsWaitingCondition) ||
+			c.Type == v1alpha1.BackingOffCondition && j.HasCondition(c.Type) {
+			continue // the first time that a Job backs off is worth an Event, and each time that its Pods begin to wait
 		}
 		r := effect.Report{Warning: true, Reason: warnings[c.Type], Message: c.Message}
 		switch c.Type {

@@ -20,7 +20,7 @@ import (
 const statusInterval = time.Second
 
 // account computes the wanted status (KEP-2307, steps 2 and 4), and reports whether it differs from the observed one.
-func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, bool) {
+func account(s State, c count, v outcome, now time.Time, at *effect.Wake) (batchv1.JobStatus, bool) {
 	st := *s.Job.Status.DeepCopy()
 	if st.StartTime == nil && len(s.Job.Unsupported) == 0 && !s.Job.Suspended {
 		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
@@ -29,9 +29,12 @@ func account(s State, c count, v outcome, now time.Time) (batchv1.JobStatus, boo
 	flush(&st, s)
 	list(&st, s, c)
 	conclude(&st, s, c, v, now)
+	waits := waits(s, v, now, at)
+	showWaiting(&st, waits, c, now, at)
 	differs := !equality.Semantic.DeepEqual(st, s.Job.Status) || !record(s.Job, c, st).Equal(s.Job.Backoff)
 	if differs {
 		showBackoff(&st, s, c, v, now)
+		hideWaiting(&st, waits, now)
 	}
 	return st, differs
 }
@@ -123,10 +126,13 @@ func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *ef
 	return w, true
 }
 
-// turned reports whether a condition was added or changed its status. A changed message alone can wait, and so can BackingOff.
+// turned reports whether a condition was added or changed its status. A changed message alone can wait, and so can
+// what a Job waits for.
 func turned(want, have []batchv1.JobCondition) bool {
 	others := func(all []batchv1.JobCondition) []batchv1.JobCondition {
-		return slices.DeleteFunc(slices.Clone(all), func(c batchv1.JobCondition) bool { return c.Type == v1alpha1.BackingOffCondition })
+		return slices.DeleteFunc(slices.Clone(all), func(c batchv1.JobCondition) bool {
+			return c.Type == v1alpha1.BackingOffCondition || c.Type == v1alpha1.PodsWaitingCondition
+		})
 	}
 	want, have = others(want), others(have)
 	return len(want) != len(have) || slices.ContainsFunc(want, func(w batchv1.JobCondition) bool {

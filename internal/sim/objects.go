@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -62,6 +63,13 @@ func jobObject(j events.Job) *batchv1.Job {
 	if j.Deleting {
 		out.DeletionTimestamp = &metav1.Time{Time: j.Created}
 	}
+	if j.SuspendedBy != "" {
+		out.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: j.SuspendedBy, Operation: metav1.ManagedFieldsOperationUpdate,
+			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:suspend":{}}}`)}}
+	}
+	if j.Queue != "" {
+		out.Labels = map[string]string{v1alpha1.QueueLabel: j.Queue}
+	}
 	if j.Selector == nil {
 		out.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{batchv1.ControllerUidLabel: string(j.UID)}}
 	}
@@ -112,6 +120,9 @@ func podObject(p events.Pod, owner types.UID) *corev1.Pod {
 	if p.Held {
 		out.Finalizers = []string{batchv1.JobTrackingFinalizer}
 	}
+	if foreign, ok := strings.CutPrefix(p.Waiting, events.FinalizerPrefix); ok {
+		out.Finalizers = append(out.Finalizers, foreign)
+	}
 	if p.Scheduled {
 		out.Spec.NodeName = "node"
 	}
@@ -140,7 +151,7 @@ func podAnnotations(p events.Pod) map[string]string {
 func podStatus(p events.Pod) corev1.PodStatus {
 	out := corev1.PodStatus{Phase: corev1.PodPhase(p.Phase)}
 	main := corev1.ContainerStatus{Name: "main", RestartCount: p.Restarts}
-	if p.Waiting != "" {
+	if p.Waiting != "" && !strings.HasPrefix(p.Waiting, events.FinalizerPrefix) {
 		main.State.Waiting = &corev1.ContainerStateWaiting{Reason: p.Waiting}
 	}
 	if p.Ready {

@@ -57,6 +57,7 @@ type record struct {
 	deletedByUs bool // as surplus, and held until then
 	deleted     bool // by the reconciler, a user or a controller
 	surplus     bool // a DeletePod removed its finalizer while it ran: not counted
+	created     time.Time
 	finished    time.Time
 }
 
@@ -94,7 +95,7 @@ func (t *truth) of(uid types.UID) *record {
 // made records a new Pod of a Job.
 func (t *truth) made(p events.Pod, owner types.UID) {
 	r := t.of(p.UID)
-	r.owner, r.name, r.index, r.failures, r.ignored = owner, p.Name, p.Index, p.IndexFailures, p.IndexIgnoredFailures
+	r.owner, r.name, r.index, r.failures, r.ignored, r.created = owner, p.Name, p.Index, p.IndexFailures, p.IndexIgnoredFailures, p.Created
 	l := line{owner, p.Index}
 	t.lines[l] = append(t.lines[l], r)
 }

@@ -212,7 +212,7 @@ func (t *truth) conditions(old, next events.Job) {
 		t.fail("a finished Job is unfinished")
 	}
 	own := []batchv1.JobConditionType{batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed, v1alpha1.RefusedCondition,
-		v1alpha1.BackingOffCondition, v1alpha1.IgnoredCondition, v1alpha1.UnsupportedCondition}
+		v1alpha1.BackingOffCondition, v1alpha1.PodsWaitingCondition, v1alpha1.IgnoredCondition, v1alpha1.UnsupportedCondition}
 	for _, c := range old.Status.Conditions {
 		same := func(d batchv1.JobCondition) bool { return equality.Semantic.DeepEqual(c, d) }
 		if !slices.Contains(own, c.Type) && !slices.ContainsFunc(next.Status.Conditions, same) {
@@ -222,6 +222,27 @@ func (t *truth) conditions(old, next events.Job) {
 	if next.Finished() && !old.Finished() {
 		t.leftBehind(next)
 	}
+	t.waiting(old, next)
+}
+
+// waiting: a Job shows Pods that wait only if a Pod is as old as its user is patient, and not once it has finished.
+func (t *truth) waiting(old, next events.Job) {
+	if _, is := next.Condition(v1alpha1.PodsWaitingCondition); !is {
+		return
+	}
+	if next.Finished() {
+		t.fail("finished with Pods that wait")
+	}
+	if _, was := old.Condition(v1alpha1.PodsWaitingCondition); was {
+		return
+	}
+	const longWait = 30 * time.Second
+	for _, r := range t.pods { // a Pod that a user made may have been created at any time
+		if !t.w.decided.Before(r.created.Add(longWait - time.Second)) {
+			return
+		}
+	}
+	t.fail("Pods are said to wait, and none is as old as %v", longWait)
 }
 
 // leftBehind: a Job does not finish while it holds Pods. Only a Pod that it cannot know of may be left: one created by a worker

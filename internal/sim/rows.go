@@ -88,6 +88,7 @@ var Rows = []Row{
 	{ID: "backoff-seconds", Title: "extension: backoff-seconds"},
 	{ID: "failed-pods-limit", Title: "extension: failed-pods-limit deletes counted failed Pods"},
 	{ID: "pending-deadline", Title: "extension: pending-deadline-seconds"},
+	{ID: "pods-waiting", Title: "extension: Pods that have not started for 30 s show in a condition"},
 	{ID: "parameters", Title: "extension: per-completion parameters"},
 	{ID: "parameters-bad", Title: "extension: per-completion parameters that are missing or too few, then fixed"},
 	{ID: "no-serial", Title: "extension: Pods without a serial are given one"},

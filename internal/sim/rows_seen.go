@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 )
@@ -30,6 +31,8 @@ func (w *tenant) noteStatus(old, next events.Job) {
 	note("uncounted-cap", len(is.Succeeded)+len(is.Failed) >= w.limits.MaxUncounted && w.World.has(limited))
 	note("work-queue", old.Completions == nil && len(is.Succeeded) > len(was.Succeeded) && b.Active > 0)
 	note("backoff-limit-never", !old.RestartsInPlace && b.Failed > a.Failed)
+	_, waits := next.Condition(v1alpha1.PodsWaitingCondition)
+	note("pods-waiting", waits)
 	for _, c := range a.Conditions {
 		note("condition-fields", c.Type == "example.com/Note")
 	}

@@ -25,6 +25,11 @@ var rowsOfExtensions = []row{
 		all(e2e("TestOptionThatCannotBeReadIsIgnoredAndReported"), scripts("ignored_annotation")),
 	},
 	{
+		"waits-shown", "A Job shows what it waits for: Pods that have not started within 30 s, with the reason of most of them, and who has suspended it.", "none; issue 94012",
+		all(e2e("TestAJobShowsThatItsPodsWait", "TestAJobShowsWhoHasSuspendedIt"), scripts("pods_wait", "pod_waits_for_a_finalizer", "suspended_by"),
+			job("TestPodsThatStartInTimeCostNothing", "TestAFleetThatWaitsIsWrittenOnceAMinute"), worlds),
+	},
+	{
 		"claim", "With `--claim-unmanaged` jobstream manages all Jobs that name no controller or the built-in one, which must be switched off.", "none",
 		e2e("TestWeTakeOverFromTheBuiltInController"),
 	},

@@ -96,7 +96,7 @@ func statusLines(st batchv1.JobStatus) (out []string) {
 	}
 	var conditions []string
 	for _, c := range st.Conditions {
-		if c.Type == v1alpha1.BackingOffCondition {
+		if c.Type == v1alpha1.BackingOffCondition || c.Type == v1alpha1.PodsWaitingCondition {
 			continue // of jobstream's own: docs/conformance.md
 		}
 		if c.Reason == batchv1.JobReasonPodFailurePolicy {

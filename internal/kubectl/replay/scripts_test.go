@@ -102,7 +102,7 @@ func playScript(t *testing.T, path string) (r *replay.Record, effects []string, 
 	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 		out := s.Play(t, d)
 		r.Flags.EventPods = r.Flags.EventPods || d.Cmd == "announce-pods"
-		if d.Cmd == "status" || d.Cmd == "reports" {
+		if d.Cmd == "status" || d.Cmd == "conditions" || d.Cmd == "reports" {
 			return out
 		}
 		for line := range strings.Lines(out) {

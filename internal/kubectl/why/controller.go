@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/kubectl/doctor"
 )
 
@@ -94,7 +95,7 @@ func (x *jobCauses) idle() {
 	if o.Status.StartTime != nil {
 		last = later(last, o.Status.StartTime.Time)
 	}
-	if e := manager(o.ObjectMeta, "f:spec", "f:suspend"); e != nil && e.Time != nil {
+	if e := events.FieldManager(o.ManagedFields, "f:spec", "f:suspend"); e != nil && e.Time != nil {
 		last = later(last, e.Time.Time) // it may have been resumed then
 	}
 	for i := range x.Pods {

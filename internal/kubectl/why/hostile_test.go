@@ -46,7 +46,7 @@ func hostileJobs(text string) []Job {
 	}
 	return []Job{
 		seen(managedBy(text), untouched),
-		seen(suspend, labelled(QueueLabel, text)),
+		seen(suspend, labelled(v1alpha1.QueueLabel, text)),
 		seen(suspend, labelled(v1alpha1.SuspendedByLabel, text), written(text, time.Minute, suspendField), written(text, 0, text)),
 		seen(deleting, holding("foregroundDeletion", text), with("a", leaves, failed, hostage, tracked, scribbled), with("b", leaves, scribbled)),
 		seen(says(v1alpha1.RefusedCondition, text, "CreatePod: "+text), says(batchv1.JobConditionType(text), text, text)),

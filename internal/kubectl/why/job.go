@@ -165,7 +165,7 @@ func (x *jobCauses) settings() {
 
 // known are the conditions that other functions report, or that show progress only.
 var known = map[batchv1.JobConditionType]bool{batchv1.JobSuspended: true, batchv1.JobComplete: true, batchv1.JobFailed: true,
-	batchv1.JobFailureTarget: true, batchv1.JobSuccessCriteriaMet: true, v1alpha1.RefusedCondition: true, v1alpha1.BackingOffCondition: true,
+	batchv1.JobFailureTarget: true, batchv1.JobSuccessCriteriaMet: true, v1alpha1.RefusedCondition: true, v1alpha1.BackingOffCondition: true, v1alpha1.PodsWaitingCondition: true,
 	v1alpha1.IgnoredCondition: true, v1alpha1.UnsupportedCondition: true, v1alpha1.NotAdoptingCondition: true}
 
 // running reports a Job that nothing holds up.

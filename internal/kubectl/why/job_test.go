@@ -147,8 +147,8 @@ func TestJob(t *testing.T) {
 		{"suspended, by an unknown manager", []func(*Job){suspend, written("x", 0, `{"f:spec":`)}, finding.Fail, "suspended", "spec.suspend is true: its Pods", ""},
 		{"suspended by drain", []func(*Job){suspend, labelled(v1alpha1.SuspendedByLabel, v1alpha1.SuspendedByDrain)}, finding.Fail, "suspended", "when jobstream was being removed", "resume job/pi -n shop --force"},
 		{"suspended by run", []func(*Job){suspend, labelled(v1alpha1.SuspendedByLabel, v1alpha1.SuspendedByRun)}, finding.Fail, "suspended", "was interrupted", "kubectl delete job pi -n shop"},
-		{"in a queue", []func(*Job){suspend, labelled(QueueLabel, "gpus")}, finding.Warn, "queue", "the queue gpus", "kubectl describe localqueue gpus -n shop"},
-		{"in a queue, and a Pod is held", []func(*Job){suspend, labelled(QueueLabel, "gpus"), with("a", leaves, succeeds, hostage)}, finding.Fail, "finalizer", "example.com/keep", ""},
+		{"in a queue", []func(*Job){suspend, labelled(v1alpha1.QueueLabel, "gpus")}, finding.Warn, "queue", "the queue gpus", "kubectl describe localqueue gpus -n shop"},
+		{"in a queue, and a Pod is held", []func(*Job){suspend, labelled(v1alpha1.QueueLabel, "gpus"), with("a", leaves, succeeds, hostage)}, finding.Fail, "finalizer", "example.com/keep", ""},
 
 		{"unsupported", []func(*Job){says(v1alpha1.UnsupportedCondition, "NotImplemented", "starts no Pods for a Job with x")}, finding.Fail, "unsupported", "a Job with x", ""},
 		{"an ignored annotation", []func(*Job){says(v1alpha1.IgnoredCondition, "BadAnnotation", "backoff-seconds: soon"), with("a")}, finding.Warn, "annotation", "backoff-seconds: soon", "kubectl edit job pi -n shop"},

@@ -12,13 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/kubectl/doctor"
-)
-
-// Finalizers that the garbage collector of Kubernetes removes.
-const (
-	foreground = metav1.FinalizerDeleteDependents
-	orphan     = metav1.FinalizerOrphanDependents
 )
 
 // lateEnd is how long after its grace period a Pod may be until its kubelet is suspected.
@@ -41,7 +36,7 @@ func (x *jobCauses) leaving() {
 
 // heldBy reports finalizers of other programs that hold the deletion of the object.
 func (f *findings) heldBy(o metav1.ObjectMeta, resource string) {
-	if foreign := foreignFinalizers(o); len(foreign) > 0 {
+	if foreign := events.ForeignFinalizers(o.Finalizers); len(foreign) > 0 {
 		f.fail("finalizer", removeFinalizer(foreign, o, resource), "its deletion began %s ago, and the finalizer %s of another program holds it%s", f.ago(o.DeletionTimestamp.Time),
 			clean(strings.Join(foreign, ", ")), setBy(o, foreign))
 	}
@@ -53,15 +48,10 @@ func removeFinalizer(foreign []string, o metav1.ObjectMeta, resource string) str
 
 // setBy names the field manager that has set the first of the finalizers.
 func setBy(o metav1.ObjectMeta, finalizers []string) string {
-	if e := manager(o, "f:metadata", "f:finalizers", fmt.Sprintf("v:%q", finalizers[0])); e != nil {
+	if e := events.FieldManager(o.ManagedFields, "f:metadata", "f:finalizers", fmt.Sprintf("v:%q", finalizers[0])); e != nil {
 		return fmt.Sprintf(" (set by %s)", clean(e.Manager))
 	}
 	return ""
-}
-
-// foreignFinalizers returns the finalizers that neither Kubernetes nor jobstream removes.
-func foreignFinalizers(o metav1.ObjectMeta) []string {
-	return slices.DeleteFunc(slices.Clone(o.Finalizers), func(s string) bool { return s == foreground || s == orphan || s == batchv1.JobTrackingFinalizer })
 }
 
 // ending reports a Job whose end is decided and that waits for its last Pods.
@@ -109,14 +99,14 @@ func (x *jobCauses) leavingPods() {
 		switch {
 		case !ended(p) && overdue && p.Spec.NodeName != "":
 			nSilent, silent = nSilent+1, cmp.Or(silent, p)
-		case len(foreignFinalizers(p.ObjectMeta)) > 0 && (overdue || ended(p)):
+		case len(events.ForeignFinalizers(p.Finalizers)) > 0 && (overdue || ended(p)):
 			nHeld, held = nHeld+1, cmp.Or(held, p)
 		case slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) && overdue:
 			nTracked++
 		}
 	}
 	if held != nil {
-		foreign := foreignFinalizers(held.ObjectMeta)
+		foreign := events.ForeignFinalizers(held.Finalizers)
 		x.fail("finalizer", removeFinalizer(foreign, held.ObjectMeta, "pod"), "%s being deleted, and the finalizer %s of another program holds it%s: the Pod %s", are(nHeld, "Pod"),
 			clean(strings.Join(foreign, ", ")), setBy(held.ObjectMeta, foreign), held.Name)
 	}

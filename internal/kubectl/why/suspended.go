@@ -1,21 +1,17 @@
 package why
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/finding"
 	"github.com/jobstream/jobstream/internal/kubectl/doctor"
 )
-
-// QueueLabel is the label by which Kueue takes a Job into a queue: it suspends the Job, and resumes it when there is room.
-const QueueLabel = "kueue.x-k8s.io/queue-name"
 
 // suspended reports that spec.suspend is true, and who has set it: a queue, a program of jobstream, or a field manager. effect is what
 // that means for the object.
@@ -24,10 +20,10 @@ func (f *findings) suspended(o metav1.ObjectMeta, effect string) {
 	by := f.suspender(o)
 	comma := strings.TrimSuffix(", "+by, ", ")
 	switch label := o.Labels[v1alpha1.SuspendedByLabel]; {
-	case o.Labels[QueueLabel] != "":
-		queue := clean(o.Labels[QueueLabel])
+	case o.Labels[v1alpha1.QueueLabel] != "":
+		queue := clean(o.Labels[v1alpha1.QueueLabel])
 		f.warn("queue", fmt.Sprintf("see what the queue waits for with: kubectl describe workloads -n %s, and kubectl describe localqueue %s -n %s", f.namespace, argument(queue), f.namespace),
-			"it waits in the queue %s (label %s), which has not admitted it; spec.suspend is true%s", queue, QueueLabel, comma)
+			"it waits in the queue %s (label %s), which has not admitted it; spec.suspend is true%s", queue, v1alpha1.QueueLabel, comma)
 	case label == v1alpha1.SuspendedByRun:
 		f.fail("suspended", fmt.Sprintf("delete it with: kubectl delete %s, and run it again", f.object()), `it is suspended: "kubectl jobstream run" is creating it, or was interrupted%s`, comma)
 	case label != "":
@@ -41,7 +37,7 @@ func (f *findings) suspended(o metav1.ObjectMeta, effect string) {
 
 // suspender names the field manager that has set spec.suspend, and when; "" if no field manager is recorded.
 func (f *findings) suspender(o metav1.ObjectMeta) string {
-	e := manager(o, "f:spec", "f:suspend")
+	e := events.FieldManager(o.ManagedFields, "f:spec", "f:suspend")
 	if e == nil {
 		return ""
 	}
@@ -53,34 +49,4 @@ func (f *findings) suspender(o metav1.ObjectMeta) string {
 		return fmt.Sprintf("set by %s when it was created %s ago", by, f.ago(e.Time.Time))
 	}
 	return fmt.Sprintf("set by %s at %s, %s ago", by, e.Time.UTC().Format(time.RFC3339), f.ago(e.Time.Time))
-}
-
-// mostFields is how much of a field manager's record is read, in bytes.
-const mostFields = 1 << 20
-
-// manager returns the newest record of a field manager that owns the field with that path, such as f:spec, f:suspend; nil if there is
-// none. A record is that of the manager's latest write, which may have been about another field.
-func manager(o metav1.ObjectMeta, path ...string) (found *metav1.ManagedFieldsEntry) {
-	for i := range o.ManagedFields {
-		e := &o.ManagedFields[i]
-		if e.Subresource == "" && owns(e.FieldsV1, path) && (found == nil || found.Time == nil || e.Time != nil && e.Time.After(found.Time.Time)) {
-			found = e
-		}
-	}
-	return found
-}
-
-func owns(fields *metav1.FieldsV1, path []string) bool {
-	rest, err := io.ReadAll(io.LimitReader(fields.GetRawReader(), mostFields))
-	if err != nil {
-		return false
-	}
-	for _, step := range path {
-		level := map[string]json.RawMessage{}
-		if json.Unmarshal(rest, &level) != nil || level[step] == nil {
-			return false
-		}
-		rest = level[step]
-	}
-	return true
 }

@@ -51,7 +51,7 @@ var flags = map[string]func(*events.Job){
 	"replace-failed-only": func(j *events.Job) { j.ReplaceFailedOnly = true },
 	"foreign":             func(j *events.Job) { j.Foreign = true },
 	"suspended":           func(j *events.Job) { j.Suspended = true },
-	"resumed":             func(j *events.Job) { j.Suspended = false },
+	"resumed":             func(j *events.Job) { j.Suspended, j.SuspendedBy, j.Queue = false, "", "" },
 	"deleting":            func(j *events.Job) { j.Deleting = true },
 }
 
@@ -69,6 +69,8 @@ var numbers = map[string]func(*events.Job, int32){
 }
 
 var lists = map[string]func(*testing.T, *datadriven.TestData, *events.Job, []string){
+	"by":          func(_ *testing.T, _ *datadriven.TestData, j *events.Job, v []string) { j.SuspendedBy = v[0] },
+	"queue":       func(_ *testing.T, _ *datadriven.TestData, j *events.Job, v []string) { j.Queue = v[0] },
 	"unsupported": func(_ *testing.T, _ *datadriven.TestData, j *events.Job, v []string) { j.Unsupported = v },
 	"ignored":     func(_ *testing.T, _ *datadriven.TestData, j *events.Job, v []string) { j.Options.Ignored = v },
 	"parameters":  func(_ *testing.T, _ *datadriven.TestData, j *events.Job, v []string) { j.Options.Parameters = v[0] },

@@ -28,7 +28,7 @@ func (s *Stage) pod(t *testing.T, d *datadriven.TestData, serial, change string)
 	s.api.UpdatePod(name, func(p *events.Pod) {
 		switch change {
 		case "runs":
-			p.Phase, p.Scheduled, p.Ready, p.ReadySince = events.Running, true, true, s.now
+			p.Phase, p.Scheduled, p.Ready, p.ReadySince, p.Waiting = events.Running, true, true, s.now, ""
 		case "succeeds":
 			p.Phase, p.Ready, p.Finished, p.End = events.Succeeded, false, s.now, ended(*p, 0)
 		case "fails":
@@ -37,6 +37,10 @@ func (s *Stage) pod(t *testing.T, d *datadriven.TestData, serial, change string)
 			p.Restarts++
 		case "cannot-start":
 			p.Waiting = "ImagePullBackOff"
+		case "is-unschedulable":
+			p.Waiting = "Unschedulable"
+		case "waits-for-a-finalizer": // a user deletes it, and another program's finalizer keeps it
+			p.Deleting, p.Finished, p.Waiting = true, s.now, events.FinalizerPrefix+"example.com/keep"
 		case "is-evicted":
 			p.Deleting, p.Finished = true, s.now
 			p.Conditions = []events.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}

@@ -158,6 +158,8 @@ func (s *Stage) Play(t *testing.T, d *datadriven.TestData) string {
 		s.inbox = append(s.inbox, s.relist(t, d)...)
 	case "status":
 		return s.status()
+	case "conditions": // the Job's conditions with their messages
+		return s.conditions()
 	case "reports": // the Kubernetes Events since the last "reports"
 		out := strings.Join(s.reports, "\n") + "\n"
 		s.reports = nil
@@ -299,18 +301,4 @@ func (s *Stage) result() string {
 		return "(nothing)\n"
 	}
 	return s.out.String()
-}
-
-func (s *Stage) status() string {
-	list := s.api.List("", s.uid)
-	var b strings.Builder
-	if list.Job == nil {
-		b.WriteString("no Job\n")
-	} else {
-		fmt.Fprintln(&b, strings.TrimPrefix(effect.WriteJobStatus{Version: list.Job.Version, Status: list.Job.Status}.String(), "WriteJobStatus "))
-	}
-	for _, p := range list.Pods {
-		fmt.Fprintf(&b, "%s serial=%d %s held=%v deleting=%v\n", p.Name, p.Serial, p.Phase, p.Held, p.Deleting)
-	}
-	return b.String()
 }

@@ -2,6 +2,7 @@ package parity
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -77,10 +78,37 @@ var Differences = []Difference{
 			if jobstream.Job == nil {
 				return false
 			}
-			found := len(jobstream.Job.Status.Conditions)
+			found := slices.ContainsFunc(jobstream.Job.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == v1alpha1.BackingOffCondition })
 			jobstream.Job.Status = withoutBackingOff(jobstream.Job.Status)
-			maps.DeleteFunc(jobstream.Events, func(event string, _ int) bool { return strings.HasPrefix(event, "Warning BackingOff: ") })
-			return len(jobstream.Job.Status.Conditions) < found
+			maps.DeleteFunc(jobstream.Events, func(event string, _ int) bool {
+				return strings.HasPrefix(event, "Warning BackingOff: ") || strings.HasPrefix(event, "Warning PodsWaiting: ")
+			})
+			return found
+		},
+	},
+	{
+		ID: "suspended-by", What: "the message of the condition `Suspended`, and of its Event, names who has suspended the Job",
+		Why: "users see whom to ask, or which queue the Job waits in",
+		take: func(_, jobstream *Portrait) bool {
+			found := false
+			anonymous := func(text string) string {
+				found = found || suspendedBy.MatchString(text)
+				return suspendedBy.ReplaceAllString(text, "$1")
+			}
+			for event, n := range maps.Clone(jobstream.Events) {
+				delete(jobstream.Events, event)
+				jobstream.Events[anonymous(event)] += n
+			}
+			for i, note := range jobstream.Notes {
+				jobstream.Notes[i] = anonymous(note)
+			}
+			if jobstream.Job != nil {
+				for i := range jobstream.Job.Status.Conditions {
+					c := &jobstream.Job.Status.Conditions[i]
+					c.Message = anonymous(c.Message)
+				}
+			}
+			return found
 		},
 	},
 	{
@@ -109,10 +137,15 @@ var Differences = []Difference{
 	},
 }
 
-// withoutBackingOff removes the condition of the difference backing-off.
+// suspendedBy is the message of the difference suspended-by. A Job may have the name suspended.
+var suspendedBy = regexp.MustCompile(`(Job (?:suspended|JOB)) by [^ )]+`)
+
+// withoutBackingOff removes the condition of the difference backing-off, and PodsWaiting, which Pods have on a busy machine.
 func withoutBackingOff(s batchv1.JobStatus) batchv1.JobStatus {
 	s = *s.DeepCopy()
-	s.Conditions = slices.DeleteFunc(s.Conditions, func(c batchv1.JobCondition) bool { return c.Type == v1alpha1.BackingOffCondition })
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == v1alpha1.BackingOffCondition || c.Type == v1alpha1.PodsWaitingCondition
+	})
 	return s
 }
 

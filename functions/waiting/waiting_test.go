@@ -1,0 +1,61 @@
+package waiting_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/waiting"
+)
+
+// TestCondition: the reason is that of most Pods, and one Pod of each is named, the oldest.
+func TestCondition(t *testing.T) {
+	pod := func(serial int, reason string) events.Pod {
+		return events.Pod{Name: fmt.Sprintf("pi-%d", serial), Serial: serial, Waiting: reason}
+	}
+	for _, c := range []struct {
+		name            string
+		pods            []events.Pod
+		reason, message string
+	}{
+		{"one", []events.Pod{pod(4, "ImagePullBackOff")}, "ImagePullBackOff", "1 of 5 Pods wait: 1 ImagePullBackOff (pi-4)"},
+		{"two reasons", []events.Pod{pod(3, "Unschedulable"), pod(2, "ImagePullBackOff"), pod(1, "ImagePullBackOff")}, "ImagePullBackOff",
+			"3 of 5 Pods wait: 2 ImagePullBackOff (pi-1), 1 Unschedulable (pi-3)"},
+		{"as many of each", []events.Pod{pod(3, "Unschedulable"), pod(2, "ImagePullBackOff")}, "ImagePullBackOff",
+			"2 of 5 Pods wait: 1 ImagePullBackOff (pi-2), 1 Unschedulable (pi-3)"},
+		{"the two of an image are one", []events.Pod{pod(0, "ErrImagePull"), pod(1, "ImagePullBackOff")}, "ImagePullBackOff", "2 of 5 Pods wait: 2 ImagePullBackOff (pi-0)"},
+		{"none has looked at it", []events.Pod{pod(0, "")}, waiting.Unknown, "1 of 5 Pods wait: 1 Unknown (pi-0)"},
+		{"no reason of Kubernetes", []events.Pod{pod(0, "42")}, waiting.Unknown, "1 of 5 Pods wait: 1 42 (pi-0)"},
+		{"a finalizer", []events.Pod{pod(0, events.FinalizerPrefix+"example.com/keep")}, waiting.FinalizersRemain,
+			"1 of 5 Pods wait: 1 finalizer example.com/keep (pi-0)"},
+	} {
+		all := waiting.Pods{}
+		for _, p := range c.pods {
+			all.Add(p)
+		}
+		if reason, message := all.Condition(5); reason != c.reason || message != c.message {
+			t.Errorf("%s: %s, %q; want %s, %q", c.name, reason, message, c.reason, c.message)
+		}
+	}
+}
+
+// TestTheMessageIsShort: whatever users write into the statuses of their Pods, the message has five reasons and 1 KiB at most.
+func TestTheMessageIsShort(t *testing.T) {
+	for _, c := range []struct {
+		name, prefix string
+		length       int
+	}{
+		{"words", "R", 60},
+		{"finalizers with long names", events.FinalizerPrefix, 300},
+	} {
+		all := waiting.Pods{}
+		for i := range 1000 {
+			all.Add(events.Pod{Name: strings.Repeat("n", 253), Serial: i, Waiting: fmt.Sprintf("%s%0*d", c.prefix, c.length, i)})
+		}
+		_, message := all.Condition(1000)
+		if shown := strings.Count(message, "(n"); len(message) > 1024 || shown < 1 || shown > 5 || !strings.HasPrefix(message, "1000 of 1000 Pods wait: 1 ") {
+			t.Errorf("%s: %d bytes, %d reasons: %.80s…", c.name, len(message), shown, message)
+		}
+	}
+}
