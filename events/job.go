@@ -63,12 +63,17 @@ type Job struct {
 	// Unsupported names the fields of the spec whose values this version does not know.
 	Unsupported []string `json:"unsupported,omitempty"`
 
+	// TemplateHash is the TemplateHash of the Pod template; "" for a Job that has not started, since only public events have it.
+	TemplateHash string `json:"templateHash,omitempty"`
+
 	Status batchv1.JobStatus `json:"status"`
 	// NextSerial and Backoff are restored from the annotations that were written with the status.
 	NextSerial int     `json:"nextSerial,omitzero"`
 	Backoff    Backoff `json:"backoff,omitzero"`
 	// LastFailure, too, is restored from such an annotation; nil if no Pod has failed.
 	LastFailure *PodFailure `json:"lastFailure,omitempty"`
+	// FailedIndexExits, too, are restored from such an annotation: at most MaxIndexExits, sorted, and all in status.failedIndexes.
+	FailedIndexExits []IndexExit `json:"failedIndexExits,omitempty"`
 }
 
 // Options are what a user asks for by annotations of a Job, where batch/v1 has no field for it.
@@ -81,6 +86,8 @@ type Options struct {
 	PendingDeadlineSeconds *int64 `json:"pendingDeadlineSeconds,omitempty"`
 	// Parameters names the ConfigMap with one list of values per variable, "" for none (proposal indexed-job.md).
 	Parameters string `json:"parameters,omitempty"`
+	// PublishFailedValues reports whether the JobFinish has the values of failed indexes, if there are Parameters.
+	PublishFailedValues bool `json:"publishFailedValues,omitempty"`
 	// ParentSpan is the traceparent of the span that the Job's continues, "" for none.
 	ParentSpan string `json:"parentSpan,omitempty"`
 	// Ignored lists, in whole sentences, the annotations that are ignored and why.

@@ -77,12 +77,14 @@ func ProjectJob(j *batchv1.Job, claim Claim) Job {
 	}
 	out.Options, out.Unsupported = options(j), unsupported(j)
 	if j.Status.StartTime == nil && len(j.Status.Conditions) == 0 {
-		return out // never started: such annotations can only have been copied from another Job
+		return out // never started: such annotations can only have been copied from another Job, and no event needs the hash
 	}
+	out.TemplateHash = TemplateHash(&s.Template)
 	out.NextSerial = number(j.Annotations, v1alpha1.NextSerialAnnotation, 0)
 	// A record that a client has made unreadable delays nothing: the annotation is rewritten with the next status.
 	_ = json.Unmarshal([]byte(j.Annotations[v1alpha1.BackoffAnnotation]), &out.Backoff)
 	out.LastFailure = failure(j.Annotations[v1alpha1.LastFailureAnnotation])
+	out.FailedIndexExits = indexExits(j.Annotations[v1alpha1.FailedIndexExitsAnnotation], orDefault(j.Status.FailedIndexes, ""))
 	return out
 }
 
@@ -182,9 +184,12 @@ func options(j *batchv1.Job) (w Options) {
 	if w.ParentSpan, why = parentSpan(j); why != "" {
 		ignore(v1alpha1.TraceparentAnnotation, why)
 	}
-	if text, ok := j.Annotations[v1alpha1.PodTraceparentAnnotation]; ok && text != "true" && text != "false" {
-		ignore(v1alpha1.PodTraceparentAnnotation, fmt.Sprintf("its value %q is neither true nor false", cut(text)))
+	for _, name := range []string{v1alpha1.PodTraceparentAnnotation, v1alpha1.PublishFailedValuesAnnotation} {
+		if text, ok := j.Annotations[name]; ok && text != "true" && text != "false" {
+			ignore(name, fmt.Sprintf("its value %q is neither true nor false", cut(text)))
+		}
 	}
+	w.PublishFailedValues = j.Annotations[v1alpha1.PublishFailedValuesAnnotation] == "true"
 	slices.Sort(w.Ignored)
 	return w
 }

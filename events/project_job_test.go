@@ -116,3 +116,25 @@ func TestWhatTheReconcilerHasWrittenOnAJob(t *testing.T) {
 		})
 	}
 }
+
+// Values of failed indexes are published if the Job asks for that, and not by mistake.
+func TestValuesAreOnlyPublishedOnRequest(t *testing.T) {
+	for _, c := range []struct {
+		name, parameters, value string
+		publishes, ignored      bool
+	}{
+		{"it asks", "shards", "true", true, false},
+		{"it asks not to", "shards", "false", false, false},
+		{"in other words", "shards", "yes", false, true},
+		{"in capitals", "shards", "True", false, true},
+		{"an empty value", "shards", "", false, true},
+	} {
+		j := &batchv1.Job{}
+		j.Spec.CompletionMode = new(batchv1.IndexedCompletion)
+		j.Annotations = map[string]string{v1alpha1.PerCompletionEnvAnnotation: c.parameters, v1alpha1.PublishFailedValuesAnnotation: c.value}
+		o := events.ProjectJob(j, events.Claim{}).Options
+		if o.PublishFailedValues != c.publishes || (len(o.Ignored) > 0) != c.ignored {
+			t.Errorf("%s: %+v", c.name, o)
+		}
+	}
+}

@@ -28,6 +28,9 @@ type JobStarted struct {
 	CompletionMode batchv1.CompletionMode `json:"completionMode"`
 	// Owner is the ScheduledJob whose run the Job is; any other Job has none.
 	Owner *RunOwner `json:"owner,omitempty"`
+	// TemplateHash is a hash of the Pod template, without what the API server and a ScheduledJob add: Jobs made of the same template have
+	// the same one. A new version of jobstream or Kubernetes may change it.
+	TemplateHash string `json:"templateHash,omitempty"`
 	// ManagedBy is spec.managedBy, if it is set.
 	ManagedBy string `json:"managedBy,omitempty"`
 	// Labels are those of the Job's that the operator has chosen.
@@ -56,6 +59,10 @@ type JobFinished struct {
 	CompletedIndexes string `json:"completedIndexes,omitempty"`
 	// FailedIndexes is the set of indexes that have failed for good, if the Job has a limit per index.
 	FailedIndexes string `json:"failedIndexes,omitempty"`
+	// FailedIndexExits are how the failed indexes ended: the 20 lowest of failedIndexes. An index of which it is not known is missing.
+	FailedIndexExits []IndexExit `json:"failedIndexExits,omitempty"`
+	// FailedValues are the values of failed indexes, if the Job's annotation jobstream.dev/publish-failed-values asks for them.
+	FailedValues *FailedValues `json:"failedValues,omitempty"`
 	// LastFailure is how the Pod failed that failed last before the end was decided; absent if none did.
 	LastFailure *PodFailure `json:"lastFailure,omitempty"`
 	// Created is when the Job was created.
@@ -68,12 +75,31 @@ type JobFinished struct {
 	DurationSeconds int64 `json:"durationSeconds"`
 	// Owner is the ScheduledJob whose run the Job is; any other Job has none.
 	Owner *RunOwner `json:"owner,omitempty"`
+	// TemplateHash is a hash of the Pod template, without what the API server and a ScheduledJob add: Jobs made of the same template have
+	// the same one. A new version of jobstream or Kubernetes may change it.
+	TemplateHash string `json:"templateHash,omitempty"`
 	// ManagedBy is spec.managedBy, if it is set.
 	ManagedBy string `json:"managedBy,omitempty"`
 	// Labels are those of the Job's that the operator has chosen.
 	Labels map[string]string `json:"labels,omitempty"`
 	// ParentSpan is the traceparent in the Job's annotation: the span that the Job's continues. "" for none.
 	ParentSpan string `json:"parentSpan,omitempty"`
+}
+
+// FailedValues are the per-completion values of failed indexes.
+type FailedValues struct {
+	// ConfigMap is the name of the immutable ConfigMap that has the values of all indexes.
+	ConfigMap string `json:"configMap"`
+	// Indexes are the 20 lowest of failedIndexes; of a Job without a limit per index the one of lastFailure, unless it has succeeded since.
+	Indexes []IndexValues `json:"indexes"`
+}
+
+// IndexValues are the values of one index.
+type IndexValues struct {
+	// Index is the completion index.
+	Index int `json:"index"`
+	// Values has a value for each variable, at most ten of them by name. A value of more than 256 bytes is cut, and ends with "…".
+	Values map[string]string `json:"values"`
 }
 
 // RunOwner is the ScheduledJob that a Job is a run of.
@@ -107,15 +133,15 @@ func (j Job) Started() (e JobStarted, ok bool) {
 		mode = batchv1.IndexedCompletion
 	}
 	return JobStarted{Job: j.reference(), Created: j.Created.UTC(), Start: j.Status.StartTime.UTC(), Parallelism: j.Parallelism, Completions: j.Completions,
-		CompletionMode: mode, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Options.ParentSpan}, true
+		CompletionMode: mode, Owner: j.Owner, TemplateHash: j.TemplateHash, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Options.ParentSpan}, true
 }
 
 // Ended returns the JobFinished that this observation of the Job shows; ok is false if it has not finished.
 func (j Job) Ended() (e JobFinished, ok bool) {
 	st := j.Status
 	e = JobFinished{Job: j.reference(), Created: j.Created.UTC(), Succeeded: st.Succeeded, Failed: st.Failed, Completions: j.Completions,
-		CompletedIndexes: st.CompletedIndexes, LastFailure: j.LastFailure, Owner: j.Owner, ManagedBy: j.ManagedBy, Labels: j.Labels,
-		ParentSpan: j.Options.ParentSpan}
+		CompletedIndexes: st.CompletedIndexes, FailedIndexExits: j.FailedIndexExits, LastFailure: j.LastFailure, Owner: j.Owner,
+		TemplateHash: j.TemplateHash, ManagedBy: j.ManagedBy, Labels: j.Labels, ParentSpan: j.Options.ParentSpan}
 	if st.FailedIndexes != nil {
 		e.FailedIndexes = *st.FailedIndexes
 	}
@@ -133,7 +159,31 @@ func (j Job) Ended() (e JobFinished, ok bool) {
 		e.Start = st.StartTime.UTC()
 		e.DurationSeconds = max(0, int64(e.End.Sub(e.Start)/time.Second)) // two clocks may make it negative
 	}
+	if failed && j.Options.PublishFailedValues && j.Options.Parameters != "" {
+		e.FailedValues = j.failedValues()
+	}
 	return e, true
+}
+
+// failedValues returns which indexes have values to be published, still without the values; nil if none has. Only the adapter reads
+// these, when it announces the event: no state and no fact has them.
+func (j Job) failedValues() *FailedValues {
+	out := &FailedValues{ConfigMap: j.Options.Parameters}
+	if f := j.LastFailure; j.BackoffLimitPerIndex == nil && f != nil && f.Index != nil && !within(j.Status.CompletedIndexes, *f.Index) {
+		out.Indexes = []IndexValues{{Index: *f.Index}}
+	}
+	for first, last := range spans(orDefault(j.Status.FailedIndexes, "")) {
+		for i := first; i <= last && len(out.Indexes) < MaxIndexExits; i++ {
+			out.Indexes = append(out.Indexes, IndexValues{Index: i})
+		}
+		if len(out.Indexes) == MaxIndexExits {
+			break
+		}
+	}
+	if len(out.Indexes) == 0 {
+		return nil
+	}
+	return out
 }
 
 func (j Job) reference() Reference {

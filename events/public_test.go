@@ -31,17 +31,19 @@ func publicSamples() map[string]events.Public {
 		"TickDecidedRange": events.TickDecided{ScheduledJob: nightly, Verdict: events.Missed, Reason: "Superseded", Message: "a later time had come",
 			Nominal: at(0), Until: at(0).Add(2 * time.Hour), Count: 3},
 		"JobStarted": events.JobStarted{Job: run, Created: at(0), Start: at(1), Parallelism: 2, Completions: &three, CompletionMode: "Indexed",
-			Owner: owner, ManagedBy: "jobstream.dev/reconciler", Labels: labels},
+			Owner: owner, TemplateHash: "5fd0a1c34b", ManagedBy: "jobstream.dev/reconciler", Labels: labels},
 		"JobFinished": events.JobFinished{Job: run, Result: events.JobFailed, Reason: "FailedIndexes", Message: "Job has failed indexes",
 			Succeeded: 2, Failed: 7, Completions: &three, CompletedIndexes: "0,2", FailedIndexes: "1", Created: at(0), Start: at(1), End: at(58), DurationSeconds: 57,
-			LastFailure: &events.PodFailure{Pod: "nightly.report-frwhlprcx-1-d52jl", Index: new(1), Node: "node-7", Container: "main", ExitCode: 137, Reason: "OOMKilled", Time: at(57)},
-			Owner:       owner, ManagedBy: "jobstream.dev/reconciler", Labels: labels},
+			FailedIndexExits: []events.IndexExit{{Index: 1, ExitCode: 137, Reason: "OOMKilled"}},
+			FailedValues:     &events.FailedValues{ConfigMap: "shops", Indexes: []events.IndexValues{{Index: 1, Values: map[string]string{"SHOP": "Paris"}}}},
+			LastFailure:      &events.PodFailure{Pod: "nightly.report-frwhlprcx-1-d52jl", Index: new(1), Node: "node-7", Container: "main", ExitCode: 137, Reason: "OOMKilled", Time: at(57)},
+			Owner:            owner, TemplateHash: "5fd0a1c34b", ManagedBy: "jobstream.dev/reconciler", Labels: labels},
 		"PodFinished": events.PodFinished{Job: run, Pod: events.Reference{Namespace: "shop", Name: "nightly.report-frwhlprcx-1-d52jl", UID: "0b7e5d0a-5c1c-4d0e-8f6f-2f1f0f5a9a11"},
 			Result: events.PodFailed, Index: new(1), Container: &events.ContainerEnd{Name: "main", ExitCode: 137, Reason: "OOMKilled"}, Node: "node-7",
 			Start: at(2), End: at(9), DurationSeconds: 7, Owner: owner},
 		"JobFinishedPlain": events.JobFinished{Job: events.Reference{Namespace: "shop", Name: "pi", UID: uid}, Result: events.JobSucceeded,
 			Reason: "CompletionsReached", Message: "Reached expected number of succeeded pods", Succeeded: 1, Completions: new(int32(1)),
-			Created: at(0), Start: at(1), End: at(9), DurationSeconds: 8, ManagedBy: "jobstream.dev/reconciler"},
+			Created: at(0), Start: at(1), End: at(9), DurationSeconds: 8, TemplateHash: "e07b9920c8", ManagedBy: "jobstream.dev/reconciler"},
 	}
 }
 

@@ -34,6 +34,11 @@ const (
 	// together with the status, and stays as it was when the Job's end was decided.
 	LastFailureAnnotation = Group + "/last-failure"
 
+	// FailedIndexExitsAnnotation on an Indexed Job with a backoffLimitPerIndex is how its failed indexes ended, at most 20 of them, the
+	// lowest, as JSON: [{"index":3,"exitCode":1,"reason":"Error"},{"index":7,"exitCode":137,"reason":"OOMKilled"}]. It is written
+	// together with the status, and changes only when an index fails, or when the Job loses indexes.
+	FailedIndexExitsAnnotation = Group + "/failed-index-exits"
+
 	// BackoffSecondsAnnotation on a Job is the delay of the next Pod after the first failure, in seconds: 1 to 600. It doubles with
 	// each further failure (proposal job.md, backoffSeconds).
 	BackoffSecondsAnnotation = Group + "/backoff-seconds"
@@ -49,6 +54,10 @@ const (
 	// PerCompletionEnvAnnotation on an Indexed Job names an immutable ConfigMap of its namespace. Each of its keys is an
 	// environment variable, and its value one line per completion index (proposal indexed-job.md, per-completion-env).
 	PerCompletionEnvAnnotation = Group + "/per-completion-env"
+
+	// PublishFailedValuesAnnotation on a Job with PerCompletionEnvAnnotation is "true" or "false": whether its JobFinish has the values of
+	// its failed indexes. Every subscriber may read them, so without it they are not published: they may be secret.
+	PublishFailedValuesAnnotation = Group + "/publish-failed-values"
 
 	// EventIDAnnotation on a Kubernetes Event about a Job is the id of the public event that it repeats.
 	EventIDAnnotation = Group + "/event-id"

@@ -103,7 +103,9 @@ type (
 		Backoff    events.Backoff
 		// LastFailure is how the Pod failed that failed last, nil if none did.
 		LastFailure *events.PodFailure
-		Reports     []Report
+		// FailedIndexExits are how the failed indexes ended, as far as the Job keeps that.
+		FailedIndexExits []events.IndexExit
+		Reports          []Report
 		// Handled is the number of failures that this status accounts for and a podFailurePolicy has handled, by action, for
 		// metrics.
 		Handled map[batchv1.PodFailurePolicyAction]int
@@ -255,6 +257,9 @@ func (e WriteJobStatus) String() string {
 	}
 	if s.FailedIndexes != nil && *s.FailedIndexes != "" {
 		out += " failedIndexes=" + *s.FailedIndexes
+	}
+	for i, x := range e.FailedIndexExits {
+		out += map[bool]string{true: " exits=", false: ","}[i == 0] + x.String()
 	}
 	if u := s.UncountedTerminatedPods; u != nil && len(u.Succeeded)+len(u.Failed) > 0 {
 		out += fmt.Sprintf(" uncounted=%v/%v", u.Succeeded, u.Failed)

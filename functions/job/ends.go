@@ -39,10 +39,10 @@ func (s *State) accountFor() {
 }
 
 // withEnd returns an observation of a Pod with the details of its end; old is the observation before. If ends of Pods are not
-// announced, it omits them. A snapshot leaves them out, so they are taken from old.
+// announced, only a Pod keeps them whose failure is the last one of its index. A snapshot leaves them out, so they are taken from old.
 func (s *State) withEnd(p, old events.Pod) events.Pod {
 	switch {
-	case !s.limits.AnnouncePods:
+	case !s.limits.AnnouncePods && (s.Job.BackoffLimitPerIndex == nil || !p.Terminal() || !indexFails(s.Job, p)):
 		p.End = nil
 	case p.End == nil && old.UID == p.UID:
 		p.End = old.End

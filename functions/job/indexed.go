@@ -21,6 +21,8 @@ type indexStatus struct {
 	// carrier are the Pods whose number of failures has no successor to carry it on yet; last has the same Pods by index.
 	carrier map[types.UID]bool
 	last    map[int]events.Pod
+	// fatal are the Pods because of which indexes have newly failed, by index.
+	fatal map[int]events.Pod
 }
 
 // readIndexStatus reads the indexes of the status and adds the Pods that have newly ended. The order is upstream's: successes,

@@ -38,7 +38,7 @@ const Name = "job"
 func New(l Limits) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    Name,
-		Version: 19,
+		Version: 20,
 		Wakes: []events.Type{events.TypeJobObserved, events.TypeJobGone, events.TypeJobListed, events.TypeJobPartListed, events.TypePodObserved,
 			events.TypePodGone, events.TypeTimerFired, events.TypeEffectRefused, events.TypeParametersObserved, events.TypeAnnounced},
 		Observe: func(s State, e events.Event) State { s.limits = l; return observe(s, e) },

@@ -1,7 +1,9 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,6 +16,7 @@ import (
 // How a Pod failed outlives the Pod and the State in an annotation of the Job, which is written with the status:
 //
 //	failed Pod is observed --> State.LastFailure --status write--> annotation --> JobFinish, condition BackingOff
+//	index has failed ----------> the Pod, held ----status write--> annotation --> JobFinish
 
 // lastFailure returns how the Pod failed that failed last. Once the end of the Job is decided, it does not change any more: Pods that
 // are deleted because of it fail, too, and are not what the user looks for.
@@ -23,6 +26,17 @@ func (s State) lastFailure() *events.PodFailure {
 		return s.Job.LastFailure
 	}
 	return s.Job.LastFailure.Later(s.LastFailure)
+}
+
+// failedIndexExits returns how the indexes ended that the wanted status has as failed, the lowest of them. What the observed Job has
+// stays as it is; the Pods because of which further indexes fail are all held until a status lists these.
+func (s State) failedIndexExits(c count) []events.IndexExit {
+	out := slices.DeleteFunc(slices.Clone(s.Job.FailedIndexExits), func(e events.IndexExit) bool { return !c.indexes.lost.Has(e.Index) })
+	for _, p := range c.indexes.fatal {
+		out = append(out, events.ExitOf(p))
+	}
+	slices.SortFunc(out, func(a, b events.IndexExit) int { return cmp.Compare(a.Index, b.Index) })
+	return out[:min(len(out), events.MaxIndexExits)]
 }
 
 // showBackoff sets the condition of a Job that waits after failures before it creates the next Pod. It goes with a status write that

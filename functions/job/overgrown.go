@@ -64,5 +64,5 @@ func standStill(s State, now time.Time, at *effect.Wake) []effect.Effect {
 		return nil
 	}
 	return []effect.Effect{effect.WriteJobStatus{Job: j.Name, Version: j.Version, Status: want, NextSerial: j.NextSerial, Backoff: j.Backoff,
-		LastFailure: j.LastFailure, Reports: reports(j, want)}}
+		LastFailure: j.LastFailure, FailedIndexExits: j.FailedIndexExits, Reports: reports(j, want)}}
 }

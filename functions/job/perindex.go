@@ -1,6 +1,8 @@
 package job
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -19,25 +21,28 @@ import (
 
 // failures adds the indexes that have newly failed, and finds the carriers.
 func (b *indexStatus) failures(s State, listed map[types.UID]events.PodResult) {
-	b.failed, b.carrier, b.last = b.lost, map[types.UID]bool{}, map[int]events.Pod{}
+	b.failed, b.carrier, b.last, b.fatal = b.lost, map[types.UID]bool{}, map[int]events.Pod{}, map[int]events.Pod{}
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
 		if _, over := s.Job.Condition(kind); over {
 			return // no Pod gets a successor, and Pods that are deleted now do not fail their indexes
 		}
 	}
 	active := map[int]bool{}
-	var failed []int
-	for _, r := range s.Pods {
+	serials := s.serials()
+	for _, serial := range serials {
+		r := s.Pods[serial]
 		p := r.Pod
 		switch {
 		case r.live() && !r.Surplus && !p.Deleting:
 			active[p.Index] = true
-		case r.held() && !r.spared() && mine(s.Job, p) && counts(s.Job, p) && indexFails(s.Job, p) && !b.completed.Has(p.Index):
-			failed = append(failed, p.Index)
+		case r.held() && !r.spared() && mine(s.Job, p) && counts(s.Job, p) && indexFails(s.Job, p) && !b.completed.Has(p.Index) && !b.lost.Has(p.Index):
+			if q, other := b.fatal[p.Index]; !other || later(p, q) {
+				b.fatal[p.Index] = p
+			}
 		}
 	}
-	b.failed = b.lost.Union(intervals.Of(failed...))
-	for _, serial := range s.serials() {
+	b.failed = b.lost.Union(intervals.Of(slices.Collect(maps.Keys(b.fatal))...))
+	for _, serial := range serials {
 		r := s.Pods[serial]
 		p := r.Pod
 		if !r.held() || r.spared() || !mine(s.Job, p) || !counts(s.Job, p) || !failing(s.Job, p) || listed[p.UID] != "" ||

@@ -108,7 +108,7 @@ func list(st *batchv1.JobStatus, s State, c count) {
 // recently and the number of uncounted Pods is a small percentage of parallelism").
 func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *effect.Wake) (effect.WriteJobStatus, bool) {
 	w := effect.WriteJobStatus{Job: s.Job.Name, Version: s.Job.Version, Status: want, NextSerial: s.Next,
-		Backoff: record(s.Job, c, want), LastFailure: s.lastFailure(), Reports: reports(s.Job, want), Handled: handled(s, c, want)}
+		Backoff: record(s.Job, c, want), LastFailure: s.lastFailure(), FailedIndexExits: s.failedIndexExits(c), Reports: reports(s.Job, want), Handled: handled(s, c, want)}
 	if s.Waits.Blocked(w, now) {
 		return w, false
 	}

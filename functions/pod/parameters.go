@@ -54,6 +54,19 @@ func ReadParameters(c *corev1.ConfigMap) (Parameters, error) {
 // Count returns the length of the lists.
 func (p Parameters) Count() int { return p.count }
 
+// Values returns the values of one index by variable, nil if there are none for it: those of the first variables by name, at most as many
+// as most.
+func (p Parameters) Values(index, most int) map[string]string {
+	if index < 0 || index >= p.count {
+		return nil
+	}
+	out := map[string]string{}
+	for _, name := range p.names[:min(most, len(p.names))] {
+		out[name] = p.values[name][index]
+	}
+	return out
+}
+
 // At returns the variables of one index, 0 to Count-1, sorted by name. A dollar sign in a value stands for itself. At fails if
 // there is no value for the index.
 func (p Parameters) At(index int) ([]corev1.EnvVar, error) {

@@ -138,6 +138,7 @@ func (s *service) reconcileAll(ctx context.Context, c ReconcilerConfig, spans Sp
 	if c.CoreEvents {
 		announcer = recorder.Announcing(announcer)
 	}
+	announcer = actor.Announcing(announcer)
 	var configs []engine.Config
 	for _, f := range catalog.All(c.Limits, zone.Load) {
 		store, err := s.bus.Store(f.Name) //nolint:contextcheck // it has a time limit of its own

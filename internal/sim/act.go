@@ -102,7 +102,7 @@ func (a *API) writeStatus(key events.Key, e effect.WriteJobStatus) []events.Even
 	if j.Version == e.Version {
 		before, next := *j, *j
 		next.Status, next.NextSerial, next.Backoff = *e.Status.DeepCopy(), e.NextSerial, e.Backoff
-		next.LastFailure = e.LastFailure
+		next.LastFailure, next.FailedIndexExits = e.LastFailure, e.FailedIndexExits
 		next.Version = a.tick()
 		if a.Check != nil {
 			a.Check.StatusWritten(before, next)

@@ -88,6 +88,7 @@ func jobAnnotations(j events.Job) map[string]string {
 	put(v1alpha1.FailedPodsLimitAnnotation, o.FailedPodsLimit != nil, or(o.FailedPodsLimit))
 	put(v1alpha1.PendingDeadlineSecondsAnnotation, o.PendingDeadlineSeconds != nil, or(o.PendingDeadlineSeconds))
 	put(v1alpha1.PerCompletionEnvAnnotation, o.Parameters != "", o.Parameters)
+	put(v1alpha1.PublishFailedValuesAnnotation, o.PublishFailedValues, true)
 	put(v1alpha1.PodTraceparentAnnotation, len(o.Ignored) > 0, "perhaps")
 	put(v1alpha1.NextSerialAnnotation, j.NextSerial != 0, j.NextSerial)
 	if !j.Backoff.Equal(events.Backoff{}) {
@@ -97,6 +98,10 @@ func jobAnnotations(j events.Job) map[string]string {
 	if j.LastFailure != nil {
 		record, _ := json.Marshal(j.LastFailure) // cannot fail: texts, numbers and a time
 		out[v1alpha1.LastFailureAnnotation] = string(record)
+	}
+	if len(j.FailedIndexExits) > 0 {
+		exits, _ := json.Marshal(j.FailedIndexExits) // cannot fail: numbers and texts
+		out[v1alpha1.FailedIndexExitsAnnotation] = string(exits)
 	}
 	return out
 }
@@ -169,6 +174,9 @@ func podStatus(p events.Pod) corev1.PodStatus {
 	out.ContainerStatuses = []corev1.ContainerStatus{main}
 	for _, e := range p.Exits {
 		ended := &corev1.ContainerStateTerminated{ExitCode: e.Code, FinishedAt: metav1.Time{Time: p.Finished}}
+		if end := p.End; end != nil && end.Container != nil && end.Container.Name == e.Container {
+			ended.Reason = end.Container.Reason
+		}
 		if e.Container == main.Name {
 			out.ContainerStatuses[0].State = corev1.ContainerState{Terminated: ended}
 			continue

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -193,6 +194,33 @@ func (t *truth) indexes(old, next events.Job) {
 		}
 		if lost.Has(i) && !surplus[i] {
 			t.fail("index %d is failed, and no Pod of it used up its limit", i)
+		}
+	}
+	t.exits(old, next, lost)
+}
+
+// exits: of the lowest failed indexes each has the exit of a Pod that used up its limit, and keeps it: Pods of it that end later because the
+// Job fails do not matter.
+func (t *truth) exits(old, next events.Job, lost intervals.Set) {
+	if got, want := len(next.FailedIndexExits), min(events.MaxIndexExits, lost.Len()); got != want {
+		t.fail("of the failed indexes %s, %d have an exit, not %d: %v", lost, got, want, next.FailedIndexExits)
+	}
+	was := map[int]events.IndexExit{}
+	for _, e := range old.FailedIndexExits {
+		was[e.Index] = e
+	}
+	for i, e := range next.FailedIndexExits {
+		before, recorded := was[e.Index]
+		fatal := func(r *record) bool {
+			return r.index == e.Index && t.endsIndex(next, r) && (e.ExitCode == r.code || e.ExitCode == 0 && r.deleted)
+		}
+		switch {
+		case !lost.Has(e.Index), i > 0 && e.Index <= next.FailedIndexExits[i-1].Index:
+			t.fail("exits %v of the failed indexes %s", next.FailedIndexExits, lost)
+		case recorded && e != before:
+			t.fail("the exit of an index changes from %v to %v", before, e)
+		case !recorded && !slices.ContainsFunc(slices.Collect(maps.Values(t.pods)), fatal):
+			t.fail("no Pod that used up the limit of its index has ended with %v", e)
 		}
 	}
 }

@@ -117,6 +117,9 @@ func annotations(j events.Job) map[string]string {
 	if j.Options.Parameters != "" {
 		out[v1alpha1.PerCompletionEnvAnnotation] = j.Options.Parameters
 	}
+	if j.Options.PublishFailedValues {
+		out[v1alpha1.PublishFailedValuesAnnotation] = "true"
+	}
 	if j.NextSerial != 0 {
 		out[v1alpha1.NextSerialAnnotation] = strconv.Itoa(j.NextSerial)
 	}

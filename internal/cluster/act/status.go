@@ -108,6 +108,8 @@ func withStatus(original *batchv1.Job, e effect.WriteJobStatus) *batchv1.Job {
 	annotate(&j, v1alpha1.BackoffAnnotation, err == nil && e.Backoff != events.Backoff{}, string(record))
 	failure, err := json.Marshal(e.LastFailure)
 	annotate(&j, v1alpha1.LastFailureAnnotation, err == nil && e.LastFailure != nil, string(failure))
+	exits, err := json.Marshal(e.FailedIndexExits)
+	annotate(&j, v1alpha1.FailedIndexExitsAnnotation, err == nil && len(e.FailedIndexExits) > 0, string(exits))
 	return &j
 }
 

@@ -17,7 +17,7 @@ var generated = []string{batchv1.ControllerUidLabel, batchv1.JobNameLabel, "cont
 // notTaken are the labels and annotations of a Job that describe this Job or were added by a controller. They do not apply to a
 // new Job.
 var notTaken = []string{
-	v1alpha1.NextSerialAnnotation, v1alpha1.BackoffAnnotation, v1alpha1.RerunOfAnnotation, v1alpha1.SuspendedByLabel,
+	v1alpha1.NextSerialAnnotation, v1alpha1.BackoffAnnotation, v1alpha1.LastFailureAnnotation, v1alpha1.FailedIndexExitsAnnotation, v1alpha1.RerunOfAnnotation, v1alpha1.SuspendedByLabel,
 	v1alpha1.ScheduledJobAnnotation, v1alpha1.NominalTimeAnnotation, v1alpha1.ScheduledJobUIDLabel, v1alpha1.CreatedByAnnotation,
 	v1alpha1.InstantiateAnnotation, batchv1.CronJobScheduledTimestampAnnotation, corev1.LastAppliedConfigAnnotation, "batch.kubernetes.io/job-tracking",
 }

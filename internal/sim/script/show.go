@@ -21,7 +21,7 @@ func (s *Stage) status() string {
 	if list.Job == nil {
 		b.WriteString("no Job\n")
 	} else {
-		fmt.Fprintln(&b, strings.TrimPrefix(effect.WriteJobStatus{Version: list.Job.Version, Status: list.Job.Status}.String(), "WriteJobStatus "))
+		fmt.Fprintln(&b, strings.TrimPrefix(effect.WriteJobStatus{Version: list.Job.Version, Status: list.Job.Status, FailedIndexExits: list.Job.FailedIndexExits}.String(), "WriteJobStatus "))
 	}
 	for _, p := range list.Pods {
 		fmt.Fprintf(&b, "%s serial=%d %s held=%v deleting=%v\n", p.Name, p.Serial, p.Phase, p.Held, p.Deleting)

@@ -72,6 +72,11 @@ var Differences = []Difference{
 		take: onJob(func(j *JobPortrait) bool { return remove(j.Annotations, v1alpha1.LastFailureAnnotation) }),
 	},
 	{
+		ID: "failed-index-exits-annotation", What: "a Job with failed indexes carries the annotation `" + v1alpha1.FailedIndexExitsAnnotation + "`",
+		Why:  "it shows how the indexes ended when the Pods are gone",
+		take: onJob(func(j *JobPortrait) bool { return remove(j.Annotations, v1alpha1.FailedIndexExitsAnnotation) }),
+	},
+	{
 		ID: "backing-off", What: "a Job that has waited for a retry has the condition `" + string(v1alpha1.BackingOffCondition) + "`, and an Event of that reason",
 		Why: "users see what the Job waits for, and how the last Pod failed",
 		take: func(_, jobstream *Portrait) bool {

@@ -207,5 +207,6 @@ func Options(t *rapid.T, j *batchv1.Job) {
 	option(v1alpha1.PendingDeadlineSecondsAnnotation, "5", "300")
 	if *j.Spec.CompletionMode == batchv1.IndexedCompletion {
 		option(v1alpha1.PerCompletionEnvAnnotation, "", "", "values")
+		option(v1alpha1.PublishFailedValuesAnnotation, "true", "false", "")
 	}
 }
