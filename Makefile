@@ -70,11 +70,14 @@ $(LINT):
 	@GOBIN=$(CACHE)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(lastword $(subst -, ,$(LINT)))
 	@mv $(CACHE)/bin/golangci-lint $(LINT)
 
-# What has no goroutines has no races: these run without the race detector, ten times as fast. unit-long has them run under it, too.
+# What starts no goroutines has no races (internal/dev/stages checks that): these run without the race detector, ten times as fast.
+# unit-long has them run under it, too.
 # The others mostly wait for servers, so more of them run at once than there are cores, and so do more tests of each.
 # SHUFFLE=on runs the tests of each package in an order that is drawn, as CI does: go never caches that.
 ORDER = $(if $(SHUFFLE),-shuffle=$(SHUFFLE))
-PURE = ./api/... ./events/... ./functions/... ./internal/sim/...
+PURE = ./api/... ./events/... ./functions/... ./internal/sim/... ./internal/progress ./internal/kubectl/backfill \
+	./internal/kubectl/doctor ./internal/kubectl/history ./internal/kubectl/list ./internal/kubectl/next ./internal/kubectl/overview \
+	./internal/kubectl/replay ./internal/kubectl/rerun ./internal/kubectl/run ./internal/kubectl/why
 
 .PHONY: unit
 unit: controlplane $(CONTROLLER_GEN) ## unit, law, script, bus and adapter tests; under the race detector where there are goroutines

@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
-	"github.com/jobstream/jobstream/internal/cluster"
 )
 
 func TestWrongConversions(t *testing.T) {
@@ -71,9 +70,7 @@ func TestConvertManifests(t *testing.T) {
 // A user tries the conversion, validates it with a dry run, hands over, repeats the command, and hands back.
 func TestConvertLiveObjects(t *testing.T) {
 	w := newWorld(t)
-	if err := cluster.InstallScheduledJobs(t.Context(), apiServer(t).RESTConfig()); err != nil {
-		t.Fatal(err)
-	}
+	knowScheduledJobs(t)
 	_, err := w.BatchV1().CronJobs(w.ns).Create(t.Context(), &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "minutely"}, Spec: batchv1.CronJobSpec{Schedule: "* * * * *",
 		JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
 			Containers: []corev1.Container{{Name: "main", Image: "true"}}}}}}}}, metav1.CreateOptions{})

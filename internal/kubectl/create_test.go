@@ -16,9 +16,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
-	"github.com/jobstream/jobstream/internal/cluster"
-	"github.com/jobstream/jobstream/internal/dev/controlplane"
-	"github.com/jobstream/jobstream/internal/dev/controlplane/controlplanetest"
 )
 
 // twoLists is a run with lists, which takes three requests.
@@ -210,11 +207,7 @@ func TestAnswers(t *testing.T) {
 
 // TestUnknownKind: the API server has no CustomResourceDefinition of ScheduledJobs.
 func TestUnknownKind(t *testing.T) {
-	if _, err := controlplane.Assets(); err != nil {
-		t.Skip("needs a real API server: ", err)
-	}
-	fresh := controlplanetest.Start(t, controlplane.Config{})
-	got := call(t, "", []string{"run", "x", "--image=busybox", "--run-at=@daily", "--per-completion-env=F=a b", "--kubeconfig=" + fresh.Kubeconfig()})
+	got := call(t, "", []string{"run", "x", "--image=busybox", "--run-at=@daily", "--per-completion-env=F=a b", "--kubeconfig=" + bareAPIServer(t).Kubeconfig()})
 	want := "error: cannot create the ScheduledJob x: this cluster does not know the kind: ask an administrator to install it with: kubectl apply -k deploy/crd\n"
 	if got.code != ExitFailed || got.out != "" || got.err != want {
 		t.Errorf("want %q, got %s", want, got)
@@ -225,9 +218,7 @@ func TestUnknownKind(t *testing.T) {
 func TestScheduledJobs(t *testing.T) {
 	w := newWorld(t)
 	args := append([]string{"run", "--run-at=0 14 21 7 *", "--time-zone=Europe/Berlin"}, twoLists[1:]...)
-	if err := cluster.InstallScheduledJobs(t.Context(), apiServer(t).RESTConfig()); err != nil {
-		t.Fatal(err)
-	}
+	knowScheduledJobs(t)
 	if got, want := w.call(args...), "scheduledjob.jobstream.dev/fruits created\nconfigmap/fruits-env-x7k2p created\n"; got.code != 0 || got.out != want {
 		t.Fatalf("want %q, got %s", want, got)
 	}

@@ -14,8 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
-	"github.com/jobstream/jobstream/internal/dev/controlplane"
-	"github.com/jobstream/jobstream/internal/dev/controlplane/controlplanetest"
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
@@ -130,15 +128,11 @@ func TestDoctorOfALimitedUser(t *testing.T) {
 // TestDoctorOfOtherClusters: one cluster is unreachable; another has no ScheduledJobs, which is no problem for a user who needs
 // none.
 func TestDoctorOfOtherClusters(t *testing.T) {
-	if _, err := controlplane.Assets(); err != nil {
-		t.Skip("needs a real API server: ", err)
-	}
 	away := call(t, "", []string{"doctor", "--server=https://127.0.0.1:1"}, func(p *tool) { *p.config.KubeConfig = apiServer(t).Kubeconfig() })
 	if away.code != ExitFailed || !strings.Contains(squeezed(away.out), `FAIL api server cannot be asked at https://127.0.0.1:1: `) || !strings.Contains(squeezed(away.out), `-> try "kubectl version" with the same kubeconfig`) || !strings.Contains(away.err, "error: 1 of 1 checks failed\n") {
 		t.Errorf("got %s", away)
 	}
-	fresh := controlplanetest.Start(t, controlplane.Config{})
-	got := call(t, "", []string{"doctor", "--kubeconfig=" + fresh.Kubeconfig()})
+	got := call(t, "", []string{"doctor", "--kubeconfig=" + bareAPIServer(t).Kubeconfig()})
 	if got.code != 0 || !strings.Contains(squeezed(got.out), "WARN scheduledjobs this cluster has none: Jobs run all the same -> kubectl apply -k deploy/crd") || !strings.Contains(got.out, "5 OK, 1 WARN, 0 FAIL\n") {
 		t.Errorf("got %s", got)
 	}

@@ -17,30 +17,57 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
-var (
-	startOnce sync.Once
-	shared    *controlplane.ControlPlane
-	startErr  error
-)
+// plane is a real API server that tests share.
+type plane struct {
+	once sync.Once
+	cp   *controlplane.ControlPlane
+	err  error
+}
+
+// shared has the kind ScheduledJob once a test has asked for it; bare never has.
+var shared, bare plane
+
+// of starts the server when a test first needs it.
+func (p *plane) of(t *testing.T, config controlplane.Config) *controlplane.ControlPlane {
+	t.Helper()
+	if _, err := controlplane.Assets(); err != nil {
+		t.Skip("needs a real API server: ", err)
+	}
+	config.UnsafeNoFsync = true
+	p.once.Do(func() { p.cp, p.err = controlplane.Start(context.Background(), config) })
+	if p.err != nil {
+		t.Fatal(p.err)
+	}
+	return p.cp
+}
 
 // apiServer returns the real API server that the tests of this package share, each in a namespace of its own. No jobstream runs
 // beside it. A test that needs ScheduledJobs installs them.
 func apiServer(t *testing.T) *controlplane.ControlPlane {
 	t.Helper()
-	if _, err := controlplane.Assets(); err != nil {
-		t.Skip("needs a real API server: ", err)
+	return shared.of(t, controlplane.Config{APIServerFlags: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}}) // enabled in some clusters
+}
+
+// bareAPIServer returns one that does not know ScheduledJobs. Tests do not change anything there.
+func bareAPIServer(t *testing.T) *controlplane.ControlPlane {
+	t.Helper()
+	return bare.of(t, controlplane.Config{})
+}
+
+// installed installs the kind ScheduledJob once.
+var installed = sync.OnceValue(func() error { return cluster.InstallScheduledJobs(context.Background(), shared.cp.RESTConfig()) })
+
+// knowScheduledJobs lets the API server that the tests share know ScheduledJobs.
+func knowScheduledJobs(t *testing.T) {
+	t.Helper()
+	apiServer(t)
+	if err := installed(); err != nil {
+		t.Fatal(err)
 	}
-	startOnce.Do(func() {
-		shared, startErr = controlplane.Start(context.Background(), controlplane.Config{UnsafeNoFsync: true,
-			APIServerFlags: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}}) // enabled in some clusters
-	})
-	if startErr != nil {
-		t.Fatal(startErr)
-	}
-	return shared
 }
 
 // world is one test's namespace, and records the requests of the plugin.

@@ -11,9 +11,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
 // setStatus plays the reconciler: it writes the status of a ScheduledJob.
@@ -122,36 +124,23 @@ func TestListIsRefused(t *testing.T) {
 // TestListOfThousands: 2,000 ScheduledJobs with full statuses arrive in pages, and quickly.
 func TestListOfThousands(t *testing.T) {
 	w := newWorld(t)
-	client := w.schedules()
 	const n, most = 2000, 10 * time.Second
 	verdicts := make([]v1alpha1.TickVerdict, v1alpha1.RecentVerdicts)
 	for i := range verdicts {
 		verdicts[i] = v1alpha1.TickVerdict{Time: *in(-time.Hour), Count: 1, Verdict: "Started", JobName: strings.Repeat("j", 60), JobUID: types.UID(strings.Repeat("u", 36)), Result: "Complete", CompletionTime: in(0)}
 	}
-	status, err := json.Marshal(map[string]any{"status": v1alpha1.ScheduledJobStatus{ObservedGeneration: 1, Recent: verdicts, NextScheduleTime: in(time.Hour)}})
+	w.newScheduled("s-0000", nil)
+	w.setStatus("s-0000", v1alpha1.ScheduledJobStatus{ObservedGeneration: 1, Recent: verdicts, NextScheduleTime: in(time.Hour)})
+	first, err := w.schedules().get(t.Context(), w.ns, "s-0000")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made sync.WaitGroup
-	for worker := range 8 {
-		made.Go(func() {
-			for i := worker; i < n; i += 8 {
-				s := &v1alpha1.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("s-%04d", i)}, Spec: v1alpha1.ScheduledJobSpec{Schedule: "@yearly"}}
-				s.APIVersion, s.Kind = v1alpha1.GroupVersion.String(), v1alpha1.ScheduledJobKind
-				s.Spec.JobTemplate.Spec.Template = podTemplate
-				if _, err := client.create(t.Context(), w.ns, s, metav1.CreateOptions{}); err != nil {
-					t.Error(err)
-					return
-				}
-				if err := client.rest.Patch(types.MergePatchType).Namespace(w.ns).Resource(v1alpha1.ScheduledJobResource).Name(s.Name).
-					SubResource("status").Body(status).Do(t.Context()).Error(); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	made.Wait()
+	w.store(v1alpha1.Group+"/"+v1alpha1.ScheduledJobResource, 1, n, func(i int) controlplane.Object {
+		s := first.DeepCopy()
+		s.APIVersion, s.Kind = v1alpha1.GroupVersion.String(), v1alpha1.ScheduledJobKind
+		s.Name, s.UID = fmt.Sprintf("s-%04d", i), uuid.NewUUID()
+		return s
+	})
 	var requests []string
 	began := time.Now()
 	got := call(t, "", []string{"list"}, w.here, paged(&requests))

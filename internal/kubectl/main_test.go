@@ -27,8 +27,11 @@ func TestMain(m *testing.M) {
 	}
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // as Main does
 	code := m.Run()
-	if shared != nil {
-		if err := shared.Stop(); err != nil {
+	for _, p := range []*plane{&shared, &bare} {
+		if p.cp == nil {
+			continue
+		}
+		if err := p.cp.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stop the control plane:", err)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
-	"github.com/jobstream/jobstream/internal/cluster"
 )
 
 // TestWrongActs is TestWrongCommandLines for commands that act on existing objects. There is no API server here.
@@ -102,11 +101,8 @@ var podTemplate = corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: cor
 // schedules installs the kind ScheduledJob and returns a client for it.
 func (w *world) schedules() scheduledJobs {
 	w.Helper()
-	config := apiServer(w.T).RESTConfig()
-	if err := cluster.InstallScheduledJobs(w.Context(), config); err != nil {
-		w.Fatal(err)
-	}
-	client, err := newScheduledJobs(config)
+	knowScheduledJobs(w.T)
+	client, err := newScheduledJobs(apiServer(w.T).RESTConfig())
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
 	"github.com/jobstream/jobstream/internal/finding"
 )
 
@@ -48,13 +48,15 @@ func (w *world) newPod(j *batchv1.Job, name string, status corev1.PodStatus) *co
 }
 
 // warn writes a Warning Event about the Job.
-func (w *world) warn(j *batchv1.Job, reason, message string) {
+func (w *world) warn(j *batchv1.Job, reason, message string) *corev1.Event {
 	w.Helper()
 	e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: j.Name + "."}, Type: corev1.EventTypeWarning, Reason: reason, Message: message, LastTimestamp: metav1.Now(),
 		InvolvedObject: corev1.ObjectReference{Kind: jobKind, Namespace: w.ns, Name: j.Name, UID: j.UID}}
-	if _, err := w.CoreV1().Events(w.ns).Create(w.Context(), e, metav1.CreateOptions{}); err != nil {
+	e, err := w.CoreV1().Events(w.ns).Create(w.Context(), e, metav1.CreateOptions{})
+	if err != nil {
 		w.Fatal(err)
 	}
+	return e
 }
 
 // started plays the controller that has begun to process the Job.
@@ -234,27 +236,19 @@ func TestWhyOfManyPods(t *testing.T) {
 	})
 	w.newJob("other", nil)
 	pi, other := w.started("pi"), w.job("other")
+	running := w.newPod(pi, "pi-0000", corev1.PodStatus{Phase: corev1.PodRunning})
 	w.newPod(other, "another", corev1.PodStatus{Phase: corev1.PodPending})
-	var fill sync.WaitGroup
-	for n := range 8 {
-		fill.Go(func() {
-			for i := n; i < whyPage+20 && !t.Failed(); i += 8 {
-				w.newPod(pi, fmt.Sprintf("pi-%04d", i), corev1.PodStatus{Phase: corev1.PodRunning})
-			}
-		})
-	}
-	fill.Wait()
 	w.newPod(pi, "zz-last", unschedulable)
-	label := []byte(`{"metadata":{"labels":{"app":"pi"}}}`)
-	pods, err := w.CoreV1().Pods(w.ns).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range pods.Items {
-		if _, err := w.CoreV1().Pods(w.ns).Patch(t.Context(), p.Name, types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
+	for _, name := range []string{running.Name, "another", "zz-last"} {
+		p, err := w.CoreV1().Pods(w.ns).Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"labels":{"app":"pi"}}}`), metav1.PatchOptions{})
+		if err != nil {
 			t.Fatal(err)
 		}
+		if name == running.Name {
+			running = p
+		}
 	}
+	w.store("pods", 1, whyPage+20, func(i int) controlplane.Object { return podOf(running, pi, fmt.Sprintf("pi-%04d", i)) })
 	all := w.asked(0, "pi")
 	if f := all[0]; f.Check != "unschedulable" || !strings.Contains(f.Found, "zz-last") {
 		t.Errorf("%+v", all)
@@ -276,20 +270,18 @@ func TestWhyAmongManyJobs(t *testing.T) {
 	w.newJob("pi", nil)
 	pi := w.started("pi")
 	w.newPod(pi, "pi-x", unschedulable)
-	var fill sync.WaitGroup
-	const workers = 16
-	for n := range workers {
-		fill.Go(func() {
-			for i := n; i < many && !t.Failed(); i += workers {
-				j := w.newJob(fmt.Sprintf("other-%d", i), nil)
-				w.newPod(j, j.Name+"-x", unschedulable)
-				w.warn(j, "BackOff", "it failed")
-				w.warn(pi, "BackoffLimitExceeded", "it failed")
-				w.warn(pi, "BackoffLimitExceeded", "it failed")
-			}
-		})
+	first := w.newJob("other-0", nil)
+	pod := w.newPod(first, "other-0-x", unschedulable)
+	theirs, ours := w.warn(first, "BackOff", "it failed"), w.warn(pi, "BackoffLimitExceeded", "it failed")
+	others := make([]*batchv1.Job, many)
+	for i := range others {
+		others[i] = jobLike(first, fmt.Sprintf("other-%d", i))
 	}
-	fill.Wait()
+	others[0] = first
+	w.store("jobs", 1, many, func(i int) controlplane.Object { return others[i] })
+	w.store("pods", 1, many, func(i int) controlplane.Object { return podOf(pod, others[i], others[i].Name+"-x") })
+	w.store("events", 1, many, func(i int) controlplane.Object { return eventOf(theirs, others[i], i) })
+	w.store("events", 1, 2*many, func(i int) controlplane.Object { return eventOf(ours, pi, i) })
 	best := time.Hour
 	for range 10 {
 		began := time.Now()
