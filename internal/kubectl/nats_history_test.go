@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -107,9 +108,10 @@ func TestHistoryFromTheStream(t *testing.T) {
 	}
 }
 
-// TestHistoryOfAWeek: a schedule of every minute, among ten times as many events of others.
+// TestHistoryOfAWeek: a schedule of every minute, among ten times as many events of others. The machine may be busy: what the processors
+// work counts, for the plugin and for the server, which is in this process.
 func TestHistoryOfAWeek(t *testing.T) {
-	const minutes, others, most = 7 * 24 * 60, 10, 30 * time.Second
+	const minutes, others, most = 7 * 24 * 60, 10, time.Minute // of work: half a minute on two cores
 	s, w := newStream(t, cloudevent.Structured), newWorld(t)
 	sj := w.newScheduled("minutely", nil)
 	nc, err := nats.Connect(s.url)
@@ -149,13 +151,23 @@ func TestHistoryOfAWeek(t *testing.T) {
 		}
 	}
 	publishAll(t, nc, all)
-	began := time.Now()
+	began, before := time.Now(), worked(t)
 	got := w.call("history", "minutely", "--nats-url="+s.url, "-o", "wide")
-	took := time.Since(began)
-	t.Logf("history of %d times among %d events: %v", minutes, minutes*(others+2), took.Round(10*time.Millisecond))
+	took := worked(t) - before
+	t.Logf("history of %d times among %d events: %v of work in %v", minutes, minutes*(others+2), took.Round(10*time.Millisecond), time.Since(began).Round(10*time.Millisecond))
 	if got.code != 0 || !strings.HasPrefix(got.out, fmt.Sprintf("minutely: %d times since ", minutes)) || !strings.Contains(got.out, fmt.Sprintf("  # %d complete\n", minutes)) || took > most {
-		t.Errorf("after %v: %.300s", took, got)
+		t.Errorf("after %v of work: %.300s", took, got)
 	}
+}
+
+// worked returns how long processors have worked for this process.
+func worked(t *testing.T) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // publishAll publishes the messages to a stream. It waits for the acknowledgment of the first one, and then of one in a few thousand: so
