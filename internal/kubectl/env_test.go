@@ -37,7 +37,7 @@ func (p *plane) of(t *testing.T, config controlplane.Config) *controlplane.Contr
 	if _, err := controlplane.Assets(); err != nil {
 		t.Skip("needs a real API server: ", err)
 	}
-	config.UnsafeNoFsync = true
+	config.UnsafeNoFsync, config.GCPercent = true, controlplane.RareGC
 	p.once.Do(func() { p.cp, p.err = controlplane.Start(context.Background(), config) })
 	if p.err != nil {
 		t.Fatal(p.err)

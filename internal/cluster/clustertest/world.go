@@ -44,7 +44,7 @@ func ControlPlane(t *testing.T) *controlplane.ControlPlane {
 		t.Skip("needs a real API server: ", err)
 	}
 	startOnce.Do(func() {
-		shared, startErr = controlplane.Start(context.Background(), controlplane.Config{UnsafeNoFsync: true,
+		shared, startErr = controlplane.Start(context.Background(), controlplane.Config{UnsafeNoFsync: true, GCPercent: controlplane.RareGC,
 			APIServerFlags: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}}) // some clusters have it
 		if startErr == nil {
 			startErr = cluster.InstallScheduledJobs(context.Background(), shared.RESTConfig())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -131,7 +132,11 @@ func (cp *ControlPlane) startProgram(ctx context.Context, slot **process, name s
 		cp.mu.Unlock()
 		return nil
 	}
-	p, err := run(filepath.Join(cp.assets, name), args, cp.LogFile(name), cp.reportDeath)
+	var env []string
+	if cp.config.GCPercent != 0 {
+		env = append(os.Environ(), "GOGC="+strconv.Itoa(cp.config.GCPercent))
+	}
+	p, err := run(filepath.Join(cp.assets, name), args, env, cp.LogFile(name), cp.reportDeath)
 	if err == nil {
 		*slot = p
 	}

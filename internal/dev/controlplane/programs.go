@@ -21,8 +21,9 @@ type process struct {
 	name, logFile string
 }
 
-// run starts a program and appends its output to logFile. unasked is called if it ends unexpectedly.
-func run(program string, args []string, logFile string, unasked func(error)) (*process, error) {
+// run starts a program and appends its output to logFile. Without env it has this program's environment. unasked is called if it ends
+// unexpectedly.
+func run(program string, args, env []string, logFile string, unasked func(error)) (*process, error) {
 	if err := os.MkdirAll(filepath.Dir(logFile), 0o700); err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func run(program string, args []string, logFile string, unasked func(error)) (*p
 	}
 	defer log.Close() // the child has its own descriptor
 	cmd := exec.Command(program, args...)
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, env
 	p := &process{name: filepath.Base(program), logFile: logFile}
 	p.Process, err = child.Start(cmd, func(err error) { unasked(p.ended(err)) })
 	return p, err

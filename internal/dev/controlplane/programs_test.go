@@ -11,7 +11,7 @@ import (
 
 func shell(t *testing.T, script string, unasked func(error)) *process {
 	t.Helper()
-	p, err := run("/bin/sh", []string{"-c", script}, filepath.Join(t.TempDir(), "sh.log"), unasked)
+	p, err := run("/bin/sh", []string{"-c", script}, nil, filepath.Join(t.TempDir(), "sh.log"), unasked)
 	if err != nil {
 		t.Fatal(err)
 	}

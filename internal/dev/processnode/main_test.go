@@ -60,7 +60,7 @@ func newWorld(t testing.TB, config Config) *world {
 		t.Skipf("skipped, there is no control plane to register with: %v", err)
 	}
 	plane.once.Do(func() {
-		plane.cp, plane.err = controlplane.Start(context.Background(), controlplane.Config{UnsafeNoFsync: true})
+		plane.cp, plane.err = controlplane.Start(context.Background(), controlplane.Config{UnsafeNoFsync: true, GCPercent: controlplane.RareGC})
 	})
 	if plane.err != nil {
 		t.Fatalf("start a control plane: %v", plane.err)

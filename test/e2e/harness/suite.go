@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"k8s.io/klog/v2"
+
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
 )
 
 // LogsEnv names the environment variable with the folder for the files of a run of tests, which is kept. Without it they go to a
@@ -96,7 +98,7 @@ func (u *Suite) start(ctx context.Context, name string, c Config) (s *System, er
 	if c.Programs, err = u.programs(); err != nil {
 		return nil, err
 	}
-	c.Dir = filepath.Join(u.folder.Dir, name)
+	c.Dir, c.GCPercent = filepath.Join(u.folder.Dir, name), controlplane.RareGC
 	if s, err = StartSystem(ctx, c); err != nil {
 		return nil, err
 	}

@@ -44,6 +44,8 @@ type Config struct {
 	Programs Programs
 	// Dir is where its files go; earlier contents are removed.
 	Dir string
+	// GCPercent is that of the control plane.
+	GCPercent int
 	// Triggers and Reconcilers are how many of each run; 0 means 1.
 	Triggers, Reconcilers int
 	// NoBuiltInJobs switches the built-in Job controller off. It removes the finalizer from Pods whose Job is gone, whichever
@@ -149,7 +151,7 @@ func (s *System) onStop(f func() error) {
 func (s *System) path(name string) string { return filepath.Join(s.config.Dir, name) }
 
 func (s *System) startControlPlane(ctx context.Context) error {
-	c := controlplane.Config{ControllerManager: true, UnsafeNoFsync: true, AuditLog: true, AuditPolicy: auditPolicy}
+	c := controlplane.Config{ControllerManager: true, UnsafeNoFsync: true, GCPercent: s.config.GCPercent, AuditLog: true, AuditPolicy: auditPolicy}
 	controllers := "--controllers=*"
 	if s.config.NoBuiltInJobs {
 		controllers += ",-job-controller"

@@ -22,20 +22,23 @@ type Hopeless struct{ error }
 // Unwrap returns the reason.
 func (h Hopeless) Unwrap() error { return h.error }
 
-// Poll calls check until it returns no error, the error is Hopeless, or ctx ends; then it returns the last error.
+// Poll calls check until it returns no error, the error is Hopeless, or ctx ends; then it returns the last error. Between two calls it
+// waits three times as long as the first one took, up to a second, and a moment: what runs a command costs other tests their time.
 func Poll(ctx context.Context, check func(context.Context) error) error {
 	began, last := time.Now(), errors.New("never asked")
 	again := time.NewTimer(pollEvery)
 	defer again.Stop()
 	for {
+		asked := time.Now()
 		err := check(ctx)
+		took := time.Since(asked)
 		if hopeless := (Hopeless{}); err == nil || errors.As(err, &hopeless) {
 			return err
 		}
 		if ctx.Err() == nil {
 			last = err // after the end every check fails, for that reason alone
 		}
-		again.Reset(min(max(pollEvery, time.Since(began)/10), pollRarely))
+		again.Reset(min(max(pollEvery, time.Since(began)/10), pollRarely) + min(3*took, time.Second))
 		select {
 		case <-again.C:
 		case <-ctx.Done():

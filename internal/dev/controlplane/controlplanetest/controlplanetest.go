@@ -12,7 +12,7 @@ import (
 // a skipped test would go unnoticed.
 func Start(t testing.TB, config controlplane.Config) *controlplane.ControlPlane {
 	t.Helper()
-	config.UnsafeNoFsync = true
+	config.UnsafeNoFsync, config.GCPercent = true, controlplane.RareGC
 	cp, err := controlplane.Start(t.Context(), config)
 	if err != nil {
 		t.Fatalf("start a control plane: %v", err)
