@@ -14,20 +14,22 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// demoLines are lines that only this demo prints, in their order.
-var demoLines = []*regexp.Regexp{
+// demoLines are lines that only this demo prints, in the order of each story: when the clock strikes beside the Jobs is not for the demo to
+// say.
+var demoLines = [][]*regexp.Regexp{{
 	regexp.MustCompile(`ticker +\d\d:\d\d:\d\d: Started: Job ticker-\w+`),
 	regexp.MustCompile(`ticker +\d\d:\d\d:\d\d: Skipped \(Overlap\)`),
+	regexp.MustCompile(`verdicts +\d+: .*\d+ Skipped \(Overlap\), \d+ Started`),
+	regexp.MustCompile(`exact +yes: each nominal time`),
+}, {
 	regexp.MustCompile(`subscriber +JobFinish of squares: Succeeded, 20 succeeded, 0 failed, \d+ s`),
 	regexp.MustCompile(`reconciler +process \d+ got SIGKILL in the middle of harvest: ([7-9]|1\d) of 20 Pods counted`),
 	regexp.MustCompile(`reconciler +harvest goes on .* after the kill: \d+ Pods? had ended meanwhile, \d+ of 20 counted now`),
 	regexp.MustCompile(`subscriber +JobFinish of harvest: Succeeded, 20 succeeded, 0 failed, \d+ s`),
 	regexp.MustCompile(`in the end +20 Pods made, 20 containers run, 20 Pods succeeded, 0 failed`),
 	regexp.MustCompile(`exact +yes: the Job's status counts each of them once, and JobFinish agrees`),
-	regexp.MustCompile(`verdicts +\d+: .*\d+ Skipped \(Overlap\), \d+ Started`),
-	regexp.MustCompile(`exact +yes: each nominal time`),
 	regexp.MustCompile(`All Jobs ended as expected\.`),
-}
+}}
 
 // The demo runs to its end, reports success, and leaves neither a process nor a folder behind. On a terminal it redraws in
 // place, and in the end the terminal is as it was.
@@ -152,14 +154,16 @@ func openDemo(t *testing.T, temp string) *harness.Terminal {
 
 func checkDemo(t *testing.T, code int, said string) {
 	t.Helper()
-	rest := said
-	for _, line := range demoLines {
-		at := line.FindStringIndex(rest)
-		if at == nil {
-			t.Errorf("%s is missing, or out of order", line)
-			continue
+	for _, story := range demoLines {
+		rest := said
+		for _, line := range story {
+			at := line.FindStringIndex(rest)
+			if at == nil {
+				t.Errorf("%s is missing, or out of order", line)
+				continue
+			}
+			rest = rest[at[1]:]
 		}
-		rest = rest[at[1]:]
 	}
 	if code != 0 || t.Failed() {
 		t.Errorf("exit code %d:\n%s", code, said)
