@@ -29,6 +29,10 @@ func observe(s State, e events.Event) State {
 		}
 		return compare(s, events.JobPartListed{JobListed: e})
 	case events.JobPartListed:
+		if s.Known && e.Job != nil && s.overtaken(*e.Job) {
+			s.Outbox.Note(*e.Job)
+			return s.lookAgain()
+		}
 		if s.Known {
 			return compare(s, e)
 		}
@@ -38,6 +42,10 @@ func observe(s State, e events.Event) State {
 	}
 	switch e := e.(type) {
 	case events.JobObserved:
+		if s.overtaken(e.Job) {
+			s.Outbox.Note(e.Job)
+			return s.lookAgain()
+		}
 		return seeJob(s, e.Job)
 	case events.JobGone:
 		s.Gone = true
@@ -94,6 +102,22 @@ func observeUnsynced(s State, e events.Event) State {
 		}
 	}
 	return s
+}
+
+// overtaken reports whether an observation shows that another worker has written the first status, with what a lost State knew: this
+// State took its inventory without a list of Pods, because nothing had touched the Job, and it has not found all Pods again that the lost
+// one may have created. The status may list one of these, and it would count as no longer held.
+func (s State) overtaken(j events.Job) bool {
+	nothing := len(listed(j.Status)) == 0 && j.Status.Succeeded+j.Status.Failed == 0
+	if nothing || !s.Job.Untouched() || j.Version <= s.Job.Version || s.Gone {
+		return false
+	}
+	for _, r := range s.Pods {
+		if r.intended() && s.findable(create(s.Job, r.Pod)) {
+			return true
+		}
+	}
+	return false
 }
 
 func seeJob(s State, j events.Job) State {
