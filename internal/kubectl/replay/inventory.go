@@ -22,7 +22,7 @@ func (w *world) inventory(e effect.TakeInventory, at time.Time) events.Event {
 func (w *world) jobListed(e effect.TakeInventory, at time.Time) events.JobListed {
 	list := events.JobListed{ID: e.ID, Name: e.Job}
 	pods := map[string]events.Pod{}
-	if last := w.jobSnapshot(); last != nil {
+	if last := lastSnapshot[events.JobListed](w); last != nil {
 		list.Job, list.JobsVersion, list.Version, list.AdoptsNone = last.Job, last.JobsVersion, last.Version, last.AdoptsNone
 		for _, p := range last.Pods {
 			pods[p.Name] = p
@@ -61,10 +61,10 @@ func (w *world) jobListed(e effect.TakeInventory, at time.Time) events.JobListed
 	return list
 }
 
-// jobSnapshot returns the last of the trigger's snapshots so far, nil if there is none.
-func (w *world) jobSnapshot() *events.JobListed {
+// lastSnapshot returns the last of the trigger's snapshots of that type so far, nil if there is none.
+func lastSnapshot[E events.JobListed | events.ScheduleListed](w *world) *E {
 	for i := min(w.position, len(w.facts)) - 1; i >= 0; i-- {
-		if x, is := w.facts[i].event.(events.JobListed); is {
+		if x, is := any(w.facts[i].event).(E); is {
 			return &x
 		}
 	}
@@ -74,7 +74,7 @@ func (w *world) jobSnapshot() *events.JobListed {
 func (w *world) scheduleListed(e effect.TakeInventory, at time.Time) events.ScheduleListed {
 	list := events.ScheduleListed{ID: e.ID, Name: e.Job}
 	runs := map[string]events.Run{}
-	if last := w.scheduleSnapshot(); last != nil {
+	if last := lastSnapshot[events.ScheduleListed](w); last != nil {
 		list.ScheduledJob, list.SchedulesVersion, list.Version = last.ScheduledJob, last.SchedulesVersion, last.Version
 		for _, r := range last.Runs {
 			runs[r.Name] = r
@@ -106,16 +106,6 @@ func (w *world) scheduleListed(e effect.TakeInventory, at time.Time) events.Sche
 	}
 	slices.SortFunc(list.Runs, func(a, b events.Run) int { return cmp.Compare(a.Name, b.Name) })
 	return list
-}
-
-// scheduleSnapshot returns the last of the trigger's snapshots so far, nil if there is none.
-func (w *world) scheduleSnapshot() *events.ScheduleListed {
-	for i := min(w.position, len(w.facts)) - 1; i >= 0; i-- {
-		if x, is := w.facts[i].event.(events.ScheduleListed); is {
-			return &x
-		}
-	}
-	return nil
 }
 
 // newest returns the newest fact so far about an object, nil if there is none. If no snapshot shows the object either, and it existed
