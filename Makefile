@@ -167,6 +167,18 @@ conformance: controlplane ## run the tests that docs/conformance.md names, and w
 
 ##@ Measure it
 
+# The folder of bench.json, in which every measurement is; SCALE=0.1 is for a try-out.
+OUT ?= $(CURDIR)/.cache/bench
+COMPARE = go run -C test/bench ./compare $(if $(ONLY),-only='$(ONLY)') $(if $(LIMITS),-limits='$(LIMITS)') $(if $(SCALE),-scale=$(SCALE)) -out='$(OUT)'
+
+.PHONY: bench
+bench: controlplane ## ROUNDS=5 pairs, the built-in Job controller and jobstream: how fast, and what it costs; ONLY=one,storm, LIMITS=unlimited,default,100
+	@$(COMPARE) -rounds=$(or $(ROUNDS),5)
+
+.PHONY: bench-large
+bench-large: controlplane ## the same with one Job of 100,000 Pods, a pair unless ROUNDS says more (an hour)
+	@$(COMPARE) -rounds=$(or $(ROUNDS),1) -only=large -limits=unlimited
+
 COUNT ?= 5000
 IDLE  ?= 50000
 
@@ -188,11 +200,9 @@ PODS ?= 100000
 bench-pods: controlplane ## PODS Pods: the trigger's memory, and small Jobs beside one of so many Pods (half an hour)
 	@go run -C test/bench ./pods -pods=$(PODS)
 
-ROUNDS ?= 12
-
 .PHONY: bench-failover
-bench-failover: ## kill -9 a leader of three NATS servers under load, ROUNDS times (two minutes): what is lost, and how long nothing is confirmed
-	@go test ./bus -count=1 -timeout 60m -run 'TestFailover$$' -rounds=$(ROUNDS) -v | grep -v '^=== '
+bench-failover: ## kill -9 a leader of three NATS servers under load, ROUNDS=12 times (two minutes): what is lost, and how long nothing is confirmed
+	@go test ./bus -count=1 -timeout 60m -run 'TestFailover$$' -rounds=$(or $(ROUNDS),12) -v | grep -v '^=== '
 
 ##@ Prepare
 

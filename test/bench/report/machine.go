@@ -79,6 +79,9 @@ func UsageOf(program string) (u Usage, err error) {
 			continue // it has ended, or is another process now
 		}
 		status := filepath.Join(dir, "status")
+		if field(status, "PPid") != strconv.Itoa(os.Getpid()) {
+			continue // another control plane on this machine runs the same program
+		}
 		var errs [3]error
 		u.RSS, errs[0] = kibibytes(status, "VmRSS")
 		u.Peak, errs[1] = kibibytes(status, "VmHWM")

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -21,15 +22,18 @@ func Quantile(sorted []time.Duration, percent int) time.Duration {
 }
 
 // Table prints a table in Markdown that is readable as text.
-func Table(rows [][]string) {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
+func Table(rows [][]string) { Write(os.Stdout, rows) }
+
+// Write writes such a table.
+func Write(out io.Writer, rows [][]string) {
+	w := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
 	for i, row := range rows {
 		fmt.Fprintf(w, "| %s\t|\n", strings.Join(row, "\t| "))
 		if i == 0 {
 			fmt.Fprintf(w, "|---\t|%s\n", strings.Repeat("---:\t|", len(row)-1))
 		}
 	}
-	_ = w.Flush() // to stdout
+	_ = w.Flush() // to stdout, or a buffer
 }
 
 // Seconds writes a duration to the hundredth.

@@ -3,8 +3,6 @@ package harness
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,31 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/dev/controlplane"
-	"github.com/jobstream/jobstream/internal/dev/processnode"
 )
 
 // readyTimeout allows for a start on two cores that also compile; it usually takes three seconds.
 const readyTimeout = 2 * time.Minute
-
-// auditPolicy logs what the tests count: writes of a Job's status, creations of Pods, and removals of their finalizers.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- level: Metadata
-  verbs: [update, patch]
-  resources: [{group: batch, resources: [jobs/status]}]
-- level: Metadata
-  verbs: [create, patch]
-  resources: [{group: "", resources: [pods]}]
-- level: None
-`
 
 // Config describes a System.
 type Config struct {
@@ -53,6 +34,14 @@ type Config struct {
 	NoBuiltInJobs bool
 	// NoBuiltInTTL switches off the controller that deletes finished Jobs after their time to live.
 	NoBuiltInTTL bool
+	// Controllers, if there are any, are the only ones of kube-controller-manager that run. The two fields above then have no effect.
+	Controllers []string
+	// ControllerManagerFlags are appended to the flags of kube-controller-manager.
+	ControllerManagerFlags []string
+	// Unaudited leaves out the audit log, which benchmarks would pay for.
+	Unaudited bool
+	// HollowPods, unless it is 0, makes the node in the test's process a hollow one, on which so many Pods run at once.
+	HollowPods int
 	// Proxied puts a Proxy between the programs and the API server.
 	Proxied bool
 	// Servers are how many NATS servers run, 0 for one. Three make a cluster: see servers.go.
@@ -71,8 +60,9 @@ type Config struct {
 	Bare bool
 	// Deployed runs the programs as deploy/ does: see deployed.go.
 	Deployed bool
-	// Flags are for both programs, TriggerFlags for the trigger, ReconcilerFlags for the reconciler.
-	Flags, TriggerFlags, ReconcilerFlags []string
+	// Flags are for both programs, TriggerFlags for the trigger, ReconcilerFlags for the reconciler, NATSFlags for a NATS server that is
+	// alone and has no accounts.
+	Flags, TriggerFlags, ReconcilerFlags, NATSFlags []string
 }
 
 // System is a running cluster with jobstream.
@@ -150,81 +140,6 @@ func (s *System) onStop(f func() error) {
 
 func (s *System) path(name string) string { return filepath.Join(s.config.Dir, name) }
 
-func (s *System) startControlPlane(ctx context.Context) error {
-	c := controlplane.Config{ControllerManager: true, UnsafeNoFsync: true, GCPercent: s.config.GCPercent, AuditLog: true, AuditPolicy: auditPolicy}
-	controllers := "--controllers=*"
-	if s.config.NoBuiltInJobs {
-		controllers += ",-job-controller"
-	}
-	if s.config.NoBuiltInTTL {
-		controllers += ",-ttl-after-finished-controller"
-	}
-	c.ControllerManagerFlags = []string{controllers}
-	if s.config.Deployed {
-		c.AuditPolicy = auditPrograms(auditPolicy)
-		c.APIServerFlags = []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}
-	}
-	cp, err := controlplane.Start(ctx, c)
-	if err != nil {
-		return err
-	}
-	s.onStop(func() error {
-		select {
-		case err := <-cp.Died():
-			return errors.Join(fmt.Errorf("the control plane broke: %w", err), cp.Stop())
-		default:
-			return cp.Stop()
-		}
-	})
-	s.ControlPlane, s.REST = cp, cp.RESTConfig()
-	s.REST.ContentType = runtime.ContentTypeProtobuf
-	s.REST.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	if s.Client, err = kubernetes.NewForConfig(s.REST); err != nil {
-		return err
-	}
-	if !s.config.Bare {
-		if err := cluster.InstallScheduledJobs(ctx, s.REST); err != nil {
-			return err
-		}
-	}
-	s.kubeconfig = cp.Kubeconfig()
-	if s.config.Proxied {
-		return s.startProxy()
-	}
-	return nil
-}
-
-func (s *System) startNode(ctx context.Context) error {
-	for range s.config.Nodes {
-		if _, err := s.AddNode(ctx); err != nil {
-			return err
-		}
-	}
-	if s.config.Nodes > 0 {
-		return nil
-	}
-	log, err := os.OpenFile(s.path("node.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	node, err := processnode.New(processnode.Config{
-		Client: s.Client, DataDir: s.config.Dir, Log: slog.New(slog.NewTextHandler(log, nil)),
-	})
-	if err != nil {
-		return err
-	}
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
-	go func() { ended <- node.Run(life) }()
-	s.onStop(func() error { end(); return errors.Join(<-ended, log.Close()) })
-	select {
-	case <-node.Registered():
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("the node did not register: %w", ctx.Err())
-	}
-}
-
 func (s *System) startNATS(ctx context.Context) (err error) {
 	if s.config.Servers > 1 {
 		return s.startServers(ctx)
@@ -235,7 +150,7 @@ func (s *System) startNATS(ctx context.Context) (err error) {
 	case s.config.Disk != "":
 		s.NATS, err = s.startOnDisk(ctx)
 	default:
-		s.NATS, err = StartNATS(ctx, s.config.Programs.NATS, s.config.Dir)
+		s.NATS, err = StartNATS(ctx, s.config.Programs.NATS, s.config.Dir, s.config.NATSFlags...)
 	}
 	if err == nil {
 		s.onStop(s.NATS.Kill)

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/jobstream/jobstream/test/bench/report"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// cost is what a side has used by now, or between two moments.
+type cost struct {
+	// CPU are seconds, Peak the largest resident memory so far in MiB, by program; controller is the sum of a side's own.
+	CPU  map[string]float64 `json:"cpuSeconds"`
+	Peak map[string]float64 `json:"peakMiB"`
+	// Requests are those that the API server has answered, by verb and resource, such as "PATCH jobs/status".
+	Requests map[string]float64 `json:"requests"`
+	// Refused are those of them that it answered with an error of the client's, such as a conflict.
+	Refused map[string]float64 `json:"refused,omitempty"`
+}
+
+// used reads /proc for the programs. The sum of peaks is an upper bound: not all of them peak at once.
+func used(system *harness.System, s side) (c cost, err error) {
+	own, shared, err := s.paths(system)
+	if err != nil {
+		return c, err
+	}
+	c.CPU, c.Peak = map[string]float64{}, map[string]float64{}
+	read := func(programs map[string]string) (cpu, peak float64) {
+		for name, path := range programs {
+			u, usageErr := report.UsageOf(path)
+			err = errors.Join(err, usageErr)
+			c.CPU[name], c.Peak[name] = u.CPU.Seconds(), float64(u.Peak)/1024
+			cpu, peak = cpu+c.CPU[name], peak+c.Peak[name]
+		}
+		return cpu, peak
+	}
+	read(shared)
+	c.CPU[controller], c.Peak[controller] = read(own)
+	return c, err
+}
+
+// before reads all that a measurement starts from. The requests come first, since to answer for them costs the API server.
+func before(ctx context.Context, system *harness.System, s side) (cost, error) {
+	requests, refused, err := scrape(ctx, system)
+	if err != nil {
+		return cost{}, err
+	}
+	c, err := used(system, s)
+	c.Requests, c.Refused = requests, refused
+	return c, err
+}
+
+// since returns what has been used since then.
+func since(ctx context.Context, system *harness.System, s side, then cost) (cost, error) {
+	c, err := used(system, s)
+	if err != nil {
+		return c, err
+	}
+	c.Requests, c.Refused, err = scrape(ctx, system)
+	subtract(c.CPU, then.CPU)
+	subtract(c.Requests, then.Requests)
+	subtract(c.Refused, then.Refused)
+	return c, err
+}
+
+func subtract(from, what map[string]float64) {
+	for key, n := range what {
+		from[key] = math.Round((from[key]-n)*1000) / 1000 // hundredths of a second are no binary fractions
+	}
+	maps.DeleteFunc(from, func(_ string, n float64) bool { return n == 0 })
+}
+
+// scrape asks the API server, as an administrator, which requests it has answered.
+func scrape(ctx context.Context, s *harness.System) (requests, refused map[string]float64, err error) {
+	page, err := s.Client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("metrics of the API server: %w", err)
+	}
+	return parse(string(page))
+}
+
+// series is the metric that counts requests.
+const series = "apiserver_request_total"
+
+// parse adds up the series by verb and resource. Those whose code is 400 to 499 were refused, and are in both.
+func parse(page string) (requests, refused map[string]float64, err error) {
+	requests, refused = map[string]float64{}, map[string]float64{}
+	lines := bufio.NewScanner(strings.NewReader(page))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		rest, ok := strings.CutPrefix(lines.Text(), series+"{")
+		if !ok {
+			continue
+		}
+		labels, value, ok := strings.Cut(rest, "} ")
+		n, parseErr := strconv.ParseFloat(value, 64)
+		if !ok || parseErr != nil {
+			return nil, nil, fmt.Errorf("cannot read %q", lines.Text())
+		}
+		key := label(labels, "verb") + " " + label(labels, "resource")
+		if sub := label(labels, "subresource"); sub != "" {
+			key += "/" + sub
+		}
+		requests[key] += n
+		if strings.HasPrefix(label(labels, "code"), "4") {
+			refused[key] += n
+		}
+	}
+	return requests, refused, lines.Err()
+}
+
+// label returns the value of a label; none of this metric's values has a quotation mark or a comma.
+func label(labels, name string) string {
+	for pair := range strings.SplitSeq(labels, ",") {
+		if value, ok := strings.CutPrefix(pair, name+`="`); ok {
+			return strings.TrimSuffix(value, `"`)
+		}
+	}
+	return ""
+}
+
+// resources are those that a controller of Jobs has to do with. All others are the node's, or the API server's own.
+var resources = map[string]bool{"pods": true, "jobs": true, "jobs/status": true, "events": true, "scheduledjobs": true, "scheduledjobs/status": true}
+
+// ofController reports whether the request is a controller's. It creates no Job in any workload: that is the benchmark, which lists
+// nothing while it measures. Watches are left out: all of them watch, and they are counted at their end.
+func ofController(request string) bool {
+	verb, resource, _ := strings.Cut(request, " ")
+	return resources[resource] && verb != "WATCH" && request != "POST jobs"
+}
+
+// statusWrite reports whether the request writes the status of a Job.
+func statusWrite(request string) bool {
+	return request == "PUT jobs/status" || request == "PATCH jobs/status"
+}
+
+// count adds up the requests that are wanted.
+func (c cost) count(wanted func(request string) bool) (n float64) {
+	for request, times := range c.Requests {
+		if wanted(request) {
+			n += times
+		}
+	}
+	return n
+}

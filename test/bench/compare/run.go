@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/test/bench/report"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+// settle is how long after the last Job's end a side's costs still count: both do things behind.
+const settle = 2 * time.Second
+
+// warm is a small Job that runs first: then the controller is at work, and its connections are open.
+var warm = workload{name: "warm", jobs: []batch{{count: 3, completions: 5, parallelism: 5}}}
+
+// measure measures one workload on one side in a fresh system, so that it does not pay for what an earlier one has left.
+func (b *bench) measure(ctx context.Context, w workload, l limit, s side, round int) (m measurement) {
+	m = measurement{Round: round, Limit: l.name, Workload: w.name, Side: s.name, Began: time.Now().UTC(), Load: report.LoadAverage(), Pods: w.pods()}
+	dir := filepath.Join(b.dir, "system")
+	err := b.within(ctx, dir, l, s, func(system *harness.System) error { return m.run(ctx, system, w, l, s) })
+	switch {
+	case errors.Is(err, errLate):
+		m.Late = err.Error()
+	case err != nil:
+		m.Error = err.Error()
+	}
+	return m
+}
+
+func (b *bench) within(ctx context.Context, dir string, l limit, s side, work func(*harness.System) error) (err error) {
+	c := s.config(l)
+	c.Programs, c.Dir, c.HollowPods, c.Unaudited = b.programs, dir, podsAtOnce, true
+	system, err := harness.StartSystem(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, system.Stop(), os.RemoveAll(dir)) }()
+	return work(system)
+}
+
+// run warms the system up, runs the workload, and fills in the measurement.
+func (m *measurement) run(ctx context.Context, system *harness.System, w workload, l limit, s side) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout(l), fmt.Errorf("%w of %v", errLate, w.timeout(l)))
+	defer cancel()
+	if _, err := perform(ctx, system, warm, s); err != nil {
+		return fmt.Errorf("warm up: %w", err)
+	}
+	if err := rest(ctx, settle); err != nil {
+		return err
+	}
+	then, err := before(ctx, system, s)
+	if err != nil {
+		return err
+	}
+	done, err := perform(ctx, system, w, s)
+	if err != nil {
+		return err
+	}
+	if err := rest(ctx, settle); err != nil {
+		return err
+	}
+	if m.cost, err = since(ctx, system, s, then); err != nil {
+		return err
+	}
+	m.Jobs, m.Seconds, m.Values = len(done.jobs), done.took().Seconds(), map[string]float64{}
+	m.StatusWrites, m.ControllerRequests = m.count(statusWrite), m.count(ofController)
+	for _, each := range w.measures {
+		m.Values[each.name] = each.of(done)
+	}
+	return verify(ctx, system, w)
+}
+
+// perform creates the workload's Jobs in a namespace of their own, and returns when all have ended.
+func perform(ctx context.Context, system *harness.System, w workload, s side) (load, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	_, err := system.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}}, metav1.CreateOptions{})
+	if err != nil {
+		return load{}, fmt.Errorf("create a namespace: %w", err)
+	}
+	seen, err := observe(ctx, system, w.name, w.watchesPods())
+	if err != nil {
+		return load{}, err
+	}
+	jobs := w.objects(s.managedBy)
+	step := len(jobs)
+	if w.inTurn {
+		step = 1
+	}
+	for n := 0; n < len(jobs); n += step {
+		if n > 0 {
+			if err := rest(ctx, pause); err != nil {
+				return load{}, err
+			}
+		}
+		if err := seen.create(ctx, system, w.name, jobs[n:n+step]); err != nil {
+			return load{}, err
+		}
+		if err := seen.wait(ctx, n+step, func() error { return broken(system) }); err != nil {
+			return load{}, err
+		}
+	}
+	return load{pods: w.pods(), jobs: seen.seen()}, nil
+}
+
+// broken returns an error for a part that has ended by itself.
+func broken(s *harness.System) error {
+	select {
+	case err := <-s.ControlPlane.Died():
+		return fmt.Errorf("the control plane broke: %w", err)
+	default:
+	}
+	all := append(append([]*harness.Process{}, s.Triggers...), s.Reconcilers...)
+	if s.NATS != nil {
+		all = append(all, s.NATS.Process)
+	}
+	for _, p := range all {
+		if !p.Running() {
+			return fmt.Errorf("%s ended:\n%s", p.Name, harness.Tail(p.Printed(), 10))
+		}
+	}
+	return nil
+}
+
+// verify holds every Job's counts against its size: fast and wrong is no result.
+func verify(ctx context.Context, system *harness.System, w workload) (err error) {
+	for i, b := range w.jobs {
+		for n := range b.count {
+			j, getErr := system.Client.BatchV1().Jobs(w.name).Get(ctx, w.nameOf(i, n), metav1.GetOptions{})
+			if getErr != nil {
+				return getErr
+			}
+			err = errors.Join(err, b.check(j))
+		}
+	}
+	return err
+}
+
+// check returns an error unless the Job has ended as it should, and each of its Pods is counted once.
+func (b batch) check(j *batchv1.Job) error {
+	succeeded, failed, end := int32(b.completions), int32(0), batchv1.JobComplete
+	if b.failing {
+		succeeded, failed, end = 0, int32(b.completions), batchv1.JobFailed
+	}
+	left := ptr.Deref(j.Status.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{})
+	if j.Status.Succeeded != succeeded || j.Status.Failed != failed || j.Status.Active != 0 || len(left.Succeeded)+len(left.Failed) > 0 || !harness.Is(j, end) {
+		return fmt.Errorf("%s should be %s with succeeded=%d failed=%d, and is: %s", j.Name, end, succeeded, failed, harness.Brief(j.Status))
+	}
+	return nil
+}
+
+func rest(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"path/filepath"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
+	"github.com/jobstream/jobstream/test/e2e/harness"
+)
+
+const (
+	builtIn   = "built-in"
+	jobstream = "jobstream"
+	// controller is the sum of a side's own programs.
+	controller = "controller"
+	apiServer  = "kube-apiserver"
+	etcd       = "etcd"
+	manager    = "kube-controller-manager"
+)
+
+// podsAtOnce is how many Pods the hollow node runs: more than any workload has at once.
+const podsAtOnce = 20000
+
+// side is one of the two that are compared.
+type side struct {
+	name      string
+	managedBy *string // of its Jobs
+	// config is its system. ServiceAccounts are there as in a cluster, although no Pod mounts a token; no other controller of
+	// kube-controller-manager competes with it.
+	config func(limit) harness.Config
+	// programs are its own, by name.
+	programs func(system *harness.System, assets string) map[string]string
+}
+
+// sides are the two, in the order of the first round.
+var sides = []side{
+	{name: builtIn,
+		config: func(l limit) harness.Config {
+			return harness.Config{Bare: true, Controllers: []string{"job-controller", serviceAccounts}, ControllerManagerFlags: l.flags}
+		},
+		programs: func(_ *harness.System, assets string) map[string]string {
+			return map[string]string{manager: filepath.Join(assets, manager)}
+		}},
+	{name: jobstream, managedBy: ptr.To(v1alpha1.DefaultManagedBy),
+		config: func(limit) harness.Config {
+			return harness.Config{Controllers: []string{serviceAccounts}, Flags: []string{"--log-level=info"}}
+		},
+		programs: func(s *harness.System, _ string) map[string]string {
+			return map[string]string{"trigger": s.Triggers[0].Path, "reconciler": s.Reconcilers[0].Path, "nats-server": s.NATS.Path}
+		}},
+}
+
+const serviceAccounts = "serviceaccount-controller"
+
+// limit is how many requests a second the controllers may send.
+type limit struct {
+	name, what string
+	flags      []string // of kube-controller-manager
+	limits     bool
+	unknownTo  string // a side that has no such limit
+}
+
+var limits = []limit{
+	{name: "unlimited", what: "kube-controller-manager with --kube-api-qps=5000 --kube-api-burst=5000 --concurrent-job-syncs=20; jobstream with its defaults",
+		flags: []string{"--kube-api-qps=5000", "--kube-api-burst=5000", "--concurrent-job-syncs=20"}},
+	{name: "default", what: "both with their defaults: kube-controller-manager sends 20 requests a second, jobstream has no limit by rate", limits: true},
+	{name: "100", what: "kube-controller-manager with --kube-api-qps=100 --kube-api-burst=100; jobstream has no flag for that, hence n/a", limits: true,
+		flags: []string{"--kube-api-qps=100", "--kube-api-burst=100"}, unknownTo: jobstream},
+}
+
+// String returns the name.
+func (l limit) String() string { return l.name }
+
+// paths are the programs whose costs are measured, by name: the side's own, and those that both use.
+func (s side) paths(system *harness.System) (own, shared map[string]string, err error) {
+	assets, err := controlplane.Assets()
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.programs(system, assets), map[string]string{apiServer: filepath.Join(assets, apiServer), etcd: filepath.Join(assets, etcd)}, nil
+}
