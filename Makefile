@@ -167,9 +167,9 @@ conformance: controlplane ## run the tests that docs/conformance.md names, and w
 
 ##@ Measure it
 
-# The folder of bench.json, in which every measurement is; SCALE=0.1 is for a try-out.
+# The folder of bench.json, in which every measurement is; SCALE=0.1 is for a try-out; SVG=docs/performance-ratios.svg plots the ratios.
 OUT ?= $(CURDIR)/.cache/bench
-COMPARE = go run -C test/bench ./compare $(if $(ONLY),-only='$(ONLY)') $(if $(LIMITS),-limits='$(LIMITS)') $(if $(SCALE),-scale=$(SCALE)) -out='$(OUT)'
+COMPARE = go run -C test/bench ./compare $(if $(ONLY),-only='$(ONLY)') $(if $(LIMITS),-limits='$(LIMITS)') $(if $(SCALE),-scale=$(SCALE)) $(if $(SVG),-svg="$(abspath $(SVG))") -out='$(OUT)'
 
 .PHONY: bench
 bench: controlplane ## ROUNDS=5 pairs, the built-in Job controller and jobstream: how fast, and what it costs; ONLY=one,storm, LIMITS=unlimited,default,100
@@ -178,6 +178,12 @@ bench: controlplane ## ROUNDS=5 pairs, the built-in Job controller and jobstream
 .PHONY: bench-large
 bench-large: controlplane ## the same with one Job of 100,000 Pods, a pair unless ROUNDS says more (an hour)
 	@$(COMPARE) -rounds=$(or $(ROUNDS),1) -only=large -limits=unlimited
+
+PROFILES ?= $(CURDIR)/.cache/profiles
+
+.PHONY: profile
+profile: controlplane ## ONLY=storm: 20 s of what trigger, reconciler and nats-server do under it, into PROFILES=.cache/profiles
+	@$(COMPARE) -rounds=1 $(if $(LIMITS),,-limits=unlimited) -profile='$(PROFILES)'
 
 COUNT ?= 5000
 IDLE  ?= 50000

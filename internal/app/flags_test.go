@@ -128,6 +128,7 @@ func TestHelpNamesTwins(t *testing.T) {
 func TestOptionsThatCannotWork(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"--metrics-bind-address":                                  func(o *Options) { o.MetricsAddress = "8080" },
+		"--pprof-bind-address":                                    func(o *Options) { o.PprofAddress = "6060" },
 		"--health-bind-address":                                   func(o *Options) { o.HealthAddress = "localhost" },
 		"--nats-url":                                              func(o *Options) { o.Bus.URL = "" },
 		"--cluster-name":                                          func(o *Options) { o.Bus.Cluster = "" },

@@ -54,6 +54,8 @@ type Options struct {
 	NATSRemedy string
 	// MetricsAddress and HealthAddress are the addresses to listen on, "0" or "" for none.
 	MetricsAddress, HealthAddress string
+	// PprofAddress is where Go profiles are served, "0" or "" for nowhere. It requires no credentials: only loopback makes sense.
+	PprofAddress string
 	// MetricsNamespaces is how many namespaces have series of their own in metrics; 0 means none.
 	MetricsNamespaces int
 	// ClockOffset is how far the program's clock is ahead of the machine's, for tests.
@@ -75,6 +77,7 @@ func (o *Options) addServers(f *pflag.FlagSet) {
 	f.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` that serves Prometheus metrics at /metrics; 0 for none")
 	f.IntVar(&o.MetricsNamespaces, "metrics-namespaces", o.MetricsNamespaces, "largest `number` of namespaces that have series of their own in metrics; the others share the label \"other\"; 0 puts all there")
 	f.StringVar(&o.HealthAddress, "health-bind-address", o.HealthAddress, "`address` that serves /healthz and /readyz; 0 for none")
+	f.StringVar(&o.PprofAddress, "pprof-bind-address", o.PprofAddress, "`address` that serves Go profiles at /debug/pprof/ without credentials: only one on loopback makes sense; default none")
 }
 
 // addConnections defines the flags for the API server, the bus, and the Jobs to manage.
@@ -128,7 +131,7 @@ func (o *Options) complete() error {
 	if o.Kubeconfig == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
 		o.Kubeconfig = os.Getenv("KUBECONFIG")
 	}
-	for flag, address := range map[string]string{"metrics-bind-address": o.MetricsAddress, "health-bind-address": o.HealthAddress} {
+	for flag, address := range map[string]string{"metrics-bind-address": o.MetricsAddress, "health-bind-address": o.HealthAddress, "pprof-bind-address": o.PprofAddress} {
 		if listens(address) {
 			if _, _, err := net.SplitHostPort(address); err != nil {
 				return Usage{fmt.Errorf("--%s %s: %w: write host:port, such as 127.0.0.1:8080, or 0 for none", flag, address, err)}

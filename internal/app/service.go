@@ -95,7 +95,7 @@ func (s *service) begin(ctx context.Context, name string, o Options) error {
 	return s.reachBus(ctx, name, o)
 }
 
-// openPorts serves metrics and health.
+// openPorts serves health, metrics and profiles.
 func (s *service) openPorts(ctx context.Context, o Options) error {
 	health, err := listen(ctx, o.HealthAddress, "health-bind-address", s.probes.handler(), s.log)
 	if err != nil {
@@ -107,6 +107,11 @@ func (s *service) openPorts(ctx context.Context, o Options) error {
 		return err
 	}
 	s.servers = append(s.servers, metrics)
+	profiles, err := listen(ctx, o.PprofAddress, "pprof-bind-address", pprofHandler(), s.log)
+	if err != nil {
+		return err
+	}
+	s.servers = append(s.servers, profiles)
 	return nil
 }
 

@@ -12,6 +12,8 @@
 //	cost.go       what it has cost: processors, memory, requests to the API server
 //	result.go     measurements, their file, and what follows from several of them
 //	table.go      what is printed
+//	plot.go       the ratios as a plot
+//	profile.go    what the processors do meanwhile
 //
 // Tables go to stdout, progress to stderr. Nothing stays behind but the file with the measurements, however it ends.
 package main
@@ -35,7 +37,8 @@ type options struct {
 	rounds       int
 	scale        float64
 	only, limits string
-	out          string
+	out, profile string
+	svg          string
 }
 
 func main() {
@@ -45,6 +48,8 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "names of the workloads, separated by commas; by default all except large: "+strings.Join(names(workloads), ", "))
 	flag.StringVar(&o.limits, "limits", "unlimited,default", "limits of requests to the API server, separated by commas: "+strings.Join(names(limits), ", "))
 	flag.StringVar(&o.out, "out", filepath.Join(harness.Root, ".cache", "bench"), "folder for bench.json")
+	flag.StringVar(&o.profile, "profile", "", "folder for profiles of jobstream's programs under each workload; then the built-in controller is not measured")
+	flag.StringVar(&o.svg, "svg", "", "file for a plot of the ratios; by default there is none")
 	flag.Parse()
 	report.Main("compare", o.run)
 }
@@ -55,6 +60,8 @@ type bench struct {
 	dir      string
 	programs harness.Programs
 	results  *results
+	profiler profiler
+	sides    []side
 }
 
 func (o options) run(ctx context.Context, dir string) error {
@@ -66,9 +73,15 @@ func (o options) run(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	b := &bench{options: o, dir: dir}
+	b := &bench{options: o, dir: dir, sides: sides}
 	if b.results, err = openResults(o.out); err != nil {
 		return err
+	}
+	if b.profiler, err = open(o.profile); err != nil {
+		return err
+	}
+	if o.profile != "" {
+		b.sides = sides[1:]
 	}
 	report.Say("building")
 	if b.programs, err = harness.BuildPrograms(ctx, filepath.Join(dir, "bin")); err != nil {
@@ -77,6 +90,9 @@ func (o options) run(ctx context.Context, dir string) error {
 	err = b.measureAll(ctx, chosen, limits)
 	b.results.print(os.Stdout, chosen, limits)
 	fmt.Printf("\nEvery measurement: %s\n", b.results.file)
+	if o.svg != "" {
+		err = errors.Join(err, b.results.writePlot(o.svg, chosen, limits))
+	}
 	return errors.Join(err, b.results.wrong())
 }
 
@@ -89,8 +105,8 @@ func (b *bench) measureAll(ctx context.Context, chosen []workload, limits []limi
 				if !w.under(l, b.only != "") {
 					continue
 				}
-				for i := range sides {
-					s := sides[(i+round)%len(sides)]
+				for i := range b.sides {
+					s := b.sides[(i+round)%len(b.sides)]
 					if l.unknownTo == s.name {
 						continue
 					}

@@ -27,7 +27,10 @@ var warm = workload{name: "warm", jobs: []batch{{count: 3, completions: 5, paral
 func (b *bench) measure(ctx context.Context, w workload, l limit, s side, round int) (m measurement) {
 	m = measurement{Round: round, Limit: l.name, Workload: w.name, Side: s.name, Began: time.Now().UTC(), Load: report.LoadAverage(), Pods: w.pods()}
 	dir := filepath.Join(b.dir, "system")
-	err := b.within(ctx, dir, l, s, func(system *harness.System) error { return m.run(ctx, system, w, l, s) })
+	err := b.within(ctx, dir, l, s, func(system *harness.System) error {
+		begin := func() *files { return b.profiler.start(ctx, system, w.name+"-"+l.name) }
+		return m.run(ctx, system, task{w, l, s, begin})
+	})
 	switch {
 	case errors.Is(err, errLate):
 		m.Late = err.Error()
@@ -39,6 +42,7 @@ func (b *bench) measure(ctx context.Context, w workload, l limit, s side, round 
 
 func (b *bench) within(ctx context.Context, dir string, l limit, s side, work func(*harness.System) error) (err error) {
 	c := s.config(l)
+	b.profiler.flags(&c)
 	c.Programs, c.Dir, c.HollowPods, c.Unaudited = b.programs, dir, podsAtOnce, true
 	system, err := harness.StartSystem(ctx, c)
 	if err != nil {
@@ -48,36 +52,46 @@ func (b *bench) within(ctx context.Context, dir string, l limit, s side, work fu
 	return work(system)
 }
 
+// task is what a measurement is about; begin starts profiles.
+type task struct {
+	workload workload
+	limit    limit
+	side     side
+	begin    func() *files
+}
+
 // run warms the system up, runs the workload, and fills in the measurement.
-func (m *measurement) run(ctx context.Context, system *harness.System, w workload, l limit, s side) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout(l), fmt.Errorf("%w of %v", errLate, w.timeout(l)))
+func (m *measurement) run(ctx context.Context, system *harness.System, t task) error {
+	most := t.workload.timeout(t.limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("%w of %v", errLate, most))
 	defer cancel()
-	if _, err := perform(ctx, system, warm, s); err != nil {
+	if _, err := perform(ctx, system, warm, t.side); err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
 	if err := rest(ctx, settle); err != nil {
 		return err
 	}
-	then, err := before(ctx, system, s)
+	then, err := before(ctx, system, t.side)
 	if err != nil {
 		return err
 	}
-	done, err := perform(ctx, system, w, s)
+	profiles := t.begin()
+	done, err := perform(ctx, system, t.workload, t.side)
 	if err != nil {
 		return err
 	}
 	if err := rest(ctx, settle); err != nil {
 		return err
 	}
-	if m.cost, err = since(ctx, system, s, then); err != nil {
+	if m.cost, err = since(ctx, system, t.side, then); err != nil {
 		return err
 	}
 	m.Jobs, m.Seconds, m.Values = len(done.jobs), done.took().Seconds(), map[string]float64{}
 	m.StatusWrites, m.ControllerRequests = m.count(statusWrite), m.count(ofController)
-	for _, each := range w.measures {
+	for _, each := range t.workload.measures {
 		m.Values[each.name] = each.of(done)
 	}
-	return verify(ctx, system, w)
+	return errors.Join(verify(ctx, system, t.workload), profiles.print(ctx))
 }
 
 // perform creates the workload's Jobs in a namespace of their own, and returns when all have ended.

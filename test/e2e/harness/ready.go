@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"time"
 )
 
 var (
 	healthAddress  = regexp.MustCompile(`what=health-bind-address address=(\S+)`)
+	pprofAddress   = regexp.MustCompile(`what=pprof-bind-address address=(\S+)`)
 	metricsAddress = regexp.MustCompile(`what=metrics-bind-address address=(\S+)`)
 )
 
@@ -37,6 +39,16 @@ func Metrics(ctx context.Context, p *Process) (string, error) { return page(ctx,
 // SchedulePage returns what a trigger serves at /metrics/scheduledjobs.
 func SchedulePage(ctx context.Context, p *Process) (string, error) {
 	return page(ctx, p, "/metrics/scheduledjobs")
+}
+
+// Profile returns what the program's processors do for so long, for "go tool pprof". Its flag --pprof-bind-address, of natsd -pprof, must
+// be set.
+func Profile(ctx context.Context, p *Process, d time.Duration) (string, error) {
+	address, err := p.Await(ctx, pprofAddress)
+	if err != nil {
+		return "", err
+	}
+	return get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", address, int(d.Seconds())))
 }
 
 func page(ctx context.Context, p *Process, path string) (string, error) {

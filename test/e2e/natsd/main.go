@@ -6,9 +6,13 @@ package main
 import (
 	"flag"
 	"fmt"
+	"net"
+	"net/http"
+	_ "net/http/pprof"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/jobstream/jobstream/bus/embedded"
 )
@@ -22,7 +26,14 @@ func main() {
 	flag.StringVar(&m.name, "name", "", "name of the server in its cluster")
 	flag.IntVar(&m.port, "cluster-port", 0, "port on 127.0.0.1 for the other servers; 0 for a server alone")
 	flag.StringVar(&m.routes, "routes", "", "URLs by which this server reaches the others, separated by commas")
+	profiles := flag.Bool("pprof", false, "serve Go profiles at /debug/pprof/, on a free port of 127.0.0.1")
 	flag.Parse()
+	if *profiles {
+		if err := serveProfiles(); err != nil {
+			fmt.Fprintln(os.Stderr, "natsd:", err)
+			os.Exit(1)
+		}
+	}
 	c := embedded.Config{StoreDir: *dir, Port: *port, MaxPayload: int32(*maxPayload)}
 	url, shutdown, err := start(c, m, *config)
 	if err != nil {
@@ -34,6 +45,17 @@ func main() {
 	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
 	<-asked
 	shutdown()
+}
+
+// serveProfiles serves them until the process ends, and prints where, as the programs do.
+func serveProfiles() error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("serving what=pprof-bind-address address=%s\n", l.Addr())
+	go func() { _ = (&http.Server{ReadHeaderTimeout: time.Second}).Serve(l) }() // of http.DefaultServeMux, which net/http/pprof adds to
+	return nil
 }
 
 func start(c embedded.Config, m member, config string) (url string, shutdown func(), err error) {
