@@ -53,8 +53,10 @@ func observe(s State, e events.Event) State {
 		if s.new(e.Pod) || s.usedUp(e.Pod) {
 			return seePod(s, e.Pod)
 		}
-		e.Pod.Labels = judged(s.Job, e.Pod)
-		s.leftBefore(e.Pod)
+		if e.Pod.Version < s.ListVersions.Of(e.Pod.UID) { // the same again proves nothing
+			e.Pod.Labels = judged(s.Job, e.Pod)
+			s.leftBefore(e.Pod)
+		}
 	case events.PodGone:
 		return missPod(s, e.Pod)
 	case events.EffectRefused:

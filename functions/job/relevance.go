@@ -33,6 +33,26 @@ func Idle(j *events.Job, pods []events.Pod, since, now time.Time) bool {
 		!slices.ContainsFunc(pods, func(p events.Pod) bool { return p.Held })
 }
 
+// youngPod is the age up to which a Pod that waits without a reason is not worth a fact.
+const youngPod = 5 * time.Second
+
+// Redundant reports whether an observation of a Pod by a watch shows nothing but what this function did itself: the Pod was created for the
+// Job, and neither the kubelet nor the scheduler has a word about it yet; or it has ended and its finalizer was removed. The reconciler that
+// did so knows it from the API server's answer. If that answer was lost, the reconciler or its successor asks again: each effect
+// may run twice. So a trigger need not publish such an observation, which is two or three of the five that there are of a usual Pod.
+//
+// age is how old the Pod is by the clock of the trigger, which may be wrong. A Pod that waits for longer is worth a fact: it may have had a
+// reason before.
+func Redundant(p events.Pod, age time.Duration) bool {
+	if p.Serial == events.NoSerial || p.Orphan || p.Labels != nil || p.Deleting {
+		return false
+	}
+	if p.Terminal() {
+		return !p.Held
+	}
+	return p.Held && p.Phase == events.Pending && p.Waiting == "" && p.Restarts == 0 && age < youngPod
+}
+
 // outlived reports whether a finished Job should have been deleted by now. If this function has to delete it, the timer was lost.
 func outlived(j *events.Job, now time.Time) bool {
 	end := j.Expires()

@@ -83,3 +83,44 @@ func TestConcerns(t *testing.T) {
 		})
 	}
 }
+
+// TestRedundant: an observation is redundant only if the reconciler that created the Pod, or removed its finalizer, knows all of it.
+func TestRedundant(t *testing.T) {
+	created := events.Pod{Name: "pi-x", UID: "x", Serial: 3, Index: events.NoIndex, Phase: events.Pending, Held: true}
+	ended := events.Pod{Name: "pi-x", UID: "x", Serial: 3, Index: events.NoIndex, Phase: events.Succeeded}
+	for _, c := range []struct {
+		name   string
+		pod    events.Pod
+		change func(*events.Pod)
+		age    time.Duration
+		want   bool
+	}{
+		{"it was created", created, nil, 0, true},
+		{"it was created, by a clock that is behind", created, nil, -time.Minute, true},
+		{"it was scheduled", created, func(p *events.Pod) { p.Scheduled = true }, time.Second, true},
+		{"it has waited for long", created, nil, 5 * time.Second, false},
+		{"its image is pulled", created, func(p *events.Pod) { p.Waiting = "ContainerCreating" }, 0, false},
+		{"no node has room", created, func(p *events.Pod) { p.Waiting = "Unschedulable" }, 0, false},
+		{"an init container was restarted", created, func(p *events.Pod) { p.Restarts = 1 }, 0, false},
+		{"it runs", created, func(p *events.Pod) { p.Phase = events.Running }, 0, false},
+		{"a user has removed its finalizer", created, func(p *events.Pod) { p.Held = false }, 0, false},
+		{"it is being deleted", created, func(p *events.Pod) { p.Deleting = true }, 0, false},
+		{"a user has taken its owner away", created, func(p *events.Pod) { p.Orphan = true }, 0, false},
+		{"a user has changed its labels", created, func(p *events.Pod) { p.Labels = map[string]string{} }, 0, false},
+		{"another program has created it", created, func(p *events.Pod) { p.Serial = events.NoSerial }, 0, false},
+		{"it has ended, and was counted", ended, nil, time.Hour, true},
+		{"it has failed, and was counted", ended, func(p *events.Pod) { p.Phase = events.Failed }, 0, true},
+		{"it has ended", ended, func(p *events.Pod) { p.Held = true }, 0, false},
+		{"it was counted, and is being deleted", ended, func(p *events.Pod) { p.Deleting = true }, 0, false},
+		{"it was counted, and is an orphan", ended, func(p *events.Pod) { p.Orphan = true }, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.change != nil {
+				c.change(&c.pod)
+			}
+			if got := job.Redundant(c.pod, c.age); got != c.want {
+				t.Errorf("redundant: %v", got)
+			}
+		})
+	}
+}

@@ -84,12 +84,12 @@ func Live(w *World, steps map[string]int) error {
 	return w.scheduler.resumed()
 }
 
-// quiet checks that a world at rest stays at rest, whatever is listed. If a newer version meets a state for the first time, it
+// quiet checks that a world at rest stays at rest, whatever is listed. If a version meets a state of another version for the first time, it
 // forgets the state, takes inventory once more, and may find something to do.
 func (w *World) quiet() error {
 	w.frozen = true
 	for {
-		before, upgraded := w.writes(), w.Steps["upgraded"]
+		before, forgotten := w.writes(), w.Steps["upgraded"]+w.Steps["rolled back"]
 		w.relist()
 		for i := 0; w.Step() && i < quietSteps*(1+len(w.tenants)); i++ {
 			if err := w.Check(); err != nil {
@@ -100,7 +100,7 @@ func (w *World) quiet() error {
 		if now == before {
 			return nil
 		}
-		if w.Steps["upgraded"] == upgraded {
+		if w.Steps["upgraded"]+w.Steps["rolled back"] == forgotten {
 			return fmt.Errorf("came to rest and moved again: version %d, then %d", before, now)
 		}
 	}

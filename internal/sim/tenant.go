@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/job"
 )
 
 // tenant is one Job in a namespace of its own, with the users who change it and the truth about it.
@@ -100,6 +101,9 @@ func (w *tenant) observe(key events.Key, e events.Event) {
 	}
 	w.truth.happened(e)
 	if w.gap {
+		return
+	}
+	if p, is := e.(events.PodObserved); is && w.sparing && job.Redundant(p.Pod, w.now.Sub(p.Pod.Created)) {
 		return
 	}
 	w.bus.publish(key, e)

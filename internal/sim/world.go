@@ -49,6 +49,7 @@ type World struct {
 	wrote     func(before, after events.Job)
 	now       time.Time
 	gap       bool // the trigger sees nothing
+	sparing   bool // the trigger publishes no redundant observation
 	lateLimit bool // a limit was set late: only a list shows the Pods that it is about
 	quota     bool // Pods are refused
 	out       io.Writer
@@ -116,6 +117,7 @@ func newWorld(seed uint64, rates Rates, out io.Writer) *World {
 	if seed%4 == 2 { // without a draw
 		w.share = 1 + int(seed/4%3)
 	}
+	w.sparing = seed/8%2 == 0 // the others show that each function also bears what a trigger need not publish
 	w.bus.wired = seed%8 == 3 // in some worlds only, since encoding takes time
 	if seed%8 == 5 {          // without a draw: existing worlds stay the same
 		w.bus.tight = w.tight

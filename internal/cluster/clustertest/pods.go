@@ -99,7 +99,7 @@ func (w *World) BindPod(name string) {
 	})
 }
 
-// EndPod plays the kubelet of a Pod that has ended.
+// EndPod plays the kubelet of a Pod that has ended, or has begun to run.
 func (w *World) EndPod(name string, phase corev1.PodPhase) *corev1.Pod {
 	w.Helper()
 	p := w.LivePod(name)

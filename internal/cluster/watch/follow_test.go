@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -60,7 +61,8 @@ func TestWatcherTakesABrokenWatchUp(t *testing.T) {
 	})
 	x := startWatcher(t, &memorySink{}, client, seen)
 	j, key := w.CreateJob("pi")
-	p := w.createPod(j, key, 0) // created while no watch is open
+	p := w.createPod(j, key, 0) // created, and runs, while no watch is open
+	w.EndPod(p.Name, corev1.PodRunning)
 	clustertest.Eventually(t, func() string {
 		if seen := of[events.PodObserved](x.sink, key); len(seen) == 0 || seen[0].Pod.UID != p.UID {
 			return "the Pod; log:\n" + x.log.String()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobstream/jobstream/events"
@@ -167,7 +168,7 @@ func TestWatcherWhileAListFails(t *testing.T) {
 		return ""
 	})
 	j, key := w.CreateJob("pi")
-	w.createPod(w.StartJob(j), key, 0)
+	w.EndPod(w.createPod(w.StartJob(j), key, 0).Name, corev1.PodRunning)
 	clustertest.Eventually(t, func() string {
 		if len(of[events.JobObserved](x.sink, key)) == 0 || len(of[events.PodObserved](x.sink, key)) == 0 {
 			return "what the watches show; log:\n" + x.log.String()

@@ -34,7 +34,7 @@ func TestPermissions(t *testing.T) {
 		return ""
 	})
 	p := w.createPod(j, key, 1)
-	x.sees(t, key, w.LivePod(p.Name))
+	x.sees(t, key, w.EndPod(p.Name, corev1.PodRunning))
 	x.sees(t, pickyKey, w.LivePod("orphan"))
 	x.sees(t, key, w.ForeignPod("others", j.Spec.Template.Labels, clustertest.OwnedBy(j)))
 	x.sees(t, key, w.EditPod(p.Name, func(p *corev1.Pod) { p.Labels = nil })) // makes the Watcher read one Pod

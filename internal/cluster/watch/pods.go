@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
@@ -53,15 +54,21 @@ func (w *Watcher) unmarked(ctx context.Context, t watch.EventType, o runtime.Obj
 	return w.saw(ctx, p, whose(p))
 }
 
+// saw reports the Pod to these Jobs, but not to its owner if the reconciler knows all that it shows.
 func (w *Watcher) saw(ctx context.Context, p *corev1.Pod, jobs []types.UID) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	s := events.ProjectPod(p)
-	if owner := events.OwnerUID(p); slices.Contains(jobs, owner) {
+	s, owner := events.ProjectPod(p), events.OwnerUID(p)
+	if slices.Contains(jobs, owner) {
 		w.config.Meter.SawPod(p.Namespace, owner, s)
 	}
+	_, marked := p.Labels[v1alpha1.ManagedLabel]
+	redundant := marked && job.Redundant(s, w.config.Now().Sub(s.Created))
 	for _, uid := range jobs {
+		if redundant && uid == owner {
+			continue
+		}
 		if err := w.publish(ctx, p.Namespace, uid, events.PodObserved{Pod: s}); err != nil {
 			return err
 		}

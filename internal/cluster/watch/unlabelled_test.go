@@ -207,7 +207,7 @@ func TestWatcherTakesOver(t *testing.T) {
 
 	t.Run("one that gets our mark is not gone", func(t *testing.T) {
 		w.act(key, clustertest.AdoptEffect(j, before, 4))
-		if p := x.sees(t, key, w.LivePod("before")); p.Serial != 4 {
+		if p := x.sees(t, key, w.EndPod("before", corev1.PodRunning)); p.Serial != 4 {
 			t.Errorf("saw %+v", p)
 		}
 		w.DeletePodNow("later") // a later fact of the same watch

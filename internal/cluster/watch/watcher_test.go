@@ -1,8 +1,10 @@
 package watch
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -56,7 +58,7 @@ func TestWatcherWatches(t *testing.T) {
 			}
 		}
 	}
-	if strings.Join(phases, " ") != "Pending Succeeded Succeeded Succeeded" { // created, ended, finalizer removed, deleted
+	if strings.Join(phases, " ") != "Succeeded Succeeded" { // ended, deleted; that it was created, and its finalizer removed, the reconciler knows
 		t.Errorf("phases %v", phases)
 	}
 	for _, o := range of[events.PodGone](x.sink, key) {
@@ -83,6 +85,31 @@ func TestWatcherWatches(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWatcherLeavesOut: what the reconciler did itself is no fact, until it takes longer than it should.
+func TestWatcherLeavesOut(t *testing.T) {
+	w := newWorld(t)
+	client, seen := clustertest.Client(t)
+	late := startWatcher(t, &memorySink{}, client, seen, func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Minute) } })
+	x := startWatcher(t, &memorySink{}, client, seen)
+	j, key := w.CreateJob("pi")
+	p := w.createPod(j, key, 0)
+	late.sees(t, key, w.LivePod(p.Name))
+	w.BindPod(p.Name)
+	running := w.EndPod(p.Name, corev1.PodRunning)
+	ended := w.EndPod(p.Name, corev1.PodSucceeded)
+	w.act(key, effect.RemoveFinalizer{Name: p.Name, UID: p.UID})
+	w.DeletePodNow(p.Name)
+	x.misses(t, key, running)
+	var versions []uint64
+	for _, o := range of[events.PodObserved](x.sink, key) {
+		versions = append(versions, o.Pod.Version)
+	}
+	want := []uint64{events.Version(running.ResourceVersion), events.Version(ended.ResourceVersion)}
+	if !slices.Equal(versions[:min(2, len(versions))], want) || len(versions) > 3 { // a deletion may have an observation of its own
+		t.Errorf("published are the versions %v, want %v first", versions, want)
+	}
 }
 
 // TestWatcherAndLostLabels: a Pod that leaves the selection has not left the cluster.
@@ -112,8 +139,8 @@ func TestWatcherAndLostLabels(t *testing.T) {
 	t.Run("one that gets our label back is shown again", func(t *testing.T) {
 		p := pod(2)
 		w.EditPod(p.Name, func(p *corev1.Pod) { p.Labels = nil })
-		p = w.EditPod(p.Name, func(now *corev1.Pod) { now.Labels = p.Labels })
-		x.sees(t, key, p)
+		w.EditPod(p.Name, func(now *corev1.Pod) { now.Labels = p.Labels })
+		x.sees(t, key, w.EndPod(p.Name, corev1.PodRunning))
 	})
 	if gone := of[events.PodGone](x.sink, key); len(gone) != 1 || warned() {
 		t.Errorf("gone are %+v, log:\n%s", gone, x.log.String())

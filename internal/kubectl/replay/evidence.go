@@ -5,8 +5,11 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 )
@@ -94,6 +97,64 @@ func runOf(x events.Event) (r events.Run, gone bool) {
 		return x.Run, true
 	}
 	return r, false
+}
+
+// A trigger does not publish what the reconciler knows from its own request (job.Redundant): that a Pod was created, and that its
+// finalizer was removed. Other facts show both.
+
+// asCreated returns the Pod as it was when it was created, from the first fact about it.
+func asCreated(p events.Pod) events.Pod {
+	return events.Pod{Name: p.Name, UID: p.UID, Version: max(p.Version, 2) - 1, Owner: p.Owner, Serial: p.Serial, Index: p.Index, Phase: events.Pending, Held: true,
+		Labels: p.Labels, Created: p.Created, IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures}
+}
+
+// released returns the Pod without its finalizer if a later fact shows that the Job goes on, and does not list the Pod as not yet counted.
+func (w *world) released(e effect.RemoveFinalizer, at time.Time) answer {
+	for _, j := range w.laterJobs(at) {
+		u := j.Status.UncountedTerminatedPods
+		if u == nil || !slices.Contains(u.Succeeded, e.UID) && !slices.Contains(u.Failed, e.UID) {
+			return w.lastSeen(e)
+		}
+	}
+	return unseen
+}
+
+// counted returns a Pod about which there is no fact, if a later fact shows that the Job has active Pods, and this serial is used. Its UID is
+// not known.
+func (w *world) counted(e effect.CreatePod, at time.Time) answer {
+	for _, j := range w.laterJobs(at) {
+		refused := slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+			return c.Type == v1alpha1.RefusedCondition && c.Status == corev1.ConditionTrue
+		})
+		if j.NextSerial > e.Serial && j.Status.Active > 0 && !refused {
+			p := events.Pod{Name: e.Name, UID: "unknown-" + types.UID(e.Name), Version: 2, Owner: j.Name, Serial: e.Serial, Index: e.Index, Created: at}
+			return itself(events.PodObserved{Pod: asCreated(p)})
+		}
+	}
+	return unseen
+}
+
+// laterJobs returns the Job as the facts show it that follow within the time for an answer.
+func (w *world) laterJobs(at time.Time) (all []events.Job) {
+	from, _ := slices.BinarySearch(w.jobs, w.position)
+	for _, i := range w.jobs[from:] {
+		if j, gone := jobOf(w.facts[i].event); !gone && !w.facts[i].Stored.After(at.Add(answeredWithin)) {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// lastSeen returns the last fact about the Pod that has been folded, without the finalizer.
+func (w *world) lastSeen(e effect.RemoveFinalizer) answer {
+	for _, i := range slices.Backward(w.pods[e.Name]) {
+		p, gone := podOf(w.facts[i].event)
+		if p.UID == e.UID && !gone && p.Version <= w.known[e.UID] {
+			p.Held, p.Version = false, p.Version+1
+			return itself(events.PodObserved{Pod: p})
+		}
+	}
+	return unseen
 }
 
 func createdAt(x events.Event) time.Time {

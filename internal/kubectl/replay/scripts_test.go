@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/job"
 	"github.com/jobstream/jobstream/internal/kubectl/replay"
 	"github.com/jobstream/jobstream/internal/sim"
 	"github.com/jobstream/jobstream/internal/sim/script"
@@ -22,8 +24,19 @@ import (
 var hidden = []string{"crash", "unanswered", "refuse", "quota", "watch", "relist", "forget", "repeat", "late", "deliver", "unread", "redelivery", "too-large", "crowd", "announcements", "values", "lingering"}
 
 // TestReplayOfEveryScript: the facts of a script, stored and folded again, give the decisions of the script, although the answers of the
-// API server are not stored. This holds for each script without something that no fact can show.
+// API server are not stored. This holds for each script without something that no fact can show, and also without the facts that a trigger
+// does not publish.
 func TestReplayOfEveryScript(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		sparing bool
+		least   int
+	}{{"all observations", false, 54}, {"as published", true, 54 - len(unshown)}} {
+		t.Run(c.name, func(t *testing.T) { replayScripts(t, c.sparing, c.least) })
+	}
+}
+
+func replayScripts(t *testing.T, sparing bool, least int) {
 	const dir = "../../../functions/job/testdata"
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -32,7 +45,7 @@ func TestReplayOfEveryScript(t *testing.T) {
 	equal := 0
 	for _, file := range files {
 		t.Run(file.Name(), func(t *testing.T) {
-			r, want, factsAlone := playScript(t, filepath.Join(dir, file.Name()))
+			r, want, factsAlone := playScript(t, filepath.Join(dir, file.Name()), sparing)
 			got, err := replay.Fold(*r)
 			if err != nil {
 				t.Fatal(err)
@@ -46,7 +59,12 @@ func TestReplayOfEveryScript(t *testing.T) {
 				}
 				return
 			}
-			if !slices.Equal(have, want) {
+			if sparing { // the version of a Pod that was just created is in no fact
+				have, want = withoutVersions(have), withoutVersions(want)
+			}
+			if same := slices.Equal(have, want); !same && sparing && slices.Contains(unshown, file.Name()) {
+				return
+			} else if !same {
 				t.Errorf("folded again:\n%s\n\nin the script:\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
 				return
 			}
@@ -54,10 +72,27 @@ func TestReplayOfEveryScript(t *testing.T) {
 		})
 	}
 	t.Logf("%d of %d scripts consist of facts alone, and are decided again in the same way", equal, len(files))
-	if equal < 50 {
+	if equal < least {
 		t.Errorf("only %d scripts were folded again", equal)
 	}
 }
+
+// unshown are scripts in which something happens to a Pod that no published fact shows: a Pod that was created and deleted before it ran, or
+// that has ended without its finalizer.
+var unshown = []string{"delayed_index_does_not_hold_up_others.txt", "deleted_job.txt", "failed_pods_limit.txt", "scale_down.txt"}
+
+// withoutVersions replaces the versions of Pods.
+func withoutVersions(effects []string) (all []string) {
+	for _, e := range effects {
+		if strings.HasPrefix(e, "DeletePod") {
+			e = version.ReplaceAllString(e, "@?")
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+var version = regexp.MustCompile(`@[0-9]+`)
 
 // decisions returns the effects without timers.
 func decisions(t replay.Transcript) (all []string) {
@@ -73,7 +108,7 @@ func decisions(t replay.Transcript) (all []string) {
 
 // playScript plays a script, and returns the facts in it as a record, and its decisions. factsAlone reports whether facts show all that
 // happens in it.
-func playScript(t *testing.T, path string) (r *replay.Record, effects []string, factsAlone bool) {
+func playScript(t *testing.T, path string, sparing bool) (r *replay.Record, effects []string, factsAlone bool) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -91,6 +126,9 @@ func playScript(t *testing.T, path string) (r *replay.Record, effects []string, 
 		if r.UID == "" {
 			r.UID = sim.Key(uidOf(e)).UID
 			r.Namespace = sim.Key(uidOf(e)).Namespace
+		}
+		if p, is := e.(events.PodObserved); is && sparing && job.Redundant(p.Pod, at.Sub(p.Pod.Created)) {
+			return
 		}
 		payload, err := events.Encode(events.Fact{Cluster: "default", Key: r.Key(), Event: e})
 		if err != nil {

@@ -171,14 +171,20 @@ func (w *world) answerAboutPod(e effect.Effect, at time.Time) answer {
 	any := func(events.Pod) bool { return true }
 	switch e := e.(type) {
 	case effect.CreatePod:
-		return w.created(w.pods[e.Name], at)
+		if shown := w.created(w.pods[e.Name], at); !shown.none() || len(w.pods[e.Name]) > 0 {
+			return shown
+		}
+		return w.counted(e, at)
 	case effect.FindPod:
 		if found := w.created(w.pods[e.Name], at); !found.none() {
 			return found
 		}
 		return itself(events.PodGone{Pod: events.Pod{Name: e.Name, Serial: e.Serial, Index: events.NoIndex}})
 	case effect.RemoveFinalizer:
-		return w.first(w.pods[e.Name], at, newer(e.UID, func(p events.Pod) bool { return !p.Held }))
+		if shown := w.first(w.pods[e.Name], at, newer(e.UID, func(p events.Pod) bool { return !p.Held })); !shown.none() {
+			return shown
+		}
+		return w.released(e, at)
 	case effect.AddFinalizer:
 		return w.first(w.pods[e.Name], at, newer(e.UID, any))
 	case effect.AdoptPod:
@@ -231,6 +237,9 @@ func (w *world) created(places []int, at time.Time) answer {
 	f := w.facts[places[i]]
 	if created := createdAt(f.event); created.After(at.Add(createdWithin)) || created.IsZero() && f.Stored.After(at.Add(answeredWithin)) {
 		return unseen
+	}
+	if p, gone := podOf(f.event); p.UID != "" && n == 0 && (gone || p.Deleting || p.Phase != events.Pending || p.Waiting != "") {
+		return itself(events.PodObserved{Pod: asCreated(p)}) // the fact itself comes later
 	}
 	return answer{[]events.Event{f.event}, places[i]}
 }
