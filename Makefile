@@ -172,7 +172,7 @@ OUT ?= $(CURDIR)/.cache/bench
 COMPARE = go run -C test/bench ./compare $(if $(ONLY),-only='$(ONLY)') $(if $(LIMITS),-limits='$(LIMITS)') $(if $(SCALE),-scale=$(SCALE)) $(if $(SVG),-svg="$(abspath $(SVG))") -out='$(OUT)'
 
 .PHONY: bench
-bench: controlplane ## ROUNDS=5 pairs, the built-in Job controller and jobstream: how fast, and what it costs; ONLY=one,storm, LIMITS=unlimited,default,100
+bench: controlplane ## ROUNDS=5 pairs, the built-in Job controller and jobstream: how fast, and what it costs; ONLY=one,storm, LIMITS=unlimited,default,100,5ms,20ms
 	@$(COMPARE) -rounds=$(or $(ROUNDS),5)
 
 .PHONY: bench-large

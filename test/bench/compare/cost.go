@@ -26,8 +26,8 @@ type cost struct {
 }
 
 // used reads /proc for the programs. The sum of peaks is an upper bound: not all of them peak at once.
-func used(system *harness.System, s side) (c cost, err error) {
-	own, shared, err := s.paths(system)
+func used(system *harness.System, l limit, s side) (c cost, err error) {
+	own, shared, err := s.paths(system, l)
 	if err != nil {
 		return c, err
 	}
@@ -47,19 +47,19 @@ func used(system *harness.System, s side) (c cost, err error) {
 }
 
 // before reads all that a measurement starts from. The requests come first, since to answer for them costs the API server.
-func before(ctx context.Context, system *harness.System, s side) (cost, error) {
+func before(ctx context.Context, system *harness.System, l limit, s side) (cost, error) {
 	requests, refused, err := scrape(ctx, system)
 	if err != nil {
 		return cost{}, err
 	}
-	c, err := used(system, s)
+	c, err := used(system, l, s)
 	c.Requests, c.Refused = requests, refused
 	return c, err
 }
 
 // since returns what has been used since then.
-func since(ctx context.Context, system *harness.System, s side, then cost) (cost, error) {
-	c, err := used(system, s)
+func since(ctx context.Context, system *harness.System, l limit, s side, then cost) (cost, error) {
+	c, err := used(system, l, s)
 	if err != nil {
 		return c, err
 	}

@@ -181,7 +181,7 @@ func (o *observer) wait(ctx context.Context, jobs int, broken func() error) erro
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d Jobs had ended: %w", over, jobs, context.Cause(ctx))
+			return fmt.Errorf("%d of %d Jobs had ended", over, jobs)
 		case <-o.changed:
 		case <-look.C:
 			if err := broken(); err != nil {

@@ -65,25 +65,31 @@ func (m *measurement) run(ctx context.Context, system *harness.System, t task) e
 	most := t.workload.timeout(t.limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("%w of %v", errLate, most))
 	defer cancel()
+	if err := far(ctx, system, t.limit, t.side); err != nil {
+		return err
+	}
 	if _, err := perform(ctx, system, warm, t.side); err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
 	if err := rest(ctx, settle); err != nil {
 		return err
 	}
-	then, err := before(ctx, system, t.side)
+	then, err := before(ctx, system, t.limit, t.side)
 	if err != nil {
 		return err
 	}
 	profiles := t.begin()
 	done, err := perform(ctx, system, t.workload, t.side)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err) // of a request that was under way, the error is another one
+	}
 	if err != nil {
 		return err
 	}
 	if err := rest(ctx, settle); err != nil {
 		return err
 	}
-	if m.cost, err = since(ctx, system, t.side, then); err != nil {
+	if m.cost, err = since(ctx, system, t.limit, t.side, then); err != nil {
 		return err
 	}
 	m.Jobs, m.Seconds, m.Values = len(done.jobs), done.took().Seconds(), map[string]float64{}

@@ -23,7 +23,7 @@ type workload struct {
 	jobs []batch
 	// inTurn creates each Job when the last one has ended, instead of all at once.
 	inTurn bool
-	// limited is also measured if kube-controller-manager limits its requests. The others would take hours then.
+	// limited is also measured if requests are limited, or take long. The others would take hours then.
 	limited  bool
 	large    bool // only on request
 	measures []measure

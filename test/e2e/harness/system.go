@@ -209,6 +209,15 @@ func (s *System) process(name, path string, args ...string) *Process {
 // ClusterName is the name of the cluster on the bus.
 const ClusterName = "e2e"
 
+// Attend starts a further program, which ends with the System.
+func (s *System) Attend(p *Process) error {
+	if err := p.Start(); err != nil {
+		return err
+	}
+	s.onStop(p.Stop)
+	return nil
+}
+
 // Watch shows, if the test fails, what the parts have printed since now.
 func (s *System) Watch(t testing.TB) {
 	t.Helper()
