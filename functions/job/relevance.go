@@ -37,9 +37,12 @@ func Idle(j *events.Job, pods []events.Pod, since, now time.Time) bool {
 const youngPod = 5 * time.Second
 
 // Redundant reports whether an observation of a Pod by a watch shows nothing but what this function did itself: the Pod was created for the
-// Job, and neither the kubelet nor the scheduler has a word about it yet; or it has ended and its finalizer was removed. The reconciler that
+// Job, and neither the kubelet nor the scheduler has a word about it yet; or it has succeeded and its finalizer was removed. The reconciler that
 // did so knows it from the API server's answer. If that answer was lost, the reconciler or its successor asks again: each effect
 // may run twice. So a trigger need not publish such an observation, which is two or three of the five that there are of a usual Pod.
+//
+// A failed Pod may keep its finalizer for long, because it carries the number of failures of its index, so a user may be the one who
+// removes that, and the Job may then have a failed Pod too many.
 //
 // age is how old the Pod is by the clock of the trigger, which may be wrong. A Pod that waits for longer is worth a fact: it may have had a
 // reason before.
@@ -47,7 +50,7 @@ func Redundant(p events.Pod, age time.Duration) bool {
 	if p.Serial == events.NoSerial || p.Orphan || p.Labels != nil || p.Deleting {
 		return false
 	}
-	if p.Terminal() {
+	if p.Phase == events.Succeeded {
 		return !p.Held
 	}
 	return p.Held && p.Phase == events.Pending && p.Waiting == "" && p.Restarts == 0 && age < youngPod

@@ -108,9 +108,9 @@ func TestRedundant(t *testing.T) {
 		{"a user has taken its owner away", created, func(p *events.Pod) { p.Orphan = true }, 0, false},
 		{"a user has changed its labels", created, func(p *events.Pod) { p.Labels = map[string]string{} }, 0, false},
 		{"another program has created it", created, func(p *events.Pod) { p.Serial = events.NoSerial }, 0, false},
-		{"it has ended, and was counted", ended, nil, time.Hour, true},
-		{"it has failed, and was counted", ended, func(p *events.Pod) { p.Phase = events.Failed }, 0, true},
-		{"it has ended", ended, func(p *events.Pod) { p.Held = true }, 0, false},
+		{"it has succeeded, and was counted", ended, nil, time.Hour, true},
+		{"it has failed, and a user may have removed its finalizer", ended, func(p *events.Pod) { p.Phase = events.Failed }, 0, false},
+		{"it has succeeded", ended, func(p *events.Pod) { p.Held = true }, 0, false},
 		{"it was counted, and is being deleted", ended, func(p *events.Pod) { p.Deleting = true }, 0, false},
 		{"it was counted, and is an orphan", ended, func(p *events.Pod) { p.Orphan = true }, 0, false},
 	} {

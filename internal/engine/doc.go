@@ -6,6 +6,7 @@
 //	runner.go     the goroutines: one turn of a key at a time, many keys at the same time
 //	rounds.go     what a turn does: decide, commit, act, and again with the answers; what becomes of its facts
 //	partition.go  taking and releasing partitions
+//	recent.go     states that this process has saved need not be read again
 //	remember.go   facts whose turn does not come, or does not end
 //	timers.go     waking keys: timers on the bus, wakeups in this process, backoff after failures
 //	announce.go   effects for subscribers

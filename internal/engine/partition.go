@@ -16,6 +16,7 @@ func (r *Runner) Take(partition int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left[partition] = false
+	r.recent.DropPartition(partition)
 	for _, k := range r.keys[partition] {
 		k.timer = time.Time{}
 	}
@@ -28,6 +29,7 @@ func (r *Runner) Release(partition int, atMost time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left[partition] = true
+	r.recent.DropPartition(partition)
 	for key, k := range r.keys[partition] {
 		putBack(r.pick(key, k), 0)
 		k.wake = false

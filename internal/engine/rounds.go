@@ -128,11 +128,8 @@ func putBack(batch []Delivery, after time.Duration) {
 // run takes the steps of the turn until nothing is left to decide, and returns how many effects it did. Its error is a Retry if
 // the state holds all facts and some effects have to be repeated; any other error leaves open what the state holds.
 func (r *Runner) run(t *Turn, quiet bool, until time.Time) (done int, err error) {
-	if err := t.Load(r.ctx); err != nil {
+	if err := r.load(t); err != nil {
 		return 0, err
-	}
-	if t.revision == 0 {
-		r.forgetTimer(t.Key)
 	}
 	for {
 		if err := r.commit(t); err != nil {
@@ -186,10 +183,21 @@ func (r *Runner) commit(t *Turn) error {
 		if r.leaves(t.Key) {
 			return errLeft
 		}
-		if err := t.Load(r.ctx); err != nil {
+		if err := r.load(t); err != nil {
 			return err
 		}
 	}
+}
+
+// load reads the newest state. If it is lost, the timer on the bus may be lost with it.
+func (r *Runner) load(t *Turn) error {
+	if err := t.Load(r.ctx); err != nil {
+		return err
+	}
+	if t.Lost() {
+		r.forgetTimer(t.Key)
+	}
+	return nil
 }
 
 // act does effects of the decision, several at the same time.

@@ -56,6 +56,7 @@ type Turned struct {
 // Runner takes turns for many keys, never two of one key at the same time. A turn folds all facts that have arrived for its key.
 type Runner struct {
 	cfg    Config
+	recent *Recent     // cfg.Store
 	slots  *fair.Slots // turns, shared by namespaces
 	mu     sync.Mutex
 	keys   [events.Partitions]map[events.Key]*keyState // by partition, so that Release need not look at all others
@@ -98,7 +99,9 @@ func NewRunner(ctx context.Context, cfg Config) *Runner {
 	if cfg.Newest == nil {
 		cfg.Newest = func(string) bool { return false }
 	}
-	r := &Runner{cfg: cfg, slots: fair.NewSlots(cfg.Keys, turnShare), ctx: ctx}
+	recent := NewRecent(cfg.Store)
+	cfg.Store = recent
+	r := &Runner{cfg: cfg, recent: recent, slots: fair.NewSlots(cfg.Keys, turnShare), ctx: ctx}
 	for partition := range r.keys {
 		r.keys[partition] = map[events.Key]*keyState{}
 	}

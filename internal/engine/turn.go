@@ -48,6 +48,9 @@ type Turn struct {
 
 // NewTurn begins a turn for the key with the facts that woke it.
 func NewTurn(f fn.Registered, store Store, key events.Key, facts ...events.Event) *Turn {
+	if recent, ok := store.(*Recent); ok && slices.ContainsFunc(facts, wakes) {
+		recent.Drop(key)
+	}
 	return &Turn{Key: key, fn: f, store: store, facts: slices.Clip(facts), inbox: facts}
 }
 
@@ -67,6 +70,9 @@ func (t *Turn) Load(ctx context.Context) error {
 	t.state, t.revision, t.wasted = state, revision, 0
 	return nil
 }
+
+// Lost reports whether the store has no state of the key: if there was one, it is lost.
+func (t *Turn) Lost() bool { return t.revision == 0 }
 
 // Decide folds the inbox and plans. It starts without a state if the stored one cannot be read or is not valid: only inventory
 // heals that. It returns fn.ErrNewer if a newer version wrote the state, and a Poisoned if the function panicked.

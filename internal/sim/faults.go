@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/engine"
 )
 
 // fault injects at most one fault.
@@ -17,6 +18,7 @@ func (w *World) fault() bool {
 	case k.stage != idle && w.odds(w.rates.Crash):
 		w.happens("crash", "%s ends before its time", k)
 		w.drop(k)
+		k.of.recent = engine.NewRecent(w.bus)
 	case k.stage != idle && w.odds(w.rates.Sleep):
 		k.asleep = w.now.Add(time.Duration(w.rand.IntN(8000)) * time.Millisecond)
 		w.happens("sleep", "%s sleeps until %s", k, k.asleep.Format("15:04:05.000"))

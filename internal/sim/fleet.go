@@ -7,6 +7,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/job"
+	"github.com/jobstream/jobstream/internal/engine"
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
@@ -46,7 +47,7 @@ func (f *fleet) begin() {
 // add starts a reconciler of a version.
 func (f *fleet) add(version, hands int) *reconciler {
 	f.born++
-	r := &reconciler{world: f.World, name: fmt.Sprintf("r%d", f.born), version: version, fns: f.versions[version]}
+	r := &reconciler{world: f.World, name: fmt.Sprintf("r%d", f.born), version: version, fns: f.versions[version], recent: engine.NewRecent(f.bus)}
 	for i := range hands {
 		r.hands = append(r.hands, &worker{of: r, id: i})
 	}

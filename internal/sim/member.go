@@ -146,6 +146,11 @@ func (m *member) settle(f *fleet) (begun partition.Set) {
 		h.stopping |= stop
 		h.serving |= begin
 		begun |= begin
+		for n := range events.Partitions {
+			if (stop | begin).Has(n) {
+				m.of.recent.DropPartition(n)
+			}
+		}
 		if stop|begin != 0 {
 			f.trace("%s serves %s %v", m.of.name, name, h.serving&^h.stopping)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/internal/engine"
 )
 
 // reconciler is one process.
@@ -23,6 +24,7 @@ type reconciler struct {
 	asleep time.Time
 	hands  []*worker
 	timers []*localTimer
+	recent *engine.Recent
 	member *member // nil if every reconciler serves all partitions
 }
 

@@ -60,7 +60,7 @@ func (w *World) work(k *worker) bool {
 		if err := k.turn.Load(ctx); err != nil {
 			panic(err)
 		}
-		if _, known := w.bus.states[k.turn.Key]; !known {
+		if k.turn.Lost() {
 			k.of.timer(k.turn.Key).timer = time.Time{} // if the memory was lost, the timer may be lost, too
 		}
 		k.stage = deciding
@@ -124,7 +124,7 @@ func (w *World) fetch(k *worker) bool {
 // turn begins a turn.
 func (w *World) turn(k *worker, key events.Key, facts ...events.Event) {
 	w.firedEarly(k, key, facts)
-	k.turn, k.stage = engine.NewTurn(k.of.fns[key.Function], w.bus, key, facts...), loading
+	k.turn, k.stage = engine.NewTurn(k.of.fns[key.Function], k.of.recent, key, facts...), loading
 	w.Steps["turns"]++
 }
 
@@ -216,7 +216,7 @@ func (w *World) undecided(k *worker, err error) {
 		w.happens("rolled back", "%s forgets %s: %v", k, key, err)
 		w.fleet.forgets(k.of, key)
 		w.of(key).forgot()
-		_ = w.bus.Forget(context.Background(), key) // never fails
+		_ = k.of.recent.Forget(context.Background(), key) // never fails
 		w.bus.publish(key, events.TimerFired{Name: "rolled back", At: w.now})
 		facts := make([]events.Event, len(k.held))
 		for i, m := range k.held {

@@ -105,7 +105,7 @@ func hunt(ctx context.Context, overlay string, seeds int) (found bool, how strin
 			return true, how
 		}
 	}
-	found, how = test(ctx, overlay, "./functions/...", "./internal/partition")
+	found, how = test(ctx, overlay, "./functions/...", "./internal/partition", "./internal/engine")
 	return found, "by a test: " + how
 }
 

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"github.com/jobstream/jobstream/events"
+)
+
+// Recent is a Store that remembers the states which this process saved last, so that a turn of a key need not ask the bus for what the
+// process wrote itself. Save compares with the bus as before, so a state that another reconciler has overwritten costs a conflict, after which
+// Load asks the bus.
+//
+// A turn that changes nothing meets no conflict: it acknowledges facts about which the remembered state knows already. That is
+// safe for what watches show. Another reconciler's newer state either follows from the remembered one, or took its inventory after it,
+// and so knows them, too. It is not safe for a fact that wakes the key for the sake of the newer state, such as a timer. NewTurn
+// forgets the remembered state for these (see wakes).
+//
+// It is safe for use by several goroutines.
+type Recent struct {
+	store Store
+	most  int
+
+	mu      sync.Mutex
+	size    int
+	entries map[events.Key]*list.Element
+	order   *list.List // of remembered; the one that was used last is in front
+	// epochs counts for each partition how often it was taken or released. A state that was saved in another epoch is not remembered.
+	epochs [events.Partitions]int
+}
+
+// recentBytes is how much a process remembers of each function: the states of 10,000 small Jobs, or all of one of 100,000 Pods.
+const recentBytes = 16 << 20
+
+// remembered is a state as it was saved.
+type remembered struct {
+	key      events.Key
+	data     []byte
+	revision uint64
+}
+
+// size is about what a remembered state takes, with its place in the map and the list.
+func (r remembered) size() int { return len(r.data) + len(r.key.Namespace) + len(r.key.UID) + 256 }
+
+// NewRecent returns a Recent in front of the store.
+func NewRecent(s Store) *Recent {
+	return &Recent{store: s, most: recentBytes, entries: map[events.Key]*list.Element{}, order: list.New()}
+}
+
+// Load returns the remembered state, otherwise that of the bus.
+func (r *Recent) Load(ctx context.Context, key events.Key) ([]byte, uint64, error) {
+	r.mu.Lock()
+	if e, ok := r.entries[key]; ok {
+		r.order.MoveToFront(e)
+		m := e.Value.(remembered)
+		r.mu.Unlock()
+		return m.data, m.revision, nil
+	}
+	r.mu.Unlock()
+	return r.store.Load(ctx, key)
+}
+
+// Save saves the state on the bus and remembers it.
+func (r *Recent) Save(ctx context.Context, key events.Key, data []byte, revision uint64, rests bool) (uint64, error) {
+	r.mu.Lock()
+	epoch := r.epochs[key.Partition()]
+	r.mu.Unlock()
+	saved, err := r.store.Save(ctx, key, data, revision, rests)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.remove(key)
+	if err == nil && r.epochs[key.Partition()] == epoch {
+		r.put(remembered{key, data, saved})
+	}
+	return saved, err
+}
+
+// Forget deletes the state, on the bus, too.
+func (r *Recent) Forget(ctx context.Context, key events.Key) error {
+	r.Drop(key)
+	return r.store.Forget(ctx, key)
+}
+
+// Drop makes the next Load of the key ask the bus.
+func (r *Recent) Drop(key events.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.remove(key)
+}
+
+// DropPartition makes the next Load of all keys of the partition ask the bus: it was taken, or released.
+func (r *Recent) DropPartition(partition int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.epochs[partition]++
+	for key := range r.entries {
+		if key.Partition() == partition {
+			r.remove(key)
+		}
+	}
+}
+
+func (r *Recent) put(m remembered) {
+	r.entries[m.key] = r.order.PushFront(m)
+	for r.size += m.size(); r.size > r.most; {
+		r.remove(r.order.Back().Value.(remembered).key)
+	}
+}
+
+func (r *Recent) remove(key events.Key) {
+	if e, ok := r.entries[key]; ok {
+		r.size -= r.order.Remove(e).(remembered).size()
+		delete(r.entries, key)
+	}
+}
+
+// wakes reports whether a fact may be meant for a state that this process does not know. A timer was set by the newest state; a
+// snapshot heals what is lost, also on the bus; a due notice comes once. All others are what a watch shows.
+func wakes(e events.Event) bool {
+	switch e.(type) {
+	case events.JobObserved, events.JobGone, events.PodObserved, events.PodGone, events.ScheduledJobObserved, events.ScheduledJobGone,
+		events.RunObserved, events.RunGone:
+		return false
+	}
+	return true
+}
