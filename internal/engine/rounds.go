@@ -209,9 +209,9 @@ func (r *Runner) act(t *Turn, effects []effect.Effect) {
 	if r.cfg.Log.Enabled(r.ctx, slog.LevelDebug) {
 		r.cfg.Log.Debug("turn", "function", r.cfg.Function.Name, "key", t.Key.String(), "revision", t.revision, "facts", len(t.folded), "effects", effects)
 	}
-	if effect.Shared(effects[0]) { // other turns share the request: let them ask
+	if effect.Shared(effects[0]) { // other turns share the request: let them ask; then this turn goes on before another begins
 		r.slots.Release(t.Key.Namespace)
-		defer func() { _ = r.slots.Acquire(context.WithoutCancel(r.ctx), t.Key.Namespace) }() // turns that hold a slot end soon, also at shutdown
+		defer func() { _ = r.slots.AcquireAhead(context.WithoutCancel(r.ctx), t.Key.Namespace) }() // turns that hold a slot end soon, also at shutdown
 	}
 	answers := make([]Answer, len(effects))
 	actor := untilRefused(r.perform)

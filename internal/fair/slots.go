@@ -4,7 +4,7 @@
 //	.-----------------------------.      |
 //	| a | a | a |   |   |   |   |   |<---'      finds a free slot at once: a may not take the last ones
 //	'-----------------------------'
-//	if none is free, the tenants take turns: a b c a b c; within a tenant, first come, first served
+//	if none is free, the tenants take turns: a b c a b c; within a tenant, first come, first served, except for what may go ahead
 package fair
 
 import (
@@ -44,6 +44,26 @@ type tenant struct {
 	name    string
 	held    int
 	waiting []chan struct{} // each is closed when its slot is granted; first come, first served
+	ahead   []chan struct{} // the same for those that go ahead of them
+	passed  int             // how many have gone ahead of the first in waiting
+}
+
+// passMost is how many requests in a row may go ahead of one that waits.
+const passMost = 3
+
+// waits returns how many of its requests wait.
+func (t *tenant) waits() int { return len(t.ahead) + len(t.waiting) }
+
+// next removes and returns the request that is next.
+func (t *tenant) next() (granted chan struct{}) {
+	if len(t.ahead) > 0 && (len(t.waiting) == 0 || t.passed < passMost) {
+		granted, t.ahead = t.ahead[0], t.ahead[1:]
+		t.passed++
+		return granted
+	}
+	granted, t.waiting = t.waiting[0], t.waiting[1:]
+	t.passed = 0
+	return granted
 }
 
 // NewSlots returns n slots, 1 or more, of which a single tenant gets share of share+1 parts, rounded up; share is 1 or more. It
@@ -89,7 +109,15 @@ func (s *Slots) company(t *tenant) bool {
 
 // Acquire takes a slot for the tenant, and waits until it may have one. It returns an error only if the context ends, and then
 // holds no slot. The caller must give the slot back with Release.
-func (s *Slots) Acquire(ctx context.Context, name string) error {
+func (s *Slots) Acquire(ctx context.Context, name string) error { return s.acquire(ctx, name, false) }
+
+// AcquireAhead is Acquire for work that is half done and gave its slot back while it waited: it goes ahead of the tenant's other
+// requests, of which every fourth keeps its turn. Other tenants do not notice it.
+func (s *Slots) AcquireAhead(ctx context.Context, name string) error {
+	return s.acquire(ctx, name, true)
+}
+
+func (s *Slots) acquire(ctx context.Context, name string, ahead bool) error {
 	s.mu.Lock()
 	s.comes(name)
 	t := s.tenants[name]
@@ -97,19 +125,23 @@ func (s *Slots) Acquire(ctx context.Context, name string) error {
 		t = &tenant{name: name}
 		s.tenants[name] = t
 	}
-	if len(t.waiting) > 0 {
+	if t.waits() > 0 {
 		s.grant() // the tenant may have a larger share by now than when its requests began to wait
 	}
-	if len(t.waiting) == 0 && s.may(t) {
+	if t.waits() == 0 && s.may(t) {
 		s.take(t)
 		s.mu.Unlock()
 		return nil
 	}
 	granted := make(chan struct{})
-	if len(t.waiting) == 0 {
+	if t.waits() == 0 {
 		s.ring = append(s.ring, t)
 	}
-	t.waiting = append(t.waiting, granted)
+	if ahead {
+		t.ahead = append(t.ahead, granted)
+	} else {
+		t.waiting = append(t.waiting, granted)
+	}
 	s.mu.Unlock()
 	select {
 	case <-granted:
@@ -160,12 +192,11 @@ func (s *Slots) grant() {
 		s.ring = s.ring[1:]
 		if s.may(t) {
 			s.take(t)
-			close(t.waiting[0])
-			t.waiting = t.waiting[1:]
+			close(t.next())
 		} else {
 			refused++
 		}
-		if len(t.waiting) > 0 {
+		if t.waits() > 0 {
 			s.ring = append(s.ring, t)
 		}
 	}
@@ -175,13 +206,15 @@ func (s *Slots) grant() {
 func (s *Slots) cancel(name string, t *tenant, granted chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.Index(t.waiting, granted)
-	if i < 0 {
+	if i := slices.Index(t.waiting, granted); i >= 0 {
+		t.waiting = slices.Delete(t.waiting, i, i+1)
+	} else if i := slices.Index(t.ahead, granted); i >= 0 {
+		t.ahead = slices.Delete(t.ahead, i, i+1)
+	} else {
 		s.giveBack(name, t)
 		return
 	}
-	t.waiting = slices.Delete(t.waiting, i, i+1)
-	if len(t.waiting) == 0 {
+	if t.waits() == 0 {
 		s.ring = slices.DeleteFunc(s.ring, func(other *tenant) bool { return other == t })
 	}
 	s.forget(name, t)
@@ -189,7 +222,7 @@ func (s *Slots) cancel(name string, t *tenant, granted chan struct{}) {
 
 // forget drops a tenant that holds nothing and waits for nothing.
 func (s *Slots) forget(name string, t *tenant) {
-	if t.held == 0 && len(t.waiting) == 0 {
+	if t.held == 0 && t.waits() == 0 {
 		delete(s.tenants, name)
 	}
 }

@@ -19,6 +19,7 @@ import (
 // asker is a request for a slot.
 type asker struct {
 	tenant string
+	ahead  bool
 	cancel context.CancelFunc
 	err    error
 	over   atomic.Bool // Acquire has returned
@@ -56,12 +57,18 @@ func in(t *testing.T, act func(*world)) {
 }
 
 // ask makes a request for the tenant.
-func (w *world) ask(tenant string) *asker {
+func (w *world) ask(tenant string) *asker { return w.request(tenant, false) }
+
+func (w *world) request(tenant string, ahead bool) *asker {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &asker{tenant: tenant, cancel: cancel}
+	a := &asker{tenant: tenant, ahead: ahead, cancel: cancel}
 	w.waiting = append(w.waiting, a)
 	go func() {
-		a.err = w.slots.Acquire(ctx, tenant)
+		if ahead {
+			a.err = w.slots.AcquireAhead(ctx, tenant)
+		} else {
+			a.err = w.slots.Acquire(ctx, tenant)
+		}
 		a.over.Store(true)
 	}()
 	w.look()
@@ -141,7 +148,7 @@ var tenants = []string{"a", "b", "c", "d", "e"}
 func (w *world) act() {
 	switch what := rapid.IntRange(0, 9).Draw(w.T, "act"); {
 	case what < 6:
-		w.ask(rapid.SampledFrom(tenants).Draw(w.T, "tenant"))
+		w.request(rapid.SampledFrom(tenants).Draw(w.T, "tenant"), rapid.Bool().Draw(w.T, "ahead"))
 	case what < 9 && len(w.holding) > 0:
 		w.release(rapid.IntRange(0, len(w.holding)-1).Draw(w.T, "holder"))
 	case len(w.waiting) > 0:
@@ -176,13 +183,45 @@ func TestNoRequestWaitsForAnAvailableSlot(t *testing.T) {
 func TestWithinATenantWhoComesFirstIsServedFirst(t *testing.T) {
 	in(t, func(w *world) {
 		for range 60 {
-			firsts, before := w.firsts(), slices.Clone(w.waiting)
+			before := slices.Clone(w.waiting)
 			w.act()
-			for _, a := range before {
-				if first := firsts[a.tenant]; slices.Contains(w.holding, a) && slices.Contains(w.waiting, first) {
-					w.Fatalf("one of %s has overtaken another", a.tenant)
+			for i, a := range before {
+				for _, first := range before[:i] {
+					if a.tenant == first.tenant && a.ahead == first.ahead && slices.Contains(w.holding, a) && slices.Contains(w.waiting, first) {
+						w.Fatalf("one of %s has overtaken another", a.tenant)
+					}
 				}
 			}
+		}
+	})
+}
+
+// TestWhatGoesAheadLeavesEveryFourthTurn: what goes ahead does not stop what waits.
+func TestWhatGoesAheadLeavesEveryFourthTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := fair.NewSlots(2, 1) // one for each of two tenants
+		if err := shared.Acquire(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		var order []string
+		for i := range 10 {
+			name, acquire := fmt.Sprintf("waits %d", i+1), shared.Acquire
+			if i >= 2 {
+				name, acquire = fmt.Sprintf("ahead %d", i-1), shared.AcquireAhead
+			}
+			go func() {
+				if acquire(t.Context(), "a") == nil {
+					order = append(order, name)
+					shared.Release("a")
+				}
+			}()
+			synctest.Wait()
+		}
+		shared.Release("a")
+		synctest.Wait()
+		want := []string{"ahead 1", "ahead 2", "ahead 3", "waits 1", "ahead 4", "ahead 5", "ahead 6", "waits 2", "ahead 7", "ahead 8"}
+		if !slices.Equal(order, want) {
+			t.Errorf("got  %q\nwant %q", order, want)
 		}
 	})
 }
