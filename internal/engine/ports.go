@@ -13,7 +13,7 @@ import (
 // Store is the durable memory of one function's keys, with compare-and-set.
 type Store interface {
 	// Load returns the newest state of the key and its revision; nil and 0 where there is none. The read must not be
-	// stale: it comes from the stream's leader.
+	// stale: it comes from the stream's leader. Only Recent, which the Runner puts in front of it, may answer with an older one.
 	Load(ctx context.Context, key events.Key) (data []byte, revision uint64, err error)
 	// Save writes the state if the key is still at revision (0: does not exist), and returns the new revision. It returns an
 	// error that wraps ErrConflict if another worker was faster, and one whose method Permanent returns true if the state is too

@@ -12,10 +12,11 @@ import (
 // process wrote itself. Save compares with the bus as before, so a state that another reconciler has overwritten costs a conflict, after which
 // Load asks the bus.
 //
-// A turn that changes nothing meets no conflict: it acknowledges facts about which the remembered state knows already. That is
-// safe for what watches show. Another reconciler's newer state either follows from the remembered one, or took its inventory after it,
-// and so knows them, too. It is not safe for a fact that wakes the key for the sake of the newer state, such as a timer. NewTurn
-// forgets the remembered state for these (see wakes).
+// A turn that changes nothing meets no conflict: it acknowledges facts that tell the remembered state nothing. That is safe for an
+// observation, which tells a state nothing only if the state knows as much: another reconciler's newer state either follows from the
+// remembered one, or took its inventory after it, and so knows as much, too. It is not safe for any other fact: a timer is meant for the newer state, and that
+// a Pod is gone tells nothing to a state that has never heard of the Pod. NewTurn forgets the remembered state for these (see
+// needsNewest).
 //
 // It is safe for use by several goroutines.
 type Recent struct {
@@ -30,8 +31,9 @@ type Recent struct {
 	epochs [events.Partitions]int
 }
 
-// recentBytes is how much a process remembers of each function: the states of 10,000 small Jobs, or all of one of 100,000 Pods.
-const recentBytes = 16 << 20
+// recentBytes is how much a process remembers of each function: the states of 5,000 small Jobs, or those of Jobs with 40,000 Pods under
+// way.
+const recentBytes = 8 << 20
 
 // remembered is a state as it was saved.
 type remembered struct {
@@ -69,6 +71,9 @@ func (r *Recent) Save(ctx context.Context, key events.Key, data []byte, revision
 	saved, err := r.store.Save(ctx, key, data, revision, rests)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if e, ok := r.entries[key]; ok && err == nil && e.Value.(remembered).revision > saved {
+		return saved, nil // this answer was overtaken: the fold of facts beside the turn has saved a newer state
+	}
 	r.remove(key)
 	if err == nil && r.epochs[key.Partition()] == epoch {
 		r.put(remembered{key, data, saved})
@@ -115,12 +120,12 @@ func (r *Recent) remove(key events.Key) {
 	}
 }
 
-// wakes reports whether a fact may be meant for a state that this process does not know. A timer was set by the newest state; a
-// snapshot heals what is lost, also on the bus; a due notice comes once. All others are what a watch shows.
-func wakes(e events.Event) bool {
+// needsNewest reports whether a fact may tell something to a newer state that it does not tell to the remembered one. A timer was set by the newest
+// state, a snapshot has to find out what is lost, also on the bus, a due notice comes once, and the end of an object means nothing to a
+// state that does not know it. All others are observations.
+func needsNewest(e events.Event) bool {
 	switch e.(type) {
-	case events.JobObserved, events.JobGone, events.PodObserved, events.PodGone, events.ScheduledJobObserved, events.ScheduledJobGone,
-		events.RunObserved, events.RunGone:
+	case events.JobObserved, events.PodObserved, events.ScheduledJobObserved, events.RunObserved:
 		return false
 	}
 	return true

@@ -48,7 +48,7 @@ type Turn struct {
 
 // NewTurn begins a turn for the key with the facts that woke it.
 func NewTurn(f fn.Registered, store Store, key events.Key, facts ...events.Event) *Turn {
-	if recent, ok := store.(*Recent); ok && slices.ContainsFunc(facts, wakes) {
+	if recent, ok := store.(*Recent); ok && slices.ContainsFunc(facts, needsNewest) {
 		recent.Drop(key)
 	}
 	return &Turn{Key: key, fn: f, store: store, facts: slices.Clip(facts), inbox: facts}
@@ -61,7 +61,7 @@ const Lateness = AckWait / 2
 // AckWait is how long the bus waits for an acknowledgement or an InProgress before it gives a fact to another worker.
 const AckWait = 3 * time.Second
 
-// Load reads the newest state.
+// Load reads the newest state, or the one that this process saved last (Recent).
 func (t *Turn) Load(ctx context.Context) error {
 	state, revision, err := t.store.Load(ctx, t.Key)
 	if err != nil {

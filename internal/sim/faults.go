@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/internal/engine"
 )
 
 // fault injects at most one fault.
@@ -18,7 +17,7 @@ func (w *World) fault() bool {
 	case k.stage != idle && w.odds(w.rates.Crash):
 		w.happens("crash", "%s ends before its time", k)
 		w.drop(k)
-		k.of.recent = engine.NewRecent(w.bus)
+		k.of.remembersNothing()
 	case k.stage != idle && w.odds(w.rates.Sleep):
 		k.asleep = w.now.Add(time.Duration(w.rand.IntN(8000)) * time.Millisecond)
 		w.happens("sleep", "%s sleeps until %s", k, k.asleep.Format("15:04:05.000"))

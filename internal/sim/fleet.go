@@ -7,7 +7,6 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/job"
-	"github.com/jobstream/jobstream/internal/engine"
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
@@ -47,7 +46,8 @@ func (f *fleet) begin() {
 // add starts a reconciler of a version.
 func (f *fleet) add(version, hands int) *reconciler {
 	f.born++
-	r := &reconciler{world: f.World, name: fmt.Sprintf("r%d", f.born), version: version, fns: f.versions[version], recent: engine.NewRecent(f.bus)}
+	r := &reconciler{world: f.World, name: fmt.Sprintf("r%d", f.born), version: version, fns: f.versions[version]}
+	r.remembersNothing()
 	for i := range hands {
 		r.hands = append(r.hands, &worker{of: r, id: i})
 	}

@@ -148,7 +148,7 @@ func (m *member) settle(f *fleet) (begun partition.Set) {
 		begun |= begin
 		for n := range events.Partitions {
 			if (stop | begin).Has(n) {
-				m.of.recent.DropPartition(n)
+				m.of.recent[name].DropPartition(n)
 			}
 		}
 		if stop|begin != 0 {

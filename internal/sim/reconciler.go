@@ -24,8 +24,8 @@ type reconciler struct {
 	asleep time.Time
 	hands  []*worker
 	timers []*localTimer
-	recent *engine.Recent
-	member *member // nil if every reconciler serves all partitions
+	recent map[string]*engine.Recent // by function
+	member *member                   // nil if every reconciler serves all partitions
 }
 
 // localTimer is the timer that the process has set for a key: the one on the bus, and one in the process that covers for a bus
@@ -34,6 +34,14 @@ type localTimer struct {
 	key   events.Key
 	at    time.Time // zero once it has fired
 	timer time.Time // what the timer on the bus was last set to
+}
+
+// remembersNothing empties the process's memory of states, as at its start.
+func (r *reconciler) remembersNothing() {
+	r.recent = map[string]*engine.Recent{}
+	for name := range r.fns {
+		r.recent[name] = engine.NewRecent(r.world.bus)
+	}
 }
 
 func (r *reconciler) clock() time.Time { return r.world.now.Add(r.skew) }

@@ -124,7 +124,7 @@ func (w *World) fetch(k *worker) bool {
 // turn begins a turn.
 func (w *World) turn(k *worker, key events.Key, facts ...events.Event) {
 	w.firedEarly(k, key, facts)
-	k.turn, k.stage = engine.NewTurn(k.of.fns[key.Function], k.of.recent, key, facts...), loading
+	k.turn, k.stage = engine.NewTurn(k.of.fns[key.Function], k.of.recent[key.Function], key, facts...), loading
 	w.Steps["turns"]++
 }
 
@@ -216,7 +216,7 @@ func (w *World) undecided(k *worker, err error) {
 		w.happens("rolled back", "%s forgets %s: %v", k, key, err)
 		w.fleet.forgets(k.of, key)
 		w.of(key).forgot()
-		_ = k.of.recent.Forget(context.Background(), key) // never fails
+		_ = k.of.recent[key.Function].Forget(context.Background(), key) // never fails
 		w.bus.publish(key, events.TimerFired{Name: "rolled back", At: w.now})
 		facts := make([]events.Event, len(k.held))
 		for i, m := range k.held {
