@@ -106,12 +106,19 @@ func observeUnsynced(s State, e events.Event) State {
 	return s
 }
 
-// overtaken reports whether an observation shows that another worker has written the first status, with what a lost State knew: this
+// overtaken reports whether an observation shows that another worker has written the first status, with more than this State knows: this
 // State took its inventory without a list of Pods, because nothing had touched the Job, and it has not found all Pods again that the lost
 // one may have created. The status may list one of these, and it would count as no longer held.
 func (s State) overtaken(j events.Job) bool {
-	nothing := len(listed(j.Status)) == 0 && j.Status.Succeeded+j.Status.Failed == 0
-	if nothing || !s.Job.Untouched() || j.Version <= s.Job.Version || s.Gone {
+	if !s.Job.Untouched() || j.Version <= s.Job.Version || s.Gone {
+		return false
+	}
+	more := j.Status.Succeeded+j.Status.Failed > 0
+	for uid := range listed(j.Status) {
+		_, known := s.rowOf(uid)
+		more = more || !known
+	}
+	if !more { // this State may have written it
 		return false
 	}
 	for _, r := range s.Pods {

@@ -57,3 +57,26 @@ func TestAStatusOfALostStateIsNotCountedBeforeItsPodsAreFound(t *testing.T) {
 		})
 	}
 }
+
+// A status that lists only Pods which this state knows is most likely its own. To take inventory again because of it would forget the ends of Pods
+// that are still to be announced (world 4088257184).
+func TestAStateThatKnowsAllThatAStatusListsIsNotOvertaken(t *testing.T) {
+	first := events.Job{Namespace: "default", Name: "pi", UID: "job-1", Version: 1, Generation: 1, Parallelism: 2, Completions: new(int32(2)), BackoffLimit: 6}
+	f := New(DefaultLimits())
+	s, effects := f.Decide(known(t, first), nil, noon)
+	i := slices.IndexFunc(effects, func(e effect.Effect) bool { return e.Kind() == effect.KindCreatePod })
+	if i < 0 {
+		t.Fatalf("it has decided on %v", effects)
+	}
+	create := effects[i].(effect.CreatePod)
+	ended := events.Pod{Name: create.Name, UID: "pod-3", Version: 5, Owner: "pi", Serial: create.Serial, Index: events.NoIndex, Phase: events.Succeeded, Held: true, Created: noon}
+	s, _ = f.Decide(s, []events.Event{events.PodObserved{Pod: ended}}, noon)
+	own := first
+	own.Version = 8
+	own.Status = batchv1.JobStatus{StartTime: &metav1.Time{Time: noon}, UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"pod-3"}}}
+	s, effects = f.Decide(s, []events.Event{events.JobObserved{Job: own}}, noon)
+	removes := slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Kind() == effect.KindRemoveFinalizer })
+	if !s.Known || !removes {
+		t.Errorf("known: %v; it has decided on %v", s.Known, effects)
+	}
+}
