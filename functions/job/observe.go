@@ -113,20 +113,15 @@ func (s State) overtaken(j events.Job) bool {
 	if !s.Job.Untouched() || j.Version <= s.Job.Version || s.Gone {
 		return false
 	}
-	more := j.Status.Succeeded+j.Status.Failed > 0
+	more, missing := j.Status.Succeeded+j.Status.Failed > 0, false // without more, this State may have written it
 	for uid := range listed(j.Status) {
 		_, known := s.rowOf(uid)
 		more = more || !known
 	}
-	if !more { // this State may have written it
-		return false
-	}
 	for _, r := range s.Pods {
-		if r.intended() && s.findable(create(s.Job, r.Pod)) {
-			return true
-		}
+		missing = missing || r.intended() && s.findable(create(s.Job, r.Pod))
 	}
-	return false
+	return more && missing
 }
 
 func seeJob(s State, j events.Job) State {

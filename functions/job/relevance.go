@@ -47,13 +47,9 @@ const youngPod = 5 * time.Second
 // age is how old the Pod is by the clock of the trigger, which may be wrong. A Pod that waits for longer is worth a fact: it may have had a
 // reason before.
 func Redundant(p events.Pod, age time.Duration) bool {
-	if p.Serial == events.NoSerial || p.Orphan || p.Labels != nil || p.Deleting {
-		return false
-	}
-	if p.Phase == events.Succeeded {
-		return !p.Held
-	}
-	return p.Held && p.Phase == events.Pending && p.Waiting == "" && p.Restarts == 0 && age < youngPod
+	made := p.Serial != events.NoSerial && !p.Orphan && p.Labels == nil && !p.Deleting
+	created := p.Held && p.Phase == events.Pending && p.Waiting == "" && p.Restarts == 0 && age < youngPod
+	return made && (created || p.Phase == events.Succeeded && !p.Held)
 }
 
 // outlived reports whether a finished Job should have been deleted by now. If this function has to delete it, the timer was lost.
