@@ -64,7 +64,8 @@ func (s State) pastRunAt() *Problem {
 }
 
 // change applies the effect of a changed spec, or of the end of a suspension, to the times that have passed. It does so once for
-// each generation: after a loss of the state, the status shows which generation was applied.
+// each generation: after a loss of the state, the status shows which generation was applied. A pause that a user turns into a
+// suspension ends, too: what passed before was skipped because of the pause.
 func change(s State, t Times, now time.Time) State {
 	st := s.Object.Status
 	before, paused := s.Text, s.Paused
@@ -72,7 +73,7 @@ func change(s State, t Times, now time.Time) State {
 		before, paused = st.ObservedSchedule, holds(s.Object, v1alpha1.SuspendedCondition)
 		s.Applied = st.ObservedGeneration
 	}
-	stopped := s.Object.Stopped()
+	stopped, observed := s.Object.Stopped(), condition(st.Conditions, v1alpha1.SuspendedCondition).Reason
 	if s.Applied == s.Object.Generation && s.Text != "" && s.Paused == stopped {
 		return s
 	}
@@ -83,10 +84,9 @@ func change(s State, t Times, now time.Time) State {
 		if now := now.UTC().Truncate(time.Second); now.After(s.Until) {
 			s.Until = now
 		}
-	case paused && !stopped: // a resumed schedule never floods
+	case paused && (!stopped || reasonStopped(observed) != stoppedBy(s.Object)): // a resumed schedule never floods
 		if last, ok := t.Prev(now); ok && last.After(s.Until) {
-			reason := condition(st.Conditions, v1alpha1.SuspendedCondition).Reason
-			s = pass(s, t, last, events.Skipped, reasonStopped(reason), whyStopped(reason))
+			s = pass(s, t, last, events.Skipped, reasonStopped(observed), whyStopped(observed))
 		}
 	}
 	if stopped {

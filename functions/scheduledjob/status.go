@@ -236,15 +236,16 @@ func (b *book) setFinished(t Times, p *Problem) {
 // setSuspended keeps the condition Suspended until the verdict on the times that passed meanwhile is in the status, for that of a state
 // that is lost before is derived from it.
 func (b *book) setSuspended(paused string) {
-	switch left := slices.IndexFunc(b.left, func(v v1alpha1.TickVerdict) bool {
+	left := slices.IndexFunc(b.left, func(v v1alpha1.TickVerdict) bool {
 		return v.Reason == v1alpha1.ReasonSuspended || v.Reason == v1alpha1.ReasonFailedRuns
-	}); {
+	})
+	switch {
+	case left >= 0 && b.left[left].Reason != stoppedBy(b.Object), left >= 0 && !b.stopped():
+		b.flag(v1alpha1.SuspendedCondition, true, b.left[left].Reason, "the times that passed meanwhile are not accounted for yet")
 	case b.Object.Suspended:
 		b.flag(v1alpha1.SuspendedCondition, true, v1alpha1.ReasonSuspended, "spec.suspend is true")
 	case b.stopped():
 		b.flag(v1alpha1.SuspendedCondition, true, v1alpha1.ReasonFailedRuns, paused)
-	case left >= 0:
-		b.flag(v1alpha1.SuspendedCondition, true, b.left[left].Reason, "the times that passed meanwhile are not accounted for yet")
 	default:
 		b.flag(v1alpha1.SuspendedCondition, false, "", "")
 	}
