@@ -21,6 +21,7 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
+	app.TakeBallast()
 	os.Exit(app.Main(command()))
 }
 

@@ -282,3 +282,22 @@ func TestTheHistoryLimitHoldsAfterTheOnlyRun(t *testing.T) {
 		}
 	}
 }
+
+// A Job that is not tried, since the API server has just refused another one, is not intended: once too many Jobs have failed, it waits
+// until their failures are counted, and is not created after the pause has begun.
+func TestAJobThatIsNotTriedIsNotIntended(t *testing.T) {
+	s := everyMinute()
+	s.Object.PauseAfterFailures = 1
+	s.Waits.Refuse(events.EffectRefused{Effect: effect.KindCreateJob, Serial: events.NoSerial, Name: childName("nightly", minute(1)), Reason: "Forbidden", At: minute(2)})
+	s.Due = []Due{{Nominal: minute(2)}}
+	s, _ = start(s, minute(2), &effect.Wake{})
+	if s.Due[0].Intended {
+		t.Fatal("it is intended while creations are blocked")
+	}
+	s.Object.Status.Active = []corev1.ObjectReference{{UID: "failed"}}
+	s.put(Row{Run: events.Run{Name: "nightly-1", UID: "failed", Result: "Failed"}})
+	later := s.Waits.End(minute(2))
+	if s, effects := start(s, later, &effect.Wake{}); s.Due[0].Intended || len(effects) > 0 {
+		t.Errorf("intended %v, effects %v, though a failure is not counted yet", s.Due[0].Intended, effects)
+	}
+}

@@ -52,8 +52,9 @@ func start(s State, now time.Time, at *effect.Wake) (State, []effect.Effect) {
 			out = append(out, s.replace(now, at)...)
 			s.wake(d, at)
 		default:
-			d.Intended = true
-			out = append(out, s.create(d, at))
+			create := s.create(d, at)
+			d.Intended = !s.Waits.Blocked(create, now) // what is not tried yet need not be searched for when a pause withdraws it
+			out = append(out, create)
 		}
 		left = append(left, d)
 	}

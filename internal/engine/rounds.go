@@ -213,6 +213,10 @@ func (r *Runner) act(t *Turn, effects []effect.Effect) {
 		r.slots.Release(t.Key.Namespace)
 		defer func() { _ = r.slots.AcquireAhead(context.WithoutCancel(r.ctx), t.Key.Namespace) }() // turns that hold a slot end soon, also at shutdown
 	}
+	if len(effects) == 1 { // on this goroutine, whose stack has grown already
+		t.Answer(t.Act(r.ctx, ActorFunc(r.perform), effects[0], r.cfg.Now()))
+		return
+	}
 	answers := make([]Answer, len(effects))
 	actor := untilRefused(r.perform)
 	var both sync.WaitGroup
