@@ -51,3 +51,38 @@ func TestListVersionsAreBounded(t *testing.T) {
 		t.Errorf("%d ranges, from %d on", len(h), h.Of(""))
 	}
 }
+
+// TestTheNewestListIsNoEndOfOnePod: what is known of a single Pod is no list, however new it is.
+func TestTheNewestListIsNoEndOfOnePod(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		h    ListVersions
+		want uint64
+	}{
+		{"none", nil, 0},
+		{"a whole list", ListVersions(nil).Fold("", "", 7), 7},
+		{"and a Pod that went later", ListVersions(nil).Fold("", "", 7).FoldGone("b", 9), 7},
+		{"the first of two parts of a newer list", ListVersions(nil).Fold("", "", 7).Fold("", "m", 8), 8},
+		{"the last of two parts of a newer list", ListVersions(nil).Fold("", "", 7).Fold("m", "", 8), 8},
+		{"a part between, and a Pod of it that went later", ListVersions(nil).Fold("", "", 7).Fold("f", "m", 8).FoldGone("g", 9), 8},
+	} {
+		if got := c.h.Newest(); got != c.want {
+			t.Errorf("%s: %d, want %d of %v", c.name, got, c.want, c.h)
+		}
+	}
+}
+
+// TestAsManyRangesAsAllowedAreKept: only one more makes the State forget.
+func TestAsManyRangesAsAllowedAreKept(t *testing.T) {
+	h := ListVersions{{Version: 3}}
+	for i := 1; i < reachesMax; i++ {
+		h = h.Fold(types.UID(rune('0'+i)), "", uint64(3+i))
+	}
+	last := types.UID(rune('0' + reachesMax))
+	if len(h) != reachesMax || h.Of(last) != reachesMax+2 {
+		t.Errorf("%d ranges, the last from %d on", len(h), h.Of(last))
+	}
+	if h = h.Fold(last, "", 999); len(h) != 1 || h.Of(last) != 3 {
+		t.Errorf("with one more: %d ranges, the last from %d on", len(h), h.Of(last))
+	}
+}
