@@ -45,6 +45,17 @@ func TestTheLaterFailureStays(t *testing.T) {
 	first := &events.PodFailure{Pod: "b", Time: at(1)}
 	bare := &events.PodFailure{Pod: "a", Time: at(2)}
 	full := &events.PodFailure{Pod: "a", Time: at(2), Node: "n", Container: "main", ExitCode: 1}
+	same := events.PodFailure{Pod: "a", Node: "n", Container: "c", ExitCode: 1, Reason: "r", Time: at(2)}
+	for field, change := range map[string]func(*events.PodFailure){
+		"time": func(f *events.PodFailure) { f.Time = at(3) }, "Pod": func(f *events.PodFailure) { f.Pod = "b" }, "node": func(f *events.PodFailure) { f.Node = "o" },
+		"container": func(f *events.PodFailure) { f.Container = "d" }, "exit code": func(f *events.PodFailure) { f.ExitCode = 2 }, "reason": func(f *events.PodFailure) { f.Reason = "s" },
+	} {
+		more := same
+		change(&more)
+		if more.Later(&same) != &more || same.Later(&more) != &more {
+			t.Errorf("of two that differ in their %s, which one stays depends on their order", field)
+		}
+	}
 	for _, order := range [][]*events.PodFailure{{first, bare, full}, {full, first, bare}, {bare, full, first}, {nil, full, nil}} {
 		var last *events.PodFailure
 		for _, f := range order {
@@ -72,8 +83,22 @@ func TestLastFailureOfAJob(t *testing.T) {
 	if got == nil || got.String() != whole.String() || *got.Index != 2 || !got.Time.Equal(at(4)) {
 		t.Errorf("%s is read as %+v", text, got)
 	}
+	long := strings.Repeat("a", 253)
+	for name, good := range map[string]string{
+		"a Pod with the longest name":       `{"time":"2026-01-02T03:04:05Z","pod":"` + long + `"}`,
+		"a node with the longest name":      `{"time":"2026-01-02T03:04:05Z","pod":"a","node":"` + long + `"}`,
+		"a container with the longest name": `{"time":"2026-01-02T03:04:05Z","pod":"a","container":"` + long + `"}`,
+		"as much as any record may have":    `{"time":"2026-01-02T03:04:05Z","pod":"a"}` + strings.Repeat(" ", 1024-len(`{"time":"2026-01-02T03:04:05Z","pod":"a"}`)),
+	} {
+		if read(good) == nil {
+			t.Errorf("%s is not read", name)
+		}
+	}
 	for name, bad := range map[string]string{
-		"missing": "", "no JSON": "{", "another type": `[]`, "no Pod": `{"time":"2026-01-02T03:04:05Z"}`, "no time": `{"pod":"a"}`,
+		"a node with a long name":      `{"time":"2026-01-02T03:04:05Z","pod":"a","node":"` + long + `a"}`,
+		"a container with a long name": `{"time":"2026-01-02T03:04:05Z","pod":"a","container":"` + long + `a"}`,
+		"one byte more":                `{"time":"2026-01-02T03:04:05Z","pod":"a"}` + strings.Repeat(" ", 1025-len(`{"time":"2026-01-02T03:04:05Z","pod":"a"}`)),
+		"missing":                      "", "no JSON": "{", "another type": `[]`, "no Pod": `{"time":"2026-01-02T03:04:05Z"}`, "no time": `{"pod":"a"}`,
 		"a time that is none":      `{"pod":"a","time":"yesterday"}`,
 		"a reason of many words":   `{"pod":"a","time":"2026-01-02T03:04:05Z","reason":"my password is"}`,
 		"a long name":              `{"time":"2026-01-02T03:04:05Z","pod":"` + strings.Repeat("a", 254) + `"}`,

@@ -1,6 +1,8 @@
 package events_test
 
 import (
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +54,16 @@ func TestOptions(t *testing.T) {
 		{name: "backoff of nothing", annotation: v1alpha1.BackoffSecondsAnnotation, value: "0", ignored: `"0" is not a whole number from 1 to 600`},
 		{name: "backoff with a unit", annotation: v1alpha1.BackoffSecondsAnnotation, value: "5s", ignored: `"5s" is not a whole number`},
 		{name: "backoff of containers", annotation: v1alpha1.BackoffSecondsAnnotation, value: "5", restart: corev1.RestartPolicyOnFailure, ignored: "restartPolicy is OnFailure"},
+		{name: "the shortest backoff", annotation: v1alpha1.BackoffSecondsAnnotation, value: "1"},
+		{name: "the longest backoff", annotation: v1alpha1.BackoffSecondsAnnotation, value: "600"},
+		{name: "a longer backoff", annotation: v1alpha1.BackoffSecondsAnnotation, value: "601", ignored: `"601" is not a whole number from 1 to 600`},
+		{name: "a value of forty characters is quoted whole", annotation: v1alpha1.BackoffSecondsAnnotation, value: strings.Repeat("9", 40),
+			ignored: `"` + strings.Repeat("9", 40) + `" is not`},
+		{name: "the most failed Pods", annotation: v1alpha1.FailedPodsLimitAnnotation, value: "1000"},
+		{name: "more failed Pods", annotation: v1alpha1.FailedPodsLimitAnnotation, value: "1001", ignored: `"1001" is not a whole number from 0 to 1000`},
+		{name: "pending for ten years", annotation: v1alpha1.PendingDeadlineSecondsAnnotation, value: "315360000"},
+		{name: "pending for longer", annotation: v1alpha1.PendingDeadlineSecondsAnnotation, value: "315360001", ignored: "from 1 to 315360000"},
+		{name: "parameters of the longest name", annotation: v1alpha1.PerCompletionEnvAnnotation, value: strings.Repeat("a", 253), indexed: true},
 		{name: "no failed Pods", annotation: v1alpha1.FailedPodsLimitAnnotation, value: "0"},
 		{name: "negative failed Pods", annotation: v1alpha1.FailedPodsLimitAnnotation, value: "-1", ignored: `"-1" is not`},
 		{name: "pending", annotation: v1alpha1.PendingDeadlineSecondsAnnotation, value: "300", restart: corev1.RestartPolicyOnFailure},
@@ -135,6 +147,110 @@ func TestValuesAreOnlyPublishedOnRequest(t *testing.T) {
 		o := events.ProjectJob(j, events.Claim{}).Options
 		if o.PublishFailedValues != c.publishes || (len(o.Ignored) > 0) != c.ignored {
 			t.Errorf("%s: %+v", c.name, o)
+		}
+	}
+}
+
+// What the spec says is taken as it is, and what it leaves out is what the API server would have put there.
+func TestProjectJob(t *testing.T) {
+	plain := events.ProjectJob(&batchv1.Job{}, events.Claim{})
+	if want := (events.Job{Foreign: true, Parallelism: 1, BackoffLimit: 6}); !reflect.DeepEqual(plain, want) {
+		t.Errorf("an empty Job\ngot  %+v\nwant %+v", plain, want)
+	}
+	deletion := metav1.Time{Time: at(8)}
+	meta := metav1.ObjectMeta{Namespace: "shop", Name: "pi", UID: uid, ResourceVersion: "12", Generation: 3, DeletionTimestamp: &deletion,
+		CreationTimestamp: metav1.Time{Time: at(1).In(time.FixedZone("", 3600))}, Labels: map[string]string{"team": "a", "secret": "b"}}
+	rules := &batchv1.PodFailurePolicy{}
+	success := &batchv1.SuccessPolicy{}
+	got := events.ProjectJob(&batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{ManagedBy: new("us"), Parallelism: new(int32(4)), Completions: new(int32(5)),
+		CompletionMode: new(batchv1.IndexedCompletion), BackoffLimit: new(int32(7)), Suspend: new(true), ActiveDeadlineSeconds: new(int64(9)),
+		BackoffLimitPerIndex: new(int32(2)), MaxFailedIndexes: new(int32(3)), PodFailurePolicy: rules, SuccessPolicy: success, TTLSecondsAfterFinished: new(int32(8)),
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyOnFailure}}}}, events.Claim{ManagedBy: "us", Labels: []string{"team", "other"}})
+	want := events.Job{Namespace: "shop", Name: "pi", UID: uid, Version: 12, Generation: 3, Deleting: true, Created: at(1), Parallelism: 4, Completions: new(int32(5)),
+		Indexed: true, BackoffLimit: 7, RestartsInPlace: true, ReplaceFailedOnly: true, Suspended: true, ActiveDeadlineSeconds: new(int64(9)),
+		BackoffLimitPerIndex: new(int32(2)), MaxFailedIndexes: new(int32(3)), PodFailurePolicy: rules, SuccessPolicy: success, TTLSecondsAfterFinished: new(int32(8)),
+		ManagedBy: "us", Labels: map[string]string{"team": "a"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// TestWhenPodsAreReplaced: only once they have failed, if the user asks for that or has a podFailurePolicy.
+func TestWhenPodsAreReplaced(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		spec   batchv1.JobSpec
+		failed bool
+	}{
+		{"by default", batchv1.JobSpec{}, false},
+		{"Failed", batchv1.JobSpec{PodReplacementPolicy: new(batchv1.Failed)}, true},
+		{"TerminatingOrFailed", batchv1.JobSpec{PodReplacementPolicy: new(batchv1.TerminatingOrFailed)}, false},
+		{"a podFailurePolicy", batchv1.JobSpec{PodFailurePolicy: &batchv1.PodFailurePolicy{}}, true},
+	} {
+		if got := events.ProjectJob(&batchv1.Job{Spec: c.spec}, events.Claim{}).ReplaceFailedOnly; got != c.failed {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// TestWhoseSelector: the API server's is the one label with the Job's UID. A user's own has to be matched, so the labels of the template
+// have a limit there.
+func TestWhoseSelector(t *testing.T) {
+	label := func(key, value string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+	}
+	expression := label(batchv1.ControllerUidLabel, uid)
+	expression.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpExists}}
+	two := label(batchv1.ControllerUidLabel, uid)
+	two.MatchLabels["a"] = "b"
+	for _, c := range []struct {
+		name     string
+		selector *metav1.LabelSelector
+		own      bool
+	}{
+		{"none", nil, false},
+		{"the API server's", label(batchv1.ControllerUidLabel, uid), false},
+		{"of an older API server", label("controller-uid", uid), true},
+		{"the UID of another Job", label(batchv1.ControllerUidLabel, "another"), true},
+		{"one label more", two, true},
+		{"an expression more", expression, true},
+		{"an empty one", &metav1.LabelSelector{}, true},
+	} {
+		for labels, tooMany := range map[int]bool{120: false, 121: true} {
+			j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: batchv1.JobSpec{Selector: c.selector}}
+			j.Spec.Template.Labels = map[string]string{}
+			for i := range labels {
+				j.Spec.Template.Labels[fmt.Sprint("l", i)] = ""
+			}
+			got := events.ProjectJob(j, events.Claim{})
+			if (got.Selector != nil) != c.own || c.own && !reflect.DeepEqual(got.Selector, c.selector) {
+				t.Errorf("%s: the user's own is %v", c.name, got.Selector)
+			}
+			var want []string
+			if c.own && tooMany {
+				want = []string{"a selector of its own and 121 labels in its template, of which at most 120 are looked at"}
+			}
+			if !reflect.DeepEqual(got.Unsupported, want) {
+				t.Errorf("%s, %d labels: unsupported %q, want %q", c.name, labels, got.Unsupported, want)
+			}
+		}
+	}
+}
+
+// TestUnknownCompletionMode: of a newer API server, so that the Job is refused instead of run as another mode.
+func TestUnknownCompletionMode(t *testing.T) {
+	for mode, supported := range map[batchv1.CompletionMode]bool{batchv1.NonIndexedCompletion: true, batchv1.IndexedCompletion: true, "Sharded": false} {
+		if got := events.ProjectJob(&batchv1.Job{Spec: batchv1.JobSpec{CompletionMode: &mode}}, events.Claim{}).Unsupported; (len(got) == 0) != supported {
+			t.Errorf("%s: %q", mode, got)
+		}
+	}
+}
+
+// TestVersions: a decimal number; any other text is older than all.
+func TestVersions(t *testing.T) {
+	for text, want := range map[string]uint64{"": 0, "0": 0, "18446744073709551615": 1<<64 - 1, "18446744073709551616": 0, "-1": 0, "a": 0} {
+		if got := events.Version(text); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
 }
