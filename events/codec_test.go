@@ -28,7 +28,9 @@ func TestAFactIsAboutItsKey(t *testing.T) {
 		uid       types.UID
 	}
 	facts := map[string]func(object) events.Event{
-		"a Job": func(o object) events.Event { return events.JobObserved{Job: events.Job{Namespace: o.namespace, UID: o.uid}} },
+		"a Job": func(o object) events.Event {
+			return events.JobObserved{Job: events.Job{Namespace: o.namespace, UID: o.uid}}
+		},
 		"a list of a Job": func(o object) events.Event {
 			return events.JobListed{Job: &events.Job{Namespace: o.namespace, UID: o.uid}}
 		},
