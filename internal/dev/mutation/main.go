@@ -50,17 +50,18 @@ func run(ctx context.Context, out io.Writer, t tester, only []string) error {
 	failed := 0
 	for _, p := range packages {
 		began := time.Now()
-		mutants, err := t.test(ctx, p)
+		mutants, total, err := t.test(ctx, p)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.dir, err)
 		}
 		r := judge(out, mutants, known)
+		r.of = total
 		if r.fails(p, t.diff != "") {
 			failed++
 		}
 		fmt.Fprintf(&table, "%-24s %v  %v\n", p.dir, r, time.Since(began).Round(time.Second))
 	}
-	fmt.Fprintf(out, "\n%-24s mutants  killed  equivalent  survived  score\n%s", "package", table.String())
+	fmt.Fprintf(out, "\n%-24s   tried      of  killed  equivalent  survived  score\n%s", "package", table.String())
 	if t.diff == "" && t.most == 0 {
 		failed += unmet(out, packages, known)
 	}
@@ -127,8 +128,8 @@ func of(packages []pack, file string) bool {
 	return false
 }
 
-// result counts the mutants of a package.
-type result struct{ all, killed, equivalent, survived int }
+// result counts the mutants of a package that were tried and compile, and of how many they are a sample.
+type result struct{ all, of, killed, equivalent, survived int }
 
 // judge prints the survivors without an argument, and counts.
 func judge(out io.Writer, mutants []found, known equivalents) (r result) {
@@ -165,5 +166,5 @@ func (r result) fails(p pack, diff bool) bool {
 }
 
 func (r result) String() string {
-	return fmt.Sprintf("%7d %7d %11d %9d %5.1f%%", r.all, r.killed, r.equivalent, r.survived, r.score())
+	return fmt.Sprintf("%7d %7d %7d %11d %9d %5.1f%%", r.all, r.of, r.killed, r.equivalent, r.survived, r.score())
 }

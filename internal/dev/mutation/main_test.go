@@ -107,7 +107,7 @@ cat > "$2" <<X
 X
 `)
 	p := pack{dir: "p", score: 50}
-	mutants, err := tester{program: program, workers: 2}.test(t.Context(), p)
+	mutants, total, err := tester{program: program, workers: 2}.test(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +118,8 @@ X
 	}
 	var out strings.Builder
 	r := judge(&out, mutants, known)
-	if r != (result{all: 3, killed: 1, equivalent: 1, survived: 1}) || out.String() != "p/p.go: INVERT_LOGICAL: func Both(a, b bool) bool { return a ⟦&&⟧ b }\n" {
-		t.Errorf("%+v, printed %s", r, out.String())
+	if total != 4 || r != (result{all: 3, killed: 1, equivalent: 1, survived: 1}) || out.String() != "p/p.go: INVERT_LOGICAL: func Both(a, b bool) bool { return a ⟦&&⟧ b }\n" {
+		t.Errorf("%+v of %d, printed %s", r, total, out.String())
 	}
 	if r.fails(p, false) || !r.fails(pack{dir: "p", score: 60}, false) || !r.fails(p, true) {
 		t.Errorf("a score of %.1f", r.score())

@@ -39,27 +39,29 @@ type found struct {
 	status status
 }
 
-// test changes the code of one package and runs the tests that count against each change.
-func (t tester) test(ctx context.Context, p pack) ([]found, error) {
+// test changes the code of one package and runs the tests that count against each change. It also returns how many mutants the package
+// has, of which it may have tried a sample.
+func (t tester) test(ctx context.Context, p pack) (all []found, total int, err error) {
 	places, err := t.find(ctx, p.dir)
 	if err != nil || len(places) == 0 {
-		return nil, err
+		return nil, 0, err
 	}
+	total = len(places)
 	places = t.sample(places)
 	dir, err := os.MkdirTemp("", "mutation-")
 	if err != nil {
-		return nil, err
+		return nil, total, err
 	}
 	defer os.RemoveAll(dir)
 	var began time.Time
 	for range 2 { // the first time compiles
 		began = time.Now()
 		if out, err := t.run(ctx, p, 0, "-count=1"); err != nil {
-			return nil, fmt.Errorf("the tests fail without a mutant: %w: %s", err, out)
+			return nil, total, fmt.Errorf("the tests fail without a mutant: %w: %s", err, out)
 		}
 	}
 	timeout := 10*time.Since(began) + 10*time.Second // a mutant may loop for ever, and fill the memory
-	all := make([]found, len(places))
+	all = make([]found, len(places))
 	var g errgroup.Group
 	g.SetLimit(t.workers)
 	for i, m := range places {
@@ -69,7 +71,7 @@ func (t tester) test(ctx context.Context, p pack) ([]found, error) {
 			return err
 		})
 	}
-	return all, g.Wait()
+	return all, total, g.Wait()
 }
 
 // sample returns at most so many of the mutants, evenly spread over the code.
