@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/events"
 )
 
@@ -209,6 +210,16 @@ func TestRestarts(t *testing.T) {
 		p := &corev1.Pod{Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{RestartCount: c.a}}, ContainerStatuses: []corev1.ContainerStatus{{RestartCount: c.b}}}}
 		if got := events.ProjectPod(p).Restarts; got != c.want {
 			t.Errorf("%d and %d: %d", c.a, c.b, got)
+		}
+	}
+}
+
+// TestSerialsAndIndexes: 0 is one, and what is none stands as -1 in facts and states.
+func TestSerialsAndIndexes(t *testing.T) {
+	for text, want := range map[string]int{"": -1, "0": 0, "1": 1, "2147483647": math.MaxInt32, "2147483648": -1, "-1": -1, "x": -1} {
+		got := events.ProjectPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.SerialAnnotation: text, batchv1.JobCompletionIndexAnnotation: text}}})
+		if got.Serial != want || got.Index != want {
+			t.Errorf("%q: serial %d, index %d", text, got.Serial, got.Index)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 //
 //	make mutation                               every package of packages.txt: hours
 //	make mutation ONLY=functions/schedule       one of them
+//	make mutation ONLY=internal/cluster/act/refusal.go   one file, which packages.txt names
 //	make mutation MOST=100                      a hundred mutants of each package, evenly spread: an estimate of the score
 //	make mutation-diff REF=main                 the lines that differ from REF: minutes
 //

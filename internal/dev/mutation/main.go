@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -52,16 +53,16 @@ func run(ctx context.Context, out io.Writer, t tester, only []string) error {
 		began := time.Now()
 		mutants, total, err := t.test(ctx, p)
 		if err != nil {
-			return fmt.Errorf("%s: %w", p.dir, err)
+			return fmt.Errorf("%s: %w", p.name(), err)
 		}
 		r := judge(out, mutants, known)
 		r.of = total
 		if r.fails(p, t.diff != "") {
 			failed++
 		}
-		fmt.Fprintf(&table, "%-24s %v  %v\n", p.dir, r, time.Since(began).Round(time.Second))
+		fmt.Fprintf(&table, "%-30s %v  %v\n", p.name(), r, time.Since(began).Round(time.Second))
 	}
-	fmt.Fprintf(out, "\n%-24s   tried      of  killed  equivalent  survived  score\n%s", "package", table.String())
+	fmt.Fprintf(out, "\n%-30s   tried      of  killed  equivalent  survived  score\n%s", "package", table.String())
 	if t.diff == "" && t.most == 0 {
 		failed += unmet(out, packages, known)
 	}
@@ -82,11 +83,21 @@ func unmet(out io.Writer, packages []pack, known equivalents) (n int) {
 	return n
 }
 
-// pack is a package whose tests are tested.
+// pack is a package whose tests are tested, or one file of it.
 type pack struct {
 	dir    string
+	file   string   // the only one that is changed, "" for all of the package
 	score  int      // per cent
+	tests  string   // of the package's own tests those that count, as of go test -run; "" for all
 	others []string // packages whose tests count, too
+}
+
+// name is how packages.txt and a user call it.
+func (p pack) name() string { return path.Join(p.dir, p.file) }
+
+// has reports whether the file is one that is changed.
+func (p pack) has(file string) bool {
+	return path.Dir(file) == p.dir && (p.file == "" || path.Base(file) == p.file)
 }
 
 func parsePackages(text string, only []string) (all []pack, err error) {
@@ -97,16 +108,25 @@ func parsePackages(text string, only []string) (all []pack, err error) {
 			continue
 		}
 		p := pack{dir: words[0]}
+		if strings.HasSuffix(p.dir, ".go") {
+			p.dir, p.file = path.Dir(words[0]), path.Base(words[0])
+		}
 		if len(words) < 2 {
 			return nil, fmt.Errorf("packages.txt: %q has no score", lines.Text())
 		}
 		if p.score, err = strconv.Atoi(words[1]); err != nil {
 			return nil, fmt.Errorf("packages.txt: %q: %w", lines.Text(), err)
 		}
-		p.others = words[2:]
+		for _, word := range words[2:] {
+			if tests, ok := strings.CutPrefix(word, "-run="); ok {
+				p.tests = tests
+			} else {
+				p.others = append(p.others, word)
+			}
+		}
 		chosen := len(only) == 0
 		for _, o := range only {
-			chosen = chosen || filepath.ToSlash(filepath.Clean(o)) == p.dir
+			chosen = chosen || filepath.ToSlash(filepath.Clean(o)) == p.name()
 		}
 		if chosen {
 			all = append(all, p)
@@ -121,7 +141,7 @@ func parsePackages(text string, only []string) (all []pack, err error) {
 // of reports whether one of the packages has the file.
 func of(packages []pack, file string) bool {
 	for _, p := range packages {
-		if filepath.ToSlash(filepath.Dir(file)) == p.dir {
+		if p.has(file) {
 			return true
 		}
 	}

@@ -53,7 +53,7 @@ func TestFilesFitTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range packages {
-		for _, dir := range append([]string{p.dir}, p.others...) {
+		for _, dir := range append([]string{p.name()}, p.others...) {
 			if _, err := os.Stat(dir); err != nil {
 				t.Error(err)
 			}
@@ -126,6 +126,26 @@ X
 	}
 	if n := unmet(&out, []pack{p}, known); n != 1 || !strings.Contains(out.String(), "gone ⟦<⟧ b") {
 		t.Errorf("%d entries fit no survivor: %s", n, out.String())
+	}
+}
+
+// One file of a package, with those of its tests that need no server.
+func TestOneFileOfAPackage(t *testing.T) {
+	all, err := parsePackages("a/b 90 c d\n\n# comment\na/x.go 85 -run=TestX|TestY c\n", nil)
+	if err != nil || len(all) != 2 {
+		t.Fatal(all, err)
+	}
+	for i, c := range []struct {
+		name, tests string
+		others      int
+		has, not    string
+	}{{"a/b", "", 2, "a/b/x.go", "a/x.go"}, {"a/x.go", "TestX|TestY", 1, "a/x.go", "a/y.go"}} {
+		if p := all[i]; p.name() != c.name || p.tests != c.tests || len(p.others) != c.others || !p.has(c.has) || p.has(c.not) || p.has("x.go") {
+			t.Errorf("%s: %+v", c.name, p)
+		}
+	}
+	if one, err := parsePackages("a/b 90\na/x.go 85\n", []string{"./a/x.go"}); err != nil || len(one) != 1 || one[0].name() != "a/x.go" {
+		t.Errorf("%+v, %v", one, err)
 	}
 }
 

@@ -43,6 +43,7 @@ type found struct {
 // has, of which it may have tried a sample.
 func (t tester) test(ctx context.Context, p pack) (all []found, total int, err error) {
 	places, err := t.find(ctx, p.dir)
+	places = slices.DeleteFunc(places, func(m place) bool { return !p.has(m.file) })
 	if err != nil || len(places) == 0 {
 		return nil, 0, err
 	}
@@ -121,8 +122,11 @@ func (t tester) try(ctx context.Context, p pack, m place, name string, timeout t
 
 // run runs the tests of the package, and then of the others that count.
 func (t tester) run(ctx context.Context, p pack, timeout time.Duration, flags ...string) (out []byte, err error) {
-	for _, dir := range append([]string{p.dir}, p.others...) {
+	for i, dir := range append([]string{p.dir}, p.others...) {
 		args := append([]string{"test", "-vet=off", "-failfast", "-tags=mutation"}, flags...)
+		if i == 0 && p.tests != "" {
+			args = append(args, "-run="+p.tests)
+		}
 		if timeout > 0 {
 			args = append(args, "-timeout="+timeout.String())
 		}
