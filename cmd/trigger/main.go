@@ -21,7 +21,6 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
-	app.TakeBallast()
 	os.Exit(app.Main(command()))
 }
 
