@@ -36,7 +36,9 @@ func TestWhichJobsMayAdopt(t *testing.T) {
 		{"without a selector of its user's own", func(j *events.Job) { j.Selector = nil }, false},
 		{"of another controller", func(j *events.Job) { j.Foreign = true }, false},
 		{"being deleted", func(j *events.Job) { j.Deleting = true }, false},
-		{"finished", func(j *events.Job) { j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True"}} }, false},
+		{"finished", func(j *events.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True"}}
+		}, false},
 		{"with a selector that no API server accepts", func(j *events.Job) { j.Selector.MatchLabels = map[string]string{"app": "/ /"} }, false},
 	} {
 		a := AdoptingJobs{}
