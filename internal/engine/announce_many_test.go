@@ -47,6 +47,24 @@ func TestHundredsOfAnnouncementsThatHang(t *testing.T) {
 	}
 }
 
+// More announcements than are made at a time are made in one turn, beside effects that others refuse, without another decision.
+func TestHundredsOfAnnouncementsThatAreConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // a turn ends after a second of the clock
+		b := start(t, herald())
+		b.act = func(e effect.Effect) engine.Answer {
+			return engine.Answer{Facts: append(gone(e).Facts, events.EffectRefused{Effect: effect.KindRemoveFinalizer})}
+		}
+		names := make([]string, 200)
+		for i := range names {
+			names[i] = fmt.Sprintf("%c%03d", 'a'+i%26, i)
+		}
+		b.Deliver(fact{b, strings.Join(names, " ")})
+		if got := <-b.turned; got.Rounds != 2 || got.Effects != 2*len(names) || got.Err != nil {
+			t.Errorf("%d effects in %d rounds, %v", got.Effects, got.Rounds, got.Err)
+		}
+	})
+}
+
 // An announcement that is refused for good is given up alone: the others are made.
 func TestAnImpossibleAnnouncementSilencesNoOther(t *testing.T) {
 	b := start(t, herald())

@@ -86,6 +86,12 @@ func TestRecent(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, 0, "three"},
+		{"the bus was lost, and counts revisions from the start", func(t *testing.T, a *asked, r *engine.Recent) {
+			clear(a.all)
+			if _, err := r.Save(t.Context(), key, []byte("new"), 0, false); err != nil {
+				t.Fatal(err)
+			}
+		}, 0, "new"},
 		{"it was forgotten", func(t *testing.T, _ *asked, r *engine.Recent) {
 			if err := r.Forget(t.Context(), key); err != nil {
 				t.Fatal(err)
@@ -169,6 +175,22 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 	if remembered := states - a.loads; remembered < 5 || remembered > 8 {
 		t.Errorf("%d states of 1 MiB are remembered", remembered)
+	}
+}
+
+// TestWhatAStateTakes: its key and its place in the map count, too, so that the number of empty states is bounded.
+func TestWhatAStateTakes(t *testing.T) {
+	key := events.Key{Function: "count", Namespace: "shop", UID: "7"}
+	const all, place = 8 << 20, 256 + len("shop") + len("7")
+	for size, loads := range map[int]int{all - place: 0, all - place + 1: 1} {
+		a := newAsked()
+		r := engine.NewRecent(a)
+		if _, err := r.Save(t.Context(), key, make([]byte, size), 0, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := r.Load(t.Context(), key); err != nil || a.loads != loads {
+			t.Errorf("a state of %d bytes: %d requests, %v; want %d", size, a.loads, err, loads)
+		}
 	}
 }
 
