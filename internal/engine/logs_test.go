@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,6 +82,55 @@ func TestAStateThatCannotBeDeletedIsLogged(t *testing.T) {
 			const doubt = "ERROR the state does not converge with the cluster: forgotten; inventory follows"
 			if log.count(doubt) != 1 || log.count("ERROR the state cannot be deleted") != failed {
 				t.Errorf("got %q", log.lines)
+			}
+		})
+	}
+}
+
+// Of a state that is dropped the reason is logged, once what remains has been saved.
+func TestAStateThatIsDroppedIsLogged(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		most, conflicts int
+		lines           int
+	}{
+		{"it fits", 0, 0, 0},
+		{"it does not fit", 150, 0, 1},
+		{"it does not fit, and another reconciler was faster", 150, 1, 1},
+		{"it fits, and another reconciler was faster", 0, 1, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var log logbook
+			synctest.Test(t, func(t *testing.T) {
+				b := start(t, hoarder(false), into(&log))
+				b.most, b.conflicts = c.most, c.conflicts
+				b.Deliver(fact{b, strings.Repeat("x", 200)})
+				synctest.Wait()
+			})
+			const line = "WARN the state is too large to be saved, or not valid: forgotten; inventory follows, later and later as long as it does not fit"
+			if n := log.count(line); n != c.lines {
+				t.Errorf("logged %d times, want %d: %q", n, c.lines, log.lines)
+			}
+		})
+	}
+}
+
+// A quarantined fact is logged, and so is a state that cannot be deleted with it.
+func TestAQuarantineIsLogged(t *testing.T) {
+	for name, err := range map[string]error{"the state is deleted": nil, "it cannot be deleted": errors.New("the bus is away")} {
+		t.Run(name, func(t *testing.T) {
+			var log logbook
+			synctest.Test(t, func(t *testing.T) {
+				b := start(t, counter(), into(&log), failNth("forget", 1, err))
+				b.Deliver(fact{b, "poison"})
+				synctest.Wait()
+			})
+			want := []string{"ERROR fact quarantined and state forgotten; inventory follows"}
+			if err != nil {
+				want = append(want, "ERROR the state cannot be deleted")
+			}
+			if !slices.Equal(log.lines, want) {
+				t.Errorf("got  %q\nwant %q", log.lines, want)
 			}
 		})
 	}

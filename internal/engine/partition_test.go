@@ -68,6 +68,23 @@ func TestAPartitionIsPutDownAsSoonAsItsTurnsAreDone(t *testing.T) {
 	})
 }
 
+// Busy returns as soon as no turn is running: a program that ends does not wait longer than it must.
+func TestBusyWaitsForTurnsAndForNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, counter())
+		release, began := b.blocked(), time.Now()
+		if keys := b.Busy(time.Minute); keys != 0 || time.Since(began) > 0 {
+			t.Errorf("without a turn: %d keys after %v", keys, time.Since(began))
+		}
+		b.Deliver(fact{b, "a"})
+		synctest.Wait()
+		time.AfterFunc(time.Second, release)
+		if keys := b.Busy(time.Minute); keys != 0 || time.Since(began) != time.Second {
+			t.Errorf("with a turn of a second: %d keys after %v", keys, time.Since(began))
+		}
+	})
+}
+
 // TestATurnThatGoesOnAndOnIsContinued: its process may die before it wakes the key itself, so the bus has a timer for that.
 func TestATurnThatGoesOnAndOnIsContinued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,0 +1,158 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/functions/fn"
+	"github.com/jobstream/jobstream/internal/engine"
+)
+
+// patient is counter with a timer that is set while nothing is open, so that the runner never forgets its key.
+func patient() fn.Registered {
+	type state struct{ Open []string }
+	return fn.Register(fn.Function[state]{Name: "count", Version: 1,
+		Observe: func(s state, e events.Event) state {
+			switch e := e.(type) {
+			case events.TimerFired:
+				if e.Name != "again" {
+					s.Open = []string{e.Name}
+				}
+			case events.PodGone:
+				s.Open = nil
+			}
+			return s
+		},
+		Plan: func(s state, now time.Time) (state, []effect.Effect) {
+			if len(s.Open) > 0 {
+				return s, []effect.Effect{effect.RemoveFinalizer{Name: s.Open[0]}}
+			}
+			return s, []effect.Effect{effect.SetTimer{Name: "wake", At: time.Unix(1<<32, 0)}}
+		}})
+}
+
+// A backoff doubles while nothing succeeds, and begins at a second again after a turn that has succeeded.
+func TestASuccessEndsTheBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, patient())
+		var tries []time.Duration
+		began, last := time.Now(), 0
+		b.act = func(e effect.Effect) engine.Answer {
+			tries = append(tries, time.Since(began))
+			if last++; last == 4 || last == 7 {
+				return gone(e)
+			}
+			return engine.Answer{Err: engine.Retry{Err: errors.New("timeout")}}
+		}
+		b.Deliver(fact{b, "a"})
+		<-time.After(10 * time.Second)
+		synctest.Wait()
+		b.Deliver(fact{b, "b"})
+		<-time.After(10 * time.Second)
+		synctest.Wait()
+		for i, d := range tries {
+			tries[i] = d.Truncate(time.Second)
+		}
+		if want := []time.Duration{0, 1e9, 3e9, 7e9, 10e9, 11e9, 13e9}; !slices.Equal(tries, want) {
+			t.Errorf("tried after %v, want %v", tries, want)
+		}
+	})
+}
+
+// A turn that meets a conflict does nothing before what it has decided anew is saved; and nothing at all if it cannot read the newer state.
+func TestAConflictIsCommittedBeforeAnythingIsDone(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		load error
+		want []string
+	}{
+		{"the newer state is read", nil, []string{"conflict", "commit", "act RemoveFinalizer a", "commit", "ack a"}},
+		{"it cannot be read", errors.New("the bus is away"), []string{"conflict", "nak a"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := start(t, counter(), failNth("load", 2, c.load))
+				b.act, b.conflicts = gone, 1
+				b.Deliver(fact{b, "a"})
+				synctest.Wait()
+				if !slices.Equal(b.lines, c.want) {
+					t.Errorf("got  %q\nwant %q", b.lines, c.want)
+				}
+			})
+		})
+	}
+}
+
+// The runner forgets keys for which nothing is left to do: a cluster has millions of them in the course of time.
+func TestKeysThatRestAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memories{all: map[events.Key]memory{}}
+		b := start(t, counter(), func(c *engine.Config) { c.Store = m })
+		release := b.blocked()
+		all := others(10)
+		for _, k := range all {
+			b.Deliver(factOf{fact{b, "a"}, k})
+		}
+		synctest.Wait()
+		if n := b.Keys(); n != len(all) {
+			t.Errorf("%d of %d keys are known that take a turn", n, len(all))
+		}
+		release()
+		synctest.Wait()
+		if n := b.Keys(); n != 0 || b.count("ack a") != len(all) {
+			t.Errorf("%d keys are known: %q", n, b.lines)
+		}
+	})
+}
+
+// asking is a fact that records when the runner asks for more time.
+type asking struct {
+	fact
+	began time.Time
+	asked *[]time.Duration
+}
+
+func (a asking) InProgress() { *a.asked = append(*a.asked, time.Since(a.began).Truncate(time.Second)) }
+
+// The bus gives a fact to another worker after three seconds. For every fact in hand the runner asks for more time each second: those of
+// the turn, those that are remembered beside it, and those that wait.
+func TestMoreTimeIsAskedForInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		loads, gate, began := 0, make(chan struct{}), time.Now()
+		b := start(t, counter(), broken(func(_ context.Context, request string) error {
+			if request == "load" {
+				if loads++; loads > 1 {
+					<-gate
+				}
+			}
+			return nil
+		}))
+		release := b.blocked()
+		asked := make([][]time.Duration, 3)
+		for i, name := range []string{"of the turn", "remembered", "waiting"} {
+			b.Deliver(asking{fact{b, name}, began, &asked[i]})
+			<-time.After(2400 * time.Millisecond)
+		}
+		<-time.After(time.Until(began.Add(9500 * time.Millisecond)))
+		synctest.Wait()
+		for i, want := range [][]time.Duration{{1, 2, 3, 4, 5, 6, 7, 8, 9}, {3, 4, 5, 6, 7, 8, 9}, {5, 6, 7, 8, 9}} {
+			for j := range want {
+				want[j] *= time.Second
+			}
+			if !slices.Equal(asked[i], want) {
+				t.Errorf("fact %d: asked after %v, want %v", i, asked[i], want)
+			}
+		}
+		if loads != 2 {
+			t.Errorf("%d loads: no fact is being remembered", loads)
+		}
+		close(gate)
+		release()
+	})
+}
