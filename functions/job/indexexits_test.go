@@ -49,6 +49,34 @@ func exits(j events.Job) string {
 	return strings.Join(all, " ")
 }
 
+// TestAPodWithoutTheFinalizerIsNoFailureOfItsIndex: a user has removed the finalizer of a Pod that runs, and deletes it. It is not counted, so
+// that the index has not failed: the next Pod is created at once, and with no failure before it.
+func TestAPodWithoutTheFinalizerIsNoFailureOfItsIndex(t *testing.T) {
+	for held, failures := range map[bool]int32{false: 0, true: 1} {
+		w := newWorld(t, job.DefaultLimits(), perIndex(2, 3))
+		w.wake()
+		w.wait(time.Second)
+		first := w.runs(0)
+		w.change(first.Name, func(p *events.Pod) { p.Phase, p.Held, p.Deleting, p.Finished = events.Running, held, true, w.now })
+		w.wait(time.Second)
+		created := func() (all []effect.CreatePod) {
+			for _, e := range w.done {
+				if c, ok := e.(effect.CreatePod); ok && c.Index == 0 && c.Name != first.Name {
+					all = append(all, c)
+				}
+			}
+			return all
+		}
+		if atOnce := len(created()) > 0; atOnce == held {
+			t.Errorf("held %v: created at once %v", held, atOnce)
+		}
+		w.wait(time.Minute)
+		if all := created(); len(all) == 0 || all[0].IndexFailures != failures {
+			t.Errorf("held %v: %+v, want one with %d failures before", held, all, failures)
+		}
+	}
+}
+
 // TestTheExitIsThatOfTheLastFailure: an index that is tried again has the exit of the Pod because of which it fails for good. The
 // annotation does not change with other status writes, and JobFinish has it.
 func TestTheExitIsThatOfTheLastFailure(t *testing.T) {

@@ -25,6 +25,8 @@ func TestAStatusOfALostStateIsNotCountedBeforeItsPodsAreFound(t *testing.T) {
 		return j
 	}
 	listing := later(func(st *batchv1.JobStatus) { st.UncountedTerminatedPods.Succeeded = []types.UID{"pod-3"} })
+	old := listing
+	old.Version = first.Version
 	kinds := func(effects []effect.Effect) (out []string) {
 		for _, e := range effects {
 			out = append(out, e.Kind())
@@ -33,13 +35,15 @@ func TestAStatusOfALostStateIsNotCountedBeforeItsPodsAreFound(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		fact  events.Event
+		facts []events.Event
 		again bool
 	}{
-		{"it lists a Pod", events.JobObserved{Job: listing}, true},
-		{"a part of a list shows it", events.JobPartListed{JobListed: events.JobListed{ID: "a relist", Version: 8, JobsVersion: 8, Job: &listing}, To: "8"}, true},
-		{"it has counted Pods", events.JobObserved{Job: later(func(st *batchv1.JobStatus) { st.Failed = 1 })}, true},
-		{"it has only started", events.JobObserved{Job: later(func(*batchv1.JobStatus) {})}, false},
+		{"it lists a Pod", []events.Event{events.JobObserved{Job: listing}}, true},
+		{"a part of a list shows it", []events.Event{events.JobPartListed{JobListed: events.JobListed{ID: "a relist", Version: 8, JobsVersion: 8, Job: &listing}, To: "8"}}, true},
+		{"it has counted Pods", []events.Event{events.JobObserved{Job: later(func(st *batchv1.JobStatus) { st.Failed = 1 })}}, true},
+		{"it has only started", []events.Event{events.JobObserved{Job: later(func(*batchv1.JobStatus) {})}}, false},
+		{"it comes after the Job has gone", []events.Event{events.JobGone{}, events.JobObserved{Job: listing}}, false},
+		{"it is no newer than what is known", []events.Event{events.JobObserved{Job: old}}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := New(DefaultLimits())
@@ -47,7 +51,7 @@ func TestAStatusOfALostStateIsNotCountedBeforeItsPodsAreFound(t *testing.T) {
 			if !slices.Contains(kinds(effects), effect.KindCreatePod) {
 				t.Fatalf("it has decided on %v", effects)
 			}
-			s, effects = f.Decide(s, []events.Event{c.fact}, noon)
+			s, effects = f.Decide(s, c.facts, noon)
 			if got := slices.Contains(kinds(effects), effect.KindTakeInventory); got != c.again {
 				t.Errorf("it takes inventory again: %v; it has decided on %v", got, effects)
 			}

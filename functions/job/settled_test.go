@@ -81,6 +81,17 @@ func TestAKeptPodThatGoesIsNotCountedAsOneThatStays(t *testing.T) {
 	}
 }
 
+// TestAKeptPodThatIsNotFoundIsNotCountedAsOneThatStays: a request has found that it is gone. Such an answer has no version.
+func TestAKeptPodThatIsNotFoundIsNotCountedAsOneThatStays(t *testing.T) {
+	w, a := oneFailedStays(t)
+	w.receive(events.PodGone{Pod: events.Pod{Name: a.Name, UID: a.UID, Serial: a.Serial, Index: events.NoIndex}})
+	w.ends("b", events.Failed)
+	w.wait(5 * time.Second)
+	if n := count[effect.DeletePod](w); n > 0 {
+		t.Errorf("wanted %v", w.done)
+	}
+}
+
 // TestAKeptPodThatIsGoneDoesNotComeBack: its deletion was not observed, and an observation from before arrives late. The next one
 // stays.
 func TestAKeptPodThatIsGoneDoesNotComeBack(t *testing.T) {
@@ -146,6 +157,56 @@ func TestALateObservationOfAKeptPodIsHistory(t *testing.T) {
 	before.Phase, before.Version = events.Running, 1000
 	if once := w.remembers(events.PodObserved{Pod: a}); w.remembers(events.PodObserved{Pod: a}, events.PodObserved{Pod: before}) != once {
 		t.Error("the late observation is in the state")
+	}
+}
+
+// TestALateObservationOfAPodThatHasLeftIsHistory: two observations of a Pod leave the same state in either order. If the Pod no longer belongs
+// to the Job, the older one proves that it was counted only if it had failed and ended by then.
+func TestALateObservationOfAPodThatHasLeftIsHistory(t *testing.T) {
+	left := func(p *events.Pod) { p.Orphan, p.Labels = true, map[string]string{"debug": "me"} }
+	for name, c := range map[string]struct{ before, after func(*events.Pod) }{
+		"it ran, and is no longer the Job's":            {func(p *events.Pod) { p.Phase, p.Held = events.Running, true }, left},
+		"it ran without the finalizer, and then left":   {func(p *events.Pod) { p.Phase = events.Running }, left},
+		"it had failed, was still held, and then left":  {func(p *events.Pod) { p.Held = true }, left},
+		"it had failed, was counted, and then left":     {func(*events.Pod) {}, left},
+		"it had succeeded, was counted, and then left":  {func(p *events.Pod) { p.Phase = events.Succeeded }, left},
+		"it ran, and is selected by labels that differ": {func(p *events.Pod) { p.Phase, p.Held = events.Running, true }, func(p *events.Pod) { p.Labels = map[string]string{"debug": "me"} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
+			w.wake()
+			before := events.Pod{Name: "a", UID: "a", Owner: "pi", Serial: events.NoSerial, Index: events.NoIndex, Phase: events.Failed, Finished: w.now, Version: 1000}
+			after := before
+			c.before(&before)
+			after.Phase, after.Held, after.Version = before.Phase, before.Held, 1001
+			c.after(&after)
+			inOrder := w.remembers(events.PodObserved{Pod: before}, events.PodObserved{Pod: after})
+			if turned := w.remembers(events.PodObserved{Pod: after}, events.PodObserved{Pod: before}); turned != inOrder {
+				t.Errorf("two orders leave two states:\n%q\n%q", inOrder, turned)
+			}
+		})
+	}
+}
+
+// TestASerialOfAPodThatIsGoneIsNotGivenAgain: the Pod has failed, was counted, and is gone, and that is observed before its failure.
+func TestASerialOfAPodThatIsGoneIsNotGivenAgain(t *testing.T) {
+	w := newWorld(t, job.DefaultLimits(), func(j *events.Job) { j.Options.FailedPodsLimit = new(1) })
+	w.wake()
+	const serial = 5000 // of a state that is lost
+	a := events.Pod{Name: pod.Name("pi", w.uid, serial, events.NoIndex), UID: "a", Owner: "pi", Serial: serial, Index: events.NoIndex, Phase: events.Failed, Finished: w.now, Version: 1000}
+	gone := a
+	gone.Version++
+	w.receive(events.PodGone{Pod: gone}, events.PodObserved{Pod: a})
+	w.ends(w.pods()[0].Name, events.Failed)
+	w.wait(time.Minute)
+	var serials []int
+	for _, e := range w.done {
+		if c, ok := e.(effect.CreatePod); ok {
+			serials = append(serials, c.Serial)
+		}
+	}
+	if len(serials) != 2 || serials[1] != serial+1 {
+		t.Errorf("created with %v, want %d at last", serials, serial+1)
 	}
 }
 

@@ -3,6 +3,7 @@ package job_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,21 @@ func TestPodsThatStartInTimeCostNothing(t *testing.T) {
 	}
 	if j := w.job(); j.HasCondition(v1alpha1.PodsWaitingCondition) {
 		t.Errorf("the status has %+v", w.podsWaiting())
+	}
+}
+
+// TestAPodThatIsNoLongerTheJobsDoesNotWaitForIt: a user has changed its labels, and it cannot be released yet.
+func TestAPodThatIsNoLongerTheJobsDoesNotWaitForIt(t *testing.T) {
+	w := fleet(t, 3, "ErrImagePull")
+	w.refusing("Forbidden", func(e effect.Effect) bool { _, ok := e.(effect.ReleasePod); return ok })
+	w.change(w.oldest(), func(p *events.Pod) { p.Labels = map[string]string{"debug": "me"} })
+	w.wait(time.Minute)
+	for _, p := range w.pods() { // those that are created in place of it
+		w.change(p.Name, func(p *events.Pod) { p.Scheduled, p.Waiting = true, "ErrImagePull" })
+	}
+	w.wait(2 * time.Minute)
+	if c := w.podsWaiting(); !strings.HasPrefix(c.Message, "3 of 3 Pods wait: 3 ImagePullBackOff") || count[effect.ReleasePod](w) == 0 {
+		t.Errorf("%+v", c)
 	}
 }
 
