@@ -18,6 +18,8 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
@@ -70,8 +72,16 @@ func isDeterministic(f fn.Registered, d Decided) error {
 }
 
 func isIdempotent(f fn.Registered, d Decided) error {
-	refusals := 0
+	refusals, missed := 0, map[types.UID]bool{}
 	for i, e := range d.Batch {
+		switch e := e.(type) {
+		case events.PodGone:
+			missed[e.Pod.UID] = missed[e.Pod.UID] || e.Pod.Version == 0
+		case events.PodObserved:
+			if missed[e.Pod.UID] {
+				return nil // a request that found no Pod has no version: after an observation it tells more than before it
+			}
+		}
 		if _, ok := e.(events.JobListed); ok && i > 0 && !known(d.State) {
 			return nil // events before the inventory are not folded the first time
 		}
