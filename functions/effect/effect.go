@@ -163,6 +163,12 @@ func Shared(e Effect) bool {
 	return shared
 }
 
+// Begins reports whether the effect begins something that soon has more to tell, such as a Pod that will start and end.
+func Begins(e Effect) bool {
+	_, begins := e.(CreatePod)
+	return begins
+}
+
 // Subject returns the name of the one object that a refusal of the effect is about: the Pod or Job to be changed, or the Job that
 // a ScheduledJob creates; "" for other effects.
 func Subject(e Effect) (name string) {

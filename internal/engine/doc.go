@@ -5,6 +5,7 @@
 //	turn.go       one turn in steps, for the simulator and for the runner alike
 //	runner.go     the goroutines: one turn of a key at a time, many keys at the same time
 //	rounds.go     what a turn does: decide, commit, act, and again with the answers; what becomes of its facts
+//	between.go    what happens between two rounds: others go first, facts join
 //	partition.go  taking and releasing partitions
 //	recent.go     states that this process has saved need not be read again
 //	remember.go   facts whose turn does not come, or does not end

@@ -43,7 +43,7 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 	t := NewTurn(r.cfg.Function, r.cfg.Store, key, facts...)
 	done, err := 0, r.firedEarly(key, facts)
 	if err == nil {
-		done, err = r.run(t, quiet, began.Add(turnMax))
+		done, err = r.run(t, &batch, quiet, began.Add(turnMax))
 	}
 	if err == nil && quiet {
 		err = r.backUp(key)
@@ -71,7 +71,7 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 			err = retry
 		}
 		r.cfg.Turned(Turned{Function: r.cfg.Function.Name, Key: key, Facts: facts, Rounds: t.rounds, Effects: done, Tried: t.tried,
-			Duration: time.Since(began), Err: err})
+			Duration: time.Since(began) - t.waited, Err: err})
 	}
 }
 
@@ -125,9 +125,10 @@ func putBack(batch []Delivery, after time.Duration) {
 	}
 }
 
-// run takes the steps of the turn until nothing is left to decide, and returns how many effects it did. Its error is a Retry if
-// the state holds all facts and some effects have to be repeated; any other error leaves open what the state holds.
-func (r *Runner) run(t *Turn, quiet bool, until time.Time) (done int, err error) {
+// run takes the steps of the turn until nothing is left to decide, and returns how many effects it did. It adds to the batch what
+// it folds on the way. Its error is a Retry if the state holds all facts and some effects have to be repeated; any other error
+// leaves open what the state holds.
+func (r *Runner) run(t *Turn, batch *[]Delivery, quiet bool, until time.Time) (done int, err error) {
 	if err := r.load(t); err != nil {
 		return 0, err
 	}
@@ -150,7 +151,10 @@ func (r *Runner) run(t *Turn, quiet bool, until time.Time) (done int, err error)
 		if retry == nil && !t.Again() {
 			return done, nil
 		}
-		if retry == nil && time.Now().Before(until) {
+		if retry == nil && time.Now().Before(until.Add(t.waited)) {
+			if err := r.between(t, batch); err != nil {
+				return done, err
+			}
 			continue
 		}
 		if t.Again() { // remember the answers before another reconciler takes over

@@ -42,12 +42,14 @@ type Config struct {
 type Turned struct {
 	Function string
 	Key      events.Key
-	// Facts has the facts that it folded first, and that woke it. The answers to its effects are not among them.
+	// Facts has the facts that it folded first, and that woke it. The answers to its effects, and what has arrived meanwhile, are not
+	// among them.
 	Facts []events.Event
 	// Rounds is the number of its decisions, Effects the number of effects that it did.
 	Rounds, Effects int
 	// Tried has the first effect of each kind among its decisions, to show what the turn was about.
-	Tried    []effect.Effect
+	Tried []effect.Effect
+	// Duration is without the time that it has let other turns go first.
 	Duration time.Duration
 	// Err is why the facts go back to the bus; nil if they were acknowledged.
 	Err error

@@ -20,7 +20,7 @@ import (
 //	      v                                              |
 //	--> Load --> Decide --> Commit --> Act, Act, ... --> done: acknowledge
 //	               ^                        |
-//	               '------- answers --------'
+//	               '--- answers, facts -----'
 //
 // An answer of the API server goes straight into the next Decide, so that a turn sees its own writes.
 type Turn struct {
@@ -36,6 +36,7 @@ type Turn struct {
 	decision fn.Decision
 	decided  time.Time
 	rounds   int
+	waited   time.Duration // for other turns, between rounds
 	// committed reports whether the facts are in a state that this turn saved.
 	committed bool
 	tried     []effect.Effect // the first of each kind, over all rounds
@@ -215,9 +216,14 @@ func (t *Turn) Answer(a Answer) {
 	}
 }
 
-// Fold adds facts that have arrived meanwhile to the next Decide.
-func (t *Turn) Fold(facts ...events.Event) {
+// Fold adds facts that have arrived meanwhile to the next Decide, and reports whether it did. It adds none if one of them may tell
+// something only to a state that is newer than that of this turn (see Recent).
+func (t *Turn) Fold(facts ...events.Event) bool {
+	if slices.ContainsFunc(facts, needsNewest) {
+		return false
+	}
 	t.facts, t.inbox = append(t.facts, facts...), append(t.inbox, facts...)
+	return true
 }
 
 // Again reports whether the turn has more to decide: answers that came back, or effects that were dropped as late.

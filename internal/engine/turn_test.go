@@ -30,7 +30,7 @@ func TestAForgottenStateFoldsAllFactsAgain(t *testing.T) {
 	if err := errors.Join(turn.Load(ctx), round()); err != nil {
 		t.Fatal(err)
 	}
-	turn.Fold(fact{b, "b"}.Event())
+	turn.Answer(engine.Answer{Facts: []events.Event{fact{b, "b"}.Event()}})
 	if err := b.Forget(ctx, key); err != nil {
 		t.Fatal(err)
 	}

@@ -113,12 +113,28 @@ func (w *World) fetch(k *worker) bool {
 	var facts []events.Event
 	for _, m := range free {
 		if m.key == key && len(facts) < n {
-			m.until = w.now.Add(engine.AckWait)
-			k.held, facts = append(k.held, m), append(facts, m.event)
+			facts = append(facts, w.hold(k, m))
 		}
 	}
 	w.turn(k, key, facts...)
 	return true
+}
+
+// hold takes a fact for the worker.
+func (w *World) hold(k *worker, m *message) events.Event {
+	m.until = w.now.Add(engine.AckWait)
+	k.held = append(k.held, m)
+	return m.event
+}
+
+// join folds into the running turn some of the facts that have arrived for its key since the last round.
+func (w *World) join(k *worker) {
+	for _, m := range w.bus.facts {
+		if !m.until.After(w.now) && m.key == k.turn.Key && w.rand.IntN(2) == 0 && k.turn.Fold(m.event) {
+			w.hold(k, m)
+			w.Steps["fact joins a turn"]++
+		}
+	}
 }
 
 // turn begins a turn.
@@ -136,6 +152,9 @@ func (w *World) act(ctx context.Context, k *worker) {
 		}
 		k.answers, k.failed = nil, k.turn.Err()
 		if k.turn.Again() {
+			if k.failed == nil {
+				w.join(k)
+			}
 			k.stage = deciding
 			return
 		}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -111,12 +112,34 @@ func asCreated(p events.Pod) events.Pod {
 // released returns the Pod without its finalizer if a later fact shows that the Job goes on, and does not list the Pod as not yet counted.
 func (w *world) released(e effect.RemoveFinalizer, at time.Time) answer {
 	for _, j := range w.laterJobs(at) {
-		u := j.Status.UncountedTerminatedPods
-		if u == nil || !slices.Contains(u.Succeeded, e.UID) && !slices.Contains(u.Failed, e.UID) {
+		if !uncounted(j.Status, e.UID) {
 			return w.lastSeen(e)
 		}
 	}
 	return unseen
+}
+
+// early reports whether the next write of the Job's status, other than its own at that place, shows that it came before the effect: the
+// reconciler has then decided on that write first, with facts that follow.
+func (w *world) early(e effect.Effect, own int, at time.Time) bool {
+	for i, j := range w.laterJobs(at) {
+		if i == own || w.told[i] || w.status == nil || sameCounts(j.Status, *w.status) { // the last: a user has changed something else
+			continue
+		}
+		switch e := e.(type) {
+		case effect.CreatePod:
+			return j.NextSerial <= e.Serial
+		case effect.RemoveFinalizer:
+			return uncounted(j.Status, e.UID)
+		}
+		break
+	}
+	return false
+}
+
+func uncounted(s batchv1.JobStatus, uid types.UID) bool {
+	u := s.UncountedTerminatedPods
+	return u != nil && (slices.Contains(u.Succeeded, uid) || slices.Contains(u.Failed, uid))
 }
 
 // counted returns a Pod about which there is no fact, if a later fact shows that the Job has active Pods, and this serial is used. Its UID is
@@ -134,15 +157,19 @@ func (w *world) counted(e effect.CreatePod, at time.Time) answer {
 	return unseen
 }
 
-// laterJobs returns the Job as the facts show it that follow within the time for an answer.
-func (w *world) laterJobs(at time.Time) (all []events.Job) {
-	from, _ := slices.BinarySearch(w.jobs, w.position)
-	for _, i := range w.jobs[from:] {
-		if j, gone := jobOf(w.facts[i].event); !gone && !w.facts[i].Stored.After(at.Add(answeredWithin)) {
-			all = append(all, j)
+// laterJobs iterates over the Job as the facts show it that follow within the time for an answer, and their places.
+func (w *world) laterJobs(at time.Time) iter.Seq2[int, events.Job] {
+	return func(yield func(int, events.Job) bool) {
+		from, _ := slices.BinarySearch(w.jobs, w.position)
+		for _, i := range w.jobs[from:] {
+			if w.facts[i].Stored.After(at.Add(answeredWithin)) {
+				return
+			}
+			if j, gone := jobOf(w.facts[i].event); !gone && !yield(i, j) {
+				return
+			}
 		}
 	}
-	return all
 }
 
 // lastSeen returns the last fact about the Pod that has been folded, without the finalizer.

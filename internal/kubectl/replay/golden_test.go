@@ -65,9 +65,11 @@ var golden = map[string]struct {
 	"a_job_that_retries":           {"retries", nil},
 	"a_job_that_retries_decisions": {"retries", withState},
 	"an_indexed_job_that_fails":    {"fails", nil},
-	"a_schedule":                   {"tick", nil},
-	"a_schedule_decisions":         {"tick", withState},
-	"nothing_is_stored_decisions":  {"fails", func(_ *testing.T, r *replay.Record) { r.Facts = nil }},
+	// Facts joined turns: the reconciler decided on them between the writes of the status that later facts show.
+	"facts_join_turns":            {"many", nil},
+	"a_schedule":                  {"tick", nil},
+	"a_schedule_decisions":        {"tick", withState},
+	"nothing_is_stored_decisions": {"fails", func(_ *testing.T, r *replay.Record) { r.Facts = nil }},
 	// The API server refuses the Pods: nothing but the Job is ever seen.
 	"no_pod_is_created_decisions": {"fails", func(t *testing.T, r *replay.Record) {
 		r.Facts = slices.DeleteFunc(r.Facts[:3:3], isPod)

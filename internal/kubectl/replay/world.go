@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
@@ -27,6 +28,8 @@ type world struct {
 	told     map[int]bool // facts that have answered an effect
 	// known are the versions up to which the function knows each Pod: an answer is newer.
 	known map[types.UID]uint64
+	// status is that of the newest observation of the Job that the function knows; nil if it knows none.
+	status *batchv1.JobStatus
 	// jobs, schedules, pods and runs are the places of facts that show the Job, the ScheduledJob, a Pod by its name, and a Job of the
 	// ScheduledJob by its name.
 	jobs, schedules []int
@@ -96,15 +99,19 @@ var unseen = answer{place: -1}
 // itself is an answer that is in no fact.
 func itself(e events.Event) answer { return answer{[]events.Event{e}, -1} }
 
-// answers returns the answer to each effect; done reports whether facts show all of them.
+// answers returns the answer to each effect; done reports whether facts show all of them, and none too early.
 func (w *world) answers(effects []effect.Effect, at time.Time) (all []answer, done bool) {
 	done = true
+	own := -1 // the fact that shows the write of the Job's status among them
 	for _, e := range effects {
 		a := w.answer(e, at)
 		all = append(all, a)
 		done = done && (!a.none() || e.Kind() == effect.KindSetTimer)
+		if e.Kind() == effect.KindWriteJobStatus {
+			own = a.place
+		}
 	}
-	return all, done
+	return all, done && !slices.ContainsFunc(effects, func(e effect.Effect) bool { return w.early(e, own, at) })
 }
 
 // take returns the facts of an answer, which the function knows from now on.
@@ -120,6 +127,9 @@ func (w *world) take(a answer) []events.Event {
 func (w *world) knows(x events.Event) {
 	if p, _ := podOf(x); p.UID != "" {
 		w.known[p.UID] = max(w.known[p.UID], p.Version)
+	}
+	if j, _ := jobOf(x); j.Version > 0 {
+		w.status = &j.Status
 	}
 }
 

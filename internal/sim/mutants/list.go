@@ -11,8 +11,8 @@ type mutant struct {
 // ofTracking are bugs that break a law, a precondition or a step of KEP-2307.
 var ofTracking = []mutant{
 	{name: "ack-before-effects", file: "internal/sim/worker.go",
-		old: "k.held, facts = append(k.held, m), append(facts, m.event)",
-		new: "w.bus.remove(m)\n\t\t\tfacts = append(facts, m.event)"},
+		old: "	k.held = append(k.held, m)\n\treturn m.event",
+		new: "	w.bus.remove(m)\n\treturn m.event"},
 	{name: "ack-after-failed-effect", file: "internal/engine/turn.go",
 		old: "	if t.retry != nil {\n\t\treturn *t.retry\n\t}\n\treturn nil",
 		new: "	return nil"},
