@@ -58,8 +58,11 @@ func TestFullDiskOfTheBusIsNamedAndCostsNothing(t *testing.T) {
 	}
 	apply("during-")
 	programs := append(slices.Clone(s.Triggers), s.Reconcilers...)
+	silent := map[*harness.Process]bool{}
 	for _, p := range programs {
-		awaitFull(t, p)
+		if awaitFull(t, p) {
+			silent[p] = true
+		}
 	}
 	if log := s.NATS.Printed(); !strings.Contains(log, "no space left on device") {
 		t.Fatalf("the disk is not full: this test would prove nothing:\n%s", harness.Tail(log, 10))
@@ -75,8 +78,11 @@ func TestFullDiskOfTheBusIsNamedAndCostsNothing(t *testing.T) {
 		return nil
 	})
 
-	if err := s.NATS.Stop(); err != nil {
+	switch err := s.NATS.Stop(); {
+	case err != nil && len(silent) == 0:
 		t.Fatal(err)
+	case err != nil:
+		t.Logf("a server that answers nothing has to be killed, as the kubelet does: %v", err)
 	}
 	if err := s.NATS.Restart(t.Context()); err != nil {
 		t.Fatal(err)
@@ -105,7 +111,7 @@ func TestFullDiskOfTheBusIsNamedAndCostsNothing(t *testing.T) {
 		t.Errorf("%d Pods have run, of which %d have succeeded: want %d", len(sum.Codes), sum.Succeeded, total)
 	}
 	for _, p := range programs {
-		toldOnce(t, p)
+		toldOnce(t, p, silent[p])
 	}
 }
 
@@ -134,27 +140,41 @@ func facts(t *testing.T, s *harness.System) uint64 {
 	return stream.CachedInfo().State.LastSeq
 }
 
-// awaitFull waits until the program is not ready, and has logged the remedy.
-func awaitFull(t *testing.T, p *harness.Process) {
+// awaitFull waits until the program is not ready, and has logged the remedy. A server with a full disk mostly answers, and confirms
+// nothing that is written. If a write to its own records of streams and consumers was the one that failed, it answers no request
+// about streams either: then awaitFull reports that it was silent.
+func awaitFull(t *testing.T, p *harness.Process) (silent bool) {
 	t.Helper()
-	words := []string{"confirms nothing", "make room on the server's disk", "restart the server"}
-	harness.Until(t, time.Minute, p.Name+" to log that the disk is full", func(ctx context.Context) error {
-		switch err := harness.Readiness(ctx, p); {
-		case err == nil:
+	confirmsNothing := []string{"confirms nothing", "make room on the server's disk", "restart the server"}
+	answersNothing := []string{"context deadline exceeded", "has the server run out of disk", "must be restarted"}
+	harness.Until(t, time.Minute, p.Name+" to name the full disk", func(ctx context.Context) error {
+		err := harness.Readiness(ctx, p)
+		if err == nil {
 			return errors.New("it is ready")
-		case !hasAll(err.Error(), words):
+		}
+		silent = hasAll(err.Error(), answersNothing)
+		if !silent && !hasAll(err.Error(), confirmsNothing) {
 			return fmt.Errorf("it says: %w", err)
 		}
 		return nil
 	})
-	if log := p.Printed(); !hasAll(log, append(words, "NATS keeps jobstream from its work", "remedy=")) {
-		t.Errorf("the log of %s does not have that:\n%s", p.Name, harness.Tail(log, 20))
+	logged := slices.Concat(confirmsNothing, []string{"NATS keeps jobstream from its work", "remedy="})
+	if silent {
+		t.Logf("the server does not even answer %s", p.Name)
+		logged = slices.Concat(answersNothing, []string{"streams do not stand"})
 	}
+	harness.Until(t, time.Minute, p.Name+" to log that the disk is full", func(context.Context) error {
+		if log := p.Printed(); !hasAll(log, logged) {
+			return fmt.Errorf("the log does not have %q:\n%s", logged, harness.Tail(log, 20))
+		}
+		return nil
+	})
+	return silent
 }
 
 // toldOnce checks a program that has met the full disk and works again: it has logged each cause in one line for each stream,
-// and has not restarted.
-func toldOnce(t *testing.T, p *harness.Process) {
+// and has not restarted. A silent server may have left it without a write that could fail.
+func toldOnce(t *testing.T, p *harness.Process, silent bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -173,7 +193,7 @@ func toldOnce(t *testing.T, p *harness.Process) {
 	}
 	t.Logf("%s:\n%s%s", p.Name, strings.Join(begun, ""), strings.Join(over, ""))
 	slices.Sort(begun)
-	if n := len(slices.Compact(slices.Clone(begun))); len(begun) == 0 || n != len(begun) || len(over) != n {
+	if n := len(slices.Compact(slices.Clone(begun))); len(begun) == 0 && !silent || n != len(begun) || len(over) != n {
 		t.Errorf("%s has logged %d causes in %d lines, and the end of a cause %d times", p.Name, n, len(begun), len(over))
 	}
 }
