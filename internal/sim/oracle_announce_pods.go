@@ -46,10 +46,11 @@ func (t *truth) accounted(j events.Job, uid types.UID, result events.PodResult) 
 // unheld records the removal of the finalizer from a Pod whose end only the Pod itself and its index show. The worker that removes
 // it may just have lost its memory of that end.
 func (t *truth) unheld(j events.Job, p events.Pod) {
+	within := !j.Indexed || p.Index >= 0 && p.Index < t.least // a Pod that is adopted may have no index, and then counts as nothing
 	switch r := t.of(p.UID); {
 	case j.Indexed && p.Phase == events.Succeeded && completed(j.Status).Has(p.Index):
 		t.accounted(j, p.UID, events.PodSucceeded)
-	case t.ignored(r) && p.Terminal():
+	case within && t.ignored(r) && p.Terminal():
 		t.accounted(j, p.UID, events.PodIgnored)
 	default:
 		return
