@@ -3,7 +3,6 @@ package cluster
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -113,18 +112,5 @@ func TestSelectionsOfPods(t *testing.T) {
 		if got := UnmarkedPods(events.Claim{Unmanaged: unmanaged}); got != want {
 			t.Errorf("unmanaged Jobs claimed: %v: %q", unmanaged, got)
 		}
-	}
-}
-
-// TestMessagesAreCut: to what a Kubernetes Event holds, and at the border of a character.
-func TestMessagesAreCut(t *testing.T) {
-	if got := Cut(strings.Repeat("a", 1024)); got != strings.Repeat("a", 1024) {
-		t.Errorf("the longest has %d bytes", len(got))
-	}
-	if got := Cut(strings.Repeat("a", 1025)); got != strings.Repeat("a", 1021)+"..." {
-		t.Errorf("one more has %d bytes: %s", len(got), got[1000:])
-	}
-	if got := Cut(strings.Repeat("ü", 600)); got != strings.Repeat("ü", 510)+"..." {
-		t.Errorf("%d bytes: %q", len(got), got[1000:])
 	}
 }
