@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -17,7 +18,7 @@ func TestWhichAnswersEndAWatch(t *testing.T) {
 		expired, unserved bool
 	}{
 		{err: apierrors.NewResourceExpired("the version is too old"), expired: true},
-		{err: apierrors.NewGone("the continue token is too old"), expired: true},
+		{err: &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonGone}}, expired: true},
 		{err: apierrors.NewNotFound(schema.GroupResource{Resource: "scheduledjobs"}, ""), unserved: true},
 		{err: apierrors.NewTooManyRequests("wait", 1)},
 		{err: errors.New("connection refused")},
