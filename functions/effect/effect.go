@@ -169,6 +169,13 @@ func Begins(e Effect) bool {
 	return begins
 }
 
+// Inquires reports whether the effect asks for an inventory, which has to be decided upon before the next fact: if the function created Pods
+// from a memory that is lost, it finds them again only if it decides the same.
+func Inquires(e Effect) bool {
+	_, inquires := e.(TakeInventory)
+	return inquires
+}
+
 // Subject returns the name of the one object that a refusal of the effect is about: the Pod or Job to be changed, or the Job that
 // a ScheduledJob creates; "" for other effects.
 func Subject(e Effect) (name string) {

@@ -39,6 +39,8 @@ type Turn struct {
 	waited   time.Duration // for other turns, between rounds
 	// committed reports whether the facts are in a state that this turn saved.
 	committed bool
+	// contended reports whether it has met a conflict: another worker has the key, too.
+	contended bool
 	tried     []effect.Effect // the first of each kind, over all rounds
 	late      bool
 	done      int // effects of the last decision that were done
@@ -131,6 +133,7 @@ func (t *Turn) Commit(ctx context.Context) error {
 		revision, err = t.saveLess(ctx, err)
 	}
 	if err != nil {
+		t.contended = true
 		t.inbox, t.folded = append(t.folded, t.inbox...), nil
 		if t.committed {
 			t.inbox, t.committed = slices.Concat(t.facts, t.inbox), false
@@ -216,10 +219,12 @@ func (t *Turn) Answer(a Answer) {
 	}
 }
 
-// Fold adds facts that have arrived meanwhile to the next Decide, and reports whether it did. It adds none if one of them may tell
-// something only to a state that is newer than that of this turn (see Recent).
+// Fold adds facts that have arrived meanwhile to the next Decide, and reports whether it did. It adds none
+//   - if one of them may tell something only to a state that is newer than that of this turn (see Recent),
+//   - to the answer of an inventory (see effect.Inquires),
+//   - after a conflict: two workers whose turns grow with each other's facts, and fold all of them again, might never come to an end.
 func (t *Turn) Fold(facts ...events.Event) bool {
-	if slices.ContainsFunc(facts, needsNewest) {
+	if t.contended || slices.ContainsFunc(t.decision.Effects, effect.Inquires) || slices.ContainsFunc(facts, needsNewest) {
 		return false
 	}
 	t.facts, t.inbox = append(t.facts, facts...), append(t.inbox, facts...)

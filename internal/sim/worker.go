@@ -97,6 +97,10 @@ func (w *World) work(k *worker) bool {
 	return true
 }
 
+// factsMax is how many facts a turn holds: two reconcilers that serve the same key for ever, and may change one Pod a round, would not come
+// to an end with as many as a turn may meet elsewhere.
+const factsMax = 4
+
 // fetch takes some waiting facts of one key of the reconciler's partitions, in any order. Or a timer of the process fires.
 func (w *World) fetch(k *worker) bool {
 	var free []*message
@@ -109,7 +113,7 @@ func (w *World) fetch(k *worker) bool {
 		return w.wake(k)
 	}
 	w.rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
-	key, n := free[0].key, 1+w.rand.IntN(4)
+	key, n := free[0].key, 1+w.rand.IntN(factsMax)
 	var facts []events.Event
 	for _, m := range free {
 		if m.key == key && len(facts) < n {
@@ -130,7 +134,7 @@ func (w *World) hold(k *worker, m *message) events.Event {
 // join folds into the running turn some of the facts that have arrived for its key since the last round.
 func (w *World) join(k *worker) {
 	for _, m := range w.bus.facts {
-		if !m.until.After(w.now) && m.key == k.turn.Key && w.rand.IntN(2) == 0 && k.turn.Fold(m.event) {
+		if !m.until.After(w.now) && m.key == k.turn.Key && len(k.held) < factsMax && w.rand.IntN(2) == 0 && k.turn.Fold(m.event) {
 			w.hold(k, m)
 			w.Steps["fact joins a turn"]++
 		}
