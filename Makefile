@@ -12,6 +12,7 @@ GREMLINS  = $(CACHE)/bin/gremlins-v0.6.0
 LONG      = JOBSTREAM_LONG=1 # see internal/dev/size
 SEEDS    ?= 2000
 MINUTES  ?= 10
+ROOMY     = GOGC=800 # for what computes without waiting: a fifth faster, for some hundred MiB more
 
 .PHONY: help
 help: ## list these targets
@@ -90,7 +91,7 @@ unit-long: controlplane $(CONTROLLER_GEN) ## all of unit under the race detector
 
 .PHONY: sim
 sim: ## SEEDS=2000 simulated worlds from a fresh random base
-	@go test ./internal/sim ./internal/sim/schedules -count=1 -timeout 60m -v -run TestWorlds -seeds=$(SEEDS) | grep -v '^=== '
+	@$(ROOMY) go test ./internal/sim ./internal/sim/schedules -count=1 -timeout 60m -v -run TestWorlds -seeds=$(SEEDS) | grep -v '^=== '
 
 .PHONY: sim-long
 sim-long: ## ten times as many worlds, of which every row of docs/conformance.md is expected
@@ -109,10 +110,10 @@ fuzz-short: ## a second of it for each
 
 .PHONY: mutants
 mutants: ## plant deliberate bugs and see which the simulator finds
-	@go run ./internal/sim/mutants
+	@$(ROOMY) go run ./internal/sim/mutants
 
 # ONLY is a package of internal/dev/mutation/packages.txt, REF a git revision.
-MUTATION = go run ./internal/dev/mutation -gremlins=$(GREMLINS)
+MUTATION = $(ROOMY) go run ./internal/dev/mutation -gremlins=$(GREMLINS)
 
 .PHONY: mutation
 mutation: $(GREMLINS) ## change one operator at a time and see whether the tests notice; ONLY=functions/job, MOST=100 of each package, or all for hours

@@ -2,7 +2,10 @@ package schedules_test
 
 import (
 	"flag"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +27,7 @@ var (
 // is created once and counted once, and no two run at once if the policy forbids it.
 func TestWorlds(t *testing.T) {
 	f := fn.Register(scheduledjob.New(zone.Load))
-	from, n, most := uint64(time.Now().UnixNano())&(1<<32-1), *seeds, 3 //nolint:gosec // it is positive
+	from, n, most := uint64(time.Now().UnixNano())&(1<<32-1), *seeds, uint64(3) //nolint:gosec // it is positive
 	if *base != 0 {
 		from = *base
 	}
@@ -34,15 +37,26 @@ func TestWorlds(t *testing.T) {
 	if *first {
 		most = 1
 	}
-	failed := 0
-	for s := from; s < from+n && failed < most; s++ {
-		w := schedules.New(s, f)
-		if err := w.Live(*steps); err != nil {
-			failed++
-			t.Errorf("seed %d: %v\n\treplay: go test ./internal/sim/schedules -seed=%d", s, err, s)
-		}
-		if *seed != 0 {
-			t.Log("\n" + strings.Join(w.Trace, "\n"))
-		}
+	worlds := make(chan uint64)
+	var failed atomic.Uint64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for s := range worlds {
+				w := schedules.New(s, f)
+				if err := w.Live(*steps); err != nil {
+					failed.Add(1)
+					t.Errorf("seed %d: %v\n\treplay: go test ./internal/sim/schedules -seed=%d", s, err, s)
+				}
+				if *seed != 0 {
+					t.Log("\n" + strings.Join(w.Trace, "\n"))
+				}
+			}
+		})
 	}
+	for s := from; s < from+n && failed.Load() < most; s++ {
+		worlds <- s
+	}
+	close(worlds)
+	wg.Wait()
 }
