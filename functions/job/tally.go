@@ -24,6 +24,9 @@ type count struct {
 	indexes indexStatus
 	// active Pods run, and ready ones are among them; terminating ones are being deleted; intended ones do not exist yet.
 	active, ready, terminating, intended int32
+	// shown are those of them that the status shows: Pods with a serial. An observation of a Pod from before it had one may come late,
+	// when the Pod has been counted and is gone.
+	shown struct{ active, ready, terminating int32 }
 	// unplaced is the number of Pods that wait for a serial.
 	unplaced int
 	// unsure is the number of Pods that are withdrawn and may exist nevertheless.
@@ -54,6 +57,7 @@ func tally(s State) count {
 	for _, serial := range s.serials() {
 		c.add(s.Job, s.Pods[serial], failing)
 	}
+	c.shown.active, c.shown.ready, c.shown.terminating = c.active, c.ready, c.terminating
 	for _, u := range s.Unplaced {
 		if !u.Stray {
 			c.addUnplaced(s.Job, u.Pod)

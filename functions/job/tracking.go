@@ -25,7 +25,7 @@ func account(s State, c count, v outcome, now time.Time, at *effect.Wake) (batch
 	if st.StartTime == nil && len(s.Job.Unsupported) == 0 && !s.Job.Suspended {
 		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
-	st.Active, st.Ready, st.Terminating = c.active, &c.ready, &c.terminating
+	st.Active, st.Ready, st.Terminating = c.shown.active, &c.shown.ready, &c.shown.terminating
 	flush(&st, s)
 	list(&st, s, c)
 	conclude(&st, s, c, v, now)

@@ -248,6 +248,7 @@ func TestEveryStatusHasItsCounts(t *testing.T) {
 				w.with(fmt.Sprintf("pod-%d", i), func(p *events.Pod) { p.Serial, p.Index, p.Ready, p.ReadySince = i, i, true, w.now })
 			}
 			w.wake()
+			w.wait(time.Second) // all have their serials, and show
 			w.ends("pod-0", events.Succeeded)
 			w.ends("pod-1", events.Failed)
 			w.wait(time.Second)

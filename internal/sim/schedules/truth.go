@@ -27,7 +27,7 @@ type Truth struct {
 	world     *API
 	made      map[string]int // Jobs that were created, by name
 	ends      []ending
-	gone      map[string]bool      // Jobs that have ended and were deleted, by name
+	gone      map[string]time.Time // when Jobs were gone, by name
 	unsure    map[string]bool      // those of them that no status had counted when the memory of them was lost
 	missed    map[string]time.Time // when a worker looked for a Job and did not find it, by its name
 	inventory time.Time            // when a worker last took inventory
@@ -55,7 +55,7 @@ type Truth struct {
 
 // NewTruth returns the truth about a, from now on.
 func NewTruth(a *API) *Truth {
-	return &Truth{world: a, taken: map[string]bool{}, planned: map[string]bool{}, seen: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]time.Time{}, vain: map[string]bool{}, unsure: map[string]bool{}, gone: map[string]bool{}}
+	return &Truth{world: a, taken: map[string]bool{}, planned: map[string]bool{}, seen: map[string]bool{}, users: newByHand(a), made: map[string]int{}, missed: map[string]time.Time{}, vain: map[string]bool{}, unsure: map[string]bool{}, gone: map[string]time.Time{}}
 }
 
 // Err returns the first law that was broken.
@@ -80,7 +80,7 @@ type ending struct {
 // Gone records the deletion of a Job that has ended. If no status has counted it, and what a worker knew was lost and no snapshot that it
 // asked for has come since, its result is unknown, too.
 func (t *Truth) Gone(name string) {
-	t.gone[name] = true
+	t.gone[name] = t.world.Now
 	if t.Lost.IsZero() || t.listedAt.After(t.Lost) || t.world.Object == nil {
 		return
 	}
@@ -89,12 +89,14 @@ func (t *Truth) Gone(name string) {
 	}
 }
 
+func (t *Truth) wasGone(name string) bool { return !t.gone[name].IsZero() }
+
 // Forgot records that what a worker knew, or facts on their way to it, were lost. The results of Jobs that have been deleted by then,
 // and that no status has counted, are unknown.
 func (t *Truth) Forgot() {
 	t.Lost, t.asked = t.world.Now, "none"
 	for _, ref := range t.world.Object.Status.Active {
-		t.unsure[ref.Name] = t.unsure[ref.Name] || t.gone[ref.Name]
+		t.unsure[ref.Name] = t.unsure[ref.Name] || t.wasGone(ref.Name)
 	}
 }
 
@@ -168,7 +170,8 @@ func (t *Truth) After(e effect.Effect) {
 	if !ok || len(t.world.Jobs) == t.jobs {
 		return
 	}
-	if t.made[c.Name]++; t.made[c.Name] > 1 && !t.Late {
+	// Of two workers, one may repeat the creation when a user has deleted the Job in between.
+	if t.made[c.Name]++; t.made[c.Name] > 1 && !t.Late && !t.DecidedAt.Before(t.gone[c.Name]) {
 		t.fail("%v a second time", c)
 	}
 	if t.DecidedAt.Before(t.missed[c.Name]) || t.DecidedAt.Before(t.inventory) || t.passedByLost(c.Nominal) {

@@ -37,7 +37,7 @@ func (t *Truth) lastRun(st v1alpha1.ScheduledJobStatus) {
 	}
 	right := func(name, result string) bool {
 		is, ended := results[name]
-		return ended && (result == string(is) || result == "Missing" && (is == "" || t.unsure[name] || t.gone[name]))
+		return ended && (result == string(is) || result == "Missing" && (is == "" || t.unsure[name] || t.wasGone(name)))
 	}
 	if l := st.LastRun; l != nil && !right(l.JobName, l.Result) {
 		t.fail("the last run is %s of %s, which has ended as %q", l.Result, l.JobName, results[l.JobName])
