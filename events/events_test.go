@@ -139,6 +139,7 @@ func TestUnknownFacts(t *testing.T) {
 		{"a type that there is not yet", "dev.jobstream.fact.JobMoved.v1", "JobMoved.v1", "upgrade the reconcilers"},
 		{"a version that there is not yet", "dev.jobstream.fact.TimerFired.v2", "TimerFired.v2", "upgrade the reconcilers"},
 		{"a version that there is no more", "dev.jobstream.fact.TimerFired.v0", "TimerFired.v0", "upgrade the triggers"},
+		{"this version, written in another way", "dev.jobstream.fact.TimerFired.v01", "TimerFired.v01", "upgrade the reconcilers"},
 		{"no version", "dev.jobstream.fact.TimerFired", "TimerFired", "upgrade the reconcilers"},
 		{"a version before a word", "dev.jobstream.fact.TimerFired.v1.x", "TimerFired.v1.x", "upgrade the reconcilers"},
 	}

@@ -69,3 +69,10 @@ func TestPartitionsOfKeys(t *testing.T) {
 		t.Errorf("only %d partitions have a key", len(used))
 	}
 }
+
+// TestATokenThatIsEmpty: the error counts tokens from 1.
+func TestATokenThatIsEmpty(t *testing.T) {
+	if _, err := events.ParseTokens("job..u"); err == nil || !strings.Contains(err.Error(), "token 2 is empty") {
+		t.Error(err)
+	}
+}

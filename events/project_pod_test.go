@@ -174,6 +174,15 @@ func TestHowMuchOfAPodIsKept(t *testing.T) {
 	}
 }
 
+// TestAConditionThatIsPassedOver: one whose type is too long hides none of those that follow.
+func TestAConditionThatIsPassedOver(t *testing.T) {
+	p := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, Conditions: []corev1.PodCondition{
+		{Type: corev1.PodConditionType(strings.Repeat("x", 318))}, {Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}}}
+	if got := events.ProjectPod(p).Conditions; len(got) != 1 || got[0].Type != corev1.DisruptionTarget {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestNamesThatNoObjectHas: a status may have any text, if its writer may write it.
 func TestNamesThatNoObjectHas(t *testing.T) {
 	for length, want := range map[int]int{253: 1, 254: 0} {

@@ -3,6 +3,7 @@ package events_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -228,5 +229,22 @@ func TestAnnouncedIsAFact(t *testing.T) {
 	other.Event = events.Announced{ID: "another"}
 	if other.ID() == want.ID() {
 		t.Error("two confirmations have one id")
+	}
+}
+
+// TestPublicEventsAsText: a reason is shown where there is one.
+func TestPublicEventsAsText(t *testing.T) {
+	for _, test := range []struct {
+		event fmt.Stringer
+		want  string
+	}{
+		{events.TickDecided{Verdict: events.Started, Nominal: at(0)}, "Started 2026-"},
+		{events.TickDecided{Verdict: events.Missed, Reason: "Superseded", Nominal: at(0)}, "Missed(Superseded) 2026-"},
+		{events.JobFinished{Result: events.JobSucceeded, End: at(0)}, "JobFinish " + string(events.JobSucceeded) + " 2026-"},
+		{events.JobFinished{Result: events.JobFailed, Reason: "FailedIndexes", End: at(0)}, "JobFinish " + string(events.JobFailed) + "(FailedIndexes) 2026-"},
+	} {
+		if got := test.event.String(); !strings.Contains(got, test.want) {
+			t.Errorf("%q does not say %q", got, test.want)
+		}
 	}
 }

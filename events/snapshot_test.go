@@ -100,3 +100,22 @@ func TestPartsCoverEverythingOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatAShareLimits: a share without a number of Pods, or without a size, does not limit it; a part may have exactly its number.
+func TestWhatAShareLimits(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		share events.Share
+		parts int
+	}{
+		{"nothing", events.Share{}, 1},
+		{"the number, as many as there are", events.Share{Pods: 20}, 1},
+		{"the number, one less", events.Share{Pods: 19}, 2},
+		{"the size, with room for all", events.Share{Bytes: 1 << 20}, 1},
+		{"the size of one", events.Share{Bytes: 1}, 20},
+	} {
+		if parts := snapshotOf(20, 63).Split(test.share); len(parts) != test.parts {
+			t.Errorf("limits %s: %d parts, want %d", test.name, len(parts), test.parts)
+		}
+	}
+}

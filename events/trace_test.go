@@ -155,7 +155,7 @@ func TestParseTrace(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "00", traceparent[:54], traceparent + "-x", traceparent + "x", "cc" + traceparent[2:] + "x", "ff" + traceparent[2:],
-		strings.ToUpper(traceparent), strings.ReplaceAll(traceparent, "-", "_"), "0x" + traceparent[2:], traceparent[:53] + "0g",
+		strings.ToUpper(traceparent), strings.ReplaceAll(traceparent, "-", "_"), traceparent[:2] + "_" + traceparent[3:], traceparent[:35] + "_" + traceparent[36:], traceparent[:52] + "_" + traceparent[53:], "0x" + traceparent[2:], traceparent[:53] + "0g",
 		"00-" + strings.Repeat("0", 32) + traceparent[35:], traceparent[:36] + strings.Repeat("0", 16) + "-01", " " + traceparent[1:]} {
 		if got, err := events.ParseTrace(text); err == nil {
 			t.Errorf("%q reads as %s", text, got)

@@ -2,6 +2,7 @@ package pod
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -36,6 +37,29 @@ func TestReadParameters(t *testing.T) {
 				t.Errorf("got %d values, want %d", p.Count(), test.count)
 			}
 		})
+	}
+}
+
+// TestValuesOfAnIndex: none beside the lists, and at most as many variables as are asked for.
+func TestValuesOfAnIndex(t *testing.T) {
+	yes := true
+	p, err := ReadParameters(&corev1.ConfigMap{Immutable: &yes, Data: map[string]string{"FRUIT": "apple\nbanana", "SIZE": "1\n2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		index, most int
+		want        map[string]string
+	}{
+		{-1, 2, nil},
+		{0, 2, map[string]string{"FRUIT": "apple", "SIZE": "1"}},
+		{1, 1, map[string]string{"FRUIT": "banana"}},
+		{1, 3, map[string]string{"FRUIT": "banana", "SIZE": "2"}},
+		{2, 2, nil},
+	} {
+		if got := p.Values(test.index, test.most); !maps.Equal(got, test.want) {
+			t.Errorf("index %d, at most %d: %v, want %v", test.index, test.most, got, test.want)
+		}
 	}
 }
 

@@ -235,3 +235,10 @@ func TestAMemberThatReceivesNothingIsNotReady(t *testing.T) {
 		}
 	})
 }
+
+// What is known of other members before any has been heard is nothing: a state of a newer version is then not taken for one that a rollback left behind.
+func TestNoFunctionIsNewestBeforeTheFirstHeartbeat(t *testing.T) {
+	if k := NewKeeper(Config{Member: "a", Versions: map[string]int{"job": 1}}); k.Newest("job") {
+		t.Error("it is")
+	}
+}
