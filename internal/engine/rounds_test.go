@@ -111,10 +111,15 @@ func TestATurnThatHasCreatedPodsLetsOthersGoFirst(t *testing.T) {
 			if _, creates := e.(effect.CreatePod); creates && key == one {
 				b.Deliver(observed(b, two, "second"))
 				<-time.After(time.Millisecond) // of the test's clock: the other key waits for its turn
+			} else if creates {
+				<-time.After(900 * time.Millisecond)
 			}
 			return answered(e)
 		})
 		b.Deliver(observed(b, one, "first"))
+		if first := <-b.turned; first.Key != one || first.Duration != time.Millisecond || first.Rounds != 3 {
+			t.Errorf("the turn of %v took %v in %d rounds: what the others took is not its own", first.Key, first.Duration, first.Rounds)
+		}
 		<-time.After(time.Second)
 		order.mu.Lock()
 		defer order.mu.Unlock()
