@@ -13,7 +13,7 @@ import (
 // for the key joins the turn and its batch. The error is errLeft if the partition was released meanwhile.
 func (r *Runner) between(t *Turn, batch *[]Delivery) error {
 	if slices.ContainsFunc(t.Effects(), effect.Begins) {
-		t.waited += r.yield(t.Key)
+		t.waited += r.yield(t.Key, batch)
 		if r.leaves(t.Key) {
 			return errLeft
 		}
@@ -24,23 +24,55 @@ func (r *Runner) between(t *Turn, batch *[]Delivery) error {
 
 // yield lets other turns go first, and returns how long that took: a Pod that has just been created soon has more to tell, and one
 // status write may then tell it all. Where no other turn waits, it returns at once.
-func (r *Runner) yield(key events.Key) time.Duration {
+//
+// The wait may be long, and the facts of the turn count as waiting meanwhile: they are in the state. If they fill the partition, or it is
+// released, they leave the batch (see part).
+func (r *Runner) yield(key events.Key, batch *[]Delivery) time.Duration {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.ctx)) // turns that hold a slot end soon, also at shutdown
+	defer cancel()
 	asked := time.Now()
-	r.waits(key, asked, time.Time{})
+	k := r.steps(key, func(k *keyState) {
+		k.asked, k.began, k.part = asked, time.Time{}, cancel
+		r.hold(key, k, len(k.working))
+	})
 	r.slots.Release(key.Namespace)
-	_ = r.slots.Acquire(context.WithoutCancel(r.ctx), key.Namespace) // turns that hold a slot end soon, also at shutdown
+	if r.slots.Acquire(ctx, key.Namespace) != nil {
+		r.part(key, k, batch)
+		_ = r.slots.Acquire(context.WithoutCancel(r.ctx), key.Namespace)
+	}
 	now := time.Now()
-	r.waits(key, time.Time{}, now)
+	r.steps(key, func(k *keyState) {
+		k.asked, k.began, k.part = time.Time{}, now, nil
+		r.hold(key, k, 0)
+	})
 	return now.Sub(asked)
 }
 
-// waits records since when the key waits for its turn, or has it.
-func (r *Runner) waits(key events.Key, asked, began time.Time) {
+// steps changes the state of a key whose turn lets others go first, or goes on.
+func (r *Runner) steps(key events.Key, change func(*keyState)) *keyState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := r.state(key)
-	k.asked, k.began = asked, began
+	change(k)
 	r.idle.Broadcast()
+	return k
+}
+
+// part parts a turn that lets others go first from its facts, so that they do not fill their partition: it acknowledges them, since they are in
+// the state, and a timer on the bus ensures that its effects are done. If the partition was released, its next owner gets them.
+func (r *Runner) part(key events.Key, k *keyState, batch *[]Delivery) {
+	if r.leaves(key) {
+		putBack(*batch, 0)
+	} else if r.cfg.Timers.Set(r.ctx, key, again, r.cfg.Now().Add(turnMax)) == nil {
+		for _, d := range *batch {
+			d.Ack()
+		}
+	} else {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*batch, k.working = nil, nil
 }
 
 // join folds into the turn what has arrived for its key since the last round, and returns these facts.

@@ -32,6 +32,7 @@ func (r *Runner) Release(partition int, atMost time.Duration) {
 	r.recent.DropPartition(partition)
 	for key, k := range r.keys[partition] {
 		putBack(r.pick(key, k), 0)
+		r.partFrom(key, k)
 		k.wake = false
 		r.clear(key, k)
 	}
@@ -52,7 +53,7 @@ func (r *Runner) Busy(atMost time.Duration) (keys int) {
 	r.await(atMost, func() bool {
 		keys = 0
 		for k := range r.states() {
-			if k.turning() {
+			if k.turning() || k.part != nil {
 				keys++
 			}
 		}

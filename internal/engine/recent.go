@@ -35,7 +35,7 @@ type Recent struct {
 // way.
 const recentBytes = 8 << 20
 
-// remembered is a state as it was saved.
+// remembered is a state as it was saved, or without data one that was dropped.
 type remembered struct {
 	key      events.Key
 	data     []byte
@@ -53,7 +53,7 @@ func NewRecent(s Store) *Recent {
 // Load returns the remembered state, otherwise that of the bus.
 func (r *Recent) Load(ctx context.Context, key events.Key) ([]byte, uint64, error) {
 	r.mu.Lock()
-	if e, ok := r.entries[key]; ok {
+	if e, ok := r.entries[key]; ok && e.Value.(remembered).data != nil {
 		r.order.MoveToFront(e)
 		m := e.Value.(remembered)
 		r.mu.Unlock()
@@ -87,11 +87,15 @@ func (r *Recent) Forget(ctx context.Context, key events.Key) error {
 	return r.store.Forget(ctx, key)
 }
 
-// Drop makes the next Load of the key ask the bus.
+// Drop makes the next Load of the key ask the bus. The revision stays, so that a late answer to an earlier Save is told from a new one.
 func (r *Recent) Drop(key events.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.remove(key)
+	if e, ok := r.entries[key]; ok {
+		revision := e.Value.(remembered).revision
+		r.remove(key)
+		r.put(remembered{key: key, revision: revision})
+	}
 }
 
 // DropPartition makes the next Load of all keys of the partition ask the bus: it was taken, or released.

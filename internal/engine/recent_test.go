@@ -86,6 +86,18 @@ func TestRecent(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, 0, "three"},
+		{"its answer comes after that of a newer one, which was dropped meanwhile", func(t *testing.T, a *asked, r *engine.Recent) {
+			a.saving = func() {
+				a.saving = nil
+				if _, err := r.Save(t.Context(), key, []byte("three"), 2, false); err != nil {
+					t.Error(err)
+				}
+				r.Drop(key)
+			}
+			if _, err := r.Save(t.Context(), key, []byte("two"), 1, false); err != nil {
+				t.Fatal(err)
+			}
+		}, 1, "three"},
 		{"the bus was lost, and counts revisions from the start", func(t *testing.T, a *asked, r *engine.Recent) {
 			clear(a.all)
 			if _, err := r.Save(t.Context(), key, []byte("new"), 0, false); err != nil {

@@ -33,9 +33,19 @@ func (r *Runner) rememberWaiting() {
 
 // enqueue adds facts to those that wait for the key. If the partition becomes crowded, makeRoom follows soon.
 func (r *Runner) enqueue(key events.Key, k *keyState, facts ...Delivery) {
-	partition := key.Partition()
 	k.waiting = append(k.waiting, facts...)
-	if r.queued[partition] += len(facts); r.queued[partition] >= crowded && !r.clearing[partition] {
+	r.queue(key.Partition(), len(facts))
+}
+
+// hold makes so many facts of a turn that lets others go first count as queued.
+func (r *Runner) hold(key events.Key, k *keyState, facts int) {
+	change := facts - k.held
+	k.held = facts
+	r.queue(key.Partition(), change)
+}
+
+func (r *Runner) queue(partition, change int) {
+	if r.queued[partition] += change; change > 0 && r.queued[partition] >= crowded && !r.clearing[partition] {
 		r.clearing[partition] = true
 		time.AfterFunc(crowdedMax, func() { r.makeRoom(partition) })
 	}
@@ -49,8 +59,8 @@ func (r *Runner) pick(key events.Key, k *keyState) []Delivery {
 	return facts
 }
 
-// makeRoom folds waiting facts in a crowded partition whose keys get no turn, because their namespace has used its share. It
-// begins with the keys that have the most facts. Otherwise these facts would fill the partition, too. Where no partition is
+// makeRoom folds waiting facts in a crowded partition whose keys get no turn, because their namespace has used its share, and
+// acknowledges those of turns that let others go first. It begins with the keys that have the most facts. Otherwise these facts would fill the partition, too. Where no partition is
 // crowded, waiting costs nothing.
 func (r *Runner) makeRoom(partition int) {
 	r.mu.Lock()
@@ -66,11 +76,12 @@ func (r *Runner) makeRoom(partition int) {
 		}
 	}
 	slices.SortFunc(waits, func(a, b events.Key) int {
-		return cmp.Compare(len(r.keys[partition][b].waiting), len(r.keys[partition][a].waiting))
+		return cmp.Compare(r.keys[partition][b].queued(), r.keys[partition][a].queued())
 	})
 	for _, key := range waits {
-		if r.queued[partition] > roomy {
-			r.setAside(key, r.keys[partition][key])
+		if k := r.keys[partition][key]; r.queued[partition] > roomy {
+			r.setAside(key, k)
+			r.partFrom(key, k)
 		}
 	}
 	if r.queued[partition] >= crowded && r.ctx.Err() == nil {
@@ -86,6 +97,17 @@ func (r *Runner) setAside(key events.Key, k *keyState) {
 	}
 	k.remembering = r.pick(key, k)
 	r.done.Go(func() { r.remember(key, k) })
+}
+
+// queued returns how many facts of the key count as queued.
+func (k *keyState) queued() int { return len(k.waiting) + k.held }
+
+// partFrom makes a turn that lets others go first give up its facts.
+func (r *Runner) partFrom(key events.Key, k *keyState) {
+	if k.part != nil && k.held > 0 {
+		r.hold(key, k, 0)
+		k.part()
+	}
 }
 
 // since reports whether t is set and longer ago than d.

@@ -63,7 +63,7 @@ type Runner struct {
 	mu     sync.Mutex
 	keys   [events.Partitions]map[events.Key]*keyState // by partition, so that Release need not look at all others
 	left   [events.Partitions]bool                     // partitions that other reconcilers serve
-	queued [events.Partitions]int                      // facts that no turn has folded
+	queued [events.Partitions]int                      // facts that no turn has folded, or whose turn lets others go first
 	// clearing reports whether makeRoom is due for the partition.
 	clearing [events.Partitions]bool
 	idle     *sync.Cond // a turn has ended
@@ -75,6 +75,9 @@ type Runner struct {
 type keyState struct {
 	waiting []Delivery // facts that no turn has folded
 	working []Delivery // facts of the running turn
+	// held is how many of them count as queued, since the turn lets others go first; part then ends its wait, see Runner.part.
+	held int
+	part context.CancelFunc
 	// remembering has facts that are being folded beside a turn that takes too long.
 	remembering []Delivery
 	busy        bool
