@@ -19,11 +19,25 @@ import (
 // a pause is not delayed, and neither is one that reports many ended Pods: see manyEnded.
 const statusInterval = time.Second
 
+// began returns when a Job without a start time began: with the creation of its first Pod, which the write that says so may follow late
+// (ADR 43). The Pods of a Job that was suspended may be of before that.
+func (s State) began(now time.Time) time.Time {
+	if s.Job.HasCondition(batchv1.JobSuspended) {
+		return now
+	}
+	for _, r := range s.Pods {
+		if at := r.Pod.Created; r.Pod.UID != "" && at.Before(now) && !at.Before(s.Job.Created) {
+			now = at
+		}
+	}
+	return now
+}
+
 // account computes the wanted status (KEP-2307, steps 2 and 4), and reports whether it differs from the observed one.
 func account(s State, c count, v outcome, now time.Time, at *effect.Wake) (batchv1.JobStatus, bool) {
 	st := *s.Job.Status.DeepCopy()
 	if st.StartTime == nil && len(s.Job.Unsupported) == 0 && !s.Job.Suspended {
-		st.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
+		st.StartTime = &metav1.Time{Time: s.began(now).Truncate(time.Second)}
 	}
 	st.Active, st.Ready, st.Terminating = c.shown.active, &c.shown.ready, &c.shown.terminating
 	flush(&st, s)

@@ -288,14 +288,14 @@ func (t *truth) leftBehind(j events.Job) {
 	}
 }
 
-// times: each time in a status is what the clock of the deciding reconciler showed, to the second; and no end is before the
-// start, even one that another process wrote.
+// times: each time in a status is what the clock of the deciding reconciler showed, to the second, but that a Job has started with one of
+// its Pods, unless it was suspended; and no end is before the start, even one that another process wrote.
 func (t *truth) times(old, next events.Job) {
 	a, b := old.Status, next.Status
 	shown := func(at *metav1.Time) bool {
 		return !at.After(t.w.decided.Add(time.Second)) && !at.Time.Before(t.w.decided.Add(-time.Second))
 	}
-	if b.StartTime != nil && !b.StartTime.Equal(a.StartTime) && !shown(b.StartTime) {
+	if b.StartTime != nil && !b.StartTime.Equal(a.StartTime) && !shown(b.StartTime) && (old.HasCondition(batchv1.JobSuspended) || !t.beganWithAPod(next.UID, b.StartTime)) {
 		t.fail("started at %v, and decided at %v", b.StartTime, t.w.decided)
 	}
 	switch done := b.CompletionTime; {
@@ -305,6 +305,16 @@ func (t *truth) times(old, next events.Job) {
 	case !shown(done) && !done.Equal(b.StartTime):
 		t.fail("completed at %v, and decided at %v", done, t.w.decided)
 	}
+}
+
+// beganWithAPod reports whether the time is that of the creation of one of the Job's Pods, to the second.
+func (t *truth) beganWithAPod(job types.UID, at *metav1.Time) bool {
+	for _, r := range t.pods {
+		if r.owner == job && at.Time.Equal(r.created.Truncate(time.Second)) {
+			return true
+		}
+	}
+	return false
 }
 
 // suspension: the write that suspends a Job also reports that no Pod is active and resets startTime; the write that resumes it

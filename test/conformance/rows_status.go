@@ -33,9 +33,9 @@ var rowsOfStatus = []row{
 			scripts("too_many_succeeded")),
 	},
 	{
-		"start-time", "`startTime` is set in the first turn of a Job that is not suspended, reset when it is suspended, and set again when it is resumed.",
+		"start-time", "`startTime` is set in the first turn of a Job that is not suspended, to the creation of its first Pod if there is one, reset when it is suspended, and set again when it is resumed.",
 		"IT TestStartTimeUpdateOnResume, TestMutableSchedulingDirectivesForSuspendedJobs",
-		all(same("suspend-resume", "suspended"), scripts("suspend_and_resume", "suspended_job_that_completes_has_started"), worlds),
+		all(same("suspend-resume", "suspended"), scripts("suspend_and_resume", "suspended_job_that_completes_has_started"), job("TestAJobStartsWithItsFirstPod"), worlds),
 	},
 	{
 		"suspend", "A suspended Job gets no Pods; running ones are deleted and not counted; the deadline is paused; condition `Suspended`.",
@@ -60,7 +60,7 @@ var rowsOfStatus = []row{
 			job("TestPodsAreMadeOfTheNewestTemplate")),
 	},
 	{
-		"counts-of-pods", "`active` includes Pods that are being created, `ready` never exceeds it, `terminating` is always set; they change in the write that accompanies a deletion.",
+		"counts-of-pods", "`active` has the Pods that exist and have been adopted, `ready` never exceeds it, `terminating` is always set; they change in the write that accompanies a deletion.",
 		"UT TestControllerSyncJob \"count ready pods\", \"count terminating pods\"; E2E \"should update the status ready field\"",
 		all(same("work-queue", "suspend-resume", "active-deadline", "replace-when-failed"), oracle("TestRules", "TestAnySoundStatus"),
 			job("TestEveryStatusHasItsCounts"), worlds),
