@@ -61,14 +61,15 @@ func (r *Runner) steps(key events.Key, change func(*keyState)) *keyState {
 // part parts a turn that lets others go first from its facts, so that they do not fill their partition: it acknowledges them, since they are in
 // the state, and a timer on the bus ensures that its effects are done. If the partition was released, its next owner gets them.
 func (r *Runner) part(key events.Key, k *keyState, batch *[]Delivery) {
-	if r.leaves(key) {
+	switch {
+	case r.leaves(key):
 		putBack(*batch, 0)
-	} else if r.cfg.Timers.Set(r.ctx, key, again, r.cfg.Now().Add(turnMax)) == nil {
+	case r.cfg.Timers.Set(r.ctx, key, again, r.cfg.Now().Add(turnMax)) != nil:
+		return
+	default:
 		for _, d := range *batch {
 			d.Ack()
 		}
-	} else {
-		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

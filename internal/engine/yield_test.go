@@ -76,8 +76,8 @@ func TestATurnThatLetsOthersGoFirstDoesNotFillItsPartition(t *testing.T) {
 
 // fates counts what became of the facts.
 func fates(b *bench) string {
-	b.journal.mu.Lock()
-	defer b.journal.mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	acks, naks, timers := 0, 0, 0
 	for _, line := range b.lines {
 		switch {
