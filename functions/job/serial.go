@@ -23,8 +23,10 @@ func (s *State) serialOf(p events.Pod) (serial int, known bool) {
 	}
 	taken := ok && !r.Gone && r.Pod.Name != p.Name // of two with one name the newer replaces the older
 	stamp, given := s.Unplaced[p.UID]
-	proven := ok || settled || given && stamp.Serial == p.Serial || s.named(p) == p.Serial
-	return p.Serial, p.Serial != events.NoSerial && !p.Orphan && !taken && proven
+	own := s.named(p)
+	proven := ok || settled || given && stamp.Serial == p.Serial || own == p.Serial
+	edited := own != events.NoSerial && own != p.Serial && !s.Settled.Has(own) // a Pod that has not been counted, and is no stray of the other serial
+	return p.Serial, p.Serial != events.NoSerial && !p.Orphan && !taken && proven && !edited
 }
 
 // named returns the serial under which this function created the Pod, events.NoSerial if it did not. The name proves it, because
