@@ -22,11 +22,16 @@ func (s *State) serialOf(p events.Pod) (serial int, known bool) {
 		return p.Serial, true
 	}
 	taken := ok && !r.Gone && r.Pod.Name != p.Name // of two with one name the newer replaces the older
-	stamp, given := s.Unplaced[p.UID]
-	own := s.named(p)
-	proven := ok || settled || given && stamp.Serial == p.Serial || own == p.Serial
-	edited := own != events.NoSerial && own != p.Serial && !s.Settled.Has(own) // a Pod that has not been counted, and is no stray of the other serial
-	return p.Serial, p.Serial != events.NoSerial && !p.Orphan && !taken && proven && !edited
+	own, stamp := s.named(p), s.Unplaced[p.UID]
+	switch {
+	case p.Serial == events.NoSerial, p.Orphan, taken:
+		return p.Serial, false
+	case stamp.Pod.UID == p.UID && stamp.Serial == p.Serial, own == p.Serial:
+		return p.Serial, true
+	case own != events.NoSerial && !s.Settled.Has(own): // it has not been counted: it is no stray of a serial that a user gave it
+		return p.Serial, false
+	}
+	return p.Serial, ok || settled
 }
 
 // named returns the serial under which this function created the Pod, events.NoSerial if it did not. The name proves it, because
