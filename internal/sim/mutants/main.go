@@ -49,7 +49,7 @@ func run(ctx context.Context, seeds int, only string) error {
 		if err != nil {
 			return err
 		}
-		found, how := hunt(ctx, overlay, seeds)
+		found, how := hunt(ctx, overlay, m.file, seeds)
 		planted++
 		verdict := "SURVIVED"
 		if found {
@@ -97,10 +97,14 @@ func plant(dir string, m mutant) (overlay string, err error) {
 // findings are what a world has found, or else the test that has failed.
 var findings = []*regexp.Regexp{regexp.MustCompile(`(?m)^.*(?:sim|world)_test.go:\d+: (.*)$`), regexp.MustCompile(`--- FAIL: (\S+)`)}
 
-// hunt runs the worlds of both simulators against the changed code and returns the first finding. Bugs that need a rarer accident than so many worlds
-// contain are left to transcripts and tests.
-func hunt(ctx context.Context, overlay string, seeds int) (found bool, how string) {
-	for _, sim := range []string{"./internal/sim", "./internal/sim/schedules"} {
+// hunt runs the worlds of both simulators against the changed code, first of the one that the file belongs to, and returns the first finding. Bugs
+// that need a rarer accident than so many worlds contain are left to transcripts and tests.
+func hunt(ctx context.Context, overlay, file string, seeds int) (found bool, how string) {
+	sims := []string{"./internal/sim", "./internal/sim/schedules"}
+	if strings.HasPrefix(file, "functions/schedule") { // and functions/scheduledjob
+		slices.Reverse(sims)
+	}
+	for _, sim := range sims {
 		if found, how = test(ctx, overlay, sim, "-run", "TestWorlds", "-base=1", "-first", fmt.Sprintf("-seeds=%d", seeds)); found {
 			return true, how
 		}
