@@ -17,7 +17,12 @@ import (
 func TestAJobStartsWithItsFirstPod(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 1, 0, 0, time.UTC)
 	created := func(second int) Row {
-		return Row{Pod: events.Pod{UID: types.UID(fmt.Sprint("pod-", second)), Created: now.Add(time.Duration(second) * time.Second)}}
+		return Row{Pod: events.Pod{UID: types.UID(fmt.Sprint("pod-", second)), Version: 8, Created: now.Add(time.Duration(second) * time.Second)}}
+	}
+	listed := func(second int) Row {
+		r := created(second)
+		r.Pod.Version = 7
+		return r
 	}
 	resumed := batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}}}
 	for _, test := range []struct {
@@ -32,9 +37,11 @@ func TestAJobStartsWithItsFirstPod(t *testing.T) {
 		{"a Pod that is older than the Job", batchv1.JobStatus{}, []Row{created(-31)}, 0},
 		{"as old as the Job", batchv1.JobStatus{}, []Row{created(-30)}, -30},
 		{"it was suspended", resumed, []Row{created(-9)}, 0},
+		{"a list has found the first one", batchv1.JobStatus{}, []Row{listed(-9), created(-8)}, -8},
 	} {
 		s := State{Job: events.Job{Created: now.Add(-30 * time.Second), Status: test.status}}
 		s.Pods = map[int]Row{}
+		s.ListVersions = s.ListVersions.Fold("", "", 7)
 		for i, r := range test.rows {
 			s.Pods[i] = r
 		}

@@ -20,13 +20,14 @@ import (
 const statusInterval = time.Second
 
 // began returns when a Job without a start time began: with the creation of its first Pod, which the write that says so may follow late
-// (ADR 43). The Pods of a Job that was suspended may be of before that.
+// (ADR 43). The Pods of a Job that was suspended may be of before that. Pods that a list has found were created by another worker; upstream
+// takes the time at which it finds them.
 func (s State) began(now time.Time) time.Time {
 	if s.Job.HasCondition(batchv1.JobSuspended) {
 		return now
 	}
 	for _, r := range s.Pods {
-		if at := r.Pod.Created; r.Pod.UID != "" && at.Before(now) && !at.Before(s.Job.Created) {
+		if at := r.Pod.Created; s.new(r.Pod) && r.Pod.UID != "" && at.Before(now) && !at.Before(s.Job.Created) {
 			now = at
 		}
 	}
