@@ -31,7 +31,7 @@ func (r *Runner) rememberWaiting() {
 	}
 }
 
-// enqueue adds facts to those that wait for the key. If the partition becomes crowded, makeRoom follows soon.
+// enqueue adds facts to those that wait for the key.
 func (r *Runner) enqueue(key events.Key, k *keyState, facts ...Delivery) {
 	k.waiting = append(k.waiting, facts...)
 	r.queue(key.Partition(), len(facts))
@@ -44,6 +44,7 @@ func (r *Runner) hold(key events.Key, k *keyState, facts int) {
 	r.queue(key.Partition(), change)
 }
 
+// queue changes how many facts of the partition count as queued. If it becomes crowded, makeRoom follows soon.
 func (r *Runner) queue(partition, change int) {
 	if r.queued[partition] += change; change > 0 && r.queued[partition] >= crowded && !r.clearing[partition] {
 		r.clearing[partition] = true
@@ -60,8 +61,8 @@ func (r *Runner) pick(key events.Key, k *keyState) []Delivery {
 }
 
 // makeRoom folds waiting facts in a crowded partition whose keys get no turn, because their namespace has used its share, and
-// acknowledges those of turns that let others go first. It begins with the keys that have the most facts. Otherwise these facts would fill the partition, too. Where no partition is
-// crowded, waiting costs nothing.
+// acknowledges those of turns that let others go first. It begins with the keys that have the most facts. Otherwise these facts
+// would fill the partition, too. Where no partition is crowded, waiting costs nothing.
 func (r *Runner) makeRoom(partition int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
