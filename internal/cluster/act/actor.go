@@ -227,17 +227,27 @@ func (a *Actor) call(ctx context.Context, namespace string, r *rest.Request, int
 
 // getJob reads the current Job of the key. nil means that it does not exist, or that the name belongs to another Job.
 func (a *Actor) getJob(ctx context.Context, key events.Key, name string) (*batchv1.Job, error) {
-	j, err := a.readJob(ctx, key.Namespace, name)
+	j, err := a.readJob(ctx, key.Namespace, name, newest)
 	if err != nil || j == nil || j.UID != key.UID {
 		return nil, err
 	}
 	return j, nil
 }
 
-// readJob reads the current Job of that name; nil means that there is none.
-func (a *Actor) readJob(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
+// How new the object has to be that a GET returns: its parameter resourceVersion.
+const (
+	newest     = ""  // as etcd has it
+	anyVersion = "0" // as the API server's watch cache has it
+)
+
+// readJob reads the Job of that name; nil means that there is none.
+func (a *Actor) readJob(ctx context.Context, namespace, name, version string) (*batchv1.Job, error) {
+	get := a.batch.Get().Namespace(namespace).Resource("jobs").Name(name)
+	if version != newest {
+		get.Param("resourceVersion", version)
+	}
 	j := &batchv1.Job{}
-	err := a.call(ctx, namespace, a.batch.Get().Namespace(namespace).Resource("jobs").Name(name), j)
+	err := a.call(ctx, namespace, get, j)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil

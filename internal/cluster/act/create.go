@@ -75,13 +75,19 @@ func namesParameters(j *batchv1.Job, e effect.CreatePod) bool {
 }
 
 // template returns the Job with a template at least as new as the effect's; nil means that the Job is gone. A cached Job that is
-// suspended may have been resumed since, and is read again; so is one that names other parameters.
+// suspended may have been resumed since, and is read again; so is one that names other parameters. The API server first answers from its own
+// memory, which is cheaper than a read from etcd. What it has there may be some milliseconds old, so it does not prove that there is no Job.
 func (a *Actor) template(ctx context.Context, key events.Key, e effect.CreatePod) (*batchv1.Job, error) {
-	return a.jobs.load(ctx, cluster.IdentityOfKey(key),
-		func(j *batchv1.Job) bool {
-			return j.Generation >= e.Generation && !suspended(j) && namesParameters(j, e)
-		},
-		func(ctx context.Context) (*batchv1.Job, error) { return a.getJob(ctx, key, e.Job) })
+	good := func(j *batchv1.Job) bool {
+		return j.Generation >= e.Generation && !suspended(j) && namesParameters(j, e)
+	}
+	return a.jobs.load(ctx, cluster.IdentityOfKey(key), good, func(ctx context.Context) (*batchv1.Job, error) {
+		j, err := a.readJob(ctx, key.Namespace, e.Job, anyVersion)
+		if err != nil || j != nil && j.UID == key.UID && good(j) {
+			return j, err
+		}
+		return a.getJob(ctx, key, e.Job)
+	})
 }
 
 func suspended(j *batchv1.Job) bool { return j.Spec.Suspend != nil && *j.Spec.Suspend }

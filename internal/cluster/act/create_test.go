@@ -1,6 +1,8 @@
 package act
 
 import (
+	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -174,6 +176,42 @@ func TestCreatePodFromTheRightTemplate(t *testing.T) {
 			t.Errorf("saw %+v", seen)
 		}
 	})
+}
+
+// TestCreatePodReadsTheJobWhereItIsCheap: the API server's watch cache has the Job, and need not ask etcd. It may not have it yet.
+func TestCreatePodReadsTheJobWhereItIsCheap(t *testing.T) {
+	w := newWorld(t)
+	j, key := w.CreateJob("pi")
+	var versions []string
+	behind := false
+	w.Requests.Inject(func(q *http.Request) (*http.Response, error) {
+		if q.Method != http.MethodGet || !strings.HasSuffix(q.URL.Path, "/jobs/pi") {
+			return nil, nil
+		}
+		versions = append(versions, q.URL.Query().Get("resourceVersion"))
+		if behind && versions[len(versions)-1] != "" {
+			return clustertest.Answer(q, http.StatusNotFound, metav1.Status{Status: "Failure", Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}), nil
+		}
+		return nil, nil
+	})
+	defer w.Requests.Inject(nil)
+	for serial, c := range []struct {
+		name   string
+		behind bool
+		want   []string
+	}{
+		{"the cache has it", false, []string{"0"}},
+		{"the cache is behind", true, []string{"0", ""}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			versions, behind = nil, c.behind
+			w.actor.forgetJob(key)
+			clustertest.Only[events.PodObserved](t, w.act(key, clustertest.CreateEffect(j, serial)))
+			if !slices.Equal(versions, c.want) {
+				t.Errorf("read at versions %q, not %q", versions, c.want)
+			}
+		})
+	}
 }
 
 func TestCreatePodRefused(t *testing.T) {

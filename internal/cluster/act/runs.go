@@ -64,7 +64,7 @@ func (a *Actor) zone(j *cluster.ScheduledJob) *time.Location {
 // an answer. A foreign one is most often a leftover of a deleted ScheduledJob of the same name: the proposal wants it to block,
 // visibly, until a user deletes it. A Job that has disappeared since is a plain refusal, and the creation is tried again.
 func (a *Actor) meetJob(ctx context.Context, key events.Key, e effect.CreateJob, taken error) ([]events.Event, error) {
-	j, err := a.readJob(ctx, key.Namespace, e.Name)
+	j, err := a.readJob(ctx, key.Namespace, e.Name, newest)
 	switch {
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
@@ -83,7 +83,7 @@ func (a *Actor) meetJob(ctx context.Context, key events.Key, e effect.CreateJob,
 
 // findRun looks whether the Job was created. A foreign Job of the same name does not count.
 func (a *Actor) findRun(ctx context.Context, key events.Key, e effect.FindRun) ([]events.Event, error) {
-	j, err := a.readJob(ctx, key.Namespace, e.Name)
+	j, err := a.readJob(ctx, key.Namespace, e.Name, newest)
 	switch {
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
@@ -97,7 +97,7 @@ func (a *Actor) findRun(ctx context.Context, key events.Key, e effect.FindRun) (
 // is not at the observed version, the answer shows its current state.
 func (a *Actor) deleteRun(ctx context.Context, key events.Key, e effect.DeleteRun) ([]events.Event, error) {
 	if !a.owned.run(e.UID, cluster.IdentityOfKey(key)) {
-		j, err := a.readJob(ctx, key.Namespace, e.Name)
+		j, err := a.readJob(ctx, key.Namespace, e.Name, newest)
 		switch {
 		case err != nil:
 			return a.refused(e, events.NoSerial, err)
@@ -136,7 +136,7 @@ func preconditions(e effect.DeleteRun) *metav1.Preconditions {
 
 // lookAtRun returns the current state of a Job that was to be deleted.
 func (a *Actor) lookAtRun(ctx context.Context, key events.Key, e effect.DeleteRun) ([]events.Event, error) {
-	j, err := a.readJob(ctx, key.Namespace, e.Name)
+	j, err := a.readJob(ctx, key.Namespace, e.Name, newest)
 	switch {
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
