@@ -12,10 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobstream/jobstream/internal/app"
+	"github.com/jobstream/jobstream/internal/garbage"
 	"github.com/jobstream/jobstream/internal/trace"
 )
 
-func main() { os.Exit(app.Main(command())) }
+func main() {
+	garbage.Policy{Percent: 100, LeastHeap: 64 << 20}.Follow()
+	os.Exit(app.Main(command()))
+}
 
 func command() *cobra.Command {
 	config := app.ReconcilerDefaults()

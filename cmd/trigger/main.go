@@ -8,19 +8,17 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/jobstream/jobstream/internal/app"
+	"github.com/jobstream/jobstream/internal/garbage"
 )
 
 func main() {
 	// The trigger's largest need is a list of all Pods, for a moment. A lower GOGC halves the garbage that comes with it, for a
 	// little more processor time.
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
-	}
+	garbage.Policy{Percent: 50, LeastHeap: 32 << 20}.Follow()
 	os.Exit(app.Main(command()))
 }
 
