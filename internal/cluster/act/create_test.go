@@ -1,6 +1,9 @@
 package act
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -178,35 +181,48 @@ func TestCreatePodFromTheRightTemplate(t *testing.T) {
 	})
 }
 
-// TestCreatePodReadsTheJobWhereItIsCheap: the API server's watch cache has the Job, and need not ask etcd. It may not have it yet.
+// TestCreatePodReadsTheJobWhereItIsCheap: the API server's watch cache has the Job, and need not ask etcd. It may be behind.
 func TestCreatePodReadsTheJobWhereItIsCheap(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
-	var versions []string
-	behind := false
-	w.Requests.Inject(func(q *http.Request) (*http.Response, error) {
-		if q.Method != http.MethodGet || !strings.HasSuffix(q.URL.Path, "/jobs/pi") {
-			return nil, nil
-		}
-		versions = append(versions, q.URL.Query().Get("resourceVersion"))
-		if behind && versions[len(versions)-1] != "" {
-			return clustertest.Answer(q, http.StatusNotFound, metav1.Status{Status: "Failure", Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}), nil
-		}
-		return nil, nil
-	})
-	defer w.Requests.Inject(nil)
+	older := func(change func(*batchv1.Job)) *batchv1.Job {
+		o := j.DeepCopy()
+		o.TypeMeta = metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}
+		change(o)
+		return o
+	}
+	missing := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
 	for serial, c := range []struct {
-		name   string
-		behind bool
-		want   []string
+		name string
+		code int
+		has  any // the cache, instead of the Job; nil for the Job
+		want []string
 	}{
-		{"the cache has it", false, []string{"0"}},
-		{"the cache is behind", true, []string{"0", ""}},
+		{"the cache has it", 0, nil, []string{"0"}},
+		{"not yet", http.StatusNotFound, missing, []string{"0", ""}},
+		{"with an older template", http.StatusOK, older(func(j *batchv1.Job) { j.Generation-- }), []string{"0", ""}},
+		{"suspended, as it was before", http.StatusOK, older(func(j *batchv1.Job) { j.Spec.Suspend = new(true) }), []string{"0", ""}},
+		{"another Job of that name, which is gone", http.StatusOK, older(func(j *batchv1.Job) { j.UID = "another" }), []string{"0", ""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			versions, behind = nil, c.behind
+			var versions []string
+			w.Requests.Inject(func(q *http.Request) (*http.Response, error) {
+				if q.Method != http.MethodGet || !strings.HasSuffix(q.URL.Path, "/jobs/pi") {
+					return nil, nil
+				}
+				version := q.URL.Query().Get("resourceVersion")
+				if versions = append(versions, version); version == "" || c.has == nil {
+					return nil, nil
+				}
+				body, err := json.Marshal(c.has)
+				return &http.Response{StatusCode: c.code, Request: q, Header: http.Header{"Content-Type": {"application/json"}},
+					Body: io.NopCloser(bytes.NewReader(body))}, err
+			})
+			defer w.Requests.Inject(nil)
 			w.actor.forgetJob(key)
-			clustertest.Only[events.PodObserved](t, w.act(key, clustertest.CreateEffect(j, serial)))
+			e := clustertest.CreateEffect(j, serial)
+			e.Generation = j.Generation
+			clustertest.Only[events.PodObserved](t, w.act(key, e))
 			if !slices.Equal(versions, c.want) {
 				t.Errorf("read at versions %q, not %q", versions, c.want)
 			}
