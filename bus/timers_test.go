@@ -48,12 +48,13 @@ func TestATimerThatIsSetWhileItRingsRingsAgain(t *testing.T) {
 		fired := d.Event().(events.TimerFired)
 		if !fired.At.Equal(then) {
 			again.Go(func() error {
-				if err := b.Timers().Set(ctx, key, fired.Name, then); err != nil {
+				err := b.Timers().Set(ctx, key, fired.Name, then)
+				if err != nil {
 					d.Nak(0)
-					return nil
+				} else {
+					d.Ack()
 				}
-				d.Ack()
-				return nil
+				return err
 			})
 			return
 		}
