@@ -1,4 +1,4 @@
-// Mutants plants deliberate bugs, one at a time, and runs the simulators against each, and then the transcripts and tests of the
+// Mutants plants deliberate bugs, each alone, and runs the simulators against it, and then the transcripts and tests of the
 // functions. If none of them finds a planted bug, they would not find a real one either.
 //
 //	go run ./internal/sim/mutants [-seeds 4000] [-only name]
@@ -19,7 +19,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
+
+// atOnce is how many bugs are hunted at a time: a hunt by itself keeps about one processor busy.
+const atOnce = 2
 
 func main() {
 	seeds := flag.Int("seeds", 4000, "worlds per bug")
@@ -40,27 +46,43 @@ func run(ctx context.Context, seeds int, only string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	killed, planted := 0, 0
+	overlays := map[string]string{} // all before the first hunt: a bug that no longer fits is known at once
+	var chosen []mutant
 	for _, m := range slices.Concat(ofTracking, ofFeatures, ofAnnouncements, ofPartitions, ofSchedules) {
 		if only != "" && m.name != only {
 			continue
 		}
-		overlay, err := plant(dir, m)
-		if err != nil {
+		if overlays[m.name], err = plant(dir, m); err != nil {
 			return err
 		}
-		found, how := hunt(ctx, overlay, m.file, seeds)
-		planted++
-		verdict := "SURVIVED"
-		if found {
-			killed++
-			verdict = "killed"
-		}
-		if !found && m.harmless != "" {
-			how = "harmless: " + m.harmless
-			planted--
-		}
-		fmt.Printf("%-9s %-32s %s\n", verdict, m.name, how)
+		chosen = append(chosen, m)
+	}
+	var mu sync.Mutex
+	killed, planted := 0, 0
+	var hunts errgroup.Group
+	hunts.SetLimit(atOnce)
+	for _, m := range chosen {
+		hunts.Go(func() error {
+			found, how := hunt(ctx, overlays[m.name], m.file, seeds)
+			mu.Lock()
+			defer mu.Unlock()
+			verdict := "SURVIVED"
+			switch {
+			case found:
+				verdict = "killed"
+				killed++
+				planted++
+			case m.harmless != "":
+				how = "harmless: " + m.harmless
+			default:
+				planted++
+			}
+			fmt.Printf("%-9s %-32s %s\n", verdict, m.name, how)
+			return ctx.Err()
+		})
+	}
+	if err := hunts.Wait(); err != nil {
+		return err
 	}
 	fmt.Printf("%d of %d planted bugs were found\n", killed, planted)
 	if killed < planted {
