@@ -106,8 +106,8 @@ func isCommutative(f fn.Registered, d Decided) error {
 	turned := slices.Clone(d.Batch)
 	slices.Reverse(turned)
 	return again(f, d.State, turned, d, func(a, b fn.Decision) error {
-		if known(d.State) && (!known(a.State) || !known(b.State)) {
-			return nil // a status that shows more than the state knew by then makes it take inventory again: memory may be lost
+		if known(d.State) && known(a.State) != known(b.State) {
+			return nil // a status that shows more than the state knew by then makes it take inventory again; after the Pods it does not
 		}
 		return unlessStray(a, b)
 	})

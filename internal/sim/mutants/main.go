@@ -64,6 +64,9 @@ func run(ctx context.Context, seeds int, only string) error {
 	for _, m := range chosen {
 		hunts.Go(func() error {
 			found, how := hunt(ctx, overlays[m.name], m.file, seeds)
+			if err := ctx.Err(); err != nil {
+				return err // it was stopped: no verdict
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			verdict := "SURVIVED"
@@ -78,7 +81,7 @@ func run(ctx context.Context, seeds int, only string) error {
 				planted++
 			}
 			fmt.Printf("%-9s %-32s %s\n", verdict, m.name, how)
-			return ctx.Err()
+			return nil
 		})
 	}
 	if err := hunts.Wait(); err != nil {
