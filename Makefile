@@ -76,9 +76,10 @@ $(LINT):
 # The others mostly wait for servers, so more of them run at once than there are cores, and so do more tests of each.
 # SHUFFLE=on runs the tests of each package in an order that is drawn, as CI does: go never caches that.
 ORDER = $(if $(SHUFFLE),-shuffle=$(SHUFFLE))
-PURE = ./api/... ./events/... ./functions/... ./internal/sim/... ./internal/progress ./internal/kubectl/backfill \
-	./internal/kubectl/doctor ./internal/kubectl/history ./internal/kubectl/list ./internal/kubectl/next ./internal/kubectl/overview \
-	./internal/kubectl/replay ./internal/kubectl/rerun ./internal/kubectl/run ./internal/kubectl/why
+PURE = ./api/... ./events/... ./functions/... ./internal/sim ./internal/sim/schedules ./internal/sim/script ./internal/sim/worldtest \
+	./internal/progress ./internal/kubectl/backfill ./internal/kubectl/doctor ./internal/kubectl/history ./internal/kubectl/list \
+	./internal/kubectl/next ./internal/kubectl/overview ./internal/kubectl/replay ./internal/kubectl/rerun ./internal/kubectl/run \
+	./internal/kubectl/why
 
 .PHONY: unit
 unit: controlplane $(CONTROLLER_GEN) ## unit, law, script, bus and adapter tests; under the race detector where there are goroutines
