@@ -42,6 +42,19 @@ func hold(t *testing.T, what string, f fn.Registered) {
 	})
 }
 
+// TestWorldsThatBrokeALaw lives those again that once did. In 1630 a worker has created a Pod again, and the failure of the first one is
+// observed after that; in 5029 a user makes a Pod an orphan and deletes it, and that is observed before the Pod itself.
+func TestWorldsThatBrokeALaw(t *testing.T) {
+	all := job.DefaultLimits()
+	all.AnnouncePods = true
+	for _, seed := range []uint64{1630, 5029} {
+		f := fntest.Watch(fn.Register(job.New(all)), every, func(err error) { t.Errorf("world %d: %v", seed, err) })
+		if err := worlds[catalog.Job](seed, f); err != nil {
+			t.Errorf("world %d: %v", seed, err)
+		}
+	}
+}
+
 // every is all laws as one, whose error names the one that is broken.
 var every = fntest.Law{Name: "every law", Check: func(f fn.Registered, d fntest.Decided) error {
 	for _, law := range fntest.Laws {

@@ -28,6 +28,14 @@ func (s State) lastFailure() *events.PodFailure {
 	return s.Job.LastFailure.Later(s.LastFailure)
 }
 
+// noteFailure notes how the Pod of a row failed, if it did. An observation that comes late tells that, too: by then the newest one may be
+// of another Pod that a worker has created under the same name.
+func (s *State) noteFailure(p events.Pod, r Row) {
+	if p.Phase == events.Failed && !r.Surplus {
+		s.LastFailure = s.LastFailure.Later(new(events.FailureOf(p)))
+	}
+}
+
 // failedIndexExits returns how the indexes ended that the wanted status has as failed, the lowest of them. What the observed Job has
 // stays as it is; the Pods because of which further indexes fail are all held until a status lists these.
 func (s State) failedIndexExits(c count) []events.IndexExit {

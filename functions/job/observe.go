@@ -169,6 +169,7 @@ func seePod(s State, p events.Pod) State {
 			return s
 		}
 	case p.Version <= r.Pod.Version, r.Gone && r.Pod.UID == p.UID:
+		s.noteFailure(p, r)
 		return s
 	case r.Gone && r.Pod.Name != p.Name:
 		s.setAside(p, true) // the serial is over, and the observation may be older than this Pod's own serial
@@ -185,9 +186,7 @@ func seePod(s State, p events.Pod) State {
 	if !r.Pod.Deleting && p.Deleting {
 		s.accept(effect.KindDeletePod, p.Name)
 	}
-	if p.Phase == events.Failed && !r.Surplus {
-		s.LastFailure = s.LastFailure.Later(new(events.FailureOf(p)))
-	}
+	s.noteFailure(p, r)
 	r.Pod, r.Withdrawn, r.Unstamped = s.withEnd(p, r.Pod), false, unstamped
 	s.put(p.Serial, r)
 	return s
@@ -214,7 +213,7 @@ func (s *State) setAside(p events.Pod, stray bool) {
 // missPod notes that a Pod is gone. A GET that found nothing has no UID if the state had none.
 func missPod(s State, p events.Pod) State {
 	r, ok := s.Pods[p.Serial]
-	ok = ok && !p.Orphan && p.Name == r.Pod.Name // an orphan's serial may be that of another Job
+	ok = ok && p.Name == r.Pod.Name // an annotation can be edited, and an orphan's may be that of another Job
 	switch {
 	case ok && r.intended() && p.UID != "":
 		// It was created and removed before it was observed. Its serial must not be used again: that would run it twice.

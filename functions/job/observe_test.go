@@ -104,7 +104,8 @@ func TestPodsThatAreMissing(t *testing.T) {
 	}{
 		{"its Pod", asItIs, events.Pod{Name: name, UID: "p", Serial: 2, Version: 6}, true, true},
 		{"a Pod of the same name, before this one", asItIs, events.Pod{Name: name, UID: "o", Serial: 2, Version: 4}, true, false},
-		{"an orphan with the serial of another Job", intended, events.Pod{Name: name, UID: "o", Serial: 2, Orphan: true}, true, false},
+		{"an orphan of another Job of this name", intended, events.Pod{Name: pod.Name("pi", "u1", 2, events.NoIndex), UID: "o", Serial: 2, Orphan: true}, true, false},
+		{"an orphan that a user made of the intended Pod before it was observed", intended, events.Pod{Name: name, UID: "p", Serial: 2, Version: 6, Orphan: true}, true, true},
 		{"a Pod of another name", intended, events.Pod{Name: "copy", UID: "o", Serial: 2}, true, false},
 		{"an intended Pod that came and went unobserved", intended, events.Pod{Name: name, UID: "p", Serial: 2, Version: 6}, true, true},
 		{"a withdrawn Pod, not found", withdrawn, events.Pod{Name: name, Serial: 2}, false, false},
@@ -114,6 +115,31 @@ func TestPodsThatAreMissing(t *testing.T) {
 		s := observe(tracked(c.row), events.PodGone{Pod: c.gone})
 		if r, kept := s.Pods[2]; kept != c.kept || r.Gone != c.over {
 			t.Errorf("%s: %v, %+v", c.name, kept, r)
+		}
+	}
+}
+
+// How a Pod failed is true however late it is observed: after a newer observation, after its deletion, and after another worker has
+// created the next Pod of its name. The failure of a surplus Pod is what the reconciler asked for.
+func TestAFailureThatIsObservedLate(t *testing.T) {
+	late := tracked(asItIs).Pods[2].Pod
+	late.Version, late.Phase, late.Exits, late.Finished = 4, events.Failed, []events.Exit{{Container: "main", Code: 4}}, noon
+	for _, c := range []struct {
+		name  string
+		row   func(*Row)
+		noted bool
+	}{
+		{"after a newer observation", asItIs, true},
+		{"after its deletion", func(r *Row) { r.Gone = true }, true},
+		{"after the next Pod of its name", func(r *Row) { r.Pod.UID = "q" }, true},
+		{"of a surplus Pod", func(r *Row) { r.Surplus = true }, false},
+	} {
+		s := observe(tracked(c.row), events.PodObserved{Pod: late})
+		if noted := s.LastFailure != nil && s.LastFailure.ExitCode == 4; noted != c.noted {
+			t.Errorf("%s: %+v", c.name, s.LastFailure)
+		}
+		if r := s.Pods[2]; r.Pod.Version != 5 {
+			t.Errorf("%s: the older observation replaces the newer: %+v", c.name, r)
 		}
 	}
 }
