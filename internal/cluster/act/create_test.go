@@ -24,6 +24,7 @@ import (
 func TestCreatePod(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
+	w.cached("pi")
 	first := w.createPod(j, key, 0)
 	if !first.Held || first.Serial != 0 || first.Owner != "pi" || first.Phase != events.Pending || first.Version == 0 {
 		t.Errorf("the observation is %+v", first)
@@ -84,6 +85,7 @@ func TestCreatePod(t *testing.T) {
 func TestCreatePodsOfOneJobAtOnce(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Concurrency = 4 })
 	j, key := w.CreateJob("wide")
+	w.cached("wide")
 	var wg sync.WaitGroup
 	for serial := range 30 {
 		wg.Go(func() {
@@ -105,6 +107,7 @@ func TestCreatePodWithoutItsJob(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("gone")
 	w.DeleteJob("gone")
+	w.cached("gone")
 	clustertest.Only[events.JobGone](t, w.act(key, clustertest.CreateEffect(j, 0)))
 	w.CreateJob("gone") // another Job
 	if gone := clustertest.Only[events.JobGone](t, w.act(key, clustertest.CreateEffect(j, 0))); gone.Name != "gone" {
@@ -113,6 +116,7 @@ func TestCreatePodWithoutItsJob(t *testing.T) {
 
 	leaving, leavingKey := w.CreateJob("leaving", func(j *batchv1.Job) { j.Finalizers = []string{"example.com/stay"} })
 	w.DeleteJob("leaving")
+	w.cached("leaving")
 	if seen := clustertest.Only[events.JobObserved](t, w.act(leavingKey, clustertest.CreateEffect(leaving, 0))); !seen.Job.Deleting {
 		t.Errorf("%+v", seen)
 	}
@@ -161,6 +165,7 @@ func TestCreatePodFromTheRightTemplate(t *testing.T) {
 		change(func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
 		change(func(j *batchv1.Job) { j.Spec.Template.Spec.NodeSelector = map[string]string{"zone": "b"} })
 		change(func(j *batchv1.Job) { j.Spec.Suspend = new(false) })
+		w.cached("pi")
 		gets := w.Requests.Count(get)
 		for serial := range 3 {
 			p := clustertest.Only[events.PodObserved](t, w.act(key, at(2+serial, j.Generation))).Pod
@@ -185,6 +190,7 @@ func TestCreatePodFromTheRightTemplate(t *testing.T) {
 func TestCreatePodReadsTheJobWhereItIsCheap(t *testing.T) {
 	w := newWorld(t)
 	j, key := w.CreateJob("pi")
+	w.cached("pi")
 	older := func(change func(*batchv1.Job)) *batchv1.Job {
 		o := j.DeepCopy()
 		o.TypeMeta = metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}

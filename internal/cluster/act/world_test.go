@@ -1,11 +1,14 @@
 package act
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
@@ -32,6 +35,27 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 		t.Fatal(err)
 	}
 	return &world{b, actor}
+}
+
+// cached waits until the watch cache of the API server has the Job as it is, or as it is gone: a Pod is created from what it has there.
+func (w *world) cached(name string) {
+	w.Helper()
+	version := func(at string) string {
+		j, err := w.BatchV1().Jobs(w.NS).Get(w.Context(), name, metav1.GetOptions{ResourceVersion: at})
+		switch {
+		case apierrors.IsNotFound(err):
+			return ""
+		case err != nil:
+			w.Fatal(err)
+		}
+		return j.ResourceVersion
+	}
+	clustertest.Eventually(w, func() string {
+		if has, is := version(anyVersion), version(newest); has != is {
+			return fmt.Sprintf("the watch cache has the Job %s at version %q, it is at %q", name, has, is)
+		}
+		return ""
+	})
 }
 
 func (w *world) createPod(j *batchv1.Job, key events.Key, serial int) events.Pod {
