@@ -59,3 +59,38 @@ func TestTheMessageIsShort(t *testing.T) {
 		}
 	}
 }
+
+// TestWhereTheMessageEnds: a message of just 1 KiB is shown whole; the first reason that is too long for it ends it, so that no reason is
+// shown while one with more Pods is left out.
+func TestWhereTheMessageEnds(t *testing.T) {
+	const first = "4 of 4 Pods wait: 2 Unschedulable (pi-a)"
+	room := 1024 - len(first) - len(", 1  (pi-c)")
+	for _, c := range []struct {
+		name    string
+		reasons []string // of the Pods pi-a, pi-b, pi-c and pi-d
+		want    string
+	}{
+		{"just 1 KiB", []string{"Unschedulable", "Unschedulable", strings.Repeat("R", room)}, first + ", 1 " + strings.Repeat("R", room) + " (pi-c)"},
+		{"a byte more", []string{"Unschedulable", "Unschedulable", strings.Repeat("R", room+1)}, first},
+		{"a short one after one that is too long", []string{"Unschedulable", "Unschedulable", strings.Repeat("R", room+1), "S"}, first},
+	} {
+		all := waiting.Pods{}
+		for i, reason := range c.reasons {
+			all.Add(events.Pod{Name: "pi-" + string(rune('a'+i)), Serial: i, Waiting: reason})
+		}
+		if _, message := all.Condition(4); message != strings.Replace(c.want, "4 of 4", fmt.Sprintf("%d of 4", len(c.reasons)), 1) {
+			t.Errorf("%s: %d bytes: %s", c.name, len(message), message)
+		}
+	}
+}
+
+// TestTheFirstOfASerialIsNamed: of Pods with the same serial, as those without one, the first stays the one that is named.
+func TestTheFirstOfASerialIsNamed(t *testing.T) {
+	all := waiting.Pods{}
+	for _, name := range []string{"pi-b", "pi-a"} {
+		all.Add(events.Pod{Name: name, Waiting: "Unschedulable"})
+	}
+	if _, message := all.Condition(2); message != "2 of 2 Pods wait: 2 Unschedulable (pi-b)" {
+		t.Error(message)
+	}
+}
