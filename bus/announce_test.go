@@ -138,7 +138,7 @@ func TestSubscribersChooseBySubject(t *testing.T) {
 func TestAnnouncedTwiceIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := serveIn(t, dir, -1)
+	s := serveIn(t, dir, freePort(t))
 	port := portOf(t, s)
 	a, b := connect(t, s), connect(t, s)
 	first := tick("shop", "nightly", 1)

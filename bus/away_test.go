@@ -177,7 +177,7 @@ func TestBusAwayForAMinute(t *testing.T) {
 		away = 3 * time.Second
 	}
 	dir := t.TempDir()
-	s := serveIn(t, dir, -1)
+	s := serveIn(t, dir, freePort(t))
 	port := portOf(t, s)
 	log := &lines{all: map[string]int{}}
 	b := connect(t, s, func(c *Config) { c.Log = slog.New(log) })

@@ -25,7 +25,7 @@ const soon = 30 * time.Second
 // serve starts an embedded server on a free port with its own folder.
 func serve(t testing.TB) *embedded.Server {
 	t.Helper()
-	return serveIn(t, t.TempDir(), -1)
+	return serveIn(t, t.TempDir(), freePort(t))
 }
 
 // serveIn starts a server on a folder that may already hold streams.

@@ -25,7 +25,7 @@ type configured struct {
 // configure starts a server with the given settings in addition to those that a bus needs.
 func configure(t *testing.T, settings string) *configured {
 	t.Helper()
-	c := &configured{dir: t.TempDir(), listen: "127.0.0.1:-1", disk: "store_dir: \"" + t.TempDir() + "\""}
+	c := &configured{dir: t.TempDir(), listen: fmt.Sprintf("127.0.0.1:%d", freePort(t)), disk: "store_dir: \"" + t.TempDir() + "\""}
 	c.start(t, settings)
 	return c
 }

@@ -2,12 +2,14 @@ package bus
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 )
 
@@ -103,6 +105,24 @@ func TestRotatedCredentials(t *testing.T) {
 		})
 	}
 }
+
+// nats.go reports one rejection in its own words or in the server's, as it meets it before or after the handshake.
+func TestARejectionIsLoggedOnce(t *testing.T) {
+	j := &journal{}
+	o := &outage{log: slog.New(slog.NewTextHandler(j, nil))}
+	for _, err := range []error{nats.ErrAuthorization, inServersWords{nats.ErrAuthorization}, nats.ErrAuthorization} {
+		o.record(err)
+	}
+	o.record(nats.ErrAuthExpired)
+	if n := len(j.lines("rejects this program")); n != 2 {
+		t.Errorf("%d lines for two causes:\n%s", n, j)
+	}
+}
+
+type inServersWords struct{ error }
+
+func (e inServersWords) Error() string { return "nats: Authorization Violation" }
+func (e inServersWords) Unwrap() error { return e.error }
 
 // Wrong credentials at the start are an error that names the flag.
 func TestCredentialsAtTheStart(t *testing.T) {

@@ -57,7 +57,7 @@ func signalled(t testing.TB, b *Bus) {
 func TestServerReplacedByAnEmptyOne(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := serveIn(t, dir, -1)
+	s := serveIn(t, dir, freePort(t))
 	port := portOf(t, s)
 	trigger, reconciler := connect(t, s), connect(t, s)
 	st := store(t, reconciler)

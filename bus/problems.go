@@ -283,7 +283,7 @@ func (o *outage) record(err error) {
 		return // and is the cause of this rejection
 	}
 	o.cause = err
-	if final && o.logged != err.Error() {
+	if final && !strings.EqualFold(o.logged, err.Error()) { // nats.go words one rejection in two ways, as it reads it early or late
 		o.logged = err.Error()
 		o.log.Warn("NATS rejects this program; trying again", "server", o.cfg.where(), "cause", err, "since", o.since.UTC().Format(time.RFC3339), "remedy", remedy)
 	}

@@ -39,7 +39,7 @@ func TestPublishWaitsForRoomAndHonoursItsContext(t *testing.T) {
 func TestPublishTimesOut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := serveIn(t, dir, -1)
+	s := serveIn(t, dir, freePort(t))
 	port := portOf(t, s)
 	b := connect(t, s)
 	b.pub.publishTimeout = 200 * time.Millisecond

@@ -140,7 +140,7 @@ func TestReadEvents(t *testing.T) {
 func TestFollowEvents(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := serveIn(t, dir, -1)
+	s := serveIn(t, dir, freePort(t))
 	b := connect(t, s)
 	announce(t, b, tick("shop", "nightly", 1))
 	v := reader(t, s.URL())

@@ -14,7 +14,7 @@ import (
 func TestRestartKeepsEverything(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := serveIn(t, dir, -1)
+	s := serveIn(t, dir, freePort(t))
 	port := portOf(t, s)
 	b := connect(t, s)
 	st := store(t, b)
@@ -49,7 +49,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 func TestConfirmedAndGone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := serveIn(t, dir, -1)
+	s := serveIn(t, dir, freePort(t))
 	port := portOf(t, s)
 	b := connect(t, s)
 	key := keyOf(uid(1))
@@ -75,7 +75,7 @@ func TestConfirmedAndGone(t *testing.T) {
 func TestRestartsUnderLoad(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := serveIn(t, dir, -1)
+	s := serveIn(t, dir, freePort(t))
 	port := portOf(t, s)
 	trigger, reconciler := connect(t, s), connect(t, s)
 	st := store(t, reconciler)

@@ -144,7 +144,7 @@ func TestTimersFire(t *testing.T) {
 func TestTimersOutliveTheServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := serveIn(t, dir, -1)
+	s := serveIn(t, dir, freePort(t))
 	b := connect(t, s)
 	set := func(name string, in time.Duration) {
 		t.Helper()
@@ -158,7 +158,7 @@ func TestTimersOutliveTheServer(t *testing.T) {
 	b.Close()
 	s.Shutdown()
 	<-time.After(300 * time.Millisecond) // the timer's time passes while no reconciler runs
-	s = serveIn(t, dir, -1)
+	s = serveIn(t, dir, freePort(t))
 	b = connect(t, s)
 	e := listen(t, b, allPartitions(), nil)
 	until(t, "both fire", func() bool { return fires(e, "missed") == 1 && fires(e, "coming") == 1 })
