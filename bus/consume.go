@@ -58,10 +58,15 @@ func (b *Bus) Consume(ctx context.Context, function string, partitions []int, de
 			bus: b, function: function, deliver: deliver, stream: b.names.facts(),
 			config: b.consumer(factsConsumer(function, n), b.names.factsPartition(function, n), factsWindow),
 		}
+		if facts.config.MemoryStorage {
+			f := floor{bus: b, stream: b.names.state(function), subject: b.names.floor(function, n)}
+			facts.begin, facts.acked, facts.every = f.load, f.save, floorInterval
+		}
 		fired := &subscription{
-			bus: b, function: function, deliver: deliver, stream: b.names.timers(), purges: true,
+			bus: b, function: function, deliver: deliver, stream: b.names.timers(),
 			config: b.consumer(firedConsumer(function, n), b.names.firedPartition(function, n), firedWindow),
 		}
+		fired.acked, fired.every = fired.purge, purgeInterval
 		all.Go(func() { facts.run(ctx) })
 		all.Go(func() { fired.run(ctx) })
 	}
@@ -76,8 +81,9 @@ func (b *Bus) Consume(ctx context.Context, function string, partitions []int, de
 	}
 }
 
-// consumer returns a durable consumer's configuration: the server remembers what was acknowledged while no reconciler runs.
-// MaxDeliver is unlimited, because only the engine decides to give up on a fact (Quarantine), never a counter.
+// consumer returns a durable consumer's configuration: the server remembers what was acknowledged while no reconciler runs; a
+// server that stands alone, in memory (floor.go). MaxDeliver is unlimited, because only the engine decides to give up on a fact
+// (Quarantine), never a counter.
 func (b *Bus) consumer(name, filter string, window int) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable:       name,
@@ -87,6 +93,7 @@ func (b *Bus) consumer(name, filter string, window int) jetstream.ConsumerConfig
 		AckWait:       b.cfg.AckWait,
 		MaxDeliver:    -1,
 		MaxAckPending: window,
+		MemoryStorage: b.standsAlone(),
 	}
 }
 
@@ -97,7 +104,10 @@ type subscription struct {
 	deliver  func(engine.Delivery)
 	stream   string
 	config   jetstream.ConsumerConfig
-	purges   bool // acknowledged messages are removed
+
+	begin func(context.Context) (uint64, error)               // where a new consumer begins; nil: with the first message
+	acked func(ctx context.Context, floor uint64) (err error) // told every so often (upkeep.go); nil: not
+	every time.Duration
 
 	mu   sync.Mutex // held during deliver
 	over bool       // nothing is delivered any more
@@ -137,28 +147,55 @@ func (s *subscription) ensure(ctx context.Context) (jetstream.Consumer, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	var c jetstream.Consumer
-	err := s.bus.ask(ctx, askTimeout, func(ctx context.Context) (err error) {
-		c, err = s.bus.js.Consumer(ctx, s.stream, s.config.Durable)
-		return err
-	})
-	switch {
-	case err == nil:
-		have := c.CachedInfo().Config
-		if have.FilterSubject == s.config.FilterSubject && have.AckWait == s.config.AckWait && have.MaxAckPending == s.config.MaxAckPending {
-			return c, nil
-		}
-	case !errors.Is(err, jetstream.ErrConsumerNotFound):
-		return nil, fmt.Errorf("consumer %s: %w", s.config.Durable, err)
+	c, err := s.find(ctx)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		c, err = s.create(ctx)
 	}
+	if errors.Is(err, jetstream.ErrConsumerExists) { // another reconciler has just created it, with another beginning
+		c, err = s.find(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("consumer %s: %w", s.config.Durable, explain(err))
+	}
+	want := c.CachedInfo().Config // keeps where it began, and how it is stored
+	if want.FilterSubject == s.config.FilterSubject && want.AckWait == s.config.AckWait && want.MaxAckPending == s.config.MaxAckPending {
+		return c, nil
+	}
+	want.FilterSubject, want.AckWait, want.MaxAckPending = s.config.FilterSubject, s.config.AckWait, s.config.MaxAckPending
 	err = s.bus.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
-		c, err = s.bus.js.CreateOrUpdateConsumer(ctx, s.stream, s.config)
+		c, err = s.bus.js.UpdateConsumer(ctx, s.stream, want)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make consumer %s: %w", s.config.Durable, explain(err))
+		return nil, fmt.Errorf("bring consumer %s in line: %w", s.config.Durable, explain(err))
 	}
 	return c, nil
+}
+
+func (s *subscription) find(ctx context.Context) (c jetstream.Consumer, err error) {
+	err = s.bus.ask(ctx, askTimeout, func(ctx context.Context) (err error) {
+		c, err = s.bus.js.Consumer(ctx, s.stream, s.config.Durable)
+		return err
+	})
+	return c, err
+}
+
+func (s *subscription) create(ctx context.Context) (c jetstream.Consumer, err error) {
+	want := s.config
+	if s.begin != nil {
+		first, err := s.begin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if first > 0 {
+			want.DeliverPolicy, want.OptStartSeq = jetstream.DeliverByStartSequencePolicy, first
+		}
+	}
+	err = s.bus.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
+		c, err = s.bus.js.CreateConsumer(ctx, s.stream, want)
+		return err
+	})
+	return c, err
 }
 
 // consume pulls until the context ends, a stream is recreated, or an error makes the consumer doubtful.
@@ -179,11 +216,11 @@ func (s *subscription) consume(ctx context.Context, c jetstream.Consumer, remade
 	if err != nil {
 		return fmt.Errorf("consume %s: %w", s.config.Durable, err)
 	}
-	stopPurging := func() {}
-	if s.purges {
-		stopPurging = s.startPurging(ctx, c)
+	stopUpkeep := func() {}
+	if s.acked != nil {
+		stopUpkeep = s.startUpkeep(ctx, c)
 	}
-	defer stopPurging()
+	defer stopUpkeep()
 	select {
 	case <-ctx.Done():
 	case <-remade:

@@ -12,6 +12,7 @@
 //	stream    fired.<cluster>.<partition>.<function>.<namespace>.<uid>.<name>  --> consumer <function>-fired-<partition> --|
 //	                                                                                                             |
 //	Save      $KV.jobstream_<cluster>_state_<function>.<namespace>.<uid>    one value per key, compare-and-set   |
+//	floor     $KV.jobstream_<cluster>_state_<function>._floor.<partition>   where a new consumer begins          |
 //	                                                                                                             v
 //	stream    quarantine.<cluster>.<function>.<namespace>.<uid>             <-- unreadable, or broke a function ----|
 //	                                                                                                             |
@@ -29,7 +30,7 @@
 //     old revision or a late acknowledgement can never match a new message by accident.
 //
 // Where to read on: connect.go and check.go for the start, topology.go for the streams and names.go for their names, watch.go for
-// how they are kept alive, publish.go and consume.go for facts, members.go for heartbeats, announce.go and the package cloudevent
+// how they are kept alive, publish.go, consume.go and floor.go for facts, members.go for heartbeats, announce.go and the package cloudevent
 // for public events, inspect.go, read.go and requeue.go for operators.
 //
 // A program on the bus has a Role (role.go). deploy/nats/accounts.conf gives the user of each role exactly the permissions that

@@ -214,8 +214,8 @@ func (b *Bus) inspectPartitions(ctx context.Context, s jetstream.Stream, check s
 	text := fmt.Sprintf("%d waiting, %d being worked on, the oldest for %v", waiting, worked, oldest.Round(100*time.Millisecond))
 	switch {
 	case len(partitions) < events.Partitions:
-		return finding.Worry(check, finding.Warn, "start a reconciler; if some have been running, look at their logs",
-			"%d of %d partitions have never been served; %s", events.Partitions-len(partitions), events.Partitions, text)
+		return finding.Worry(check, finding.Warn, "start a reconciler, which creates them; if some have been running, look at their logs",
+			"%d of %d partitions have no consumer; %s", events.Partitions-len(partitions), events.Partitions, text)
 	case deaf > 0:
 		return finding.Worry(check, finding.Warn, "start a reconciler, or look at /readyz of those that run", "no reconciler listens to %d of %d partitions; %s", deaf, len(partitions), text)
 	case oldest > oldAge:

@@ -166,7 +166,7 @@ func TestFindingsNameWhatIsWrong(t *testing.T) {
 	all := findings(t, inspect(t, s.URL()))
 	expect(t, all, "stream jobstream_test_facts", finding.Warn, "max_age")
 	expect(t, all, "quarantine", finding.Warn, "1 messages", "jobstream-reconciler quarantine")
-	expect(t, all, "facts for job", finding.Warn, "31 of 32 partitions have never been served")
+	expect(t, all, "facts for job", finding.Warn, "31 of 32 partitions have no consumer")
 	if err := b.js.DeleteStream(t.Context(), b.names.facts()); err != nil {
 		t.Fatal(err)
 	}

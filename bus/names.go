@@ -183,6 +183,11 @@ func (n names) value(k events.Key) string {
 	return "$KV." + n.bucket(k.Function) + "." + events.Token(k.Namespace) + "." + events.Token(string(k.UID))
 }
 
+// floor is the subject of a partition's floor, among the states. No namespace's name holds '_'.
+func (n names) floor(function string, partition int) string {
+	return fmt.Sprintf("$KV.%s._floor.%02d", n.bucket(function), partition)
+}
+
 // keyTokens extracts "<function>.<namespace>.<uid>" from the subject of a stored fact or a fired timer, which both have seven
 // tokens; ok is false for any other subject.
 func keyTokens(subject string) (tokens string, ok bool) {

@@ -192,9 +192,10 @@ func TestAcknowledgedTimersArePurged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.acked = l.purge
 	var floor uint64
 	until(t, "it is swept", func() bool {
-		l.purgeAcked(t.Context(), c, &floor)
+		l.upkeep(t.Context(), c, &floor)
 		return messages(t, b, b.names.timers()) == 1
 	})
 	late := listen(t, b, []int{unserved.Partition()}, nil)

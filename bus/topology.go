@@ -60,7 +60,7 @@ func (b *Bus) factsStream() jetstream.StreamConfig {
 
 // timersStream holds the schedules and the messages of those that fired; the server requires both in one stream. Nothing in it
 // expires: a timer for next year must survive, and so must a fired timer that no reconciler has received yet (acknowledged ones:
-// see purgeAcked). When it is full, the server drops the timers that were set longest ago: rejecting new ones would stop all Jobs
+// see purge). When it is full, the server drops the timers that were set longest ago: rejecting new ones would stop all Jobs
 // instead of delaying some until the next relist.
 func (b *Bus) timersStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
