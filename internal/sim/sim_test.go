@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"testing"
 
@@ -99,8 +100,13 @@ const (
 )
 
 // run plays one world: rough weather, then calm until it settles, then a while longer to check that it stays settled. It returns
-// the rows that the world has exercised.
+// the rows that the world has exercised. A panic is an error, so that its seed is told, too.
 func run(seed uint64, out io.Writer, steps map[string]int) (rows map[string]bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
 	w := sim.NewLimited(seed, job.New, sim.Rough, out)
 	err = sim.Live(w, steps)
 	return w.Rows, err

@@ -126,7 +126,7 @@ func (t *Truth) Before(e effect.Effect) {
 	case effect.DeleteScheduledJob:
 		t.expires(e)
 	case effect.WriteScheduleStatus:
-		if e.Version == w.Object.Version {
+		if w.Object != nil && e.Version == w.Object.Version {
 			if most := w.Object.QueueLimit + 1; e.Status.Queued > most {
 				t.fail("%v, though at most %d may wait, and one may start", e, w.Object.QueueLimit)
 			}

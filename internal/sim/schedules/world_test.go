@@ -2,13 +2,17 @@ package schedules_test
 
 import (
 	"flag"
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/functions/scheduledjob"
 	"github.com/jobstream/jobstream/internal/sim/schedules"
@@ -37,6 +41,7 @@ func TestWorlds(t *testing.T) {
 	if *first {
 		most = 1
 	}
+	fmt.Printf("simulator of ScheduledJobs: %d worlds from base %d\n", n, from)
 	worlds := make(chan uint64)
 	var failed atomic.Uint64
 	var wg sync.WaitGroup
@@ -44,7 +49,7 @@ func TestWorlds(t *testing.T) {
 		wg.Go(func() {
 			for s := range worlds {
 				w := schedules.New(s, f)
-				if err := w.Live(*steps); err != nil {
+				if err := live(w); err != nil {
 					failed.Add(1)
 					t.Errorf("seed %d: %v\n\treplay: go test ./internal/sim/schedules -seed=%d", s, err, s)
 				}
@@ -59,4 +64,24 @@ func TestWorlds(t *testing.T) {
 	}
 	close(worlds)
 	wg.Wait()
+}
+
+// live plays the world. A panic, too, is told with its seed.
+func live(w *schedules.World) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return w.Live(*steps)
+}
+
+// The API server refuses the status of a ScheduledJob that is deleted, and the truth has nothing against it: the worker may not know yet.
+func TestAStatusOfWhatIsDeleted(t *testing.T) {
+	w := schedules.New(1, fn.Register(scheduledjob.New(zone.Load)))
+	w.Object = nil
+	schedules.NewTruth(w.API).Before(effect.WriteScheduleStatus{ScheduledJob: "nightly"})
+	if facts := w.Act(effect.WriteScheduleStatus{ScheduledJob: "nightly"}); len(facts) != 1 || facts[0].Type() != events.TypeScheduledJobGone {
+		t.Errorf("%v", facts)
+	}
 }
