@@ -58,15 +58,11 @@ func (b *Bus) Consume(ctx context.Context, function string, partitions []int, de
 			bus: b, function: function, deliver: deliver, stream: b.names.facts(),
 			config: b.consumer(factsConsumer(function, n), b.names.factsPartition(function, n), factsWindow),
 		}
-		if facts.config.MemoryStorage {
-			f := floor{bus: b, stream: b.names.state(function), subject: b.names.floor(function, n)}
-			facts.begin, facts.acked, facts.every = f.load, f.save, floorInterval
-		}
+		facts.floor = &floor{bus: b, stream: b.names.state(function), subject: b.names.floor(function, n)}
 		fired := &subscription{
 			bus: b, function: function, deliver: deliver, stream: b.names.timers(),
 			config: b.consumer(firedConsumer(function, n), b.names.firedPartition(function, n), firedWindow),
 		}
-		fired.acked, fired.every = fired.purge, purgeInterval
 		all.Go(func() { facts.run(ctx) })
 		all.Go(func() { fired.run(ctx) })
 	}
@@ -81,9 +77,8 @@ func (b *Bus) Consume(ctx context.Context, function string, partitions []int, de
 	}
 }
 
-// consumer returns a durable consumer's configuration: the server remembers what was acknowledged while no reconciler runs; a
-// server that stands alone, in memory (floor.go). MaxDeliver is unlimited, because only the engine decides to give up on a fact
-// (Quarantine), never a counter.
+// consumer returns a durable consumer's configuration: the server remembers what was acknowledged while no reconciler runs.
+// MaxDeliver is unlimited, because only the engine decides to give up on a fact (Quarantine), never a counter.
 func (b *Bus) consumer(name, filter string, window int) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable:       name,
@@ -93,7 +88,6 @@ func (b *Bus) consumer(name, filter string, window int) jetstream.ConsumerConfig
 		AckWait:       b.cfg.AckWait,
 		MaxDeliver:    -1,
 		MaxAckPending: window,
-		MemoryStorage: b.standsAlone(),
 	}
 }
 
@@ -104,10 +98,7 @@ type subscription struct {
 	deliver  func(engine.Delivery)
 	stream   string
 	config   jetstream.ConsumerConfig
-
-	begin func(context.Context) (uint64, error)               // where a new consumer begins; nil: with the first message
-	acked func(ctx context.Context, floor uint64) (err error) // told every so often (upkeep.go); nil: not
-	every time.Duration
+	floor    *floor // of facts; nil for fired timers, which are deleted when they are acknowledged
 
 	mu   sync.Mutex // held during deliver
 	over bool       // nothing is delivered any more
@@ -157,11 +148,13 @@ func (s *subscription) ensure(ctx context.Context) (jetstream.Consumer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: %w", s.config.Durable, explain(err))
 	}
-	want := c.CachedInfo().Config // keeps where it began, and how it is stored
-	if want.FilterSubject == s.config.FilterSubject && want.AckWait == s.config.AckWait && want.MaxAckPending == s.config.MaxAckPending {
+	have := c.CachedInfo().Config
+	if have.FilterSubject == s.config.FilterSubject && have.AckWait == s.config.AckWait && have.MaxAckPending == s.config.MaxAckPending {
 		return c, nil
 	}
-	want.FilterSubject, want.AckWait, want.MaxAckPending = s.config.FilterSubject, s.config.AckWait, s.config.MaxAckPending
+	want := s.config // but for what cannot be changed: where it began, and how it is stored
+	want.DeliverPolicy, want.OptStartSeq, want.OptStartTime = have.DeliverPolicy, have.OptStartSeq, have.OptStartTime
+	want.MemoryStorage, want.Metadata = have.MemoryStorage, have.Metadata
 	err = s.bus.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
 		c, err = s.bus.js.UpdateConsumer(ctx, s.stream, want)
 		return err
@@ -180,15 +173,20 @@ func (s *subscription) find(ctx context.Context) (c jetstream.Consumer, err erro
 	return c, err
 }
 
+// create creates the consumer: in memory where the server stands alone, and then it begins at the floor.
 func (s *subscription) create(ctx context.Context) (c jetstream.Consumer, err error) {
 	want := s.config
-	if s.begin != nil {
-		first, err := s.begin(ctx)
+	want.MemoryStorage = s.bus.standsAlone()
+	if want.MemoryStorage && s.floor != nil {
+		at, err := s.floor.load(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if first > 0 {
-			want.DeliverPolicy, want.OptStartSeq = jetstream.DeliverByStartSequencePolicy, first
+		if at.sequence > 0 {
+			want.DeliverPolicy, want.OptStartSeq = jetstream.DeliverByStartSequencePolicy, at.sequence
+		}
+		if at.missed {
+			want.Metadata = map[string]string{missedFacts: "true"}
 		}
 	}
 	err = s.bus.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
@@ -216,11 +214,12 @@ func (s *subscription) consume(ctx context.Context, c jetstream.Consumer, remade
 	if err != nil {
 		return fmt.Errorf("consume %s: %w", s.config.Durable, err)
 	}
-	stopUpkeep := func() {}
-	if s.acked != nil {
-		stopUpkeep = s.startUpkeep(ctx, c)
+	switch {
+	case s.floor == nil:
+		defer s.startUpkeep(ctx, c, purgeInterval, s.purge)()
+	case s.bus.standsAlone():
+		defer s.startUpkeep(ctx, c, floorInterval, s.floor.save)()
 	}
-	defer stopUpkeep()
 	select {
 	case <-ctx.Done():
 	case <-remade:

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -33,8 +34,8 @@ func TestAConsumerBeginsAtTheFloor(t *testing.T) {
 	f := floor{bus: b, stream: b.names.state("job"), subject: b.names.floor("job", key.Partition())}
 	first := sequence(t, b, 1)
 	until(t, "the floor is stored", func() bool {
-		begin, err := f.load(t.Context())
-		return err == nil && begin == first+39
+		at, err := f.load(t.Context())
+		return err == nil && at == beginning{sequence: first + 39}
 	})
 	if c := consumerOf(t, b, key.Partition()); !c.Config.MemoryStorage {
 		t.Error("the consumer is in a file")
@@ -64,6 +65,7 @@ func TestFloors(t *testing.T) {
 		"in between":                  {func(first uint64) string { return fmt.Sprint(first + 1) }, []uint64{3, 4}},
 		"beyond the end":              {func(first uint64) string { return fmt.Sprint(first + 1000) }, []uint64{1, 2, 3, 4}},
 		"of a fact that came later":   {func(first uint64) string { return fmt.Sprint(first + 3) }, []uint64{1, 2, 3, 4}},
+		"0":                           {func(uint64) string { return "0" }, []uint64{1, 2, 3, 4}},
 		"the greatest number":         {func(uint64) string { return "18446744073709551615" }, []uint64{1, 2, 3, 4}},
 		"deleted with `nats kv del`":  {func(uint64) string { return "" }, []uint64{1, 2, 3, 4}},
 		"written by something else":   {func(uint64) string { return "-7 and a half" }, []uint64{1, 2, 3, 4}},
@@ -90,8 +92,76 @@ func TestFloors(t *testing.T) {
 			if got := received(); !slices.Equal(got, test.want) {
 				t.Errorf("received %v, want %v", got, test.want)
 			}
+			if at := consumerOf(t, b, key.Partition()); at.Config.Metadata[missedFacts] != "" {
+				t.Error("the consumer has a mark that facts were missed")
+			}
 		})
 	}
+}
+
+// The stream drops facts while no reconciler runs, and the server, which restarts, forgets how far the last one was. It is a loss, which is
+// signalled when a reconciler is back: a list that is published earlier would only drop more facts.
+func TestFactsThatWereMissedAreALoss(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serveIn(t, dir, freePort(t))
+	port := portOf(t, s)
+	b := connect(t, s, func(c *Config) { c.MaxFactsBytes = 64 << 10 })
+	store(t, b)
+	key := keyOf(uid(1))
+	e := listen(t, b, allPartitions(), nil)
+	publish(t, b, observation(key, 1))
+	f := floor{bus: b, stream: b.names.state("job"), subject: b.names.floor("job", key.Partition())}
+	until(t, "the floor is stored", func() bool { at, err := f.load(t.Context()); return err == nil && at.sequence > 0 })
+	e.end(t)
+	for v := range uint64(1000) {
+		if err := b.Publish(t.Context(), observation(key, v+2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	behind := b.top.evicted(t.Context(), false)
+	s.Shutdown()
+	serveIn(t, dir, port)
+	until(t, "the bus is found again", func() bool { return b.Ready() == nil })
+	for range 3 {
+		behind = b.top.evicted(t.Context(), behind)
+	}
+	if losses(b) != 0 {
+		t.Error("the loss was signalled while no reconciler listened")
+	}
+	back := listen(t, b, allPartitions(), nil)
+	until(t, "the newest is received", func() bool { return slices.Contains(back.versions(key), 1001) })
+	other := connect(t, nil, func(c *Config) { c.URL = b.cfg.URL }) // a trigger that did not see anything of that
+	other.top.evicted(t.Context(), false)
+	signalled(t, other)
+	b.top.evicted(t.Context(), behind)
+	signalled(t, b)
+	b.top.evicted(t.Context(), false)
+	if losses(b) != 0 {
+		t.Error("one loss was signalled twice")
+	}
+}
+
+// Two reconcilers create a consumer at once, after they have read different floors: the second takes what the first has created.
+func TestTheFirstBeginningCounts(t *testing.T) {
+	t.Parallel()
+	b := connect(t, serve(t))
+	key := keyOf(uid(1))
+	publish(t, b, observation(key, 1), observation(key, 2), observation(key, 3))
+	first := b.consumer(factsConsumer("job", key.Partition()), b.names.factsPartition("job", key.Partition()), factsWindow)
+	first.MemoryStorage, first.DeliverPolicy, first.OptStartSeq = true, jetstream.DeliverByStartSequencePolicy, sequence(t, b, 2)
+	if _, err := b.js.CreateConsumer(t.Context(), b.names.facts(), first); err != nil {
+		t.Fatal(err)
+	}
+	second := &subscription{bus: b, stream: b.names.facts(), config: b.consumer(first.Durable, first.FilterSubject, factsWindow)}
+	if _, err := second.create(t.Context()); !errors.Is(err, jetstream.ErrConsumerExists) {
+		t.Errorf("the second creation: %v", err)
+	}
+	e := listen(t, b, []int{key.Partition()}, nil)
+	until(t, "two are received", func() bool { return slices.Equal(e.versions(key), []uint64{2, 3}) })
 }
 
 // A reconciler that meets the consumer of an earlier version takes it as it is: to replace it would take a permission that
@@ -113,7 +183,7 @@ func TestAConsumerInAFileStays(t *testing.T) {
 	}
 }
 
-// In a cluster the server would begin a consumer in memory where it began when it was created, so it is kept in files.
+// In a cluster the servers would begin a consumer in memory where it began when it was created.
 func TestInAClusterConsumersAreInFiles(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

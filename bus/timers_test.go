@@ -192,10 +192,9 @@ func TestAcknowledgedTimersArePurged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.acked = l.purge
 	var floor uint64
 	until(t, "it is swept", func() bool {
-		l.upkeep(t.Context(), c, &floor)
+		l.upkeep(t.Context(), c, &floor, l.purge)
 		return messages(t, b, b.names.timers()) == 1
 	})
 	late := listen(t, b, []int{unserved.Partition()}, nil)

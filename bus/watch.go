@@ -32,9 +32,10 @@ type topology struct {
 
 	mu      sync.Mutex
 	streams map[string]*streamState
-	broken  error         // why it does not stand
-	lost    bool          // a loss to signal once all stands again
-	remade  chan struct{} // closed and replaced whenever a stream was recreated
+	broken  error                // why it does not stand
+	lost    bool                 // a loss to signal once all stands again
+	remade  chan struct{}        // closed and replaced whenever a stream was recreated
+	missed  map[string]time.Time // of consumers with the mark missedFacts: when they were created
 }
 
 // streamState is a stream as of the last look.
@@ -54,6 +55,7 @@ func newTopology(b *Bus) *topology {
 		bus:     b,
 		poke:    make(chan struct{}, 1),
 		losses:  make(chan struct{}, 1),
+		missed:  map[string]time.Time{},
 		streams: map[string]*streamState{},
 		remade:  make(chan struct{}),
 	}
