@@ -3,12 +3,13 @@
 //
 //	make bench-scale
 //
-// Two questions, two parts:
+// Three questions, three parts:
 //
 //	share.go    2,000 facts a second while reconcilers join, leave and are killed: who gets how much, who waits how long,
 //	            is anything applied twice or not at all. The function under test only counts, so the partitions are all that
 //	            is measured; the bus, the engine and the keeper of partitions are the real ones.
-//	worker.go   the processes that serve the partitions there: this command again
+//	most.go     how many facts a second can 1, 2 and 4 take in?
+//	worker.go   the processes that serve the partitions in both: this command again
 //	hold.go     real reconcilers, a far away API server and few requests at a time: are four as good as four?
 //	traffic.go  what they ask of it there
 //
@@ -30,6 +31,7 @@ import (
 // options are the flags.
 type options struct {
 	rate, keys int
+	facts      int
 	window     time.Duration
 	jobs, pods int
 	latency    time.Duration
@@ -40,6 +42,7 @@ func main() {
 	o := options{}
 	flag.IntVar(&o.rate, "rate", 2000, "facts per second; 0 leaves this part out")
 	flag.IntVar(&o.keys, "keys", 700, "keys that they are about")
+	flag.IntVar(&o.facts, "facts", 50_000, "facts that are published at once; 0 leaves this part out")
 	flag.DurationVar(&o.window, "window", 10*time.Second, "how long each number of reconcilers is measured")
 	flag.IntVar(&o.jobs, "jobs", 600, "Jobs that are begun over a slow connection to the API server; 0 leaves this part out")
 	flag.IntVar(&o.pods, "pods", 10, "Pods of each")
@@ -57,6 +60,11 @@ func main() {
 func (o options) run(ctx context.Context, dir string) error {
 	if o.rate > 0 {
 		if err := o.share(ctx, dir); err != nil {
+			return err
+		}
+	}
+	if o.facts > 0 {
+		if err := o.most(ctx, dir); err != nil {
 			return err
 		}
 	}

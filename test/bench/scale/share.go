@@ -39,6 +39,7 @@ type farm struct {
 	url, log string
 	mu       sync.Mutex
 	done     []done
+	turns    int
 	workers  map[string]*exec.Cmd
 	made     int
 	readers  sync.WaitGroup
@@ -189,13 +190,17 @@ func (f *farm) publish(ctx context.Context, b *bus.Bus) (sent []int, err error) 
 		for due := int(time.Since(began).Seconds() * float64(f.rate)); n < due; n++ {
 			k := n % f.keys
 			sent[k]++
-			fact := events.Fact{Cluster: clusterName, Key: keyOf(k), Event: events.PodObserved{Pod: events.Pod{
-				Name: "p", UID: keyOf(k).UID, Version: uint64(sent[k]), Created: time.Now()}}}
-			if err := b.Publish(life, fact); err != nil {
+			if err := b.Publish(life, observation(k, sent[k])); err != nil {
 				return sent, err
 			}
 		}
 	}
+}
+
+// observation is a fact about the key, the number-th one, from now.
+func observation(k, number int) events.Fact {
+	return events.Fact{Cluster: clusterName, Key: keyOf(k), Event: events.PodObserved{Pod: events.Pod{
+		Name: "p", UID: keyOf(k).UID, Version: uint64(number), Created: time.Now()}}}
 }
 
 func keyOf(k int) events.Key {
@@ -262,6 +267,12 @@ func (f *farm) start(count int) error {
 // read records the worker's output.
 func (f *farm) read(name string, out io.Reader) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if lines.Text() == "turn" {
+			f.mu.Lock()
+			f.turns++
+			f.mu.Unlock()
+			continue
+		}
 		d := done{worker: name}
 		var published, when int64
 		if _, err := fmt.Sscanf(lines.Text(), "done %s %d %d %d", &d.key, &d.number, &published, &when); err != nil {

@@ -43,8 +43,8 @@ func counting() fn.Registered {
 	})
 }
 
-// serve is a reconciler of that function, until ctx ends. It writes a line to stdout for every fact that it has acknowledged:
-// the key, the number, and the times of its publication and its acknowledgement, in nanoseconds.
+// serve is a reconciler of that function, until ctx ends. It writes a line to stdout for every turn, and one for every fact that it has
+// acknowledged: the key, the number, and the times of its publication and its acknowledgement, in nanoseconds.
 func serve(ctx context.Context, url string) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	b, err := bus.Connect(ctx, bus.Config{URL: url, Cluster: clusterName, Log: log})
@@ -71,7 +71,7 @@ func printTurn(t engine.Turned) {
 	if t.Err != nil {
 		return
 	}
-	var lines []byte
+	lines := []byte("turn\n")
 	now := time.Now().UnixNano()
 	for _, e := range t.Facts {
 		if o, ok := e.(events.PodObserved); ok {
