@@ -113,6 +113,10 @@ fuzz-short: ## a second of it for each
 mutants: ## plant deliberate bugs and see which the simulator finds
 	@$(ROOMY) go run ./internal/sim/mutants
 
+.PHONY: mistakes
+mistakes: controlplane ## plant the thirty mistakes of ADR 36, one at a time, and see whether the tests find each
+	@$(ROOMY) go run ./internal/sim/mutants -mistakes
+
 # ONLY is a package of internal/dev/mutation/packages.txt, REF a git revision.
 MUTATION = $(ROOMY) go run ./internal/dev/mutation -gremlins=$(GREMLINS)
 

@@ -6,6 +6,7 @@ type mutant struct {
 	file     string
 	old, new string
 	harmless string // why the simulator need not find it
+	test     string // of mistakes: the package whose tests find it, and perhaps -run with one of them
 }
 
 // ofTracking are bugs that break a law, a precondition or a step of KEP-2307.

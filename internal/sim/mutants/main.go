@@ -2,6 +2,9 @@
 // functions. If none of them finds a planted bug, they would not find a real one either.
 //
 //	go run ./internal/sim/mutants [-seeds 4000] [-only name]
+//	go run ./internal/sim/mutants -mistakes [-only name]
+//
+// With -mistakes it plants the thirty mistakes of ADR 36 in their place, and runs the tests of the package that ought to find each.
 //
 // Each bug is a replacement of text in one file, passed to the compiler as an overlay, so the working tree stays unchanged. The
 // program fails if a bug no longer fits the code, or if a bug that is not marked as harmless is not found.
@@ -24,15 +27,30 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// atOnce is how many bugs are hunted at a time: a hunt by itself keeps about one processor busy.
-const atOnce = 2
+// campaign is a list of bugs, and how each is hunted.
+type campaign struct {
+	bugs   []mutant
+	called string
+	atOnce int // how many are hunted at a time
+	hunt   func(ctx context.Context, overlay string, m mutant) (found bool, how string)
+}
 
 func main() {
 	seeds := flag.Int("seeds", 4000, "worlds per bug")
 	only := flag.String("only", "", "plant this one bug only")
+	thirty := flag.Bool("mistakes", false, "plant the thirty mistakes of ADR 36, and run tests only")
 	flag.Parse()
+	c := campaign{ // a hunt in worlds by itself keeps about one processor busy
+		bugs: slices.Concat(ofTracking, ofFeatures, ofAnnouncements, ofPartitions, ofSchedules), called: "planted bugs", atOnce: 2,
+		hunt: func(ctx context.Context, overlay string, m mutant) (bool, string) {
+			return hunt(ctx, overlay, m.file, *seeds)
+		},
+	}
+	if *thirty { // some of these tests watch a clock: two packages at a time might fail for want of a processor
+		c = campaign{bugs: mistakes, called: "mistakes", atOnce: 1, hunt: huntMistake}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *seeds, *only)
+	err := run(ctx, c, *only)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -40,7 +58,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, seeds int, only string) error {
+func run(ctx context.Context, c campaign, only string) error {
 	dir, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
 		return err
@@ -48,7 +66,7 @@ func run(ctx context.Context, seeds int, only string) error {
 	defer os.RemoveAll(dir)
 	overlays := map[string]string{} // all before the first hunt: a bug that no longer fits is known at once
 	var chosen []mutant
-	for _, m := range slices.Concat(ofTracking, ofFeatures, ofAnnouncements, ofPartitions, ofSchedules) {
+	for _, m := range c.bugs {
 		if only != "" && m.name != only {
 			continue
 		}
@@ -60,10 +78,10 @@ func run(ctx context.Context, seeds int, only string) error {
 	var mu sync.Mutex
 	killed, planted := 0, 0
 	var hunts errgroup.Group
-	hunts.SetLimit(atOnce)
+	hunts.SetLimit(c.atOnce)
 	for _, m := range chosen {
 		hunts.Go(func() error {
-			found, how := hunt(ctx, overlays[m.name], m.file, seeds)
+			found, how := c.hunt(ctx, overlays[m.name], m)
 			if err := ctx.Err(); err != nil {
 				return err // it was stopped: no verdict
 			}
@@ -87,7 +105,7 @@ func run(ctx context.Context, seeds int, only string) error {
 	if err := hunts.Wait(); err != nil {
 		return err
 	}
-	fmt.Printf("%d of %d planted bugs were found\n", killed, planted)
+	fmt.Printf("%d of %d %s were found\n", killed, planted, c.called)
 	if killed < planted {
 		return fmt.Errorf("%d were not", planted-killed)
 	}
@@ -119,8 +137,11 @@ func plant(dir string, m mutant) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, b, 0o600)
 }
 
-// findings are what a world has found, or else the test that has failed.
-var findings = []*regexp.Regexp{regexp.MustCompile(`(?m)^.*(?:sim|world)_test.go:\d+: (.*)$`), regexp.MustCompile(`--- FAIL: (\S+)`)}
+var (
+	failedTest = regexp.MustCompile(`--- FAIL: (\S+)`)
+	// findings are what a world has found, or else the test that has failed.
+	findings = []*regexp.Regexp{regexp.MustCompile(`(?m)^.*(?:sim|world)_test.go:\d+: (.*)$`), failedTest}
+)
 
 // hunt runs the worlds of both simulators against the changed code, first of the one that the file belongs to, and returns the first finding. Bugs
 // that need a rarer accident than so many worlds contain are left to transcripts and tests.
@@ -130,16 +151,36 @@ func hunt(ctx context.Context, overlay, file string, seeds int) (found bool, how
 		slices.Reverse(sims)
 	}
 	for _, sim := range sims {
-		if found, how = test(ctx, overlay, sim, "-run", "TestWorlds", "-base=1", "-first", fmt.Sprintf("-seeds=%d", seeds)); found {
+		if found, how = test(ctx, overlay, findings, sim, "-run", "TestWorlds", "-base=1", "-first", fmt.Sprintf("-seeds=%d", seeds)); found {
 			return true, how
 		}
 	}
-	found, how = test(ctx, overlay, "./functions/...", "./internal/partition", "./internal/engine")
+	found, how = test(ctx, overlay, findings, "./functions/...", "./internal/partition", "./internal/engine")
 	return found, "by a test: " + how
 }
 
-// test runs tests against the changed code. A bug that does not compile is not found.
-func test(ctx context.Context, overlay string, args ...string) (found bool, how string) {
+// huntMistake runs the tests that ought to find the mistake, up to the first failure. What events mean shows in the packages that use
+// them: those tests follow if the ones of events themselves pass.
+func huntMistake(ctx context.Context, overlay string, m mutant) (found bool, how string) {
+	suites := []string{m.test}
+	if strings.HasPrefix(m.file, "events/") {
+		if suites = []string{"./events", "./functions/..."}; !slices.Contains(suites, m.test) {
+			suites = append(suites, m.test)
+		}
+	}
+	for _, suite := range suites {
+		args := append([]string{"-failfast"}, strings.Fields(suite)...)
+		if found, how = test(ctx, overlay, []*regexp.Regexp{failedTest}, args...); found {
+			return true, "by a test: " + how
+		} else if how != "" {
+			return false, how
+		}
+	}
+	return false, ""
+}
+
+// test runs tests against the changed code, and looks for a finding in what they print. A bug that does not compile is not found.
+func test(ctx context.Context, overlay string, findings []*regexp.Regexp, args ...string) (found bool, how string) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-vet=off", "-overlay", overlay}, args...)...)
 	out, err := cmd.CombinedOutput()
 	if err == nil {

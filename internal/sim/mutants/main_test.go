@@ -10,13 +10,18 @@ import (
 
 // TestBugsFitTheCode: a bug that no longer fits must be brought up to date, not forgotten.
 func TestBugsFitTheCode(t *testing.T) {
-	for _, m := range slices.Concat(ofTracking, ofFeatures, ofAnnouncements, ofPartitions, ofSchedules) {
+	for _, m := range slices.Concat(ofTracking, ofFeatures, ofAnnouncements, ofPartitions, ofSchedules, mistakes) {
 		source, err := os.ReadFile(filepath.Join("../../..", m.file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n := strings.Count(string(source), m.old); n != 1 {
 			t.Errorf("%s: %s contains the text to replace %d times, not once: bring the bug up to date with the code", m.name, m.file, n)
+		}
+	}
+	for _, m := range mistakes {
+		if m.test == "" {
+			t.Errorf("%s: no test is named that finds it", m.name)
 		}
 	}
 }
