@@ -43,12 +43,13 @@ func hold(t *testing.T, what string, f fn.Registered) {
 }
 
 // TestWorldsThatBrokeALaw lives those again that once did. In 1630 a worker has created a Pod again, and the failure of the first one is
-// observed after that; in 5029 a user makes a Pod an orphan and deletes it, and that is observed before the Pod itself.
+// observed after that; in 5029 a user makes a Pod an orphan and deletes it, and that is observed before the Pod itself; in 886 a user gives
+// a Pod that has ended the serial of another and makes it an orphan, and that it had ended is observed twice.
 func TestWorldsThatBrokeALaw(t *testing.T) {
-	all := job.DefaultLimits()
-	all.AnnouncePods = true
-	for _, seed := range []uint64{1630, 5029} {
-		f := fntest.Watch(fn.Register(job.New(all)), every, func(err error) { t.Errorf("world %d: %v", seed, err) })
+	for seed, announce := range map[uint64]bool{1630: true, 5029: true, 886: false} {
+		l := job.DefaultLimits()
+		l.AnnouncePods = announce
+		f := fntest.Watch(fn.Register(job.New(l)), every, func(err error) { t.Errorf("world %d: %v", seed, err) })
 		if err := worlds[catalog.Job](seed, f); err != nil {
 			t.Errorf("world %d: %v", seed, err)
 		}

@@ -70,16 +70,17 @@ func (s *State) leaves(p events.Pod) {
 }
 
 // leftBefore notes what an observation proves that is older than the one remembered, as if the two had come in order: that a counted
-// Pod did not belong to the Job, or that a Pod that has left the Job had ended and been counted before.
+// Pod did not belong to the Job, or that a Pod that has left the Job had ended and been counted before, under a serial that is its own.
 func (s *State) leftBefore(p events.Pod) {
 	_, tracked := s.Pods[p.Serial]
+	_, own := s.serialOf(p)
 	newer, unplaced := s.Unplaced[p.UID]
 	switch settled := s.Settled.Has(p.Serial); {
 	case p.Phase == events.Failed && !mine(s.Job, p) && settled:
 		s.ListVersions = s.ListVersions.FoldGone(p.UID, p.Version)
 	case p.Phase == events.Failed && mine(s.Job, p) && !p.Held && p.Serial == events.NoSerial && unplaced && newer.Pod.Version > p.Version && !mine(s.Job, newer.Pod):
 		s.ListVersions = s.ListVersions.FoldGone(p.UID, newer.Pod.Version)
-	case p.Phase == events.Failed && mine(s.Job, p) && !p.Held && !tracked && !settled && p.Serial >= 0 && p.Version > s.ListVersions.Listed(p.UID):
+	case p.Phase == events.Failed && mine(s.Job, p) && !p.Held && own && !tracked && !settled && p.Serial >= 0 && p.Version > s.ListVersions.Listed(p.UID):
 		s.Settled, s.Next = s.Settled.With(p.Serial), max(s.Next, p.Serial+1)
 	}
 }
