@@ -212,6 +212,11 @@ PODS ?= 100000
 bench-pods: controlplane ## PODS Pods: the trigger's memory, and small Jobs beside one of so many Pods (half an hour)
 	@go run -C test/bench ./pods -pods=$(PODS)
 
+# MINUTES has another default here than in chaos.
+.PHONY: bench-cluster
+bench-cluster: controlplane ## SCALE=0.1 of 150,000 Pods and 50,000 hourly schedules at rest, MINUTES=11: what all of it would cost (half an hour)
+	@go run -C test/bench ./cluster $(if $(SCALE),-scale=$(SCALE)) $(if $(filter file,$(origin MINUTES)),,-minutes=$(MINUTES)) $(if $(SCHEDULE),-schedule='$(SCHEDULE)')
+
 .PHONY: bench-failover
 bench-failover: ## kill -9 a leader of three NATS servers under load, ROUNDS=12 times (two minutes): what is lost, and how long nothing is confirmed
 	@go test ./bus -count=1 -timeout 60m -run 'TestFailover$$' -rounds=$(or $(ROUNDS),12) -v | grep -v '^=== '

@@ -1,13 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"math"
-	"strconv"
 	"strings"
 
 	"github.com/jobstream/jobstream/test/bench/report"
@@ -48,7 +43,7 @@ func used(system *harness.System, l limit, s side) (c cost, err error) {
 
 // before reads all that a measurement starts from. The requests come first, since to answer for them costs the API server.
 func before(ctx context.Context, system *harness.System, l limit, s side) (cost, error) {
-	requests, refused, err := scrape(ctx, system)
+	requests, refused, err := report.Requests(ctx, system.Client)
 	if err != nil {
 		return cost{}, err
 	}
@@ -63,67 +58,11 @@ func since(ctx context.Context, system *harness.System, l limit, s side, then co
 	if err != nil {
 		return c, err
 	}
-	c.Requests, c.Refused, err = scrape(ctx, system)
-	subtract(c.CPU, then.CPU)
-	subtract(c.Requests, then.Requests)
-	subtract(c.Refused, then.Refused)
+	c.Requests, c.Refused, err = report.Requests(ctx, system.Client)
+	report.Subtract(c.CPU, then.CPU)
+	report.Subtract(c.Requests, then.Requests)
+	report.Subtract(c.Refused, then.Refused)
 	return c, err
-}
-
-func subtract(from, what map[string]float64) {
-	for key, n := range what {
-		from[key] = math.Round((from[key]-n)*1000) / 1000 // hundredths of a second are no binary fractions
-	}
-	maps.DeleteFunc(from, func(_ string, n float64) bool { return n == 0 })
-}
-
-// scrape asks the API server, as an administrator, which requests it has answered.
-func scrape(ctx context.Context, s *harness.System) (requests, refused map[string]float64, err error) {
-	page, err := s.Client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("metrics of the API server: %w", err)
-	}
-	return parse(string(page))
-}
-
-// series is the metric that counts requests.
-const series = "apiserver_request_total"
-
-// parse adds up the series by verb and resource. Those whose code is 400 to 499 were refused, and are in both.
-func parse(page string) (requests, refused map[string]float64, err error) {
-	requests, refused = map[string]float64{}, map[string]float64{}
-	lines := bufio.NewScanner(strings.NewReader(page))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		rest, ok := strings.CutPrefix(lines.Text(), series+"{")
-		if !ok {
-			continue
-		}
-		labels, value, ok := strings.Cut(rest, "} ")
-		n, parseErr := strconv.ParseFloat(value, 64)
-		if !ok || parseErr != nil {
-			return nil, nil, fmt.Errorf("cannot read %q", lines.Text())
-		}
-		key := label(labels, "verb") + " " + label(labels, "resource")
-		if sub := label(labels, "subresource"); sub != "" {
-			key += "/" + sub
-		}
-		requests[key] += n
-		if strings.HasPrefix(label(labels, "code"), "4") {
-			refused[key] += n
-		}
-	}
-	return requests, refused, lines.Err()
-}
-
-// label returns the value of a label; none of this metric's values has a quotation mark or a comma.
-func label(labels, name string) string {
-	for pair := range strings.SplitSeq(labels, ",") {
-		if value, ok := strings.CutPrefix(pair, name+`="`); ok {
-			return strings.TrimSuffix(value, `"`)
-		}
-	}
-	return ""
 }
 
 // resources are those that a controller of Jobs has to do with. All others are the node's, or the API server's own.

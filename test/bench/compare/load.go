@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobstream/jobstream/test/bench/bulk"
 	"github.com/jobstream/jobstream/test/bench/report"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
@@ -75,7 +76,7 @@ type observer struct {
 func observe(ctx context.Context, s *harness.System, namespace string, pods bool) (*observer, error) {
 	o := &observer{lives: map[string]*life{}, pods: pods, changed: make(chan struct{}, 1)}
 	jobs := s.Client.BatchV1().Jobs(namespace)
-	err := see(ctx, &batchv1.Job{}, o.seeJob, &cache.ListWatch{
+	err := bulk.See(ctx, &batchv1.Job{}, o.seeJob, &cache.ListWatch{
 		ListWithContextFunc:  func(ctx context.Context, l metav1.ListOptions) (runtime.Object, error) { return jobs.List(ctx, l) },
 		WatchFuncWithContext: func(ctx context.Context, l metav1.ListOptions) (watch.Interface, error) { return jobs.Watch(ctx, l) },
 	})
@@ -87,7 +88,7 @@ func observe(ctx context.Context, s *harness.System, namespace string, pods bool
 		return nil, err
 	}
 	all := m.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(namespace)
-	return o, see(ctx, &metav1.PartialObjectMetadata{}, o.seePod, &cache.ListWatch{
+	return o, bulk.See(ctx, &metav1.PartialObjectMetadata{}, o.seePod, &cache.ListWatch{
 		ListWithContextFunc:  func(ctx context.Context, l metav1.ListOptions) (runtime.Object, error) { return all.List(ctx, l) },
 		WatchFuncWithContext: func(ctx context.Context, l metav1.ListOptions) (watch.Interface, error) { return all.Watch(ctx, l) },
 	})

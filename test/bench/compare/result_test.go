@@ -31,14 +31,6 @@ func TestRatiosAreOfPairs(t *testing.T) {
 	}
 }
 
-func TestNumber(t *testing.T) {
-	for n, want := range map[float64]string{0: "0", 0.123: "0.12", 5: "5", 12.34: "12.3", 123.4: "123", 5000: "5000"} {
-		if got := number(n); got != want {
-			t.Errorf("%v is written %s, want %s", n, got, want)
-		}
-	}
-}
-
 func TestChoose(t *testing.T) {
 	usual := func(w workload) bool { return !w.large }
 	for list, want := range map[string]string{

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobstream/jobstream/test/bench/bulk"
 	"github.com/jobstream/jobstream/test/bench/report"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
@@ -71,7 +72,7 @@ func (m *measurement) run(ctx context.Context, system *harness.System, t task) e
 	if _, err := perform(ctx, system, warm, t.side); err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
-	if err := rest(ctx, settle); err != nil {
+	if err := bulk.Rest(ctx, settle); err != nil {
 		return err
 	}
 	then, err := before(ctx, system, t.limit, t.side)
@@ -86,7 +87,7 @@ func (m *measurement) run(ctx context.Context, system *harness.System, t task) e
 	if err != nil {
 		return err
 	}
-	if err := rest(ctx, settle); err != nil {
+	if err := bulk.Rest(ctx, settle); err != nil {
 		return err
 	}
 	if m.cost, err = since(ctx, system, t.limit, t.side, then); err != nil {
@@ -119,37 +120,18 @@ func perform(ctx context.Context, system *harness.System, w workload, s side) (l
 	}
 	for n := 0; n < len(jobs); n += step {
 		if n > 0 {
-			if err := rest(ctx, pause); err != nil {
+			if err := bulk.Rest(ctx, pause); err != nil {
 				return load{}, err
 			}
 		}
 		if err := seen.create(ctx, system, w.name, jobs[n:n+step]); err != nil {
 			return load{}, err
 		}
-		if err := seen.wait(ctx, n+step, func() error { return broken(system) }); err != nil {
+		if err := seen.wait(ctx, n+step, system.Broken); err != nil {
 			return load{}, err
 		}
 	}
 	return load{pods: w.pods(), jobs: seen.seen()}, nil
-}
-
-// broken returns an error for a part that has ended by itself.
-func broken(s *harness.System) error {
-	select {
-	case err := <-s.ControlPlane.Died():
-		return fmt.Errorf("the control plane broke: %w", err)
-	default:
-	}
-	all := append(append([]*harness.Process{}, s.Triggers...), s.Reconcilers...)
-	if s.NATS != nil {
-		all = append(all, s.NATS.Process)
-	}
-	for _, p := range all {
-		if !p.Running() {
-			return fmt.Errorf("%s ended:\n%s", p.Name, harness.Tail(p.Printed(), 10))
-		}
-	}
-	return nil
 }
 
 // verify holds every Job's counts against its size: fast and wrong is no result.
@@ -177,15 +159,4 @@ func (b batch) check(j *batchv1.Job) error {
 		return fmt.Errorf("%s should be %s with succeeded=%d failed=%d, and is: %s", j.Name, end, succeeded, failed, harness.Brief(j.Status))
 	}
 	return nil
-}
-
-func rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -63,9 +62,9 @@ func (r *results) cell(l limit, w workload, side string, numbers map[int]float64
 	text, s := "", spreadOf(numbers)
 	switch {
 	case s.n == 1:
-		text = number(s.median)
+		text = report.Number(s.median)
 	case s.n > 1:
-		text = fmt.Sprintf("%s [%s, %s]", number(s.median), number(s.least), number(s.most))
+		text = fmt.Sprintf("%s [%s, %s]", report.Number(s.median), report.Number(s.least), report.Number(s.most))
 	}
 	if late := r.late(l, w, side); late > 0 {
 		text = strings.TrimSpace(fmt.Sprintf("%s %d without a result", text, late))
@@ -151,7 +150,7 @@ func (r *results) kinds(l limit, w workload) (all []string) {
 
 func median(numbers map[int]float64) string {
 	if s := spreadOf(numbers); s.n > 0 {
-		return number(s.median)
+		return report.Number(s.median)
 	}
 	return ""
 }
@@ -161,15 +160,4 @@ func times(s spread) string {
 		return ""
 	}
 	return fmt.Sprintf("%.2fx", s.median)
-}
-
-// number writes three digits, and all before the point.
-func number(n float64) string {
-	switch size := math.Abs(n); {
-	case n == math.Trunc(n), size >= 100:
-		return fmt.Sprintf("%.0f", n)
-	case size >= 10:
-		return fmt.Sprintf("%.1f", n)
-	}
-	return fmt.Sprintf("%.2f", n)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/test/bench/bulk"
 	"github.com/jobstream/jobstream/test/bench/report"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
@@ -61,7 +62,7 @@ func millis(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds
 
 // smallJobs runs them, and returns how fast the big Job was meanwhile.
 func (o options) smallJobs(ctx context.Context, s *harness.System, managedBy string, beside bool) (w waits, rate string, err error) {
-	namespace, err := newNamespace(ctx, s)
+	namespace, err := bulk.NewNamespace(ctx, s)
 	if err != nil {
 		return w, "", err
 	}
@@ -70,7 +71,7 @@ func (o options) smallJobs(ctx context.Context, s *harness.System, managedBy str
 		if _, err := jobs.Create(ctx, jobOf("big", managedBy, o.pods, o.parallelism), metav1.CreateOptions{}); err != nil {
 			return w, "", err
 		}
-		if err := rest(ctx, warm); err != nil {
+		if err := bulk.Rest(ctx, warm); err != nil {
 			return w, "", err
 		}
 	}
@@ -82,7 +83,7 @@ func (o options) smallJobs(ctx context.Context, s *harness.System, managedBy str
 		if err := w.one(ctx, s, namespace, jobOf("small-"+strconv.Itoa(n), managedBy, 1, 1)); err != nil {
 			return w, "", err
 		}
-		if err := rest(ctx, between); err != nil {
+		if err := bulk.Rest(ctx, between); err != nil {
 			return w, "", err
 		}
 	}

@@ -13,12 +13,7 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"path/filepath"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobstream/jobstream/test/bench/report"
 	"github.com/jobstream/jobstream/test/e2e/harness"
@@ -71,23 +66,4 @@ func within(ctx context.Context, c harness.Config, measure func(context.Context,
 	}
 	defer func() { err = errors.Join(err, system.Stop()) }()
 	return measure(ctx, system)
-}
-
-// newNamespace creates a namespace and returns its name.
-func newNamespace(ctx context.Context, s *harness.System) (string, error) {
-	ns, err := s.Client.CoreV1().Namespaces().Create(ctx,
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}, metav1.CreateOptions{})
-	if err != nil {
-		return "", fmt.Errorf("create a namespace: %w", err)
-	}
-	return ns.Name, nil
-}
-
-func rest(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
+	"github.com/jobstream/jobstream/test/bench/bulk"
 	"github.com/jobstream/jobstream/test/bench/report"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
@@ -65,7 +66,7 @@ func (o options) measureMemory(ctx context.Context, s *harness.System) error {
 		return err
 	}
 	report.Say("two relists")
-	if err := rest(ctx, 3*relist); err != nil {
+	if err := bulk.Rest(ctx, 3*relist); err != nil {
 		return err
 	}
 	if err := add("after two relists"); err != nil {
@@ -78,7 +79,7 @@ func (o options) measureMemory(ctx context.Context, s *harness.System) error {
 
 // makePods creates the Jobs and their Pods, as a reconciler would.
 func (o options) makePods(ctx context.Context, s *harness.System) error {
-	namespace, err := newNamespace(ctx, s)
+	namespace, err := bulk.NewNamespace(ctx, s)
 	if err != nil {
 		return err
 	}

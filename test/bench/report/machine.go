@@ -67,28 +67,45 @@ type Usage struct {
 // hertz is the unit of CPU times in /proc: the same on all platforms of Linux, whatever the kernel's own clock does.
 const hertz = 100
 
-// UsageOf finds the one child process that runs the program.
+// UsageOf is of the one child process that runs the program.
 func UsageOf(program string) (u Usage, err error) {
-	dirs, err := filepath.Glob("/proc/[0-9]*")
+	dir, err := find(program)
 	if err != nil {
 		return u, err
+	}
+	status := filepath.Join(dir, "status")
+	var errs [3]error
+	u.RSS, errs[0] = kibibytes(status, "VmRSS")
+	u.Peak, errs[1] = kibibytes(status, "VmHWM")
+	u.CPU, errs[2] = cpuTime(filepath.Join(dir, "stat"))
+	return u, errors.Join(errs[:]...)
+}
+
+// ResetPeak makes the Peak of that process begin anew: what it needs from now on, without what it has needed to come here.
+func ResetPeak(program string) error {
+	dir, err := find(program)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "clear_refs"), []byte("5"), 0) // proc(5): reset the peak resident set size
+}
+
+// find returns the folder in /proc of the one child process that runs the program.
+func find(program string) (dir string, err error) {
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return "", err
 	}
 	for _, dir := range dirs {
 		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 		if err != nil || !bytes.HasPrefix(line, []byte(program+"\x00")) {
 			continue // it has ended, or is another process now
 		}
-		status := filepath.Join(dir, "status")
-		if field(status, "PPid") != strconv.Itoa(os.Getpid()) {
-			continue // another control plane on this machine runs the same program
+		if field(filepath.Join(dir, "status"), "PPid") == strconv.Itoa(os.Getpid()) {
+			return dir, nil // others run under another control plane on this machine
 		}
-		var errs [3]error
-		u.RSS, errs[0] = kibibytes(status, "VmRSS")
-		u.Peak, errs[1] = kibibytes(status, "VmHWM")
-		u.CPU, errs[2] = cpuTime(filepath.Join(dir, "stat"))
-		return u, errors.Join(errs[:]...)
 	}
-	return u, fmt.Errorf("%s is not in /proc: this is measured on Linux only", program)
+	return "", fmt.Errorf("%s is not in /proc: this is measured on Linux only", program)
 }
 
 // cpuTime returns what a process has spent, in the program and in the kernel for it.

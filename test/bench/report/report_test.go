@@ -24,4 +24,7 @@ func TestUsageOfAProgramThatDoesNotRun(t *testing.T) {
 	if _, err := UsageOf("/no-program"); err == nil {
 		t.Error("no error for a program that does not run")
 	}
+	if err := ResetPeak("/no-program"); err == nil {
+		t.Error("the peak of a program that does not run is reset")
+	}
 }

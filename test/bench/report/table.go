@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -41,3 +42,14 @@ func Seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds())
 
 // Mebibytes writes an amount of memory.
 func Mebibytes(kib int64) string { return fmt.Sprintf("%.0f MiB", float64(kib)/1024) }
+
+// Number writes three digits, and all before the point.
+func Number(n float64) string {
+	switch size := math.Abs(n); {
+	case n == math.Trunc(n), size >= 100:
+		return fmt.Sprintf("%.0f", n)
+	case size >= 10:
+		return fmt.Sprintf("%.1f", n)
+	}
+	return fmt.Sprintf("%.2f", n)
+}

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobstream/jobstream/test/bench/bulk"
 	"github.com/jobstream/jobstream/test/bench/report"
 )
 
@@ -30,9 +31,9 @@ var errTooLate = errors.New("not ready in time")
 // kind is a kind of schedules.
 type kind struct {
 	name string
-	make func(namespace, schedule string) maker
+	make func(namespace, schedule string) bulk.Maker
 	// decided watches which of them the reconciler has observed; nil for kinds that do not show it.
-	decided func(ctx context.Context, namespace string) (*observations, error)
+	decided func(ctx context.Context, namespace string) (*bulk.Observations, error)
 	wait    time.Duration
 }
 
@@ -70,7 +71,7 @@ func (b *bench) burst(ctx context.Context, c *cluster, k kind) (result, error) {
 		lead = leadLeast + time.Duration(b.count)*leadEach
 	}
 	for {
-		namespace, err := c.newNamespace(ctx)
+		namespace, err := bulk.NewNamespace(ctx, c.System)
 		if err != nil {
 			return result{}, err
 		}
@@ -105,13 +106,13 @@ func (b *bench) try(ctx context.Context, c *cluster, k kind, namespace string, d
 	if err := b.ready(ctx, c, k, namespace, due); err != nil {
 		return r, err
 	}
-	if err := pass(ctx, c, "ready; quiet", due); err != nil {
+	if err := c.Pass(ctx, "ready; quiet", due); err != nil {
 		return r, err
 	}
-	if err := await(ctx, c, "Jobs of "+k.name, jobs.count, b.count, due.Add(k.wait)); err != nil {
+	if err := c.Await(ctx, "Jobs of "+k.name, jobs.Count, b.count, due.Add(k.wait)); err != nil {
 		return r, err
 	}
-	r = result{name: k.name, due: due, wait: k.wait, count: b.count, late: jobs.since(due), double: jobs.tooMany()}
+	r = result{name: k.name, due: due, wait: k.wait, count: b.count, late: jobs.Since(due), double: jobs.TooMany()}
 	report.Sort(r.late)
 	return r, nil
 }
@@ -120,16 +121,16 @@ func (b *bench) try(ctx context.Context, c *cluster, k kind, namespace string, d
 func (b *bench) ready(ctx context.Context, c *cluster, k kind, namespace string, due time.Time) error {
 	ctx, cancel := context.WithDeadlineCause(ctx, due.Add(-quiet), errTooLate)
 	defer cancel()
-	var decided *observations
+	var decided *bulk.Observations
 	var err error
 	if k.decided != nil {
 		decided, err = k.decided(ctx, namespace)
 	}
 	if err == nil {
-		err = c.makeAll(ctx, k.name, b.count, k.make(namespace, fmt.Sprintf("%d %d %d %d *", due.Minute(), due.Hour(), due.Day(), due.Month())))
+		err = c.Make(ctx, k.name, b.count, k.make(namespace, fmt.Sprintf("%d %d %d %d *", due.Minute(), due.Hour(), due.Day(), due.Month())))
 	}
 	if err == nil && decided != nil {
-		err = await(ctx, c, k.name+" decided", decided.count, b.count, due)
+		err = c.Await(ctx, k.name+" decided", decided.Count, b.count, due)
 	}
 	if err != nil && errors.Is(context.Cause(ctx), errTooLate) {
 		return errTooLate
@@ -149,5 +150,5 @@ func discard(ctx context.Context, c *cluster, namespace string) error {
 		}
 		return 1
 	}
-	return await(ctx, c, "namespaces deleted", gone, 1, time.Now().Add(clearWait))
+	return c.Await(ctx, "namespaces deleted", gone, 1, time.Now().Add(clearWait))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jobstream/jobstream/test/bench/bulk"
 	"github.com/jobstream/jobstream/test/bench/report"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
@@ -44,7 +45,7 @@ func (b *bench) idleness(ctx context.Context, c *cluster) error {
 	if err := b.know(ctx, c, &r); err != nil {
 		return err
 	}
-	if err := pass(ctx, c, "coming to rest", time.Now().Add(calm)); err != nil {
+	if err := c.Pass(ctx, "coming to rest", time.Now().Add(calm)); err != nil {
 		return err
 	}
 	from := time.Now()
@@ -54,7 +55,7 @@ func (b *bench) idleness(ctx context.Context, c *cluster) error {
 			return err
 		}
 	}
-	if err := pass(ctx, c, "measuring CPU time", from.Add(b.cpu)); err != nil {
+	if err := c.Pass(ctx, "measuring CPU time", from.Add(b.cpu)); err != nil {
 		return err
 	}
 	for i, p := range parts {
@@ -71,7 +72,7 @@ func (b *bench) idleness(ctx context.Context, c *cluster) error {
 func (b *bench) know(ctx context.Context, c *cluster, r *idleResult) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	namespace, err := c.newNamespace(ctx)
+	namespace, err := bulk.NewNamespace(ctx, c.System)
 	if err != nil {
 		return err
 	}
@@ -81,13 +82,13 @@ func (b *bench) know(ctx context.Context, c *cluster, r *idleResult) error {
 	}
 	began := time.Now()
 	month := (began.UTC().Month()+5)%12 + 1
-	if err := c.makeAll(ctx, "idle ScheduledJobs", b.idle, c.jobstream(namespace, fmt.Sprintf("0 0 1 %d *", month))); err != nil {
+	if err := c.Make(ctx, "idle ScheduledJobs", b.idle, c.jobstream(namespace, fmt.Sprintf("0 0 1 %d *", month))); err != nil {
 		return err
 	}
 	r.made = time.Since(began)
-	if err := await(ctx, c, "idle ScheduledJobs decided", decided.count, b.idle, began.Add(knowWait)); err != nil {
+	if err := c.Await(ctx, "idle ScheduledJobs decided", decided.Count, b.idle, began.Add(knowWait)); err != nil {
 		return err
 	}
-	r.knew, r.known = time.Since(began), decided.count()
+	r.knew, r.known = time.Since(began), decided.Count()
 	return nil
 }

@@ -8,8 +8,8 @@
 //
 //	burst.go    many schedules that are due in the same second, jobstream's and then the built-in controller's
 //	idle.go     very many schedules that are not due, and what our programs need meanwhile
-//	cluster.go  the objects, and how they are made
-//	observation.go    watches: when each Job came, and which ScheduledJobs have been taken notice of
+//	cluster.go  the objects
+//	../bulk     how they are made, and when each Job came and which ScheduledJobs have been taken notice of
 //	../report   what /proc says about the machine and our programs
 //	table.go    what is printed
 //
@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/jobstream/jobstream/test/bench/bulk"
 	"github.com/jobstream/jobstream/test/bench/report"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
@@ -81,53 +82,13 @@ func (b *bench) within(ctx context.Context, name string, measure func(context.Co
 		return err
 	}
 	defer func() { err = errors.Join(err, system.Stop()) }()
-	c, err := newCluster(system)
+	c, err := bulk.NewCluster(system)
 	if err != nil {
 		return err
 	}
-	if err := measure(ctx, c); err != nil {
+	if err := measure(ctx, &cluster{c}); err != nil {
 		return err
 	}
 	fmt.Printf("\nLoad average at the end of this part: %s\n", report.LoadAverage())
 	return nil
-}
-
-const (
-	lookEvery = 200 * time.Millisecond
-	sayEvery  = 10 * time.Second
-)
-
-// await waits until count has reached all, and prints the progress now and then. A missed deadline (zero for none) is no error;
-// the end of a part of the system is one.
-func await(ctx context.Context, c *cluster, what string, count func() int, all int, deadline time.Time) error {
-	look, talk := time.NewTicker(lookEvery), time.NewTicker(sayEvery)
-	defer look.Stop()
-	defer talk.Stop()
-	for count() < all && (deadline.IsZero() || time.Now().Before(deadline)) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-talk.C:
-			report.Say("%s: %d of %d", what, count(), all)
-		case <-look.C:
-			if err := c.broken(); err != nil {
-				return err
-			}
-		}
-	}
-	report.Say("%s: %d of %d", what, count(), all)
-	return nil
-}
-
-// pass waits, while the system must stay alive.
-func pass(ctx context.Context, c *cluster, what string, until time.Time) error {
-	report.Say("%s until %s", what, until.UTC().Format(time.TimeOnly))
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return c.broken()
-	}
 }

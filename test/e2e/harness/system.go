@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,6 +131,25 @@ func (s *System) Stop() error {
 		}
 	})
 	return s.err
+}
+
+// Broken returns an error for a part that has ended by itself.
+func (s *System) Broken() error {
+	select {
+	case err := <-s.ControlPlane.Died():
+		return fmt.Errorf("the control plane broke: %w", err)
+	default:
+	}
+	all := slices.Concat(s.Triggers, s.Reconcilers)
+	if s.NATS != nil {
+		all = append(all, s.NATS.Process)
+	}
+	for _, p := range all {
+		if !p.Running() {
+			return fmt.Errorf("%s ended:\n%s", p.Name, Tail(p.Printed(), 10))
+		}
+	}
+	return nil
 }
 
 func (s *System) onStop(f func() error) {

@@ -1,4 +1,4 @@
-package main
+package bulk
 
 import (
 	"context"
@@ -35,8 +35,9 @@ func (s *sink) Replace(objects []any, _ string) error {
 // Resync implements cache.ReflectorStore.
 func (s *sink) Resync() error { return nil }
 
-// see watches until ctx ends. It returns once the watch is established.
-func see(ctx context.Context, kind any, each func(object any), from cache.ListerWatcher) error {
+// See calls each with every object that is listed, added or changed, one after the other, until ctx ends. It returns once the watch
+// is established, and lists again by itself when it breaks, so an object may come again as it was.
+func See(ctx context.Context, kind any, each func(object any), from cache.ListerWatcher) error {
 	s := &sink{see: each, synced: make(chan struct{})}
 	go cache.NewReflectorWithOptions(from, kind, s, cache.ReflectorOptions{}).RunWithContext(ctx)
 	select {
