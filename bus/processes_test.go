@@ -5,18 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/jobstream/jobstream/internal/dev/port"
 )
 
 // serverEnv makes the test's own binary a NATS server: a separate process, which can be killed without warning.
@@ -181,27 +180,14 @@ func processes(t *testing.T, change ...func(*node)) (map[string]*node, string) {
 	return byName, strings.Join(urls, ",")
 }
 
-// freePort returns a port of loopback that stays free while a test stops its server and starts it again: from 32768 on the
-// kernel gives ports to clients, and to servers that ask for any (ip_local_port_range), so that another test may have it by then.
 func freePort(t testing.TB) int {
 	t.Helper()
-	for range lastPort - firstPort {
-		port := firstPort + int(drawn.Add(1))%(lastPort-firstPort)
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			l.Close()
-			return port
-		}
+	p, err := port.Free()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("no port of loopback from %d to %d is free", firstPort, lastPort)
-	return 0
+	return p
 }
-
-const firstPort, lastPort = 10_000, 32_000
-
-// drawn counts on, so that no two tests of a process get one port. It begins anywhere, for other processes that run these tests.
-var drawn atomic.Int32
-
-func init() { drawn.Store(rand.Int32N(lastPort - firstPort)) }
 
 // beats are the times of confirmations.
 type beats struct {

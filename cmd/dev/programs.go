@@ -13,6 +13,7 @@ import (
 	"github.com/jobstream/jobstream/internal/app"
 	"github.com/jobstream/jobstream/internal/dev/controlplane"
 	"github.com/jobstream/jobstream/internal/dev/controlplane/assets"
+	"github.com/jobstream/jobstream/internal/dev/port"
 )
 
 // ensurePrograms builds the control plane's programs if they are missing and the source is at hand.
@@ -61,12 +62,12 @@ func checkout() string {
 // freePort returns the wanted port on loopback, or any free one if that is taken or 0.
 func freePort(ctx context.Context, wanted int) int {
 	var listen net.ListenConfig
-	for _, port := range []int{wanted, 0} {
-		l, err := listen.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().(*net.TCPAddr).Port
-		}
+	if l, err := listen.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(wanted))); wanted > 0 && err == nil {
+		defer l.Close()
+		return wanted
+	}
+	if free, err := port.Free(); err == nil {
+		return free
 	}
 	return wanted // the server that listens on it reports the error
 }

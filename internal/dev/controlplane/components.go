@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/jobstream/jobstream/internal/dev/port"
 )
 
 const (
@@ -178,12 +180,10 @@ type ports struct{ etcd, api, kcm int }
 func choosePorts(api int) (ports, error) {
 	free := make([]int, 3)
 	for i := range free {
-		listener, err := net.Listen("tcp", loopback(0))
-		if err != nil {
-			return ports{}, fmt.Errorf("no free port on 127.0.0.1: %w", err)
+		var err error
+		if free[i], err = port.Free(); err != nil {
+			return ports{}, err
 		}
-		defer listener.Close() // all at the end, so that the three differ
-		free[i] = listener.Addr().(*net.TCPAddr).Port
 	}
 	if api == 0 {
 		api = free[1]

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jobstream/jobstream/internal/dev/port"
 )
 
 // startServers starts a cluster of NATS servers, nats-0 and so on, each a process of its own. Each has a way of its own to each
@@ -79,16 +80,11 @@ func (s *System) AwaitJetStream(ctx context.Context) error {
 // free again.
 func freePorts(n int) (ports []string, err error) {
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("no free port on 127.0.0.1: %w", err)
-		}
-		defer l.Close() // all at the end, so that they differ
-		_, port, err := net.SplitHostPort(l.Addr().String())
+		p, err := port.Free()
 		if err != nil {
 			return nil, err
 		}
-		ports = append(ports, port)
+		ports = append(ports, strconv.Itoa(p))
 	}
 	return ports, nil
 }
