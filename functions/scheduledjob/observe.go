@@ -171,7 +171,7 @@ func compare(s State, list events.ScheduleListed) State {
 	}
 	for uid, r := range s.Runs {
 		if r.Run.Version <= list.Version && !listed[uid] {
-			r.Gone = true
+			r.Gone, r.Missed = true, false
 			s.Runs[uid] = r
 		}
 	}
@@ -201,8 +201,8 @@ func seeRun(s State, r events.Run) State {
 	}
 	r = s.own(r)
 	if old, ok := s.Runs[r.UID]; ok {
-		if r.Version > old.Run.Version && !old.Gone {
-			s.Runs[r.UID] = Row{Run: r, New: old.New, Again: old.Again}
+		if r.Version > old.Run.Version && (!old.Gone || old.Missed) {
+			s.Runs[r.UID] = Row{Run: r, New: old.New, Again: old.Again, Gone: old.Gone, Missed: old.Missed && r.Result == ""}
 		}
 		return s
 	}
@@ -231,6 +231,7 @@ func missRun(s State, r events.Run) State {
 		if r.Version > row.Run.Version && r.Result != "" {
 			row.Run.Result, row.Run.Finished = r.Result, r.Finished // its last observation
 		}
+		row.Missed = r.Version == 0 && row.Run.Result == "" && (row.Missed || !row.Gone)
 		row.Gone = true
 		s.Runs[r.UID] = row
 	} else if s.awaits(r) { // created and deleted before it was observed

@@ -41,7 +41,7 @@ type Zones func(name string) (*time.Location, error)
 func New(zones Zones) fn.Function[State] {
 	return fn.Function[State]{
 		Name:    Name,
-		Version: 14,
+		Version: 15,
 		Wakes: []events.Type{events.TypeScheduledJobObserved, events.TypeScheduledJobGone, events.TypeScheduleListed, events.TypeScheduleDue,
 			events.TypeRunObserved, events.TypeRunGone, events.TypeRunMissing, events.TypeAnnounced, events.TypeTimerFired, events.TypeEffectRefused},
 		Observe: observe,

@@ -80,6 +80,9 @@ type Row struct {
 	// Again is when its creation was last decided again, although it might have been requested before; zero if it never was. Such
 	// a request may still be under way: it would create the Job once more if it were deleted by then.
 	Again time.Time
+	// Missed reports whether all that is known of its end is that a request has not found it. Its end is counted when its deletion has
+	// been observed, which shows how it ended, or when a snapshot without it proves that no such observation will come.
+	Missed bool
 }
 
 // Due is a nominal time whose Job is to be created.

@@ -87,7 +87,7 @@ func (b *book) report(warning bool, reason, format string, args ...any) {
 func (b *book) settleActive() {
 	b.status.Active = slices.DeleteFunc(b.status.Active, func(ref corev1.ObjectReference) bool {
 		r, known := b.Runs[ref.UID]
-		if known && r.active() {
+		if known && (r.active() || r.Missed) {
 			return false
 		}
 		r.Gone = r.Gone || !known // the inventory did not show it
