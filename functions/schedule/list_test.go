@@ -116,31 +116,49 @@ func TestParseListRefuses(t *testing.T) {
 	}
 }
 
-// TestExcludedDatesFarAway: what is excluded by a date is found from any distance, although a search ends after 41 years.
+// TestExcludedDatesFarAway: what is excluded by a date is found from any distance, although a search ends after 41 years, and in whichever
+// order the dates are written.
 func TestExcludedDatesFarAway(t *testing.T) {
-	s, err := schedule.ParseList(schedule.List{Schedules: []string{"0 0 * * *"}, Exclude: []string{"2200-05-01", "2026-12-24"}}, schedule.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	left := s.Excluded()
-	for _, c := range []struct{ from, next, prev string }{
-		{"1980-01-01", "2026-12-24", ""},
-		{"2027-01-01", "2200-05-01", "2026-12-24"},
-		{"2500-01-01", "", "2200-05-01"},
-	} {
-		from, err := time.Parse(time.DateOnly, c.from)
+	for _, exclude := range [][]string{{"2200-05-01", "2026-12-24"}, {"2026-12-24", "2200-05-01"}} {
+		s, err := schedule.ParseList(schedule.List{Schedules: []string{"0 0 * * *"}, Exclude: exclude}, schedule.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		next, prev := "", ""
-		if u, ok := left.Next(from); ok {
-			next = u.Format(time.DateOnly)
+		left := s.Excluded()
+		for _, c := range []struct{ from, next, prev string }{
+			{"1980-01-01", "2026-12-24", ""},
+			{"2027-01-01", "2200-05-01", "2026-12-24"},
+			{"2500-01-01", "", "2200-05-01"},
+		} {
+			from, err := time.Parse(time.DateOnly, c.from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, prev := "", ""
+			if u, ok := left.Next(from); ok {
+				next = u.Format(time.DateOnly)
+			}
+			if u, ok := left.Prev(from); ok {
+				prev = u.Format(time.DateOnly)
+			}
+			if next != c.next || prev != c.prev {
+				t.Errorf("%v, around %s: %q and %q, not %q and %q", exclude, c.from, prev, next, c.prev, c.next)
+			}
 		}
-		if u, ok := left.Prev(from); ok {
-			prev = u.Format(time.DateOnly)
+	}
+}
+
+func TestTheTextOfAList(t *testing.T) {
+	for want, l := range map[string]schedule.List{
+		"0 8 * * *; 0 20 * * *":                               {Schedules: []string{"0 8 * * *", "0 20 * * *"}},
+		"0 8 * * *; 0 20 * * * except 2026-12-24; 2026-12-31": {Schedules: []string{"0 8 * * *", "0 20 * * *"}, Exclude: []string{"2026-12-24", "2026-12-31"}},
+	} {
+		s, err := schedule.ParseList(l, schedule.Options{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if next != c.next || prev != c.prev {
-			t.Errorf("around %s: %q and %q, not %q and %q", c.from, prev, next, c.prev, c.next)
+		if got := s.String(); got != want {
+			t.Errorf("%q, not %q", got, want)
 		}
 	}
 }
