@@ -66,6 +66,7 @@ func Live(w *World, steps map[string]int) error {
 			break
 		}
 	}
+	forgotten := w.forgotten()
 	w.Calm()
 	if !w.ticking() || w.rand.IntN(2) == 0 {
 		if err := w.freeze(); err != nil {
@@ -75,7 +76,7 @@ func Live(w *World, steps map[string]int) error {
 	if err := w.reach(w.Settled); err != nil {
 		return err
 	}
-	if err := w.quiet(); err != nil {
+	if err := w.quiet(forgotten); err != nil {
 		return err
 	}
 	if err := w.Settled(); err != nil || w.scheduler == nil {
@@ -85,11 +86,12 @@ func Live(w *World, steps map[string]int) error {
 }
 
 // quiet checks that a world at rest stays at rest, whatever is listed. If a version meets a state of another version for the first time, it
-// forgets the state, takes inventory once more, and may find something to do.
-func (w *World) quiet() error {
+// forgets the state, takes inventory once more, perhaps not before something is listed, and may find something to do. forgotten is how
+// often that had happened when the calm began.
+func (w *World) quiet(forgotten int) error {
 	w.frozen = true
-	for {
-		before, forgotten := w.writes(), w.Steps["upgraded"]+w.Steps["rolled back"]
+	for ; ; forgotten = w.forgotten() {
+		before := w.writes()
 		w.relist()
 		for i := 0; w.Step() && i < quietSteps*(1+len(w.tenants)); i++ {
 			if err := w.Check(); err != nil {
@@ -100,11 +102,14 @@ func (w *World) quiet() error {
 		if now == before {
 			return nil
 		}
-		if w.Steps["upgraded"]+w.Steps["rolled back"] == forgotten {
+		if w.forgotten() == forgotten {
 			return fmt.Errorf("came to rest and moved again: version %d, then %d", before, now)
 		}
 	}
 }
+
+// forgotten returns how often a version has met a state of another.
+func (w *World) forgotten() int { return w.Steps["upgraded"] + w.Steps["rolled back"] }
 
 // freeze stops the nodes, removes a few finalizers, and checks that the Pods come in order.
 func (w *World) freeze() error {
