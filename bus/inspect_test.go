@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/engine"
 	"github.com/jobstream/jobstream/internal/finding"
 	"github.com/jobstream/jobstream/internal/partition"
@@ -123,6 +124,10 @@ func TestInspectorTouchesNothing(t *testing.T) {
 		}
 		return all
 	}
+	until(t, "the floor of each partition is stored, and no other follows", func() bool {
+		at, err := floor{bus: b, stream: b.names.state("job"), subject: b.names.floor("job", keyOf(uid(1)).Partition())}.load(t.Context())
+		return err == nil && at == beginning{sequence: sequence(t, b, 1) + 1} && portrait()[b.names.state("job")].Msgs == 1+events.Partitions
+	})
 	before := portrait()
 	var all map[string]finding.Finding
 	until(t, "every consumer has a waiting pull", func() bool { // the pull request may still be on its way when the consumer exists

@@ -75,6 +75,9 @@ func run(ctx context.Context, c campaign, only string) error {
 		}
 		chosen = append(chosen, m)
 	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("no bug among the %s is called %q: their names are in internal/sim/mutants", c.called, only)
+	}
 	var mu sync.Mutex
 	killed, planted := 0, 0
 	var hunts errgroup.Group

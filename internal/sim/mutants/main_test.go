@@ -25,3 +25,11 @@ func TestBugsFitTheCode(t *testing.T) {
 		}
 	}
 }
+
+// A misspelt name must not look like a campaign in which every bug was found.
+func TestAnUnknownBugIsAnError(t *testing.T) {
+	c := campaign{bugs: mistakes, called: "mistakes"}
+	if err := run(t.Context(), c, "misspelt"); err == nil || !strings.Contains(err.Error(), `"misspelt"`) {
+		t.Errorf("got %v", err)
+	}
+}
