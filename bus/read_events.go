@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -167,18 +166,10 @@ func storedEvent(m *jetstream.RawStreamMsg) StoredEvent {
 	return e
 }
 
-// Announced returns the last public event about the object of that name: a Job's start, or a ScheduledJob's last Job that was
-// created. ok is false if the stream has none. It finds the UID of an object that is gone.
-func (v *Inspector) Announced(ctx context.Context, namespace, function, name string) (last StoredEvent, ok bool, err error) {
-	subject := "jobstream.events." + v.bus.names.token + "." + events.Token(namespace) + "."
-	switch function {
-	case "job":
-		subject += "job.start." + events.Token(name)
-	case "scheduledjob":
-		subject += "schedule.tick.started." + events.Token(name)
-	default:
-		return StoredEvent{}, false, errors.New("bus: there are no public events of function " + function)
-	}
+// Announced returns the last public event of a kind, such as "job.start", about the object of that name. ok is false if the stream
+// has none. It finds the UID of an object that is gone.
+func (v *Inspector) Announced(ctx context.Context, namespace, kind, name string) (last StoredEvent, ok bool, err error) {
+	subject := "jobstream.events." + v.bus.names.token + "." + events.Token(namespace) + "." + kind + "." + events.Token(name)
 	s, err := v.stream(ctx, v.bus.names.events())
 	if err != nil {
 		return StoredEvent{}, false, err

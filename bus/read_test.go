@@ -127,10 +127,10 @@ func TestReadEvents(t *testing.T) {
 	if err := v.Events(t.Context(), Wanted{}, func(StoredEvent) error { n++; return enough }); !errors.Is(err, enough) || n != 1 {
 		t.Errorf("%d events, %v", n, err)
 	}
-	if last, ok, err := v.Announced(t.Context(), "shop", "job", "pi"); !ok || err != nil || last.CloudEvent.ID() != events.PublicID(started) {
+	if last, ok, err := v.Announced(t.Context(), "shop", "job.start", "pi"); !ok || err != nil || last.CloudEvent.ID() != events.PublicID(started) {
 		t.Errorf("%+v %v", last, err)
 	}
-	if last, ok, err := v.Announced(t.Context(), "shop", "job", "*"); ok || err != nil {
+	if last, ok, err := v.Announced(t.Context(), "shop", "job.start", "*"); ok || err != nil {
 		t.Errorf("a name with a wildcard finds %+v, %v", last, err)
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/bus"
 	"github.com/jobstream/jobstream/events"
-	"github.com/jobstream/jobstream/functions/job"
-	"github.com/jobstream/jobstream/functions/scheduledjob"
+	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/internal/flags"
 	"github.com/jobstream/jobstream/internal/kubectl/replay"
 )
@@ -36,8 +35,11 @@ func (n *natsServer) require(ctx context.Context) (*bus.Inspector, error) {
 	return n.connect(ctx)
 }
 
-// kindsOfFunctions are the kinds whose objects have facts on the bus, by function.
-var kindsOfFunctions = map[string]string{scheduledjob.Name: v1alpha1.ScheduledJobKind, job.Name: jobKind}
+// objectsOf has the objects of each function: their kind, and the public event that each of them has had, if it has done anything.
+var objectsOf = map[catalog.Name]struct{ kind, event string }{
+	catalog.Job:          {jobKind, "job.start"},
+	catalog.ScheduledJob: {v1alpha1.ScheduledJobKind, "schedule.tick.started"},
+}
 
 // collect reads all that the bus holds about the object.
 func (n *natsServer) collect(ctx context.Context, t *tool, name named) (replay.Record, error) {
@@ -79,26 +81,25 @@ func (n *natsServer) collect(ctx context.Context, t *tool, name named) (replay.R
 
 // identify finds the UID of the object. The API server has it; if the object is gone, its last public event does.
 func identify(ctx context.Context, c *client, v *bus.Inspector, name named) (namespace, function string, uid types.UID, err error) {
-	for _, function := range []string{scheduledjob.Name, job.Name} {
-		kind := kindsOfFunctions[function]
-		if name.kind != "" && name.kind != kind {
-			continue
-		}
-		uid, err := c.uid(ctx, kind, name.name)
-		if uid != "" || err != nil && !apierrors.IsNotFound(err) {
-			return c.namespace, function, uid, err
+	var wanted []catalog.Name
+	for _, f := range []catalog.Name{catalog.ScheduledJob, catalog.Job} { // of two of one name, the one that makes the Jobs
+		if name.kind == "" || name.kind == objectsOf[f].kind {
+			wanted = append(wanted, f)
 		}
 	}
-	for _, function := range []string{scheduledjob.Name, job.Name} {
-		if kind := kindsOfFunctions[function]; name.kind != "" && name.kind != kind {
-			continue
+	for _, f := range wanted {
+		uid, err := c.uid(ctx, objectsOf[f].kind, name.name)
+		if uid != "" || err != nil && !apierrors.IsNotFound(err) {
+			return c.namespace, string(f), uid, err
 		}
-		last, ok, err := v.Announced(ctx, c.namespace, function, name.name)
+	}
+	for _, f := range wanted {
+		last, ok, err := v.Announced(ctx, c.namespace, objectsOf[f].event, name.name)
 		if err != nil {
-			return c.namespace, function, "", err
+			return c.namespace, string(f), "", err
 		}
 		if uid, is := last.CloudEvent.Extensions()["partitionkey"].(string); ok && is {
-			return c.namespace, function, types.UID(uid), nil
+			return c.namespace, string(f), types.UID(uid), nil
 		}
 	}
 	what := name.kind

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/job"
 )
@@ -13,10 +14,13 @@ import (
 // inventory returns the snapshot that the API server would have shown, made of the facts so far. If these begin in the middle of the
 // object's life, what existed before is taken from a snapshot of the trigger, else from the first fact about it.
 func (w *world) inventory(e effect.TakeInventory, at time.Time) events.Event {
-	if w.key.Function == job.Name {
+	switch catalog.Name(w.key.Function) {
+	case catalog.Job:
 		return w.jobListed(e, at)
+	case catalog.ScheduledJob:
+		return w.scheduleListed(e, at)
 	}
-	return w.scheduleListed(e, at)
+	return nil // no record is of another function: Fold refuses it
 }
 
 func (w *world) jobListed(e effect.TakeInventory, at time.Time) events.JobListed {

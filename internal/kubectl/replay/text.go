@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/jobstream/jobstream/functions/catalog"
 	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/internal/progress"
 )
@@ -117,7 +118,7 @@ func (t Transcript) decided() (all []Turn) {
 // about describes the record and what limits its use.
 func (t Transcript) about() []string {
 	r := t.Record
-	kind := map[string]string{"job": "Job", "scheduledjob": "ScheduledJob"}[r.Function]
+	kind := map[catalog.Name]string{catalog.Job: "Job", catalog.ScheduledJob: "ScheduledJob"}[catalog.Name(r.Function)]
 	lines := []string{fmt.Sprintf("%s %s/%s, UID %s: %s, folded by version %d of the function %s", kind, r.Namespace, r.Name, r.UID, count(len(r.Facts), "stored fact"),
 		t.FunctionVersion, r.Function)}
 	if n := len(r.Facts); n > 0 {
