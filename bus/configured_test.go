@@ -17,6 +17,7 @@ import (
 // configured is a NATS server with a configuration file, as operators run it.
 type configured struct {
 	server *server.Server
+	log    *serverLog // of the server that was started last
 	dir    string
 	listen string
 	disk   string // where it stores, and how much it may
@@ -37,20 +38,35 @@ func (c *configured) start(t *testing.T, settings string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.NoSigs, o.NoLog = true, o.LogFile == ""
-	if c.server, err = server.NewServer(o); err != nil {
+	o.NoSigs = true
+	c.log = &serverLog{}
+	// A test that starts a process at this moment has forked: until the child executes its program, it holds the socket that an
+	// earlier server has closed, and the address is in use.
+	for deadline := time.Now().Add(soon); !c.listens(t, o); {
+		c.stop()
+		if time.Now().After(deadline) {
+			t.Fatalf("server does not listen:\n%s", c.log)
+		}
+	}
+	t.Cleanup(c.stop)
+	c.listen = strings.TrimPrefix(strings.TrimPrefix(c.server.ClientURL(), "nats://"), "tls://")
+}
+
+// listens starts a server, and reports whether it has its address.
+func (c *configured) listens(t *testing.T, o *server.Options) bool {
+	t.Helper()
+	var err error
+	if c.server, err = server.NewServer(o.Clone()); err != nil {
 		t.Fatal(err)
 	}
-	if !o.NoLog {
-		c.server.ConfigureLogger()
-	}
+	c.server.SetLogger(c.log, false, false)
 	c.server.Start()
-	s := c.server
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(soon) {
-		t.Fatal("server is not ready")
-	}
-	c.listen = strings.TrimPrefix(strings.TrimPrefix(s.ClientURL(), "nats://"), "tls://")
+	return c.server.Addr() != nil
+}
+
+func (c *configured) stop() {
+	c.server.Shutdown()
+	c.server.WaitForShutdown()
 }
 
 func (c *configured) write(t *testing.T, settings string) {
@@ -70,10 +86,19 @@ func (c *configured) reload(t *testing.T, settings string) {
 // restart stops the server and starts it again, with the same address and disk.
 func (c *configured) restart(t *testing.T, settings string) {
 	t.Helper()
-	c.server.Shutdown()
-	c.server.WaitForShutdown()
+	c.stop()
 	c.start(t, settings)
 }
+
+// serverLog is what a server has logged. The server's own logger would end the test's process with a fatal error.
+type serverLog struct{ journal }
+
+func (l *serverLog) Noticef(format string, v ...any) { fmt.Fprintf(l, format+"\n", v...) }
+func (l *serverLog) Warnf(format string, v ...any)   { l.Noticef(format, v...) }
+func (l *serverLog) Errorf(format string, v ...any)  { l.Noticef(format, v...) }
+func (l *serverLog) Fatalf(format string, v ...any)  { l.Noticef(format, v...) }
+func (l *serverLog) Debugf(string, ...any)           {}
+func (l *serverLog) Tracef(string, ...any)           {}
 
 // put replaces a file atomically, as a kubelet replaces those of a Secret.
 func put(t *testing.T, path, text string) {

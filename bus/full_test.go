@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,15 +18,15 @@ import (
 const volumeBytes = 8 << 20
 
 // configureOn starts a server that stores on the volume and assumes that it has far more room, like one whose max_file_store is
-// larger than its disk, or whose disk other programs fill. It writes its log to the file.
-func configureOn(t *testing.T, v *testvolume.Volume, log string) *configured {
+// larger than its disk, or whose disk other programs fill.
+func configureOn(t *testing.T, v *testvolume.Volume) *configured {
 	t.Helper()
-	c := &configured{dir: t.TempDir(), listen: "127.0.0.1:-1", disk: fmt.Sprintf("store_dir: %q, max_file_store: 1TB", v.Dir)}
-	c.start(t, settingsOf(log))
+	c := &configured{dir: t.TempDir(), listen: fmt.Sprintf("127.0.0.1:%d", freePort(t)), disk: fmt.Sprintf("store_dir: %q, max_file_store: 1TB", v.Dir)}
+	c.start(t, monitoring)
 	return c
 }
 
-func settingsOf(log string) string { return fmt.Sprintf("logfile: %q, http: \"127.0.0.1:-1\"", log) }
+const monitoring = `http: "127.0.0.1:-1"`
 
 // health returns the health that the server's monitoring reports.
 func health(t *testing.T, s *configured) string {
@@ -118,8 +117,8 @@ func TestFullVolume(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, j, log := testvolume.New(t, volumeBytes), &journal{}, t.TempDir()+"/nats.log"
-			s := configureOn(t, v, log)
+			v, j := testvolume.New(t, volumeBytes), &journal{}
+			s := configureOn(t, v)
 			b := connect(t, nil, logged(j), func(c *Config) { c.URL = "nats://" + s.listen })
 			store(t, b)
 			recovers(t, b, 1)
@@ -141,8 +140,8 @@ func TestFullVolume(t *testing.T) {
 				}
 			}
 			unready(t, b, j, words...)
-			if text, err := os.ReadFile(log); err != nil || !holds(string(text), "no space left on device", c.stream) {
-				t.Errorf("the disk is not full: %v\n%s", err, text)
+			if !holds(s.log.String(), "no space left on device", c.stream) {
+				t.Errorf("the disk is not full:\n%s", s.log)
 			}
 
 			if text := health(t, s); !holds(text, "write error", "no space left on device", c.stream) {
@@ -158,7 +157,7 @@ func TestFullVolume(t *testing.T) {
 			if losses(b) > 0 {
 				t.Error("the cluster is to be listed again, for a stream that takes nothing")
 			}
-			s.restart(t, settingsOf(log))
+			s.restart(t, monitoring)
 			until(t, "what is written is confirmed again, and all is well", func() bool {
 				if b.nc.IsConnected() && len(confirmed) == before {
 					attempt()
@@ -184,7 +183,7 @@ func TestFullVolume(t *testing.T) {
 func TestFullVolumeWithoutStreams(t *testing.T) {
 	t.Parallel()
 	v := testvolume.New(t, volumeBytes)
-	s := configureOn(t, v, t.TempDir()+"/nats.log")
+	s := configureOn(t, v)
 	v.Fill(t)
 	refused(t, Config{URL: "nats://" + s.listen}, "make stream jobstream_test_", "cannot write to its disk", "make room")
 	v.Free(t)
