@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -128,6 +129,12 @@ func (s *selection) each(ctx context.Context, found []target, one func(target) e
 		return errors.Join(err, s.printer.PrintObj(s.shown[0], s.Out))
 	}
 	return errors.Join(err, s.output.print(s.printer, s.shown, s.Out))
+}
+
+// gone reports whether err is that an object which -l or -A selected is there no more. Then nothing is left to do, as for "kubectl
+// delete --all". An object that the user has named is missed.
+func (s *selection) gone(err error) bool {
+	return apierrors.IsNotFound(err) && (s.all || s.selector != "")
 }
 
 // through is each without the final output.

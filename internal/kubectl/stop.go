@@ -106,6 +106,9 @@ func (s *stopCommand) one(ctx context.Context, c *client, o target) (goes bool, 
 	options, mode := s.patchOptions()
 	stopped, err := c.BatchV1().Jobs(o.namespace).Patch(ctx, o.name, types.StrategicMergePatchType, patch, options, "status")
 	switch {
+	case s.gone(err):
+		fmt.Fprintf(s.ErrOut, "%s has been deleted meanwhile: nothing is left to stop\n", o)
+		return false, nil
 	case replaced(err):
 		return false, fmt.Errorf("cannot stop %s: it has been deleted or created again meanwhile: look at it, and repeat the command", o)
 	case apierrors.IsInvalid(err):

@@ -90,12 +90,15 @@ func (s *suspendCommand) one(ctx context.Context, c *client, o target) error {
 	}
 	options, mode := s.patchOptions()
 	if s.resume && !o.suspended && o.paused { // any edit of the spec ends a pause: this one changes nothing in the end
-		if _, err := c.setSuspended(ctx, o, true, options); err != nil {
+		if _, err := c.setSuspended(ctx, o, true, options); err != nil && !replaced(err) {
 			return c.answered(fmt.Sprintf("cannot resume %s", o), err)
 		}
 	}
 	changed, err := c.setSuspended(ctx, o, !s.resume, options)
 	switch {
+	case s.gone(err):
+		fmt.Fprintf(s.ErrOut, "%s has been deleted meanwhile: nothing is left to %s\n", o, s.verb())
+		return nil
 	case replaced(err):
 		return fmt.Errorf("cannot %s %s: it has been deleted or created again meanwhile: look at it, and repeat the command", s.verb(), o)
 	case err != nil:
