@@ -41,8 +41,9 @@ import (
 const owner = "jobstream-controlplane"
 
 // startTimeout bounds one component's way to readiness. A start takes two to four seconds on an idle machine;
-// this is for two cores that also compile and run other control planes.
-const startTimeout = 2 * time.Minute
+// this is for two cores that also compile, run other control planes, and have hundreds of clients that all come back when a killed
+// API server does.
+const startTimeout = 5 * time.Minute
 
 // RareGC is a GCPercent for tests with few objects: an API server starts with a fifth less work of the processors, and takes 100 MB more.
 const RareGC = 400

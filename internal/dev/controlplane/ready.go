@@ -27,10 +27,14 @@ func (cp *ControlPlane) waitFor(ctx context.Context, p *process, url string) err
 	defer client.CloseIdleConnections()
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
+	var last error
 	for {
-		last := get(ctx, client, url)
-		if last == nil && p.running() { // otherwise another program answered on its port
+		err := get(ctx, client, url)
+		if err == nil && p.running() { // otherwise another program answered on its port
 			return nil
+		}
+		if last == nil || ctx.Err() == nil { // the end of the wait says nothing about the program
+			last = err
 		}
 		select {
 		case <-ticker.C:
@@ -55,7 +59,8 @@ func (cp *ControlPlane) httpClient() (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	const oneAnswer = 5 * time.Second
+	// Long, because an API server that all its clients ask at once answers this question late, too, and asking again is asking more.
+	const oneAnswer = 30 * time.Second
 	return &http.Client{Transport: authenticated, Timeout: oneAnswer}, nil
 }
 
