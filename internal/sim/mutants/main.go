@@ -149,6 +149,11 @@ var (
 // hunt runs the worlds of both simulators against the changed code, first of the one that the file belongs to, and returns the first finding. Bugs
 // that need a rarer accident than so many worlds contain are left to transcripts and tests.
 func hunt(ctx context.Context, overlay, file string, seeds int) (found bool, how string) {
+	if strings.HasPrefix(file, "internal/engine/") { // its own tests take seconds, and worlds see little of it
+		if found, how = test(ctx, overlay, findings, "./internal/engine"); found {
+			return true, "by a test: " + how
+		}
+	}
 	sims := []string{"./internal/sim", "./internal/sim/schedules"}
 	if strings.HasPrefix(file, "functions/schedule") { // and functions/scheduledjob
 		slices.Reverse(sims)
