@@ -16,7 +16,7 @@ import (
 
 const (
 	// healTime allows for a start on a busy machine.
-	healTime = 2 * time.Minute
+	healTime = 5 * time.Minute
 	// catchUpTime is how long a wipe waits until the recorder has received what is about to be deleted.
 	catchUpTime = 20 * time.Second
 	// theBus and theNodes break in one way at a time: two of three servers must stay.

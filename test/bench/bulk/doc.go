@@ -4,7 +4,7 @@
 //	cluster.go         a system with the clients that this needs
 //	make.go            objects, some at a time
 //	see.go             a watch that hands each object to a function
-//	observations.go    when each object was first seen as it should be
+//	observations.go    which objects have been seen as they should be
 //	wait.go            waiting for that, as long as every part of the system lives
 //
 // A client that creates and watches thousands of objects is itself a load on the machine that it measures. So requests are 32 at a time

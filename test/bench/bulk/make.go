@@ -7,10 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 )
@@ -64,6 +66,19 @@ func (c *Cluster) ScheduledJobs(spec v1alpha1.ScheduledJobSpec, in func(n int) (
 		s := pattern.DeepCopy()
 		s.SetName(Name("s", n))
 		_, err := c.dynamic.Resource(scheduledJobs).Namespace(in(n)).Create(ctx, s, metav1.CreateOptions{})
+		return err
+	}
+}
+
+// CronJobs creates equal CronJobs in a namespace. Their time zone is UTC unless spec has one: the default is that of
+// kube-controller-manager.
+func (c *Cluster) CronJobs(spec batchv1.CronJobSpec, namespace string) Maker {
+	if spec.TimeZone == nil {
+		spec.TimeZone = ptr.To("Etc/UTC")
+	}
+	return func(ctx context.Context, n int) error {
+		cronJob := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: Name("s", n)}, Spec: spec}
+		_, err := c.Client.BatchV1().CronJobs(namespace).Create(ctx, cronJob, metav1.CreateOptions{})
 		return err
 	}
 }

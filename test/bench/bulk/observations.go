@@ -2,77 +2,46 @@ package bulk
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 )
 
-// Observations are objects as a watch shows them, each with the time at which it first was as wanted. They stay when the object
-// is deleted. The zero value is none.
+// Observations are objects that a watch has shown as wanted. They stay when the object is deleted. The zero value is none.
 type Observations struct {
-	mu     sync.Mutex
-	first  map[types.UID]time.Time
-	owners map[types.UID]int // the number of each owner's objects
+	mu   sync.Mutex
+	seen sets.Set[types.UID]
 }
 
-// Add notes that the object is as wanted. Only the first time counts.
+// Add notes that the object is as wanted.
 func (s *Observations) Add(object metav1.Object) {
-	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.first == nil {
-		s.first, s.owners = map[types.UID]time.Time{}, map[types.UID]int{}
+	if s.seen == nil {
+		s.seen = sets.New[types.UID]()
 	}
-	if _, known := s.first[object.GetUID()]; known {
-		return
-	}
-	s.first[object.GetUID()] = now
-	if owner := metav1.GetControllerOf(object); owner != nil {
-		s.owners[owner.UID]++
-	}
+	s.seen.Insert(object.GetUID())
 }
 
 // Count returns their number.
 func (s *Observations) Count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.first)
+	return s.seen.Len()
 }
 
 // UIDs returns which objects they are, in no order.
 func (s *Observations) UIDs() []types.UID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.first))
-}
-
-// Since returns the times from then to each observation, in no order.
-func (s *Observations) Since(then time.Time) (all []time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, at := range s.first {
-		all = append(all, at.Sub(then))
-	}
-	return all
-}
-
-// TooMany returns how many objects there are beyond one for each owner.
-func (s *Observations) TooMany() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, has := range s.owners {
-		n += has - 1
-	}
-	return n
+	return s.seen.UnsortedList()
 }
 
 // SeeJobs shows the metadata of Jobs, of all namespaces if the name is "".

@@ -65,14 +65,15 @@ func since(ctx context.Context, system *harness.System, l limit, s side, then co
 	return c, err
 }
 
-// resources are those that a controller of Jobs has to do with. All others are the node's, or the API server's own.
-var resources = map[string]bool{"pods": true, "jobs": true, "jobs/status": true, "events": true, "scheduledjobs": true, "scheduledjobs/status": true}
+// resources are those that a controller of Jobs or schedules has to do with. All others are the node's, or the API server's own.
+var resources = map[string]bool{"pods": true, "jobs": true, "jobs/status": true, "events": true, "cronjobs": true, "cronjobs/status": true,
+	"scheduledjobs": true, "scheduledjobs/status": true}
 
-// ofController reports whether the request is a controller's. It creates no Job in any workload: that is the benchmark, which lists
-// nothing while it measures. Watches are left out: all of them watch, and they are counted at their end.
-func ofController(request string) bool {
+// ofController reports whether the request is a controller's. Jobs are created by the benchmark, unless schedules are due; it lists nothing
+// while it measures. Watches are left out: all of them watch, and they are counted at their end.
+func (w workload) ofController(request string) bool {
 	verb, resource, _ := strings.Cut(request, " ")
-	return resources[resource] && verb != "WATCH" && request != "POST jobs"
+	return resources[resource] && verb != "WATCH" && (request != "POST jobs" || w.due > 0)
 }
 
 // statusWrite reports whether the request writes the status of a Job.

@@ -28,8 +28,12 @@ const (
 )
 
 // life is what the watches have shown of a Job. Zero: not yet.
-type life struct{ made, pod, ended time.Time }
+type life struct {
+	made            time.Time // when the benchmark began to create it, or when its schedule was due
+	job, pod, ended time.Time
+}
 
+func toJob(l life) time.Duration { return l.job.Sub(l.made) }
 func toPod(l life) time.Duration { return l.pod.Sub(l.made) }
 func toEnd(l life) time.Duration { return l.ended.Sub(l.made) }
 
@@ -66,15 +70,16 @@ func (l load) each(of func(life) time.Duration) (all []time.Duration) {
 type observer struct {
 	mu      sync.Mutex
 	lives   map[string]*life
-	pods    bool // whether Pods are watched
-	over    int  // Jobs that have ended and, if Pods are watched, whose Pod was observed
+	due     time.Time // the time of all Jobs, if a schedule makes them
+	pods    bool      // whether Pods are watched
+	over    int       // Jobs that have ended and, if Pods are watched, whose Pod was observed
 	changed chan struct{}
 }
 
-// observe watches the Jobs of a namespace, and the metadata of its Pods if that is asked for, until ctx ends. It returns when the
-// watches are established.
-func observe(ctx context.Context, s *harness.System, namespace string, pods bool) (*observer, error) {
-	o := &observer{lives: map[string]*life{}, pods: pods, changed: make(chan struct{}, 1)}
+// observe watches the Jobs of a namespace, and the metadata of its Pods if that is asked for, until ctx ends; due is as in observer.
+// It returns when the watches are established.
+func observe(ctx context.Context, s *harness.System, namespace string, pods bool, due time.Time) (*observer, error) {
+	o := &observer{lives: map[string]*life{}, due: due, pods: pods, changed: make(chan struct{}, 1)}
 	jobs := s.Client.BatchV1().Jobs(namespace)
 	err := bulk.See(ctx, &batchv1.Job{}, o.seeJob, &cache.ListWatch{
 		ListWithContextFunc:  func(ctx context.Context, l metav1.ListOptions) (runtime.Object, error) { return jobs.List(ctx, l) },
@@ -97,14 +102,20 @@ func observe(ctx context.Context, s *harness.System, namespace string, pods bool
 // of returns the Job's life; the caller holds mu.
 func (o *observer) of(job string) *life {
 	if o.lives[job] == nil {
-		o.lives[job] = &life{}
+		o.lives[job] = &life{made: o.due}
 	}
 	return o.lives[job]
 }
 
 func (o *observer) seeJob(object any) {
-	if j, ok := object.(*batchv1.Job); ok && (harness.Is(j, batchv1.JobComplete) || harness.Is(j, batchv1.JobFailed)) {
-		o.note(j.Name, time.Now(), func(l *life) *time.Time { return &l.ended })
+	j, ok := object.(*batchv1.Job)
+	if !ok {
+		return
+	}
+	now := time.Now()
+	o.note(j.Name, now, func(l *life) *time.Time { return &l.job })
+	if harness.Is(j, batchv1.JobComplete) || harness.Is(j, batchv1.JobFailed) {
+		o.note(j.Name, now, func(l *life) *time.Time { return &l.ended })
 	}
 }
 

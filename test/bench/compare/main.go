@@ -9,6 +9,7 @@
 //	side.go       the two sides, and the limits of their requests
 //	run.go        one measurement: one workload on one side, in a system of its own
 //	distance.go   an API server that is far away
+//	due.go        schedules that are due in the same second
 //	load.go       Jobs are created, and watches (../bulk) show what becomes of them
 //	cost.go       what it has cost: processors, memory, requests to the API server
 //	result.go     measurements, their file, and what follows from several of them

@@ -34,7 +34,7 @@ func TestRatiosAreOfPairs(t *testing.T) {
 func TestChoose(t *testing.T) {
 	usual := func(w workload) bool { return !w.large }
 	for list, want := range map[string]string{
-		"":            "one big500 big2000 big5000 indexed5000 indexed10000 storm failing mixed",
+		"":            "one big500 big2000 big5000 indexed5000 indexed10000 storm due1000 due5000 failing mixed",
 		"storm,one":   "one storm",
 		"large mixed": "mixed large",
 	} {

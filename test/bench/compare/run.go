@@ -69,23 +69,23 @@ func (m *measurement) run(ctx context.Context, system *harness.System, t task) e
 	if err := far(ctx, system, t.limit, t.side); err != nil {
 		return err
 	}
-	if _, err := perform(ctx, system, warm, t.side); err != nil {
+	if err := warmUp(ctx, system, t.side); err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
-	if err := bulk.Rest(ctx, settle); err != nil {
-		return err
+	ctx, cancel = context.WithCancel(ctx)
+	defer cancel()
+	seen, err := prepare(ctx, system, t.workload, t.side)
+	if err != nil {
+		return ended(ctx, err)
 	}
 	then, err := before(ctx, system, t.limit, t.side)
 	if err != nil {
 		return err
 	}
 	profiles := t.begin()
-	done, err := perform(ctx, system, t.workload, t.side)
-	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", context.Cause(ctx), err) // of a request that was under way, the error is another one
-	}
+	done, err := perform(ctx, system, t.workload, t.side, seen)
 	if err != nil {
-		return err
+		return ended(ctx, err)
 	}
 	if err := bulk.Rest(ctx, settle); err != nil {
 		return err
@@ -94,24 +94,56 @@ func (m *measurement) run(ctx context.Context, system *harness.System, t task) e
 		return err
 	}
 	m.Jobs, m.Seconds, m.Values = len(done.jobs), done.took().Seconds(), map[string]float64{}
-	m.StatusWrites, m.ControllerRequests = m.count(statusWrite), m.count(ofController)
+	m.StatusWrites, m.ControllerRequests = m.count(statusWrite), m.count(t.workload.ofController)
 	for _, each := range t.workload.measures {
 		m.Values[each.name] = each.of(done)
 	}
 	return errors.Join(verify(ctx, system, t.workload), profiles.print(ctx))
 }
 
-// perform creates the workload's Jobs in a namespace of their own, and returns when all have ended.
-func perform(ctx context.Context, system *harness.System, w workload, s side) (load, error) {
+// ended returns the error with why ctx has ended, if it has: of a request that was under way, the error is another one.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return err
+}
+
+// warmUp runs a few small Jobs.
+func warmUp(ctx context.Context, system *harness.System, s side) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	seen, err := prepare(ctx, system, warm, s)
+	if err != nil {
+		return err
+	}
+	if _, err := perform(ctx, system, warm, s, seen); err != nil {
+		return err
+	}
+	return bulk.Rest(ctx, settle)
+}
+
+// prepare makes what must be there before the workload begins: a namespace of its own, schedules that are about to be due, and watches,
+// which end with ctx.
+func prepare(ctx context.Context, system *harness.System, w workload, s side) (*observer, error) {
 	_, err := system.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}}, metav1.CreateOptions{})
 	if err != nil {
-		return load{}, fmt.Errorf("create a namespace: %w", err)
+		return nil, fmt.Errorf("create a namespace: %w", err)
 	}
-	seen, err := observe(ctx, system, w.name, w.watchesPods())
-	if err != nil {
-		return load{}, err
+	due := time.Time{}
+	if w.due > 0 {
+		if due, err = schedule(ctx, system, w, s); err != nil {
+			return nil, err
+		}
+	}
+	return observe(ctx, system, w.name, w.watchesPods(), due)
+}
+
+// perform creates the workload's Jobs, unless schedules do, and returns when all have ended.
+func perform(ctx context.Context, system *harness.System, w workload, s side, seen *observer) (load, error) {
+	if w.due > 0 {
+		err := seen.wait(ctx, w.due, system.Broken)
+		return load{pods: w.pods(), jobs: seen.seen()}, err
 	}
 	jobs := w.objects(s.managedBy)
 	step := len(jobs)
@@ -136,6 +168,9 @@ func perform(ctx context.Context, system *harness.System, w workload, s side) (l
 
 // verify holds every Job's counts against its size: fast and wrong is no result.
 func verify(ctx context.Context, system *harness.System, w workload) (err error) {
+	if w.due > 0 {
+		return verifyDue(ctx, system, w)
+	}
 	for i, b := range w.jobs {
 		for n := range b.count {
 			j, getErr := system.Client.BatchV1().Jobs(w.name).Get(ctx, w.nameOf(i, n), metav1.GetOptions{})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"path/filepath"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/internal/dev/controlplane"
+	"github.com/jobstream/jobstream/test/bench/bulk"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -28,6 +30,8 @@ const podsAtOnce = 20000
 type side struct {
 	name      string
 	managedBy *string // of its Jobs
+	// schedules creates the workload's schedules, and returns when the controller has observed them, if it shows that.
+	schedules func(ctx context.Context, c *bulk.Cluster, w workload, cron string) error
 	// config is its system. ServiceAccounts are there as in a cluster, although no Pod mounts a token; no other controller of
 	// kube-controller-manager competes with it.
 	config func(limit) harness.Config
@@ -37,12 +41,12 @@ type side struct {
 
 // sides are the two, in the order of the first round.
 var sides = []side{
-	{name: builtIn,
+	{name: builtIn, schedules: cronJobs,
 		config: func(l limit) harness.Config {
 			if l.distance > 0 {
 				return harness.Config{Bare: true, Controllers: []string{serviceAccounts}, Proxied: true} // see far
 			}
-			return harness.Config{Bare: true, Controllers: []string{"job-controller", serviceAccounts}, ControllerManagerFlags: l.flags}
+			return harness.Config{Bare: true, Controllers: []string{"job-controller", "cronjob-controller", serviceAccounts}, ControllerManagerFlags: l.flags}
 		},
 		programs: func(s *harness.System, assets string, l limit) map[string]string {
 			if l.distance > 0 {
@@ -50,7 +54,7 @@ var sides = []side{
 			}
 			return map[string]string{manager: filepath.Join(assets, manager)}
 		}},
-	{name: jobstream, managedBy: ptr.To(v1alpha1.DefaultManagedBy),
+	{name: jobstream, managedBy: ptr.To(v1alpha1.DefaultManagedBy), schedules: scheduledJobs,
 		config: func(l limit) harness.Config {
 			return harness.Config{Controllers: []string{serviceAccounts}, Flags: []string{"--log-level=info"}, Proxied: l.distance > 0}
 		},
@@ -71,10 +75,10 @@ type limit struct {
 }
 
 // unlimited are the flags of kube-controller-manager that lift its limits.
-var unlimited = []string{"--kube-api-qps=5000", "--kube-api-burst=5000", "--concurrent-job-syncs=20"}
+var unlimited = []string{"--kube-api-qps=5000", "--kube-api-burst=5000", "--concurrent-job-syncs=20", "--concurrent-cron-job-syncs=20"}
 
 var limits = []limit{
-	{name: "unlimited", what: "kube-controller-manager with --kube-api-qps=5000 --kube-api-burst=5000 --concurrent-job-syncs=20; jobstream with its defaults",
+	{name: "unlimited", what: "kube-controller-manager with --kube-api-qps=5000 --kube-api-burst=5000 --concurrent-job-syncs=20 --concurrent-cron-job-syncs=20; jobstream with its defaults",
 		flags: unlimited},
 	{name: "default", what: "both with their defaults: kube-controller-manager sends 20 requests a second, jobstream has no limit by rate", limits: true},
 	{name: "100", what: "kube-controller-manager with --kube-api-qps=100 --kube-api-burst=100; jobstream has no flag for that, hence n/a", limits: true,

@@ -139,7 +139,7 @@ func (r *results) kinds(l limit, w workload) (all []string) {
 			continue
 		}
 		for request := range m.Requests {
-			if ofController(request) && !slices.Contains(all, request) {
+			if w.ofController(request) && !slices.Contains(all, request) {
 				all = append(all, request)
 			}
 		}

@@ -21,6 +21,8 @@ type workload struct {
 	name string
 	what string // for the reader of the tables
 	jobs []batch
+	// due is how many schedules are due in the same second, each with a Job of one Pod, instead of jobs.
+	due int
 	// inTurn creates each Job when the last one has ended, instead of all at once.
 	inTurn bool
 	// limited is also measured if requests are limited, or take long. The others would take hours then.
@@ -50,9 +52,15 @@ var (
 	seconds       = measure{"s until all ended", false, func(l load) float64 { return l.took().Seconds() }}
 	toPod50       = measure{"created to Pod, p50 ms", false, func(l load) float64 { return millis(l.each(toPod), 50) }}
 	toPod99       = measure{"created to Pod, p99 ms", false, func(l load) float64 { return millis(l.each(toPod), 99) }}
+	dueToJob50    = measure{"due to Job, p50 ms", false, func(l load) float64 { return millis(l.each(toJob), 50) }}
+	dueToJob99    = measure{"due to Job, p99 ms", false, func(l load) float64 { return millis(l.each(toJob), 99) }}
+	dueToPod50    = measure{"due to Pod, p50 ms", false, func(l load) float64 { return millis(l.each(toPod), 50) }}
+	dueToPod99    = measure{"due to Pod, p99 ms", false, func(l load) float64 { return millis(l.each(toPod), 99) }}
 	toEnd50       = measure{"created to Complete, p50 ms", false, func(l load) float64 { return millis(l.each(toEnd), 50) }}
 	toEnd99       = measure{"created to Complete, p99 ms", false, func(l load) float64 { return millis(l.each(toEnd), 99) }}
 )
+
+var dueMeasures = []measure{jobsPerSecond, dueToJob50, dueToJob99, dueToPod50, dueToPod99}
 
 // workloads are all that there are. Pods end at once unless a batch has a time: the controllers are measured, and not the node.
 var workloads = []workload{
@@ -70,6 +78,8 @@ var workloads = []workload{
 		jobs: []batch{{count: 1, completions: 10000, parallelism: 1000, indexed: true}}, measures: []measure{podsPerSecond}},
 	{name: "storm", what: "1,000 Jobs of one Pod, created at once", limited: true,
 		jobs: []batch{{count: 1000, completions: 1, parallelism: 1}}, measures: []measure{jobsPerSecond, toPod50, toPod99, toEnd50, toEnd99}},
+	{name: "due1000", what: "1,000 schedules due in the same second, each with a Job of one Pod", limited: true, due: 1000, measures: dueMeasures},
+	{name: "due5000", what: "5,000 schedules due in the same second, each with a Job of one Pod", due: 5000, measures: dueMeasures},
 	{name: "failing", what: "an Indexed Job of 1,000 Pods, 500 at once, each of which fails once and for all",
 		jobs: []batch{{count: 1, completions: 1000, parallelism: 500, indexed: true, failing: true}}, measures: []measure{seconds}},
 	{name: "mixed", what: "2,000 Pods of one second: half in Jobs of 5, a quarter in Jobs of 20, a quarter in Jobs of 400 and 100",
@@ -91,6 +101,9 @@ func (w workload) under(l limit, asked bool) bool { return asked || !l.limits ||
 func (w workload) scaled(part float64) workload {
 	of := func(n int) int { return max(1, int(math.Round(float64(n)*part))) }
 	w.jobs = slices.Clone(w.jobs)
+	if w.due > 0 {
+		w.due = of(w.due)
+	}
 	for i, b := range w.jobs {
 		if b.count > 1 {
 			w.jobs[i].count = of(b.count)
@@ -102,7 +115,8 @@ func (w workload) scaled(part float64) workload {
 	return w
 }
 
-func (w workload) pods() (n int) {
+func (w workload) pods() int {
+	n := w.due
 	for _, b := range w.jobs {
 		n += b.count * b.completions
 	}
@@ -110,7 +124,9 @@ func (w workload) pods() (n int) {
 }
 
 // watchesPods reports whether a measure needs the Pods' arrival. Otherwise they are not watched, since that costs the API server.
-func (w workload) watchesPods() bool { return w.inTurn || slices.ContainsFunc(w.jobs, batch.small) }
+func (w workload) watchesPods() bool {
+	return w.inTurn || w.due > 0 || slices.ContainsFunc(w.jobs, batch.small)
+}
 
 func (b batch) small() bool { return b.completions == 1 }
 
@@ -120,7 +136,7 @@ func (w workload) timeout(l limit) time.Duration {
 	if l.limits {
 		each = time.Second // at 20 requests a second, a Pod of a one-Pod Job costs 300 ms
 	}
-	return 3*time.Minute + time.Duration(w.pods())*each
+	return 3*time.Minute + w.lead() + time.Duration(w.pods())*each
 }
 
 // objects are the workload's Jobs for a controller.

@@ -11,6 +11,7 @@ func TestWorkloads(t *testing.T) {
 	for name, want := range map[string]struct{ pods, jobs, atATenth int }{
 		"one": {30, 30, 3}, "big5000": {5000, 1, 500}, "indexed10000": {10000, 1, 1000}, "storm": {1000, 1000, 100},
 		"failing": {1000, 1, 100}, "mixed": {2000, 227, 210}, "large": {100000, 1, 10000},
+		"due1000": {1000, 0, 100},
 	} {
 		chosen, err := choose(workloads, name, nil)
 		if err != nil {

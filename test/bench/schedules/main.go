@@ -1,19 +1,18 @@
-// Command schedules measures what many schedules cost, and prints tables to paste into docs/performance.md:
+// Command schedules measures what very many ScheduledJobs cost while they are not due, and prints a table to paste into
+// docs/performance.md:
 //
 //	make bench-schedules
-//	make bench-schedules COUNT=300 IDLE=2000        # in two minutes instead of forty
+//	make bench-schedules IDLE=2000        # in two minutes instead of forty
 //
 // It starts everything that jobstream needs as in production (test/e2e/harness): a control plane with kube-controller-manager,
-// NATS, one trigger, one reconciler. No Pod ever runs: the Jobs are suspended, so that only their creation is measured.
+// NATS, one trigger, one reconciler. What it costs that many are due in the same second is measured by ../compare.
 //
-//	burst.go    many schedules that are due in the same second, jobstream's and then the built-in controller's
-//	idle.go     very many schedules that are not due, and what our programs need meanwhile
-//	cluster.go  the objects
-//	../bulk     how they are made, and when each Job came and which ScheduledJobs have been taken notice of
+//	idle.go     the schedules, and what our programs need meanwhile
+//	../bulk     how they are made, and which of them have been taken notice of
 //	../report   what /proc says about the machine and our programs
 //	table.go    what is printed
 //
-// Tables go to stdout, progress to stderr. Nothing stays behind, however it ends.
+// The table goes to stdout, progress to stderr. Nothing stays behind, however it ends.
 package main
 
 import (
@@ -31,52 +30,31 @@ import (
 
 // options are the flags.
 type options struct {
-	count, idle            int
-	lead, builtinWait, cpu time.Duration
+	idle int
+	cpu  time.Duration
 }
 
 func main() {
 	o := options{}
-	flag.IntVar(&o.count, "count", 5000, "schedules that are due in the same second; 0 leaves this part out")
-	flag.IntVar(&o.idle, "idle", 50000, "ScheduledJobs that are not due; 0 leaves this part out")
-	flag.DurationVar(&o.lead, "lead", 0, "how far ahead the second is at least when the first schedule is made; 0 guesses. Where it is too short, it is doubled")
-	flag.DurationVar(&o.builtinWait, "builtin-wait", 15*time.Minute, "how long to wait for the Jobs of CronJobs; what is there then is what is printed")
+	flag.IntVar(&o.idle, "idle", 50000, "how many ScheduledJobs, at least 1")
 	flag.DurationVar(&o.cpu, "cpu", time.Minute, "how long CPU time is measured with idle schedules")
 	flag.Parse()
 	report.Main("schedules", o.run)
 }
 
-// bench is one run of the program.
-type bench struct {
-	options
-	dir      string
-	programs harness.Programs
-}
-
+// run measures in a system of its own.
 func (o options) run(ctx context.Context, dir string) (err error) {
-	b := &bench{options: o, dir: dir}
+	if o.idle < 1 {
+		return fmt.Errorf("-idle=%d: at least 1", o.idle)
+	}
 	report.Say("building")
-	if b.programs, err = harness.BuildPrograms(ctx, filepath.Join(dir, "bin")); err != nil {
+	programs, err := harness.BuildPrograms(ctx, filepath.Join(dir, "bin"))
+	if err != nil {
 		return err
 	}
-	if o.count > 0 {
-		if err := b.within(ctx, "burst", b.bursts); err != nil {
-			return err
-		}
-	}
-	if o.idle > 0 {
-		if err := b.within(ctx, "idle", b.idleness); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// within measures in a fresh system, so that no part pays for what an earlier one has left.
-func (b *bench) within(ctx context.Context, name string, measure func(context.Context, *cluster) error) (err error) {
-	report.Say("starting everything for: %s", name)
+	report.Say("starting everything")
 	system, err := harness.StartSystem(ctx, harness.Config{
-		Programs: b.programs, Dir: filepath.Join(b.dir, name), Flags: []string{"--log-level=info"},
+		Programs: programs, Dir: filepath.Join(dir, "system"), Flags: []string{"--log-level=info"},
 	})
 	if err != nil {
 		return err
@@ -86,9 +64,9 @@ func (b *bench) within(ctx context.Context, name string, measure func(context.Co
 	if err != nil {
 		return err
 	}
-	if err := measure(ctx, &cluster{c}); err != nil {
+	if err := o.idleness(ctx, c); err != nil {
 		return err
 	}
-	fmt.Printf("\nLoad average at the end of this part: %s\n", report.LoadAverage())
+	fmt.Printf("\nLoad average at the end: %s\n", report.LoadAverage())
 	return nil
 }
