@@ -148,6 +148,23 @@ func TestExcludedDatesFarAway(t *testing.T) {
 	}
 }
 
+// TestTheRarestDay: 29 February on a given weekday comes every 28 years, and not for 40 where a century has no leap year.
+func TestTheRarestDay(t *testing.T) {
+	s, err := schedule.ParseList(schedule.List{Schedules: []string{"0 0 29 2 *"}, Exclude: []string{"* * * * TUE-SAT,SUN"}}, schedule.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from, want := range map[string]string{"2026-01-01": "2044-02-29", "2044-03-01": "2072-02-29", "2072-03-01": "2112-02-29"} {
+		at, err := time.Parse(time.DateOnly, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next, ok := s.Next(at); !ok || next.Format(time.DateOnly) != want {
+			t.Errorf("after %s: %v, %v, not %s", from, next, ok, want)
+		}
+	}
+}
+
 func TestTheTextOfAList(t *testing.T) {
 	for want, l := range map[string]schedule.List{
 		"0 8 * * *; 0 20 * * *":                               {Schedules: []string{"0 8 * * *", "0 20 * * *"}},
