@@ -1,6 +1,7 @@
 package scheduledjob
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -320,6 +321,17 @@ func TestTheEndOfTheTimeToLive(t *testing.T) {
 		var at effect.Wake
 		if got := expire(s, c.now, &at); (len(got) == 1) != c.deleted || (len(at.Timer()) == 1) != (!c.deleted && c.pending == 0) {
 			t.Errorf("%s: %v, timer %v", c.name, got, at.Timer())
+		}
+	}
+}
+
+// Failures in succession are counted up to the largest number of their field: users may write the status, too.
+func TestConsecutiveFailuresDoNotOverflow(t *testing.T) {
+	for before, want := range map[int32]int32{0: 1, math.MaxInt32 - 1: math.MaxInt32, math.MaxInt32: math.MaxInt32} {
+		b := book{State: everyMinute(), now: minute(3)}
+		b.Object.PauseAfterFailures, b.status.ConsecutiveFailures = 1, before
+		if b.count(Row{Run: events.Run{Name: "j", Result: events.RunFailed}}); b.status.ConsecutiveFailures != want {
+			t.Errorf("%d, and one more: %d, not %d", before, b.status.ConsecutiveFailures, want)
 		}
 	}
 }
