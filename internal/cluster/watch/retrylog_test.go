@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,4 +45,28 @@ func TestRetryLog(t *testing.T) {
 			t.Errorf("%d times bad, %d times good:\n%s", warned, better, log)
 		}
 	})
+}
+
+// Of operations that share a count, it has those that fail now: each once, and none that works again or that its caller has given up.
+func TestRetryLogCounts(t *testing.T) {
+	failing := &atomic.Int64{}
+	a, b := newRetryLog(slog.New(slog.DiscardHandler), "do a"), newRetryLog(slog.New(slog.DiscardHandler), "do b")
+	a.count, b.count = failing, failing
+	for _, step := range []struct {
+		name string
+		do   func()
+		want int64
+	}{
+		{"a fails", func() { a.begins(errors.New("away")) }, 1},
+		{"a fails again", func() { a.begins(errors.New("away")) }, 1},
+		{"b fails", func() { b.begins(errors.New("away")) }, 2},
+		{"a works", a.over, 1},
+		{"a works, as before", a.over, 1},
+		{"the caller gives b up", b.forget, 0},
+		{"it was given up before", b.forget, 0},
+	} {
+		if step.do(); failing.Load() != step.want {
+			t.Errorf("%s: %d fail, not %d", step.name, failing.Load(), step.want)
+		}
+	}
 }
