@@ -19,9 +19,13 @@ import (
 func TestLaws(t *testing.T) {
 	all := zones(t)
 	names := slices.Sorted(maps.Keys(all))
+	draws := uint64(1000)
+	if testing.Short() {
+		draws = 200
+	}
 	for name, law := range laws {
 		t.Run(name, func(t *testing.T) {
-			for i := range uint64(1000) {
+			for i := range draws {
 				random := rand.New(rand.NewPCG(*seed+i, 1))
 				text, loc, center := write(random), all[names[random.IntN(len(names))]], time.Unix(random.Int64N(12e9)-4e9, 0)
 				if random.IntN(10) == 0 {

@@ -26,11 +26,14 @@ const perRound = 10
 
 // TestOracle compares random expressions in random zones with a clock that is read second by second: within three days of the
 // changes of that clock in ten years, and in a random month. The long form (-long) checks 4,000 pairs of an expression and a zone
-// at every change; the short one checks 150 at one change each, and three days for the month.
+// at every change; the short one checks 150 at one change each, and three days for the month; and "go test -short" a third of that.
 func TestOracle(t *testing.T) {
 	n := 15
-	if *long {
+	switch {
+	case *long:
 		n = 4000 / perRound
+	case testing.Short():
+		n = 5
 	}
 	run(t, n, nil, changes)
 }
@@ -38,8 +41,11 @@ func TestOracle(t *testing.T) {
 // TestMadeUpClocks does the same with invented clocks: changed by anything up to a day and a quarter, and up to four times a day.
 func TestMadeUpClocks(t *testing.T) {
 	n := 6
-	if *long {
+	switch {
+	case *long:
 		n = 100
+	case testing.Short():
+		n = 2
 	}
 	run(t, n, madeUp, changes)
 }

@@ -37,11 +37,16 @@ func TestRetryLog(t *testing.T) {
 			t.Errorf("paused %d s after it had worked for a moment", again)
 		}
 		x.over()
-		<-time.After(5 * time.Minute) // by the clock of the bubble
+		<-time.After(2 * lastPause) // by the clock of the bubble
+		if again := fail(); again != 30 {
+			t.Errorf("paused %d s after it had worked for a minute", again)
+		}
+		x.over()
+		<-time.After(2*lastPause + 1)
 		if again := fail(); again != 0 {
 			t.Errorf("paused %d s after it had worked for long", again)
 		}
-		if warned, better := strings.Count(log.String(), "cannot do it"), strings.Count(log.String(), "can do it again"); warned != 3 || better != 2 {
+		if warned, better := strings.Count(log.String(), "cannot do it"), strings.Count(log.String(), "can do it again"); warned != 4 || better != 3 {
 			t.Errorf("%d times bad, %d times good:\n%s", warned, better, log)
 		}
 	})
