@@ -55,7 +55,7 @@ test-long: ## the same tests in their long forms: unit-long, sim-long, fuzz, e2e
 .PHONY: check
 check: ## the quick inner loop: vet, unit tests, scripts, a few simulated worlds, the contract
 	@go vet ./...
-	@go test -short -p 4 ./api/... ./events/... ./functions/... ./internal/engine/... ./internal/app/... ./cmd/...
+	@go test -short -p 4 ./cmd/... ./internal/app/... ./api/... ./events/... ./functions/... ./internal/engine/... # the first two wait most
 	@go test ./internal/sim -seeds=500
 	@go test ./internal/sim/schedules -seeds=100
 	@go test -C test ./contract
