@@ -142,15 +142,17 @@ func plant(dir string, m mutant) (overlay string, err error) {
 
 var (
 	failedTest = regexp.MustCompile(`--- FAIL: (\S+)`)
-	// findings are what a world has found, or else the test that has failed.
-	findings = []*regexp.Regexp{regexp.MustCompile(`(?m)^.*(?:sim|world)_test.go:\d+: (.*)$`), failedTest}
+	// hangingTest is one that was running when the time of its package was over.
+	hangingTest = regexp.MustCompile(`running tests:\n\s+(\S+)`)
+	// findings are what a world has found, or else the test that has failed, or hangs.
+	findings = []*regexp.Regexp{regexp.MustCompile(`(?m)^.*(?:sim|world)_test.go:\d+: (.*)$`), failedTest, hangingTest}
 )
 
 // hunt runs the worlds of both simulators against the changed code, first of the one that the file belongs to, and returns the first finding. Bugs
 // that need a rarer accident than so many worlds contain are left to transcripts and tests.
 func hunt(ctx context.Context, overlay, file string, seeds int) (found bool, how string) {
-	if strings.HasPrefix(file, "internal/engine/") { // its own tests take seconds, and worlds see little of it
-		if found, how = test(ctx, overlay, findings, "./internal/engine"); found {
+	if strings.HasPrefix(file, "internal/engine/") { // its own tests take seconds, unless one hangs, and worlds see little of it
+		if found, how = test(ctx, overlay, findings, "./internal/engine", "-timeout=1m"); found {
 			return true, "by a test: " + how
 		}
 	}
