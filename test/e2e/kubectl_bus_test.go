@@ -84,8 +84,9 @@ func TestKubectlReplayOfRealJobs(t *testing.T) {
 					written, last = written+1, string(j.Status)
 				}
 			}
-			if decided := strings.Count(out, "\nWriteJobStatus @"); decided == 0 || decided > written { // two turns may be folded as one
-				t.Errorf("the reconciler has written %d statuses, and the transcript has %d", written, decided)
+			// Two turns may be folded as one; and where the reconciler was slow, one turn as two, of which a fact shows only the later write.
+			if shown := len(shownWrite.FindAllString(out, -1)); shown == 0 || shown > written {
+				t.Errorf("the reconciler has written %d statuses, and facts show %d of those of the transcript", written, shown)
 			}
 			t.Logf("%s: %d facts, %d bytes of record, %d status writes", name, len(r.Facts), len(text), written)
 		})
@@ -114,6 +115,9 @@ func (u *terminal) settledReplay(object string) (out string) {
 
 // effectLine is the line of an effect in a transcript.
 var effectLine = regexp.MustCompile(`(?m)^[A-Z][A-Za-z]+ \S+`)
+
+// shownWrite is the line of a write of a Job's status that a fact shows: the line has no comment.
+var shownWrite = regexp.MustCompile(`(?m)^WriteJobStatus @[^#\n]*$`)
 
 // A ScheduledJob has decisions, too.
 func TestKubectlDecisionsOfASchedule(t *testing.T) {
