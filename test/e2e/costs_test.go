@@ -20,7 +20,8 @@ import (
 func TestStatusWritesOfUsualJobs(t *testing.T) {
 	t.Parallel()
 	const each = 4
-	s := own(t, harness.Config{Deployed: true})
+	// By its default of 20 requests a second the built-in controller would keep this test, and so all tests, waiting for minutes.
+	s := own(t, harness.Config{Deployed: true, ControllerManagerFlags: []string{"--kube-api-qps=5000", "--kube-api-burst=5000"}})
 	cases := []struct {
 		name, script string
 		size         func(*batchv1.JobSpec)
