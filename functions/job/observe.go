@@ -168,11 +168,11 @@ func seePod(s State, p events.Pod) State {
 		if s.Next = max(s.Next, p.Serial+1); s.full() {
 			return s
 		}
-	case p.Version <= r.Pod.Version, r.Gone && r.Pod.UID == p.UID:
-		s.noteFailure(p, r)
-		return s
 	case r.Gone && r.Pod.Name != p.Name:
 		s.setAside(p, true) // the serial is over, and the observation may be older than this Pod's own serial
+		return s
+	case p.Version <= r.Pod.Version, r.Gone && r.Pod.UID == p.UID:
+		s.noteFailure(p, r)
 		return s
 	case r.intended():
 		s.allowMore(s.limits.MaxPodChanges)

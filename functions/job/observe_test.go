@@ -43,6 +43,7 @@ func TestWhichObservationOfAPodCounts(t *testing.T) {
 		{"another Pod has the name of one that is gone", gone, func(p *events.Pod) { p.UID, p.Version = "q", 6 }, "q", events.Succeeded, false, 0},
 		{"another Pod has the name of one whose deletion is not observed yet", asItIs, func(p *events.Pod) { p.UID, p.Version = "q", 6 }, "q", events.Succeeded, false, 0},
 		{"a Pod of another name has the serial of one that is gone", gone, func(p *events.Pod) { p.UID, p.Name, p.Version = "q", "copy", 6 }, "p", events.Running, true, 1},
+		{"the same, and that Pod was observed later", gone, func(p *events.Pod) { p.UID, p.Name, p.Version = "q", "copy", 4 }, "p", events.Running, true, 1},
 	} {
 		s := tracked(c.row)
 		p := s.Pods[2].Pod
