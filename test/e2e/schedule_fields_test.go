@@ -70,7 +70,7 @@ func TestPauseAfterFailures(t *testing.T) {
 	}
 	u.succeeds("kubectl jobstream resume scheduledjob/broken")
 	end := u.AwaitSchedule("broken", timeout, "to be paused again", func(s *v1alpha1.ScheduledJob) bool {
-		return paused(s) && s.Status.Failed == 4
+		return paused(s) && s.Status.Failed-s.Status.Missed == 4 // a slow cluster misses a time, and that counts as failed
 	})
 	if !slices.ContainsFunc(end.Status.Recent, func(v v1alpha1.TickVerdict) bool {
 		return v.Reason == v1alpha1.ReasonFailedRuns && strings.HasPrefix(v.Message, "the ScheduledJob was paused")
