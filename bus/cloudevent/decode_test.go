@@ -56,6 +56,8 @@ func TestMessagesThatAreEvents(t *testing.T) {
 			also: func(e event.Event) bool { return e.DataContentType() == "text/html" }},
 		"binary, other headers": {header: minimal("Nats-Msg-Id", "x", "traceparent", "y"),
 			also: func(e event.Event) bool { return len(e.Extensions()) == 0 }},
+		"binary, two quotes with nothing between": {header: minimal("ce-ext", `""`),
+			also: func(e event.Event) bool { return e.Extensions()["ext"] == "" }},
 		"binary, nothing in it": {header: minimal(), also: func(e event.Event) bool { return e.Data() == nil }},
 		"binary, an event inside of an event": {header: minimal("ce-datacontenttype", "application/cloudevents+json"), data: json,
 			also: func(e event.Event) bool { return string(e.Data()) == json }},

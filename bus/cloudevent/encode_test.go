@@ -146,6 +146,7 @@ func TestHeaderValues(t *testing.T) {
 		"del":               {"a\x7fb", "a%7Fb", nil},
 		"not encoded":       {"!#$&'()*+,-./:;<=>?@[]^_`{|}~", "!#$&'()*+,-./:;<=>?@[]^_`{|}~", nil},
 		"open quote":        {`"a`, "%22a", []string{`"a`}},
+		"open, a backslash": {`"a\`, `%22a\`, []string{`"a\`}},
 		"quotes and more":   {`"a" b`, "%22a%22%20b", []string{`"a" b`}},
 		"quote not closed":  {`"a\"`, `%22a\%22`, []string{`"a\"`}},
 	} {

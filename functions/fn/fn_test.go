@@ -116,6 +116,15 @@ func TestStatesThatAreNotItsOwn(t *testing.T) {
 	}
 }
 
+func TestVersionOfAnEncodedState(t *testing.T) {
+	if v, err := fn.VersionOf(decide(t, counting(7), nil, observed("a")...).State); v != 7 || err != nil {
+		t.Errorf("version %d, %v; want 7", v, err)
+	}
+	if _, err := fn.VersionOf([]byte("nonsense")); err == nil || !strings.Contains(err.Error(), "decode state") {
+		t.Errorf("nonsense: %v", err)
+	}
+}
+
 // A state may have more elements than the decoder's default of 131,072: it is bounded by the size of a message.
 func TestLargeStates(t *testing.T) {
 	const many = 200_000

@@ -48,3 +48,16 @@ func TestWhatProvesASerial(t *testing.T) {
 		}
 	}
 }
+
+// A Pod left the Job, and then its end arrives from before that: it was counted, under whichever serial its name and its annotation agree on,
+// so that the Pod is not replaced twice.
+func TestALateEndSettlesTheSerialOfAPodThatHasLeft(t *testing.T) {
+	for _, serial := range []int{0, 1, 6} {
+		s := State{Job: events.Job{Name: "pi", UID: "u"}}
+		p := events.Pod{Name: pod.Name("pi", "u", serial, events.NoIndex), UID: "p", Version: 6, Serial: serial, Index: events.NoIndex, Phase: events.Failed}
+		s.Unplaced = map[types.UID]Unplaced{"p": {Pod: events.Pod{Name: p.Name, UID: "p", Version: 7, Serial: serial, Orphan: true}, Serial: events.NoSerial}}
+		if s = seePod(s, p); !s.Settled.Has(serial) || s.Settled.Len() != 1 || s.Next != serial+1 {
+			t.Errorf("serial %d: settled %v, the next is %d", serial, s.Settled, s.Next)
+		}
+	}
+}

@@ -163,11 +163,15 @@ func TestEdges(t *testing.T) {
 	if prev, ok := s.Prev(now); !ok || !prev.Equal(now.Truncate(time.Second)) {
 		t.Errorf("half a second after 12:00:00 was %v", prev)
 	}
-	if next, ok := s.Next(long); !ok || !next.Equal(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)) {
+	first := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
+	if next, ok := s.Next(long); !ok || !next.Equal(first) {
 		t.Errorf("the first of all is %v", next)
 	}
 	if prev, ok := s.Prev(far); !ok || !prev.Equal(time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)) {
 		t.Errorf("the last of all is %v", prev)
+	}
+	if prev, ok := s.Prev(first); !ok || !prev.Equal(first) {
+		t.Errorf("the first of all is not its own: %v", prev)
 	}
 	if _, ok := s.Next(far); ok {
 		t.Error("something comes after the last")

@@ -15,7 +15,7 @@ type readings interface {
 // part is a set of readings that a mix consists of, day by day.
 type part interface {
 	days(y int, m time.Month) uint64 // the days of a month on which it has readings: bits 1 to 31
-	mark(d *seconds, on bool)        // adds its readings of such a day to d, or removes them
+	mark(d *seconds)                 // adds its readings of such a day to d
 }
 
 // mix is the set of the readings that any of its parts has, apart from those that it excludes; or else the excluded ones alone.
@@ -36,16 +36,11 @@ type mix struct {
 // seconds are the readings of one day: one word for each minute, one bit for each second of it.
 type seconds [24 * 60]uint64
 
-func (c *calendar) mark(d *seconds, on bool) {
+func (c *calendar) mark(d *seconds) {
 	for hours := c.hour; hours != 0; hours &= hours - 1 {
 		h := bits.TrailingZeros64(hours) * 60
 		for minutes := c.minute; minutes != 0; minutes &= minutes - 1 {
-			m := h + bits.TrailingZeros64(minutes)
-			if on {
-				d[m] |= c.second
-			} else {
-				d[m] &^= c.second
-			}
+			d[h+bits.TrailingZeros64(minutes)] |= c.second
 		}
 	}
 }
@@ -63,12 +58,9 @@ func (p dates) days(y int, m time.Month) uint64 {
 	return below(int(to)+1) &^ below(int(from))
 }
 
-func (p dates) mark(d *seconds, on bool) {
+func (dates) mark(d *seconds) {
 	for m := range d {
-		d[m] = 0
-		if on {
-			d[m] = below(60)
-		}
+		d[m] = below(60)
 	}
 }
 
@@ -112,12 +104,12 @@ func (w *walk) day(parts uint64) *seconds {
 	var in, out seconds
 	for i, p := range w.in {
 		if has(parts, i) {
-			p.mark(&in, true)
+			p.mark(&in)
 		}
 	}
 	for i, p := range w.except {
 		if has(parts, len(w.in)+i) {
-			p.mark(&out, true)
+			p.mark(&out)
 		}
 	}
 	for m := range in {

@@ -15,7 +15,7 @@ import (
 )
 
 func cached(uid types.UID, version int) *batchv1.Job {
-	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: uid, ResourceVersion: strconv.Itoa(version)}}
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: uid, Name: "job-" + string(uid), ResourceVersion: strconv.Itoa(version)}}
 }
 
 func anything(*batchv1.Job) bool { return true }
@@ -44,6 +44,16 @@ func TestJobCache(t *testing.T) {
 	now = now.Add(maxJobAge)
 	if j, err := load("a", cached("a", 7), nil); err != nil || j.ResourceVersion != "7" || fetched != 2 {
 		t.Errorf("used for too long: %v %v, %d reads", j, err, fetched)
+	}
+	now = now.Add(maxJobAge)
+	if _, err := load("a", cached("a", 7), nil); err != nil || fetched != 3 {
+		t.Errorf("%v, %d reads", err, fetched)
+	}
+	if _, err := load("a", nil, nil); err != nil || fetched != 3 {
+		t.Errorf("read again although it has just been found unchanged: %v, %d reads", err, fetched)
+	}
+	if known, unknown := c.name(cluster.Identity{UID: "a"}), c.name(cluster.Identity{UID: "b"}); known != "job-a" || unknown != "" {
+		t.Errorf("names %q and %q", known, unknown)
 	}
 	now = now.Add(maxJobAge)
 	if j, err := load("a", nil, errors.New("away")); err == nil {

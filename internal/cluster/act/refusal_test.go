@@ -41,6 +41,9 @@ func TestRefused(t *testing.T) {
 	policy.ErrStatus.Reason, policy.ErrStatus.Code = metav1.StatusReasonInvalid, 422
 	policy.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "no latest"}}
 
+	fieldless := statusError(422, metav1.StatusReasonInvalid, "s3cret")
+	fieldless.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeForbidden}, {Message: "s3cret"}, {Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.a"}}}
+
 	sentence := apierrors.NewForbidden(podResource, "p", errors.New(`admission webhook "images.example.com" denied the request: image is not signed`))
 	sentence.ErrStatus.Reason = "image is not signed" // what a webhook writes there comes through
 
@@ -73,6 +76,12 @@ func TestRefused(t *testing.T) {
 			reason: "Invalid", message: "field spec.containers[0].image: FieldValueInvalid; field spec.restartPolicy: FieldValueRequired"},
 		{name: "invalid without causes", err: statusError(422, metav1.StatusReasonInvalid, "s3cret"),
 			reason: "Invalid", message: "the API server finds it invalid and does not say why"},
+		{name: "invalid, without the field", err: fieldless,
+			reason: "Invalid", message: "FieldValueForbidden; field spec.a: FieldValueInvalid"},
+		{name: "invalid, and its value looks like a webhook's answer", err: statusError(422, metav1.StatusReasonInvalid, `Pod "p" is invalid: s3cret denied the request`),
+			reason: "Invalid", message: "the API server finds it invalid and does not say why"},
+		{name: "invalid, and its name looks like a webhook's answer", err: statusError(400, "", `admission webhook "s3cret": `),
+			reason: "BadRequest", message: "the API server answered 400 Bad Request"},
 		{name: "policy", err: policy,
 			reason: "Invalid", message: `pods "p" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no latest`},
 		{name: "webhook", err: statusError(400, "", `admission webhook "w" denied the request: no`),
