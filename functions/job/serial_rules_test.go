@@ -49,8 +49,8 @@ func TestWhatProvesASerial(t *testing.T) {
 	}
 }
 
-// A Pod left the Job, and then its end arrives from before that: it was counted, under whichever serial its name and its annotation agree on,
-// so that the Pod is not replaced twice.
+// The observation that a Pod has left the Job overtook the one of its end. The end still settles the serial on which its name and its
+// annotation agree, the first serial as well.
 func TestALateEndSettlesTheSerialOfAPodThatHasLeft(t *testing.T) {
 	for _, serial := range []int{0, 1, 6} {
 		s := State{Job: events.Job{Name: "pi", UID: "u"}}

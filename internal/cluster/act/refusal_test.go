@@ -80,7 +80,7 @@ func TestRefused(t *testing.T) {
 			reason: "Invalid", message: "FieldValueForbidden; field spec.a: FieldValueInvalid"},
 		{name: "invalid, and its value looks like a webhook's answer", err: statusError(422, metav1.StatusReasonInvalid, `Pod "p" is invalid: s3cret denied the request`),
 			reason: "Invalid", message: "the API server finds it invalid and does not say why"},
-		{name: "invalid, and its name looks like a webhook's answer", err: statusError(400, "", `admission webhook "s3cret": `),
+		{name: "bad request, and its text begins like a webhook's answer", err: statusError(400, "", `admission webhook "s3cret": `),
 			reason: "BadRequest", message: "the API server answered 400 Bad Request"},
 		{name: "policy", err: policy,
 			reason: "Invalid", message: `pods "p" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no latest`},
