@@ -17,9 +17,10 @@ import (
 
 const (
 	// factsWindow is how many facts of one partition may be delivered and not yet acknowledged, over all reconcilers together:
-	// the most that a turn can fold. At 1,500 facts a second of one Job it allows turns of 85 ms. All 32 partitions with their
-	// timers have at most 5,120 such messages, each of which needs an InProgress while an engine is stuck.
-	factsWindow = 128
+	// the most that a turn can fold. At 1,500 facts a second of one Job it allows turns of 170 ms, and where 1,000 small Jobs are created at
+	// once, half of it is enough for those of a partition. All 32 partitions with their
+	// timers have at most 9,216 such messages, each of which needs an InProgress while an engine is stuck.
+	factsWindow = 256
 	// firedWindow is the same limit for fired timers, which are few and add no observation.
 	firedWindow = 32
 	// pullExpiry and pullHeartbeat make an idle partition cost one small message every five seconds, and let the client notice

@@ -9,10 +9,10 @@ import (
 	"github.com/jobstream/jobstream/functions/effect"
 )
 
-// between is what happens between two rounds of a turn: after Pods were created, other turns go first, and then what has arrived
-// for the key joins the turn and its batch. The error is errLeft if the partition was released meanwhile.
-func (r *Runner) between(t *Turn, batch *[]Delivery) error {
-	if slices.ContainsFunc(t.Effects(), effect.Begins) {
+// between is what happens between two rounds of a turn: after Pods were created, or if it is late, other turns go first, and then
+// what has arrived for the key joins the turn and its batch. The error is errLeft if the partition was released meanwhile.
+func (r *Runner) between(t *Turn, batch *[]Delivery, late bool) error {
+	if late || slices.ContainsFunc(t.Effects(), effect.Begins) {
 		t.waited += r.yield(t.Key, batch)
 		if r.leaves(t.Key) {
 			return errLeft
@@ -20,6 +20,20 @@ func (r *Runner) between(t *Turn, batch *[]Delivery) error {
 	}
 	*batch = append(*batch, r.join(t)...)
 	return nil
+}
+
+// goesOn reports whether a turn that has taken turnMax goes on all the same: where few facts of its partition are unacknowledged, its own block no
+// other key. To acknowledge them, it would have to set a timer on the bus, which is one more fact. Where an API server needs a second for three
+// requests, each turn would. A turn that has met a conflict folds nothing that arrives, so it ends; and so does one whose partition was released, or
+// whose process ends.
+func (r *Runner) goesOn(t *Turn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	facts := 0
+	for _, k := range r.keys[t.Key.Partition()] {
+		facts += len(k.waiting) + len(k.working) + len(k.remembering)
+	}
+	return !t.contended && facts < crowded && !r.left[t.Key.Partition()] && r.ctx.Err() == nil
 }
 
 // yield lets other turns go first, and returns how long that took: a Pod that has just been created soon has more to tell, and one

@@ -26,18 +26,18 @@ func beside(n int) (keys []events.Key) {
 	return keys
 }
 
-// A partition is crowded from 64 waiting facts on, and then makes room until no more than 32 wait.
+// A partition is crowded from 128 waiting facts on, and then makes room until no more than 64 wait.
 func TestHowMuchRoomACrowdedPartitionMakes(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		keys, facts int // and facts of each
 		remembered  int // keys
 	}{
-		{"one fact less than a crowd", 1, 63, 0},
-		{"a crowd of one key", 1, 64, 1},
-		{"half of it makes enough room", 8, 8, 4},
-		{"nearly half of it does not", 64, 1, 32},
-		{"seven keys", 7, 10, 4}, // 70, 60, 50, 40, 30
+		{"one fact less than a crowd", 1, 127, 0},
+		{"a crowd of one key", 1, 128, 1},
+		{"half of it makes enough room", 8, 16, 4},
+		{"nearly half of it does not", 128, 1, 64},
+		{"seven keys", 7, 20, 4}, // 140, 120, 100, 80, 60
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -74,9 +74,9 @@ func TestWhenACrowdedPartitionMakesRoom(t *testing.T) {
 		acks  int // of those that came before
 	}
 	for name, steps := range map[string][]at{
-		"a crowd that follows a trickle": {{0, 1, 0}, {time.Second, 1, 0}, {1050 * time.Millisecond, 64, 0}, {1120 * time.Millisecond, 0, 0}, {1160 * time.Millisecond, 0, 66}},
-		"a crowd that follows a crowd": {{0, 64, 0}, {120 * time.Millisecond, 0, 0}, // at 100 ms its wait is not longer than that
-			{220 * time.Millisecond, 0, 64}, {250 * time.Millisecond, 64, 64}, {320 * time.Millisecond, 0, 64}, {360 * time.Millisecond, 0, 128}},
+		"a crowd that follows a trickle": {{0, 1, 0}, {time.Second, 1, 0}, {1050 * time.Millisecond, 128, 0}, {1120 * time.Millisecond, 0, 0}, {1160 * time.Millisecond, 0, 130}},
+		"a crowd that follows a crowd": {{0, 128, 0}, {120 * time.Millisecond, 0, 0}, // at 100 ms its wait is not longer than that
+			{220 * time.Millisecond, 0, 128}, {250 * time.Millisecond, 128, 128}, {320 * time.Millisecond, 0, 128}, {360 * time.Millisecond, 0, 256}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -91,7 +91,7 @@ func TestATurnThatGoesOnAndOnIsContinued(t *testing.T) {
 		b := start(t, counter())
 		next := map[string]string{"a": "b", "b": "c"}
 		b.act = func(e effect.Effect) engine.Answer {
-			<-time.After(700 * time.Millisecond)
+			<-time.After(7 * time.Second)
 			a := gone(e)
 			if name := next[e.(effect.RemoveFinalizer).Name]; name != "" {
 				a.Facts = append(a.Facts, events.TimerFired{Name: name})
@@ -99,6 +99,7 @@ func TestATurnThatGoesOnAndOnIsContinued(t *testing.T) {
 			return a
 		}
 		b.Deliver(fact{b, "a"})
+		<-time.After(time.Minute)
 		b.await(t, "ack a")
 		b.await(t, "act RemoveFinalizer c")
 		synctest.Wait()

@@ -52,15 +52,23 @@ func NewRecent(s Store) *Recent {
 
 // Load returns the remembered state, otherwise that of the bus.
 func (r *Recent) Load(ctx context.Context, key events.Key) ([]byte, uint64, error) {
-	r.mu.Lock()
-	if e, ok := r.entries[key]; ok && e.Value.(remembered).data != nil {
-		r.order.MoveToFront(e)
-		m := e.Value.(remembered)
-		r.mu.Unlock()
-		return m.data, m.revision, nil
+	if data, revision := r.Remembered(key); revision > 0 {
+		return data, revision, nil
 	}
-	r.mu.Unlock()
 	return r.store.Load(ctx, key)
+}
+
+// Remembered returns the remembered state and its revision; nil and 0 if there is none.
+func (r *Recent) Remembered(key events.Key) ([]byte, uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, ok := r.entries[key]
+	if !ok || e.Value.(remembered).data == nil {
+		return nil, 0
+	}
+	r.order.MoveToFront(e)
+	m := e.Value.(remembered)
+	return m.data, m.revision
 }
 
 // Save saves the state on the bus and remembers it.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
 	"github.com/jobstream/jobstream/functions/fn"
 	"github.com/jobstream/jobstream/internal/engine"
 )
@@ -17,7 +19,7 @@ import (
 // asked is a Store that counts its loads.
 type asked struct {
 	memories
-	loads int
+	loads, saves int
 	// saving, if not nil, runs while a Save is on its way back.
 	saving func()
 	refuse error
@@ -31,6 +33,7 @@ func (a *asked) Load(ctx context.Context, key events.Key) ([]byte, uint64, error
 }
 
 func (a *asked) Save(ctx context.Context, key events.Key, data []byte, revision uint64, rests bool) (uint64, error) {
+	a.saves++
 	if a.refuse != nil {
 		return 0, a.refuse
 	}
@@ -227,6 +230,71 @@ func TestAnEchoCostsTheBusNothing(t *testing.T) {
 	if a.loads != before+1 {
 		t.Errorf("%d requests after another reconciler may have served the key", a.loads-before)
 	}
+}
+
+// TestANewJobIsNotAskedFor: the bus has no state of it, and says so when the first one is saved. Where it has one, that counts.
+func TestANewJobIsNotAskedFor(t *testing.T) {
+	type state struct{ Seen []string }
+	f := fn.Register(fn.Function[state]{Name: "count", Version: 1,
+		Observe: func(s state, e events.Event) state {
+			if j := e.(events.JobObserved).Job; !slices.Contains(s.Seen, j.Name) && j.Name != "foreign" {
+				s.Seen = append(s.Seen, j.Name)
+			}
+			return s
+		},
+		Rests: func(s state) bool { return len(s.Seen) == 0 },
+		Plan:  func(s state, _ time.Time) (state, []effect.Effect) { return s, nil }})
+	created := func(name string) events.Event { return events.JobObserved{Job: events.Job{Name: name, Generation: 1}} }
+	edited := events.JobObserved{Job: events.Job{Name: "edited", Generation: 2}}
+	for _, c := range []struct {
+		name   string
+		before []events.Event // of another reconciler
+		facts  []events.Event
+		loads  int
+		saves  int // asked for
+		want   []string
+	}{
+		{"a new Job", nil, []events.Event{created("a")}, 0, 1, []string{"a"}},
+		{"it has a state already", []events.Event{edited}, []events.Event{created("a")}, 1, 2, []string{"edited", "a"}},
+		{"the state knows it already", []events.Event{created("a")}, []events.Event{created("a")}, 1, 1, []string{"a"}},
+		{"nothing to remember, by an empty state", nil, []events.Event{created("foreign")}, 1, 0, nil},
+		{"a Job that somebody has begun", nil, []events.Event{edited}, 1, 1, []string{"edited"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := newAsked()
+			for _, facts := range [][]events.Event{c.before, c.facts} {
+				if a.loads, a.saves = 0, 0; len(facts) > 0 {
+					take(t, engine.NewTurn(f, engine.NewRecent(a), key, facts...))
+				}
+			}
+			if a.loads != c.loads || a.saves != c.saves {
+				t.Errorf("%d loads and %d saves, want %d and %d", a.loads, a.saves, c.loads, c.saves)
+			}
+			for _, name := range c.want {
+				if !a.remembers(key, name) {
+					t.Errorf("the state has forgotten %s: %q", name, a.all[key].state)
+				}
+			}
+		})
+	}
+}
+
+// take takes a turn without effects.
+func take(t *testing.T, turn *engine.Turn) {
+	t.Helper()
+	for range 3 {
+		if err := errors.Join(turn.Load(t.Context()), turn.Decide(time.Now())); err != nil {
+			t.Fatal(err)
+		}
+		err := turn.Commit(t.Context())
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, engine.ErrConflict) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("a conflict without end")
 }
 
 // echo is a fact about another key, of another type.

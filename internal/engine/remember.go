@@ -11,7 +11,7 @@ import (
 const (
 	// crowded is how many facts of one partition may wait in the runner: half of what the bus delivers before it waits for
 	// acknowledgements.
-	crowded = 64
+	crowded = 128
 	// roomy is the number of waiting facts at which remembering stops: it costs the bus three requests for each key, so the room
 	// should last for a while.
 	roomy = crowded / 2

@@ -19,9 +19,11 @@ const (
 	// bounds all turns together.
 	effectsAtOnce = 32
 
-	// turnMax is how long a turn may go on with its own answers. The facts that arrived meanwhile are then acknowledged, and the
-	// key takes its next turn: a Job that needs thousands of Pods does not hold the facts of its partition.
-	turnMax = time.Second
+	// turnMax is how long a turn may go on with its own answers, and roomyTurnMax how long where its partition has room (see
+	// goesOn). Its facts are then acknowledged, and the key takes its next turn: a Job that needs thousands of Pods does not hold
+	// the facts of its partition.
+	turnMax      = time.Second
+	roomyTurnMax = 10 * time.Second
 
 	// newerRest is how long a key backs off whose state a newer version wrote: by then a reconciler of that version has its
 	// partition.
@@ -43,7 +45,7 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 	t := NewTurn(r.cfg.Function, r.cfg.Store, key, facts...)
 	done, err := 0, r.firedEarly(key, facts)
 	if err == nil {
-		done, err = r.run(t, &batch, quiet, began.Add(turnMax))
+		done, err = r.run(t, &batch, quiet, began)
 	}
 	if err == nil && quiet {
 		err = r.backUp(key)
@@ -128,7 +130,7 @@ func putBack(batch []Delivery, after time.Duration) {
 // run takes the steps of the turn until nothing is left to decide, and returns how many effects it did. It adds to the batch what
 // it folds on the way. Its error is a Retry if the state holds all facts and some effects have to be repeated; any other error
 // leaves open what the state holds.
-func (r *Runner) run(t *Turn, batch *[]Delivery, quiet bool, until time.Time) (done int, err error) {
+func (r *Runner) run(t *Turn, batch *[]Delivery, quiet bool, began time.Time) (done int, err error) {
 	if err := r.load(t); err != nil {
 		return 0, err
 	}
@@ -140,7 +142,7 @@ func (r *Runner) run(t *Turn, batch *[]Delivery, quiet bool, until time.Time) (d
 			return done, nil
 		}
 		if t.Wasted() > 0 {
-			if err := r.tell(t, until); err != nil {
+			if err := r.tell(t, began.Add(turnMax)); err != nil {
 				return done, err
 			}
 			return done, Retry{Err: errInVain}
@@ -151,8 +153,9 @@ func (r *Runner) run(t *Turn, batch *[]Delivery, quiet bool, until time.Time) (d
 		if retry == nil && !t.Again() {
 			return done, nil
 		}
-		if retry == nil && time.Now().Before(until.Add(t.waited)) {
-			if err := r.between(t, batch); err != nil {
+		took := time.Since(began) - t.waited
+		if retry == nil && (took < turnMax || took < roomyTurnMax && r.goesOn(t)) {
+			if err := r.between(t, batch, took >= turnMax); err != nil {
 				return done, err
 			}
 			continue

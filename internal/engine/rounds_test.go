@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -96,6 +97,47 @@ func TestWhatArrivesBetweenRoundsJoinsTheTurn(t *testing.T) {
 			if n := b.count("act RemoveFinalizer late"); c.turns == 1 && n != 1 {
 				t.Errorf("what joined was acted upon %d times: %q", n, b.lines)
 			}
+		})
+	}
+}
+
+// Where the API server is slow, a turn takes longer than a second. Its facts are acknowledged then only if they fill their partition:
+// that costs a timer on the bus, which is one more fact, and one more turn.
+func TestASlowTurnGoesOnWhereItsPartitionHasRoom(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		facts  int
+		change func(*engine.Config)
+		timers int
+	}{
+		{name: "few facts", facts: 127},
+		{name: "many facts", facts: 128, timers: 1},
+		{name: "few facts, and a conflict", facts: 3, timers: 1, change: failNth("save", 2, engine.ErrConflict)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				turns := make(chan engine.Turned, 10)
+				b := start(t, creator(), func(cfg *engine.Config) {
+					cfg.Turned = func(t engine.Turned) { turns <- t }
+					if c.change != nil {
+						c.change(cfg)
+					}
+				})
+				b.act = func(e effect.Effect) engine.Answer {
+					<-time.After(700 * time.Millisecond)
+					return answered(e)
+				}
+				for i := range c.facts {
+					b.Deliver(observed(b, key, fmt.Sprint("p", i)))
+				}
+				<-time.After(time.Minute)
+				if n, _ := b.set("again"); n != c.timers || len(turns) != 1+c.timers {
+					t.Errorf("%d timers and %d turns, want %d and %d: %q", n, len(turns), c.timers, 1+c.timers, b.lines)
+				}
+				if got := fates(b); !strings.HasPrefix(got, fmt.Sprintf("%d acknowledged, 0 given back", c.facts)) {
+					t.Error(got)
+				}
+			})
 		})
 	}
 }

@@ -95,7 +95,7 @@ func TestATenantThatHangsKeepsNoTurnFromOthers(t *testing.T) {
 	})
 }
 
-// A partition has room again soon, however many facts come for keys that cannot have a turn: the bus delivers 128 and then waits.
+// A partition has room again soon, however many facts come for keys that cannot have a turn: the bus delivers 256 and then waits.
 // Remembered facts leave the partition, and if this process died, a timer would wake the key's next owner.
 func TestACrowdedPartitionHasRoomSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -106,14 +106,14 @@ func TestACrowdedPartitionHasRoomSoon(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		waits := in("greedy", 100)
-		for i := range 128 {
+		for i := range 256 {
 			b.Deliver(factOf{fact{b, fmt.Sprint("crowd-", i)}, waits})
 		}
-		b.await(t, "ack crowd-127")
+		b.await(t, "ack crowd-255")
 		if took := time.Since(began); took > 300*time.Millisecond {
 			t.Errorf("the partition was full for %v", took)
 		}
-		if !m.remembers(waits, "crowd-127") || !b.before("timer again", "ack crowd-0") {
+		if !m.remembers(waits, "crowd-255") || !b.before("timer again", "ack crowd-0") {
 			t.Errorf("facts are acknowledged and nothing would wake their key: %q", b.lines)
 		}
 	})
@@ -129,7 +129,7 @@ func TestAKeyThatWaitsWithFewFactsIsNotRemembered(t *testing.T) {
 		}
 		synctest.Wait()
 		much := in("greedy", 1000)
-		for range 128 {
+		for range 256 {
 			b.Deliver(factOf{fact{b, "much"}, much})
 		}
 		<-time.After(10 * time.Second)

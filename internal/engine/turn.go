@@ -41,12 +41,14 @@ type Turn struct {
 	committed bool
 	// contended reports whether it has met a conflict: another worker has the key, too.
 	contended bool
-	tried     []effect.Effect // the first of each kind, over all rounds
-	late      bool
-	done      int // effects of the last decision that were done
-	wasted    int // effects that were done and are wanted again unchanged, since the state was read
-	retry     *Retry
-	forgot    error // why the state could not be saved or used, and was forgotten
+	// guessed reports whether nothing was read: that there is no state is a guess, which Commit checks.
+	guessed bool
+	tried   []effect.Effect // the first of each kind, over all rounds
+	late    bool
+	done    int // effects of the last decision that were done
+	wasted  int // effects that were done and are wanted again unchanged, since the state was read
+	retry   *Retry
+	forgot  error // why the state could not be saved or used, and was forgotten
 }
 
 // NewTurn begins a turn for the key with the facts that woke it.
@@ -64,14 +66,28 @@ const Lateness = AckWait / 2
 // AckWait is how long the bus waits for an acknowledgement or an InProgress before it gives a fact to another worker.
 const AckWait = 3 * time.Second
 
-// Load reads the newest state, or the one that this process saved last (Recent).
+// Load reads the newest state, or the one that this process saved last (Recent). Of a new Job there is none, so Load does not
+// ask the store: if there is one all the same, Commit meets a conflict, after which Load asks.
 func (t *Turn) Load(ctx context.Context) error {
+	if recent, ok := t.store.(*Recent); ok && t.rounds == 0 && isNew(t.inbox) {
+		t.state, t.revision = recent.Remembered(t.Key)
+		t.guessed = t.revision == 0
+		return nil
+	}
 	state, revision, err := t.store.Load(ctx, t.Key)
 	if err != nil {
 		return fmt.Errorf("load state of %s: %w", t.Key, err)
 	}
-	t.state, t.revision, t.wasted = state, revision, 0
+	t.state, t.revision, t.wasted, t.guessed = state, revision, 0, false
 	return nil
+}
+
+// isNew reports whether the facts are about a Job that no controller has begun.
+func isNew(facts []events.Event) bool {
+	return !slices.ContainsFunc(facts, needsNewest) && slices.ContainsFunc(facts, func(e events.Event) bool {
+		j, ok := e.(events.JobObserved)
+		return ok && j.Job.Untouched()
+	})
 }
 
 // Lost reports whether the store has no state of the key: if there was one, it is lost.
@@ -123,15 +139,11 @@ func (t *Turn) try(effects []effect.Effect) {
 // round of this turn had saved (a lost bucket, another version). If the bus rejects the state as too large, the function has to
 // drop something; Commit then saves the decision that follows from that, and Forgot returns the reason.
 func (t *Turn) Commit(ctx context.Context) error {
-	idle := len(t.decision.Effects) == 0
-	if idle && (bytes.Equal(t.decision.State, t.state) || t.state == nil && t.decision.Rests) {
+	if t.idle() && !t.guessed {
 		t.committed = true
-		return nil // nothing to remember
+		return nil
 	}
-	revision, err := t.store.Save(ctx, t.Key, t.decision.State, t.revision, t.decision.Rests)
-	if events.Permanent(err) {
-		revision, err = t.saveLess(ctx, err)
-	}
+	revision, err := t.save(ctx)
 	if err != nil {
 		t.contended = true
 		t.inbox, t.folded = append(t.folded, t.inbox...), nil
@@ -140,8 +152,24 @@ func (t *Turn) Commit(ctx context.Context) error {
 		}
 		return fmt.Errorf("commit state of %s: %w", t.Key, err)
 	}
-	t.state, t.revision, t.committed = t.decision.State, revision, true
+	t.state, t.revision, t.committed, t.guessed = t.decision.State, revision, true, false
 	return nil
+}
+
+// idle reports whether there is nothing to do, and nothing to remember.
+func (t *Turn) idle() bool {
+	return len(t.decision.Effects) == 0 && (bytes.Equal(t.decision.State, t.state) || t.state == nil && t.decision.Rests)
+}
+
+func (t *Turn) save(ctx context.Context) (revision uint64, err error) {
+	if t.idle() {
+		return 0, fmt.Errorf("%w: it has to be read first", ErrConflict)
+	}
+	revision, err = t.store.Save(ctx, t.Key, t.decision.State, t.revision, t.decision.Rests)
+	if events.Permanent(err) {
+		revision, err = t.saveLess(ctx, err)
+	}
+	return revision, err
 }
 
 // saveLess tells the function that its state is too large, and saves the result; if that is too large as well, the result from an

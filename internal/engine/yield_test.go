@@ -13,7 +13,7 @@ import (
 )
 
 // A turn that lets others go first may wait for as long as the queue of its namespace is. Its facts are in the state, so they need not fill
-// the partition meanwhile, of which the bus delivers 128 until some are acknowledged: facts of all other namespaces would wait, too.
+// the partition meanwhile, of which the bus delivers 256 until some are acknowledged: facts of all other namespaces would wait, too.
 func TestATurnThatLetsOthersGoFirstDoesNotFillItsPartition(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -23,9 +23,9 @@ func TestATurnThatLetsOthersGoFirstDoesNotFillItsPartition(t *testing.T) {
 		want    string // what becomes of the facts within a second
 		busy    int
 	}{
-		{name: "a few facts", facts: 63, want: "0 acknowledged, 0 given back, 0 timers", busy: 2},
-		{name: "many", facts: 64, want: "64 acknowledged, 0 given back, 1 timers", busy: 2},
-		{name: "many, and no timer can be set", facts: 64, change: func(b *bench) { b.timerless = true }, want: "0 acknowledged, 0 given back, 0 timers", busy: 2},
+		{name: "a few facts", facts: 127, want: "0 acknowledged, 0 given back, 0 timers", busy: 2},
+		{name: "many", facts: 128, want: "128 acknowledged, 0 given back, 1 timers", busy: 2},
+		{name: "many, and no timer can be set", facts: 128, change: func(b *bench) { b.timerless = true }, want: "0 acknowledged, 0 given back, 0 timers", busy: 2},
 		{name: "another reconciler takes the partition", facts: 3, release: true, want: "0 acknowledged, 3 given back, 0 timers", busy: 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
