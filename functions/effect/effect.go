@@ -163,10 +163,13 @@ func Shared(e Effect) bool {
 	return shared
 }
 
-// Begins reports whether the effect begins something that soon has more to tell, such as a Pod that will start and end.
+// Begins reports whether the effect begins something that soon has more to tell: a Pod that will start and end, or the Job of a schedule.
 func Begins(e Effect) bool {
-	_, begins := e.(CreatePod)
-	return begins
+	switch e.(type) {
+	case CreatePod, CreateJob:
+		return true
+	}
+	return false
 }
 
 // Inquires reports whether the effect asks for an inventory, which has to be decided upon before the next fact: if the function created Pods

@@ -74,6 +74,21 @@ func TestATurnThatLetsOthersGoFirstDoesNotFillItsPartition(t *testing.T) {
 	}
 }
 
+// Which effects let others go first once they are done: those that create what soon has more to tell.
+func TestWhatBegins(t *testing.T) {
+	for _, c := range []struct {
+		effect effect.Effect
+		begins bool
+	}{
+		{effect.CreatePod{}, true}, {effect.CreateJob{}, true},
+		{effect.WriteJobStatus{}, false}, {effect.WriteScheduleStatus{}, false}, {effect.TakeInventory{}, false}, {effect.DeleteRun{}, false},
+	} {
+		if got := effect.Begins(c.effect); got != c.begins {
+			t.Errorf("%s begins something: %v", c.effect.Kind(), got)
+		}
+	}
+}
+
 // fates counts what became of the facts.
 func fates(b *bench) string {
 	b.mu.Lock()

@@ -111,8 +111,8 @@ func (s *Slots) company(t *tenant) bool {
 // holds no slot. The caller must give the slot back with Release.
 func (s *Slots) Acquire(ctx context.Context, name string) error { return s.acquire(ctx, name, false) }
 
-// AcquireAhead is Acquire for work that is half done and gave its slot back while it waited: it goes ahead of the tenant's other
-// requests, of which every fourth keeps its turn. Other tenants do not notice it.
+// AcquireAhead is Acquire for what cannot wait: work that is half done and gave its slot back while it waited, or that is due. It goes
+// ahead of the tenant's other requests, of which every fourth keeps its turn. Other tenants do not notice it.
 func (s *Slots) AcquireAhead(ctx context.Context, name string) error {
 	return s.acquire(ctx, name, true)
 }

@@ -216,7 +216,17 @@ func noSchedules(e effect.Effect) error {
 // call sends one request when its namespace has a slot, and reads the answer. It repeats nothing itself: if a server asks its
 // clients to wait, the engine obeys and can do something else meanwhile.
 func (a *Actor) call(ctx context.Context, namespace string, r *rest.Request, into runtime.Object) error {
-	if err := a.slots.Acquire(ctx, namespace); err != nil {
+	return a.send(ctx, a.slots.Acquire, namespace, r, into)
+}
+
+// callAhead is call for what is due now, and goes ahead of other requests of its namespace: Jobs that are under way already can wait longer than
+// a schedule whose time has come.
+func (a *Actor) callAhead(ctx context.Context, namespace string, r *rest.Request, into runtime.Object) error {
+	return a.send(ctx, a.slots.AcquireAhead, namespace, r, into)
+}
+
+func (a *Actor) send(ctx context.Context, acquire func(context.Context, string) error, namespace string, r *rest.Request, into runtime.Object) error {
+	if err := acquire(ctx, namespace); err != nil {
 		return err
 	}
 	defer a.slots.Release(namespace)
@@ -240,14 +250,18 @@ const (
 	anyVersion = "0" // as the API server's watch cache has it
 )
 
+// asNew adds to a GET how new the object has to be.
+func asNew(get *rest.Request, version string) *rest.Request {
+	if version == newest {
+		return get
+	}
+	return get.Param("resourceVersion", version)
+}
+
 // readJob reads the Job of that name; nil means that there is none.
 func (a *Actor) readJob(ctx context.Context, namespace, name, version string) (*batchv1.Job, error) {
-	get := a.batch.Get().Namespace(namespace).Resource("jobs").Name(name)
-	if version != newest {
-		get.Param("resourceVersion", version)
-	}
 	j := &batchv1.Job{}
-	err := a.call(ctx, namespace, get, j)
+	err := a.call(ctx, namespace, asNew(a.batch.Get().Namespace(namespace).Resource("jobs").Name(name), version), j)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil

@@ -20,12 +20,15 @@ import (
 // createJob creates the Job of one nominal time from the template of the ScheduledJob, which it looks at first: a ScheduledJob
 // that is suspended or being deleted wants no more Jobs, and the Job of a deleted one would be collected as garbage.
 func (a *Actor) createJob(ctx context.Context, key events.Key, e effect.CreateJob) ([]events.Event, error) {
-	j, err := a.scheduled.load(ctx, cluster.IdentityOfKey(key),
-		// A cached one that is suspended may have been resumed since.
-		func(j *cluster.ScheduledJob) bool { return j.Generation >= e.Generation && !paused(j) },
-		func(ctx context.Context) (*cluster.ScheduledJob, error) {
-			return a.getScheduledJob(ctx, key, e.ScheduledJob)
-		})
+	// A cached one that is suspended may have been resumed since.
+	good := func(j *cluster.ScheduledJob) bool { return j.Generation >= e.Generation && !paused(j) }
+	j, err := a.scheduled.load(ctx, cluster.IdentityOfKey(key), good, func(ctx context.Context) (*cluster.ScheduledJob, error) {
+		j, err := a.getScheduledJob(ctx, key, e.ScheduledJob, anyVersion) // cheaper, see template
+		if err != nil || j != nil && good(j) {
+			return j, err
+		}
+		return a.getScheduledJob(ctx, key, e.ScheduledJob, newest)
+	})
 	switch {
 	case err != nil:
 		return a.refused(e, events.NoSerial, err)
@@ -35,7 +38,7 @@ func (a *Actor) createJob(ctx context.Context, key events.Key, e effect.CreateJo
 		return sawScheduledJob(j), nil
 	}
 	created := &batchv1.Job{}
-	err = a.call(ctx, key.Namespace, a.batch.Post().Namespace(key.Namespace).Resource("jobs").
+	err = a.callAhead(ctx, key.Namespace, a.batch.Post().Namespace(key.Namespace).Resource("jobs").
 		Body(scheduledjob.BuildJob(&j.ScheduledJob, e.Nominal, a.claim.ManagedBy, a.zone(j))), created)
 	switch {
 	case err == nil:

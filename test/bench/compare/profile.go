@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 // profiled is how much of a workload a profile shows, from its beginning. Of a shorter one it also shows the rest after it.
 const profiled = 20 * time.Second
 
-// profiler fetches profiles of jobstream's programs while they work. The zero value does nothing.
+// profiler fetches profiles of jobstream's programs and of the API server while they work. The zero value does nothing.
 type profiler struct {
 	dir string // for the files; "" for none
 }
@@ -35,13 +36,19 @@ func (p profiler) start(ctx context.Context, system *harness.System, name string
 	if p.dir == "" {
 		return f
 	}
-	for program, process := range map[string]*harness.Process{
-		"trigger": system.Triggers[0], "reconciler": system.Reconcilers[0], "nats-server": system.NATS.Process} {
+	of := func(p *harness.Process) func() ([]byte, error) {
+		return func() ([]byte, error) { return harness.Profile(ctx, p, profiled) }
+	}
+	for program, profile := range map[string]func() ([]byte, error){
+		"trigger": of(system.Triggers[0]), "reconciler": of(system.Reconcilers[0]), "nats-server": of(system.NATS.Process),
+		apiServer: func() ([]byte, error) {
+			return system.Client.CoreV1().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", strconv.Itoa(int(profiled.Seconds()))).DoRaw(ctx)
+		}} {
 		f.all.Go(func() {
 			path := filepath.Join(p.dir, name+"-"+program+".pprof")
-			text, err := harness.Profile(ctx, process, profiled)
+			data, err := profile()
 			if err == nil {
-				err = os.WriteFile(path, []byte(text), 0o600)
+				err = os.WriteFile(path, data, 0o600)
 			}
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -61,7 +68,7 @@ func (f *files) print(ctx context.Context) error {
 	if f.err != nil {
 		return f.err
 	}
-	for _, program := range []string{"trigger", "reconciler", "nats-server"} {
+	for _, program := range []string{"trigger", "reconciler", "nats-server", apiServer} {
 		path, ok := f.kept[program]
 		if !ok {
 			continue

@@ -43,12 +43,13 @@ func SchedulePage(ctx context.Context, p *Process) (string, error) {
 
 // Profile returns what the program's processors do for so long, for "go tool pprof". Its flag --pprof-bind-address, of natsd -pprof, must
 // be set.
-func Profile(ctx context.Context, p *Process, d time.Duration) (string, error) {
+func Profile(ctx context.Context, p *Process, d time.Duration) ([]byte, error) {
 	address, err := p.Await(ctx, pprofAddress)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", address, int(d.Seconds())))
+	text, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", address, int(d.Seconds())))
+	return []byte(text), err
 }
 
 func page(ctx context.Context, p *Process, path string) (string, error) {
