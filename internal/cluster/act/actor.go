@@ -250,18 +250,14 @@ const (
 	anyVersion = "0" // as the API server's watch cache has it
 )
 
-// asNew adds to a GET how new the object has to be.
-func asNew(get *rest.Request, version string) *rest.Request {
-	if version == newest {
-		return get
-	}
-	return get.Param("resourceVersion", version)
-}
-
 // readJob reads the Job of that name; nil means that there is none.
 func (a *Actor) readJob(ctx context.Context, namespace, name, version string) (*batchv1.Job, error) {
+	get := a.batch.Get().Namespace(namespace).Resource("jobs").Name(name)
+	if version != newest {
+		get.Param("resourceVersion", version)
+	}
 	j := &batchv1.Job{}
-	err := a.call(ctx, namespace, asNew(a.batch.Get().Namespace(namespace).Resource("jobs").Name(name), version), j)
+	err := a.call(ctx, namespace, get, j)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil

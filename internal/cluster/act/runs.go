@@ -23,11 +23,7 @@ func (a *Actor) createJob(ctx context.Context, key events.Key, e effect.CreateJo
 	// A cached one that is suspended may have been resumed since.
 	good := func(j *cluster.ScheduledJob) bool { return j.Generation >= e.Generation && !paused(j) }
 	j, err := a.scheduled.load(ctx, cluster.IdentityOfKey(key), good, func(ctx context.Context) (*cluster.ScheduledJob, error) {
-		j, err := a.getScheduledJob(ctx, key, e.ScheduledJob, anyVersion) // cheaper, see template
-		if err != nil || j != nil && good(j) {
-			return j, err
-		}
-		return a.getScheduledJob(ctx, key, e.ScheduledJob, newest)
+		return a.getScheduledJob(ctx, key, e.ScheduledJob) // as etcd has it: a user may have suspended it a moment ago
 	})
 	switch {
 	case err != nil:

@@ -18,7 +18,7 @@ import (
 func (a *Actor) writeScheduleStatus(ctx context.Context, key events.Key, e effect.WriteScheduleStatus) ([]events.Event, error) {
 	j := a.scheduled.at(cluster.IdentityOfKey(key), e.Version)
 	if j == nil {
-		live, err := a.getScheduledJob(ctx, key, e.ScheduledJob, newest)
+		live, err := a.getScheduledJob(ctx, key, e.ScheduledJob)
 		if err != nil || live == nil || events.Version(live.ResourceVersion) != e.Version {
 			return a.scheduledJobMoved(key, e, e.ScheduledJob, live, err)
 		}
@@ -30,7 +30,7 @@ func (a *Actor) writeScheduleStatus(ctx context.Context, key events.Key, e effec
 		SubResource("status").Body(&next), written)
 	switch {
 	case jobPreconditionFailed(err):
-		live, err := a.getScheduledJob(ctx, key, e.ScheduledJob, newest)
+		live, err := a.getScheduledJob(ctx, key, e.ScheduledJob)
 		return a.scheduledJobMoved(key, e, e.ScheduledJob, live, err)
 	case err != nil:
 		return a.statusRefused(key, e, e.ScheduledJob, err)
@@ -51,7 +51,7 @@ func (a *Actor) writeScheduleStatus(ctx context.Context, key events.Key, e effec
 func (a *Actor) deleteScheduledJob(ctx context.Context, key events.Key, e effect.DeleteScheduledJob) ([]events.Event, error) {
 	j := a.scheduled.at(cluster.IdentityOfKey(key), e.Version)
 	if j == nil {
-		live, err := a.getScheduledJob(ctx, key, e.ScheduledJob, newest)
+		live, err := a.getScheduledJob(ctx, key, e.ScheduledJob)
 		if err != nil || live == nil || events.Version(live.ResourceVersion) != e.Version {
 			return a.scheduledJobMoved(key, e, e.ScheduledJob, live, err)
 		}
@@ -72,7 +72,7 @@ func (a *Actor) deleteScheduledJob(ctx context.Context, key events.Key, e effect
 		a.scheduled.saw(deleted)
 		return sawScheduledJob(deleted), nil
 	case err == nil, jobPreconditionFailed(err): // an answer without it means that it is gone
-		live, err := a.getScheduledJob(ctx, key, e.ScheduledJob, newest)
+		live, err := a.getScheduledJob(ctx, key, e.ScheduledJob)
 		return a.scheduledJobMoved(key, e, e.ScheduledJob, live, err)
 	}
 	return a.refused(e, events.NoSerial, err)
@@ -91,12 +91,12 @@ func (a *Actor) scheduledJobMoved(key events.Key, e effect.Effect, name string, 
 	return sawScheduledJob(live), nil
 }
 
-// getScheduledJob reads the ScheduledJob of the key, as new as asked for. nil means that it does not exist, or that the name belongs to
+// getScheduledJob reads the current ScheduledJob of the key. nil means that it does not exist, or that the name belongs to
 // another one.
-func (a *Actor) getScheduledJob(ctx context.Context, key events.Key, name, version string) (*cluster.ScheduledJob, error) {
+func (a *Actor) getScheduledJob(ctx context.Context, key events.Key, name string) (*cluster.ScheduledJob, error) {
 	get := a.schedules.RESTClient().Get().Namespace(key.Namespace).Resource(v1alpha1.ScheduledJobResource).Name(name)
 	j := &cluster.ScheduledJob{}
-	err := a.callAhead(ctx, key.Namespace, asNew(get, version), j) // for a creation that is due, or a write that is half done
+	err := a.callAhead(ctx, key.Namespace, get, j) // for a creation that is due, or a write that is half done
 	switch {
 	case apierrors.IsNotFound(err), err == nil && j.UID != key.UID:
 		return nil, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/functions/effect"
+	"github.com/jobstream/jobstream/internal/cluster"
 	"github.com/jobstream/jobstream/internal/cluster/clustertest"
 )
 
@@ -69,3 +71,43 @@ func TestATenantThatHangsKeepsNoRequestFromOthers(t *testing.T) {
 		t.Errorf("%d requests of one namespace are under way, want %d of 16", share+n, share)
 	}
 }
+
+// TestTheJobOfAScheduleGoesAhead: the time of a schedule has come, and what is under way in its namespace can wait longer.
+func TestTheJobOfAScheduleGoesAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		arrived, release := make(chan string, 10), make(chan struct{})
+		config := &rest.Config{QPS: -1, Transport: answers(func(r *http.Request) *http.Response {
+			arrived <- r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+			<-release
+			return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody, Request: r}
+		})}
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		schedules, err := cluster.NewScheduledJobs(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := New(Config{Client: client, ScheduledJobs: schedules, Concurrency: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		act := func(function string, e effect.Effect) {
+			go func() { _, _ = a.Act(t.Context(), events.Key{Function: function, Namespace: "shop", UID: "1"}, e) }()
+			synctest.Wait()
+		}
+		act("job", effect.FindPod{Name: "first"})
+		act("job", effect.FindPod{Name: "second"})
+		act("scheduledjob", effect.CreateJob{ScheduledJob: "due"})
+		close(release)
+		if got := []string{<-arrived, <-arrived, <-arrived}; strings.Join(got, " ") != "first due second" {
+			t.Errorf("the requests went in the order %q", got)
+		}
+	})
+}
+
+// answers is an API server without a network.
+type answers func(*http.Request) *http.Response
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) { return a(r), nil }
