@@ -1,7 +1,9 @@
 package job
 
 import (
+	"math"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,39 +12,40 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// A quarter of the Job's parallelism, newly ended, is written at once. A failed Pod that waits for its successor does not count.
-func TestManyEnded(t *testing.T) {
-	pods := func(n int) []events.Pod {
-		out := make([]events.Pod, n)
-		for i := range out {
-			out[i].UID = types.UID(rune('a' + i))
-		}
-		return out
-	}
+// Progress is written once a second, and at once when a quarter of the Pods that run at a time have ended; of a large Indexed Job less often.
+func TestPace(t *testing.T) {
 	for _, c := range []struct {
-		name              string
-		parallelism       int32
-		succeeded, failed int
-		carriers          int
-		want              bool
+		name        string
+		parallelism int32
+		indexed     bool
+		interval    time.Duration
+		many        int
 	}{
-		{"none", 8, 0, 0, 0, false},
-		{"none of none", 0, 0, 0, 0, false},
-		{"less than a quarter", 8, 1, 0, 0, false},
-		{"a quarter", 8, 2, 0, 0, true},
-		{"a quarter, half of them failed", 8, 1, 1, 0, true},
-		{"one of those waits for its successor", 8, 1, 1, 1, false},
-		{"all that have failed wait", 1, 0, 2, 2, false},
-		{"the only one", 1, 1, 0, 0, true},
+		{"none", 0, false, time.Second, 1},
+		{"one", 1, false, time.Second, 1},
+		{"four", 4, true, time.Second, 1},
+		{"nine", 9, true, time.Second, 3},
+		{"just not many", 499, true, time.Second, 125},
+		{"many", 500, true, 2 * time.Second, 250},
+		{"a thousand", 1000, true, 3 * time.Second, 500},
+		{"more than a status lists", 100_000, true, 3 * time.Second, 500},
+		{"many, not Indexed", 1000, false, time.Second, 250},
+		{"more than a status lists, not Indexed", 100_000, false, time.Second, 500},
+		{"the most there can be", math.MaxInt32, false, time.Second, 500},
 	} {
-		k := count{succeeded: pods(c.succeeded), failed: pods(c.failed)}
-		k.indexes.carrier = map[types.UID]bool{}
-		for _, p := range k.failed[:c.carriers] {
-			k.indexes.carrier[p.UID] = true
+		s := State{Job: events.Job{Parallelism: c.parallelism, Indexed: c.indexed}, limits: DefaultLimits()}
+		if interval, many := s.pace(); interval != c.interval || many != c.many {
+			t.Errorf("%s: %v and %d, want %v and %d", c.name, interval, many, c.interval, c.many)
 		}
-		if got := manyEnded(events.Job{Parallelism: c.parallelism}, k); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
-		}
+	}
+}
+
+// A failed Pod that waits for its successor is no progress.
+func TestUnreported(t *testing.T) {
+	c := count{succeeded: make([]events.Pod, 2), failed: []events.Pod{{UID: "waits"}, {UID: "done"}}}
+	c.indexes.carrier = map[types.UID]bool{"waits": true}
+	if got := unreported(c); got != 3 {
+		t.Errorf("%d, want 2 that succeeded and one that failed", got)
 	}
 }
 

@@ -15,9 +15,17 @@ import (
 	"github.com/jobstream/jobstream/functions/intervals"
 )
 
-// statusInterval is the time between two status writes that only report progress (upstream's batch period). The first write after
-// a pause is not delayed, and neither is one that reports many ended Pods: see manyEnded.
-const statusInterval = time.Second
+// pace returns how far the status may fall behind where there is only progress to report: the time between two writes, and the number
+// of newly ended Pods that are written at once. That is a second (upstream's batch period) and a quarter of the parallelism; where 500
+// Pods or more of an Indexed Job run at once, up to three seconds and half of them, because each write names all its indexes. One
+// write lists Limits.MaxUncounted Pods, so more never wait.
+func (s State) pace() (interval time.Duration, many int) {
+	interval, many = time.Second, (int(s.Job.Parallelism)+3)/4
+	if steps := s.Job.Parallelism / 500; s.Job.Indexed && steps > 0 {
+		interval, many = time.Second+time.Duration(min(steps, 2))*time.Second, int(s.Job.Parallelism)/2
+	}
+	return interval, max(1, min(many, s.limits.MaxUncounted))
+}
 
 // began returns when a Job without a start time began: with the creation of its first Pod, which the write that says so may follow late
 // (ADR 43). The Pods of a Job that was suspended may be of before that. Pods that a list has found were created by another worker; upstream
@@ -130,11 +138,12 @@ func writeStatus(s State, want batchv1.JobStatus, c count, now time.Time, at *ef
 	have := s.Job.Status
 	urgent := want.StartTime != nil && have.StartTime == nil || turned(want.Conditions, have.Conditions) ||
 		want.Succeeded < have.Succeeded // an elastic Job was scaled down
-	next := s.Written.Add(statusInterval)
+	interval, many := s.pace()
+	next := s.Written.Add(interval)
 	if s.Written.After(now) {
 		next = now // the clock of the worker that wrote last was ahead, or this one's was set back
 	}
-	if !urgent && !manyEnded(s.Job, c) && now.Before(next) {
+	if !urgent && unreported(c) < many && now.Before(next) {
 		at.By(next)
 		return w, false
 	}
@@ -155,15 +164,15 @@ func turned(want, have []batchv1.JobCondition) bool {
 	})
 }
 
-// manyEnded reports whether a quarter of the Job's parallelism has ended since the observed status.
-func manyEnded(j events.Job, c count) bool {
-	ended := int32(len(c.succeeded))
+// unreported returns how many Pods have ended since the observed status. A failed Pod that waits for its successor is not among them.
+func unreported(c count) int {
+	n := len(c.succeeded)
 	for _, p := range c.failed {
 		if !c.indexes.carrier[p.UID] {
-			ended++
+			n++
 		}
 	}
-	return ended > 0 && 4*ended >= j.Parallelism
+	return n
 }
 
 // written returns the Pods that the wanted status lists: the backoff record in it must belong to those and no others.
