@@ -4,6 +4,7 @@
 //	make bench
 //	make bench ONLY=one,storm ROUNDS=1
 //	go run -C test/bench ./compare -scale=0.1 -rounds=1 -only=big500    # a try-out
+//	go run -C test/bench ./compare -from=monday.json,tuesday.json       # hours of measurements, in parts
 //
 //	workloads.go  the work, and what is measured of it
 //	side.go       the two sides, and the limits of their requests
@@ -40,7 +41,7 @@ type options struct {
 	scale        float64
 	only, limits string
 	out, profile string
-	svg          string
+	svg, from    string
 }
 
 func main() {
@@ -52,6 +53,7 @@ func main() {
 	flag.StringVar(&o.out, "out", filepath.Join(harness.Root, ".cache", "bench"), "folder for bench.json")
 	flag.StringVar(&o.profile, "profile", "", "folder for profiles of jobstream's programs under each workload; then the built-in controller is not measured")
 	flag.StringVar(&o.svg, "svg", "", "file for a plot of the ratios; by default there is none")
+	flag.StringVar(&o.from, "from", "", "nothing is measured: the tables of these files, separated by commas; of each workload under each limit, the measurements of the last file that has any")
 	flag.Parse()
 	report.Main("compare", o.run)
 }
@@ -75,6 +77,14 @@ func (o options) run(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	if o.from != "" {
+		r, err := readResults(strings.Split(o.from, ","))
+		if err != nil {
+			return err
+		}
+		fmt.Printf("Measured by, and on:\n\n%s", r.Command)
+		return o.show(r, chosen, limits)
+	}
 	b := &bench{options: o, dir: dir, sides: sides}
 	if b.results, err = openResults(o.out); err != nil {
 		return err
@@ -90,12 +100,18 @@ func (o options) run(ctx context.Context, dir string) error {
 		return err
 	}
 	err = b.measureAll(ctx, chosen, limits)
-	b.results.print(os.Stdout, chosen, limits)
+	err = errors.Join(err, o.show(b.results, chosen, limits))
 	fmt.Printf("\nEvery measurement: %s\n", b.results.file)
+	return err
+}
+
+// show prints the tables, draws the plot if there shall be one, and returns an error if a measurement failed.
+func (o options) show(r *results, chosen []workload, limits []limit) (err error) {
+	r.print(os.Stdout, chosen, limits)
 	if o.svg != "" {
-		err = errors.Join(err, b.results.writePlot(o.svg, chosen, limits))
+		err = r.writePlot(o.svg, chosen, limits)
 	}
-	return errors.Join(err, b.results.wrong())
+	return errors.Join(err, r.wrong())
 }
 
 // measureAll measures pairs, the two of a pair one after the other, so that the machine's mood is the same for both. Who is first

@@ -64,6 +64,27 @@ func openResults(dir string) (*results, error) {
 	return &results{file: filepath.Join(dir, "bench.json"), Machine: report.Machine(), Command: "compare " + strings.Join(os.Args[1:], " ")}, os.MkdirAll(dir, 0o755)
 }
 
+// readResults reads files of earlier runs, and lists their commands and machines in its own. Where two have the same workload under the same limit, the later one replaces it.
+func readResults(files []string) (*results, error) {
+	all := &results{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		var r results
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, fmt.Errorf("%s is not a file with measurements: %w", file, err)
+		}
+		all.Measurements = slices.DeleteFunc(all.Measurements, func(m measurement) bool {
+			return slices.ContainsFunc(r.Measurements, func(by measurement) bool { return by.Limit == m.Limit && by.Workload == m.Workload })
+		})
+		all.Measurements = append(all.Measurements, r.Measurements...)
+		all.Command += fmt.Sprintf("- %s: %s: %s\n", filepath.Base(file), r.Command, r.Machine)
+	}
+	return all, nil
+}
+
 // add keeps a measurement and writes the file anew: what is interrupted after hours has not been in vain.
 func (r *results) add(m measurement) error {
 	r.Measurements = append(r.Measurements, m)

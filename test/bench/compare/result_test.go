@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -28,6 +30,31 @@ func TestRatiosAreOfPairs(t *testing.T) {
 	got := spreadOf(ratios(map[int]float64{1: 30, 2: 10, 4: 1}, map[int]float64{1: 10, 2: 20, 3: 5}))
 	if want := (spread{2, 1.75, 0.5, 3}); got != want {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// What was measured again replaces what was measured before, even if there is less of it.
+func TestLaterFilesReplaceWorkloads(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	monday := write("monday.json", `{"measurements": [{"workload": "one", "limit": "unlimited", "round": 1}, {"workload": "one", "limit": "unlimited", "round": 2},
+		{"workload": "one", "limit": "default", "round": 1}, {"workload": "storm", "limit": "unlimited", "round": 1}]}`)
+	tuesday := write("tuesday.json", `{"measurements": [{"workload": "one", "limit": "unlimited", "round": 1, "seconds": 7}]}`)
+	r, err := readResults([]string{monday, tuesday})
+	if err != nil || len(r.Measurements) != 3 {
+		t.Fatalf("%+v, %v, want one of each limit, and storm", r, err)
+	}
+	if last := r.Measurements[2]; last.Workload != "one" || last.Limit != "unlimited" || last.Seconds != 7 {
+		t.Errorf("%+v is not of tuesday", last)
+	}
+	if _, err := readResults([]string{write("notes.txt", "none")}); err == nil || !strings.Contains(err.Error(), "notes.txt is not a file with measurements") {
+		t.Errorf("a file of another kind: %v", err)
 	}
 }
 
