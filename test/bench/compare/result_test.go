@@ -79,7 +79,7 @@ func TestChoose(t *testing.T) {
 func measured() *results {
 	m := func(round int, side string, podsPerSecond, cpu float64, late string) measurement {
 		return measurement{Round: round, Limit: limits[0].name, Workload: "big500", Side: side, Pods: 500, Late: late, StatusWrites: 3,
-			Values: map[string]float64{"Pods/s": podsPerSecond}, cost: cost{CPU: map[string]float64{controller: cpu}, Requests: map[string]float64{"POST pods": 500}}}
+			Values: map[string]float64{"Pods/s": podsPerSecond}, cost: cost{CPU: map[string]float64{controller: cpu, apiServer: 1}, Requests: map[string]float64{"POST pods": 500}}}
 	}
 	return &results{Measurements: []measurement{m(1, builtIn, 100, 1, ""), m(1, jobstream, 150, 0.5, ""), m(2, jobstream, 0, 0, "late"), m(2, builtIn, 120, 2, "")}}
 }
@@ -91,6 +91,7 @@ func TestTables(t *testing.T) {
 		"| big500   | Pods/s  | more      | 110 [100, 120] | 150 1 without a result | 1.50x | 1     |",
 		"| big500   | built-in  | 3 ", "| big500   | jobstream | 1 ", "| big500   | ratio     | 0.50x ",
 		"| big500   | POST pods | 500      | 500       |",
+		"| big500   | 5                  | 3         | 1.33x                 | 2.00x                               |",
 		"- big500: a Job of 500 Pods, 500 at once",
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -24,6 +24,10 @@ func (r *results) print(out io.Writer, chosen []workload, limits []limit) {
 		report.Write(out, rows)
 		fmt.Fprintf(out, "\nWhat it costs:\n\n")
 		report.Write(out, r.costs(l, chosen))
+		if rows := r.bounds(l, chosen); len(rows) > 1 {
+			fmt.Fprintf(out, "\nWhat bounds it: the processor time of controller, kube-apiserver and etcd together, and how many times as fast jobstream is if nothing else counts:\n\n")
+			report.Write(out, rows)
+		}
 		fmt.Fprintf(out, "\nRequests to the API server, medians:\n\n")
 		report.Write(out, r.requests(l, chosen))
 	}
@@ -116,6 +120,26 @@ func (r *results) costs(l limit, chosen []workload) [][]string {
 		if r.has(l, w, jobstream) {
 			rows = append(rows, second, both)
 		}
+	}
+	return rows
+}
+
+// bounds is the table of what all programs need together, where they share the processors: it tells the ratio to expect, and the most
+// that a controller could reach which needs no time at all and has the same requests.
+func (r *results) bounds(l limit, chosen []workload) [][]string {
+	rows := [][]string{{"workload", "ms a Pod: " + builtIn, jobstream, "times as fast by that", "if jobstream's programs needed none"}}
+	all := func(m measurement) (float64, bool) {
+		return 1000 * (m.CPU[controller] + m.CPU[apiServer] + m.CPU[etcd]) / float64(m.Pods), true
+	}
+	others := func(m measurement) (float64, bool) {
+		return 1000 * (m.CPU[apiServer] + m.CPU[etcd]) / float64(m.Pods), true
+	}
+	for _, w := range chosen {
+		if !r.has(l, w, builtIn) || !r.has(l, w, jobstream) {
+			continue
+		}
+		a, b, without := r.of(l, w, builtIn, all), r.of(l, w, jobstream, all), r.of(l, w, jobstream, others)
+		rows = append(rows, []string{w.name, median(a), median(b), times(spreadOf(ratios(a, b))), times(spreadOf(ratios(a, without)))})
 	}
 	return rows
 }
