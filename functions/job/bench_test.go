@@ -19,7 +19,7 @@ import (
 //	go test ./functions/job -run '^$' -bench Decide -benchmem -count 6 | benchstat -col /facts -
 func BenchmarkDecide(b *testing.B) {
 	for _, pods := range []int{10, 100, 1000, 10_000, unsettledMax} {
-		for _, facts := range []int{1, 128} {
+		for _, facts := range []int{1, 256} {
 			b.Run(fmt.Sprintf("pods=%d/facts=%d", pods, facts), func(b *testing.B) { decide(b, 100_000, pods, facts) })
 		}
 	}
