@@ -17,14 +17,14 @@ import (
 
 // pace returns how far the status may fall behind where there is only progress to report: the time between two writes, and the number
 // of newly ended Pods that are written at once. That is a second (upstream's batch period) and a quarter of the parallelism; where 500
-// Pods or more of an Indexed Job run at once, up to three seconds and half of them, because each write names all its indexes. One
-// write lists Limits.MaxUncounted Pods, so more never wait.
+// Pods or more of an Indexed Job run at once, up to three seconds and half of them, because each write names all its indexes. As one
+// write adds Limits.MaxUncounted Pods at most, so many do not wait for those three seconds.
 func (s State) pace() (interval time.Duration, many int) {
-	interval, many = time.Second, (int(s.Job.Parallelism)+3)/4
-	if steps := s.Job.Parallelism / 500; s.Job.Indexed && steps > 0 {
-		interval, many = time.Second+time.Duration(min(steps, 2))*time.Second, int(s.Job.Parallelism)/2
+	parallelism := int(s.Job.Parallelism)
+	if steps := parallelism / 500; s.Job.Indexed && steps > 0 {
+		return time.Second + time.Duration(min(steps, 2))*time.Second, min(parallelism/2, s.limits.MaxUncounted)
 	}
-	return interval, max(1, min(many, s.limits.MaxUncounted))
+	return time.Second, max(1, (parallelism+3)/4)
 }
 
 // began returns when a Job without a start time began: with the creation of its first Pod, which the write that says so may follow late
