@@ -7,9 +7,11 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/functions/effect"
 )
 
 // Progress is written once a second, and at once when a quarter of the Pods that run at a time have ended; of a large Indexed Job less often.
@@ -35,6 +37,46 @@ func TestPace(t *testing.T) {
 		s := State{Job: events.Job{Parallelism: c.parallelism, Indexed: c.indexed}, limits: DefaultLimits()}
 		if interval, many := s.pace(); interval != c.interval || many != c.many {
 			t.Errorf("%s: %v and %d, want %v and %d", c.name, interval, many, c.interval, c.many)
+		}
+	}
+}
+
+// Whether mere progress is written now, or at the end of the interval.
+func TestProgressWaitsForItsInterval(t *testing.T) {
+	start, written := time.Unix(1000, 0), time.Unix(2000, 0)
+	for _, c := range []struct {
+		name        string
+		parallelism int32
+		indexed     bool
+		ended       int
+		after       time.Duration // the last write
+		due         time.Duration // after the last write; 0: now
+	}{
+		{"little progress", 100, true, 24, 500 * time.Millisecond, time.Second},
+		{"a quarter has ended", 100, true, 25, 500 * time.Millisecond, 0},
+		{"a second is over", 100, true, 1, time.Second, 0},
+		{"many run, and a second is over", 500, true, 249, time.Second, 2 * time.Second},
+		{"many run, and two seconds are over", 500, true, 1, 2 * time.Second, 0},
+		{"many run, and half of them have ended", 500, true, 250, time.Second, 0},
+		{"a thousand run, and two seconds are over", 1000, true, 499, 2 * time.Second, 3 * time.Second},
+		{"many run, not Indexed", 500, false, 1, time.Second, 0},
+	} {
+		j := events.Job{Name: "pi", Parallelism: c.parallelism, Indexed: c.indexed}
+		j.Status.StartTime = &metav1.Time{Time: start}
+		s := State{Job: j, limits: DefaultLimits()}
+		s.Written = written
+		want, at := j.Status, effect.Wake{}
+		want.Succeeded = int32(c.ended)
+		_, due := writeStatus(s, want, count{succeeded: make([]events.Pod, c.ended)}, written.Add(c.after), &at)
+		if due != (c.due == 0) {
+			t.Errorf("%s: written now: %v", c.name, due)
+		}
+		wake := effect.Wake{}
+		if !due {
+			wake.By(written.Add(c.due))
+		}
+		if at != wake {
+			t.Errorf("%s: looks again %v, want %v after the last write", c.name, at, c.due)
 		}
 	}
 }

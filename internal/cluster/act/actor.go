@@ -37,8 +37,8 @@ const (
 	companyWithin = 10 * time.Second
 	// defaultTimeout of one request: after a longer wait, the Actor asks again for the outcome.
 	defaultTimeout = 15 * time.Second
-	// defaultCachedJobs is about what 64 partitions of busy Jobs need; a Job weighs 5 to 20 kB.
-	defaultCachedJobs = 2048
+	// defaultCacheBytes is room for 6,000 Jobs of one container with ten variables (BenchmarkCachedJob).
+	defaultCacheBytes = 64 << 20
 )
 
 // Config configures an Actor. All but Client may be zero.
@@ -68,8 +68,9 @@ type Config struct {
 	KeepManagedFields bool
 	// TracePods passes the trace to Pods whose Job has no annotation that decides about it.
 	TracePods bool
-	// CachedJobs is how many Jobs, and how many ScheduledJobs, are cached for their templates; 0 means 2048.
-	CachedJobs int
+	// CacheBytes is how much memory Jobs, and as much again ScheduledJobs, may take that are cached for their templates; 0 means
+	// 64 MiB. If that is too little, the namespace that takes most loses what it has used longest ago.
+	CacheBytes int
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -104,9 +105,9 @@ func New(c Config) (*Actor, error) {
 	switch {
 	case c.Client == nil:
 		return nil, errors.New("actor: no client: set Config.Client")
-	case c.Concurrency < 0, c.Timeout < 0, c.CachedJobs < 0:
-		return nil, fmt.Errorf("actor: negative concurrency %d, timeout %v or cache %d: use 0 for the default",
-			c.Concurrency, c.Timeout, c.CachedJobs)
+	case c.Concurrency < 0, c.Timeout < 0, c.CacheBytes < 0:
+		return nil, fmt.Errorf("actor: negative concurrency %d, timeout %v or cache of %d bytes: use 0 for the default",
+			c.Concurrency, c.Timeout, c.CacheBytes)
 	}
 	if c.Zones == nil {
 		c.Zones = time.LoadLocation
@@ -137,8 +138,8 @@ func New(c Config) (*Actor, error) {
 		timeout:           cmp.Or(c.Timeout, defaultTimeout),
 		keepFields:        c.KeepManagedFields,
 		tracePods:         c.TracePods,
-		jobs:              newJobCache(cmp.Or(c.CachedJobs, defaultCachedJobs), c.Now),
-		scheduled:         newScheduleCache(cmp.Or(c.CachedJobs, defaultCachedJobs), c.Now),
+		jobs:              newJobCache(cmp.Or(c.CacheBytes, defaultCacheBytes), c.Now),
+		scheduled:         newScheduleCache(cmp.Or(c.CacheBytes, defaultCacheBytes), c.Now),
 		owned:             newOwned(),
 		parameters:        newParameterCache(c.Now),
 		inventory:         newInventories(c.Namespaces, lists, cluster.WantJobs),

@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/lru"
 
 	"github.com/jobstream/jobstream/events"
 	"github.com/jobstream/jobstream/internal/cluster"
@@ -21,10 +20,11 @@ const maxJobAge = time.Minute
 // objectCache caches Jobs or ScheduledJobs by their identity: for their templates, which never travel with effects, and for the
 // whole object that a status PUT needs. Its objects are shared: callers must not change them.
 type objectCache[T cacheable] struct {
-	now func() time.Time
+	now  func() time.Time
+	size func(T) int // in bytes, encoded
 
-	mu      sync.Mutex // makes get-or-add one step
-	objects *lru.Cache // identity -> *cachedObject[T]
+	mu      sync.Mutex // guards all of it, entries too
+	shelves shelves[cachedObject[T]]
 }
 
 // cacheable is a pointer to an object; nil stands for none.
@@ -43,19 +43,42 @@ type (
 type cachedObject[T cacheable] struct {
 	gate
 
-	mu     sync.Mutex
 	object T
 	seen   time.Time
 	owned  bool
 }
 
-func newJobCache(size int, now func() time.Time) *jobCache {
-	return &jobCache{now: now, objects: lru.New(size)}
+// newJobCache makes a cache of Jobs that take about limit bytes of memory, at most.
+func newJobCache(limit int, now func() time.Time) *jobCache {
+	return &jobCache{now: now, size: (*batchv1.Job).Size, shelves: newShelves[cachedObject[*batchv1.Job]](limit)}
 }
 
-func newScheduleCache(size int, now func() time.Time) *scheduleCache {
-	return &scheduleCache{now: now, objects: lru.New(size)}
+// newScheduleCache makes a cache of ScheduledJobs that take about limit bytes of memory, at most.
+func newScheduleCache(limit int, now func() time.Time) *scheduleCache {
+	return &scheduleCache{now: now, size: sizeOfSchedule, shelves: newShelves[cachedObject[*cluster.ScheduledJob]](limit)}
 }
+
+// sizeOfSchedule is the size of what a user can make large: metadata, template and status. The schema bounds the rest.
+func sizeOfSchedule(j *cluster.ScheduledJob) int {
+	size := j.ObjectMeta.Size() + j.Spec.JobTemplate.Size()
+	for _, v := range j.Status.Recent {
+		size += verdictSize + len(v.Message)
+	}
+	for _, run := range j.Status.Active {
+		size += run.Size()
+	}
+	return size
+}
+
+// verdictSize is that of a verdict without its message.
+const verdictSize = 200
+
+// What an object takes in memory: three to five times its encoded size if it has little text, twice if it has much
+// (BenchmarkCachedJob).
+const (
+	weightOfEntry = 4 << 10
+	weightOfByte  = 3
+)
 
 // load returns the object of that identity. It reads it by fetch if it is unknown, does not satisfy the caller, or was observed
 // too long ago. fetch returns nil if there is none.
@@ -65,7 +88,7 @@ func (c *objectCache[T]) load(ctx context.Context, of cluster.Identity, good fun
 		return none, err
 	}
 	defer entry.leave()
-	if o, seen := entry.get(); o != none && good(o) && c.now().Sub(seen) < maxJobAge {
+	if o, seen := c.get(entry); o != none && good(o) && c.now().Sub(seen) < maxJobAge {
 		return o, nil
 	}
 	o, err := fetch(ctx)
@@ -76,8 +99,14 @@ func (c *objectCache[T]) load(ctx context.Context, of cluster.Identity, good fun
 		c.forget(of)
 		return none, nil
 	}
-	entry.put(o, c.now())
+	c.keep(entry, o) // whoever waits at the gate gets it, even if the entry was removed meanwhile
 	return o, nil
+}
+
+func (c *objectCache[T]) get(e *cachedObject[T]) (T, time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return e.object, e.seen
 }
 
 // at returns the object if the cache has it at exactly that version, otherwise nil.
@@ -97,61 +126,70 @@ func (c *objectCache[T]) name(of cluster.Identity) string {
 	return ""
 }
 
+// peek returns the object if it is cached, otherwise nil.
 func (c *objectCache[T]) peek(of cluster.Identity) (none T) {
-	e, ok := c.objects.Get(of)
-	if !ok {
-		return none
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.shelves.get(of); e != nil {
+		return e.object
 	}
-	o, _ := e.(*cachedObject[T]).get()
-	return o
+	return none
 }
 
 // saw caches an object from an answer of the API server.
-func (c *objectCache[T]) saw(o T) { c.entry(cluster.IdentityOf(o)).put(o, c.now()) }
+func (c *objectCache[T]) saw(o T) { c.keep(c.entry(cluster.IdentityOf(o)), o) }
+
+// keep puts the object into the entry, and the entry on the shelf, unless a newer one is there, since answers may overtake each
+// other. The entry may have been removed from the shelf, and another one be there.
+func (c *objectCache[T]) keep(e *cachedObject[T], o T) {
+	of, weight, now := cluster.IdentityOf(o), weightOfEntry+weightOfByte*c.size(o), c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.newerThan(o) {
+		return
+	}
+	e.object, e.seen = o, now
+	if shelved := c.shelves.get(of); shelved == nil || !shelved.newerThan(o) {
+		c.shelves.put(of, e, weight)
+	}
+}
+
+func (e *cachedObject[T]) newerThan(o T) bool {
+	var none T
+	return e.object != none && events.Version(e.object.GetResourceVersion()) > events.Version(o.GetResourceVersion())
+}
 
 // own records that the object's field ownership cannot be reset.
 func (c *objectCache[T]) own(of cluster.Identity) {
 	e := c.entry(of)
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	e.owned = true
 }
 
 func (c *objectCache[T]) owned(of cluster.Identity) bool {
-	e := c.entry(of)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.owned
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.shelves.get(of)
+	return e != nil && e.owned
 }
 
-func (c *objectCache[T]) forget(of cluster.Identity) { c.objects.Remove(of) }
+func (c *objectCache[T]) forget(of cluster.Identity) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shelves.remove(of)
+}
 
+// entry returns the entry of that identity, a new one if there is none.
 func (c *objectCache[T]) entry(of cluster.Identity) *cachedObject[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e, ok := c.objects.Get(of); ok {
-		return e.(*cachedObject[T])
+	e := c.shelves.get(of)
+	if e == nil {
+		e = &cachedObject[T]{gate: newGate()}
+		c.shelves.put(of, e, weightOfEntry)
 	}
-	e := &cachedObject[T]{gate: newGate()}
-	c.objects.Add(of, e)
 	return e
-}
-
-func (e *cachedObject[T]) get() (T, time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.object, e.seen
-}
-
-// put keeps the newer of two observations, since answers may overtake each other.
-func (e *cachedObject[T]) put(o T, now time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var none T
-	if e.object != none && events.Version(e.object.GetResourceVersion()) > events.Version(o.GetResourceVersion()) {
-		return
-	}
-	e.object, e.seen = o, now
 }
 
 // gate lets one goroutine in at a time; waiting goroutines may give up.
