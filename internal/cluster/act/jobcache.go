@@ -99,7 +99,7 @@ func (c *objectCache[T]) load(ctx context.Context, of cluster.Identity, good fun
 		c.forget(of)
 		return none, nil
 	}
-	c.keep(entry, o) // whoever waits at the gate gets it, even if the entry was removed meanwhile
+	c.keep(entry, o) // all that wait at the gate get it, even if the entry was removed meanwhile
 	return o, nil
 }
 

@@ -1,7 +1,6 @@
 package act
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -194,7 +193,7 @@ func jobOf(containers, variables int) *batchv1.Job {
 		Name: "nightly-29388241", Namespace: "reports", UID: uid, ResourceVersion: "123456", Labels: labels,
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "jobstream.dev/v1alpha1", Kind: "ScheduledJob", Name: "nightly", UID: owner, Controller: new(true)}},
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "jobstream-reconciler", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "batch/v1",
-			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: bytes.Repeat([]byte("f"), 900)}}},
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(strings.Repeat("f", 900))}},
 	}}
 	j.Spec.Parallelism, j.Spec.Completions, j.Spec.BackoffLimit, j.Spec.ManagedBy = new(int32(1)), new(int32(1)), new(int32(6)), new("jobstream.dev/job")
 	j.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{batchv1.ControllerUidLabel: uid}}

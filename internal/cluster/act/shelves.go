@@ -7,8 +7,8 @@ import (
 )
 
 // shelves keep what was used last, and no more than a limit of weight: a shelf for each namespace. When there is too much, the
-// heaviest shelf loses what was used there longest ago. So whoever fills one namespace with many or large objects has its own read
-// again and again, and nobody else's.
+// heaviest shelf loses what was used there longest ago. So a user who fills one namespace with many or large objects has those read
+// again and again, and no others.
 //
 //	limit 9    a: 1 2 2      the next 2 of b:      a:   2 2
 //	           b: 2 1                              b: 2 1 2
