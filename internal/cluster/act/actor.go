@@ -37,7 +37,7 @@ const (
 	companyWithin = 10 * time.Second
 	// defaultTimeout of one request: after a longer wait, the Actor asks again for the outcome.
 	defaultTimeout = 15 * time.Second
-	// defaultCacheBytes is room for 6,000 Jobs of one container with ten variables (BenchmarkCachedJob).
+	// defaultCacheBytes is room for 9,000 Jobs of one container with ten variables (BenchmarkWeigh).
 	defaultCacheBytes = 64 << 20
 )
 
@@ -68,8 +68,8 @@ type Config struct {
 	KeepManagedFields bool
 	// TracePods passes the trace to Pods whose Job has no annotation that decides about it.
 	TracePods bool
-	// CacheBytes is how much memory Jobs, and as much again ScheduledJobs, may take that are cached for their templates; 0 means
-	// 64 MiB. If that is too little, the namespace that takes most loses what it has used longest ago.
+	// CacheBytes limits the memory that cached Jobs take, and that which cached ScheduledJobs take; 0 means 64 MiB each. They are
+	// cached for their templates and status writes; see shelves for which of them go first.
 	CacheBytes int
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time

@@ -20,8 +20,7 @@ const maxJobAge = time.Minute
 // objectCache caches Jobs or ScheduledJobs by their identity: for their templates, which never travel with effects, and for the
 // whole object that a status PUT needs. Its objects are shared: callers must not change them.
 type objectCache[T cacheable] struct {
-	now  func() time.Time
-	size func(T) int // in bytes, encoded
+	now func() time.Time
 
 	mu      sync.Mutex // guards all of it, entries too
 	shelves shelves[cachedObject[T]]
@@ -46,39 +45,18 @@ type cachedObject[T cacheable] struct {
 	object T
 	seen   time.Time
 	owned  bool
+	gone   bool // the object does not exist any more
 }
 
-// newJobCache makes a cache of Jobs that take about limit bytes of memory, at most.
+// newJobCache makes a cache of Jobs that take at most limit bytes of memory.
 func newJobCache(limit int, now func() time.Time) *jobCache {
-	return &jobCache{now: now, size: (*batchv1.Job).Size, shelves: newShelves[cachedObject[*batchv1.Job]](limit)}
+	return &jobCache{now: now, shelves: newShelves[cachedObject[*batchv1.Job]](limit)}
 }
 
-// newScheduleCache makes a cache of ScheduledJobs that take about limit bytes of memory, at most.
+// newScheduleCache makes a cache of ScheduledJobs that take at most limit bytes of memory.
 func newScheduleCache(limit int, now func() time.Time) *scheduleCache {
-	return &scheduleCache{now: now, size: sizeOfSchedule, shelves: newShelves[cachedObject[*cluster.ScheduledJob]](limit)}
+	return &scheduleCache{now: now, shelves: newShelves[cachedObject[*cluster.ScheduledJob]](limit)}
 }
-
-// sizeOfSchedule is the size of what a user can make large: metadata, template and status. The schema bounds the rest.
-func sizeOfSchedule(j *cluster.ScheduledJob) int {
-	size := j.ObjectMeta.Size() + j.Spec.JobTemplate.Size()
-	for _, v := range j.Status.Recent {
-		size += verdictSize + len(v.Message)
-	}
-	for _, run := range j.Status.Active {
-		size += run.Size()
-	}
-	return size
-}
-
-// verdictSize is that of a verdict without its message.
-const verdictSize = 200
-
-// What an object takes in memory: three to five times its encoded size if it has little text, twice if it has much
-// (BenchmarkCachedJob).
-const (
-	weightOfEntry = 4 << 10
-	weightOfByte  = 3
-)
 
 // load returns the object of that identity. It reads it by fetch if it is unknown, does not satisfy the caller, or was observed
 // too long ago. fetch returns nil if there is none.
@@ -130,7 +108,7 @@ func (c *objectCache[T]) name(of cluster.Identity) string {
 func (c *objectCache[T]) peek(of cluster.Identity) (none T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.shelves.get(of); e != nil {
+	if e := c.shelves.get(of, c.now()); e != nil {
 		return e.object
 	}
 	return none
@@ -140,18 +118,23 @@ func (c *objectCache[T]) peek(of cluster.Identity) (none T) {
 func (c *objectCache[T]) saw(o T) { c.keep(c.entry(cluster.IdentityOf(o)), o) }
 
 // keep puts the object into the entry, and the entry on the shelf, unless a newer one is there, since answers may overtake each
-// other. The entry may have been removed from the shelf, and another one be there.
+// other. The entry may have been removed from the shelf meanwhile, and another one be there; and it stays away if it was forgotten.
 func (c *objectCache[T]) keep(e *cachedObject[T], o T) {
-	of, weight, now := cluster.IdentityOf(o), weightOfEntry+weightOfByte*c.size(o), c.now()
+	of, weight, now := cluster.IdentityOf(o), weigh(o), c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e.newerThan(o) {
+	if e.gone || e.newerThan(o) {
 		return
 	}
 	e.object, e.seen = o, now
-	if shelved := c.shelves.get(of); shelved == nil || !shelved.newerThan(o) {
-		c.shelves.put(of, e, weight)
+	if shelved := c.shelves.get(of, now); shelved != nil && shelved != e {
+		e.owned = e.owned || shelved.owned
+		if shelved.newerThan(o) {
+			e.object, e.seen = shelved.object, shelved.seen
+			return
+		}
 	}
+	c.shelves.put(of, e, weight, now)
 }
 
 func (e *cachedObject[T]) newerThan(o T) bool {
@@ -159,24 +142,26 @@ func (e *cachedObject[T]) newerThan(o T) bool {
 	return e.object != none && events.Version(e.object.GetResourceVersion()) > events.Version(o.GetResourceVersion())
 }
 
-// own records that the object's field ownership cannot be reset.
+// own records that the object's field ownership cannot be reset, as long as the object is cached.
 func (c *objectCache[T]) own(of cluster.Identity) {
-	e := c.entry(of)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e.owned = true
+	c.place(of).owned = true
 }
 
 func (c *objectCache[T]) owned(of cluster.Identity) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.shelves.get(of)
+	e := c.shelves.get(of, c.now())
 	return e != nil && e.owned
 }
 
 func (c *objectCache[T]) forget(of cluster.Identity) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if e := c.shelves.get(of, c.now()); e != nil {
+		e.object, e.gone = *new(T), true
+	}
 	c.shelves.remove(of)
 }
 
@@ -184,10 +169,14 @@ func (c *objectCache[T]) forget(of cluster.Identity) {
 func (c *objectCache[T]) entry(of cluster.Identity) *cachedObject[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.shelves.get(of)
+	return c.place(of)
+}
+
+func (c *objectCache[T]) place(of cluster.Identity) *cachedObject[T] {
+	e := c.shelves.get(of, c.now())
 	if e == nil {
 		e = &cachedObject[T]{gate: newGate()}
-		c.shelves.put(of, e, weightOfEntry)
+		c.shelves.put(of, e, slot, c.now())
 	}
 	return e
 }

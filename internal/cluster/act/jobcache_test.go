@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-	"unsafe"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,7 +23,7 @@ func cached(uid types.UID, version int) *batchv1.Job {
 }
 
 // roomFor is the limit of a cache for that many of these.
-func roomFor(jobs int) int { return jobs * (weightOfEntry + weightOfByte*cached("a", 1).Size()) }
+func roomFor(jobs int) int { return jobs * weigh(cached("a", 1)) }
 
 func anything(*batchv1.Job) bool { return true }
 
@@ -86,13 +83,61 @@ func TestJobCache(t *testing.T) {
 // TestLateAnswerDoesNotReplaceANewerOne, though its entry was removed and made again meanwhile.
 func TestLateAnswerDoesNotReplaceANewerOne(t *testing.T) {
 	c := newJobCache(roomFor(1), time.Now)
-	late, err := c.load(t.Context(), cluster.Identity{UID: "a"}, anything, func(context.Context) (*batchv1.Job, error) {
+	a := cluster.Identity{UID: "a"}
+	waits := c.entry(a)
+	late, err := c.load(t.Context(), a, anything, func(context.Context) (*batchv1.Job, error) {
 		c.saw(cached("b", 1))
 		c.saw(cached("a", 6))
+		c.own(a)
 		return cached("a", 5), nil
 	})
-	if err != nil || late.ResourceVersion != "5" || c.at(cluster.Identity{UID: "a"}, 6) == nil {
-		t.Errorf("%v %v, and %v is cached", late, err, c.peek(cluster.Identity{UID: "a"}))
+	if err != nil || late.ResourceVersion != "5" || c.at(a, 6) == nil {
+		t.Errorf("%v %v, and %v is cached", late, err, c.peek(a))
+	}
+	if j, _ := c.get(waits); j != c.at(a, 6) {
+		t.Errorf("a worker that waits gets %v", j)
+	}
+	if !c.owned(a) {
+		t.Error("it forgot that the field ownership cannot be reset")
+	}
+}
+
+// TestLateAnswerDoesNotBringBackWhatIsGone: another worker has found that the Job does not exist.
+func TestLateAnswerDoesNotBringBackWhatIsGone(t *testing.T) {
+	c, a := newJobCache(defaultCacheBytes, time.Now), cluster.Identity{UID: "a"}
+	c.saw(cached("a", 4))
+	waits := c.entry(a)
+	newer := func(j *batchv1.Job) bool { return j.ResourceVersion != "4" }
+	if _, err := c.load(t.Context(), a, newer, func(context.Context) (*batchv1.Job, error) { c.forget(a); return cached("a", 5), nil }); err != nil {
+		t.Error(err)
+	}
+	if j, _ := c.get(waits); j != nil || c.peek(a) != nil {
+		t.Errorf("%v is cached, and a worker that waits gets %v", c.peek(a), j)
+	}
+}
+
+// TestIdleNamespacesMakeRoom for one that has much to do: the Jobs that have ended there are never used again.
+func TestIdleNamespacesMakeRoom(t *testing.T) {
+	now := time.Unix(0, 0)
+	c, reads := newJobCache(roomFor(2000), func() time.Time { return now }), 0
+	use := func(namespace string, n int) {
+		j := cached(types.UID(strconv.Itoa(n)), 1)
+		j.Namespace = namespace
+		if _, err := c.load(t.Context(), cluster.IdentityOf(j), anything, func(context.Context) (*batchv1.Job, error) { reads++; return j, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 9000 {
+		use(fmt.Sprint("idle-", i%300), i)
+	}
+	now, reads = now.Add(idleTime), 0
+	for range 3 {
+		for i := range 1000 {
+			use("busy", i)
+		}
+	}
+	if reads != 1000 {
+		t.Errorf("%d reads of 1,000 Jobs", reads)
 	}
 }
 
@@ -125,7 +170,7 @@ func TestLargeJobsCostOthersNoReads(t *testing.T) {
 // TestOneReadServesAllThatWait: the creations that wait for one read of a Job get it, though there is no room for it.
 func TestOneReadServesAllThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, answer, reads := newJobCache(weightOfEntry, time.Now), make(chan *batchv1.Job), 0
+		c, answer, reads := newJobCache(slot, time.Now), make(chan *batchv1.Job), 0
 		var waiting sync.WaitGroup
 		for range 500 {
 			waiting.Go(func() {
@@ -157,61 +202,4 @@ func TestJobCacheDoesNotWaitForOthersForEver(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-}
-
-// BenchmarkCachedJob prints how much memory a Job takes, as a reconciler receives it, and for how much the cache takes it.
-func BenchmarkCachedJob(b *testing.B) {
-	for _, variables := range []int{0, 10, 100, 1000} {
-		for _, containers := range []int{1, 10} {
-			b.Run(fmt.Sprintf("containers=%d/variables=%d", containers, variables), func(b *testing.B) {
-				wire, err := jobOf(containers, variables).Marshal()
-				if err != nil {
-					b.Fatal(err)
-				}
-				for b.Loop() {
-					var jobs [300]batchv1.Job
-					before := held()
-					for i := range jobs {
-						if err := jobs[i].Unmarshal(wire); err != nil {
-							b.Fatal(err)
-						}
-					}
-					b.ReportMetric(float64(held()-before)/float64(len(jobs))+float64(unsafe.Sizeof(jobs[0])), "B/Job")
-					b.ReportMetric(float64(weightOfEntry+weightOfByte*jobs[0].Size()), "weight/Job")
-					runtime.KeepAlive(&jobs)
-				}
-			})
-		}
-	}
-}
-
-// jobOf is a Job of a ScheduledJob with that many containers, and that many variables in each.
-func jobOf(containers, variables int) *batchv1.Job {
-	const uid, owner = "5ef034e0-1890-11e6-8935-000000000001", "5ef034e0-1890-11e6-8935-000000000002"
-	labels := map[string]string{batchv1.ControllerUidLabel: uid, batchv1.JobNameLabel: "nightly-29388241", "controller-uid": uid, "job-name": "nightly-29388241"}
-	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Name: "nightly-29388241", Namespace: "reports", UID: uid, ResourceVersion: "123456", Labels: labels,
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "jobstream.dev/v1alpha1", Kind: "ScheduledJob", Name: "nightly", UID: owner, Controller: new(true)}},
-		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "jobstream-reconciler", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "batch/v1",
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(strings.Repeat("f", 900))}},
-	}}
-	j.Spec.Parallelism, j.Spec.Completions, j.Spec.BackoffLimit, j.Spec.ManagedBy = new(int32(1)), new(int32(1)), new(int32(6)), new("jobstream.dev/job")
-	j.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{batchv1.ControllerUidLabel: uid}}
-	j.Spec.Template.Labels = labels
-	for c := range containers {
-		container := corev1.Container{Name: fmt.Sprintf("step-%d", c), Image: "registry.example.com/report:v1", Command: []string{"report", "--all"}, ImagePullPolicy: corev1.PullIfNotPresent,
-			TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile}
-		for v := range variables {
-			container.Env = append(container.Env, corev1.EnvVar{Name: fmt.Sprintf("VARIABLE_%d", v), Value: "some value of it"})
-		}
-		j.Spec.Template.Spec.Containers = append(j.Spec.Template.Spec.Containers, container)
-	}
-	return j
-}
-
-func held() uint64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -12,7 +13,8 @@ import (
 	"github.com/jobstream/jobstream/internal/cluster"
 )
 
-// TestShelves: each word places an object with a weight, "a1=5" in namespace a, uses it, "a1", or removes it, "-a1".
+// TestShelves: each word places an object with a weight, "a1=5" in namespace a, uses it, "a1", or removes it, "-a1"; "..." are ten
+// minutes without any use.
 func TestShelves(t *testing.T) {
 	for name, c := range map[string]struct{ does, keeps string }{
 		"what fits stays":                                 {"a1=5 b1=5", "a1 b1"},
@@ -24,21 +26,27 @@ func TestShelves(t *testing.T) {
 		"what weighs more than the limit never stays":     {"a1=1 a2=11", ""},
 		"what is placed again has the new weight only":    {"a1=9 a1=2 a2=8", "a1 a2"},
 		"what has become heavier makes others go":         {"a1=2 a2=2 a1=9", "a1"},
+		"the heaviest namespace loses, as drawn":          {"a1=2 a2=2 a3=2 b1=2 b2=1 b3=2", "a2 a3 b1 b2 b3"},
+		"what is idle goes first":                         {"b1=1 ... a1=4 a2=5 a3=1", "a1 a2 a3"},
+		"what has been used again is not idle":            {"b1=1 b2=1 ... b1 a1=4 a2=4 a3=2", "a2 a3 b1"},
+		"what is idle stays where there is room":          {"b1=1 ... a1=4 ... a1", "a1 b1"},
 		"what is removed weighs nothing":                  {"a1=9 -a1 b1=9", "b1"},
 		"what is not there can be removed, and asked for": {"-a1 a1 b1=10 -b2", "b1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShelves[string](10)
+			s, now := newShelves[string](10), time.Unix(0, 0)
 			for _, word := range strings.Fields(c.does) {
 				what, number, place := strings.Cut(word, "=")
 				weight, _ := strconv.Atoi(number)
 				switch gone, remove := strings.CutPrefix(word, "-"); {
+				case word == "...":
+					now = now.Add(idleTime)
 				case remove:
 					s.remove(identityOf(gone))
 				case place:
-					s.put(identityOf(what), &what, weight)
+					s.put(identityOf(what), &what, weight, now)
 				default:
-					s.get(identityOf(word))
+					s.get(identityOf(word), now)
 				}
 			}
 			if got := strings.Join(kept(s), " "); got != c.keeps {
@@ -53,16 +61,18 @@ func TestShelvesWeighWhatTheyKeep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(0, 50).Draw(t, "limit")
 		s, weights := newShelves[string](limit), map[string]int{}
+		now := time.Unix(0, 0)
 		for range rapid.IntRange(0, 100).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "seconds")) * time.Second)
 			name := rapid.StringMatching("[a-d][1-5]").Draw(t, "name")
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
 				s.remove(identityOf(name))
 			case 1:
-				s.get(identityOf(name))
+				s.get(identityOf(name), now)
 			default:
 				weights[name] = rapid.IntRange(1, 20).Draw(t, "weight")
-				s.put(identityOf(name), &name, weights[name])
+				s.put(identityOf(name), &name, weights[name], now)
 			}
 			sum := 0
 			for _, name := range kept(s) {
@@ -80,11 +90,9 @@ func identityOf(name string) cluster.Identity {
 }
 
 func kept(s shelves[string]) (names []string) {
-	for namespace, in := range s.byNamespace {
-		for uid := '1'; uid <= '9'; uid++ { // an LRU cannot be listed
-			if p, ok := in.placed.Get(types.UID(uid)); ok && *p.(*placed[string]).entry == namespace+string(uid) {
-				names = append(names, namespace+string(uid))
-			}
+	for of, p := range s.placed {
+		if names = append(names, *p.entry); of != identityOf(*p.entry) {
+			return []string{*p.entry, "is at the place of", string(of.UID)}
 		}
 	}
 	slices.Sort(names)
