@@ -16,8 +16,8 @@ import (
 //
 //	New (state)  --->  status.recent + status.active  --->  counted
 //
-// While the status has room for another verdict, it has every verdict that was ever given. That is how a function that has lost
-// its state knows whether the Jobs that it finds are new.
+// While the status has room for another verdict, it has every verdict that was ever given, and later those since the latest that it has. That
+// is how a function that has lost its state knows whether the Jobs that it finds are new.
 
 // byHand reports whether a user has started the Job.
 func byHand(r events.Run) bool { return r.Nominal.IsZero() || r.Manual }
@@ -50,9 +50,25 @@ func remembers(st *v1alpha1.ScheduledJobStatus, r events.Run) bool {
 }
 
 // AwaitsVerdict reports whether a listed Job was started by a user and has no verdict yet. If the Job has finished and the status
-// has had to drop verdicts, that is unknown, and AwaitsVerdict returns false.
+// may have dropped its verdict, that is unknown, and AwaitsVerdict returns false.
 func AwaitsVerdict(st *v1alpha1.ScheduledJobStatus, r events.Run) bool {
-	return byHand(r) && (r.Result == "" || len(st.Recent) < v1alpha1.RecentVerdicts) && !remembers(st, r)
+	return byHand(r) && (r.Result == "" || len(st.Recent) < v1alpha1.RecentVerdicts || isLater(st, r)) && !remembers(st, r)
+}
+
+// isLater reports whether the Job was created after all those that users had started for now and whose verdicts the status has. Then it
+// has not dropped the verdict on this one: they are recorded in the order of creation, and dropped in the order in which they were
+// recorded, if they are announced. Of a Job with a nominal time, the verdict does not tell when it was created.
+func isLater(st *v1alpha1.ScheduledJobStatus, r events.Run) (later bool) {
+	for _, v := range st.Recent {
+		if v.Reason != events.ReasonManual {
+			continue
+		}
+		if !v.Time.UTC().Before(r.Created) {
+			return false
+		}
+		later = v.Announced
+	}
+	return later
 }
 
 // unlisted returns the Jobs that users have started, that the status does not have yet, and whose times it has passed. A Job of a

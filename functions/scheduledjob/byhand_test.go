@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/api/v1alpha1"
@@ -62,5 +63,50 @@ func TestWhoHasStartedAJobDoesNotChange(t *testing.T) {
 	run.Version, run.Manual = 21, false
 	if deleted := decideAt[effect.DeleteRun](&s, ten, events.RunObserved{Run: run}); len(deleted) != 0 {
 		t.Errorf("it is deleted as one that the clock has made too late: %v", deleted)
+	}
+}
+
+// A status that is full has dropped verdicts, but none that came after all that it has.
+func TestAwaitsVerdict(t *testing.T) {
+	full := func(change func(v *v1alpha1.TickVerdict)) (st v1alpha1.ScheduledJobStatus) {
+		for n := range v1alpha1.RecentVerdicts {
+			v := v1alpha1.TickVerdict{Time: metav1.NewTime(minute(n)), Verdict: string(events.Started), Reason: events.ReasonManual, JobName: "job", JobUID: types.UID(fmt.Sprint(n)), Announced: true}
+			if change(&v); v.Verdict != "" {
+				st.Recent = append(st.Recent, v)
+			}
+		}
+		return st
+	}
+	asIs := func(*v1alpha1.TickVerdict) {}
+	for _, c := range []struct {
+		name   string
+		status v1alpha1.ScheduledJobStatus
+		run    events.Run
+		awaits bool
+	}{
+		{"finished, later than all", full(asIs), events.Run{Created: minute(99), Result: events.RunComplete}, true},
+		{"finished, at the same time as the last", full(asIs), events.Run{Created: minute(v1alpha1.RecentVerdicts - 1), Result: events.RunComplete}, false},
+		{"finished, later than one only", full(asIs), events.Run{Created: minute(1), Result: events.RunComplete}, false},
+		{"running, earlier than all", full(asIs), events.Run{Created: minute(-9)}, true},
+		{"finished, made by the clock", full(asIs), events.Run{Created: minute(99), Nominal: minute(99), Result: events.RunComplete}, false},
+		{"finished, made up for by a user", full(asIs), events.Run{Created: minute(99), Nominal: minute(9), Manual: true, Result: events.RunComplete}, true},
+		{"finished, and has its verdict", full(asIs), events.Run{UID: "3", Created: minute(99), Result: events.RunComplete}, false},
+		{"finished, later than backfills", full(func(v *v1alpha1.TickVerdict) { v.Reason = events.ReasonBackfill }), events.Run{Created: minute(99), Result: events.RunComplete}, false},
+		{"finished, later than Jobs of the clock", full(func(v *v1alpha1.TickVerdict) { v.Reason = "" }), events.Run{Created: minute(99), Result: events.RunComplete}, false},
+		{"finished, later than one by a user and Jobs of the clock", full(func(v *v1alpha1.TickVerdict) {
+			if v.JobUID != "4" {
+				v.Reason = ""
+			}
+		}), events.Run{Created: minute(99), Result: events.RunComplete}, true},
+		{"finished, later than what is not announced", full(func(v *v1alpha1.TickVerdict) { v.Announced = false }), events.Run{Created: minute(99), Result: events.RunComplete}, false},
+		{"finished, and there is room", full(func(v *v1alpha1.TickVerdict) {
+			if v.JobUID == "0" {
+				v.Verdict = ""
+			}
+		}), events.Run{Created: minute(-9), Result: events.RunComplete}, true},
+	} {
+		if got := AwaitsVerdict(&c.status, c.run); got != c.awaits {
+			t.Errorf("%s: %v", c.name, got)
+		}
 	}
 }
