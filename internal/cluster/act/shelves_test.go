@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobstream/jobstream/internal/cluster"
+	_ "github.com/jobstream/jobstream/internal/dev/replay"
 )
 
 // TestShelves: each word places an object with a weight, "a1=5" in namespace a, uses it, "a1", or removes it, "-a1"; "..." are ten
