@@ -16,8 +16,8 @@ import (
 //
 //	New (state)  --->  status.recent + status.active  --->  counted
 //
-// While the status has room for another verdict, it has every verdict that was ever given, and later those since the latest that it has. That
-// is how a function that has lost its state knows whether the Jobs that it finds are new.
+// A function that has lost its state finds Jobs that users have started, and has to know which of them are new. While the status has
+// room for another verdict, it has every verdict that was ever given. After that, it still has how the Job ended that ended last.
 
 // byHand reports whether a user has started the Job.
 func byHand(r events.Run) bool { return r.Nominal.IsZero() || r.Manual }
@@ -52,23 +52,12 @@ func remembers(st *v1alpha1.ScheduledJobStatus, r events.Run) bool {
 // AwaitsVerdict reports whether a listed Job was started by a user and has no verdict yet. If the Job has finished and the status
 // may have dropped its verdict, that is unknown, and AwaitsVerdict returns false.
 func AwaitsVerdict(st *v1alpha1.ScheduledJobStatus, r events.Run) bool {
-	return byHand(r) && (r.Result == "" || len(st.Recent) < v1alpha1.RecentVerdicts || isLater(st, r)) && !remembers(st, r)
+	return byHand(r) && (r.Result == "" || len(st.Recent) < v1alpha1.RecentVerdicts || endedLater(st, r)) && !remembers(st, r)
 }
 
-// isLater reports whether the Job was created after all those that users had started for now and whose verdicts the status has. Then it
-// has not dropped the verdict on this one: they are recorded in the order of creation, and dropped in the order in which they were
-// recorded, if they are announced. Of a Job with a nominal time, the verdict does not tell when it was created.
-func isLater(st *v1alpha1.ScheduledJobStatus, r events.Run) (later bool) {
-	for _, v := range st.Recent {
-		if v.Reason != events.ReasonManual {
-			continue
-		}
-		if !v.Time.UTC().Before(r.Created) {
-			return false
-		}
-		later = v.Announced
-	}
-	return later
+// endedLater reports whether the Job ended after all those that the status has counted. So it has not counted this one.
+func endedLater(st *v1alpha1.ScheduledJobStatus, r events.Run) bool {
+	return st.LastRun == nil || r.Finished.After(st.LastRun.CompletionTime.Time)
 }
 
 // unlisted returns the Jobs that users have started, that the status does not have yet, and whose times it has passed. A Job of a

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -66,47 +67,56 @@ func TestWhoHasStartedAJobDoesNotChange(t *testing.T) {
 	}
 }
 
-// A status that is full has dropped verdicts, but none that came after all that it has.
+// A status that is full has dropped verdicts, but has counted nothing that ended after its last run.
 func TestAwaitsVerdict(t *testing.T) {
-	full := func(change func(v *v1alpha1.TickVerdict)) (st v1alpha1.ScheduledJobStatus) {
-		for n := range v1alpha1.RecentVerdicts {
-			v := v1alpha1.TickVerdict{Time: metav1.NewTime(minute(n)), Verdict: string(events.Started), Reason: events.ReasonManual, JobName: "job", JobUID: types.UID(fmt.Sprint(n)), Announced: true}
-			if change(&v); v.Verdict != "" {
-				st.Recent = append(st.Recent, v)
-			}
+	status := func(verdicts int, lastEnd int) (st v1alpha1.ScheduledJobStatus) {
+		for n := range verdicts {
+			st.Recent = append(st.Recent, v1alpha1.TickVerdict{Time: metav1.NewTime(minute(n)), Verdict: string(events.Started), Reason: events.ReasonManual, JobName: "job", JobUID: types.UID(fmt.Sprint(n))})
+		}
+		if lastEnd >= 0 {
+			st.LastRun = &v1alpha1.EndedRun{CompletionTime: metav1.NewTime(minute(lastEnd))}
 		}
 		return st
 	}
-	asIs := func(*v1alpha1.TickVerdict) {}
+	const none, full = -1, v1alpha1.RecentVerdicts
+	ended := func(n int) events.Run {
+		return events.Run{UID: "job", Result: events.RunComplete, Finished: minute(n)}
+	}
+	with := func(r events.Run, change func(r *events.Run)) events.Run { change(&r); return r }
+	listed := status(full, 20)
+	listed.Active = []corev1.ObjectReference{{UID: "job"}}
 	for _, c := range []struct {
 		name   string
 		status v1alpha1.ScheduledJobStatus
 		run    events.Run
 		awaits bool
 	}{
-		{"finished, later than all", full(asIs), events.Run{Created: minute(99), Result: events.RunComplete}, true},
-		{"finished, at the same time as the last", full(asIs), events.Run{Created: minute(v1alpha1.RecentVerdicts - 1), Result: events.RunComplete}, false},
-		{"finished, later than one only", full(asIs), events.Run{Created: minute(1), Result: events.RunComplete}, false},
-		{"running, earlier than all", full(asIs), events.Run{Created: minute(-9)}, true},
-		{"finished, made by the clock", full(asIs), events.Run{Created: minute(99), Nominal: minute(99), Result: events.RunComplete}, false},
-		{"finished, made up for by a user", full(asIs), events.Run{Created: minute(99), Nominal: minute(9), Manual: true, Result: events.RunComplete}, true},
-		{"finished, and has its verdict", full(asIs), events.Run{UID: "3", Created: minute(99), Result: events.RunComplete}, false},
-		{"finished, later than backfills", full(func(v *v1alpha1.TickVerdict) { v.Reason = events.ReasonBackfill }), events.Run{Created: minute(99), Result: events.RunComplete}, false},
-		{"finished, later than Jobs of the clock", full(func(v *v1alpha1.TickVerdict) { v.Reason = "" }), events.Run{Created: minute(99), Result: events.RunComplete}, false},
-		{"finished, later than one by a user and Jobs of the clock", full(func(v *v1alpha1.TickVerdict) {
-			if v.JobUID != "4" {
-				v.Reason = ""
-			}
-		}), events.Run{Created: minute(99), Result: events.RunComplete}, true},
-		{"finished, later than what is not announced", full(func(v *v1alpha1.TickVerdict) { v.Announced = false }), events.Run{Created: minute(99), Result: events.RunComplete}, false},
-		{"finished, and there is room", full(func(v *v1alpha1.TickVerdict) {
-			if v.JobUID == "0" {
-				v.Verdict = ""
-			}
-		}), events.Run{Created: minute(-9), Result: events.RunComplete}, true},
+		{"ended later than all", status(full, 20), ended(21), true},
+		{"ended at the same time as the last", status(full, 20), ended(20), false},
+		{"ended earlier than the last", status(full, 20), ended(19), false},
+		{"ended first", status(full, none), ended(1), true},
+		{"ended later than all, listed", listed, ended(21), false},
+		{"ended later than all, has its verdict", status(full, 20), with(ended(21), func(r *events.Run) { r.UID = "3" }), false},
+		{"ended later than all, made up for by a user", status(full, 20), with(ended(21), func(r *events.Run) { r.Nominal, r.Manual = minute(2), true }), true},
+		{"ended later than all, made by the clock", status(full, 20), with(ended(21), func(r *events.Run) { r.Nominal = minute(2) }), false},
+		{"ended earlier than the last, and there is room", status(full-1, 20), ended(19), true},
+		{"runs", status(full, 20), events.Run{UID: "job"}, true},
 	} {
 		if got := AwaitsVerdict(&c.status, c.run); got != c.awaits {
 			t.Errorf("%s: %v", c.name, got)
 		}
+	}
+}
+
+// Two Jobs were started at once, and the status had to drop the verdict of the later one: that of the earlier was not announced yet.
+// So what the status still has does not tell what it has dropped. Simulated world 2398060673 counted such a Job twice.
+func TestAVerdictThatWasDroppedBeforeAnEarlierOne(t *testing.T) {
+	st := v1alpha1.ScheduledJobStatus{LastRun: &v1alpha1.EndedRun{JobUID: "later", CompletionTime: metav1.NewTime(minute(5))}}
+	for n := range v1alpha1.RecentVerdicts {
+		st.Recent = append(st.Recent, v1alpha1.TickVerdict{Time: metav1.NewTime(minute(n)), Verdict: string(events.Missed), Announced: true})
+	}
+	st.Recent[0].Verdict, st.Recent[0].Reason, st.Recent[0].JobUID = string(events.Started), events.ReasonManual, "earlier"
+	if AwaitsVerdict(&st, events.Run{UID: "later", Created: minute(1), Result: events.RunComplete, Finished: minute(5)}) {
+		t.Error("it is counted again")
 	}
 }

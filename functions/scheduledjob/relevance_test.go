@@ -50,6 +50,7 @@ func TestIdle(t *testing.T) {
 		}, []events.Run{{UID: "u", Result: "Complete"}}, true},
 		{"a Job that a user had started has perhaps lost its verdict", func(j *events.ScheduledJob) {
 			j.Status.Recent = slices.Repeat([]v1alpha1.TickVerdict{{Time: metav1.NewTime(early)}}, v1alpha1.RecentVerdicts)
+			j.Status.LastRun = &v1alpha1.EndedRun{JobUID: "v", CompletionTime: metav1.NewTime(noon)}
 		}, []events.Run{{UID: "u", Result: "Complete"}}, true},
 		{"it keeps too many Jobs that are complete", nil, []events.Run{run("Complete", early), run("Complete", early), run("Complete", noon)}, false},
 		{"it keeps too many Jobs that have failed", nil, []events.Run{run("Failed", early), run("Failed", noon)}, false},

@@ -61,6 +61,9 @@ func NewAPI(now time.Time) *API { return &API{Now: now, Jobs: map[string]*Job{}}
 
 func (a *API) next() uint64 { a.version++; return a.version }
 
+// second returns the current time as objects have it: of a whole second (metav1.Time).
+func (a *API) second() time.Time { return a.Now.Truncate(time.Second) }
+
 func (a *API) uid(prefix string) types.UID {
 	a.uids++
 	return types.UID(fmt.Sprintf("%s%s-%d", a.Prefix, prefix, a.uids))
@@ -68,7 +71,7 @@ func (a *API) uid(prefix string) types.UID {
 
 // Create creates the ScheduledJob. It replaces one of the same name, whose Jobs stay until they are deleted.
 func (a *API) Create(j events.ScheduledJob) {
-	j.UID, j.Version, j.Generation, j.Created = a.uid("uid"), a.next(), 1, a.Now
+	j.UID, j.Version, j.Generation, j.Created = a.uid("uid"), a.next(), 1, a.second()
 	a.Object = &j
 	a.Facts = append(a.Facts, events.ScheduledJobObserved{ScheduledJob: a.observation()})
 }
@@ -101,7 +104,7 @@ func (a *API) observe(j *Job) events.Run {
 
 // AddJob adds a Job that this controller has not created. With owned the ScheduledJob owns it.
 func (a *API) AddJob(name string, owned bool) {
-	j := &Job{Run: events.Run{Name: name, UID: a.uid("job"), Version: a.next(), Created: a.Now}}
+	j := &Job{Run: events.Run{Name: name, UID: a.uid("job"), Version: a.next(), Created: a.second()}}
 	if owned {
 		j.Owner = a.Object.UID
 	}
@@ -115,7 +118,7 @@ func (a *API) Backfill(nominal time.Time) (name string, made bool) {
 	if a.Jobs[name] != nil {
 		return name, false
 	}
-	j := &Job{Run: events.Run{Name: name, UID: a.uid("job"), Version: a.next(), Created: a.Now, Nominal: nominal, Manual: true}, Owner: a.Object.UID}
+	j := &Job{Run: events.Run{Name: name, UID: a.uid("job"), Version: a.next(), Created: a.second(), Nominal: nominal, Manual: true}, Owner: a.Object.UID}
 	a.Jobs[name] = j
 	a.tell(j)
 	return name, true
@@ -124,7 +127,7 @@ func (a *API) Backfill(nominal time.Time) (name string, made bool) {
 // Finish ends a Job.
 func (a *API) Finish(name string, result events.RunResult) {
 	j := a.Jobs[name]
-	j.Result, j.Finished, j.Version = result, a.Now, a.next()
+	j.Result, j.Finished, j.Version = result, a.second(), a.next()
 	a.tell(j)
 }
 
@@ -301,7 +304,7 @@ func (a *API) createJob(e effect.CreateJob) []events.Event {
 	case a.Refuse != "":
 		return refuse(a.Refuse, "the API server refuses it")
 	}
-	j := &Job{Run: events.Run{Name: e.Name, UID: a.uid("job"), Version: a.next(), Nominal: e.Nominal, Created: a.Now}, Owner: a.Object.UID}
+	j := &Job{Run: events.Run{Name: e.Name, UID: a.uid("job"), Version: a.next(), Nominal: e.Nominal, Created: a.second()}, Owner: a.Object.UID}
 	a.Jobs[e.Name] = j
 	a.tell(j)
 	return []events.Event{events.RunObserved{Run: a.observe(j)}}
