@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/jobstream/jobstream/api/v1alpha1"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
@@ -102,6 +104,13 @@ func TestKubectlHistoryOnATerminal(t *testing.T) {
 		return s.Status.NextScheduleTime == nil && len(s.Status.Active) == 0 && !slices.ContainsFunc(s.Status.Recent, func(v v1alpha1.TickVerdict) bool { return !v.Announced })
 	})
 	harness.Until(t, timeout, "the stream to have all verdicts, and the ends of all Jobs", func(context.Context) error { return u.ticks(count) })
+	harness.Until(t, timeout, "the Jobs beyond the limits to be gone, of which the history no longer knows the start", func(ctx context.Context) error {
+		jobs, err := u.Client.BatchV1().Jobs(u.Namespace).List(ctx, metav1.ListOptions{})
+		if err == nil && len(jobs.Items) > 3 { // two successful, one failed
+			err = fmt.Errorf("there are %d", len(jobs.Items))
+		}
+		return err
+	})
 	screens := map[string][]string{}
 	lines := []string{"kubectl jobstream history report", `kubectl jobstream history report --nats-url="$NATS_URL"`, `kubectl jobstream history report --nats-url="$NATS_URL" --failed`}
 	var cells []string

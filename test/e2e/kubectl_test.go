@@ -346,7 +346,7 @@ func TestKubectlWait(t *testing.T) {
 	}
 	// The first attempt lasts a moment: a request can name only the latest attempt and the one before it, and these change when
 	// the kubelet restarts the container.
-	out, _, code = u.enter(`kubectl jobstream run again --image=busybox --logs -o name -- sh -c 'if [ -e '$PWD'/once ]; then echo second; else touch '$PWD'/once; echo first; sleep 3; exit 1; fi'`)
+	out, _, code = u.enter(`kubectl jobstream run again --image=busybox --logs -o name -- sh -c 'if [ -e '$PWD'/once ]; then echo second; else touch '$PWD'/once; echo first; sleep 10; exit 1; fi'`)
 	if code != 0 || out != "job.batch/again\nfirst\nsecond\n" { // the kubelet has restarted it in its Pod
 		t.Errorf("exit code %d: %q", code, out)
 	}

@@ -141,12 +141,13 @@ func (p *Process) end(signal syscall.Signal, within time.Duration) error {
 	}
 }
 
-// Exit waits for the process to end by itself and returns its exit code, -1 if a signal ended it.
+// Exit waits three times the time for the process to end by itself and returns its exit code, -1 if a signal ended it.
 func (p *Process) Exit(within time.Duration) (code int, err error) {
 	l := p.current()
 	if l == nil {
 		return 0, fmt.Errorf("%s was not started", p.Name)
 	}
+	within *= patience
 	late := time.NewTimer(within)
 	defer late.Stop()
 	select {

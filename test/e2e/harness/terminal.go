@@ -145,8 +145,9 @@ func (t *Terminal) Type(keys string) error {
 }
 
 // Exit waits until the program has ended and all its output has been read, and returns its exit code. A program that takes
-// longer is killed.
+// three times as long as within is killed.
 func (t *Terminal) Exit(within time.Duration) (code int, err error) {
+	within *= patience
 	late := time.AfterFunc(within, func() { _ = t.cmd.Process.Kill() })
 	defer late.Stop()
 	<-t.ended

@@ -171,7 +171,8 @@ func (s *Side) events(end *batchv1.JobCondition, words func(string) string) (eve
 }
 
 // sum counts Events by their text. If there are more than ten of a kind, the last ones are combined into one, and which they are
-// is random: then all of the kind are counted together.
+// is random: then all of the kind are counted together. A Pod that is deleted counts once: where its cache lags, the built-in controller
+// deletes one again that is terminating, and says so.
 func sum(all []corev1.Event, words func(string) string) (events map[string]int, senders []string) {
 	events = map[string]int{}
 	many := map[string]bool{}
@@ -186,7 +187,11 @@ func sum(all []corev1.Event, words func(string) string) (events map[string]int, 
 		if many[kind(e)] {
 			what = "(many)"
 		}
-		events[kind(e)+": "+what] += int(max(1, e.Count))
+		n := int(max(1, e.Count))
+		if e.Reason == "SuccessfulDelete" && !many[kind(e)] {
+			n = 1
+		}
+		events[kind(e)+": "+what] += n
 		senders = append(senders, e.Source.Component)
 	}
 	return events, senders
