@@ -147,7 +147,7 @@ func (p *Process) Exit(within time.Duration) (code int, err error) {
 	if l == nil {
 		return 0, fmt.Errorf("%s was not started", p.Name)
 	}
-	within *= patience
+	within *= timeoutFactor
 	late := time.NewTimer(within)
 	defer late.Stop()
 	select {

@@ -147,7 +147,7 @@ func (t *Terminal) Type(keys string) error {
 // Exit waits until the program has ended and all its output has been read, and returns its exit code. A program that takes
 // three times as long as within is killed.
 func (t *Terminal) Exit(within time.Duration) (code int, err error) {
-	within *= patience
+	within *= timeoutFactor
 	late := time.AfterFunc(within, func() { _ = t.cmd.Process.Kill() })
 	defer late.Stop()
 	<-t.ended

@@ -14,9 +14,9 @@ const (
 	// pollRarely is how often a condition is checked that has taken ten times as long: otherwise a dozen tests that wait for a
 	// backoff would keep the API server busy.
 	pollRarely = 200 * time.Millisecond
-	// patience is how many times as long as a test says its conditions, and ends of programs, are waited for. A test names what a quiet
+	// timeoutFactor is how many times as long as a test says its conditions, and ends of programs, are waited for. A test names what a quiet
 	// machine needs at most; a dozen of them may share two slow processors. Only a failure takes longer by that.
-	patience = 3
+	timeoutFactor = 3
 )
 
 // Hopeless is an error that waiting does not cure.
@@ -53,7 +53,7 @@ func Poll(ctx context.Context, check func(context.Context) error) error {
 // Until polls until check returns no error, and fails the test with the last error after three times the time.
 func Until(t testing.TB, within time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience*within)
+	ctx, cancel := context.WithTimeout(t.Context(), timeoutFactor*within)
 	defer cancel()
 	began := time.Now()
 	if err := Poll(ctx, check); err != nil {
