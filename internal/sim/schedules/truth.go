@@ -164,6 +164,7 @@ func (t *Truth) After(e effect.Effect) {
 	case effect.WriteScheduleStatus:
 		if t.world.decidedUntil() != t.until {
 			t.passed, t.before = t.world.Now, t.DecidedAt
+			t.overtaken()
 		}
 	}
 	c, ok := e.(effect.CreateJob)
@@ -197,6 +198,15 @@ func (t *Truth) inOrder(c effect.CreateJob) {
 // the status after that write.
 func (t *Truth) passedByLost(nominal time.Time) bool {
 	return !t.world.decidedUntil().Before(nominal) && t.before.Before(t.Lost) && t.inventory.Before(t.passed)
+}
+
+// overtaken: a memory that was lost has decided to pass nominal times, and the next memory has created Jobs for them before that was written.
+func (t *Truth) overtaken() {
+	for name, j := range t.world.Jobs {
+		if t.before.Before(t.Lost) && t.made[name] > 0 && j.Nominal.After(t.until) && !j.Nominal.After(t.world.decidedUntil()) {
+			t.vain[name] = true
+		}
+	}
 }
 
 func (t *Truth) listed(j *Job) bool {
