@@ -125,7 +125,8 @@ func TestKubectlHistoryOnATerminal(t *testing.T) {
 			t.Errorf("$ %s: no colours, or a wrong note: %q", line, written)
 		}
 	}
-	if of, in := []rune(cells[0]), []rune(cells[1]); len(of) < v1alpha1.RecentVerdicts || len(in) < len(of) || cells[2] != "x" ||
+	// --failed shows what was missed, too: on a slow machine a Job may not be made before the next time has come.
+	if of, in := []rune(cells[0]), []rune(cells[1]); len(of) < v1alpha1.RecentVerdicts || len(in) < len(of) || strings.ReplaceAll(cells[2], "!", "") != "x" ||
 		!slices.Equal(of[len(of)-v1alpha1.RecentVerdicts:], in[len(in)-v1alpha1.RecentVerdicts:]) {
 		t.Fatalf("the status has the end of what the stream has, and one Job has failed: %q", cells)
 	}

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/ptr"
@@ -36,18 +37,32 @@ func (s *System) Space(t testing.TB) *Space {
 	return p
 }
 
-// clear empties the namespace with few requests, so that the next test has the machine to itself.
+// clear empties the namespace with few requests, so that the next test has the machine to itself. It asks again, since the API server ends a
+// request after a minute, and hundreds of Pods may take longer.
 func (p *Space) clear() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // a thousand Jobs are deleted one after another
 	defer cancel()
-	for what, err := range map[string]error{
-		"Jobs": p.Client.BatchV1().Jobs(p.Namespace).DeleteCollection(ctx,
-			metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}, metav1.ListOptions{}),
-		"Pods":      p.Client.CoreV1().Pods(p.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{}),
-		"namespace": p.Client.CoreV1().Namespaces().Delete(ctx, p.Namespace, metav1.DeleteOptions{}),
+	for _, part := range []struct {
+		what   string
+		remove func(context.Context) error
+	}{
+		{"Jobs", func(ctx context.Context) error {
+			return p.Client.BatchV1().Jobs(p.Namespace).DeleteCollection(ctx,
+				metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}, metav1.ListOptions{})
+		}},
+		{"Pods", func(ctx context.Context) error {
+			return p.Client.CoreV1().Pods(p.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{})
+		}},
+		{"namespace", func(ctx context.Context) error {
+			err := p.Client.CoreV1().Namespaces().Delete(ctx, p.Namespace, metav1.DeleteOptions{})
+			if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // an earlier request has deleted it
+				return nil
+			}
+			return err
+		}},
 	} {
-		if err != nil {
-			p.Errorf("clear %s of %s: %v", what, p.Namespace, err)
+		if err := Poll(ctx, part.remove); err != nil {
+			p.Errorf("clear %s of %s: %v", part.what, p.Namespace, err)
 		}
 	}
 }
