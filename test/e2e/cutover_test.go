@@ -47,7 +47,11 @@ func TestCutoverOfLiveCronJobs(t *testing.T) {
 		line := fmt.Sprintf(format, args...)
 		t.Log(line)
 		if m := cronJobTookOver.FindStringSubmatch(line); m != nil {
-			backFrom[m[1]], _ = time.Parse(time.RFC3339, m[2])
+			from, err := time.Parse(time.RFC3339, m[2])
+			if err != nil {
+				t.Error(err)
+			}
+			backFrom[m[1]] = from
 		}
 	}}
 	cronJobs, err := s.Client.BatchV1().CronJobs(p.Namespace).List(t.Context(), metav1.ListOptions{})
