@@ -103,8 +103,10 @@ func TestKubectlReplayOfRealJobs(t *testing.T) {
 // under way, and where the reconciler was slow, the replay has folded other facts together than the reconciler had.
 func (u *terminal) settledReplay(object string) (out string) {
 	u.Helper()
-	harness.Until(u, timeout, "facts to answer the effects", func(context.Context) error {
-		out = u.succeeds("kubectl jobstream replay " + object)
+	harness.Until(u, timeout, "facts to answer the effects", func(ctx context.Context) (err error) {
+		if out, err = u.asks(ctx, "kubectl jobstream replay "+object); err != nil {
+			return err
+		}
 		if all, unanswered := len(effectLine.FindAllString(out, -1)), strings.Count(out, "no fact shows"); all == 0 || 5*unanswered > all {
 			return fmt.Errorf("%d of %d effects were answered by no fact", unanswered, all)
 		}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -123,6 +124,17 @@ func (u *terminal) succeeds(line string) string {
 		u.Fatalf("exit code %d: %s", code, line)
 	}
 	return out
+}
+
+// asks runs a line that may have to be run again until it shows what a test waits for. It logs nothing: a log of hundreds of tries
+// hides everything else.
+func (u *terminal) asks(ctx context.Context, line string) (string, error) {
+	u.Helper()
+	out, err := u.command(ctx, line).Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		err = fmt.Errorf("$ %s: %w: %s", line, err, failed.Stderr)
+	}
+	return string(out), err
 }
 
 var created = regexp.MustCompile(`(?m)^(job\.batch|scheduledjob\.jobstream\.dev)/(\S+) created$`)

@@ -35,11 +35,12 @@ func TestAJobShowsThatItsPodsWait(t *testing.T) {
 	if got := u.succeeds(`kubectl get job stuck -o jsonpath='{.status.conditions[?(@.type=="jobstream.dev/PodsWaiting")].message}'`); c.Reason != "CreateContainerConfigError" || !message.MatchString(got) {
 		t.Errorf("reason %s, message %q", c.Reason, got)
 	}
-	harness.Until(t, timeout, "kubectl describe to show it", func(context.Context) error {
-		if out := u.succeeds("kubectl describe job stuck"); !strings.Contains(out, "PodsWaiting") || !strings.Contains(out, c.Message) {
-			return errors.New(out)
+	harness.Until(t, timeout, "kubectl describe to show it", func(ctx context.Context) error {
+		out, err := u.asks(ctx, "kubectl describe job stuck")
+		if err == nil && (!strings.Contains(out, "PodsWaiting") || !strings.Contains(out, c.Message)) {
+			err = errors.New(out)
 		}
-		return nil
+		return err
 	})
 	requests, err := u.Requests(u.Namespace)
 	writes := slices.DeleteFunc(requests, func(r harness.Request) bool { return r.Resource != "jobs/status" })
@@ -68,11 +69,12 @@ func TestAJobShowsWhoHasSuspendedIt(t *testing.T) {
 		if got := harness.Condition(j, batchv1.JobSuspended).Message; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
-		harness.Until(t, timeout, "kubectl describe to show it", func(context.Context) error {
-			if out := u.succeeds("kubectl describe job " + name); !strings.Contains(out, want) {
-				return errors.New(out)
+		harness.Until(t, timeout, "kubectl describe to show it", func(ctx context.Context) error {
+			out, err := u.asks(ctx, "kubectl describe job "+name)
+			if err == nil && !strings.Contains(out, want) {
+				err = errors.New(out)
 			}
-			return nil
+			return err
 		})
 	}
 }

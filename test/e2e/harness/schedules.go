@@ -113,8 +113,12 @@ func (p *Space) Unscheduled(name string) error {
 // AwaitSchedule waits until the ScheduledJob is as the test wants it.
 func (p *Space) AwaitSchedule(name string, within time.Duration, what string, is func(*v1alpha1.ScheduledJob) bool) (found *v1alpha1.ScheduledJob) {
 	p.Helper()
-	Until(p, within, "ScheduledJob "+name+" "+what, func(context.Context) error {
-		if found = p.Scheduled(name); !is(found) {
+	Until(p, within, "ScheduledJob "+name+" "+what, func(ctx context.Context) error {
+		u, err := p.schedules().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if found = p.typed(u, nil); !is(found) {
 			return fmt.Errorf("its status is %+v", found.Status)
 		}
 		return nil
