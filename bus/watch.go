@@ -148,8 +148,8 @@ func (t *topology) confirmed(stream string, seq uint64) {
 	}
 }
 
-// lose records that facts may have been lost. Losses signals it once everything stands again: publishing a list to a bus that is
-// down would be in vain.
+// lose records that facts may have been lost. Losses signals it once every stream that work needs stands again: publishing a
+// list to a bus that is down would be in vain.
 func (t *topology) lose() {
 	t.mu.Lock()
 	t.lost = true
@@ -324,5 +324,6 @@ func (t *topology) shrunk(ctx context.Context, was streamState) bool {
 }
 
 // Losses receives a signal when facts may have been lost: a publish failed for good, a stream disappeared, or the server was
-// replaced by an empty one. Publishers must then list the cluster again. Signals coalesce, and arrive when the bus stands again.
+// replaced by an empty one. Publishers must then list the cluster again. Signals coalesce, and arrive when the
+// streams of facts, timers and states stand again, even while the others are still missing.
 func (b *Bus) Losses() <-chan struct{} { return b.top.losses }
