@@ -324,6 +324,6 @@ func (t *topology) shrunk(ctx context.Context, was streamState) bool {
 }
 
 // Losses receives a signal when facts may have been lost: a publish failed for good, a stream disappeared, or the server was
-// replaced by an empty one. Publishers must then list the cluster again. Signals coalesce, and arrive when the
-// streams of facts, timers and states stand again, even while the others are still missing.
+// replaced by an empty one. Publishers must then list the cluster again. Signals coalesce, and arrive when the streams of facts,
+// timers and states stand again, even while the others are still missing.
 func (b *Bus) Losses() <-chan struct{} { return b.top.losses }
