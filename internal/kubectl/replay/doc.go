@@ -20,5 +20,6 @@
 //
 // The bus does not store either which facts the reconciler has folded together in one turn: those that had arrived by then. So facts are
 // collected until the function decides on effects that later facts show, for two seconds at most. An effect whose result no fact shows is
-// marked: the API server may have refused it, or the reconciler was away.
+// marked: the API server may have refused it, or the reconciler was away. If a fact shows a status of the object to which no decision led, the
+// transcript says from when on it may differ from what the reconciler decided.
 package replay

@@ -27,6 +27,18 @@ func wroteJob(x events.Event, e effect.WriteJobStatus) (shows, further bool) {
 // sameCounts reports whether two statuses account for the same Pods and have the same conditions. What runs at the moment does not count: a
 // reconciler may have seen more of it.
 func sameCounts(a, b batchv1.JobStatus) bool {
+	conditions := func(s batchv1.JobStatus) (all []string) {
+		for _, c := range s.Conditions {
+			all = append(all, string(c.Type)+" "+string(c.Status))
+		}
+		slices.Sort(all)
+		return all
+	}
+	return samePods(a, b) && slices.Equal(conditions(a), conditions(b))
+}
+
+// samePods reports whether two statuses account for the same Pods, and both for a Job that was started, or that was not.
+func samePods(a, b batchv1.JobStatus) bool {
 	uncounted := func(s batchv1.JobStatus) (all []string) {
 		if u := s.UncountedTerminatedPods; u != nil {
 			for _, uid := range u.Succeeded {
@@ -39,15 +51,8 @@ func sameCounts(a, b batchv1.JobStatus) bool {
 		slices.Sort(all)
 		return all
 	}
-	conditions := func(s batchv1.JobStatus) (all []string) {
-		for _, c := range s.Conditions {
-			all = append(all, string(c.Type)+" "+string(c.Status))
-		}
-		slices.Sort(all)
-		return all
-	}
 	return a.Succeeded == b.Succeeded && a.Failed == b.Failed && a.CompletedIndexes == b.CompletedIndexes && ptr.Deref(a.FailedIndexes, "") == ptr.Deref(b.FailedIndexes, "") &&
-		(a.StartTime == nil) == (b.StartTime == nil) && slices.Equal(uncounted(a), uncounted(b)) && slices.Equal(conditions(a), conditions(b))
+		(a.StartTime == nil) == (b.StartTime == nil) && slices.Equal(uncounted(a), uncounted(b))
 }
 
 // wroteSchedule reports whether the fact shows the ScheduledJob after that write of its status; no fact after the first newer one can.
@@ -56,8 +61,27 @@ func wroteSchedule(x events.Event, e effect.WriteScheduleStatus) (shows, further
 	if gone || j.Version <= e.Version {
 		return gone, true
 	}
-	a, b := j.Status, e.Status
-	return a.Successful == b.Successful && a.Failed == b.Failed && a.Missed == b.Missed && len(a.Active) == len(b.Active) && a.DecidedUntil.Equal(b.DecidedUntil), false
+	return sameRuns(j.Status, e.Status), false
+}
+
+// sameRuns reports whether two statuses account for the same Jobs and times.
+func sameRuns(a, b v1alpha1.ScheduledJobStatus) bool {
+	return a.Successful == b.Successful && a.Failed == b.Failed && a.Missed == b.Missed && len(a.Active) == len(b.Active) && a.DecidedUntil.Equal(b.DecidedUntil)
+}
+
+// strays reports whether the fact shows that the reconciler has accounted for Pods or Jobs in its status as no decision here does. Other
+// controllers may add conditions.
+func (w *world) strays(f fact) bool {
+	if w.told[f.place] {
+		return false
+	}
+	switch x := f.event.(type) {
+	case events.JobObserved:
+		return w.status != nil && !samePods(x.Job.Status, *w.status)
+	case events.ScheduledJobObserved:
+		return w.schedule != nil && !sameRuns(x.ScheduledJob.Status, w.schedule.Status)
+	}
+	return false
 }
 
 func jobOf(x events.Event) (j events.Job, gone bool) {

@@ -41,8 +41,11 @@ type Transcript struct {
 	// Unread is how many facts this program cannot read.
 	Unread int
 	// Cut is when the transcript was cut because timers alone went on; zero if it was not.
-	Cut   time.Time
-	Turns []Turn
+	Cut time.Time
+	// Strayed is when a fact was stored that shows a status to which no decision here led, although no fact is missing and each was
+	// folded alone; zero if there is none. From then on the decisions may differ from those of the reconciler.
+	Strayed time.Time
+	Turns   []Turn
 	// State is the last state, Timer when it wakes next; zero if it does not.
 	State []byte
 	Timer time.Time
@@ -149,6 +152,9 @@ func (f *folder) fold(batch []fact) {
 		case x.err != nil:
 			turn.Words = append(turn.Words, "quarantine "+x.err.Error())
 		default:
+			if f.t.Strayed.IsZero() && f.t.Whole && f.t.PerTurn == 1 && f.world.strays(x) {
+				f.t.Strayed = x.Stored
+			}
 			f.world.knows(x.event)
 			turn.Facts = append(turn.Facts, x.event.Type())
 			if word := f.words.of(x.event, f.world.told[x.place]); word != "" {

@@ -78,6 +78,18 @@ var golden = map[string]struct {
 	}},
 	// The stream was full, and its oldest facts were dropped.
 	"begins_in_the_middle": {"retries", func(_ *testing.T, r *replay.Record) { r.Facts = r.Facts[5:] }},
+	// The reconciler stood still for four seconds before it created the Pods, and no fact shows them before they end.
+	"the_reconciler_stood_still": {"fails", func(_ *testing.T, r *replay.Record) {
+		r.Facts = slices.Delete(r.Facts, 1, 5)
+		for i := range r.Facts[1:] {
+			f := &r.Facts[1+i]
+			f.Stored = f.Stored.Add(4 * time.Second)
+			if isPod(*f) {
+				f.Fact = json.RawMessage(strings.NewReplacer("14:01:54", "14:01:58", "14:01:55", "14:01:59").Replace(string(f.Fact)))
+			}
+		}
+		r.Collected = r.Collected.Add(4 * time.Second)
+	}},
 	// Triggers were upgraded before the plugin, and a foreign program has published on the subject.
 	"facts_that_cannot_be_read": {"retries", func(_ *testing.T, r *replay.Record) {
 		r.Facts[1].Fact = json.RawMessage(strings.ReplaceAll(string(r.Facts[1].Fact), "PodObserved.v1", "PodObserved.v9"))

@@ -51,6 +51,9 @@ func replayScripts(t *testing.T, sparing bool, least int) {
 				t.Fatal(err)
 			}
 			have := decisions(got)
+			if factsAlone && !sparing && !got.Strayed.IsZero() {
+				t.Errorf("it strays at %v", got.Strayed)
+			}
 			if !factsAlone { // it need not be the same, but it comes to an end
 				for _, turn := range got.Turns {
 					if turn.Failed != "" {

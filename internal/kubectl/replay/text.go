@@ -136,6 +136,9 @@ func (t Transcript) about() []string {
 	if t.PerTurn > 1 {
 		lines = append(lines, fmt.Sprintf("%d facts were folded at a time", t.PerTurn))
 	}
+	if !t.Strayed.IsZero() {
+		lines = append(lines, fmt.Sprintf("at %s a fact shows a status to which no decision here led: the API server refused a request, or it or the reconciler was slow; from about then on the reconciler may have decided otherwise", stamp(t.Strayed)))
+	}
 	if !t.Cut.IsZero() {
 		lines = append(lines, fmt.Sprintf("cut at %s, where no fact came for a long time and only timers fired", stamp(t.Cut)))
 	}

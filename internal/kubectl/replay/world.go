@@ -28,8 +28,10 @@ type world struct {
 	told     map[int]bool // facts that have answered an effect
 	// known are the versions up to which the function knows each Pod: an answer is newer.
 	known map[types.UID]uint64
-	// status is that of the newest observation of the Job that the function knows; nil if it knows none.
-	status *batchv1.JobStatus
+	// status is that of the newest observation of the Job that the function knows, schedule the newest of the ScheduledJob; nil if it
+	// knows none.
+	status   *batchv1.JobStatus
+	schedule *events.ScheduledJob
 	// jobs, schedules, pods and runs are the places of facts that show the Job, the ScheduledJob, a Pod by its name, and a Job of the
 	// ScheduledJob by its name.
 	jobs, schedules []int
@@ -130,6 +132,9 @@ func (w *world) knows(x events.Event) {
 	}
 	if j, _ := jobOf(x); j.Version > 0 {
 		w.status = &j.Status
+	}
+	if s, _ := scheduleOf(x); s.Version > 0 {
+		w.schedule = &s
 	}
 }
 
