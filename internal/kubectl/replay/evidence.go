@@ -77,9 +77,9 @@ func (w *world) strays(f fact) bool {
 	}
 	switch x := f.event.(type) {
 	case events.JobObserved:
-		return w.status != nil && !samePods(x.Job.Status, *w.status)
+		return w.job != nil && x.Job.Version > w.job.Version && !samePods(x.Job.Status, w.job.Status)
 	case events.ScheduledJobObserved:
-		return w.schedule != nil && !sameRuns(x.ScheduledJob.Status, w.schedule.Status)
+		return w.schedule != nil && x.ScheduledJob.Version > w.schedule.Version && !sameRuns(x.ScheduledJob.Status, w.schedule.Status)
 	}
 	return false
 }
@@ -147,7 +147,7 @@ func (w *world) released(e effect.RemoveFinalizer, at time.Time) answer {
 // reconciler has then decided on that write first, with facts that follow.
 func (w *world) early(e effect.Effect, own int, at time.Time) bool {
 	for i, j := range w.laterJobs(at) {
-		if i == own || w.told[i] || w.status == nil || sameCounts(j.Status, *w.status) { // the last: a user has changed something else
+		if i == own || w.told[i] || w.job == nil || sameCounts(j.Status, w.job.Status) { // the last: a user has changed something else
 			continue
 		}
 		switch e := e.(type) {

@@ -202,3 +202,20 @@ func TestNextOfAnotherVersion(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOlderFactDoesNotStray: what another trigger publishes late shows an older status, to which a decision had led.
+func TestAnOlderFactDoesNotStray(t *testing.T) {
+	r := recorded(t, "many")
+	jobs := slices.DeleteFunc(slices.Clone(r.Facts), func(f replay.Fact) bool { return !bytes.Contains(f.Fact, []byte("dev.jobstream.fact.JobObserved")) })
+	late := jobs[len(jobs)/2]
+	last := r.Facts[len(r.Facts)-1]
+	late.Sequence, late.Stored = last.Sequence+1, last.Stored
+	r.Facts = append(r.Facts, late)
+	folded, err := replay.Fold(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(jobs) < 3 || !folded.Strayed.IsZero() {
+		t.Errorf("of %d observations of the Job, one that came late made the transcript stray at %v", len(jobs), folded.Strayed)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobstream/jobstream/events"
@@ -28,9 +27,8 @@ type world struct {
 	told     map[int]bool // facts that have answered an effect
 	// known are the versions up to which the function knows each Pod: an answer is newer.
 	known map[types.UID]uint64
-	// status is that of the newest observation of the Job that the function knows, schedule the newest of the ScheduledJob; nil if it
-	// knows none.
-	status   *batchv1.JobStatus
+	// job and schedule are the newest observation of the Job or the ScheduledJob that the function knows; nil if it knows none.
+	job      *events.Job
 	schedule *events.ScheduledJob
 	// jobs, schedules, pods and runs are the places of facts that show the Job, the ScheduledJob, a Pod by its name, and a Job of the
 	// ScheduledJob by its name.
@@ -130,10 +128,10 @@ func (w *world) knows(x events.Event) {
 	if p, _ := podOf(x); p.UID != "" {
 		w.known[p.UID] = max(w.known[p.UID], p.Version)
 	}
-	if j, _ := jobOf(x); j.Version > 0 {
-		w.status = &j.Status
+	if j, _ := jobOf(x); j.Version > 0 && (w.job == nil || j.Version > w.job.Version) {
+		w.job = &j
 	}
-	if s, _ := scheduleOf(x); s.Version > 0 {
+	if s, _ := scheduleOf(x); s.Version > 0 && (w.schedule == nil || s.Version > w.schedule.Version) {
 		w.schedule = &s
 	}
 }
