@@ -12,6 +12,9 @@ const (
 	requestTimeout = 5 * time.Second
 	// askTimeout bounds a request that changes nothing and is answered quickly.
 	askTimeout = 2 * time.Second
+	// wholeTimeout bounds reading a message that may be as large as the server allows, 8 MiB and a third more as it sends it: over a
+	// line of 4 Mbit/s, or from a server that has hardly any processor time.
+	wholeTimeout = 30 * time.Second
 )
 
 // errLost reports that the answer to a request can no longer arrive.

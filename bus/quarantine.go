@@ -167,7 +167,7 @@ func (b *Bus) eachQuarantined(ctx context.Context, do func(Quarantined)) error {
 	}
 	for seq := s.CachedInfo().State.FirstSeq; ; {
 		var m *jetstream.RawStreamMsg
-		err := b.ask(ctx, requestTimeout, func(ctx context.Context) (err error) {
+		err := b.ask(ctx, wholeTimeout, func(ctx context.Context) (err error) {
 			m, err = s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(b.names.quarantined())) // the next one that is left
 			return err
 		})

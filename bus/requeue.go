@@ -84,7 +84,7 @@ func (v *Inspector) Requeue(ctx context.Context, id uint64) error {
 		return fail(err)
 	}
 	var stored *jetstream.RawStreamMsg
-	err = b.ask(ctx, requestTimeout, func(ctx context.Context) (err error) { stored, err = s.GetMsg(ctx, id); return err })
+	err = b.ask(ctx, wholeTimeout, func(ctx context.Context) (err error) { stored, err = s.GetMsg(ctx, id); return err })
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return fail(ErrNotQuarantined)
 	}
