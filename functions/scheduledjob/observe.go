@@ -10,14 +10,19 @@ import (
 	"github.com/jobstream/jobstream/functions/inventory"
 )
 
+// ahead is how far a trigger's clock may be ahead of this reconciler's: "jobstream doctor" reports larger differences as failures.
+const ahead = 30 * time.Second
+
 // observe folds an event into the state. Until the inventory that this state requested has arrived, it decides nothing about
 // Jobs.
 func observe(s State, e events.Event) State {
 	s.Learn(e)
 	switch e := e.(type) { // known or not
 	case events.ScheduleDue:
-		if e.Nominal.After(s.Noticed) {
-			s.Noticed = e.Nominal.UTC()
+		s.Noticed = later(s.Noticed, e.Nominal.UTC())
+	case events.TimerFired:
+		if e.Name == events.Unread { // the message may have been a due notice, which the trigger does not repeat
+			s.Noticed = later(s.Noticed, e.At.Add(ahead).UTC())
 		}
 	case events.Announced:
 		if s.Acked == nil {

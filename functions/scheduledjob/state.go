@@ -38,8 +38,8 @@ type State struct {
 	Pending []v1alpha1.TickVerdict
 	// Acked are the IDs of the verdicts in the status that the bus has confirmed.
 	Acked map[string]bool
-	// Noticed is the latest nominal time for which the trigger has sent a due notice. If it is in the future, the trigger's clock
-	// is ahead of this worker's.
+	// Noticed is the latest nominal time for which the trigger has sent a due notice, or may have sent one that could not be read.
+	// If it is in the future, the trigger's clock is, or may be, ahead of this worker's.
 	Noticed time.Time
 	// Applied is the generation of the spec whose changes have been applied; Text and Paused are its timetable and suspension,
 	// for comparison with the next.
