@@ -63,20 +63,22 @@ func (b *Bus) inspectStreams(ctx context.Context, functions []string, now func()
 		}
 	}
 	if len(clocks) == 0 {
-		b.readClock(ctx, clocks, now)
+		if err := b.readClock(ctx, clocks, now); err != nil {
+			return append(all, finding.Good("clock of nats", "not visible until a stream stands: %v", err))
+		}
 	}
 	return append(all, clocks.findings()...)
 }
 
-// readClock reads the clock of the connected server: a request for the client's own user information, which every client may
-// make, is answered with the server's time.
-func (b *Bus) readClock(ctx context.Context, clocks skews, now func() time.Time) {
-	ctx, cancel := context.WithTimeout(ctx, varzTimeout)
+// readClock reads the clock of the connected server, which answers a request for the client's own user information with its time.
+// A user whose permissions do not name that subject gets no answer.
+func (b *Bus) readClock(ctx context.Context, clocks skews, now func() time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	began := now()
 	m, err := b.nc.RequestWithContext(ctx, "$SYS.REQ.USER.INFO", nil)
 	if err != nil {
-		return
+		return fmt.Errorf("ask the server for its time: %w", err)
 	}
 	var answer struct {
 		Server struct {
@@ -84,9 +86,14 @@ func (b *Bus) readClock(ctx context.Context, clocks skews, now func() time.Time)
 			Time time.Time `json:"time"`
 		} `json:"server"`
 	}
-	if json.Unmarshal(m.Data, &answer) == nil {
-		clocks.add(answer.Server.Name, answer.Server.Time, began, now())
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return fmt.Errorf("decode the server's answer: %w", err)
 	}
+	if answer.Server.Time.IsZero() {
+		return errors.New("the server's answer has no time")
+	}
+	clocks.add(answer.Server.Name, answer.Server.Time, began, now())
+	return nil
 }
 
 // inspectStream compares a stream with its configuration.
@@ -242,9 +249,6 @@ func (s skews) add(server string, theirs, sent, came time.Time) {
 }
 
 func (s skews) findings() (all []finding.Finding) {
-	if len(s) == 0 {
-		return []finding.Finding{finding.Good("clock of nats", "not visible until a stream stands")}
-	}
 	for _, server := range slices.SortedFunc(maps.Keys(s), cmp.Compare[string]) {
 		m := s[server]
 		all = append(all, finding.Skew("clock of nats server "+server, m.ahead, m.doubt, skewWarn, skewFail))

@@ -90,7 +90,7 @@ func TestInspectorMakesNothing(t *testing.T) {
 	expect(t, all, "stream KV_jobstream_test_state_job", finding.Warn, "is not there")
 	expect(t, all, "nats permissions", finding.OK)
 	expect(t, all, "nats jetstream", finding.OK, "API level")
-	until(t, "the server tells its time", func() bool { // within half a second
+	until(t, "the server tells its time", func() bool { // a busy machine may take longer than the inspector waits
 		f := findings(t, v)["clock of nats server jobstream-embedded"]
 		return f.Found != "" && f.Level == finding.OK
 	})
@@ -219,10 +219,17 @@ func TestFindingsAboutServers(t *testing.T) {
 	t.Run("a clock that is wrong", func(t *testing.T) {
 		v := inspect(t, serve(t).URL())
 		for ahead, want := range map[time.Duration]finding.Level{5 * time.Second: finding.Warn, -time.Hour: finding.Fail} {
-			for _, f := range v.Findings(t.Context(), nil, func() time.Time { return time.Now().Add(ahead) }) {
-				if strings.HasPrefix(f.Check, "clock") && f.Level != want {
-					t.Errorf("this clock is %v ahead, and the finding is %+v", ahead, f)
+			var f finding.Finding
+			until(t, "the server tells its time", func() bool { // a busy machine may take longer than the inspector waits
+				all := map[string]finding.Finding{}
+				for _, f := range v.Findings(t.Context(), nil, func() time.Time { return time.Now().Add(ahead) }) {
+					all[f.Check] = f
 				}
+				f = all["clock of nats server jobstream-embedded"]
+				return f.Found != ""
+			})
+			if f.Level != want {
+				t.Errorf("this clock is %v ahead, and the finding is %+v", ahead, f)
 			}
 		}
 	})
