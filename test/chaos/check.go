@@ -14,7 +14,7 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// world is all that the checker knows: the API server, the Pods' file, and its own subscription.
+// world is all that the checker knows: the API server, what etcd has stored of Pods, the Pods' file, and its own subscription.
 type world struct {
 	jobs      map[types.UID]batchv1.Job
 	pods      []corev1.Pod
@@ -107,12 +107,12 @@ func (w world) checkHeld(wrong *findings) {
 	}
 	for uid, l := range w.lives {
 		if !l.gone && !there[uid] {
-			wrong.add("Pod %s is missing from the list, and the watch has not shown its deletion", uid)
+			wrong.add("Pod %s is missing from the list, and etcd's watch has not shown its deletion", uid)
 		}
 	}
 }
 
-// checkLedger compares what Pods have done with what the API server has shown of them.
+// checkLedger compares what Pods have done with what was stored of them.
 func (w world) checkLedger(wrong *findings) {
 	ran := map[types.UID]line{}
 	for _, l := range w.lines {
@@ -123,7 +123,7 @@ func (w world) checkLedger(wrong *findings) {
 		seen, known := w.lives[l.uid]
 		switch {
 		case !known:
-			wrong.add("Pod %s of Job %s has run, and the watch has not shown it", l.uid, l.job)
+			wrong.add("Pod %s of Job %s has run, and was never stored", l.uid, l.job)
 		case l.code == 0 && seen.phase == corev1.PodFailed && !seen.disrupted && !seen.withdrawn && !seen.gone:
 			wrong.add("Pod %s of Job %s has succeeded, and its phase is %s", l.uid, l.job, seen.phase)
 		case l.code != 0 && seen.phase == corev1.PodSucceeded:

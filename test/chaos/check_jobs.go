@@ -18,8 +18,8 @@ import (
 // tally counts the Pods of a Job by their end.
 type tally struct {
 	succeeded, failed, ignored int
-	// unsure may have counted either way; short ones have not ended when they were terminated.
-	unsure, short int
+	// short ones have not ended when they were terminated.
+	short int
 	// lost have ended so, and may have counted or not: see checkStripped.
 	lostSucceeded, lostFailed int
 	// indexes are those of the succeeded Pods.
@@ -81,8 +81,6 @@ func (t tally) with(l life) tally {
 		t.ignored++
 	case l.counts == corev1.PodFailed:
 		t.failed++
-	case l.unsure:
-		t.unsure++
 	case l.withdrawn:
 		t.short++
 	}
@@ -108,15 +106,15 @@ func (t want) judge(j batchv1.Job, pods tally, done []line) (wrong findings) {
 	succeeded := pods.succeeded
 	if ptr.Deref(j.Spec.CompletionMode, "") == batchv1.IndexedCompletion {
 		succeeded = len(pods.indexes)
-		if pods.unsure+pods.lostSucceeded == 0 && st.CompletedIndexes != format(pods.indexes) {
+		if pods.lostSucceeded == 0 && st.CompletedIndexes != format(pods.indexes) {
 			wrong.add("completedIndexes should be %q", format(pods.indexes))
 		}
 		if t.indexes != "" && st.CompletedIndexes != t.indexes {
 			wrong.add("completedIndexes must be %q", t.indexes)
 		}
 	}
-	within(&wrong, "succeeded", int(st.Succeeded), succeeded, succeeded+pods.unsure+pods.lostSucceeded)
-	least, most := pods.failed, pods.failed+pods.unsure+pods.lostFailed
+	within(&wrong, "succeeded", int(st.Succeeded), succeeded, succeeded+pods.lostSucceeded)
+	least, most := pods.failed, pods.failed+pods.lostFailed
 	if !t.excuses {
 		least, most = least+pods.ignored, most+pods.ignored
 	}

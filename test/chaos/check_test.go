@@ -129,7 +129,7 @@ func TestCheckerFinds(t *testing.T) {
 		"a failure that is not counted":                {func(w *world) { w.status("indexed", func(s *batchv1.JobStatus) { s.Failed = 0 }) }, "failed is 0, but 1 Pods have"},
 		"an index that is not completed":               {func(w *world) { w.status("indexed", func(s *batchv1.JobStatus) { s.CompletedIndexes = "0-2" }) }, "completedIndexes should be"},
 		"a Pod that ran twice":                         {func(w *world) { w.lines = append(w.lines, w.lines[0]) }, "has run twice"},
-		"a Pod that the watch has not shown":           {func(w *world) { w.lines = append(w.lines, line{job: "plain", uid: "ghost"}) }, "the watch has not shown it"},
+		"a Pod that was never stored":                  {func(w *world) { w.lines = append(w.lines, line{job: "plain", uid: "ghost"}) }, "was never stored"},
 		"a Pod whose failure became a success":         {func(w *world) { w.lines[1].code, w.lines[0].code = 0, 1 }, "has failed, and its phase is Succeeded"},
 		"a Pod that is held":                           {func(w *world) { w.pods[0].Finalizers = []string{batchv1.JobTrackingFinalizer} }, "keeps the tracking finalizer"},
 		"a Job that has failed but should be complete": {func(w *world) {
@@ -194,7 +194,6 @@ func TestCheckerExcuses(t *testing.T) {
 		"a Pod that lost its finalizer before it ended": func(w *world) {
 			w.lives["plain/3"] = life{job: "plain", phase: corev1.PodFailed, gone: true}
 		},
-		"a Pod whose end the watch has not shown, counted": func(w *world) { w.life("plain/1", func(l *life) { l.counts, l.unsure = "", true }) },
 		"a Pod whose finalizer the built-in controller removed before it was counted": func(w *world) {
 			w.lives["plain/3"] = life{job: "plain", counts: corev1.PodFailed, phase: corev1.PodFailed, stripped: true, gone: true}
 		},
@@ -219,41 +218,6 @@ func (w *world) drop(id string) {
 		}
 	}
 	w.events = left
-}
-
-// A Pod counts by its phase while it was held. What the watch has not shown is uncertain.
-func TestObservationsOfAPod(t *testing.T) {
-	at := func(phase corev1.PodPhase, held bool) *corev1.Pod {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "p"}, Status: corev1.PodStatus{Phase: phase}}
-		if held {
-			p.Finalizers = []string{batchv1.JobTrackingFinalizer}
-		}
-		return p
-	}
-	for what, c := range map[string]struct {
-		seen   []*corev1.Pod
-		counts corev1.PodPhase
-		unsure bool
-	}{
-		"ended, then no longer held":   {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodSucceeded, true), at(corev1.PodSucceeded, false)}, corev1.PodSucceeded, false},
-		"no longer held, then ended":   {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodRunning, false), at(corev1.PodSucceeded, false)}, "", false},
-		"both while the watch was off": {[]*corev1.Pod{at(corev1.PodRunning, true), at(corev1.PodFailed, false)}, "", true},
-		"never seen before":            {[]*corev1.Pod{at(corev1.PodFailed, false)}, "", true},
-	} {
-		s := newObservations()
-		for _, p := range c.seen {
-			s.see(p)
-		}
-		if l := s.all()["p"]; l.counts != c.counts || l.unsure != c.unsure {
-			t.Errorf("%s: %+v", what, l)
-		}
-	}
-	s := newObservations()
-	s.see(at(corev1.PodRunning, true))
-	s.replace(nil)
-	if l := s.all()["p"]; !l.gone || !l.unsure {
-		t.Errorf("gone while the watch was off: %+v", l)
-	}
 }
 
 // The removal of a finalizer is attributed to the built-in Job controller only if the audit log proves it.

@@ -18,12 +18,13 @@
 //	jobs.go      each kind of Job, and how it must end
 //	user.go      creates, suspends, resumes and deletes
 //	ledger.go    the file into which each Pod writes a line
-//	observations.go    every state of every Pod, from a watch of the API server
+//	observations.go    every state of every Pod, from a watch of etcd
 //	recorder.go  every public event, from a durable subscription
 //	check*.go    the checker
 //	report.go    the table at the end
 //
-// The checker uses nothing of jobstream: it reads the API server, the file of the Pods and its own subscription. A failure
+// The checker uses nothing of jobstream: it reads the API server, etcd, the file of the Pods and its own
+// subscription. A failure
 // prints the seed and how to repeat the run, and keeps logs, objects and events in a folder that it names.
 //
 //	go test ./chaos -run TestChaos -minutes 10 -seed 7 -v

@@ -24,14 +24,14 @@ type Result struct {
 	// Lasted is how long faults occurred, Settled how long everything took to come to rest afterwards.
 	Lasted, Settled time.Duration
 	Faults          map[Kind]int
-	// Jobs are those of users, Runs those of ScheduledJobs; Pods are all that were ever seen.
+	// Jobs are those of users, Runs those of ScheduledJobs; Pods are all that were ever stored.
 	Jobs, Runs, Pods, Lines int
 	// Left are the Jobs that were drawn and not created, since too many were open.
 	Left int
 	// Verdicts and Events are distinct; Received includes repeats.
 	Verdicts, Events, Received int
-	// Unsure are Pods whose end the watch has not shown, Stripped those whose finalizer the built-in Job controller removed.
-	Unsure, Stripped, Deaf int
+	// Stripped are Pods whose finalizer the built-in Job controller removed, Deaf wipes of events that were not received.
+	Stripped, Deaf int
 	// LatestTick is the longest delay of a Job behind its nominal time.
 	LatestTick time.Duration
 	// Heal is the longest time after the end of a fault until a Job was created for a nominal time after the fault. After is
@@ -57,9 +57,6 @@ func (r *run) result(w world, wrong findings) *Result {
 		}
 	}
 	for _, l := range w.lives {
-		if l.unsure && l.counts == "" {
-			out.Unsure++
-		}
 		if l.stripped {
 			out.Stripped++
 		}
@@ -119,7 +116,6 @@ func (r *Result) Print(out io.Writer) {
 	row("Pods", "%d, of which %d have written a line", r.Pods, r.Lines)
 	row("verdicts on ticks", "%d", r.Verdicts)
 	row("public events", "%d, received %d times", r.Events, r.Received)
-	row("ends that the watch missed", "%d Pods", r.Unsure)
 	row("finalizers that Kubernetes removed", "%d", r.Stripped)
 	row("wipes of unreceived events", "%d", r.Deaf)
 	row("latest tick", "%.0f s", r.LatestTick.Seconds())

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobstream/jobstream/internal/dev/controlplane"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -93,7 +94,9 @@ func (r *run) prepare(ctx context.Context, events io.Writer) (err error) {
 	if err := os.WriteFile(ledger, nil, 0o600); err != nil {
 		return err
 	}
-	r.observations = newObservations()
+	if r.observations, err = observe(ctx, r.system.ControlPlane.EtcdURL(), controlplane.Below("pods", namespace)); err != nil {
+		return err
+	}
 	r.keeper = newKeeper(r.system)
 	if r.recorder, err = record(r.system.NATSURL(), events); err != nil {
 		return err
@@ -111,7 +114,7 @@ func (r *run) live(ctx context.Context) (*Result, error) {
 	var watchers sync.WaitGroup
 	defer watchers.Wait()
 	defer end()
-	watchers.Go(func() { r.observations.watch(watching, r.system.Client, namespace) })
+	watchers.Go(func() { r.observations.watch(watching) })
 	watchers.Go(func() { r.recorder.run(watching) })
 	watchers.Go(func() { r.keeper.run(watching) })
 
@@ -187,8 +190,12 @@ func (r *run) look(ctx context.Context) (world, error) {
 		return w, err
 	}
 	var wrongs []error
-	w.lives = r.observations.all()
+	lives, gaps := r.observations.all()
+	w.lives = lives
 	w.wants, w.onces, wrongs = r.user.asked()
+	for _, g := range gaps {
+		wrongs = append(wrongs, errors.New(g))
+	}
 	events, garbage := r.recorder.all()
 	w.events, w.deaf = events, r.recorder.isDeaf()
 	for _, g := range garbage {

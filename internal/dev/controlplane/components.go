@@ -43,7 +43,7 @@ rules:
 // startEtcd starts etcd on plain HTTP, because TLS would cost CPU that distorts benchmarks. So every user of this machine can
 // reach the data: this is for development, not for secrets.
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {
-	client := "http://" + loopback(cp.ports.etcd)
+	client := cp.EtcdURL()
 	peer := "http://" + loopback(0) // for other members, of which there are none
 	args := []string{
 		"--name=default",
@@ -65,7 +65,7 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 // StartAPIServer starts the API server after StopAPIServer, on the same port, and returns when it serves.
 func (cp *ControlPlane) StartAPIServer(ctx context.Context) error {
 	args := []string{
-		"--etcd-servers=http://" + loopback(cp.ports.etcd),
+		"--etcd-servers=" + cp.EtcdURL(),
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(cp.ports.api),
 		"--tls-cert-file=" + cp.creds.path(servingCert),

@@ -225,6 +225,9 @@ func (cp *ControlPlane) RESTConfig() *rest.Config {
 // URL of the API server. The administrator may read its /metrics.
 func (cp *ControlPlane) URL() string { return "https://" + loopback(cp.ports.api) }
 
+// EtcdURL is where etcd serves everyone on this machine: for tests that must see what the API server has stored while it was down.
+func (cp *ControlPlane) EtcdURL() string { return "http://" + loopback(cp.ports.etcd) }
+
 // ControllerManagerURL is where kube-controller-manager serves /healthz and /metrics, to anyone on this machine.
 func (cp *ControlPlane) ControllerManagerURL() string { return "https://" + loopback(cp.ports.kcm) }
 

@@ -37,7 +37,7 @@ func (cp *ControlPlane) Store(ctx context.Context, resource string, objects []Ob
 			if err != nil {
 				return fmt.Errorf("encode %s/%s: %w", o.GetNamespace(), o.GetName(), err)
 			}
-			puts[i] = map[string]keyValue{"requestPut": {Key: []byte(below(resource, o.GetNamespace()) + o.GetName()), Value: value}}
+			puts[i] = map[string]keyValue{"requestPut": {Key: []byte(Below(resource, o.GetNamespace()) + o.GetName()), Value: value}}
 		}
 		if err := cp.askEtcd(ctx, "txn", map[string]any{"success": puts}); err != nil {
 			return err
@@ -48,12 +48,12 @@ func (cp *ControlPlane) Store(ctx context.Context, resource string, objects []Ob
 
 // Forget removes all objects of the resource in the namespace from etcd. Finalizers do not delay it.
 func (cp *ControlPlane) Forget(ctx context.Context, resource, namespace string) error {
-	from := below(resource, namespace)
+	from := Below(resource, namespace)
 	return cp.askEtcd(ctx, "deleterange", keyValue{Key: []byte(from), End: []byte(from[:len(from)-1] + "0")}) // 0 is next to /
 }
 
-// below is how the keys of a namespace's objects begin.
-func below(resource, namespace string) string { return "/registry/" + resource + "/" + namespace + "/" }
+// Below is how etcd's keys of a namespace's objects begin. The resource is as in Store.
+func Below(resource, namespace string) string { return "/registry/" + resource + "/" + namespace + "/" }
 
 // keyValue is what etcd's requests name: []byte is base64 in JSON, as etcd expects it.
 type keyValue struct {
@@ -86,7 +86,7 @@ func (cp *ControlPlane) askEtcd(ctx context.Context, method string, request any)
 	if err != nil {
 		return err
 	}
-	url := "http://" + loopback(cp.ports.etcd) + "/v3/kv/" + method
+	url := cp.EtcdURL() + "/v3/kv/" + method
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return err
