@@ -10,8 +10,9 @@ import (
 	"github.com/jobstream/jobstream/functions/inventory"
 )
 
-// ahead is how far a trigger's clock may be ahead of this reconciler's: "jobstream doctor" reports larger differences as failures.
-const ahead = 30 * time.Second
+// ahead is how far a trigger's clock may be ahead of this reconciler's: "jobstream doctor" accepts half a minute between either of
+// them and the servers, in either direction.
+const ahead = time.Minute
 
 // observe folds an event into the state. Until the inventory that this state requested has arrived, it decides nothing about
 // Jobs.

@@ -71,7 +71,7 @@ func (w *World) misread() bool {
 	}
 	m := w.bus.facts[i]
 	at := w.now.Add(time.Duration(1+w.rand.IntN(5000)) * time.Millisecond)
-	if i := slices.IndexFunc(w.fleet.members, func(r *reconciler) bool { return r.takes(m.key) }); i >= 0 {
+	if i := slices.IndexFunc(w.fleet.members, func(r *reconciler) bool { return r.serves(m.key) }); i >= 0 {
 		at = at.Add(w.fleet.members[i].skew) // the timer is set by the clock of the reconciler that cannot read it
 	}
 	w.happens("unknown fact", "bus      no reconciler can decode %T of %s; its timer fires at %s", m.event, m.key, at.Format("15:04:05.000"))

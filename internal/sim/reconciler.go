@@ -48,8 +48,11 @@ func (r *reconciler) clock() time.Time { return r.world.now.Add(r.skew) }
 
 // takes reports whether the process may fetch facts of the key: it serves the partition and has no turn of the key.
 func (r *reconciler) takes(key events.Key) bool {
-	return !r.works(key) && (r.member == nil || r.member.serves(key))
+	return !r.works(key) && r.serves(key)
 }
+
+// serves reports whether the facts of the key go to the process.
+func (r *reconciler) serves(key events.Key) bool { return r.member == nil || r.member.serves(key) }
 
 // works reports whether the process has a turn of the key.
 func (r *reconciler) works(key events.Key) bool {
