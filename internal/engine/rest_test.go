@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +62,68 @@ func TestASuccessEndsTheBackoff(t *testing.T) {
 		}
 		if want := []time.Duration{0, 1e9, 3e9, 7e9, 10e9, 11e9, 13e9}; !slices.Equal(tries, want) {
 			t.Errorf("tried after %v, want %v", tries, want)
+		}
+	})
+}
+
+// While the bus is away, each fact that comes fails a turn. That is no reason to wait for long once it is back: what has come meanwhile
+// is done within seconds, effects that the API server fails then begin with the shortest backoff, and the log stays short.
+func TestABusThatIsBackIsUsedWithinSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logbook
+		away := errors.New("the bus is away")
+		var mu sync.Mutex
+		b := start(t, counter(), into(&log), broken(func(context.Context, string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return away
+		}))
+		var tries []time.Duration
+		var back time.Time
+		b.act = func(e effect.Effect) engine.Answer {
+			if tries = append(tries, time.Since(back)); len(tries) == 1 {
+				return engine.Answer{Err: engine.Retry{Err: errors.New("timeout")}}
+			}
+			return gone(e)
+		}
+		for range 120 {
+			b.Deliver(fact{b, "a"})
+			<-time.After(time.Second)
+		}
+		mu.Lock()
+		back, away = time.Now(), nil
+		mu.Unlock()
+		b.Deliver(fact{b, "a"}) // the bus delivers again what was put back
+		<-time.After(20 * time.Second)
+		synctest.Wait()
+		if len(tries) != 2 || tries[0] > 4*time.Second || tries[1]-tries[0] != time.Second {
+			t.Errorf("tried %v after the bus was back", tries)
+		}
+		if n := log.count("WARN turn put back"); n == 0 || n > 10 {
+			t.Errorf("logged %d times: %q", n, log.lines)
+		}
+	})
+}
+
+// A failure of the bus does not end the backoff of effects that the API server fails.
+func TestAFailureOfTheBusLeavesTheBackoffOfEffects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, counter(), failNth("save", 2, errors.New("the bus is away")))
+		var tries []time.Duration
+		began := time.Now()
+		b.act = func(e effect.Effect) engine.Answer {
+			if tries = append(tries, time.Since(began)); len(tries) == 1 {
+				return engine.Answer{Err: engine.Retry{Err: errors.New("too many requests"), After: 30 * time.Second}}
+			}
+			return gone(e)
+		}
+		b.Deliver(fact{b, "a"})
+		<-time.After(time.Second)
+		b.Deliver(fact{b, "a"}) // its turn meets the failure
+		<-time.After(time.Minute)
+		synctest.Wait()
+		if len(tries) != 2 || tries[1] != 30*time.Second || b.count("nak a") != 1 {
+			t.Errorf("tried after %v; %q", tries, b.lines)
 		}
 	})
 }

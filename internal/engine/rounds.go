@@ -56,11 +56,7 @@ func (r *Runner) turn(key events.Key, batch []Delivery, quiet bool) {
 		if t.Wasted() > 0 {
 			r.doubt(key)
 		}
-		if set := r.comeBack(key, after); set != nil {
-			err = errors.Join(err, set)
-		} else {
-			err = nil
-		}
+		err = r.comeBack(key, after) // if the bus fails, too, the facts go back to it
 		if r.ctx.Err() == nil {
 			r.cfg.Log.Warn("effects failed and will be repeated", "function", r.cfg.Function.Name, "key", key.String(), "after", after, "error", retry.Err)
 		}
@@ -82,6 +78,7 @@ func (r *Runner) settle(key events.Key, batch []Delivery, err error) {
 	poisoned, newer := Poisoned{}, fn.ErrNewer{}
 	switch {
 	case err == nil:
+		r.saved(key)
 		for _, d := range batch {
 			d.Ack()
 		}
@@ -92,13 +89,13 @@ func (r *Runner) settle(key events.Key, batch []Delivery, err error) {
 	case errors.As(err, &newer) && r.cfg.Newest(r.cfg.Function.Name):
 		r.rollBack(key, batch, newer)
 	default:
-		after := r.rest(key, err, 0)
+		after, failed := r.restBus(key, err)
 		putBack(batch, after)
 		if len(batch) > 0 {
 			r.back(key)
 		}
-		if r.ctx.Err() == nil {
-			r.cfg.Log.Warn("turn put back", "function", r.cfg.Function.Name, "key", key.String(), "after", after, "error", err)
+		if r.ctx.Err() == nil && failed&(failed-1) == 0 { // the 1st, 2nd, 4th, 8th, … failure in a row
+			r.cfg.Log.Warn("turn put back", "function", r.cfg.Function.Name, "key", key.String(), "after", after, "failed", failed, "error", err)
 		}
 	}
 }
@@ -113,7 +110,7 @@ func (r *Runner) rollBack(key events.Key, batch []Delivery, newer fn.ErrNewer) {
 		err = r.cfg.Store.Forget(r.ctx, key)
 	}
 	if err != nil {
-		after = r.rest(key, err, 0)
+		after, _ = r.restBus(key, err)
 	} else {
 		r.cfg.Log.Warn("state of a newer version forgotten, since no reconciler of it is alive; inventory follows",
 			"function", r.cfg.Function.Name, "key", key.String(), "version", newer.Have, "known", newer.Want)

@@ -88,6 +88,7 @@ type keyState struct {
 	wakesAt     time.Time // when wakeup fires
 	timer       time.Time // what the timer on the bus was last set to
 	failed      int       // turns in a row in which nothing could be done
+	unsaved     int       // turns in a row that the bus failed
 	inVain      int       // turns in which everything was done in vain, since the last progress
 	pause       time.Time // the end of the effects' backoff
 	backed      bool      // something on the bus wakes the key then: a timer, or a fact that was given back

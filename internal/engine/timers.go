@@ -94,6 +94,11 @@ func (r *Runner) forgetTimer(key events.Key) {
 func (r *Runner) wakeIn(key events.Key, in time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.setWakeup(key, in)
+}
+
+// setWakeup is wakeIn with the mutex held.
+func (r *Runner) setWakeup(key events.Key, in time.Duration) {
 	if r.left[key.Partition()] {
 		return
 	}
@@ -116,25 +121,46 @@ func (r *Runner) wakeIn(key events.Key, in time.Duration) {
 	k.wakeup, k.wakesAt = wakeup, at
 }
 
-// rest makes the effects of the key back off after a failure, and returns for how long: as long as the answer asked, otherwise 1
-// s doubling to 1 min while nothing at all succeeds.
-func (r *Runner) rest(key events.Key, err error, done int) time.Duration {
+// busRest is the delay of a turn that the bus failed. It says nothing about the key: the bus fails all of them, and once it works
+// again none should wait for long.
+var busRest = backoff.Policy{Base: time.Second, Max: 4 * time.Second}
+
+// rest makes the effects of the key back off after a failure of them, or of a fact, and returns for how long: as long as the answer
+// asked, otherwise 1 s doubling to 1 min while nothing at all succeeds.
+func (r *Runner) rest(key events.Key, err error, done int) (after time.Duration) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	k := r.state(key)
 	if k.failed++; done > 0 {
 		k.failed, k.inVain = 1, 0
 	}
-	after := backoff.API.Delay(k.failed)
-	var retry Retry
-	if newer := (fn.ErrNewer{}); errors.As(err, &newer) {
-		after = newerRest
-	} else if errors.As(err, &retry) && retry.After > 0 {
+	after = backoff.API.Delay(k.failed)
+	if retry := (Retry{}); errors.As(err, &retry) && retry.After > 0 {
 		after = retry.After
 	}
-	k.pause, k.backed = time.Now().Add(after), false
-	r.mu.Unlock()
-	r.wakeIn(key, after)
+	k.pause = time.Now().Add(after)
+	k.backed = false
+	r.setWakeup(key, after)
 	return after
+}
+
+// restBus makes the key back off after its state could not be read or saved, and returns for how long, and how many turns in a row
+// the bus has failed. Effects that back off for longer go on doing so.
+func (r *Runner) restBus(key events.Key, err error) (after time.Duration, failed int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := r.state(key)
+	k.unsaved++
+	after = busRest.Delay(k.unsaved)
+	if newer := (fn.ErrNewer{}); errors.As(err, &newer) {
+		after = newerRest
+	}
+	if until := time.Now().Add(after); until.After(k.pause) {
+		k.pause = until
+	}
+	k.backed = false
+	r.setWakeup(key, after)
+	return after, k.unsaved
 }
 
 // comeBack sets a timer on the bus that wakes the key, with any owner, when its effects have backed off.
@@ -171,4 +197,11 @@ func (r *Runner) succeed(key events.Key) {
 	defer r.mu.Unlock()
 	k := r.state(key)
 	k.failed, k.inVain = 0, 0
+}
+
+// saved records that the bus has not failed the key's turn.
+func (r *Runner) saved(key events.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state(key).unsaved = 0
 }
