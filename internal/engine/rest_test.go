@@ -128,6 +128,31 @@ func TestAFailureOfTheBusLeavesTheBackoffOfEffects(t *testing.T) {
 	})
 }
 
+// A fact that is given back for less than the effects back off wakes the key too early. So the timer that wakes it at the end is set
+// before that fact is acknowledged: this process may not live until then.
+func TestAFactThatComesBackTooEarlyLeavesATimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, counter())
+		b.act = func(effect.Effect) engine.Answer {
+			return engine.Answer{Err: engine.Retry{Err: errors.New("too many requests"), After: 30 * time.Second}}
+		}
+		b.timerless = true
+		began := time.Now()
+		b.Deliver(fact{b, "a"})
+		<-time.After(2 * time.Second)
+		b.mu.Lock()
+		b.timerless = false
+		b.mu.Unlock()
+		b.Deliver(fact{b, "a"})
+		<-time.After(time.Second)
+		synctest.Wait()
+		steps := slices.DeleteFunc(slices.Clone(b.lines), func(l string) bool { return l == "commit" })
+		if want := []string{"act RemoveFinalizer a", "nak a", "timer again", "ack a"}; !slices.Equal(steps, want) || b.timer.Sub(began) < 29*time.Second {
+			t.Errorf("%q, want %q; the timer is set for %v later", steps, want, b.timer.Sub(began))
+		}
+	})
+}
+
 // A turn that meets a conflict does nothing before what it has decided anew is saved; and nothing at all if it cannot read the newer state.
 func TestAConflictIsCommittedBeforeAnythingIsDone(t *testing.T) {
 	for _, c := range []struct {

@@ -138,15 +138,14 @@ func (r *Runner) rest(key events.Key, err error, done int) (after time.Duration)
 	if retry := (Retry{}); errors.As(err, &retry) && retry.After > 0 {
 		after = retry.After
 	}
-	k.pause = time.Now().Add(after)
-	k.backed = false
+	k.pause, k.backed = time.Now().Add(after), false
 	r.setWakeup(key, after)
 	return after
 }
 
 // restBus makes the key back off after its state could not be read or saved, and returns for how long, and how many turns in a row
-// the bus has failed. Effects that back off for longer go on doing so.
-func (r *Runner) restBus(key events.Key, err error) (after time.Duration, failed int) {
+// the bus has failed. The facts of the turn are given back for that time. Effects that back off for longer go on doing so.
+func (r *Runner) restBus(key events.Key, err error, facts int) (after time.Duration, failed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := r.state(key)
@@ -156,9 +155,8 @@ func (r *Runner) restBus(key events.Key, err error) (after time.Duration, failed
 		after = newerRest
 	}
 	if until := time.Now().Add(after); until.After(k.pause) {
-		k.pause = until
+		k.pause, k.backed = until, facts > 0
 	}
-	k.backed = false
 	r.setWakeup(key, after)
 	return after, k.unsaved
 }
