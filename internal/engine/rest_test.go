@@ -128,29 +128,48 @@ func TestAFailureOfTheBusLeavesTheBackoffOfEffects(t *testing.T) {
 	})
 }
 
-// A fact that is given back for less than the effects back off wakes the key too early. So the timer that wakes it at the end is set
-// before that fact is acknowledged: this process may not live until then.
+// A fact that comes back before the effects may be done is saved and acknowledged. So the timer that wakes the key at the end is set
+// before that: this process may not live until then.
 func TestAFactThatComesBackTooEarlyLeavesATimer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := start(t, counter())
-		b.act = func(effect.Effect) engine.Answer {
-			return engine.Answer{Err: engine.Retry{Err: errors.New("too many requests"), After: 30 * time.Second}}
-		}
-		b.timerless = true
-		began := time.Now()
-		b.Deliver(fact{b, "a"})
-		<-time.After(2 * time.Second)
-		b.mu.Lock()
-		b.timerless = false
-		b.mu.Unlock()
-		b.Deliver(fact{b, "a"})
-		<-time.After(time.Second)
-		synctest.Wait()
-		steps := slices.DeleteFunc(slices.Clone(b.lines), func(l string) bool { return l == "commit" })
-		if want := []string{"act RemoveFinalizer a", "nak a", "timer again", "ack a"}; !slices.Equal(steps, want) || b.timer.Sub(began) < 29*time.Second {
-			t.Errorf("%q, want %q; the timer is set for %v later", steps, want, b.timer.Sub(began))
-		}
-	})
+	for _, c := range []struct {
+		name  string
+		act   error
+		save  int // which one fails
+		back  time.Duration
+		least time.Duration
+		want  []string
+	}{
+		{"effects back off for longer", engine.Retry{Err: errors.New("too many requests"), After: 30 * time.Second}, 0, 2 * time.Second, 29 * time.Second,
+			[]string{"act RemoveFinalizer a", "nak a", "timer again", "ack a"}},
+		{"the bus has not learned for how long", nil, 1, 500 * time.Millisecond, time.Second,
+			[]string{"nak a", "timer again", "ack a", "act RemoveFinalizer a"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := start(t, counter(), failNth("save", c.save, errors.New("the bus is away")))
+				b.act = func(e effect.Effect) engine.Answer {
+					if c.act == nil {
+						return gone(e)
+					}
+					return engine.Answer{Err: c.act}
+				}
+				b.timerless = true
+				began := time.Now()
+				b.Deliver(fact{b, "a"})
+				<-time.After(c.back)
+				b.mu.Lock()
+				b.timerless = false
+				b.mu.Unlock()
+				b.Deliver(fact{b, "a"})
+				<-time.After(time.Second)
+				synctest.Wait()
+				steps := slices.DeleteFunc(slices.Clone(b.lines), func(l string) bool { return l == "commit" })
+				if !slices.Equal(steps, c.want) || b.timer.Sub(began) < c.least {
+					t.Errorf("%q, want %q; the timer is set for %v later", steps, c.want, b.timer.Sub(began))
+				}
+			})
+		})
+	}
 }
 
 // A turn that meets a conflict does nothing before what it has decided anew is saved; and nothing at all if it cannot read the newer state.

@@ -89,7 +89,7 @@ func (r *Runner) settle(key events.Key, batch []Delivery, err error) {
 	case errors.As(err, &newer) && r.cfg.Newest(r.cfg.Function.Name):
 		r.rollBack(key, batch, newer)
 	default:
-		after, failed := r.restBus(key, err, len(batch))
+		after, failed := r.restBus(key, err)
 		putBack(batch, after)
 		if r.ctx.Err() == nil && failed&(failed-1) == 0 { // the 1st, 2nd, 4th, 8th, … failure in a row
 			r.cfg.Log.Warn("turn put back", "function", r.cfg.Function.Name, "key", key.String(), "after", after, "failed", failed, "error", err)
@@ -107,7 +107,7 @@ func (r *Runner) rollBack(key events.Key, batch []Delivery, newer fn.ErrNewer) {
 		err = r.cfg.Store.Forget(r.ctx, key)
 	}
 	if err != nil {
-		after, _ = r.restBus(key, err, len(batch))
+		after, _ = r.restBus(key, err)
 	} else {
 		r.cfg.Log.Warn("state of a newer version forgotten, since no reconciler of it is alive; inventory follows",
 			"function", r.cfg.Function.Name, "key", key.String(), "version", newer.Have, "known", newer.Want)

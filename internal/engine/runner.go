@@ -91,7 +91,7 @@ type keyState struct {
 	unsaved     int       // turns in a row that the bus failed
 	inVain      int       // turns in which everything was done in vain, since the last progress
 	pause       time.Time // the end of the effects' backoff
-	backed      bool      // something on the bus wakes the key then: a timer, or a fact that was given back
+	backed      bool      // a timer on the bus wakes the key then
 }
 
 // NewRunner returns a Runner that takes deliveries until ctx ends; Wait returns once it has stopped all work.

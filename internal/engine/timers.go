@@ -144,8 +144,9 @@ func (r *Runner) rest(key events.Key, err error, done int) (after time.Duration)
 }
 
 // restBus makes the key back off after its state could not be read or saved, and returns for how long, and how many turns in a row
-// the bus has failed. The facts of the turn are given back for that time. Effects that back off for longer go on doing so.
-func (r *Runner) restBus(key events.Key, err error, facts int) (after time.Duration, failed int) {
+// the bus has failed. Effects that back off for longer go on doing so. The facts of the turn are given back for that time, but may
+// come earlier, if the bus never learns of that.
+func (r *Runner) restBus(key events.Key, err error) (after time.Duration, failed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := r.state(key)
@@ -155,7 +156,7 @@ func (r *Runner) restBus(key events.Key, err error, facts int) (after time.Durat
 		after = newerRest
 	}
 	if until := time.Now().Add(after); until.After(k.pause) {
-		k.pause, k.backed = until, facts > 0
+		k.pause, k.backed = until, false
 	}
 	r.setWakeup(key, after)
 	return after, k.unsaved
@@ -166,15 +167,10 @@ func (r *Runner) comeBack(key events.Key, after time.Duration) error {
 	if err := r.cfg.Timers.Set(r.ctx, key, again, r.cfg.Now().Add(after)); err != nil {
 		return err
 	}
-	r.back(key)
-	return nil
-}
-
-// back records that the bus will wake the key when its effects have backed off.
-func (r *Runner) back(key events.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state(key).backed = true
+	return nil
 }
 
 // backUp sets the timer on the bus that is missing if a failure has left only the wakeup in this process: before facts are
