@@ -12,7 +12,7 @@ GREMLINS  = $(CACHE)/bin/gremlins-v0.6.0
 LONG      = JOBSTREAM_LONG=1 # see internal/dev/size
 SEEDS    ?= 2000
 MINUTES  ?= 10
-GIVE_WAY  = nice -n 10 # for what runs beside chaos-short, whose programs must answer in time
+GIVE_WAY  = nice -n 10 # for what computes beside unit, whose servers must answer in time
 ROOMY     = GOGC=800 # for what computes without waiting: a fifth faster, for some hundred MiB more
 
 .PHONY: help
@@ -40,13 +40,13 @@ krew: ## VERSION=v0.1.0 BASE=https://…: archives of kubectl jobstream and the 
 
 ##@ Check it
 
-# Stages, each a target of its own: docs/testing.md. Those that are joined by + run at the same time, because they mostly wait. hostile
-# measures how long a neighbour waits, and e2e keeps two cores busy: they run alone.
+# Stages, each a target of its own: docs/testing.md. Those that are joined by + run at the same time, because unit mostly waits.
+# chaos-short and e2e keep two cores busy, and hostile measures how long a neighbour waits: they run alone.
 STAGES = go run ./internal/dev/stages -times=$(CACHE)/stages.json
 
 .PHONY: test
 test: ## every layer in its short form: lint, unit, sim, fuzz, chaos-short, hostile, e2e; "make -k test" goes on after a failure
-	@$(STAGES) lint unit+sim+fuzz-short+chaos-short hostile e2e
+	@$(STAGES) lint unit+sim+fuzz-short chaos-short hostile e2e
 
 .PHONY: test-long
 test-long: ## the same tests in their long forms: unit-long, sim-long, fuzz, e2e-long, chaos
@@ -84,8 +84,8 @@ PURE = ./api/... ./events/... ./functions/... ./internal/sim ./internal/sim/sche
 
 .PHONY: unit
 unit: controlplane $(CONTROLLER_GEN) ## unit, law, script, bus and adapter tests; under the race detector where there are goroutines
-	@$(GIVE_WAY) go test $(ORDER) -timeout 20m $(PURE); pure=$$?; \
-		$(GIVE_WAY) go test $(ORDER) -race -p 4 -parallel 6 -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
+	@go test $(ORDER) -timeout 20m $(PURE); pure=$$?; \
+		go test $(ORDER) -race -p 4 -parallel 6 -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
 
 .PHONY: unit-long
 unit-long: controlplane $(CONTROLLER_GEN) ## all of unit under the race detector, in the long form

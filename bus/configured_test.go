@@ -10,17 +10,16 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
 )
 
-// configured is a NATS server with a configuration file, as operators run it.
+// configured is a NATS server with a configuration file, as operators run it. It is a process of its own because nats-server's reload
+// races with the requests that it serves, in its own memory, and the race detector would blame the tests that run at that moment.
 type configured struct {
-	server *server.Server
-	log    *serverLog // of the server that was started last
-	dir    string
-	listen string
-	disk   string // where it stores, and how much it may
+	process *node
+	log     *journal // of the process that was started last
+	dir     string
+	listen  string
+	disk    string // where it stores, and how much it may
 }
 
 // configure starts a server with the given settings in addition to those that a bus needs.
@@ -34,71 +33,34 @@ func configure(t *testing.T, settings string) *configured {
 func (c *configured) start(t *testing.T, settings string) {
 	t.Helper()
 	c.write(t, settings)
-	o, err := server.ProcessConfigFile(filepath.Join(c.dir, "nats.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.NoSigs = true
-	c.log = &serverLog{}
-	// A test that starts a process at this moment has forked: until the child executes its program, it holds the socket that an
-	// earlier server has closed, and the address is in use.
-	for deadline := time.Now().Add(soon); !c.listens(t, o); {
-		c.stop()
-		if time.Now().After(deadline) {
-			t.Fatalf("server does not listen:\n%s", c.log)
-		}
-	}
-	t.Cleanup(c.stop)
-	c.listen = strings.TrimPrefix(strings.TrimPrefix(c.server.ClientURL(), "nats://"), "tls://")
+	c.log = &journal{}
+	c.process = &node{Name: "configured", Config: c.file(), log: c.log}
+	c.process.start(t)
+	t.Cleanup(c.process.stop)
 }
 
-// listens starts a server, and reports whether it has its address.
-func (c *configured) listens(t *testing.T, o *server.Options) bool {
-	t.Helper()
-	var err error
-	if c.server, err = server.NewServer(o.Clone()); err != nil {
-		t.Fatal(err)
-	}
-	c.server.SetLogger(c.log, false, false)
-	c.server.Start()
-	return c.server.Addr() != nil
-}
-
-func (c *configured) stop() {
-	c.server.Shutdown()
-	c.server.WaitForShutdown()
-}
+func (c *configured) file() string { return filepath.Join(c.dir, "nats.conf") }
 
 func (c *configured) write(t *testing.T, settings string) {
 	t.Helper()
-	put(t, filepath.Join(c.dir, "nats.conf"), fmt.Sprintf("listen: \"%s\"\nmax_payload: 8MB\njetstream { %s }\n%s\n", c.listen, c.disk, settings))
+	put(t, c.file(), fmt.Sprintf("listen: \"%s\"\nmax_payload: 8MB\njetstream { %s }\n%s\n", c.listen, c.disk, settings))
 }
 
 // reload changes the settings of the running server.
 func (c *configured) reload(t *testing.T, settings string) {
 	t.Helper()
 	c.write(t, settings)
-	if err := c.server.Reload(); err != nil {
-		t.Fatal(err)
+	if !c.process.is(reload) {
+		t.Fatalf("the server does not reload its configuration:\n%s", c.log)
 	}
 }
 
 // restart stops the server and starts it again, with the same address and disk.
 func (c *configured) restart(t *testing.T, settings string) {
 	t.Helper()
-	c.stop()
+	c.process.stop()
 	c.start(t, settings)
 }
-
-// serverLog is what a server has logged. The server's own logger would end the test's process with a fatal error.
-type serverLog struct{ journal }
-
-func (l *serverLog) Noticef(format string, v ...any) { fmt.Fprintf(l, format+"\n", v...) }
-func (l *serverLog) Warnf(format string, v ...any)   { l.Noticef(format, v...) }
-func (l *serverLog) Errorf(format string, v ...any)  { l.Noticef(format, v...) }
-func (l *serverLog) Fatalf(format string, v ...any)  { l.Noticef(format, v...) }
-func (l *serverLog) Debugf(string, ...any)           {}
-func (l *serverLog) Tracef(string, ...any)           {}
 
 // put replaces a file atomically, as a kubelet replaces those of a Secret.
 func put(t *testing.T, path, text string) {

@@ -31,7 +31,7 @@ const monitoring = `http: "127.0.0.1:-1"`
 // health returns the health that the server's monitoring reports.
 func health(t *testing.T, s *configured) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.server.MonitorAddr().String()+"/healthz", nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.process.ask(whereMonitor)+"/healthz", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

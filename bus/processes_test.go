@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -35,29 +36,52 @@ func TestMain(m *testing.M) {
 // node is one of three servers, or one alone.
 type node struct {
 	Name        string
+	Config      string // a configuration file, which then has all that follows
 	Dir         string
 	Disk        int64 // its storage limit; 0 for three quarters of what is free
 	Port        int   // for clients
 	ClusterPort int   // 0 for one alone
 	Routes      string
 
+	log   *journal // what it logs, if it has a configuration file
 	mu    sync.Mutex
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	lines *bufio.Scanner
 }
 
-// Requests that a server process answers.
+// Requests that a server process answers with a line.
 const (
-	leading = "leading" // whether it leads the cluster
-	storing = "storing" // whether JetStream is on
+	leading      = "leading"       // whether it leads the cluster
+	storing      = "storing"       // whether JetStream is on
+	reload       = "reload"        // reads its configuration file again; whether that has worked
+	stopStoring  = "stop storing"  // turns JetStream off, as when it cannot write; whether that has worked
+	whereMonitor = "where monitor" // address of its monitoring
 )
 
-// beServer serves until standard input ends, and so never outlives the test. Each line of input is a request.
-func beServer(config string) error {
-	var n node
-	if err := json.Unmarshal([]byte(config), &n); err != nil {
-		return err
+func answer(s *server.Server, request string) string {
+	switch request {
+	case leading:
+		return strconv.FormatBool(s.JetStreamIsLeader())
+	case storing:
+		return strconv.FormatBool(s.JetStreamEnabled())
+	case reload:
+		return strconv.FormatBool(s.Reload() == nil)
+	case stopStoring:
+		return strconv.FormatBool(s.DisableJetStream() == nil)
+	case whereMonitor:
+		return s.MonitorAddr().String()
+	}
+	return "unknown request"
+}
+
+func (n *node) options() (*server.Options, error) {
+	if n.Config != "" {
+		o, err := server.ProcessConfigFile(n.Config)
+		if err == nil {
+			o.NoSigs = true
+		}
+		return o, err
 	}
 	o := &server.Options{
 		ServerName: n.Name, Host: "127.0.0.1", Port: n.Port, NoSigs: true, NoLog: true,
@@ -67,17 +91,31 @@ func beServer(config string) error {
 		o.Cluster = server.ClusterOpts{Name: "trio", Host: "127.0.0.1", Port: n.ClusterPort}
 		o.Routes = server.RoutesFromStr(n.Routes)
 	}
+	return o, nil
+}
+
+// beServer serves until standard input ends, and so never outlives the test. Each line of input is a request.
+func beServer(config string) error {
+	var n node
+	if err := json.Unmarshal([]byte(config), &n); err != nil {
+		return err
+	}
+	o, err := n.options()
+	if err != nil {
+		return err
+	}
 	s, err := server.NewServer(o)
 	if err != nil {
 		return err
 	}
+	s.ConfigureLogger() // which ends the process if there is no address to listen on
 	s.Start()
 	if !s.ReadyForConnections(soon) {
 		return fmt.Errorf("%s is not ready", n.Name)
 	}
 	fmt.Println("ready")
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		fmt.Println(in.Text() == leading && s.JetStreamIsLeader() || in.Text() == storing && s.JetStreamEnabled())
+		fmt.Println(answer(s, in.Text()))
 	}
 	s.Shutdown()
 	s.WaitForShutdown()
@@ -94,6 +132,9 @@ func (n *node) start(t *testing.T) {
 	until(t, n.Name+" starts", func() bool {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), serverEnv+"="+string(config))
+		if n.log != nil {
+			cmd.Stderr = n.log
+		}
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -125,6 +166,17 @@ func (n *node) signal(t *testing.T, s os.Signal) {
 	}
 }
 
+// stop lets the server end in good order.
+func (n *node) stop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd != nil {
+		_ = n.stdin.Close()
+		_ = n.cmd.Wait() // unlike a kill, also for what it logs
+		n.cmd = nil
+	}
+}
+
 // kill sends SIGKILL.
 func (n *node) kill() {
 	n.mu.Lock()
@@ -143,17 +195,20 @@ func (n *node) end() {
 // leads reports whether the node leads the cluster: the leader places streams.
 func (n *node) leads() bool { return n.is(leading) }
 
-// is asks the node for one of its properties.
-func (n *node) is(question string) bool {
+// is reports whether the node answers a request with yes.
+func (n *node) is(request string) bool { return n.ask(request) == "true" }
+
+// ask returns the node's answer, "" if it does not run.
+func (n *node) ask(request string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.cmd == nil {
-		return false
+		return ""
 	}
-	if _, err := fmt.Fprintln(n.stdin, question); err != nil {
-		return false
+	if _, err := fmt.Fprintln(n.stdin, request); err != nil || !n.lines.Scan() {
+		return ""
 	}
-	return n.lines.Scan() && n.lines.Text() == "true"
+	return n.lines.Text()
 }
 
 // processes starts a cluster of three servers, each a process, and returns them by name, with the URL of all.

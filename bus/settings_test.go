@@ -32,7 +32,7 @@ func looks(t *testing.T, b *Bus, n int) {
 // factsBytes returns the byte limit of the stream of facts.
 func factsBytes(t *testing.T, b *Bus) int64 {
 	t.Helper()
-	s, err := b.find(t.Context(), b.names.facts())
+	s, err := b.js.Stream(t.Context(), b.names.facts())
 	if err != nil {
 		t.Fatal(err)
 	}
