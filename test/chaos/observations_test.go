@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -60,6 +61,36 @@ func TestObservationsMissNothingWhileTheAPIServerIsAway(t *testing.T) {
 		return nil
 	}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A watch that was too far behind has missed states: what the checker then knows proves nothing, and it says so.
+func TestObservationsSayThatTheyAreIncomplete(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: takes a control plane")
+	}
+	cp := controlplanetest.Start(t, controlplane.Config{})
+	s, err := observe(t.Context(), cp.EtcdURL(), controlplane.Below("pods", namespace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "missed", Namespace: namespace, UID: "missed"}}
+	for range 2 { // the second state is what a compaction keeps
+		if err := cp.Store(t.Context(), "pods", []controlplane.Object{p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now, err := s.etcd.Get(t.Context(), s.keys, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.etcd.Compact(t.Context(), now.Header.Revision); err != nil {
+		t.Fatal(err)
+	}
+	s.watch(t.Context()) // ends by itself
+	_, wrong := s.all()
+	if len(wrong) != 2 || !strings.Contains(wrong[0], "compacted") || !strings.Contains(wrong[1], "has ended") {
+		t.Errorf("findings %q", wrong)
 	}
 }
 
