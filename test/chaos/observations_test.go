@@ -22,9 +22,9 @@ import (
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
-// A Pod may be created, end and go before any watch of an API server that was killed is back. The checker must know of it nevertheless,
-// since it has written its line.
-func TestObservationsMissNothingWhileTheAPIServerIsAway(t *testing.T) {
+// observed starts a control plane, and observes it.
+func observed(t *testing.T) (*controlplane.ControlPlane, *observations) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("-short: takes a control plane")
 	}
@@ -33,6 +33,13 @@ func TestObservationsMissNothingWhileTheAPIServerIsAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return cp, s
+}
+
+// A Pod may be created, end and go before any watch of an API server that was killed is back. The checker must know of it nevertheless,
+// since it has written its line.
+func TestObservationsMissNothingWhileTheAPIServerIsAway(t *testing.T) {
+	cp, s := observed(t)
 	ctx, end := context.WithCancel(t.Context())
 	var watcher sync.WaitGroup
 	watcher.Go(func() { s.watch(ctx) })
@@ -66,14 +73,7 @@ func TestObservationsMissNothingWhileTheAPIServerIsAway(t *testing.T) {
 
 // A watch that was too far behind has missed states: what the checker then knows proves nothing, and it says so.
 func TestObservationsSayThatTheyAreIncomplete(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: takes a control plane")
-	}
-	cp := controlplanetest.Start(t, controlplane.Config{})
-	s, err := observe(t.Context(), cp.EtcdURL(), controlplane.Below("pods", namespace))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cp, s := observed(t)
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "missed", Namespace: namespace, UID: "missed"}}
 	for range 2 { // the second state is what a compaction keeps
 		if err := cp.Store(t.Context(), "pods", []controlplane.Object{p}); err != nil {
