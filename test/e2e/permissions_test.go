@@ -168,7 +168,7 @@ func subjectsAreExact(t *testing.T, s *harness.System, protocol *harness.Protoco
 		t.Fatal(err)
 	}
 	var clients []*harness.NATSClient
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if err := harness.Poll(ctx, func(context.Context) error {
 		if clients, err = protocol.Read(); err != nil {
