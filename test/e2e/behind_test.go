@@ -32,9 +32,10 @@ func TestBuiltInControllerThatIsBehindLosesNoWork(t *testing.T) {
 	s.Proxy.Begin(func(out http.ResponseWriter, in *http.Request) bool {
 		return strings.HasPrefix(in.UserAgent(), "kube-controller-manager") && in.URL.Path == "/apis/batch/v1/jobs" && internalError(out, in)
 	})
-	// The first Pod outlives SIGTERM: had it failed while it was still held, it would rightly be counted.
-	script := "mkdir " + filepath.Join(t.TempDir(), "first") + " || exit 0; trap '' TERM; exec sleep 600"
-	p.Apply(harness.Shell("ours", script, harness.Size(1, 1, 0)))
+	// The first Pod outlives SIGTERM: had it failed while it was still held, it would rightly be counted. For the same reason a Pod
+	// that is being deleted must not count yet: the reconciler may learn that it is gone only after it has learned that it was to go.
+	script := "trap '' TERM; mkdir " + filepath.Join(t.TempDir(), "first") + " || exit 0; exec sleep 600"
+	p.Apply(harness.Shell("ours", script, harness.Size(1, 1, 0), func(s *batchv1.JobSpec) { s.PodReplacementPolicy = ptr.To(batchv1.Failed) }))
 	p.Await("ours", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 1 })
 	if err := s.Reconcilers[0].Kill(); err != nil { // otherwise it may be first
 		t.Fatal(err)

@@ -48,7 +48,8 @@ var whySchedules = []situation{
 	}, "tick", "name taken", []string{"tick-", "an object of another owner has that name"}},
 	{"times before the deadline was over", func(u *terminal) {
 		schedule("@daily", "true", func(s *v1alpha1.ScheduledJobSpec) {
-			s.StartAfter, s.StartingDeadlineSeconds = &metav1.Time{Time: time.Now().Add(-50 * time.Hour).Truncate(time.Second)}, ptr.To[int64](1)
+			midnight := time.Now().UTC().Truncate(24 * time.Hour) // the second of the times
+			s.StartAfter, s.StartingDeadlineSeconds = &metav1.Time{Time: midnight.Add(-25 * time.Hour)}, ptr.To[int64](1)
 		})(u)
 	}, "tick", "starting deadline", []string{"2 times, the last of them", "(startingDeadlineSeconds is 1)", "kubectl jobstream backfill tick"}},
 	{"last run failed", func(u *terminal) {

@@ -71,7 +71,8 @@ func TestWatcherWhileScheduledJobsHang(t *testing.T) {
 	w := newWorld(t)
 	sj, nightly := w.CreateSchedule("nightly")
 	client, schedules, seen := clustertest.Clients(t)
-	const hangs = time.Second
+	const timeout = 50 * time.Millisecond
+	answer := make(chan struct{})
 	var lists atomic.Int32
 	seen.Inject(func(q *http.Request) (*http.Response, error) {
 		if q.URL.Path != listScheduledJobs || q.URL.Query().Get("watch") != "" {
@@ -79,21 +80,26 @@ func TestWatcherWhileScheduledJobsHang(t *testing.T) {
 		}
 		lists.Add(1)
 		select {
+		case <-answer:
+		case <-q.Context().Done():
+		}
+		select {
+		case <-time.After(2 * timeout): // and longer than a list of Jobs would wait
+			return nil, nil
 		case <-q.Context().Done():
 			return nil, q.Context().Err()
-		case <-time.After(hangs):
-			return nil, nil
 		}
 	})
 	alarm := &memoryAlarm{}
 	_, pi := w.CreateJob("pi")
 	x := startWatcher(t, &memorySink{}, client, seen, func(c *Config) {
-		c.ScheduledJobs, c.Alarm, c.lookAgain, c.schedulesTimeout = schedules, alarm, 20*time.Millisecond, 50*time.Millisecond
+		c.ScheduledJobs, c.Alarm, c.lookAgain, c.schedulesTimeout = schedules, alarm, 20*time.Millisecond, timeout
 	})
 	x.awaitsFact(t, pi)
 	if log := x.log.String(); lists.Load() > 2 || strings.Count(log, "cannot list ScheduledJobs") != 1 || x.Failing() != 1 {
 		t.Errorf("%d lists of ScheduledJobs had been asked for, %d lists and watches fail; log:\n%s", lists.Load(), x.Failing(), log)
 	}
+	close(answer)
 	x.awaitsFact(t, nightly)
 	if _, known := alarm.of(sj.UID); !known {
 		t.Error("the alarm does not know it")
