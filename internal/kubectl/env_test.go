@@ -59,7 +59,11 @@ func bareAPIServer(t *testing.T) *controlplane.ControlPlane {
 }
 
 // installed installs the kind ScheduledJob once.
-var installed = sync.OnceValue(func() error { return cluster.InstallScheduledJobs(context.Background(), shared.cp.RESTConfig()) })
+var installed = sync.OnceValue(func() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	return cluster.InstallScheduledJobs(ctx, shared.cp.RESTConfig())
+})
 
 // knowScheduledJobs lets the API server that the tests share know ScheduledJobs.
 func knowScheduledJobs(t *testing.T) {

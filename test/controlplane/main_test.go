@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +61,7 @@ func eventually(t *testing.T, within time.Duration, check func() error) {
 
 // processesOf returns the command lines of running programs that name a folder, as every program of a control
 // plane names its own.
-func processesOf(t *testing.T, dir string) []string {
+func processesOf(t *testing.T, dir string) map[int]string {
 	t.Helper()
 	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -69,11 +70,15 @@ func processesOf(t *testing.T, dir string) []string {
 	if len(commands) == 0 {
 		t.Skip("no /proc to look for processes in: this is not Linux")
 	}
-	var found []string
+	found := map[int]string{}
 	for _, path := range commands {
 		line, err := os.ReadFile(path)
 		if err == nil && strings.Contains(string(line), dir+"/") {
-			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+			id, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[id] = strings.ReplaceAll(string(line), "\x00", " ")
 		}
 	}
 	return found

@@ -101,10 +101,10 @@ func TestStopLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(running) != 3 {
-		t.Errorf("%d processes ran, want 3: %q", len(running), running)
+		t.Errorf("%d processes ran, want 3: %v", len(running), running)
 	}
 	if left := processesOf(t, cp.Dir()); len(left) > 0 {
-		t.Errorf("processes left: %q", left)
+		t.Errorf("processes left: %v", left)
 	}
 	if _, err := os.Stat(cp.Dir()); !os.IsNotExist(err) {
 		t.Errorf("folder %s is left: %v", cp.Dir(), err)

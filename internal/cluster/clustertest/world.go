@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -24,6 +25,9 @@ var (
 	shared    *controlplane.ControlPlane
 	startErr  error
 )
+
+// installTimeout is long enough for an API server that starts again meanwhile.
+const installTimeout = 5 * time.Minute
 
 // Main is a TestMain that stops the API server after all tests.
 func Main(m *testing.M) {
@@ -47,7 +51,9 @@ func ControlPlane(t *testing.T) *controlplane.ControlPlane {
 		shared, startErr = controlplane.Start(context.Background(), controlplane.Config{UnsafeNoFsync: true, GCPercent: controlplane.RareGC,
 			APIServerFlags: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}}) // some clusters have it
 		if startErr == nil {
-			startErr = cluster.InstallScheduledJobs(context.Background(), shared.RESTConfig())
+			ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
+			defer cancel()
+			startErr = cluster.InstallScheduledJobs(ctx, shared.RESTConfig())
 		}
 	})
 	if startErr != nil {

@@ -138,7 +138,11 @@ func (cp *ControlPlane) startProgram(ctx context.Context, slot **process, name s
 	if cp.config.GCPercent != 0 {
 		env = append(os.Environ(), "GOGC="+strconv.Itoa(cp.config.GCPercent))
 	}
-	p, err := run(filepath.Join(cp.assets, name), args, env, cp.LogFile(name), cp.reportDeath)
+	unasked := cp.reportDeath
+	if slot == &cp.api {
+		unasked = cp.apiServerEnded
+	}
+	p, err := run(filepath.Join(cp.assets, name), args, env, cp.LogFile(name), unasked)
 	if err == nil {
 		*slot = p
 	}

@@ -97,7 +97,9 @@ type ControlPlane struct {
 	etcd     *process
 	api      *process
 	kcm      *process
+	serves   bool // Start has succeeded
 	stopped  bool
+	restarts int // of an API server that has ended by itself
 	stopErr  error
 	stopOnce sync.Once
 }
@@ -130,6 +132,9 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	if err := cp.start(ctx); err != nil {
 		return nil, errors.Join(err, cp.Stop())
 	}
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	cp.serves = true
 	return cp, nil
 }
 
@@ -241,5 +246,6 @@ func (cp *ControlPlane) CAFile() string { return filepath.Join(cp.folder.Path("p
 // LogFile is the path of what a program ("etcd", "kube-apiserver", "kube-controller-manager") printed.
 func (cp *ControlPlane) LogFile(program string) string { return cp.folder.Path("logs", program+".log") }
 
-// Died receives the first process that ended unexpectedly, with the end of its output.
+// Died receives the first process that ended unexpectedly, with the end of its output. An API server that does is started again, a few
+// times: it is received if it ends then, too.
 func (cp *ControlPlane) Died() <-chan error { return cp.died }

@@ -15,6 +15,9 @@ import (
 // errPortTaken means that a program found its port in use: choose another one and retry.
 var errPortTaken = errors.New("port is taken")
 
+// errEnded means that a program ended without Stop.
+var errEnded = errors.New("ended by itself")
+
 // process is one of the programs, which prints into a file.
 type process struct {
 	*child.Process
@@ -66,7 +69,7 @@ func (p *process) ended(how error) error {
 	if strings.Contains(printed, "address already in use") {
 		return fmt.Errorf("%s: %w: %s", p.name, errPortTaken, printed)
 	}
-	return fmt.Errorf("%s ended by itself (%w); the end of %s:\n%s", p.name, how, p.logFile, printed)
+	return fmt.Errorf("%s %w (%w); the end of %s:\n%s", p.name, errEnded, how, p.logFile, printed)
 }
 
 // tail returns the last lines of a file, from at most its last 16 KiB: enough for any error message.
