@@ -291,8 +291,8 @@ func selecting(requests *[]string) func(*tool) {
 // many is the number of Jobs, of Pods and of Events beside the one that is asked about.
 const many = 2000
 
-// TestWhyAmongManyJobs: beside 2,000 Jobs with their Pods and Events, "why" sends the requests that it sends where the Job is alone, and
-// receives no object of another Job. Neither do 4,000 Events about the Job itself keep it from an answer.
+// TestWhyAmongManyJobs: beside 2,000 Jobs with their Pods and Events, "why" sends the requests that it sends where the Job is alone,
+// which select by its UID. Neither do 4,000 Events about the Job itself keep it from an answer.
 func TestWhyAmongManyJobs(t *testing.T) {
 	w := newWorld(t)
 	w.newJob("pi", nil)

@@ -99,7 +99,7 @@ type ControlPlane struct {
 	kcm      *process
 	serves   bool // Start has succeeded
 	stopped  bool
-	restarts int // of an API server that has ended by itself
+	restarts int // of the API server after a known panic
 	stopErr  error
 	stopOnce sync.Once
 }
@@ -246,6 +246,6 @@ func (cp *ControlPlane) CAFile() string { return filepath.Join(cp.folder.Path("p
 // LogFile is the path of what a program ("etcd", "kube-apiserver", "kube-controller-manager") printed.
 func (cp *ControlPlane) LogFile(program string) string { return cp.folder.Path("logs", program+".log") }
 
-// Died receives the first process that ended unexpectedly, with the end of its output. An API server that does is started again, a few
-// times: it is received if it ends then, too.
+// Died receives the first process that ended unexpectedly, with the end of its output. After a known panic of its own, which no client
+// has caused, the API server is started again instead, a few times.
 func (cp *ControlPlane) Died() <-chan error { return cp.died }

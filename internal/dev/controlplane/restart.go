@@ -5,18 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 )
 
-// mostRestarts bounds how often an API server is started again that has ended by itself: one that ends each time has a cause that a
-// further start does not remove.
-const mostRestarts = 3
+const (
+	// knownPanic is in the stack of a panic of kube-apiserver v1.36.3 that is seldom and has nothing to do with what clients send: its
+	// OpenAPI cache has no value yet while it learns of a new kind. Any other end may be a client's doing, and is reported.
+	knownPanic = "k8s.io/kube-openapi/pkg/cached."
+	// mostRestarts bounds how often it is forgiven.
+	mostRestarts = 3
+)
 
-// apiServerEnded starts the API server again, as the kubelet of a cluster does: seldom, it panics while it learns of a new kind
-// (kube-openapi's cached.Atomic has no value yet). A client that repeats its requests then goes on, and any other one gets an error.
-// StopAPIServer does not come here.
+// apiServerEnded starts the API server again after the known panic, as the kubelet of a cluster does: a client that repeats its requests
+// then goes on, and any other one gets an error. StopAPIServer does not come here.
 func (cp *ControlPlane) apiServerEnded(how error) {
 	cp.mu.Lock()
-	p, again := cp.api, cp.serves && !cp.stopped && cp.restarts < mostRestarts
+	p, again := cp.api, strings.Contains(how.Error(), knownPanic) && cp.serves && !cp.stopped && cp.restarts < mostRestarts
 	if again {
 		cp.restarts++
 	}
@@ -27,8 +31,9 @@ func (cp *ControlPlane) apiServerEnded(how error) {
 	}
 	fmt.Fprintln(os.Stderr, "controlplane: starting the API server again:", how)
 	go func() {
-		<-p.Done()                                                                                   // until then it counts as running
-		if err := cp.StartAPIServer(context.Background()); err != nil && !errors.Is(err, errEnded) { // the next one's end comes here itself
+		<-p.Done() // until then it counts as running
+		err := cp.StartAPIServer(context.Background())
+		if err != nil && !errors.Is(err, errEnded) { // the end of the next one comes here itself
 			cp.reportDeath(errors.Join(how, err))
 		}
 	}()
