@@ -84,8 +84,8 @@ PURE = ./api/... ./events/... ./functions/... ./internal/sim ./internal/sim/sche
 
 .PHONY: unit
 unit: controlplane $(CONTROLLER_GEN) ## unit, law, script, bus and adapter tests; under the race detector where there are goroutines
-	@go test $(ORDER) -timeout 20m $(PURE); pure=$$?; \
-		go test $(ORDER) -race -p 4 -parallel 6 -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
+	@go test $(ORDER) -timeout 60m $(PURE); pure=$$?; \
+		go test $(ORDER) -race -p 4 -parallel 6 -timeout 60m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
 
 .PHONY: unit-long
 unit-long: controlplane $(CONTROLLER_GEN) ## all of unit under the race detector, in the long form
@@ -136,7 +136,7 @@ $(GREMLINS):
 	@GOBIN=$(CACHE)/bin go install github.com/go-gremlins/gremlins/cmd/gremlins@$(lastword $(subst -, ,$(GREMLINS)))
 	@mv $(CACHE)/bin/gremlins $(GREMLINS)
 
-E2E = go test -C test -count=1 -timeout 60m $$(go list -C test ./... | grep -v '/test/chaos$$\|/test/hostile$$')
+E2E = go test -C test -count=1 -timeout 2h $$(go list -C test ./... | grep -v '/test/chaos$$\|/test/hostile$$')
 
 .PHONY: e2e
 e2e: controlplane ## end to end: real API server, real JetStream, real processes as Pods
@@ -148,7 +148,7 @@ e2e-long: controlplane ## the same in the long form: more completions, more inpu
 
 .PHONY: hostile
 hostile: controlplane ## what tenants and clients of the bus can do to a peaceful neighbour, and how much slower he gets
-	@go test -C test -count=1 -timeout 20m ./hostile
+	@go test -C test -count=1 -timeout 60m ./hostile
 
 CHAOS = go test -C test -count=1 -v ./chaos
 
@@ -158,7 +158,7 @@ chaos: controlplane ## MINUTES=10 of work while everything breaks, then an indep
 
 .PHONY: chaos-short
 chaos-short: controlplane ## two minutes of chaos, and the tests of its checker
-	@$(CHAOS) -timeout 20m
+	@$(CHAOS) -timeout 60m
 
 .PHONY: chaos-mutants
 chaos-mutants: controlplane ## break the code in three ways: the checker must go red each time, and only then

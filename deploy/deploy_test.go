@@ -67,7 +67,7 @@ func TestBaseOnARealAPIServer(t *testing.T) {
 		"system:serviceaccount:jobstream:default":              false,
 		"system:serviceaccount:shop:jobstream-reconciler":      false,
 	} {
-		deadline := time.Now().Add(30 * time.Second) // the API server loads FlowSchemas by a watch
+		deadline := time.Now().Add(5 * time.Minute) // the API server loads FlowSchemas by a watch
 		for (in(t, cp.RESTConfig(), user) == string(level.UID)) != ours {
 			if time.Now().After(deadline) {
 				t.Errorf("%s: in our priority level: %v, want %v", user, !ours, ours)

@@ -124,7 +124,7 @@ func TestShippedNATSIsClosed(t *testing.T) {
 	}
 	config := func(role bus.Role) bus.Config {
 		dir := mount(t, made["nats-user-"+string(role)], map[string][]byte{"ca.crt": made["nats-tls"]["ca.crt"]})
-		return bus.Config{Cluster: "default", URL: strings.Replace(s.ClientURL(), "nats://", "tls://", 1), Role: role, CAFile: filepath.Join(dir, "ca.crt"),
+		return bus.Config{Cluster: "default", ConnectTimeout: 5 * time.Minute, URL: strings.Replace(s.ClientURL(), "nats://", "tls://", 1), Role: role, CAFile: filepath.Join(dir, "ca.crt"),
 			Credentials: bus.Credentials{UserFile: filepath.Join(dir, "user"), PasswordFile: filepath.Join(dir, "password")}}
 	}
 	if b, err := bus.Connect(t.Context(), bus.Config{Cluster: "default", URL: s.ClientURL(), CAFile: config(bus.Trigger).CAFile}); err == nil {

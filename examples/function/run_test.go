@@ -37,7 +37,7 @@ func start(w *clustertest.World) *bus.Bus {
 	}
 	w.Cleanup(server.Shutdown)
 	log := slog.New(slog.DiscardHandler)
-	b, err := bus.Connect(w.Context(), bus.Config{Server: server, Cluster: "test", Log: log})
+	b, err := bus.Connect(w.Context(), bus.Config{Server: server, Cluster: "test", ConnectTimeout: 5 * time.Minute, Log: log})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestDoctorOfASystemAtWork(t *testing.T) {
 
 // Where nothing answers, the doctor says so about each, gives nothing away, and fails.
 func TestDoctorOfNothing(t *testing.T) {
-	args := []string{"--kubeconfig=" + apptest.Kubeconfig(t, "http://"+apptest.FreeAddress(t)), "--nats-connect-timeout=1s", "--nats-url=nats://me:s3cret@" + apptest.FreeAddress(t)}
+	args := []string{"--kubeconfig=" + apptest.Kubeconfig(t, "http://127.0.0.1:1"), "--nats-connect-timeout=1s", "--nats-url=nats://me:s3cret@127.0.0.1:1"}
 	code, out, complaint := call(t, DoctorCommand(OfReconciler()), args...)
 	if code != ExitFatal || strings.Count(out, "\nFAIL") != 2 || !strings.Contains(complaint, "2 of 3 checks failed") {
 		t.Errorf("exit code %d: %s\n%s", code, complaint, out)

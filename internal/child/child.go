@@ -52,7 +52,7 @@ func Start(cmd *exec.Cmd, unasked func(error)) (*Process, error) {
 	return p, nil
 }
 
-// Stop sends SIGTERM, waits for patience, and then kills the child; with no patience it kills at once. It returns when the child
+// Stop sends SIGTERM, waits for timeout, and then kills the child; with timeout 0 it kills at once. It returns when the child
 // has ended, and may be called again. The error means that the child cannot be killed.
 func (p *Process) Stop(timeout time.Duration) error {
 	p.asked.Store(true)
@@ -67,7 +67,7 @@ func (p *Process) Stop(timeout time.Duration) error {
 		}
 	}
 	p.signal(syscall.SIGKILL)
-	const unkillable = 10 * time.Second // only a process stuck in the kernel survives SIGKILL that long
+	const unkillable = time.Minute // only a process stuck in the kernel survives SIGKILL that long
 	deadline := time.NewTimer(unkillable)
 	defer deadline.Stop()
 	select {

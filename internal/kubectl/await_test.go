@@ -81,7 +81,7 @@ func TestWait(t *testing.T) {
 						t.Errorf("it does not say %q: %s", want, got)
 					}
 				}
-			case <-time.After(30 * time.Second):
+			case <-time.After(patience):
 				t.Fatal("it still waits")
 			}
 		})
@@ -138,14 +138,14 @@ func TestLostConnection(t *testing.T) {
 		}
 		return ""
 	})
+	w.end("x", batchv1.JobSuccessCriteriaMet, batchv1.JobComplete) // before the way is free: a second watch would break it again
 	away.Store(false)
-	w.end("x", batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)
 	select {
 	case got := <-ended:
 		if got.code != 0 || strings.Count(got.err, "; trying again") != 1 { // of the broken watch, or of the list after it
 			t.Errorf("got %s", got)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("it still waits")
 	}
 }

@@ -22,13 +22,16 @@ type tool struct {
 	// takeUpTimeout is how long jobstream may take to process a new object before the plugin warns that it does not. It usually takes a
 	// tenth of a second.
 	takeUpTimeout time.Duration
+	// completionTime is the longest that a user who presses Tab waits.
+	completionTime time.Duration
 	// now is the clock against which ages are measured.
 	now func() time.Time
 }
 
 func newTool(streams genericiooptions.IOStreams) *tool {
 	return &tool{IOStreams: streams, config: genericclioptions.NewConfigFlags(true),
-		suffix: func() string { return rand.String(5) }, takeUpTimeout: 5 * time.Second, now: time.Now}
+		suffix: func() string { return rand.String(5) }, takeUpTimeout: 5 * time.Second,
+		completionTime: 1500 * time.Millisecond, now: time.Now}
 }
 
 // client talks to the API server that the kubeconfig and the flags select.

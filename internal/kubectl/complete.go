@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,8 +21,6 @@ import (
 )
 
 const (
-	// completionTime is the longest that a user who presses Tab waits.
-	completionTime = 1500 * time.Millisecond
 	// mostNames is the largest number of names offered; namesPage is the number of objects read per request.
 	mostNames = 200
 	namesPage = 500
@@ -112,7 +109,7 @@ func (t *tool) completeNames(kinds ...string) cobra.CompletionFunc {
 			}
 			prefix, of = kindWord+"/", []string{kind}
 		}
-		ctx, cancel := context.WithTimeout(c.Context(), completionTime)
+		ctx, cancel := context.WithTimeout(c.Context(), t.completionTime)
 		defer cancel()
 		var all []string
 		for _, kind := range of {
@@ -202,7 +199,7 @@ func (t *tool) completeNamespaces(c *cobra.Command, _ []string, word string) ([]
 // names returns the names of the kind's objects that begin with prefix, as many as arrive in time: a user who presses Tab gets
 // neither an error nor a long wait.
 func (t *tool) names(ctx context.Context, kind, prefix string) []string {
-	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	ctx, cancel := context.WithTimeout(ctx, t.completionTime)
 	defer cancel()
 	pages := make(chan []string)
 	go func() { // a kubeconfig may run a program that prompts for a password

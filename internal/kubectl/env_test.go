@@ -197,10 +197,13 @@ func (w *world) end(name string, how ...batchv1.JobConditionType) {
 	}
 }
 
+// patience is how long a test waits for what has to happen. No machine is so slow, and a test that passes does not wait for it.
+const patience = 5 * time.Minute
+
 // eventually polls until ok returns "", and otherwise reports what ok still waits for.
 func eventually(t testing.TB, ok func() (waitsFor string)) {
 	t.Helper()
-	late, again := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
+	late, again := time.After(patience), time.NewTicker(20*time.Millisecond)
 	defer again.Stop()
 	for {
 		what := ok()

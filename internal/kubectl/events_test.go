@@ -114,18 +114,19 @@ func TestEventsFollow(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() { ended <- execute(ctx, p, "kubectl jobstream", []string{"events", "-f", "--since=1m"}) }()
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(url, nats.Timeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
 	shows := func(want string) {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); !strings.Contains(out.String(), want); <-time.After(5 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("it does not show %q: %s", want, out.String())
+		eventually(t, func() string {
+			if shown := out.String(); !strings.Contains(shown, want) {
+				return fmt.Sprintf("it to show %q, it shows %s", want, shown)
 			}
-		}
+			return ""
+		})
 	}
 	for i := range 3 {
 		if err := b.Announce(t.Context(), events.JobStarted{Job: reference(fmt.Sprintf("job-%d", i)), Start: time.Now()}); err != nil {

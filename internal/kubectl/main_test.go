@@ -53,7 +53,7 @@ func call(t *testing.T, stdin string, args []string, change ...func(*tool)) sess
 	t.Helper()
 	var out, err bytes.Buffer
 	p := newTool(genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &err})
-	p.suffix, p.takeUpTimeout = func() string { return "x7k2p" }, time.Millisecond
+	p.suffix, p.takeUpTimeout, p.completionTime = func() string { return "x7k2p" }, time.Millisecond, time.Minute
 	for _, f := range change {
 		f(p)
 	}

@@ -39,7 +39,7 @@ func TestNextOfASchedule(t *testing.T) {
 			t.Errorf("%q", row)
 		}
 	}
-	if !strings.Contains(got.out, "2027-03-28T03:00:00+02:00") {
+	if !strings.Contains(got.out, "2100-03-28T03:00:00+02:00") {
 		t.Errorf("got %s", got)
 	}
 }

@@ -84,8 +84,8 @@ func TestWorlds(t *testing.T) {
 			t.Errorf("%q has happened %d times in %d worlds, and should have %d times", what, total[what], *seeds, fewest)
 		}
 	}
-	if healed := total[sim.HealedByRelist]; healed*1000 > *seeds {
-		t.Errorf("%d of %d worlds needed another relist: more than 1 in 1,000 is no accident", healed, *seeds)
+	if healed := total[sim.HealedByRelist]; healed > 1 && healed*1000 > *seeds {
+		t.Errorf("%d of %d worlds needed another relist: several, and more than 1 in 1,000, are no accident", healed, *seeds)
 	}
 }
 

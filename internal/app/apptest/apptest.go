@@ -5,7 +5,6 @@ package apptest
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/jobstream/jobstream/internal/dev/port"
 )
 
 // API is an API server that knows its version, allows every request, has empty lists, and watches without changes.
@@ -74,24 +75,14 @@ func StartVersion(t testing.TB, minor int) *API {
 	return a
 }
 
-// FreeAddress returns a free address on loopback. Its port is below those that the kernel gives to outgoing connections, so that
-// none takes it before the caller listens there.
+// FreeAddress returns a free address on loopback, and none twice.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	const lowest, highest = 20_000, 32_000
-	for range 100 {
-		address := fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(highest-lowest))
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			continue
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return address
+	free, err := port.Free()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port is free")
-	return ""
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(free))
 }
 
 // Answer writes an object.

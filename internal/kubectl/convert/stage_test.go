@@ -25,7 +25,7 @@ import (
 // The tests of a cut-over play the controllers themselves: each case lists exactly what the controllers have done to a CronJob.
 // test/e2e runs the cut-over with both controllers alive.
 
-const soon = 30 * time.Second
+const soon = 5 * time.Minute
 
 // stage is an API server with ScheduledJobs, and a Cutover whose messages are recorded.
 type stage struct {
