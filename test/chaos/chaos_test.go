@@ -22,7 +22,7 @@ import (
 var (
 	minutes = flag.Float64("minutes", 2, "how long faults occur")
 	seed    = flag.Uint64("seed", 0, "decides the faults and the work; 0 draws one")
-	settle  = flag.Duration("settle", 5*time.Minute, "how long everything may take to come to rest after the faults")
+	settle  = flag.Duration("settle", 15*time.Minute, "how long everything may take to come to rest after the faults")
 	overlay = flag.String("overlay", "", "file for the -overlay flag of the build of the programs under test: see mutants")
 )
 

@@ -34,7 +34,7 @@ type Config struct {
 
 const (
 	// late is how long announcements may come after what they are about: a failed one is repeated within a minute.
-	late = 90 * time.Second
+	late = 4 * time.Minute
 	// lookEvery is rare enough for lists of thousands of Pods.
 	lookEvery = 2 * time.Second
 )

@@ -31,7 +31,7 @@ const (
 	// pauseFor is how long a Job is suspended.
 	pauseFor = 5 * time.Second
 	// requestFor bounds one request, and insist how long a user retries: longer than any outage of the API server.
-	requestFor, insist = 15 * time.Second, time.Minute
+	requestFor, insist = 15 * time.Second, healTime + time.Minute
 	// onceIn is how far ahead a runAt is.
 	onceIn = 4 * time.Second
 	// openLarge and openOthers are how many Jobs of a user may be open at once, so that a slow machine does not get more than it

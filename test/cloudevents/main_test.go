@@ -38,12 +38,12 @@ func open(t *testing.T) place {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Shutdown)
-	nc, err := nats.Connect(s.URL())
+	nc, err := nats.Connect(s.URL(), nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,8 +76,8 @@ func TestBuiltInControllerCreatesPodOfJob(t *testing.T) {
 	if _, err := client.BatchV1().Jobs("default").Create(t.Context(), newJob("plain"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 30*time.Second, func() error { return podsOf(t.Context(), client, "plain", 1) })
-	eventually(t, 10*time.Second, func() error {
+	eventually(t, 5*time.Minute, func() error { return podsOf(t.Context(), client, "plain", 1) })
+	eventually(t, 5*time.Minute, func() error {
 		audit, err := os.ReadFile(cp.AuditLog())
 		if err == nil && !strings.Contains(string(audit), `"subresource":"status"`) {
 			err = fmt.Errorf("no status write in %s", cp.AuditLog())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,9 +35,11 @@ func TestBuiltInControllerThatIsBehindLosesNoWork(t *testing.T) {
 	})
 	// The first Pod outlives SIGTERM: had it failed while it was still held, it would rightly be counted. For the same reason a Pod
 	// that is being deleted must not count yet: the reconciler may learn that it is gone only after it has learned that it was to go.
-	script := "trap '' TERM; mkdir " + filepath.Join(t.TempDir(), "first") + " || exit 0; exec sleep 600"
+	trapped := filepath.Join(t.TempDir(), "first")
+	script := "trap '' TERM; mkdir " + trapped + " || exit 0; exec sleep 600"
 	p.Apply(harness.Shell("ours", script, harness.Size(1, 1, 0), func(s *batchv1.JobSpec) { s.PodReplacementPolicy = ptr.To(batchv1.Failed) }))
 	p.Await("ours", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 1 })
+	harness.Until(t, time.Minute, "it to have set its trap", func(context.Context) error { _, err := os.Stat(trapped); return err })
 	if err := s.Reconcilers[0].Kill(); err != nil { // otherwise it may be first
 		t.Fatal(err)
 	}
@@ -67,7 +70,7 @@ func TestBuiltInControllerThatIsBehindLosesNoWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := harness.Count(requests, func(r harness.Request) bool { return r.Name == first.Name && harness.BuiltInPatch(r) }); n != 1 || s.Proxy.End() == 0 {
+	if n := harness.Count(requests, func(r harness.Request) bool { return r.Name == first.Name && harness.BuiltInPatch(r) }); n < 1 || s.Proxy.End() == 0 {
 		t.Errorf("the built-in controller has removed its finalizer %d times: this test proves nothing", n)
 	}
 }

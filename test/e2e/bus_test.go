@@ -28,7 +28,7 @@ func TestUnreadableMessagesAreQuarantinedAndTheRestFlowsOn(t *testing.T) {
 	wire := s.Tap(t)
 	const completions = 20
 	j := p.Apply(harness.Shell("beset", ledger.Script("0.5", ""), harness.Size(completions, 4, 0)))
-	p.Await("beset", time.Minute, "to run", func(j *batchv1.Job) bool { return j.Status.Active > 0 })
+	p.Await("beset", time.Minute, "to run", func(j *batchv1.Job) bool { return j.Status.Active+j.Status.Succeeded > 0 })
 	stranger := uuid.NewUUID()
 	before := s.Reconcilers[0].Printed()
 	for i, garbage := range []string{"no JSON at all", `{"specversion":"1.0","type":"made.up"}`, ""} {

@@ -39,7 +39,7 @@ func takesOver(t *testing.T, s *harness.System, indexed bool) {
 	const completions = 30
 	b := &batch{Space: s.Space(t), ledger: harness.NewLedger(t), completions: completions, indexed: indexed, began: time.Now()}
 	// Some fail for sure, and at least a second apart: the built-in controller looks once a second.
-	j := harness.Shell("batch", b.ledger.Script("1", drawLots(t.TempDir())+`[ $RANK = 3 ] && code=3`), harness.Size(completions, 6, completions))
+	j := harness.Shell("batch", b.ledger.Script("2", drawLots(t.TempDir())+`[ $RANK = 3 ] && code=3`), harness.Size(completions, 6, completions))
 	j.Spec.ManagedBy = nil
 	if indexed {
 		harness.Indexed(&j.Spec)
@@ -92,7 +92,7 @@ func leftAlone(t *testing.T, s *harness.System) {
 // does.
 func deletesAfterItsTime(t *testing.T, s *harness.System) {
 	p := s.Space(t)
-	const life = 3 * time.Second
+	const life = 20 * time.Second // so long that the test sees it
 	j := harness.Shell("mortal", "true", harness.Size(2, 2, 0))
 	j.Spec.TTLSecondsAfterFinished = ptr.To(int32(life / time.Second))
 	p.Apply(j)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,14 +27,15 @@ func TestStatusWritesOfUsualJobs(t *testing.T) {
 		name, script string
 		size         func(*batchv1.JobSpec)
 		ends         batchv1.JobConditionType
-		most         int // status writes of one Job
+		most         int  // status writes of one Job
+		paced        bool // its Pods change so often that it may have one more for each second that a slow machine takes
 	}{
-		{"1 Pod of 0.05 s", "sleep 0.05", harness.Size(1, 1, 0), batchv1.JobComplete, 4},
-		{"1 Pod of 2 s", "sleep 2", harness.Size(1, 1, 0), batchv1.JobComplete, 4},
-		{"1 Pod of 20 s", "sleep 20", harness.Size(1, 1, 0), batchv1.JobComplete, 4},
-		{"1 Pod that fails, and is tried again", "exit 1", harness.Size(1, 1, 1), batchv1.JobFailed, 8},
-		{"20 Pods of 5 s at once", "sleep 5", harness.Size(20, 20, 0), batchv1.JobComplete, 20}, // 60 changes of Pods; a slow machine spreads them
-		{"100 Pods of 1 s, 20 at once", "sleep 1", harness.Size(100, 20, 0), batchv1.JobComplete, 60},
+		{"1 Pod of 0.05 s", "sleep 0.05", harness.Size(1, 1, 0), batchv1.JobComplete, 4, false},
+		{"1 Pod of 2 s", "sleep 2", harness.Size(1, 1, 0), batchv1.JobComplete, 4, false},
+		{"1 Pod of 20 s", "sleep 20", harness.Size(1, 1, 0), batchv1.JobComplete, 4, false},
+		{"1 Pod that fails, and is tried again", "exit 1", harness.Size(1, 1, 1), batchv1.JobFailed, 8, false},
+		{"20 Pods of 5 s at once", "sleep 5", harness.Size(20, 20, 0), batchv1.JobComplete, 15, true},
+		{"100 Pods of 1 s, 20 at once", "sleep 1", harness.Size(100, 20, 0), batchv1.JobComplete, 50, true},
 	}
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -45,8 +47,12 @@ func TestStatusWritesOfUsualJobs(t *testing.T) {
 				t.Parallel()
 				ours, theirs := cost(t, s, c.script, c.size, c.ends, each, true), cost(t, s, c.script, c.size, c.ends, each, false)
 				lines[i] = fmt.Sprintf("%d x %s\t%d\t%d\t%s", each, c.name, ours.writes, theirs.writes, ours.others)
-				if ours.writes > each*c.most {
-					t.Errorf("%d status writes for %d Jobs, at most %d for each are expected", ours.writes, each, c.most)
+				most := c.most
+				if c.paced {
+					most += int(ours.took.Seconds())
+				}
+				if ours.writes > each*most {
+					t.Errorf("%d status writes for %d Jobs in %v, at most %d for each are expected", ours.writes, each, ours.took, most)
 				}
 			})
 		}
@@ -68,7 +74,7 @@ func TestRequestsOfScheduledRuns(t *testing.T) {
 	const least = 10
 	p.AwaitSchedule("tick", timeout, "to have run", func(s *v1alpha1.ScheduledJob) bool { return s.Status.Successful >= least })
 	p.Reschedule("tick", `{"suspend":true}`)
-	p.AwaitSchedule("tick", timeout, "to be at rest", func(s *v1alpha1.ScheduledJob) bool {
+	end := p.AwaitSchedule("tick", timeout, "to be at rest", func(s *v1alpha1.ScheduledJob) bool {
 		return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.SuspendedCondition) && len(s.Status.Active) == 0
 	})
 	requests, err := s.Requests(p.Namespace)
@@ -88,8 +94,10 @@ func TestRequestsOfScheduledRuns(t *testing.T) {
 			writes += n
 		}
 	}
-	if most := 2*runs + 4; writes == 0 || writes > most { // and of the first status and the suspension
-		t.Errorf("%d status writes for %d runs, at most %d are expected", writes, runs, most)
+	// And those of the first status and the suspension. On a slow machine the Job of one time may still run at the next, which is skipped then.
+	others := int(end.Status.DecidedUntil.Sub(sj.CreationTimestamp.Time)/(3*time.Second)) + 1 - runs
+	if most := 2*runs + max(0, others) + 4; writes == 0 || writes > most {
+		t.Errorf("%d status writes for %d runs and %d other times, at most %d are expected", writes, runs, others, most)
 	}
 }
 
@@ -97,12 +105,13 @@ func TestRequestsOfScheduledRuns(t *testing.T) {
 type costs struct {
 	writes int
 	others string
+	took   time.Duration
 }
 
 // cost runs the same Job so many times at once, in a namespace of its own.
 func cost(t *testing.T, s *harness.System, script string, size func(*batchv1.JobSpec), ends batchv1.JobConditionType, times int, managed bool) (c costs) {
 	t.Helper()
-	p := s.Space(t)
+	p, began := s.Space(t), time.Now()
 	for i := range times {
 		j := harness.Shell(fmt.Sprintf("job-%d", i), script, size)
 		if !managed {
@@ -114,6 +123,7 @@ func cost(t *testing.T, s *harness.System, script string, size func(*batchv1.Job
 	for i := range times {
 		p.AwaitEnd(fmt.Sprintf("job-%d", i), ends, timeout)
 	}
+	c.took = time.Since(began)
 	stop()
 	requests, err := s.Requests(p.Namespace)
 	if err != nil {

@@ -36,22 +36,27 @@ func (b *batch) awaitMiddle() {
 	b.awaitDone(b.completions/10 + rand.IntN(b.completions/2))
 }
 
-// killInTheMiddle kills a program in the middle of a run and starts it again five seconds later.
+// killInTheMiddle kills a program in the middle of a run and starts it again five seconds later. On a busy machine the middle may be
+// seen too late; then there is another run.
 func killInTheMiddle(t *testing.T, s *harness.System, p *harness.Process, indexed bool) {
-	b := startBatch(t, s, size.CrashCompletions, crashParallelism, indexed)
-	b.awaitMiddle()
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
+	for range 3 {
+		b := startBatch(t, s, size.CrashCompletions, crashParallelism, indexed)
+		b.awaitMiddle()
+		if err := p.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s killed when the Job was %s", p.Name, harness.Brief(b.Job(b.job.Name).Status))
+		harness.Pass(t, absence)
+		inTime := b.runs()
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		b.finish(t)
+		if inTime {
+			return
+		}
 	}
-	t.Logf("%s killed when the Job was %s", p.Name, harness.Brief(b.Job(b.job.Name).Status))
-	harness.Pass(t, absence)
-	if at := b.Job(b.job.Name); int(at.Status.Succeeded) >= b.completions {
-		t.Fatalf("the run was over before %s came back: %s", p.Name, harness.Brief(at.Status))
-	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	b.finish(t)
+	t.Fatalf("each run was over before %s came back: they prove nothing", p.Name)
 }
 
 func TestKilledReconcilerMiscountsNothing(t *testing.T) {

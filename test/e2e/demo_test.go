@@ -81,7 +81,7 @@ func TestDemoThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 		suite.Place(t)
 		temp := t.TempDir()
 		term := openDemo(t, temp)
-		harness.Until(t, time.Minute, "the reconciler to be killed", func(context.Context) error {
+		harness.Until(t, 4*time.Minute, "the reconciler to be killed", func(context.Context) error {
 			if text := term.Written(); !strings.Contains(text, "SIGKILL") {
 				return fmt.Errorf("the terminal got %q", text)
 			}
@@ -118,7 +118,7 @@ func TestDemoThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 		if err := p.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		harness.Until(t, 20*time.Second, "the kernel to have ended its children", func(context.Context) error {
+		harness.Until(t, time.Minute, "the kernel to have ended its children", func(context.Context) error {
 			if left := harness.ProcessesWith("TMPDIR=" + temp); len(left) > 0 {
 				return fmt.Errorf("%q are left", left)
 			}
@@ -130,7 +130,7 @@ func TestDemoThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 // startDemo starts the demo, whose folders are in temp: its processes are identified by that.
 func startDemo(t *testing.T, temp string, flags ...string) *harness.Process {
 	t.Helper()
-	p := &harness.Process{Name: "jobstream-dev", Path: programs(t).Dev, Args: append([]string{"demo"}, flags...),
+	p := &harness.Process{Name: "jobstream-dev", Path: programs(t).Dev, Args: append([]string{"demo", "--timeout=12m"}, flags...),
 		LogFile: filepath.Join(t.TempDir(), "demo.log"), Env: append(os.Environ(), "TMPDIR="+temp)}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func startDemo(t *testing.T, temp string, flags ...string) *harness.Process {
 // openDemo starts the demo on a terminal.
 func openDemo(t *testing.T, temp string) *harness.Terminal {
 	t.Helper()
-	c := exec.Command(programs(t).Dev, "demo")
+	c := exec.Command(programs(t).Dev, "demo", "--timeout=12m")
 	c.Env = append(os.Environ(), "TMPDIR="+temp, "TERM=xterm-256color", "LANG=C.UTF-8")
 	term, err := harness.OpenTerminal(c, 120, 40)
 	if err != nil {

@@ -31,12 +31,14 @@ func reconciler(t *testing.T, s *harness.System, args ...string) (code int, out 
 // Beside a working system, the doctor finds no failure; without its bus, it finds that.
 func TestDoctorSeesWhatThereIs(t *testing.T) {
 	s := shared(t)
-	code, out := reconciler(t, s, "doctor")
-	t.Logf("\n%s", out)
-	if code != 0 || !hasAll(out, []string{"nats-server 2.", "v1.36.", "all are allowed", "within", "jobstream.dev/v1alpha1 is served, with every field", " 0 FAIL"}) {
-		t.Errorf("exit code %d:\n%s", code, out)
-	}
-	code, out = reconciler(t, s, "doctor", "--nats-url=nats://"+unusedAddress(t), "--nats-connect-timeout=1s")
+	harness.Until(t, timeout, "the doctor to find no failure", func(context.Context) error { // on a busy machine a clock may answer late
+		code, out := reconciler(t, s, "doctor")
+		if code != 0 || !hasAll(out, []string{"nats-server 2.", "v1.36.", "all are allowed", "within", "jobstream.dev/v1alpha1 is served, with every field", " 0 FAIL"}) {
+			return fmt.Errorf("exit code %d:\n%s", code, out)
+		}
+		return nil
+	})
+	code, out := reconciler(t, s, "doctor", "--nats-url=nats://"+unusedAddress(t), "--nats-connect-timeout=1s")
 	if code != 1 || !hasAll(out, []string{"FAIL    nats ", "cannot be reached", "all are allowed", " 1 FAIL"}) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
@@ -50,7 +52,7 @@ func TestRequeueOfWhatCannotBeRead(t *testing.T) {
 	wire := s.Tap(t)
 	const completions = 10
 	j := p.Apply(harness.Shell("upset", ledger.Script("0.5", ""), harness.Size(completions, 2, 0)))
-	p.Await("upset", time.Minute, "to run", func(j *batchv1.Job) bool { return j.Status.Active > 0 })
+	p.Await("upset", time.Minute, "to run", func(j *batchv1.Job) bool { return j.Status.Active+j.Status.Succeeded > 0 })
 	wire.Publish(t, fmt.Sprintf("facts.%s.job.%s.%s.Unreadable", events.Token(harness.ClusterName), events.Token(p.Namespace), events.Token(string(j.UID))), []byte("no JSON"))
 	type message struct {
 		ID                   uint64

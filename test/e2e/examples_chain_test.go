@@ -44,6 +44,9 @@ func chain(t *testing.T, s *harness.System) {
 	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
 	p.Apply(quick("link-0"))
 	for i := range links {
+		if !e.Running() { // it ends where NATS does not answer in time, and is started again by its Deployment
+			begin(p, e)
+		}
 		p.AwaitEnd(fmt.Sprintf("link-%d", i), batchv1.JobComplete, timeout)
 		kill(p, e) // while it starts the next
 		begin(p, e)

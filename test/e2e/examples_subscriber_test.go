@@ -147,12 +147,12 @@ func receivesAll(t *testing.T, truth *jobTruth, c jetstream.Consumer, jobs int) 
 
 func connectNATS(t *testing.T, s *harness.System) jetstream.JetStream {
 	t.Helper()
-	nc, err := nats.Connect(s.NATS.URL)
+	nc, err := nats.Connect(s.NATS.URL, nats.Timeout(timeout))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(timeout))
 	if err != nil {
 		t.Fatal(err)
 	}

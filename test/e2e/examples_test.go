@@ -62,12 +62,12 @@ func made(p *harness.Space, subscriber, filter string, change ...func(*jetstream
 // gone deletes the consumer, if it exists, and returns the operator's JetStream.
 func gone(p *harness.Space, consumer string) jetstream.JetStream {
 	p.Helper()
-	nc, err := nats.Connect(p.NATS.URL)
+	nc, err := nats.Connect(p.NATS.URL, nats.Timeout(timeout))
 	if err != nil {
 		p.Fatal(err)
 	}
 	p.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(timeout))
 	if err == nil {
 		err = js.DeleteConsumer(p.Context(), eventsOf, consumer)
 	}
@@ -247,7 +247,7 @@ func binary(p *harness.Space, public events.Public) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	nc, err := nats.Connect(p.NATS.URL)
+	nc, err := nats.Connect(p.NATS.URL, nats.Timeout(timeout))
 	if err != nil {
 		p.Fatal(err)
 	}

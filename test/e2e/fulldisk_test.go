@@ -129,7 +129,7 @@ func facts(t *testing.T, s *harness.System) uint64 {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(timeout))
 	if err != nil {
 		t.Fatal(err)
 	}

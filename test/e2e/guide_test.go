@@ -42,7 +42,7 @@ func TestDevGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = dev.Kill() })
-	ctx, cancel := context.WithTimeout(t.Context(), 2*timeout) // a cluster starts, and seven commands run
+	ctx, cancel := context.WithTimeout(t.Context(), 6*timeout) // a cluster starts, and seven commands run
 	defer cancel()
 	if _, err := dev.Await(ctx, regexp.MustCompile(`(Ctrl-C stops everything) and leaves nothing behind`)); err != nil {
 		t.Fatal(err)

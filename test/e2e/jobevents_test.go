@@ -33,7 +33,7 @@ func TestSubscriberReceivesEachStartAndEnd(t *testing.T) {
 	p.Apply(labelled(harness.Shell("good", "true", harness.Size(3, 2, 0), harness.Indexed)))
 	p.Apply(harness.Shell("bad", "exit 3", harness.Size(1, 1, 0)))
 	p.Apply(harness.Shell("brief", "true", harness.Size(1, 1, 0), func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](0) }))
-	p.Apply(harness.Shell("paused", "sleep 1", harness.Size(4, 1, 0), func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) }))
+	p.Apply(harness.Shell("paused", "sleep 3", harness.Size(4, 1, 0), func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) }))
 	p.Await("paused", timeout, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) })
 	p.Apply(harness.Shell("deleted", "sleep 600", harness.Size(1, 1, 0)))
 	running := func(j *batchv1.Job) bool { return j.Status.StartTime != nil && j.Status.Active > 0 }

@@ -117,12 +117,12 @@ func (n *newcomer) leftBehind() {
 	if err != nil {
 		n.Fatal(err)
 	}
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(url, nats.Timeout(timeout))
 	if err != nil {
 		n.Fatal(err)
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(timeout))
 	if err != nil {
 		n.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestKubectlStop(t *testing.T) {
 	}
 	u.Await("never", timeout, "to be suspended", func(j *batchv1.Job) bool { return harness.Is(j, batchv1.JobSuspended) })
 
-	out, errOut, code := u.enter("kubectl jobstream stop works theirs never --wait --timeout=1m")
+	out, errOut, code := u.enter("kubectl jobstream stop works theirs never --wait --timeout=10m")
 	if code != 0 || out != "job.batch/works stopped\njob.batch/theirs stopped\njob.batch/never stopped\n" || !strings.Contains(errOut, "job.batch/works is Failed: ManuallyTerminated: Job was stopped by a user (2 succeeded, 5 failed") {
 		t.Errorf("exit code %d: %s%s", code, out, errOut)
 	}

@@ -98,7 +98,7 @@ func TestKubectlTrigger(t *testing.T) {
 func TestKubectlBackfill(t *testing.T) {
 	t.Parallel()
 	u := open(t)
-	u.schedule("hourly", "schedule: \"0 * * * *\"\n  timeZone: Europe/Berlin\n  concurrencyPolicy: Forbid\n  successfulJobsHistoryLimit: 20",
+	u.schedule("hourly", "schedule: \"0 * 24,25 10 *\"\n  timeZone: Europe/Berlin\n  concurrencyPolicy: Forbid\n  successfulJobsHistoryLimit: 20",
 		`echo $RUN >>`+u.dir+`/runs; test "$RUN" != 2026-10-24T23:00:00Z || test -e `+u.dir+`/mended`)
 	list := u.succeeds("kubectl jobstream backfill hourly --from=2026-10-24T22:00 --to=2026-10-25T02:30 --dry-run")
 	// The clock shows 02:00 twice that night, and the schedule follows it.

@@ -139,7 +139,7 @@ func TestKubectlRunWaitOnATerminal(t *testing.T) {
 		again = again || tried
 		before = f.succeeded
 	}
-	if before != 200 || len(frames) < 5 {
+	if before != 200 || len(frames) < 3 {
 		t.Errorf("%d frames up to %d", len(frames), before)
 		for _, s := range shots {
 			t.Logf("after %v:\n%s", s.After, strings.Join(s.Lines, "\n"))

@@ -75,7 +75,7 @@ const completions = 6
 func goAndComeBack(t *testing.T, l *leaver) {
 	script := "while [ ! -e " + l.gate + " ]; do sleep 0.1; done\n" + l.ledger.Script("0", "")
 	job := l.Apply(harness.Shell("work", script, harness.Size(completions, 3, 0), harness.Indexed))
-	tick := l.Schedule(harness.Every("tick", "*/3 * * * * *", "exit 0", harness.KeepAll))
+	tick := l.Schedule(harness.Every("tick", "*/3 * * * * *", "exit 0", harness.KeepAll, catchUpAll))
 	l.Await("work", time.Minute, "to run", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 3 })
 	l.AwaitSchedule("tick", time.Minute, "to have run once", func(j *v1alpha1.ScheduledJob) bool { return j.Status.Successful > 0 })
 	l.guide.Follow(t, "1. See what is there")

@@ -33,15 +33,18 @@ func TestRetriesComeSoonerAndFewFailedPodsStay(t *testing.T) {
 	j := harness.Shell("impatient", ledger.Script("0", "code=1"), harness.Size(1, 1, 3))
 	p.Apply(annotated(annotated(j, v1alpha1.BackoffSecondsAnnotation, "1"), v1alpha1.FailedPodsLimitAnnotation, "1"))
 	end := p.AwaitEnd("impatient", batchv1.JobFailed, time.Minute)
-	if sum := ledger.Read(t); sum.Failed != 4 || end.Status.Failed != 4 {
-		t.Errorf("%d Pods have failed: %s", sum.Failed, harness.Brief(end.Status))
+	if ran := ledger.Read(t); ran.Failed != 4 || end.Status.Failed != 4 {
+		t.Errorf("%d Pods have failed: %s", ran.Failed, harness.Brief(end.Status))
 	}
-	gaps := creationGaps(t, p)
-	for i, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
-		if i >= len(gaps) || gaps[i] < want-apiSecond || gaps[i] >= 10*want { // the default
-			t.Errorf("Pods were created %v after one another, want 1, 2 and 4 s, not 10, 20 and 40", gaps)
-			break
+	gaps, sum := creationGaps(t, p), time.Duration(0)
+	for i, least := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+		if i >= len(gaps) || gaps[i] < least-apiSecond {
+			t.Fatalf("Pods were created %v after one another, want 1, 2 and 4 s", gaps)
 		}
+		sum += gaps[i]
+	}
+	if byDefault := 70 * time.Second; sum >= byDefault {
+		t.Errorf("Pods were created %v after one another, want 1, 2 and 4 s, not 10, 20 and 40", gaps)
 	}
 	harness.Until(t, 30*time.Second, "one failed Pod to be left", func(context.Context) error {
 		if pods := p.Pods("impatient"); len(pods) != 1 || len(harness.Held(pods)) > 0 {

@@ -193,7 +193,7 @@ func subscribing(p *harness.Space) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	js, err := jetstream.NewWithAPIPrefix(nc, harness.APIPrefix)
+	js, err := jetstream.NewWithAPIPrefix(nc, harness.APIPrefix, jetstream.WithDefaultTimeout(timeout))
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func dial(t testing.TB, s *harness.System, user string) *nats.Conn {
 // operator returns the JetStream of the user of accounts.conf with all permissions.
 func operator(t testing.TB, s *harness.System) jetstream.JetStream {
 	t.Helper()
-	js, err := jetstream.New(dial(t, s, "operator"))
+	js, err := jetstream.New(dial(t, s, "operator"), jetstream.WithDefaultTimeout(timeout))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func edit(t *testing.T, s *harness.System, word string) {
 func busIsLost(t *testing.T, s *harness.System) {
 	t.Helper()
 	p, reconciler := s.Space(t), s.Reconcilers[0]
-	p.Apply(annotated(harness.Shell("again", "exit 1", harness.Size(1, 1, 1)), v1alpha1.BackoffSecondsAnnotation, "3"))
+	p.Apply(annotated(harness.Shell("again", "exit 1", harness.Size(1, 1, 1)), v1alpha1.BackoffSecondsAnnotation, "20"))
 	p.Await("again", timeout, "to have failed once", func(j *batchv1.Job) bool { return j.Status.Failed == 1 })
 	if err := reconciler.Kill(); err != nil {
 		t.Fatal(err)
@@ -307,10 +307,13 @@ func busIsLost(t *testing.T, s *harness.System) {
 	}
 	harness.Until(t, timeout, "facts to wait", waiting("facts"))
 	harness.Until(t, timeout, "a fired timer to be pending", waiting("timers"))
-	code, out := as(t, s, "doctor")
-	if code != 0 || !hasAll(out, []string{" 0 FAIL", "none is refused", "unneeded subjects tried, all are refused", "all are allowed", "the server requires authentication", "the connection is encrypted"}) {
-		t.Errorf("doctor: exit code %d:\n%s", code, out)
-	}
+	harness.Until(t, timeout, "the doctor to find no failure", func(context.Context) error {
+		code, out := as(t, s, "doctor")
+		if code != 0 || !hasAll(out, []string{" 0 FAIL", "none is refused", "unneeded subjects tried, all are refused", "all are allowed", "the server requires authentication", "the connection is encrypted"}) {
+			return fmt.Errorf("exit code %d:\n%s", code, out)
+		}
+		return nil
+	})
 	if err := errors.Join(s.NATS.Wipe(), s.ConfigureNATS("feature_flags { js_ack_fc_v2: true }\n"), s.NATS.Restart(t.Context())); err != nil {
 		t.Fatal(err)
 	}

@@ -67,8 +67,10 @@ func strangersAreRefused(t *testing.T, s *harness.System) {
 		t.Fatal(err)
 	}
 	for name, dial := range map[string]func() (*nats.Conn, error){
-		"without credentials": func() (*nats.Conn, error) { return nats.Connect("tls://"+where.Host, nats.RootCAs(s.NATS.Authority())) },
-		"of no user":          func() (*nats.Conn, error) { return s.NATS.Dial("stranger") },
+		"without credentials": func() (*nats.Conn, error) {
+			return nats.Connect("tls://"+where.Host, nats.RootCAs(s.NATS.Authority()), nats.Timeout(timeout))
+		},
+		"of no user": func() (*nats.Conn, error) { return s.NATS.Dial("stranger") },
 	} {
 		nc, err := dial()
 		if err == nil {
@@ -267,7 +269,7 @@ func owners(t *testing.T, s *harness.System) {
 				refused[verbOf(r.Verb, r.Group, r.Resource)] = true
 			}
 		}
-		if await = !refused["create pods"] || !refused["create batch/jobs"]; await && n == 20 {
+		if await = !refused["create pods"] || !refused["create batch/jobs"]; await && n == 120 {
 			t.Fatalf("refused are %v, want Pods and Jobs", slices.Collect(maps.Keys(refused)))
 		}
 	}

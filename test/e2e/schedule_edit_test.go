@@ -62,6 +62,13 @@ func inTime(t *testing.T, story func(p *harness.Space) (tooLate bool)) {
 	t.Fatal("the machine is too slow for seconds")
 }
 
+// reschedule changes the ScheduledJob "report", and waits until the reconciler has seen that.
+func reschedule(p *harness.Space, patch string) {
+	p.Helper()
+	p.Reschedule("report", patch)
+	p.AwaitSchedule("report", timeout, "to be observed", func(s *v1alpha1.ScheduledJob) bool { return s.Status.ObservedGeneration == s.Generation })
+}
+
 // between returns the nominal times of Jobs after one time and before another.
 func between(p *harness.Space, sj *v1alpha1.ScheduledJob, after, before time.Time) (all []string) {
 	p.Helper()
@@ -97,8 +104,8 @@ func TestHalfHourlyBecomesHourly(t *testing.T) {
 	inTime(t, func(p *harness.Space) (tooLate bool) {
 		sj := p.Schedule(harness.Every("report", halfHourly, "sleep 60", harness.KeepAll))
 		top := awaitRunAt(t, p, sj, 20)
-		p.Reschedule("report", fmt.Sprintf(`{"schedule":%q}`, hourly))
-		if time.Since(top) > 5*time.Second {
+		reschedule(p, fmt.Sprintf(`{"schedule":%q}`, hourly))
+		if time.Since(top) > 9*time.Second { // the next half hour may have run already
 			return true
 		}
 		next := top.Add(20 * time.Second)
@@ -118,8 +125,8 @@ func TestHourlyBecomesHalfHourly(t *testing.T) {
 		sj := p.Schedule(harness.Every("report", hourly, "true", harness.KeepAll))
 		top := awaitRunAt(t, p, sj, 20)
 		passUntil(t, top.Add(11*time.Second))
-		p.Reschedule("report", fmt.Sprintf(`{"schedule":%q}`, halfHourly))
-		if time.Since(top) > 15*time.Second { // at the next hour the half hour is superseded
+		reschedule(p, fmt.Sprintf(`{"schedule":%q}`, halfHourly))
+		if time.Since(top) > 19*time.Second { // at the next hour the half hour is superseded
 			return true
 		}
 		awaitRun(p, sj, "the half hour that has just passed to run", top.Add(10*time.Second))
@@ -134,8 +141,8 @@ func TestTemplateChangeRunsNothing(t *testing.T) {
 	inTime(t, func(p *harness.Space) (tooLate bool) {
 		sj := p.Schedule(harness.Every("report", halfHourly, "true", harness.KeepAll))
 		first := awaitRunAt(t, p, sj, 10)
-		p.Reschedule("report", `{"jobTemplate":{"metadata":{"labels":{"edition":"second"}}}}`)
-		if time.Since(first) > 5*time.Second {
+		reschedule(p, `{"jobTemplate":{"metadata":{"labels":{"edition":"second"}}}}`)
+		if time.Since(first) > 9*time.Second { // the next Job may be of the first edition
 			return true
 		}
 		second := first.Add(10 * time.Second)
@@ -178,7 +185,7 @@ func TestReplacedByOneOfTheSameName(t *testing.T) {
 	leftover := harness.Shell("report-"+events.NominalHash(taken), "true", func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) })
 	p.Apply(leftover)
 
-	harness.Until(t, 30*time.Second, "the new one's first Job, although the old one's still run", func(context.Context) error {
+	harness.Until(t, timeout, "the new one's first Job, although the old one's still run", func(context.Context) error {
 		for at := range p.Runs(made.UID) {
 			when, err := time.Parse(time.RFC3339, at)
 			if err != nil {
@@ -193,14 +200,14 @@ func TestReplacedByOneOfTheSameName(t *testing.T) {
 		}
 		return nil
 	})
-	blocked := p.AwaitSchedule("report", 40*time.Second, "to be blocked", func(j *v1alpha1.ScheduledJob) bool {
+	blocked := p.AwaitSchedule("report", timeout, "to be blocked", func(j *v1alpha1.ScheduledJob) bool {
 		return meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.BlockedCondition)
 	})
 	if c := meta.FindStatusCondition(blocked.Status.Conditions, v1alpha1.BlockedCondition); !strings.Contains(c.Message, leftover.Name) || !strings.Contains(c.Message, "delete it") {
 		t.Errorf("it is blocked by %s: %s", c.Reason, c.Message)
 	}
 	p.Delete(leftover.Name)
-	harness.Until(t, 20*time.Second, "it to run when the leftover is gone", func(context.Context) error {
+	harness.Until(t, timeout, "it to run when the leftover is gone", func(context.Context) error {
 		if runs := p.Runs(made.UID); len(runs[key(taken)]) != 1 || runs[key(taken)][0].Name != leftover.Name {
 			return fmt.Errorf("Jobs exist for %d times", len(runs))
 		}
@@ -238,7 +245,7 @@ func TestRunAtRunsOnceAndGoes(t *testing.T) {
 	p, received := shared(t).Space(t), shared(t).Record(t)
 	once := harness.Every("once", "", "true", func(s *v1alpha1.ScheduledJobSpec) {
 		s.RunAt = ptr.To(metav1.NewTime(time.Now().Add(5 * time.Second).Truncate(time.Second)))
-		s.TTLSecondsAfterFinished = ptr.To[int32](20) // long enough for the test to see it
+		s.TTLSecondsAfterFinished = ptr.To[int32](60) // long enough for the test to see it
 	})
 	made := p.Schedule(once)
 	end := p.AwaitSchedule("once", time.Minute, "to have finished", func(j *v1alpha1.ScheduledJob) bool {

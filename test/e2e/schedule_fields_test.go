@@ -84,7 +84,7 @@ func TestPauseAfterFailures(t *testing.T) {
 func TestWindowEnds(t *testing.T) {
 	t.Parallel()
 	p := shared(t).Space(t)
-	last := time.Now().UTC().Truncate(time.Second).Add(12 * time.Second)
+	last := time.Now().UTC().Truncate(time.Second).Add(30 * time.Second)
 	even := func(s *v1alpha1.ScheduledJobSpec) {
 		s.Schedule, s.Schedules, s.Exclude = "", []v1alpha1.ListedSchedule{everyTwoSeconds, "* * * * * *"}, []v1alpha1.Exclusion{"1-59/2 * * * * *"}
 		s.NotAfter = &metav1.Time{Time: last}

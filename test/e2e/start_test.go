@@ -5,11 +5,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jobstream/jobstream/internal/dev/natsrelease"
+	"github.com/jobstream/jobstream/internal/dev/port"
 	"github.com/jobstream/jobstream/test/e2e/harness"
 )
 
@@ -64,12 +66,11 @@ func TestProgramsThatCannotWorkSayWhyAndEnd(t *testing.T) {
 // unusedAddress returns an address on loopback on which no program listens.
 func unusedAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := port.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(free))
 }
 
 // startNATS starts a server that is stopped with the test.
@@ -103,7 +104,7 @@ func startOldNATS(t *testing.T) (url string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Kill() })
-	harness.Until(t, 30*time.Second, "the old NATS server to listen", func(context.Context) error {
+	harness.Until(t, timeout, "the old NATS server to listen", func(context.Context) error {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			err = c.Close()

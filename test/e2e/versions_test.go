@@ -35,11 +35,11 @@ func TestVersionsMayBeMixedInAnyOrder(t *testing.T) {
 			b := startBatch(t, s, share*(len(test.stages)+1), 20, false)
 			for i, change := range test.stages {
 				b.awaitDone(share*i + share/2)
+				if !b.runs() {
+					t.Error("the Job had ended before: this run proves nothing")
+				}
 				t.Logf("change %d of %d when the Job is %s", i+1, len(test.stages), harness.Brief(b.Job(b.job.Name).Status))
 				change(t)
-			}
-			if !b.runs() {
-				t.Error("the Job had ended before: this run proves nothing")
 			}
 			b.finish(t)
 			log := since(t, reconciler.old, said[0]) + since(t, reconciler.new, said[1])

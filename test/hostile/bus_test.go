@@ -40,7 +40,7 @@ type forger struct {
 
 func newForger(t *testing.T, s *harness.System) *forger {
 	t.Helper()
-	b, err := bus.Connect(t.Context(), bus.Config{URL: s.NATS.URL, Cluster: harness.ClusterName, Name: "forger"})
+	b, err := bus.Connect(t.Context(), bus.Config{URL: s.NATS.URL, Cluster: harness.ClusterName, Name: "forger", ConnectTimeout: startTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func newForger(t *testing.T, s *harness.System) *forger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect(s.NATS.URL)
+	nc, err := nats.Connect(s.NATS.URL, nats.Timeout(startTimeout))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,13 +82,13 @@ func (f *forger) remember(key events.Key, facts ...events.Event) {
 		f.Fatal(err)
 	}
 	f.Logf("the forged state causes %v", d.Effects)
-	_, revision, err := f.store.Load(f.Context(), key)
-	if err != nil {
-		f.Fatal(err)
-	}
-	if _, err := f.store.Save(f.Context(), key, d.State, revision, false); err != nil {
-		f.Fatal(err)
-	}
+	harness.Until(f, timeout, "the forged state to be stored", func(ctx context.Context) error { // the reconciler may write it at the same time
+		_, revision, err := f.store.Load(ctx, key)
+		if err == nil {
+			_, err = f.store.Save(ctx, key, d.State, revision, false)
+		}
+		return err
+	})
 	f.wake(key)
 }
 

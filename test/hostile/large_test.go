@@ -78,7 +78,7 @@ func (m *tenant) patch(pod, patch string, subresources ...string) {
 // relist restarts a trigger, so that it lists the cluster.
 func relist(t *testing.T, s *harness.System) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	for _, trigger := range s.Triggers {
 		if err := trigger.Kill(); err != nil {

@@ -16,6 +16,9 @@ import (
 // measurement. neighbour_test.go measures.
 const timeout = time.Minute
 
+// startTimeout is for programs that start, and for lists of everything, on a machine that does everything else, too.
+const startTimeout = 5 * time.Minute
+
 // peace is the peaceful namespace.
 type peace struct {
 	*harness.Space
@@ -60,7 +63,7 @@ func (p *peace) round(t *testing.T) {
 // unharmed fails the test if a program has ended, or is no longer ready.
 func unharmed(t *testing.T, s *harness.System) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	for _, program := range append(append([]*harness.Process{}, s.Triggers...), s.Reconcilers...) {
 		if err := harness.Ready(ctx, program); err != nil {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -55,7 +56,19 @@ func newTenant(t testing.TB, s *harness.System) *tenant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &tenant{TB: t, Space: p, Interface: client, user: user, dynamic: objects}
+	m := &tenant{TB: t, Space: p, Interface: client, user: user, dynamic: objects}
+	harness.Until(t, timeout, "the tenant's rights to be in force", func(ctx context.Context) error { // the API server reads them by a watch
+		for group, resource := range map[string]string{"": "pods", batchv1.GroupName: "jobs", v1alpha1.GroupVersion.Group: v1alpha1.ScheduledJobResource} {
+			may, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Namespace: p.Namespace, Verb: "create", Group: group, Resource: resource}}}, metav1.CreateOptions{})
+			if err != nil || !may.Status.Allowed {
+				return fmt.Errorf("it may not create %s: %w", resource, err)
+			}
+		}
+		return nil
+	})
+	return m
 }
 
 // bind gives the user the role admin in the namespace, and the rights that deploy/crd/users-rbac.yaml adds to it.

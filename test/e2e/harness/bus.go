@@ -77,7 +77,7 @@ func (n *NATS) Dial(user string, o ...nats.Option) (*nats.Conn, error) {
 	if n.ca != "" {
 		o = append(o, nats.RootCAs(n.ca))
 	}
-	return nats.Connect(n.As(user), o...)
+	return nats.Connect(n.As(user), append([]nats.Option{nats.Timeout(readyTimeout)}, o...)...)
 }
 
 // Authority returns the file with the authority of the server's certificate, "" if it has none.

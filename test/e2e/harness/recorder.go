@@ -25,7 +25,7 @@ type Recorder struct {
 // Record records from now on.
 func (s *System) Record(t testing.TB) *Recorder {
 	t.Helper()
-	nc, err := nats.Connect(s.NATS.URL, nats.Name("recorder"), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+	nc, err := nats.Connect(s.NATS.URL, nats.Name("recorder"), nats.Timeout(readyTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

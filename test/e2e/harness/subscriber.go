@@ -30,7 +30,7 @@ type Received struct {
 // Subscribe receives the events of one namespace until the test ends.
 func (p *Space) Subscribe() *Subscriber {
 	p.Helper()
-	nc, err := nats.Connect(p.NATS.URL, nats.Name("subscriber"), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+	nc, err := nats.Connect(p.NATS.URL, nats.Name("subscriber"), nats.Timeout(readyTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // readyTimeout allows for a start on two cores that also compile; it usually takes three seconds.
-const readyTimeout = 2 * time.Minute
+const readyTimeout = 10 * time.Minute
 
 // Config describes a System.
 type Config struct {

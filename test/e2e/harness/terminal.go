@@ -50,13 +50,14 @@ func OpenTerminal(cmd *exec.Cmd, width, height int) (*Terminal, error) {
 	return t, nil
 }
 
-// still is how long no output must come until a picture is complete: a busy machine delivers a frame in parts.
-const still = 20 * time.Millisecond
+// still is how long no output must come until a picture is complete: a busy machine delivers a frame in parts. It is half of the time
+// between two frames of `kubectl jobstream`.
+const still = 50 * time.Millisecond
 
 // read takes a shot whenever output changes the picture.
 func (t *Terminal) read() {
 	defer close(t.ended)
-	parts := make(chan []byte)
+	parts := make(chan []byte, 64)
 	go func() {
 		defer close(parts)
 		for {
@@ -84,7 +85,9 @@ func (t *Terminal) read() {
 			t.mu.Unlock()
 			whole.Reset(still)
 		case <-whole.C:
-			t.shoot()
+			if len(parts) == 0 { // otherwise this goroutine has slept, and the frame goes on
+				t.shoot()
+			}
 		}
 	}
 }

@@ -35,13 +35,13 @@ type Wire struct {
 // Tap connects to the bus and records every message from now on, also those that no stream stores.
 func (s *System) Tap(t testing.TB) *Wire {
 	t.Helper()
-	nc, err := nats.Connect(s.NATS.URL, nats.Name("tap"))
+	nc, err := nats.Connect(s.NATS.URL, nats.Name("tap"), nats.Timeout(readyTimeout))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
 	w := &Wire{}
-	if w.js, err = jetstream.New(nc); err != nil {
+	if w.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	sub, err := nc.Subscribe(">", func(m *nats.Msg) {
@@ -85,7 +85,7 @@ func (w *Wire) Stored(t testing.TB) []Message {
 // StoredIn reads every message of the streams whose names are wanted.
 func (w *Wire) StoredIn(t testing.TB, wanted func(stream string) bool) (all []Message) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), readyTimeout)
 	defer cancel()
 	streams := w.js.ListStreams(ctx)
 	for info := range streams.Info() {
@@ -105,7 +105,7 @@ func (w *Wire) StoredIn(t testing.TB, wanted func(stream string) bool) (all []Me
 			t.Fatal(err)
 		}
 		for {
-			m, err := c.Next(jetstream.FetchMaxWait(10 * time.Second))
+			m, err := c.Next(jetstream.FetchMaxWait(time.Minute))
 			if err != nil {
 				t.Fatalf("read stream %s: %v", info.Config.Name, err)
 			}

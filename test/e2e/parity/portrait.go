@@ -17,7 +17,7 @@ import (
 )
 
 // eventsWithin is how long after a Job's end its last Event may come: Events are sent in the background.
-const eventsWithin = 20 * time.Second
+const eventsWithin = time.Minute
 
 // Portrait is what is compared of a Job at the end, without what differs from run to run: times, UIDs, generated names.
 type Portrait struct {
