@@ -65,14 +65,14 @@ func dialAs(t *testing.T, url string, prefix ...string) *client {
 	t.Helper()
 	c := &client{complaints: make(chan error, 100)}
 	var err error
-	c.Conn, err = nats.Connect(url, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.complaints <- err }))
+	c.Conn, err = nats.Connect(url, nats.Timeout(soon), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.complaints <- err }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	c.js, err = jetstream.New(c.Conn)
+	c.js, err = jetstream.New(c.Conn, jetstream.WithDefaultTimeout(soon))
 	for _, p := range prefix {
-		c.js, err = jetstream.NewWithAPIPrefix(c.Conn, p)
+		c.js, err = jetstream.NewWithAPIPrefix(c.Conn, p, jetstream.WithDefaultTimeout(soon))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -118,9 +118,8 @@ func guardedBus(t *testing.T, change ...string) (b *Bus, operator *client, as fu
 func TestAccountsAreEnoughForJobstream(t *testing.T) {
 	_, _, as := guardedBus(t)
 	for user, role := range map[string]Role{"trigger": Trigger, "reconciler": Reconciler} {
-		all := findings(t, inspect(t, as(user), func(c *Config) { c.Role = role }))
-		expect(t, all, "nats permissions", finding.OK, "none is refused")
-		expect(t, all, "nats excess permissions", finding.OK, "all are refused")
+		finds(t, inspect(t, as(user), func(c *Config) { c.Role = role }),
+			about("nats permissions", finding.OK, "none is refused"), about("nats excess permissions", finding.OK, "all are refused"))
 	}
 }
 

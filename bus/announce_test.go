@@ -45,12 +45,12 @@ func announce(t testing.TB, b *Bus, all ...events.Public) {
 // subscriber is a NATS client that knows docs/events.md and nothing else of jobstream.
 func subscriber(t testing.TB, s *embedded.Server) jetstream.JetStream {
 	t.Helper()
-	nc, err := nats.Connect(s.URL())
+	nc, err := nats.Connect(s.URL(), nats.Timeout(soon))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(soon))
 	if err != nil {
 		t.Fatal(err)
 	}

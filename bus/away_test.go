@@ -70,7 +70,7 @@ func TestUnansweredWritesAreNotRepeatedBlindly(t *testing.T) {
 	p := startOneWay(t, s.URL())
 	b := connect(t, nil, func(c *Config) { c.URL = p.url })
 	st := store(t, b)
-	tap, err := nats.Connect(s.URL())
+	tap, err := nats.Connect(s.URL(), nats.Timeout(soon))
 	if err != nil {
 		t.Fatal(err)
 	}

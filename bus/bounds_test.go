@@ -64,8 +64,8 @@ func TestAFullStateStreamDropsItsOldest(t *testing.T) {
 	if u := useOf(t, b, b.names.state("job")); u.MaxBytes != room || u.Bytes > room || u.Bytes < room*3/4 {
 		t.Errorf("use %+v", u)
 	}
-	expect(t, findings(t, inspect(t, s.URL(), func(c *Config) { c.MaxStateBytes = room })), "stream "+b.names.state("job"),
-		finding.Warn, "are full: the oldest go", "--nats-state-bytes")
+	finds(t, inspect(t, s.URL(), func(c *Config) { c.MaxStateBytes = room }),
+		about("stream "+b.names.state("job"), finding.Warn, "are full: the oldest go", "--nats-state-bytes"))
 
 	lost := keyOf(uid(0))
 	if _, err := st.Save(t.Context(), lost, state, first, false); !errors.Is(err, engine.ErrConflict) {

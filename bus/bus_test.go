@@ -21,7 +21,7 @@ import (
 
 // soon is how long anything may take that should happen by itself. Tests never sleep: they poll until this deadline. It is long because
 // the processors are shared: in CI these tests give way to chaos, and what takes a second alone has taken more than a minute there.
-const soon = 2 * time.Minute
+const soon = 5 * time.Minute
 
 // serve starts an embedded server on a free port with its own folder.
 func serve(t testing.TB) *embedded.Server {
@@ -43,7 +43,7 @@ func serveIn(t testing.TB, dir string, port int) *embedded.Server {
 // connect connects to the server as the cluster "test" unless the configuration says otherwise.
 func connect(t testing.TB, s *embedded.Server, change ...func(*Config)) *Bus {
 	t.Helper()
-	c := Config{Cluster: "test", Log: slog.New(slog.NewTextHandler(testLog(t), nil))}
+	c := Config{Cluster: "test", ConnectTimeout: soon, Log: slog.New(slog.NewTextHandler(testLog(t), nil))}
 	if s != nil {
 		c.URL = s.URL()
 	}

@@ -137,13 +137,21 @@ func unready(t *testing.T, b *Bus, j *journal, words ...string) {
 // recovers waits until the bus is ready and accepts a fact.
 func recovers(t *testing.T, b *Bus, version uint64) {
 	t.Helper()
-	var last error
+	try := func() error {
+		err := b.Ready()
+		if err == nil {
+			err = b.Publish(t.Context(), observation(keyOf(uid(1)), version))
+		}
+		if err == nil {
+			err = b.Flush(t.Context())
+		}
+		return err
+	}
 	deadline := time.Now().Add(soon)
-	for last = b.Ready(); last != nil; last = b.Ready() {
+	for last := try(); last != nil; last = try() {
 		if time.Now().After(deadline) {
 			t.Fatalf("not ready within %v: %v", soon, last)
 		}
 		<-time.After(5 * time.Millisecond)
 	}
-	publish(t, b, observation(keyOf(uid(1)), version))
 }

@@ -69,9 +69,13 @@ func TestExpiredCredentials(t *testing.T) {
 	t.Parallel()
 	o, j, file := newOperator(t), &journal{}, filepath.Join(t.TempDir(), "me.creds")
 	s := configure(t, o.config)
-	put(t, file, o.creds(3*time.Second))
+	put(t, file, o.creds(0))
 	b := connect(t, nil, logged(j), func(c *Config) { c.URL, c.CredentialsFile = "nats://"+s.listen, file })
 	until(t, "the bus is ready", func() bool { return b.Ready() == nil })
+	put(t, file, o.creds(3*time.Second)) // read when it connects again; on a busy machine they may have expired by then, too
+	if err := b.nc.ForceReconnect(); err != nil {
+		t.Fatal(err)
+	}
 	until(t, "the bus is not ready, since the credentials are not valid", func() bool {
 		err := b.Ready()
 		return err != nil && holds(err.Error(), "rejects this program", "--nats-credentials ("+file+")")

@@ -235,17 +235,12 @@ func (f *failover) whole() bool {
 
 // visit runs the doctor, who must find three replicas of everything, and no fault.
 func (f *failover) inspect(url string) {
-	v := inspect(f.t, url, func(c *Config) { c.Replicas = 3 })
-	var all map[string]finding.Finding
-	until(f.t, "the cluster answers an inspector", func() bool { // a stream may just have lost its leader
-		all = findings(f.t, v)
-		return all["nats jetstream"].Level == finding.OK
-	})
-	expect(f.t, all, "nats cluster", finding.OK, `cluster "trio"`, "3 replicas are asked for")
-	expect(f.t, all, "nats permissions", finding.OK)
+	want := []expected{about("nats jetstream", finding.OK), about("nats permissions", finding.OK),
+		about("nats cluster", finding.OK, `cluster "trio"`, "3 replicas are asked for")}
 	for _, name := range []string{f.trigger.names.timers(), f.trigger.names.quarantine(), f.trigger.names.events()} {
-		expect(f.t, all, "stream "+name, finding.OK, "replicas 3, leader nats-")
+		want = append(want, about("stream "+name, finding.OK, "replicas 3, leader nats-"))
 	}
+	all := finds(f.t, inspect(f.t, url, func(c *Config) { c.Replicas = 3 }), want...)
 	for name := range f.nodes { // those that lead a stream show their clocks
 		if _, ok := all["clock of nats server "+name]; ok {
 			return

@@ -55,7 +55,7 @@ func TestMembersReceiveEachOtherAndThemselves(t *testing.T) {
 		t.Errorf("another cluster's heartbeat was received: %v", got)
 	}
 	s.Shutdown()
-	until(t, "the connection is lost", func() bool { return one.Ready() != nil })
+	until(t, "the connection is lost", func() bool { return !one.nc.IsConnected() })
 	if err := one.Members().Send(partition.Heartbeat{Member: "one"}); err == nil {
 		t.Error("a heartbeat without a connection is no error, and would arrive late")
 	}

@@ -121,12 +121,12 @@ func TestFullDisk(t *testing.T) {
 // fill stores a little more than the given number of bytes, in a foreign stream.
 func fill(t *testing.T, s *configured, bytes int) jetstream.JetStream {
 	t.Helper()
-	nc, err := nats.Connect("nats://root:s3cret@" + s.listen)
+	nc, err := nats.Connect("nats://root:s3cret@"+s.listen, nats.Timeout(soon))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(soon))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func TestReadAboutOneOfMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := js.PublishMsgAsync(&nats.Msg{Subject: events.PublicSubject("test", e), Header: header, Data: data}); err != nil {
+		if _, err := js.PublishMsgAsync(&nats.Msg{Subject: events.PublicSubject("test", e), Header: header, Data: data}, jetstream.WithStallWait(soon)); err != nil {
 			t.Fatal(err)
 		}
 		names = append(names, name)
@@ -154,7 +154,7 @@ func TestReadAboutWithoutPermission(t *testing.T) {
 	as := guarded(t)
 	b := connect(t, nil, func(c *Config) { c.URL = as("operator") })
 	announce(t, b, tick("shop", "nightly", 1))
-	v, err := Inspect(t.Context(), Config{URL: as("trigger"), Cluster: "test", Role: Trigger})
+	v, err := Inspect(t.Context(), Config{URL: as("trigger"), Cluster: "test", ConnectTimeout: soon, Role: Trigger})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // reader connects as a program that only looks.
 func reader(t testing.TB, url string) *Inspector {
 	t.Helper()
-	v, err := Inspect(t.Context(), Config{URL: url, Cluster: "test", Role: Reader})
+	v, err := Inspect(t.Context(), Config{URL: url, Cluster: "test", ConnectTimeout: soon, Role: Reader})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestReadWhatIsStored(t *testing.T) {
 		t.Run(fmt.Sprintf("%d facts", n), func(t *testing.T) {
 			t.Parallel()
 			s := serve(t)
-			b := connect(t, s)
+			b := connect(t, s, patient)
 			store(t, b)
 			var facts []events.Fact
 			for i := range n {
@@ -37,7 +37,7 @@ func TestReadWhatIsStored(t *testing.T) {
 			}
 			publish(t, b, facts...)
 			e := listen(t, b, allPartitions(), nil)
-			until(t, "all are acknowledged", func() bool { return e.count(nil) == 2*n })
+			until(t, "all are acknowledged", func() bool { return e.count(nil) >= 2*n })
 			v := reader(t, s.URL())
 			all, err := v.Facts(t.Context(), keyOf(uid(1)))
 			if err != nil || len(all) != n {
@@ -267,7 +267,7 @@ func TestReaderWithoutPermission(t *testing.T) {
 	t.Parallel()
 	as := guarded(t)
 	connect(t, nil, func(c *Config) { c.URL = as("operator") })
-	v, err := Inspect(t.Context(), Config{URL: as("trigger"), Cluster: "test", Role: Trigger})
+	v, err := Inspect(t.Context(), Config{URL: as("trigger"), Cluster: "test", ConnectTimeout: soon, Role: Trigger})
 	if err != nil {
 		t.Fatal(err)
 	}

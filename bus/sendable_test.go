@@ -60,7 +60,7 @@ func TestFactsOfImpossibleKeysAreSetAside(t *testing.T) {
 	if _, err := b.Store("job"); err != nil {
 		t.Fatal(err)
 	}
-	stranger, err := nats.Connect(s.URL())
+	stranger, err := nats.Connect(s.URL(), nats.Timeout(soon))
 	if err != nil {
 		t.Fatal(err)
 	}

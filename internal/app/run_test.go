@@ -24,7 +24,7 @@ import (
 )
 
 // soon is how long anything may take that should happen by itself.
-const soon = 30 * time.Second
+const soon = 5 * time.Minute
 
 // options are those of a program on a bus and an API server of the test's own.
 func options(t *testing.T, api *apptest.API) Options {
@@ -157,7 +157,7 @@ func TestReconcilerFinishesTheTurnInHand(t *testing.T) {
 	stop, ended := run(t, func(ctx context.Context) error { return RunReconciler(ctx, c) })
 	awaitReady(t, c.Probes, ended)
 
-	b, err := bus.Connect(t.Context(), bus.Config{URL: c.Bus.URL, Cluster: c.Bus.Cluster})
+	b, err := bus.Connect(t.Context(), bus.Config{URL: c.Bus.URL, Cluster: c.Bus.Cluster, ConnectTimeout: soon})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestWhatTheBusCannotReadIsCounted(t *testing.T) {
 	stop, ended := run(t, func(ctx context.Context) error { return RunReconciler(ctx, c) })
 	awaitReady(t, c.Probes, ended)
 
-	client, err := nats.Connect(c.Bus.URL)
+	client, err := nats.Connect(c.Bus.URL, nats.Timeout(soon))
 	if err != nil {
 		t.Fatal(err)
 	}

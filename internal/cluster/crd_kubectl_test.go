@@ -27,8 +27,17 @@ func (k kindTest) kubectl(args ...string) string {
 	if err != nil {
 		k.Fatal(err)
 	}
-	c := exec.CommandContext(k.Context(), filepath.Join(dir, "kubectl"), append([]string{"--kubeconfig", clustertest.ControlPlane(k.T).Kubeconfig(), "-n", k.NS}, args...)...)
-	out, err := c.CombinedOutput()
+	var out []byte
+	clustertest.Eventually(k, func() string { // the API server shows a new kind a moment after it serves it
+		c := exec.CommandContext(k.Context(), filepath.Join(dir, "kubectl"), append([]string{"--kubeconfig", clustertest.ControlPlane(k.T).Kubeconfig(), "-n", k.NS}, args...)...)
+		out, err = c.CombinedOutput()
+		for _, unknown := range []string{"no matches for kind", "doesn't have a resource type", "couldn't find resource"} {
+			if err != nil && strings.Contains(string(out), unknown) {
+				return string(out)
+			}
+		}
+		return ""
+	})
 	if err != nil {
 		k.Fatalf("%v: %v\n%s", args, err, out)
 	}

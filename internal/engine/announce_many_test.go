@@ -19,32 +19,34 @@ import (
 // If hundreds of announcements hang, the turn waits for those under way and starts no further one. It ends when the first have
 // been given up, and its other effects are done.
 func TestHundredsOfAnnouncementsThatHang(t *testing.T) {
-	b := start(t, herald())
-	b.act = gone
-	b.hang = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-	names := make([]string, 300)
-	for i := range names {
-		names[i] = fmt.Sprintf("%c%03d", 'a'+i%26, i)
-	}
-	b.Deliver(fact{b, strings.Join(names, " ")})
-	got := <-b.turned
-	if got.Duration > engine.AckWait {
-		t.Errorf("the turn took %v", got.Duration)
-	}
-	tried, removed := 0, 0
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, line := range b.lines {
-		if strings.HasPrefix(line, "announce ") {
-			tried++
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, herald())
+		b.act = gone
+		b.hang = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		names := make([]string, 300)
+		for i := range names {
+			names[i] = fmt.Sprintf("%c%03d", 'a'+i%26, i)
 		}
-		if strings.HasPrefix(line, "act RemoveFinalizer") {
-			removed++
+		b.Deliver(fact{b, strings.Join(names, " ")})
+		got := <-b.turned
+		if got.Duration > engine.AckWait {
+			t.Errorf("the turn took %v", got.Duration)
 		}
-	}
-	if tried == 0 || tried > 32 || removed != len(names) {
-		t.Errorf("%d announcements were tried, %d of %d finalizers removed", tried, removed, len(names))
-	}
+		tried, removed := 0, 0
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, line := range b.lines {
+			if strings.HasPrefix(line, "announce ") {
+				tried++
+			}
+			if strings.HasPrefix(line, "act RemoveFinalizer") {
+				removed++
+			}
+		}
+		if tried == 0 || tried > 32 || removed != len(names) {
+			t.Errorf("%d announcements were tried, %d of %d finalizers removed", tried, removed, len(names))
+		}
+	})
 }
 
 // More announcements than are made at a time are made in one turn, beside effects that others refuse, without another decision.

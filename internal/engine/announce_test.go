@@ -214,23 +214,25 @@ func TestAnnouncementIsRepeatedAfterAnotherTurn(t *testing.T) {
 
 // An announcement that hangs is given up after a second, long before the bus would give the turn's facts to another worker.
 func TestAnnouncementThatHangs(t *testing.T) {
-	b := start(t, herald())
-	b.act = gone
-	waited := make(chan time.Duration, 1)
-	b.hang = func(ctx context.Context) error {
-		began := time.Now()
-		<-ctx.Done()
-		waited <- time.Since(began)
-		return ctx.Err()
-	}
-	b.Deliver(fact{b, "a"})
-	b.await(t, "ack a")
-	if w := <-waited; w >= engine.AckWait {
-		t.Errorf("the turn has waited for %v", w)
-	}
-	if b.count("timer wake")+b.count("timer again") == 0 { // the latter if the turn has just lasted its second
-		t.Errorf("nothing will announce it again: %q", b.lines)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, herald())
+		b.act = gone
+		waited := make(chan time.Duration, 1)
+		b.hang = func(ctx context.Context) error {
+			began := time.Now()
+			<-ctx.Done()
+			waited <- time.Since(began)
+			return ctx.Err()
+		}
+		b.Deliver(fact{b, "a"})
+		b.await(t, "ack a")
+		if w := <-waited; w >= engine.AckWait {
+			t.Errorf("the turn has waited for %v", w)
+		}
+		if b.count("timer wake")+b.count("timer again") == 0 { // the latter if the turn has just lasted its second
+			t.Errorf("nothing will announce it again: %q", b.lines)
+		}
+	})
 }
 
 // An announcement that can never be made is given up with a log line: otherwise it would be tried for ever.

@@ -23,6 +23,8 @@ func TestTheSpansOfARun(t *testing.T) {
 	e.Announced(events.TickDecided{ScheduledJob: run.Owner.ScheduledJob, Verdict: events.Started, Nominal: at(0), Count: 1}) // no span yet: its Job has not ended
 	e.Announced(events.JobStarted{Job: run.Job, Owner: run.Owner, Start: at(5)})
 	e.Announced(run)
+	arrive(t, r, 2)
+	finally(t, "both to be counted as exported", func() bool { return settled.get(trace.Exported) == 2 })
 	e.Close()
 
 	spans := named(t, r)
@@ -64,6 +66,12 @@ func TestTheSpansOfARun(t *testing.T) {
 	}
 }
 
+// arrive waits until the collector has so many spans: Close gives them two seconds, which is little on a busy machine.
+func arrive(t *testing.T, r *tracetest.Collector, n int) {
+	t.Helper()
+	finally(t, "the spans to arrive", func() bool { return len(r.Spans()) >= n })
+}
+
 func lasts(t *testing.T, s tracetest.Span, from, to time.Time) {
 	t.Helper()
 	if !s.Start.Equal(from) || !s.End.Equal(to) {
@@ -90,6 +98,7 @@ func TestOtherJobs(t *testing.T) {
 			r := tracetest.Collect(t)
 			e := newExporter(t, &counts{})
 			e.Announced(tt.end)
+			arrive(t, r, tt.spans)
 			e.Close()
 			spans := named(t, r)
 			if len(spans) != tt.spans {
@@ -120,6 +129,7 @@ func TestJobsThatWereMadeEarly(t *testing.T) {
 		r := tracetest.Collect(t)
 		e := newExporter(t, &counts{})
 		e.Announced(end(func(e *events.JobFinished) { e.Created = created }))
+		arrive(t, r, 2)
 		e.Close()
 		tick := named(t, r)["schedule.tick"]
 		lasts(t, tick, at(0), at(0))
@@ -132,9 +142,10 @@ func TestJobsThatWereMadeEarly(t *testing.T) {
 // TestTwoReplicasExportTheSame: the collector gets the same spans from every reconciler, before and after any loss of state.
 func TestTwoReplicasExportTheSame(t *testing.T) {
 	r := tracetest.Collect(t)
-	for range 2 {
+	for n := range 2 {
 		e := newExporter(t, &counts{})
 		e.Announced(end(func(*events.JobFinished) {}))
+		arrive(t, r, 2*(n+1))
 		e.Close()
 	}
 	if spans := r.Spans(); len(spans) != 4 || !reflect.DeepEqual(spans[:2], spans[2:]) {

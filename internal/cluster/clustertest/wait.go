@@ -9,8 +9,8 @@ import (
 	"github.com/jobstream/jobstream/events"
 )
 
-// Timeout is generous enough for two cores that also compile.
-const Timeout = 30 * time.Second
+// Timeout is generous enough for two cores that also compile, and well above the longest pause between two tries of a watch (30 s).
+const Timeout = 5 * time.Minute
 
 // Eventually polls until ok returns "", and otherwise what it still waits for.
 func Eventually(t testing.TB, ok func() (waitsFor string)) {

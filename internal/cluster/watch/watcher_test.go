@@ -20,7 +20,8 @@ import (
 func TestWatcherWatches(t *testing.T) {
 	w := newWorld(t)
 	client, seen := clustertest.Client(t)
-	x := startWatcher(t, &memorySink{}, client, seen)
+	began := time.Now()
+	x := startWatcher(t, &memorySink{}, client, seen, func(c *Config) { c.Now = func() time.Time { return began } }) // so that no news is late
 
 	foreign, foreignKey := w.CreateJob("foreign", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
 	w.StartJob(foreign)
@@ -91,8 +92,11 @@ func TestWatcherWatches(t *testing.T) {
 func TestWatcherLeavesOut(t *testing.T) {
 	w := newWorld(t)
 	client, seen := clustertest.Client(t)
-	late := startWatcher(t, &memorySink{}, client, seen, func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Minute) } })
-	x := startWatcher(t, &memorySink{}, client, seen)
+	began := time.Now()
+	clock := func(ahead time.Duration) func(*Config) {
+		return func(c *Config) { c.Now = func() time.Time { return began.Add(ahead) } }
+	}
+	late, x := startWatcher(t, &memorySink{}, client, seen, clock(time.Hour)), startWatcher(t, &memorySink{}, client, seen, clock(0))
 	j, key := w.CreateJob("pi")
 	p := w.createPod(j, key, 0)
 	late.sees(t, key, w.LivePod(p.Name))

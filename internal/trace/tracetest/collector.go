@@ -54,6 +54,7 @@ func Collect(t testing.TB) *Collector {
 	t.Cleanup(c.Close)
 	ClearEnvironment(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10") // milliseconds, instead of five seconds
 	return c
 }
 
