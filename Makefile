@@ -171,7 +171,7 @@ conformance: controlplane ## run the tests that docs/conformance.md names, and w
 	@mkdir -p $(RESULTS)
 	@go test -count=1 -json ./functions/... ./internal/app ./internal/cluster/act ./internal/engine >$(RESULTS)/unit.json || true
 	@go test -count=1 -json -timeout 60m ./internal/sim -run TestWorlds -seeds=$(SEEDS) >$(RESULTS)/sim.json || true
-	@go test -C test -count=1 -json -timeout 40m ./e2e ./oracle ./differential >$(RESULTS)/e2e.json || true
+	@go test -C test -count=1 -json -timeout 2h ./e2e ./oracle ./differential >$(RESULTS)/e2e.json || true
 	@go run -C test ./conformance $(RESULTS)/unit.json $(RESULTS)/sim.json $(RESULTS)/e2e.json
 
 ##@ Measure it

@@ -125,7 +125,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// consumers counts those of both streams. It is negative where a server did not answer, as while a leader is elected.
+// consumers counts those of both streams. It returns -1 if a server did not answer, as while a leader is elected.
 func consumers(t testing.TB, b *Bus) int {
 	n := 0
 	for _, name := range []string{b.names.facts(), b.names.timers()} {
@@ -138,7 +138,7 @@ func consumers(t testing.TB, b *Bus) int {
 	return n
 }
 
-// pulls counts the consumers with a waiting pull request, and is negative like consumers.
+// pulls counts the consumers with a waiting pull request, and returns -1 as consumers does.
 func pulls(t testing.TB, b *Bus) int {
 	n := 0
 	for _, name := range []string{b.names.facts(), b.names.timers()} {

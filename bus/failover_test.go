@@ -233,7 +233,7 @@ func (f *failover) whole() bool {
 	return true
 }
 
-// visit runs the doctor, who must find three replicas of everything, and no fault.
+// inspect runs the doctor, who must find three replicas of everything, and no fault.
 func (f *failover) inspect(url string) {
 	want := []expected{about("nats jetstream", finding.OK), about("nats permissions", finding.OK),
 		about("nats cluster", finding.OK, `cluster "trio"`, "3 replicas are asked for")}

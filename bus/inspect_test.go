@@ -20,7 +20,7 @@ import (
 	"github.com/jobstream/jobstream/internal/partition"
 )
 
-// visit inspects the bus of the cluster "test".
+// inspect returns an inspector of the bus of the cluster "test".
 func inspect(t *testing.T, url string, change ...func(*Config)) *Inspector {
 	t.Helper()
 	c := Config{URL: url, Cluster: "test", ConnectTimeout: soon, Log: slog.New(slog.DiscardHandler)}
@@ -84,7 +84,7 @@ func (e expected) differs(all map[string]finding.Finding) string {
 // that was found then.
 func finds(t *testing.T, v *Inspector, want ...expected) (all map[string]finding.Finding) {
 	t.Helper()
-	for deadline := time.Now().Add(soon); ; {
+	for deadline := time.Now().Add(soon); ; <-time.After(50 * time.Millisecond) {
 		var wrong []string
 		all = findings(t, v)
 		for _, e := range want {

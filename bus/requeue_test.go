@@ -259,7 +259,7 @@ func TestUnreadableMessageUnsettlesItsKey(t *testing.T) {
 func requeue(t *testing.T, v *Inspector, id uint64) {
 	t.Helper()
 	var err error
-	for deadline := time.Now().Add(soon); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(soon); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
 		if err = v.Requeue(t.Context(), id); err == nil || errors.Is(err, ErrNotQuarantined) {
 			return
 		}

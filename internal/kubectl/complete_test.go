@@ -193,7 +193,7 @@ func TestCompleteIsNeverLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	if usual := newTool(genericiooptions.IOStreams{}).completionTime; usual > 2*time.Second {
+	if usual := newTool(genericiooptions.IOStreams{}).completionTime; usual != 1500*time.Millisecond {
 		t.Errorf("a user waits for %v", usual)
 	}
 	const longest = 5 * time.Second

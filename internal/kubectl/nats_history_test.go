@@ -21,6 +21,7 @@ import (
 	"github.com/jobstream/jobstream/bus/cloudevent"
 	"github.com/jobstream/jobstream/bus/embedded"
 	"github.com/jobstream/jobstream/events"
+	"github.com/jobstream/jobstream/internal/dev/size"
 )
 
 // stream is a bus on a NATS server of the test's own.
@@ -109,10 +110,10 @@ func TestHistoryFromTheStream(t *testing.T) {
 	}
 }
 
-// TestHistoryOfADay: a schedule of every minute, among ten times as many events of others. The plugin receives one message for each
+// TestHistoryOfManyTimes: a schedule of every minute, among ten times as many events of others. The plugin receives one message for each
 // verdict and one for each end, and none of others'.
-func TestHistoryOfADay(t *testing.T) {
-	const minutes, others = 24 * 60, 10
+func TestHistoryOfManyTimes(t *testing.T) {
+	minutes, others := size.HistoryDays*24*60, 10
 	s, w := newStream(t, cloudevent.Structured), newWorld(t)
 	sj := w.newScheduled("minutely", nil)
 	nc, err := nats.Connect(s.url, nats.Timeout(patience))
@@ -131,7 +132,7 @@ func TestHistoryOfADay(t *testing.T) {
 		}
 		return data
 	}
-	begin := time.Now().UTC().Add(-24 * time.Hour).Truncate(time.Minute)
+	begin := time.Now().UTC().AddDate(0, 0, -size.HistoryDays).Truncate(time.Minute)
 	var foreign [][]byte // what is in events about others does not matter, and encoding takes time
 	for _, p := range ran(events.Reference{Namespace: w.ns, Name: "other-0", UID: "other"}, begin, events.JobFailed) {
 		foreign = append(foreign, encode(p))

@@ -64,7 +64,7 @@ func lifeOf(t *testing.T, b *bus.Bus, j *batchv1.Job) (facts int) {
 		}
 		facts++
 	}
-	if err := b.Flush(t.Context()); err != nil { // once, so that no fact waits for another's answer: time decides, too
+	if err := b.Flush(t.Context()); err != nil { // once, at the end: decisions depend on the time between facts, which should be short
 		t.Fatal(err)
 	}
 	return facts

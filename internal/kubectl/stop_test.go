@@ -80,7 +80,7 @@ func TestStopWaits(t *testing.T) {
 		}
 		return nil
 	}
-	got := w.call("stop", "pi", "gone", "--wait", "--timeout=10s")
+	got := w.call("stop", "pi", "gone", "--wait", "--timeout=5s")
 	if got.code != ExitTimeout || !strings.Contains(got.err, "job.batch/pi is Failed: Because: of a test (0 succeeded, 0 failed") || !strings.Contains(got.err, "error: 1 of 2 Jobs have not ended") {
 		t.Errorf("got %s", got)
 	}

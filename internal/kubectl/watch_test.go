@@ -182,9 +182,9 @@ func TestWaitForJobs(t *testing.T) {
 	w.apply("a", render)
 	w.apply("b", render)
 	w.apply("c", nil)
-	one, both, late := w.start([]string{"wait", "a"}), w.start([]string{"wait", "-l", "app=render"}), w.start([]string{"wait", "c", "--timeout=300ms"})
+	one, both, late := w.start([]string{"wait", "a"}), w.start([]string{"wait", "-l", "app=render"}), w.start([]string{"wait", "c", "--timeout=5s"})
 	late.ends(ExitTimeout)
-	late.says(" Jobs have not ended within 300ms; they go on") // 1 of 1, or 0 of 0 if the list takes as long
+	late.says("error: 1 of 1 Jobs have not ended within 5s; they go on")
 	stopped := w.start([]string{"wait", "c"})
 	both.listed() // a selector covers existing Jobs only
 	w.fail("a")

@@ -86,7 +86,7 @@ var unschedulable = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []cor
 // TestWhyNothingHappens: no jobstream runs here, so what is created waits for it.
 func TestWhyNothingHappens(t *testing.T) {
 	w := newWorld(t)
-	w.schedules() // may take longer than a new Job is new
+	w.schedules() // first, since it may take longer than a Job counts as new
 	w.newJob("pi", nil)
 	w.newJob("theirs", func(j *batchv1.Job) { j.Spec.ManagedBy = nil })
 	w.newJob("suspended", func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) })

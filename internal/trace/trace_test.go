@@ -153,6 +153,22 @@ func TestTwoReplicasExportTheSame(t *testing.T) {
 	}
 }
 
+// TestCloseSendsWhatWaits: at the end of the program, no span waits for others. It is tried again, as Close gives up after two
+// seconds, which may be too short on a busy machine.
+func TestCloseSendsWhatWaits(t *testing.T) {
+	r := tracetest.Collect(t)
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "3600000")
+	for range 5 {
+		e := newExporter(t, &counts{})
+		e.Announced(end(alone))
+		e.Close()
+		if len(r.Spans()) > 0 {
+			return
+		}
+	}
+	t.Error("no span has arrived")
+}
+
 // TestACollectorThatHangs: nothing waits for it; excess spans are dropped and counted, and the program ends.
 func TestACollectorThatHangs(t *testing.T) {
 	tracetest.ClearEnvironment(t)

@@ -26,7 +26,7 @@ func (w world) checkStripped(requests []harness.Request, wrong *findings) {
 			n++
 		}
 	}
-	if n > max(20, len(w.lives)/50) {
+	if n > max(10, len(w.lives)/50) {
 		wrong.add("the built-in Job controller has removed the finalizers of %d of %d Pods: implausibly many", n, len(w.lives))
 	}
 }

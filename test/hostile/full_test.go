@@ -119,7 +119,7 @@ func (f *filler) forget(s full, j *batchv1.Job) {
 	f.drain(s, j)
 }
 
-// drain does the same, and the stream may hold nothing of the Job before.
+// drain fills the stream until it holds nothing of the Job, and at least once; it may hold nothing of it before.
 func (f *filler) drain(s full, j *batchv1.Job) {
 	f.Helper()
 	for range 5 { // a fact in flight may have restored something

@@ -22,11 +22,15 @@ const tenantLabel = "example.com/tenant"
 
 // neighbourMayCost is how much longer a Job of one Pod may take beside a neighbour than alone, beyond the slowdown of the server: in
 // the median, and nearly always. A machine on which it takes long alone is given more.
-func neighbourMayCost(alone time.Duration) time.Duration { return max(2*time.Second, 4*alone) }
+func neighbourMayCost(alone time.Duration) time.Duration {
+	return min(max(2*time.Second, 4*alone), 10*time.Second)
+}
 
 // oneMayCost is the same for each single Job: two cores that run etcd, the API server, the nodes and everything else may be busy for
 // a moment. Without shares of namespaces, some Jobs take 20 to 80 seconds.
-func oneMayCost(alone time.Duration) time.Duration { return max(10*time.Second, 10*alone) }
+func oneMayCost(alone time.Duration) time.Duration {
+	return min(max(10*time.Second, 10*alone), 18*time.Second)
+}
 
 // A neighbour whose 150 selectors match the same 60 Pods, or who starts 300 Jobs of 20 Pods at once, delays the Jobs of other
 // namespaces by at most neighbourMayCost, beyond the slowdown of the busy API server and machine. A control measures that slowdown: a

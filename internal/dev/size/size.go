@@ -34,6 +34,9 @@ var (
 	// OutageTime is how long the API server of test/e2e answers with 429 and 500.
 	OutageTime = of(15*time.Second, time.Minute)
 
+	// HistoryDays are how many days a schedule of every minute has run whose history the plugin reads.
+	HistoryDays = of(1, 7)
+
 	// FailoverRounds are how often package bus kills one of three NATS servers under load: each of three leaders once, or
 	// four times.
 	FailoverRounds = of(3, 12)
