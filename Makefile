@@ -74,7 +74,8 @@ $(LINT):
 
 # What starts no goroutines has no races (internal/dev/stages checks that): these run without the race detector, ten times as fast.
 # unit-long has them run under it, too.
-# The others mostly wait for servers, so more of them run at once than there are cores, and so do more tests of each.
+# The others mostly wait for servers, so a few more tests run at once than there are cores. With more of them, or beside the compiler
+# with equal rights, an answer takes the seconds after which jobstream, as it should, no longer waits for it.
 # SHUFFLE=on runs the tests of each package in an order that is drawn, as CI does: go never caches that.
 ORDER = $(if $(SHUFFLE),-shuffle=$(SHUFFLE))
 PURE = ./api/... ./events/... ./functions/... ./internal/sim ./internal/sim/schedules ./internal/sim/script ./internal/sim/worldtest \
@@ -85,7 +86,7 @@ PURE = ./api/... ./events/... ./functions/... ./internal/sim ./internal/sim/sche
 .PHONY: unit
 unit: controlplane $(CONTROLLER_GEN) ## unit, law, script, bus and adapter tests; under the race detector where there are goroutines
 	@go test $(ORDER) -timeout 60m $(PURE); pure=$$?; \
-		go test $(ORDER) -race -p 4 -parallel 6 -timeout 60m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
+		go test $(ORDER) -race -p 2 -parallel 4 -toolexec "$(GIVE_WAY)" -timeout 60m $$(go list ./... | grep -vxF "$$(go list $(PURE))") && exit $$pure
 
 .PHONY: unit-long
 unit-long: controlplane $(CONTROLLER_GEN) ## all of unit under the race detector, in the long form

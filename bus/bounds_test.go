@@ -38,11 +38,7 @@ func TestAFullStateStreamDropsItsOldest(t *testing.T) {
 	state := bytes.Repeat([]byte("x"), size)
 	var first uint64
 	for n := range keys {
-		revision, err := st.Save(t.Context(), keyOf(uid(n)), state, 0, false)
-		if err != nil {
-			t.Fatalf("state %d of %d: %v", n, keys, err)
-		}
-		if n == 0 {
+		if revision := saved(t, st, keyOf(uid(n)), state); n == 0 {
 			first = revision
 		}
 	}
