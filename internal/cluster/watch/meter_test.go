@@ -66,9 +66,10 @@ func (c *counting) knows() string {
 	for _, s := range c.Schedules() {
 		schedules = append(schedules, s.Name)
 	}
+	backingOff := c.BackingOff() // before c.mu is locked: the census locks itself, and then c.mu to report a start
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return fmt.Sprint(pending, c.BackingOff(), len(c.starts), schedules)
+	return fmt.Sprint(pending, backingOff, len(c.starts), schedules)
 }
 
 // TestTheMeterKnowsWhatTheAPIServerHas follows Jobs, Pods and ScheduledJobs of a real API server from the first list to their
