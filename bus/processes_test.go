@@ -149,12 +149,19 @@ func (n *node) start(t *testing.T) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.cmd, n.stdin, n.lines = cmd, in, bufio.NewScanner(out)
+		defer n.limit().Stop()
 		if n.lines.Scan() && n.lines.Text() == "ready" {
 			return true
 		}
 		n.end()
 		return false
 	})
+}
+
+// limit kills the process unless the timer is stopped soon: what it does not answer would wait for it for ever, with n locked.
+func (n *node) limit() *time.Timer {
+	p := n.cmd.Process
+	return time.AfterFunc(soon, func() { _ = p.Kill() })
 }
 
 // signal sends a signal to the process.
@@ -171,6 +178,7 @@ func (n *node) stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.cmd != nil {
+		defer n.limit().Stop()
 		_ = n.stdin.Close()
 		_ = n.cmd.Wait() // unlike a kill, also for what it logs
 		n.cmd = nil
@@ -205,6 +213,7 @@ func (n *node) ask(request string) string {
 	if n.cmd == nil {
 		return ""
 	}
+	defer n.limit().Stop()
 	if _, err := fmt.Fprintln(n.stdin, request); err != nil || !n.lines.Scan() {
 		return ""
 	}

@@ -3,6 +3,7 @@ package bus
 import (
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,20 +103,21 @@ func TestRestartsUnderLoad(t *testing.T) {
 	for range 3 {
 		send(300)
 		s.Shutdown()
-		back := make(chan *embedded.Server)
-		go func() { // concurrently, since Publish blocks when too many facts are unconfirmed
-			s, err := embedded.Start(embedded.Config{StoreDir: dir, Port: port})
-			if err != nil {
+		var start sync.WaitGroup
+		start.Go(func() { // concurrently, since Publish blocks when too many facts are unconfirmed
+			var err error
+			if s, err = embedded.Start(embedded.Config{StoreDir: dir, Port: port}); err != nil {
 				t.Error(err)
+				return
 			}
-			back <- s
-		}()
+			t.Cleanup(s.Shutdown)
+		})
+		t.Cleanup(start.Wait) // a send that fails ends the test
 		send(100)
-		if s = <-back; s == nil {
+		if start.Wait(); t.Failed() {
 			t.FailNow()
 		}
 	}
-	t.Cleanup(s.Shutdown)
 	if err := trigger.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -183,9 +183,13 @@ func TestQuarantineAndRequeue(t *testing.T) {
 
 	mended.Store(true)
 	if code, out, _ := call(t, RequeueCommand(), where, "x", id, id); code != ExitFatal || !strings.Contains(out, id+": put back\n"+id+": not in the quarantine") || !strings.Contains(out, `"x" is no ID`) {
-		t.Errorf("exit code %d: %s", code, out)
+		t.Fatalf("exit code %d: %s", code, out)
 	}
-	<-received
+	select {
+	case <-received:
+	case <-time.After(soon):
+		t.Fatal("what was put back is not received")
+	}
 	await(0)
 	if code, out, _ := call(t, RequeueCommand(), where, id); code != ExitFine || out != id+": not in the quarantine (any more)\n" {
 		t.Errorf("exit code %d: %s", code, out)

@@ -137,6 +137,8 @@ func TestReconcilerFinishesTheTurnInHand(t *testing.T) {
 	}
 	var first sync.Once
 	asked, release, written := make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
+	answer := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(answer) // before the server is closed, which waits for its handlers
 	api.HandleFunc("GET /apis/batch/v1/namespaces/default/jobs/slow", func(w http.ResponseWriter, _ *http.Request) {
 		first.Do(func() { close(asked) })
 		<-release
@@ -166,7 +168,11 @@ func TestReconcilerFinishesTheTurnInHand(t *testing.T) {
 	if err := b.Publish(t.Context(), fact); err != nil {
 		t.Fatal(err)
 	}
-	<-asked
+	select {
+	case <-asked:
+	case <-time.After(soon):
+		t.Fatal("the Job is not read")
+	}
 	stop()
 	select {
 	case err := <-ended:
@@ -175,7 +181,7 @@ func TestReconcilerFinishesTheTurnInHand(t *testing.T) {
 		t.Fatal("the status was written before the Job had been read")
 	default:
 	}
-	close(release)
+	answer()
 	awaitEnd(t, ended)
 	select {
 	case <-written:

@@ -111,6 +111,7 @@ func TestInventoryIsShared(t *testing.T) {
 	w.StartJob(j)
 	var lists atomic.Int32
 	first, release := make(chan struct{}), make(chan struct{})
+	answer := sync.OnceFunc(func() { close(release) })
 	w.Requests.Inject(func(q *http.Request) (*http.Response, error) {
 		if q.URL.Path == w.jobsPath() && lists.Add(1) == 1 {
 			close(first)
@@ -119,6 +120,8 @@ func TestInventoryIsShared(t *testing.T) {
 		return nil, nil
 	})
 	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer answer()
 	ask := func() {
 		wg.Go(func() {
 			facts, err := w.actor.Act(t.Context(), key, effect.TakeInventory{ID: "x"})
@@ -145,7 +148,7 @@ func TestInventoryIsShared(t *testing.T) {
 		}
 		return ""
 	})
-	close(release)
+	answer()
 	wg.Wait()
 	if n := lists.Load(); n != 2 {
 		t.Errorf("%d lists for %d who asked", n, many+1)

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -60,9 +61,14 @@ func TestWatcherWatchesScheduledJobs(t *testing.T) {
 	alarm := &memoryAlarm{}
 	before, _ := w.CreateSchedule("before")
 	x := watchSchedules(t, &memorySink{}, func(c *Config) { c.Alarm = alarm })
-	if _, ok := alarm.of(before.UID); !ok || alarm.resets != 1 {
-		t.Errorf("the alarm was not wound up with the list: %d resets", alarm.resets)
-	}
+	clustertest.Eventually(t, func() string { // the watcher is ready a moment before
+		alarm.mu.Lock()
+		defer alarm.mu.Unlock()
+		if _, ok := alarm.known[before.UID]; !ok || alarm.resets != 1 {
+			return fmt.Sprintf("the alarm to be wound up with the list: %d resets", alarm.resets)
+		}
+		return ""
+	})
 
 	sj, key := w.CreateSchedule("nightly")
 	j := w.MakeRun(sj, clustertest.Noon)

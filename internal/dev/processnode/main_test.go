@@ -111,6 +111,7 @@ func (w *world) startNode() {
 	select {
 	case <-node.Registered():
 	case err := <-ended:
+		ended <- nil // for stop, which the test's cleanup calls
 		w.Fatalf("the node ended with: %v", err)
 	case <-time.After(timeout):
 		w.Fatal("the node did not register")
