@@ -158,7 +158,7 @@ func (n *node) start(t *testing.T) {
 	})
 }
 
-// limit kills the process unless the timer is stopped soon: what it does not answer would wait for it for ever, with n locked.
+// limit kills the process unless the timer is stopped soon: one that does not answer would keep n locked for ever.
 func (n *node) limit() *time.Timer {
 	p := n.cmd.Process
 	return time.AfterFunc(soon, func() { _ = p.Kill() })
