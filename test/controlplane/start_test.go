@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/jobstream/jobstream/internal/dev/controlplane"
 	"github.com/jobstream/jobstream/internal/dev/controlplane/assets"
 	"github.com/jobstream/jobstream/internal/dev/controlplane/controlplanetest"
+	"github.com/jobstream/jobstream/internal/dev/port"
 )
 
 func clientOf(t *testing.T, cp *controlplane.ControlPlane) kubernetes.Interface {
@@ -121,6 +123,48 @@ func TestStopLeavesNothing(t *testing.T) {
 	}
 	if err := cp.StartAPIServer(t.Context()); err == nil {
 		t.Error("a stopped control plane starts an API server")
+	}
+}
+
+// Another program may take a port between its choice and its use. Start then chooses another one, also where the API server has a
+// port that was asked for, and reports no end of a program that has been replaced.
+func TestStartRetriesWhenAPortIsTaken(t *testing.T) {
+	t.Parallel()
+	programs, err := controlplane.Assets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir() // its kube-controller-manager finds its port taken, once
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		if err := os.Symlink(filepath.Join(programs, name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := fmt.Sprintf(`#!/bin/sh
+mkdir %q && echo "listen tcp 127.0.0.1:1: bind: address already in use" >&2 && exit 1
+exec %q "$@"
+`, filepath.Join(dir, "tried"), filepath.Join(programs, "kube-controller-manager"))
+	if err := os.WriteFile(filepath.Join(dir, "kube-controller-manager"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	wanted, err := port.Free()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cp := controlplanetest.Start(t, controlplane.Config{Assets: dir, Port: wanted, ControllerManager: true})
+	if _, err := os.Stat(filepath.Join(dir, "tried")); err != nil {
+		t.Error("kube-controller-manager found its port free at once:", err)
+	}
+	if want := fmt.Sprintf("https://127.0.0.1:%d", wanted); cp.URL() != want {
+		t.Errorf("the API server is at %s, want %s", cp.URL(), want)
+	}
+	select {
+	case err := <-cp.Died():
+		t.Error("reported although it was replaced:", err)
+	default:
+	}
+	if _, err := clientOf(t, cp).BatchV1().Jobs("default").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 )
 
 const (
+	apiServer = "kube-apiserver"
+
 	// Services get addresses that are not routed: there is no kube-proxy. The first one is the API server's own.
 	serviceRange        = "10.0.0.0/24"
 	kubernetesServiceIP = "10.0.0.1"
@@ -90,7 +92,7 @@ func (cp *ControlPlane) StartAPIServer(ctx context.Context) error {
 	if cp.config.AuditLog {
 		args = append(args, "--audit-log-path="+cp.AuditLog(), "--audit-policy-file="+cp.folder.Path(auditPolicyFile))
 	}
-	err := cp.startProgram(ctx, &cp.api, "kube-apiserver", append(args, cp.config.APIServerFlags...), cp.URL()+"/readyz")
+	err := cp.startProgram(ctx, &cp.api, apiServer, append(args, cp.config.APIServerFlags...), cp.URL()+"/readyz")
 	if err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	return cp, nil
 }
 
-// start tries again when another program took a port between its choice and its use.
+// start tries again when another program took a port between its choice and its use. It never replaces Config.Port.
 func (cp *ControlPlane) start(ctx context.Context) error {
 	if err := cp.prepare(); err != nil {
 		return err
@@ -149,7 +149,9 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 		if cp.ports, err = choosePorts(cp.config.Port); err != nil {
 			return err
 		}
-		if err = cp.startAll(ctx); err == nil || !errors.Is(err, errPortTaken) || cp.config.Port != 0 {
+		err = cp.startAll(ctx)
+		var taken *portTaken
+		if !errors.As(err, &taken) || cp.config.Port != 0 && taken.program == apiServer {
 			return err
 		}
 		if err := cp.stopAll(); err != nil {

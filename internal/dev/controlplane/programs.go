@@ -12,8 +12,10 @@ import (
 	"github.com/jobstream/jobstream/internal/child"
 )
 
-// errPortTaken means that a program found its port in use: choose another one and retry.
-var errPortTaken = errors.New("port is taken")
+// portTaken means that a program found its port in use: choose another one and retry.
+type portTaken struct{ program, printed string }
+
+func (e *portTaken) Error() string { return e.program + ": port is taken: " + e.printed }
 
 // errEnded means that a program ended without Stop.
 var errEnded = errors.New("ended by itself")
@@ -67,7 +69,7 @@ func (p *process) running() bool {
 func (p *process) ended(how error) error {
 	printed := tail(p.logFile, 8)
 	if strings.Contains(printed, "address already in use") {
-		return fmt.Errorf("%s: %w: %s", p.name, errPortTaken, printed)
+		return &portTaken{p.name, printed}
 	}
 	return fmt.Errorf("%s %w (%w); the end of %s:\n%s", p.name, errEnded, how, p.logFile, printed)
 }

@@ -33,8 +33,8 @@ func TestEndIsReportedWithItsReason(t *testing.T) {
 func TestPortTakenIsRecognized(t *testing.T) {
 	died := make(chan error, 1)
 	shell(t, `echo "listen tcp 127.0.0.1:1: bind: address already in use" >&2; exit 1`, func(err error) { died <- err })
-	if err := <-died; !errors.Is(err, errPortTaken) {
-		t.Errorf("%v is not %v", err, errPortTaken)
+	if err, taken := <-died, new(portTaken); !errors.As(err, &taken) || taken.program != "sh" {
+		t.Errorf("%v does not say that the port of sh is taken", err)
 	}
 }
 
